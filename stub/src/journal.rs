@@ -1,0 +1,115 @@
+//! What one run of the stub saw, entry by entry, in the order in which it happened.
+//!
+//! These are the types of the journal's wire: one JSON object a line. The stub writes them; the runner
+//! (and whoever reads the file of a stub that runs alone) reads them. Nothing in here does I/O.
+//!
+//! Numbers: `connection` and `request` count from 1 over the whole run. Times are microseconds of
+//! `CLOCK_MONOTONIC`, so that entries can be put on one clock with what other processes saw.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One line of the journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "snake_case")]
+pub enum Entry {
+    /// A connection was accepted.
+    Accepted { connection: u64, at_us: u64, peer: SocketAddr },
+    /// The first byte of a request was read. Where a [`Control`] side listens, the answer is held until
+    /// it says [`Control::Go`] for this request.
+    Began { connection: u64, request: u64, at_us: u64 },
+    /// The head of a request was read to its end, or its connection ended inside it.
+    Head { connection: u64, request: u64, at_us: u64, head: Head },
+    /// The body of a request was read to its end, or its connection ended inside it.
+    Body { connection: u64, request: u64, at_us: u64, body: Body },
+    /// The first line of an answer was written.
+    Answered { connection: u64, request: u64, at_us: u64, status: u16 },
+    /// One provider event was handed to the connection.
+    Sent { connection: u64, request: u64, at_us: u64, event: String, data: Value },
+    /// The credential of the run was found where it does not belong.
+    Sighting { connection: u64, request: u64, at_us: u64, place: String },
+    /// A request was answered before [`Control::Go`] arrived: its order is not proved.
+    Unordered { connection: u64, request: u64, at_us: u64 },
+    /// The connection ended.
+    Closed { connection: u64, at_us: u64, bytes: u64, unaccounted: u64, requests: u64, end: End },
+    /// After [`Control::Finish`]: every connection was read to its end and nothing follows.
+    Done { at_us: u64 },
+}
+
+/// The head of one request as it stood on the wire.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Head {
+    /// A head that follows the grammar.
+    Request {
+        method: String,
+        /// The target up to the first `?`.
+        path: String,
+        /// What follows the first `?`; `None` without one.
+        query: Option<String>,
+        /// `HTTP/1.1` or `HTTP/1.0`.
+        version: String,
+        /// Names as spelt, in order; values of credentials are `<redacted>`. Other bytes than UTF-8 are `\xNN`.
+        headers: Vec<(String, String)>,
+    },
+    /// Bytes that are no request, with the reason.
+    Malformed { reason: String },
+    /// The connection ended before the head did.
+    Incomplete,
+}
+
+/// The body of one request, without its text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Body {
+    /// Decoded length (chunk framing taken away).
+    pub bytes: u64,
+    /// SHA-256 of the decoded bytes, lower-case hex.
+    pub sha256: String,
+    /// The whole body arrived.
+    pub complete: bool,
+    /// What the bytes are.
+    pub content: Content,
+}
+
+/// What the bytes of a body are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Content {
+    /// No byte.
+    Empty,
+    /// One JSON value: each string is replaced by `{"bytes", "sha256"}`, except the values of the keys
+    /// `type` and `role`; numbers, booleans and null are kept.
+    Json { shape: Value },
+    /// JSON in which an object names a key twice, which readers may understand in two ways.
+    DuplicateKey { path: String },
+    /// Not JSON, or nested or long beyond the limit.
+    Other { reason: String },
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// The peer closed, between requests.
+    Closed,
+    /// The peer closed inside a request.
+    Truncated,
+    /// The peer reset the connection.
+    Reset,
+    /// The stub closed: after an answer that said so, a malformed request, or a limit.
+    ByStub,
+    /// Still open when the run was frozen; everything that had arrived was read.
+    Open,
+}
+
+/// What the other side of the journal tells the stub: one JSON object a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "control", rename_all = "snake_case")]
+pub enum Control {
+    /// The state of the client at the first byte of `request` is recorded; its answer may go out.
+    Go { request: u64 },
+    /// The client has ended: read everything that arrived, journal it, write [`Entry::Done`].
+    Finish,
+}
