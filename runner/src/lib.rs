@@ -1,1 +1,5 @@
 //! (being written)
+pub mod case;
+pub mod evidence;
+pub mod profile;
+pub mod verdict;

@@ -1,2 +1,3 @@
 //! (being written)
 pub mod journal;
+pub mod scenario;

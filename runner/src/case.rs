@@ -1,0 +1,178 @@
+//! A case: what the client is asked to do, what the stub answers, what the sandbox allows, and what must be seen.
+//!
+//! These are the parsed types. They are never half-valid: a file becomes a [`Case`] whole or not at all.
+//! They know nothing of one client's spelling (that is [`crate::profile`]) and nothing of the kernel.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use stub::scenario::Scenario;
+
+/// A parsed case file.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub name: String,
+    /// One line for people.
+    pub summary: String,
+    pub origin: Origin,
+    pub invocation: Invocation,
+    pub stub: Scenario,
+    pub sandbox: SandboxRules,
+    pub expect: Expectations,
+}
+
+/// Where a policy file came from, and the digest of its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    pub source: Source,
+    /// SHA-256 of the file's bytes, lower-case hex.
+    pub sha256: String,
+}
+
+/// Where a policy file came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    BuiltIn,
+    File(PathBuf),
+}
+
+/// What the client is asked to do, in terms that every client has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invocation {
+    pub prompt: String,
+    pub system_prompt: Option<String>,
+    pub model: Option<String>,
+    /// Switches without a value, in the order of the file.
+    pub switches: Vec<Switch>,
+}
+
+/// A switch that a profile spells for its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Switch {
+    Print,
+    Bare,
+    StreamJson,
+    PartialMessages,
+    NoSessionPersistence,
+    NoTools,
+    SafeMode,
+}
+
+/// What the sandbox allows beyond nothing. What one client needs to start stands in its profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SandboxRules {
+    /// Tiers in which a verdict of this case is meaningful, strongest first.
+    pub tiers: Vec<Tier>,
+    pub limits: Limits,
+    /// Further host paths to show, read-only.
+    pub paths: Vec<PathRule>,
+}
+
+/// What seals the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// An own network namespace that has loopback only.
+    Namespace,
+    /// The container's own namespace, verified to be loopback only.
+    Inherited,
+}
+
+/// One host path that the client sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathRule {
+    /// Absolute path on the host. It may not resolve to a socket, /proc, /sys, /dev, /run or an output of the run.
+    pub path: PathBuf,
+    pub access: Access,
+    /// Why the client needs it.
+    pub reason: String,
+}
+
+/// What the client may do below a path. Nothing on the host is ever writable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    ReadExecute,
+}
+
+/// Bounds of one run. Crossing one ends the run or fails the call inside, never the runner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Wall time of the client.
+    pub timeout: Duration,
+    /// Size of the home and of the temporary directory, each.
+    pub home_bytes: u64,
+    /// Inodes of the home and of the temporary directory, each.
+    pub home_files: u64,
+    /// RLIMIT_DATA, or the cgroup's memory.max.
+    pub memory_bytes: u64,
+    /// RLIMIT_NPROC, or the cgroup's pids.max.
+    pub processes: u64,
+    /// RLIMIT_CPU, whole seconds.
+    pub cpu: Duration,
+    /// RLIMIT_NOFILE.
+    pub open_files: u64,
+    /// RLIMIT_FSIZE.
+    pub file_bytes: u64,
+    /// Standard output and standard error that are kept, each; beyond it the client is ended.
+    pub output_bytes: u64,
+    /// Requests that the stub serves.
+    pub requests: u64,
+    /// Connections that the stub accepts.
+    pub connections: u64,
+    /// Request body that is read for its shape; a longer one is counted and hashed only.
+    pub body_bytes: u64,
+}
+
+/// What must be seen. One field for each thing on which cases differ; what never differs is in the checks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expectations {
+    pub preflight: Preflight,
+    /// Top-level fields of the message request: exactly these, with these types.
+    pub body_fields: Vec<BodyField>,
+    /// Text blocks of the one user message.
+    pub user_blocks: usize,
+    /// Text blocks of the system input.
+    pub system_blocks: usize,
+    pub cache_control: CacheControl,
+    /// Partial messages are on: each provider event has a record.
+    pub partial_messages: bool,
+}
+
+/// Whether `HEAD /` may come before the message request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preflight {
+    /// The POST is the first and only request (case B): check `requests/first-and-only`.
+    Forbidden,
+    /// The preflight comes first or not at all (case A): check `requests/sequence`.
+    OptionalFirst,
+}
+
+/// One expected top-level field of the message request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BodyField {
+    pub name: String,
+    pub kind: JsonKind,
+}
+
+/// A JSON type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonKind {
+    Object,
+    Array,
+    String,
+    Number,
+    Boolean,
+}
+
+/// Which blocks of the message request carry `cache_control`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CacheControl {
+    /// The case says nothing of it; the check is skipped.
+    NotChecked,
+    Marked {
+        /// How many of the system blocks carry it.
+        system_count: usize,
+        /// Which blocks of the user message carry it, counted from 1; no other does.
+        user: Vec<usize>,
+    },
+}

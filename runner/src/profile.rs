@@ -1,0 +1,110 @@
+//! A profile: how one client is told the abstract options of a case, and its own names for things.
+//!
+//! Parsed types only. A profile is data: nothing in the program depends on which client it describes.
+
+use crate::case::{Origin, PathRule, Switch};
+
+/// A parsed profile file.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    pub name: String,
+    pub origin: Origin,
+    pub names: Names,
+    /// How options are spelt, in the order in which they stand on the command line.
+    pub arguments: Vec<Argument>,
+    pub environment: Vec<Variable>,
+    pub paths: Vec<PathRule>,
+    pub headers: Headers,
+    /// Queries of the message request that are no finding, as written after `?`; the empty one always is none.
+    pub queries: Vec<String>,
+    pub records: RecordNames,
+    pub files: Files,
+}
+
+/// The client's own names, for the placeholders of the specification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// `<app>`: `agent`.
+    pub app: String,
+    /// `<vendor>`, as in the header `<vendor>-beta`.
+    pub vendor: String,
+    /// `<cli_name>`, as in the user agent of the message request.
+    pub cli_name: String,
+    /// `<runtime>`, as in the user agent of the preflight.
+    pub runtime: String,
+    /// Name given to the program inside the sandbox.
+    pub program: String,
+}
+
+/// One option on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Argument {
+    pub option: ClientOption,
+    /// Words; `{value}` stands for the option's value.
+    pub words: Vec<String>,
+}
+
+/// What an argument is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ClientOption {
+    Switch(Switch),
+    Prompt,
+    SystemPrompt,
+    Model,
+}
+
+/// One environment variable. `{base_url}`, `{credential}`, `{home}` and `{tmp}` in the value are replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    pub name: String,
+    pub value: String,
+    pub reason: String,
+}
+
+/// What the client's requests look like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Headers {
+    /// Header names (lower case) that the message request may carry.
+    pub message: Vec<String>,
+    /// Header names (lower case) that the preflight may carry.
+    pub preflight: Vec<String>,
+    /// For each family of the beta header, the piece of text that names it.
+    pub beta_families: Vec<BetaFamily>,
+}
+
+/// One protocol family that the beta header names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BetaFamily {
+    /// `client`, `interleaved thinking`, `context management`, `prompt-caching scope`.
+    pub family: String,
+    /// One value of the comma-separated header starts with this.
+    pub prefix: String,
+}
+
+/// How the client's records spell things.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordNames {
+    /// The field of `system/init` that holds the version.
+    pub version_field: String,
+    /// Fields that `system/init` must have, the version's included.
+    pub init_fields: Vec<String>,
+}
+
+/// What the client leaves in its home, relative to it. `{app}` is replaced on parsing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Files {
+    /// `.agent/.agent.json`
+    pub state: String,
+    /// Directory and prefix of the backup; 13 digits follow: `.agent/backups/.agent.json.backup.`
+    pub backup_prefix: String,
+    /// Further files that are no finding, each with its reason.
+    pub expected: Vec<ExpectedFile>,
+}
+
+/// A file that the client is known to leave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpectedFile {
+    /// Path relative to the home.
+    pub path: String,
+    pub reason: String,
+}
