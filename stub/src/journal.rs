@@ -16,24 +16,72 @@ use serde_json::Value;
 #[serde(tag = "entry", rename_all = "snake_case")]
 pub enum Entry {
     /// A connection was accepted.
-    Accepted { connection: u64, at_us: u64, peer: SocketAddr },
+    Accepted {
+        connection: u64,
+        at_us: u64,
+        peer: SocketAddr,
+    },
     /// The first byte of a request was read. Where a [`Control`] side listens, the answer is held until
     /// it says [`Control::Go`] for this request.
-    Began { connection: u64, request: u64, at_us: u64 },
+    Began {
+        connection: u64,
+        request: u64,
+        at_us: u64,
+    },
     /// The head of a request was read to its end, or its connection ended inside it.
-    Head { connection: u64, request: u64, at_us: u64, head: Head },
+    Head {
+        connection: u64,
+        request: u64,
+        at_us: u64,
+        head: Head,
+    },
     /// The body of a request was read to its end, or its connection ended inside it.
-    Body { connection: u64, request: u64, at_us: u64, body: Body },
+    Body {
+        connection: u64,
+        request: u64,
+        at_us: u64,
+        body: Body,
+    },
     /// The first line of an answer was written.
-    Answered { connection: u64, request: u64, at_us: u64, status: u16 },
+    Answered {
+        connection: u64,
+        request: u64,
+        at_us: u64,
+        status: u16,
+    },
     /// One provider event was handed to the connection.
-    Sent { connection: u64, request: u64, at_us: u64, event: String, data: Value },
+    Sent {
+        connection: u64,
+        request: u64,
+        at_us: u64,
+        event: String,
+        data: Value,
+    },
     /// The credential of the run was found where it does not belong.
-    Sighting { connection: u64, request: u64, at_us: u64, place: String },
+    Sighting {
+        connection: u64,
+        request: u64,
+        at_us: u64,
+        place: String,
+    },
     /// A request was answered before [`Control::Go`] arrived: its order is not proved.
-    Unordered { connection: u64, request: u64, at_us: u64 },
+    Unordered {
+        connection: u64,
+        request: u64,
+        at_us: u64,
+    },
     /// The connection ended.
-    Closed { connection: u64, at_us: u64, bytes: u64, unaccounted: u64, requests: u64, end: End },
+    Closed {
+        connection: u64,
+        at_us: u64,
+        bytes: u64,
+        unaccounted: u64,
+        requests: u64,
+        end: End,
+    },
+    /// Connections beyond the limit of the run were closed unread: how many so far. Written at the first
+    /// one and, when there were more, once more before [`Entry::Done`].
+    Refused { at_us: u64, connections: u64 },
     /// After [`Control::Finish`]: every connection was read to its end and nothing follows.
     Done { at_us: u64 },
 }
