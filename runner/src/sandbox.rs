@@ -17,4 +17,5 @@ pub(crate) mod probe;
 pub(crate) mod readback;
 mod root;
 pub(crate) mod silence;
+pub(crate) mod spawn;
 pub(crate) mod stage;

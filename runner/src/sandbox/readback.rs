@@ -7,7 +7,7 @@ use super::message::errno_of;
 use super::plan::{HOME, INSIDE_ID, Plan, TMP};
 use super::probe::{NAMESPACES, ProbeReport};
 use super::silence::Network;
-use crate::evidence::{Canary, Layer, LayerStatus};
+use crate::evidence::{Canary, CanaryStatus, Layer, LayerStatus};
 
 /// Layers and canaries of one run.
 #[derive(Clone, Debug)]
@@ -17,16 +17,19 @@ pub(crate) struct Isolation {
 }
 
 impl Isolation {
-    /// Every layer is enforced and no canary got through. A layer that is partial (newer Landlock rights that
-    /// the kernel does not know) is shown and does not stop the run; what must be there was a hard requirement.
-    pub(crate) fn holds(&self) -> bool {
-        self.layers
-            .iter()
-            .all(|layer| layer.status != LayerStatus::Absent)
-            && self
-                .canaries
-                .iter()
-                .all(|canary| canary.status != crate::evidence::CanaryStatus::NotHeld)
+    /// What does not hold, for people; `None` where the client may be started. A layer that is partial (newer
+    /// Landlock rights that the kernel does not know) is shown and does not stop the run; what must be there
+    /// was a hard requirement.
+    pub(crate) fn broken(&self) -> Option<String> {
+        let absent = self.layers.iter().filter(|layer| layer.status == LayerStatus::Absent);
+        let through = self.canaries.iter().filter(|canary| canary.status == CanaryStatus::NotHeld);
+        let all: Vec<String> = absent
+            .map(|layer| format!("{}: {}", layer.name, layer.detail))
+            .chain(through.map(|canary| {
+                format!("canary {}: {} instead of {}", canary.name, canary.observed, canary.expected)
+            }))
+            .collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 }
 

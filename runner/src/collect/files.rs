@@ -1,0 +1,344 @@
+//! The walk of the client's home and temporary directory, after everything in the sandbox has ended.
+//!
+//! By descriptors only, from the two that init handed over: no link is followed, no FIFO opened, and what
+//! the client did with modes does not stop it. Depth and bytes are bounded; beyond the bounds is a gap.
+
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
+use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmodat, fstat, fstatat};
+use sha2::{Digest as _, Sha256};
+use stub::Needle;
+use stub::secret::Scanner;
+
+use crate::evidence::{FileEntry, FileKind, Gap, GapKind, Root, Sighting};
+
+/// Directories below the root; as many descriptors are open at one time.
+const DEEPEST: usize = 100;
+const PIECE: usize = 64 * 1024;
+
+/// What a walk found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) files: Vec<FileEntry>,
+    pub(crate) sightings: Vec<Sighting>,
+    pub(crate) gaps: Vec<Gap>,
+}
+
+/// Bounds of one walk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Bytes of content that are read, over all files. Holes count, so a few sparse files can reach it.
+    pub(crate) bytes: u64,
+    pub(crate) entries: u64,
+}
+
+/// Walks everything below `root` and adds it to `found`, sorted by path.
+pub(crate) fn walk(root: Root, directory: OwnedFd, needle: &Needle, bounds: Bounds, found: &mut Found) {
+    let mut walk = Walk { root, needle, bounds, found, full: false };
+    walk.below(directory, &mut Vec::new());
+    walk.found.files.sort_by(|one, other| one.path.cmp(&other.path));
+}
+
+struct Walk<'a> {
+    root: Root,
+    needle: &'a Needle,
+    bounds: Bounds,
+    found: &'a mut Found,
+    /// The bound on entries was met; said once.
+    full: bool,
+}
+
+/// A directory in which the walk is.
+struct Level {
+    directory: OwnedFd,
+    names: Vec<Vec<u8>>,
+}
+
+impl Walk<'_> {
+    fn below(&mut self, directory: OwnedFd, path: &mut Vec<Vec<u8>>) {
+        let mut levels = Vec::new();
+        levels.extend(self.level(directory, path));
+        while let Some(level) = levels.last_mut() {
+            let Some(name) = level.names.pop() else {
+                levels.pop();
+                path.pop();
+                continue;
+            };
+            path.push(name);
+            let entered = self.visit(levels.last(), path);
+            match entered.and_then(|directory| self.level(directory, path)) {
+                Some(level) => levels.push(level),
+                None => drop(path.pop()),
+            }
+            if self.full {
+                return;
+            }
+        }
+    }
+
+    /// Opens a directory for listing.
+    fn level(&mut self, directory: OwnedFd, path: &[Vec<u8>]) -> Option<Level> {
+        if path.len() > DEEPEST {
+            self.gap(path, format_args!("not looked into: more than {DEEPEST} directories deep"));
+            return None;
+        }
+        let listed = directory.try_clone().map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)));
+        let listed = listed.and_then(Dir::from_fd).and_then(|mut listing| {
+            listing.iter().map(|entry| entry.map(|entry| entry.file_name().to_bytes().to_vec())).collect()
+        });
+        match listed {
+            Ok(names) => {
+                let names: Vec<Vec<u8>> = names;
+                let names = names.into_iter().filter(|name| name != b"." && name != b"..").collect();
+                Some(Level { directory, names })
+            }
+            Err(errno) => {
+                self.gap(path, format_args!("cannot be listed: {errno}"));
+                None
+            }
+        }
+    }
+
+    /// Records one entry; the directory to enter, if it is one.
+    fn visit(&mut self, level: Option<&Level>, path: &[Vec<u8>]) -> Option<OwnedFd> {
+        let (level, name) = (level?, path.last()?);
+        if self.found.files.len() as u64 >= self.bounds.entries {
+            self.full = true;
+            self.gap(path, format_args!("and more: over {} entries", self.bounds.entries));
+            return None;
+        }
+        let status = match fstatat(&level.directory, name.as_slice(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(status) => status,
+            Err(errno) => {
+                self.gap(path, format_args!("has no status: {errno}"));
+                return None;
+            }
+        };
+        let kind = kind(&status);
+        let shown = self.shown(path);
+        let mut entry = FileEntry {
+            root: self.root,
+            path: shown,
+            kind,
+            mode: status.st_mode & 0o7777,
+            bytes: u64::try_from(status.st_size).unwrap_or(0),
+            sha256: None,
+        };
+        self.look_for_credential_in_name(path, &entry.path);
+        let mut entered = None;
+        match kind {
+            FileKind::File => entry.sha256 = self.content(level, name, &status, path),
+            FileKind::Directory => {
+                entered = reopen(level, name, &status, OFlag::O_DIRECTORY, Mode::S_IRWXU)
+                    .map_err(|errno| self.gap(path, format_args!("cannot be opened: {errno}")))
+                    .ok();
+            }
+            FileKind::Symlink => self.link(level, name, &entry.path),
+            FileKind::Fifo | FileKind::Socket | FileKind::Device => {}
+        }
+        self.found.files.push(entry);
+        entered
+    }
+
+    fn content(&mut self, level: &Level, name: &[u8], status: &FileStat, path: &[Vec<u8>]) -> Option<String> {
+        let size = u64::try_from(status.st_size).unwrap_or(0);
+        let Some(left) = self.bounds.bytes.checked_sub(size) else {
+            self.gap(path, format_args!("not read: {size} bytes are more than the walk may read"));
+            return None;
+        };
+        self.bounds.bytes = left;
+        let read = reopen(level, name, status, OFlag::O_NONBLOCK, Mode::S_IRUSR | Mode::S_IWUSR)
+            .and_then(|file| digest(file, self.needle));
+        match read {
+            Ok((sha256, form)) => {
+                if let Some(form) = form {
+                    let place = format!("file {}", self.shown(path));
+                    self.found.sightings.push(Sighting { place, form });
+                }
+                Some(sha256)
+            }
+            Err(errno) => {
+                self.gap(path, format_args!("cannot be read: {errno}"));
+                None
+            }
+        }
+    }
+
+    fn link(&mut self, level: &Level, name: &[u8], shown: &str) {
+        let target = readlinkat(&level.directory, name).unwrap_or_default();
+        if let Some(form) = self.needle.find(target.as_bytes()) {
+            let place = format!("target of the link {shown}");
+            self.found.sightings.push(Sighting { place, form: form.to_string() });
+        }
+    }
+
+    fn look_for_credential_in_name(&mut self, path: &[Vec<u8>], shown: &str) {
+        // One name at a time would miss a credential that a directory and its entry share.
+        let whole = path.join(&b'/');
+        let joined = path.concat();
+        if let Some(form) = self.needle.find(&whole).or_else(|| self.needle.find(&joined)) {
+            let place = format!("name of the file {shown}");
+            self.found.sightings.push(Sighting { place, form: form.to_string() });
+        }
+    }
+
+    fn gap(&mut self, path: &[Vec<u8>], what: std::fmt::Arguments<'_>) {
+        let detail = format!("{} {what}", self.shown(path));
+        self.found.gaps.push(Gap { what: GapKind::Files, detail });
+    }
+
+    fn shown(&self, path: &[Vec<u8>]) -> String {
+        let path = path.join(&b'/');
+        self.needle.redact(&stub::journal::printable(&path))
+    }
+}
+
+fn kind(status: &FileStat) -> FileKind {
+    match SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT {
+        SFlag::S_IFREG => FileKind::File,
+        SFlag::S_IFDIR => FileKind::Directory,
+        SFlag::S_IFLNK => FileKind::Symlink,
+        SFlag::S_IFIFO => FileKind::Fifo,
+        SFlag::S_IFSOCK => FileKind::Socket,
+        _ => FileKind::Device,
+    }
+}
+
+/// Opens an entry for reading, whatever its mode: we own it, so a mode that shuts us out is widened first.
+/// Its mode in the evidence was taken before.
+fn reopen(level: &Level, name: &[u8], status: &FileStat, flags: OFlag, mode: Mode) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let opened = match openat(&level.directory, name, flags, Mode::empty()) {
+        Err(Errno::EACCES) => {
+            let path = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+            let entry = openat(&level.directory, name, path, Mode::empty())?;
+            let by_number = format!("/proc/self/fd/{}", entry.as_fd().as_raw_fd());
+            fchmodat(nix::fcntl::AT_FDCWD, by_number.as_str(), mode, FchmodatFlags::FollowSymlink)?;
+            openat(&level.directory, name, flags, Mode::empty())?
+        }
+        opened => opened?,
+    };
+    let same = fstat(&opened)?;
+    if (same.st_dev, same.st_ino) == (status.st_dev, status.st_ino) { Ok(opened) } else { Err(Errno::ESTALE) }
+}
+
+fn digest(file: OwnedFd, needle: &Needle) -> Result<(String, Option<String>), Errno> {
+    let mut hasher = Sha256::new();
+    let mut scanner = Scanner::new(needle);
+    let mut piece = vec![0; PIECE];
+    loop {
+        let length = nix::unistd::read(&file, &mut piece)?;
+        if length == 0 {
+            break;
+        }
+        let read = piece.get(..length).unwrap_or_default();
+        hasher.update(read);
+        scanner.push(read);
+    }
+    Ok((crate::hex(&hasher.finalize()), scanner.found().map(|form| form.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::ffi::OsStringExt as _;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::path::Path;
+
+    use super::*;
+
+    const SECRET: &str = "runner-key-0123456789abcdef";
+    const WIDE: Bounds = Bounds { bytes: 1 << 20, entries: 1000 };
+
+    fn walked(path: &Path, bounds: Bounds) -> Found {
+        let mut found = Found::default();
+        let directory = OwnedFd::from(fs::File::open(path).unwrap());
+        walk(Root::Home, directory, &Needle::new(SECRET).unwrap(), bounds, &mut found);
+        found
+    }
+
+    fn paths(found: &Found) -> Vec<&str> {
+        found.files.iter().map(|file| file.path.as_str()).collect()
+    }
+
+    #[test]
+    fn every_kind_is_listed_and_no_link_followed() {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join("d")).unwrap();
+        fs::write(home.path().join("d/f"), "abc").unwrap();
+        symlink("/etc", home.path().join("link")).unwrap();
+        nix::unistd::mkfifo(&home.path().join("fifo"), Mode::S_IRWXU).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(home.path().join("socket")).unwrap();
+        let found = walked(home.path(), WIDE);
+        assert_eq!(paths(&found), ["d", "d/f", "fifo", "link", "socket"]);
+        let kinds: Vec<FileKind> = found.files.iter().map(|file| file.kind).collect();
+        use FileKind::{Directory, Fifo, File, Socket, Symlink};
+        assert_eq!(kinds, [Directory, File, Fifo, Symlink, Socket]);
+        let digest = found.files[1].sha256.as_deref().unwrap();
+        assert_eq!(digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert!(found.gaps.is_empty());
+    }
+
+    #[test]
+    fn modes_that_shut_everybody_out_are_reported_and_do_not_hide_anything() {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join("d")).unwrap();
+        fs::write(home.path().join("d/f"), SECRET).unwrap();
+        fs::set_permissions(home.path().join("d/f"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(home.path().join("d"), fs::Permissions::from_mode(0)).unwrap();
+        let found = walked(home.path(), WIDE);
+        assert_eq!(paths(&found), ["d", "d/f"]);
+        assert!(found.files.iter().all(|file| file.mode == 0));
+        assert_eq!(found.sightings[0].place, "file d/f");
+        assert!(found.gaps.is_empty());
+    }
+
+    #[test]
+    fn names_that_are_no_utf8_are_spelt_out() {
+        let home = tempfile::tempdir().unwrap();
+        let name = std::ffi::OsString::from_vec(vec![b'a', 0xFF, b'\n']);
+        fs::write(home.path().join(name), "").unwrap();
+        assert_eq!(paths(&walked(home.path(), WIDE)), ["a\\xff\n"]);
+    }
+
+    #[test]
+    fn a_credential_in_a_name_or_a_link_is_found_and_replaced() {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join(SECRET), "").unwrap();
+        symlink(SECRET, home.path().join("link")).unwrap();
+        let found = walked(home.path(), WIDE);
+        assert_eq!(paths(&found), ["<credential>", "link"]);
+        assert_eq!(found.sightings.len(), 2);
+    }
+
+    #[test]
+    fn beyond_the_bounds_is_a_gap() {
+        let home = tempfile::tempdir().unwrap();
+        fs::File::create(home.path().join("sparse")).unwrap().set_len(1 << 40).unwrap();
+        let found = walked(home.path(), WIDE);
+        assert_eq!((paths(&found), found.gaps.len()), (vec!["sparse"], 1));
+        for index in 0..9 {
+            fs::write(home.path().join(index.to_string()), "").unwrap();
+        }
+        let found = walked(home.path(), Bounds { entries: 5, ..WIDE });
+        assert_eq!(found.files.len(), 5);
+        assert!(found.gaps.iter().any(|gap| gap.detail.contains("over 5 entries")));
+    }
+
+    #[test]
+    fn a_deep_tree_is_walked_to_the_bound_and_no_deeper() {
+        let home = tempfile::tempdir().unwrap();
+        let mut deep = home.path().to_path_buf();
+        for _ in 0..DEEPEST + 20 {
+            deep.push("d");
+        }
+        fs::create_dir_all(&deep).unwrap();
+        let found = walked(home.path(), WIDE);
+        assert_eq!(found.files.len(), DEEPEST + 1);
+        assert_eq!(found.gaps.len(), 1);
+    }
+}

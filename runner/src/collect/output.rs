@@ -1,0 +1,204 @@
+//! Standard output and standard error of the client, as bytes with the time at which they were read.
+//!
+//! Knows lines and limits, nothing of JSON's meaning: a line becomes a record here, and the checks read it.
+
+use serde_json::Value;
+use stub::Needle;
+
+use crate::evidence::{Before, Line, Record, Sighting, Stderr};
+
+/// How much of standard error a report shows.
+const TAIL_BYTES: usize = 4096;
+
+/// Standard output so far.
+#[derive(Debug)]
+pub(crate) struct Output {
+    bytes: Vec<u8>,
+    limit: usize,
+    /// End of each complete line (its line feed not counted), and when it was read.
+    ends: Vec<(usize, u64)>,
+    over: bool,
+}
+
+impl Output {
+    pub(crate) fn new(limit: u64) -> Self {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        Self { bytes: Vec::new(), limit, ends: Vec::new(), over: false }
+    }
+
+    /// Takes what was read at `at_us`. What goes beyond the limit is dropped, and [`Output::is_over`] says so.
+    pub(crate) fn push(&mut self, piece: &[u8], at_us: u64) {
+        let room = self.limit - self.bytes.len();
+        let kept = piece.get(..room).unwrap_or(piece);
+        self.over |= kept.len() < piece.len();
+        let base = self.bytes.len();
+        let feeds = kept.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        self.ends.extend(feeds.map(|(index, _)| (base + index, at_us)));
+        self.bytes.extend_from_slice(kept);
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Complete lines so far.
+    pub(crate) fn lines(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The records, and where the credential stands in them. The first `before_post` lines were there before
+    /// the message request began.
+    pub(crate) fn into_records(
+        self,
+        before_post: usize,
+        at_us: u64,
+        needle: &Needle,
+    ) -> (Vec<Record>, Vec<Sighting>) {
+        let mut records = Vec::with_capacity(self.ends.len());
+        let mut sightings = Vec::new();
+        let mut start = 0;
+        let last = self.bytes.len();
+        let open_end = self.ends.last().map_or(0, |(end, _)| end + 1) < last;
+        let open_line = open_end.then_some((last, at_us));
+        for (index, (end, at_us)) in self.ends.iter().copied().chain(open_line).enumerate() {
+            let seq = index as u64 + 1;
+            let line = self.bytes.get(start..end).unwrap_or_default();
+            start = end + 1;
+            if let Some(form) = needle.find(line) {
+                sightings.push(Sighting { place: format!("stdout line {seq}"), form: form.to_string() });
+            }
+            let complete = index < self.ends.len();
+            records.push(Record {
+                seq,
+                at_us,
+                bytes: line.len() as u64,
+                before: if index < before_post { Before::Post } else { Before::None },
+                line: if complete { parse(&needle.redact_bytes(line)) } else { unfinished() },
+            });
+        }
+        // Split over two lines it is in none of them; the whole stream is searched as well.
+        if sightings.is_empty() && let Some(form) = needle.find(&self.bytes) {
+            sightings.push(Sighting { place: "stdout".to_owned(), form: form.to_string() });
+        }
+        (records, sightings)
+    }
+}
+
+fn unfinished() -> Line {
+    Line::NotJson { reason: "the last line has no line feed".to_owned() }
+}
+
+fn parse(line: &[u8]) -> Line {
+    match serde_json::from_slice::<Value>(line) {
+        Ok(value) if value.is_object() => Line::Record(value),
+        Ok(_) => Line::NotJson { reason: "JSON, but no object".to_owned() },
+        Err(error) => Line::NotJson { reason: error.to_string() },
+    }
+}
+
+/// Standard error so far: counted, searched, and its last part kept.
+#[derive(Debug)]
+pub(crate) struct Errors {
+    bytes: u64,
+    tail: Vec<u8>,
+    scanner: stub::secret::Scanner,
+}
+
+impl Errors {
+    pub(crate) fn new(needle: &Needle) -> Self {
+        Self { bytes: 0, tail: Vec::new(), scanner: stub::secret::Scanner::new(needle) }
+    }
+
+    /// Takes what was read.
+    pub(crate) fn push(&mut self, piece: &[u8]) {
+        self.bytes += piece.len() as u64;
+        self.scanner.push(piece);
+        self.tail.extend_from_slice(piece);
+        // Kept a little longer than shown, so that a credential across the cut is still replaced.
+        let kept = TAIL_BYTES + stub::secret::MAX_BYTES;
+        if self.tail.len() > 2 * kept {
+            self.tail.drain(..self.tail.len() - kept);
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The evidence, and the credential if it was seen.
+    pub(crate) fn into_stderr(self, needle: &Needle) -> (Stderr, Option<Sighting>) {
+        let form = self.scanner.found().map(|form| form.to_string());
+        let sighting = form.map(|form| Sighting { place: "stderr".to_owned(), form });
+        let text = needle.redact(&String::from_utf8_lossy(&self.tail));
+        let from = text.len().saturating_sub(TAIL_BYTES);
+        let from = (from..text.len()).find(|index| text.is_char_boundary(*index)).unwrap_or(text.len());
+        let tail = text.get(from..).unwrap_or_default().to_owned();
+        (Stderr { bytes: self.bytes, tail }, sighting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "runner-key-0123456789abcdef";
+
+    fn needle() -> Needle {
+        Needle::new(SECRET).unwrap()
+    }
+
+    fn records(pieces: &[&str], before_post: usize) -> (Vec<Record>, Vec<Sighting>) {
+        let mut output = Output::new(1024);
+        for (index, piece) in pieces.iter().enumerate() {
+            output.push(piece.as_bytes(), index as u64);
+        }
+        output.into_records(before_post, 99, &needle())
+    }
+
+    #[test]
+    fn a_line_is_a_record_from_the_moment_its_line_feed_was_read() {
+        let (records, _) = records(&["{\"a\":", "1}\n{\"b\":2}\n"], 1);
+        assert_eq!(records.len(), 2);
+        assert_eq!((records[0].at_us, records[0].before, records[0].bytes), (1, Before::Post, 7));
+        assert_eq!((records[1].at_us, records[1].before), (1, Before::None));
+        assert_eq!(records[1].line, Line::Record(serde_json::json!({"b": 2})));
+    }
+
+    #[test]
+    fn what_is_no_object_or_has_no_line_feed_is_no_record() {
+        let (records, _) = records(&["[1]\nnonsense\n\n{\"a\":1}"], 0);
+        assert_eq!(records.len(), 4);
+        assert!(records.iter().all(|record| matches!(record.line, Line::NotJson { .. })));
+    }
+
+    #[test]
+    fn beyond_the_limit_nothing_is_kept_and_it_says_so() {
+        let mut output = Output::new(4);
+        output.push(b"ab\n", 0);
+        assert!(!output.is_over());
+        output.push(b"cdef\n", 0);
+        assert!(output.is_over());
+        assert_eq!(output.bytes, b"ab\nc");
+    }
+
+    #[test]
+    fn the_credential_is_named_by_line_and_replaced() {
+        let line = format!("{{\"key\":\"{SECRET}\"}}\n");
+        let (records, sightings) = records(&["{}\n", &line], 0);
+        assert_eq!(sightings[0].place, "stdout line 2");
+        assert_eq!(records[1].line, Line::Record(serde_json::json!({"key": "<credential>"})));
+    }
+
+    #[test]
+    fn the_tail_of_standard_error_is_short_and_holds_no_credential() {
+        let mut errors = Errors::new(&needle());
+        for _ in 0..10_000 {
+            errors.push(b"some words. ");
+        }
+        errors.push(SECRET.as_bytes());
+        let (stderr, sighting) = errors.into_stderr(&needle());
+        assert_eq!(stderr.bytes, 120_000 + SECRET.len() as u64);
+        assert!(stderr.tail.len() <= TAIL_BYTES && stderr.tail.ends_with("<credential>"));
+        assert_eq!(sighting.unwrap().place, "stderr");
+    }
+}
