@@ -58,6 +58,32 @@ pub enum Switch {
     SafeMode,
 }
 
+impl Switch {
+    /// Every switch there is.
+    pub const ALL: [Self; 7] = [
+        Self::Print,
+        Self::Bare,
+        Self::StreamJson,
+        Self::PartialMessages,
+        Self::NoSessionPersistence,
+        Self::NoTools,
+        Self::SafeMode,
+    ];
+
+    /// The word for it in case and profile files: `no-tools`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Print => "print",
+            Self::Bare => "bare",
+            Self::StreamJson => "stream-json",
+            Self::PartialMessages => "partial-messages",
+            Self::NoSessionPersistence => "no-session-persistence",
+            Self::NoTools => "no-tools",
+            Self::SafeMode => "safe-mode",
+        }
+    }
+}
+
 /// What the sandbox allows beyond nothing. What one client needs to start stands in its profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxRules {
@@ -77,6 +103,19 @@ pub enum Tier {
     Inherited,
 }
 
+impl Tier {
+    /// Every tier, strongest first.
+    pub const ALL: [Self; 2] = [Self::Namespace, Self::Inherited];
+
+    /// The word for it in case files, on the command line and in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Namespace => "namespace",
+            Self::Inherited => "inherited",
+        }
+    }
+}
+
 /// One host path that the client sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRule {
@@ -92,6 +131,19 @@ pub struct PathRule {
 pub enum Access {
     Read,
     ReadExecute,
+}
+
+impl Access {
+    /// Every access there is.
+    pub const ALL: [Self; 2] = [Self::Read, Self::ReadExecute];
+
+    /// The word for it in case and profile files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::ReadExecute => "read-execute",
+        }
+    }
 }
 
 /// Bounds of one run. Crossing one ends the run or fails the call inside, never the runner.
@@ -147,6 +199,19 @@ pub enum Preflight {
     OptionalFirst,
 }
 
+impl Preflight {
+    /// Every rule there is.
+    pub const ALL: [Self; 2] = [Self::Forbidden, Self::OptionalFirst];
+
+    /// The word for it in case files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Forbidden => "forbidden",
+            Self::OptionalFirst => "optional-first",
+        }
+    }
+}
+
 /// One expected top-level field of the message request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyField {
@@ -162,6 +227,28 @@ pub enum JsonKind {
     String,
     Number,
     Boolean,
+}
+
+impl JsonKind {
+    /// Every type that a case can ask for.
+    pub const ALL: [Self; 5] = [
+        Self::Object,
+        Self::Array,
+        Self::String,
+        Self::Number,
+        Self::Boolean,
+    ];
+
+    /// JSON's own word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::String => "string",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+        }
+    }
 }
 
 /// Which blocks of the message request carry `cache_control`.

@@ -2,7 +2,18 @@
 //!
 //! Parsed types only. A profile is data: nothing in the program depends on which client it describes.
 
+mod command_line;
+pub(crate) mod template;
+
+pub use command_line::{Surroundings, Unspelt};
+
 use crate::case::{Origin, PathRule, Switch};
+
+/// The placeholder in an argument's words that stands for the option's value.
+pub const VALUE: &str = "value";
+
+/// The placeholders that a variable's value may hold until the run replaces them.
+pub const VARIABLE_PLACEHOLDERS: [&str; 4] = ["base_url", "credential", "home", "tmp"];
 
 /// A parsed profile file.
 #[derive(Clone, Debug)]
@@ -51,6 +62,40 @@ pub enum ClientOption {
     Prompt,
     SystemPrompt,
     Model,
+}
+
+impl ClientOption {
+    /// Every option there is.
+    pub const ALL: [Self; 10] = [
+        Self::Switch(Switch::Print),
+        Self::Switch(Switch::Bare),
+        Self::Switch(Switch::StreamJson),
+        Self::Switch(Switch::PartialMessages),
+        Self::Switch(Switch::NoSessionPersistence),
+        Self::Switch(Switch::NoTools),
+        Self::Switch(Switch::SafeMode),
+        Self::Prompt,
+        Self::SystemPrompt,
+        Self::Model,
+    ];
+
+    /// The word for it in profile files: `system-prompt`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Switch(switch) => switch.word(),
+            Self::Prompt => "prompt",
+            Self::SystemPrompt => "system-prompt",
+            Self::Model => "model",
+        }
+    }
+
+    /// Whether the option takes a value; a switch takes none.
+    pub fn has_value(self) -> bool {
+        match self {
+            Self::Switch(_) => false,
+            Self::Prompt | Self::SystemPrompt | Self::Model => true,
+        }
+    }
 }
 
 /// One environment variable. `{base_url}`, `{credential}`, `{home}` and `{tmp}` in the value are replaced.
