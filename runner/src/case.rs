@@ -11,19 +11,26 @@ use stub::scenario::Scenario;
 /// A parsed case file.
 #[derive(Clone, Debug)]
 pub struct Case {
+    /// Short name, as in reports: `case-b`.
     pub name: String,
     /// One line for people.
     pub summary: String,
+    /// The file that it was read from.
     pub origin: Origin,
+    /// What the client is asked to do.
     pub invocation: Invocation,
+    /// What the provider stub answers.
     pub stub: Scenario,
+    /// What the sandbox allows.
     pub sandbox: SandboxRules,
+    /// What must be seen.
     pub expect: Expectations,
 }
 
 /// Where a policy file came from, and the digest of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
+    /// Built in, or a file.
     pub source: Source,
     /// SHA-256 of the file's bytes, lower-case hex.
     pub sha256: String,
@@ -32,15 +39,20 @@ pub struct Origin {
 /// Where a policy file came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
+    /// Carried by the executable.
     BuiltIn,
+    /// The path as the user gave it.
     File(PathBuf),
 }
 
 /// What the client is asked to do, in terms that every client has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
+    /// What the user says.
     pub prompt: String,
+    /// Replaces the client's own system prompt.
     pub system_prompt: Option<String>,
+    /// `None`: the client's own default.
     pub model: Option<String>,
     /// Switches without a value, in the order of the file.
     pub switches: Vec<Switch>,
@@ -49,12 +61,19 @@ pub struct Invocation {
 /// A switch that a profile spells for its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Switch {
+    /// One turn without a dialogue.
     Print,
+    /// Without the user's customization.
     Bare,
+    /// One JSON record a line on standard output.
     StreamJson,
+    /// A record for each event of the provider.
     PartialMessages,
+    /// No transcript of the conversation.
     NoSessionPersistence,
+    /// An empty selection of tools.
     NoTools,
+    /// The client's safe mode.
     SafeMode,
 }
 
@@ -89,6 +108,7 @@ impl Switch {
 pub struct SandboxRules {
     /// Tiers in which a verdict of this case is meaningful, strongest first.
     pub tiers: Vec<Tier>,
+    /// Bounds of the run.
     pub limits: Limits,
     /// Further host paths to show, read-only.
     pub paths: Vec<PathRule>,
@@ -121,6 +141,7 @@ impl Tier {
 pub struct PathRule {
     /// Absolute path on the host. It may not resolve to a socket, /proc, /sys, /dev, /run or an output of the run.
     pub path: PathBuf,
+    /// What the client may do below it.
     pub access: Access,
     /// Why the client needs it.
     pub reason: String,
@@ -129,7 +150,9 @@ pub struct PathRule {
 /// What the client may do below a path. Nothing on the host is ever writable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
+    /// Read files and list directories.
     Read,
+    /// The same, and run programs.
     ReadExecute,
 }
 
@@ -178,6 +201,7 @@ pub struct Limits {
 /// What must be seen. One field for each thing on which cases differ; what never differs is in the checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectations {
+    /// Whether `HEAD /` may come.
     pub preflight: Preflight,
     /// Top-level fields of the message request: exactly these, with these types.
     pub body_fields: Vec<BodyField>,
@@ -185,6 +209,7 @@ pub struct Expectations {
     pub user_blocks: usize,
     /// Text blocks of the system input.
     pub system_blocks: usize,
+    /// Which blocks carry `cache_control`.
     pub cache_control: CacheControl,
     /// Partial messages are on: each provider event has a record.
     pub partial_messages: bool,
@@ -215,17 +240,24 @@ impl Preflight {
 /// One expected top-level field of the message request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyField {
+    /// The key.
     pub name: String,
+    /// The type of its value.
     pub kind: JsonKind,
 }
 
 /// A JSON type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonKind {
+    /// `{…}`
     Object,
+    /// `[…]`
     Array,
+    /// `"…"`
     String,
+    /// Any number.
     Number,
+    /// `true` or `false`.
     Boolean,
 }
 
@@ -256,6 +288,7 @@ impl JsonKind {
 pub enum CacheControl {
     /// The case says nothing of it; the check is skipped.
     NotChecked,
+    /// These blocks carry it, and no others.
     Marked {
         /// How many of the system blocks carry it.
         system_count: usize,

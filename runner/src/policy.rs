@@ -29,7 +29,9 @@ pub(crate) use limits::TIMEOUT_BOUNDS;
 /// What a policy file describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// What is asked, allowed and expected.
     Case,
+    /// How one client is told, and its own names.
     Profile,
 }
 
@@ -54,7 +56,9 @@ impl Kind {
 /// What the user names: a built-in policy or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
+    /// A name in [`list`].
     BuiltIn(String),
+    /// A path, as typed.
     File(PathBuf),
 }
 
@@ -73,7 +77,9 @@ impl Reference {
 /// A policy that was found good, for listings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
+    /// The name that the file gives itself.
     pub name: String,
+    /// What it describes.
     pub kind: Kind,
     /// SHA-256 of the bytes, lower-case hex.
     pub sha256: String,

@@ -18,17 +18,25 @@ pub const VARIABLE_PLACEHOLDERS: [&str; 4] = ["base_url", "credential", "home", 
 /// A parsed profile file.
 #[derive(Clone, Debug)]
 pub struct Profile {
+    /// Short name, as in reports: `reference`.
     pub name: String,
+    /// The file that it was read from.
     pub origin: Origin,
+    /// The client's own names.
     pub names: Names,
     /// How options are spelt, in the order in which they stand on the command line.
     pub arguments: Vec<Argument>,
+    /// The whole environment; nothing is inherited.
     pub environment: Vec<Variable>,
+    /// Host paths that this client needs, read-only.
     pub paths: Vec<PathRule>,
+    /// What its requests look like.
     pub headers: Headers,
     /// Queries of the message request that are no finding, as written after `?`; the empty one always is none.
     pub queries: Vec<String>,
+    /// How its records spell things.
     pub records: RecordNames,
+    /// What it leaves in its home.
     pub files: Files,
 }
 
@@ -50,6 +58,7 @@ pub struct Names {
 /// One option on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
+    /// When the words are given.
     pub option: ClientOption,
     /// Words; `{value}` stands for the option's value.
     pub words: Vec<String>,
@@ -58,9 +67,13 @@ pub struct Argument {
 /// What an argument is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClientOption {
+    /// Given where the case names the switch.
     Switch(Switch),
+    /// The case's prompt.
     Prompt,
+    /// The case's system prompt.
     SystemPrompt,
+    /// The case's model.
     Model,
 }
 
@@ -101,8 +114,11 @@ impl ClientOption {
 /// One environment variable. `{base_url}`, `{credential}`, `{home}` and `{tmp}` in the value are replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
+    /// Name, as in environ(7).
     pub name: String,
+    /// Value, with placeholders.
     pub value: String,
+    /// Why the client needs it.
     pub reason: String,
 }
 
@@ -151,5 +167,6 @@ pub struct Files {
 pub struct ExpectedFile {
     /// Path relative to the home.
     pub path: String,
+    /// Why it is no finding.
     pub reason: String,
 }

@@ -17,39 +17,48 @@ pub const MAX_FILE_BYTES: u64 = 256 * 1024;
 /// Longest quotation from a file, in characters.
 const MAX_QUOTED_CHARS: usize = 60;
 
-/// Why a policy could not be had.
+/// Why a policy could not be had. `file` is its name for messages: a path, escaped, or `built-in case-a`.
 #[derive(Debug, Error)]
+#[allow(
+    missing_docs,
+    reason = "`file`, `at`, `found` and `wanted` say the same in each variant"
+)]
 pub enum PolicyError {
+    /// A name that is none of the built-in ones; `wanted` is `None` where either kind would do.
     #[error("no built-in {} is named {name}", wanted.map_or("policy", Kind::word))]
     UnknownName {
-        /// `None` where either kind would do.
         wanted: Option<Kind>,
-        /// As typed, quoted.
         name: String,
         hint: String,
     },
+    /// open(2) failed.
     #[error("cannot open {file}")]
     Open {
         file: String,
         #[source]
         source: io::Error,
     },
+    /// read(2) or fstat(2) failed.
     #[error("cannot read {file}")]
     Read {
         file: String,
         #[source]
         source: io::Error,
     },
+    /// A directory, FIFO, socket or device.
     #[error("{file} is {found}, not a regular file")]
     NotAFile { file: String, found: &'static str },
+    /// Longer than [`MAX_FILE_BYTES`].
     #[error("{file} is longer than {MAX_FILE_BYTES} bytes")]
     TooLarge { file: String },
+    /// Not text.
     #[error("{file}:{at}: expected UTF-8 text, found the byte {byte:#04x}")]
     NotUtf8 {
         file: String,
         at: Position,
         byte: u8,
     },
+    /// Text, but not TOML.
     #[error("{file}:{at}: not well-formed TOML: {message}, at {found}")]
     Syntax {
         file: String,
@@ -57,8 +66,10 @@ pub enum PolicyError {
         message: String,
         found: String,
     },
+    /// TOML, but no policy.
     #[error("{0}")]
     Fault(Box<Fault>),
+    /// A policy of the other kind.
     #[error("{file} is a {found}, but a {wanted} is needed here", found = found.word(), wanted = wanted.word())]
     WrongKind {
         file: String,
@@ -90,12 +101,15 @@ impl PolicyError {
 /// A file that is well-formed TOML and yet no policy.
 #[derive(Debug)]
 pub struct Fault {
+    /// Its name for messages.
     pub file: String,
+    /// Where the fault begins.
     pub at: Position,
     /// Dotted path of the key, where there is one.
     pub key: Option<String>,
     /// `expected …, found …`
     pub problem: String,
+    /// What helps.
     pub hint: String,
 }
 
@@ -112,7 +126,9 @@ impl fmt::Display for Fault {
 /// A place in a file, both numbers counted from 1; columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
+    /// Lines end at a line feed.
     pub line: usize,
+    /// Characters, not bytes.
     pub column: usize,
 }
 

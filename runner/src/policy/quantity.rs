@@ -11,12 +11,19 @@ use thiserror::Error;
 /// Why a text is no duration or size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum QuantityError {
+    /// Signs, fractions and words are no whole number.
     #[error("it does not begin with a whole number")]
     NoNumber,
+    /// A bare number.
     #[error("the unit is missing")]
     NoUnit,
+    /// A unit of another system, or a slip.
     #[error("the unit is not one of {units}")]
-    UnknownUnit { units: &'static str },
+    UnknownUnit {
+        /// The known ones.
+        units: &'static str,
+    },
+    /// More than 64 bits hold.
     #[error("the number is too large")]
     TooLarge,
 }

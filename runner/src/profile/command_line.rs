@@ -13,16 +13,22 @@ use crate::case::Invocation;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the profile `{profile}` has no words for `{}`", option.word())]
 pub struct Unspelt {
+    /// Name of the profile.
     pub profile: String,
+    /// What the case asks for.
     pub option: ClientOption,
 }
 
 /// What the run puts in place of the placeholders of the environment.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
+    /// Origin of the stub: `http://127.0.0.1:40000`.
     pub base_url: &'a str,
+    /// Made new for the run.
     pub credential: &'a str,
+    /// The home as the client sees it.
     pub home: &'a Path,
+    /// The temporary directory as the client sees it.
     pub tmp: &'a Path,
 }
 
@@ -104,4 +110,99 @@ fn with_value(word: &str, value: &str) -> String {
         Piece::Placeholder(name) => format!("{{{name}}}"),
     });
     filled.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Switch;
+    use crate::policy::{Reference, case, profile};
+
+    fn reference() -> Profile {
+        profile(&Reference::BuiltIn("reference".into())).unwrap()
+    }
+
+    fn invocation(name: &str) -> Invocation {
+        case(&Reference::BuiltIn(name.into())).unwrap().invocation
+    }
+
+    #[test]
+    fn case_b_is_spelt_in_the_profiles_order() {
+        let words = reference().command_line(&invocation("case-b")).unwrap();
+        let expected = [
+            "--print",
+            "--bare",
+            "--output-format",
+            "stream-json",
+            "--include-partial-messages",
+            "--no-session-persistence",
+            "--tools",
+            "",
+            "--safe-mode",
+            "--system-prompt",
+            "You are a synthetic test agent. Answer in plain text.",
+            "Reply with one short sentence.",
+        ];
+        assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn what_the_case_does_not_ask_for_is_not_said() {
+        let words = reference().command_line(&invocation("case-a")).unwrap();
+        assert!(
+            !words.iter().any(|word| word == "--safe-mode"
+                || word == "--system-prompt"
+                || word == "--model")
+        );
+    }
+
+    #[test]
+    fn a_prompt_that_looks_like_a_placeholder_is_passed_as_it_is() {
+        let mut invocation = invocation("case-a");
+        invocation.prompt = "{value} {home}".into();
+        assert_eq!(
+            reference()
+                .command_line(&invocation)
+                .unwrap()
+                .last()
+                .unwrap(),
+            "{value} {home}"
+        );
+    }
+
+    #[test]
+    fn an_option_without_words_is_an_error_by_name() {
+        let mut profile = reference();
+        profile
+            .arguments
+            .retain(|argument| argument.option != ClientOption::Switch(Switch::SafeMode));
+        let error = profile.command_line(&invocation("case-b")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the profile `reference` has no words for `safe-mode`"
+        );
+        profile.command_line(&invocation("case-a")).unwrap();
+    }
+
+    #[test]
+    fn the_environment_is_the_profiles_and_nothing_else() {
+        let surroundings = Surroundings {
+            base_url: "http://127.0.0.1:1",
+            credential: "secret",
+            home: Path::new("/home/agent"),
+            tmp: Path::new("/scratch"),
+        };
+        let environment = reference().environment(surroundings);
+        let pairs: Vec<_> = environment
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
+            .collect();
+        let expected = [
+            ("AGENT_BASE_URL", "http://127.0.0.1:1"),
+            ("AGENT_API_KEY", "secret"),
+            ("HOME", "/home/agent"),
+            ("TMPDIR", "/scratch"),
+        ];
+        assert_eq!(pairs, expected);
+    }
 }
