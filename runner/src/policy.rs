@@ -9,6 +9,7 @@ mod case_file;
 mod document;
 mod error;
 mod limits;
+mod placeholders;
 mod profile_file;
 pub mod quantity;
 mod structure;

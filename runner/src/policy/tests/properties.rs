@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::super::document::Document;
-use super::super::{PolicyError, builtin, quantity, text};
+use super::super::{MAX_FILE_BYTES, PolicyError, builtin, quantity, text};
 use super::parse;
 use crate::case::Source;
 
@@ -16,6 +16,23 @@ fn has_a_line(error: &PolicyError) -> bool {
         .and_then(|rest| rest.split_once(':'));
     place.is_some_and(|(line, _)| line.parse::<usize>().is_ok_and(|line| line > 0))
         && !text.contains('\n')
+}
+
+#[test]
+fn nesting_as_deep_as_a_file_can_be_is_an_error_and_no_overflow() {
+    let depth = MAX_FILE_BYTES as usize / 2 - 1;
+    let dots = vec!["a"; depth].join(".");
+    let inline = "{a=".repeat(depth / 2);
+    for text in [
+        format!("a = {}", "[".repeat(depth)),
+        format!("a = {inline}"),
+        format!("{dots} = 1"),
+        format!("[{dots}]"),
+        format!("[[{dots}]]"),
+    ] {
+        let error = parse(&text).unwrap_err();
+        assert!(has_a_line(&error), "{error}");
+    }
 }
 
 proptest! {
