@@ -8,5 +8,6 @@
 pub(crate) mod fds;
 pub(crate) mod mount;
 pub(crate) mod net;
+pub(crate) mod probe;
 pub(crate) mod process;
 pub(crate) mod seccomp;

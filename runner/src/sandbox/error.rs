@@ -14,7 +14,11 @@ pub(crate) struct SetupError {
 }
 
 fn object_text(object: &str) -> String {
-    if object.is_empty() { String::new() } else { format!(" ({object})") }
+    if object.is_empty() {
+        String::new()
+    } else {
+        format!(" ({object})")
+    }
 }
 
 fn errno_text(errno: i32) -> String {
@@ -79,7 +83,9 @@ impl std::fmt::Display for Step {
             Self::CloneInit => "make the pid, mount, ipc, uts and cgroup namespaces",
             Self::PrivateMounts => "make the mounts private",
             Self::TakeSource => "take a path that a rule names",
-            Self::SourceChanged => "take a path that a rule names: it is not the object that was checked",
+            Self::SourceChanged => {
+                "take a path that a rule names: it is not the object that was checked"
+            }
             Self::RootFilesystem => "mount a file system of the new root",
             Self::MakeTarget => "make a file of the new root",
             Self::AttachSource => "attach a path to the new root",
@@ -109,17 +115,23 @@ impl SetupError {
     pub(crate) fn hint(&self) -> Option<&'static str> {
         let errno = Errno::from_raw(self.errno);
         match (self.step, errno) {
-            (Step::UserAndNetworkNamespace | Step::CloneInit, Errno::ENOSPC | Errno::EUSERS) => Some(
-                "namespaces are limited to none or used up: raise user.max_user_namespaces and user.max_net_namespaces (sysctl)",
-            ),
+            (Step::UserAndNetworkNamespace | Step::CloneInit, Errno::ENOSPC | Errno::EUSERS) => {
+                Some(
+                    "namespaces are limited to none or used up: raise user.max_user_namespaces and user.max_net_namespaces (sysctl)",
+                )
+            }
             (Step::UserAndNetworkNamespace, Errno::EPERM | Errno::EACCES) => Some(
                 "user namespaces are refused here: on Debian run `sysctl kernel.unprivileged_userns_clone=1`; in Docker add `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`",
             ),
-            (Step::UserAndNetworkNamespace, Errno::ENOSYS | Errno::EINVAL) => {
-                Some("this kernel was built without user or network namespaces; a distribution kernel has both")
-            }
+            (Step::UserAndNetworkNamespace, Errno::ENOSYS | Errno::EINVAL) => Some(
+                "this kernel was built without user or network namespaces; a distribution kernel has both",
+            ),
             (
-                Step::WriteIdMaps | Step::LoopbackUp | Step::CloneInit | Step::PrivateMounts | Step::BecomeInsideUser,
+                Step::WriteIdMaps
+                | Step::LoopbackUp
+                | Step::CloneInit
+                | Step::PrivateMounts
+                | Step::BecomeInsideUser,
                 Errno::EPERM | Errno::EACCES,
             ) => Some(
                 "the namespace came without its capabilities, as AppArmor does on Ubuntu 24.04: run `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or give this program a profile with `userns,`",
@@ -133,9 +145,9 @@ impl SetupError {
             (Step::Landlock, _) => Some(
                 "Linux 6.2 or later is needed, with landlock in its list of security modules: boot with `lsm=landlock,…`",
             ),
-            (Step::TakeSource, Errno::EACCES) => {
-                Some("the user who starts the runner must be able to read every path that the policy names")
-            }
+            (Step::TakeSource, Errno::EACCES) => Some(
+                "the user who starts the runner must be able to read every path that the policy names",
+            ),
             _ => None,
         }
     }
@@ -155,7 +167,11 @@ impl<T, E: AsErrno> At<T> for Result<T, E> {
     }
 
     fn at_object(self, step: Step, object: impl std::fmt::Display) -> Result<T, SetupError> {
-        self.map_err(|error| SetupError { step, object: object.to_string(), errno: error.as_errno() as i32 })
+        self.map_err(|error| SetupError {
+            step,
+            object: object.to_string(),
+            errno: error.as_errno() as i32,
+        })
     }
 }
 

@@ -95,18 +95,31 @@ const IF_ANY_BIT: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
 const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
 fn step(code: u16, operand: u32) -> Instruction {
-    Instruction { code, jump_true: 0, jump_false: 0, operand }
+    Instruction {
+        code,
+        jump_true: 0,
+        jump_false: 0,
+        operand,
+    }
 }
 
 fn branch(code: u16, operand: u32, jump_true: u8, jump_false: u8) -> Instruction {
-    Instruction { code, jump_true, jump_false, operand }
+    Instruction {
+        code,
+        jump_true,
+        jump_false,
+        operand,
+    }
 }
 
 fn decide(action: Action) -> Instruction {
-    step(RETURN, match action {
-        Action::Allow => libc::SECCOMP_RET_ALLOW,
-        Action::Refuse(errno) => libc::SECCOMP_RET_ERRNO | errno as u32,
-    })
+    step(
+        RETURN,
+        match action {
+            Action::Allow => libc::SECCOMP_RET_ALLOW,
+            Action::Refuse(errno) => libc::SECCOMP_RET_ERRNO | errno as u32,
+        },
+    )
 }
 
 fn prologue() -> Vec<Instruction> {
@@ -129,7 +142,10 @@ fn search(calls: &[&[Rule]], otherwise: Action) -> Vec<Instruction> {
         [call] => leaf(call, otherwise),
         _ => {
             let (low, high) = calls.split_at(calls.len() / 2);
-            let middle = high.first().and_then(|call| call.first()).map_or(0, |rule| rule.call);
+            let middle = high
+                .first()
+                .and_then(|call| call.first())
+                .map_or(0, |rule| rule.call);
             let low = search(low, otherwise);
             let mut program = match u8::try_from(low.len()) {
                 Ok(near) => vec![branch(IF_AT_LEAST, middle as u32, near, 0)],
@@ -161,7 +177,11 @@ fn rule(rule: &Rule) -> Vec<Instruction> {
         // At most six arguments are tested, three steps each: the distance always fits.
         let behind = program.len() as u8;
         let mut steps = match *test {
-            Test::Equals { argument, mask, value } => {
+            Test::Equals {
+                argument,
+                mask,
+                value,
+            } => {
                 let mut steps = vec![step(LOAD, low_half(argument))];
                 if mask != u32::MAX {
                     steps.push(step(AND, mask));
@@ -170,7 +190,10 @@ fn rule(rule: &Rule) -> Vec<Instruction> {
                 steps
             }
             Test::AnyOf { argument, mask } => {
-                vec![step(LOAD, low_half(argument)), branch(IF_ANY_BIT, mask, 0, behind)]
+                vec![
+                    step(LOAD, low_half(argument)),
+                    branch(IF_ANY_BIT, mask, 0, behind),
+                ]
             }
         };
         steps.append(&mut program);
@@ -199,7 +222,10 @@ mod tests {
     }
 
     fn client(number: libc::c_long, arguments: &[u64]) -> Outcome {
-        run(&CLIENT.assemble(), &Call::new(AUDIT_ARCH, number as u32, arguments))
+        run(
+            &CLIENT.assemble(),
+            &Call::new(AUDIT_ARCH, number as u32, arguments),
+        )
     }
 
     #[test]
@@ -214,7 +240,10 @@ mod tests {
     fn x32_numbers_do_not_exist() {
         for number in 0..=table::LAST_REVIEWED as u32 {
             let call = Call::new(AUDIT_ARCH, number | X32_BIT, &[]);
-            assert_eq!(run(&CLIENT.assemble(), &call), Outcome::Refused(Errno::ENOSYS));
+            assert_eq!(
+                run(&CLIENT.assemble(), &call),
+                Outcome::Refused(Errno::ENOSYS)
+            );
         }
     }
 
@@ -234,13 +263,21 @@ mod tests {
         for filter in [CLIENT, STUB] {
             let program = filter.assemble();
             for rule in filter.rules.iter().filter(|rule| rule.when.is_empty()) {
-                let earlier = filter.rules.iter().any(|r| r.call == rule.call && !r.when.is_empty());
+                let earlier = filter
+                    .rules
+                    .iter()
+                    .any(|r| r.call == rule.call && !r.when.is_empty());
                 if earlier {
                     continue;
                 }
                 for fill in [0, u64::MAX, 0xDEAD_BEEF_0000_0001] {
                     let call = Call::new(AUDIT_ARCH, rule.call as u32, &[fill; 6]);
-                    assert_eq!(run(&program, &call), outcome(rule.action), "call {}", rule.call);
+                    assert_eq!(
+                        run(&program, &call),
+                        outcome(rule.action),
+                        "call {}",
+                        rule.call
+                    );
                 }
             }
         }
@@ -255,7 +292,11 @@ mod tests {
                     continue;
                 }
                 let call = Call::new(AUDIT_ARCH, number as u32, &[]);
-                assert_eq!(run(&program, &call), outcome(filter.otherwise), "call {number}");
+                assert_eq!(
+                    run(&program, &call),
+                    outcome(filter.otherwise),
+                    "call {number}"
+                );
             }
         }
     }
@@ -264,7 +305,9 @@ mod tests {
     fn sockets_are_judged_by_family_type_and_protocol() {
         let (unix, inet, inet6, netlink) = (1, 2, 10, 16);
         let (stream, datagram, raw, packet_sequence) = (1, 2, 3, 5);
-        let socket = |family: u64, kind: u64, protocol: u64| client(libc::SYS_socket, &[family, kind, protocol]);
+        let socket = |family: u64, kind: u64, protocol: u64| {
+            client(libc::SYS_socket, &[family, kind, protocol])
+        };
         let flags = (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) as u64;
         for family in [inet, inet6] {
             for kind in [stream, stream | flags] {
@@ -274,26 +317,48 @@ mod tests {
             assert_eq!(socket(family, datagram | flags, 0), Outcome::Allowed);
             assert_eq!(socket(family, datagram, 17), Outcome::Allowed);
             for protocol in [132, 262, 33, 17] {
-                assert_eq!(socket(family, stream, protocol), Outcome::Refused(Errno::EPROTONOSUPPORT));
+                assert_eq!(
+                    socket(family, stream, protocol),
+                    Outcome::Refused(Errno::EPROTONOSUPPORT)
+                );
             }
             for protocol in [1, 58, 136, 6] {
-                assert_eq!(socket(family, datagram, protocol), Outcome::Refused(Errno::EPROTONOSUPPORT));
+                assert_eq!(
+                    socket(family, datagram, protocol),
+                    Outcome::Refused(Errno::EPROTONOSUPPORT)
+                );
             }
             for protocol in [0, 1, 255] {
-                assert_eq!(socket(family, raw, protocol), Outcome::Refused(Errno::EPERM));
-                assert_eq!(socket(family, raw | flags, protocol), Outcome::Refused(Errno::EPERM));
+                assert_eq!(
+                    socket(family, raw, protocol),
+                    Outcome::Refused(Errno::EPERM)
+                );
+                assert_eq!(
+                    socket(family, raw | flags, protocol),
+                    Outcome::Refused(Errno::EPERM)
+                );
             }
-            assert_eq!(socket(family, packet_sequence, 132), Outcome::Refused(Errno::EPROTONOSUPPORT));
+            assert_eq!(
+                socket(family, packet_sequence, 132),
+                Outcome::Refused(Errno::EPROTONOSUPPORT)
+            );
         }
         assert_eq!(socket(unix, stream, 0), Outcome::Allowed);
         assert_eq!(socket(unix, packet_sequence | flags, 0), Outcome::Allowed);
         assert_eq!(socket(netlink, raw | flags, 0), Outcome::Allowed);
         for protocol in 1..32 {
-            assert_eq!(socket(netlink, raw, protocol), Outcome::Refused(Errno::EPROTONOSUPPORT));
+            assert_eq!(
+                socket(netlink, raw, protocol),
+                Outcome::Refused(Errno::EPROTONOSUPPORT)
+            );
         }
         for family in (0..64).filter(|family| ![unix, inet, inet6, netlink].contains(family)) {
             for kind in [stream, datagram, raw] {
-                assert_eq!(socket(family, kind, 0), Outcome::Refused(Errno::EAFNOSUPPORT), "{family}");
+                assert_eq!(
+                    socket(family, kind, 0),
+                    Outcome::Refused(Errno::EAFNOSUPPORT),
+                    "{family}"
+                );
             }
         }
     }
@@ -301,20 +366,39 @@ mod tests {
     #[test]
     fn the_high_half_of_an_argument_changes_nothing() {
         let high = 1_u64 << 32;
-        assert_eq!(client(libc::SYS_socket, &[17 | high, 3, 0]), Outcome::Refused(Errno::EAFNOSUPPORT));
-        assert_eq!(client(libc::SYS_socket, &[2 | high, 1, 0]), Outcome::Allowed);
+        assert_eq!(
+            client(libc::SYS_socket, &[17 | high, 3, 0]),
+            Outcome::Refused(Errno::EAFNOSUPPORT)
+        );
+        assert_eq!(
+            client(libc::SYS_socket, &[2 | high, 1, 0]),
+            Outcome::Allowed
+        );
         for request in [libc::TIOCSTI, libc::TIOCLINUX] {
-            assert_eq!(client(libc::SYS_ioctl, &[0, request]), Outcome::Refused(Errno::EPERM));
-            assert_eq!(client(libc::SYS_ioctl, &[0, request | high]), Outcome::Refused(Errno::EPERM));
+            assert_eq!(
+                client(libc::SYS_ioctl, &[0, request]),
+                Outcome::Refused(Errno::EPERM)
+            );
+            assert_eq!(
+                client(libc::SYS_ioctl, &[0, request | high]),
+                Outcome::Refused(Errno::EPERM)
+            );
         }
-        assert_eq!(client(libc::SYS_ioctl, &[0, libc::FIONREAD]), Outcome::Allowed);
+        assert_eq!(
+            client(libc::SYS_ioctl, &[0, libc::FIONREAD]),
+            Outcome::Allowed
+        );
     }
 
     #[test]
     fn clone_makes_threads_and_processes_but_no_namespace() {
-        let thread = (libc::CLONE_VM | libc::CLONE_FS | libc::CLONE_FILES | libc::CLONE_THREAD) as u64;
+        let thread =
+            (libc::CLONE_VM | libc::CLONE_FS | libc::CLONE_FILES | libc::CLONE_THREAD) as u64;
         assert_eq!(client(libc::SYS_clone, &[thread]), Outcome::Allowed);
-        assert_eq!(client(libc::SYS_clone, &[libc::SIGCHLD as u64]), Outcome::Allowed);
+        assert_eq!(
+            client(libc::SYS_clone, &[libc::SIGCHLD as u64]),
+            Outcome::Allowed
+        );
         for flag in [
             libc::CLONE_NEWNS,
             libc::CLONE_NEWCGROUP,
@@ -325,17 +409,30 @@ mod tests {
             libc::CLONE_NEWNET,
         ] {
             let flags = flag as u32 as u64 | libc::SIGCHLD as u64;
-            assert_eq!(client(libc::SYS_clone, &[flags]), Outcome::Refused(Errno::EPERM));
+            assert_eq!(
+                client(libc::SYS_clone, &[flags]),
+                Outcome::Refused(Errno::EPERM)
+            );
         }
-        assert_eq!(client(libc::SYS_clone3, &[0, 88]), Outcome::Refused(Errno::ENOSYS));
+        assert_eq!(
+            client(libc::SYS_clone3, &[0, 88]),
+            Outcome::Refused(Errno::ENOSYS)
+        );
     }
 
     #[test]
     fn a_jump_over_more_than_255_steps_lands_where_a_short_one_would() {
         let rules: Vec<Rule> = (0..300)
-            .map(|call| Rule { call, when: &[], action: Action::Refuse(Errno::from_raw(call as i32 % 90 + 1)) })
+            .map(|call| Rule {
+                call,
+                when: &[],
+                action: Action::Refuse(Errno::from_raw(call as i32 % 90 + 1)),
+            })
             .collect();
-        let filter = Filter { rules: rules.leak(), otherwise: Action::Allow };
+        let filter = Filter {
+            rules: rules.leak(),
+            otherwise: Action::Allow,
+        };
         let program = filter.assemble();
         for call in 0..300_u32 {
             let expected = Outcome::Refused(Errno::from_raw(call as i32 % 90 + 1));
@@ -359,7 +456,11 @@ mod tests {
             libc::SYS_kill,
         ] {
             let call = Call::new(AUDIT_ARCH, number as u32, &[]);
-            assert_eq!(run(&program, &call), Outcome::Refused(Errno::EPERM), "call {number}");
+            assert_eq!(
+                run(&program, &call),
+                Outcome::Refused(Errno::EPERM),
+                "call {number}"
+            );
         }
     }
 }

@@ -6,8 +6,9 @@
 //! the layer whose claim it supports.
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd,
-    PathFdError, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
+    PathBeneath, PathFd, PathFdError, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
+    RulesetError, RulesetStatus, Scope,
 };
 use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
@@ -47,7 +48,10 @@ impl AsErrno for LandlockError {
     fn as_errno(&self) -> Errno {
         let mut error: Option<&dyn std::error::Error> = Some(self);
         while let Some(one) = error {
-            if let Some(errno) = one.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error) {
+            if let Some(errno) = one
+                .downcast_ref::<std::io::Error>()
+                .and_then(std::io::Error::raw_os_error)
+            {
                 return Errno::from_raw(errno);
             }
             error = one.source();
@@ -65,7 +69,10 @@ pub(super) fn restrict_client(binds: &[Bind]) -> Result<LandlockReport, SetupErr
 /// Restricts the calling process to no file at all and to no new TCP connection. Signals are not scoped: a
 /// scope on the stub would refuse its own death signal.
 pub(super) fn restrict_stub() -> Result<(), SetupError> {
-    stub_ruleset().and_then(restrict).map(drop).at(Step::Landlock)
+    stub_ruleset()
+        .and_then(restrict)
+        .map(drop)
+        .at(Step::Landlock)
 }
 
 fn client_ruleset(binds: &[Bind]) -> Result<RulesetCreated, LandlockError> {
@@ -83,10 +90,14 @@ fn client_ruleset(binds: &[Bind]) -> Result<RulesetCreated, LandlockError> {
         .add_rule(beneath(HOME, own)?)?
         .add_rule(beneath(TMP, own)?)?;
     for bind in binds {
-        let execute = if bind.execute { AccessFs::Execute.into() } else { BitFlags::EMPTY };
+        let execute = if bind.execute {
+            AccessFs::Execute.into()
+        } else {
+            BitFlags::EMPTY
+        };
         let access = match bind.kind {
-            BindKind::File => AccessFs::ReadFile | execute,
-            BindKind::Directory => data | execute,
+            BindKind::File => execute | AccessFs::ReadFile,
+            BindKind::Directory => execute | data,
         };
         ruleset = ruleset.add_rule(beneath(&bind.target, access)?)?;
     }
@@ -118,7 +129,11 @@ fn beneath(
 
 fn restrict(ruleset: RulesetCreated) -> Result<LandlockReport, LandlockError> {
     let status = ruleset.restrict_self()?;
-    let LandlockStatus::Available { effective_abi, kernel_abi } = status.landlock else {
+    let LandlockStatus::Available {
+        effective_abi,
+        kernel_abi,
+    } = status.landlock
+    else {
         return Err(LandlockError::NotEnforced);
     };
     if status.ruleset == RulesetStatus::NotEnforced {

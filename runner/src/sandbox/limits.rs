@@ -15,7 +15,8 @@ pub(super) fn apply(limits: &ResourceLimits) -> Result<(), SetupError> {
         (Resource::RLIMIT_NPROC, limits.processes),
         (Resource::RLIMIT_NOFILE, limits.open_files),
     ] {
-        setrlimit(resource, value, value).at_object(Step::SetLimit, format_args!("{resource:?} {value}"))?;
+        setrlimit(resource, value, value)
+            .at_object(Step::SetLimit, format_args!("{resource:?} {value}"))?;
     }
     Ok(())
 }

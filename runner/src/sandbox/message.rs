@@ -29,8 +29,13 @@ pub(crate) enum FromStage {
     /// The user namespace exists; the runner is to write its maps.
     Unmapped,
     /// The network namespace is sealed, the stub listens and init was started. The journal follows.
-    Serving { port: u16, network: Network },
-    Failed { error: SetupError },
+    Serving {
+        port: u16,
+        network: Network,
+    },
+    Failed {
+        error: SetupError,
+    },
 }
 
 /// To the stage, before it serves.
@@ -48,14 +53,22 @@ pub(crate) enum FromInit {
     /// The root is built; the descriptors of home and of the temporary directory come along.
     Root,
     /// What the client's process read back and tried, before its exec.
-    Probed { report: ProbeReport },
+    Probed {
+        report: ProbeReport,
+    },
     /// The exec succeeded.
     Started,
     /// The exec failed.
-    NotStarted { errno: i32 },
+    NotStarted {
+        errno: i32,
+    },
     /// The client has ended and so has everything in its namespace.
-    Ended { end: ClientEnd },
-    Failed { error: SetupError },
+    Ended {
+        end: ClientEnd,
+    },
+    Failed {
+        error: SetupError,
+    },
 }
 
 /// To init.
@@ -106,12 +119,27 @@ pub(crate) enum Launch {
 ///
 /// # Errors
 /// The errno of sendmsg(2).
-pub(crate) fn send(socket: impl AsFd, message: &impl Serialize, descriptors: &[RawFd]) -> Result<(), Errno> {
+pub(crate) fn send(
+    socket: impl AsFd,
+    message: &impl Serialize,
+    descriptors: &[RawFd],
+) -> Result<(), Errno> {
     let bytes = serde_json::to_vec(message).map_err(|_| Errno::EINVAL)?;
     let rights = [ControlMessage::ScmRights(descriptors)];
-    let control = if descriptors.is_empty() { &[][..] } else { &rights[..] };
+    let control = if descriptors.is_empty() {
+        &[][..]
+    } else {
+        &rights[..]
+    };
     let slices = [IoSlice::new(&bytes)];
-    sendmsg::<()>(socket.as_fd().as_raw_fd(), &slices, control, MsgFlags::MSG_NOSIGNAL, None).map(drop)
+    sendmsg::<()>(
+        socket.as_fd().as_raw_fd(),
+        &slices,
+        control,
+        MsgFlags::MSG_NOSIGNAL,
+        None,
+    )
+    .map(drop)
 }
 
 /// Receives one message and the descriptors that came along; `None` where the peer has closed.
@@ -152,7 +180,9 @@ pub(crate) fn read_line<T: DeserializeOwned>(mut stream: impl Read) -> Result<T,
     while line.len() < LONGEST_LINE {
         match stream.read(&mut byte).map_err(|error| errno_of(&error))? {
             0 => return Err(Errno::EPIPE),
-            _ if byte == *b"\n" => return serde_json::from_slice(&line).map_err(|_| Errno::EBADMSG),
+            _ if byte == *b"\n" => {
+                return serde_json::from_slice(&line).map_err(|_| Errno::EBADMSG);
+            }
             _ => line.extend(byte),
         }
     }

@@ -45,8 +45,14 @@ pub(super) struct Trees {
 
 /// Cuts this mount namespace off: nothing that is mounted here shows outside, and the other way round.
 pub(super) fn make_private() -> Result<(), SetupError> {
-    mount(None::<&str>, "/", None::<&str>, MsFlags::MS_PRIVATE | MsFlags::MS_REC, None::<&str>)
-        .at(Step::PrivateMounts)
+    mount(
+        None::<&str>,
+        "/",
+        None::<&str>,
+        MsFlags::MS_PRIVATE | MsFlags::MS_REC,
+        None::<&str>,
+    )
+    .at(Step::PrivateMounts)
 }
 
 /// Takes every path of the plan and every device, sealed, as detached mounts.
@@ -58,18 +64,29 @@ pub(super) fn take_sources(plan: &RootPlan) -> Result<Vec<Source>, SetupError> {
     for device in DEVICES {
         let path = format!("/dev/{device}");
         let tree = take_tree(OsStr::new(&path), Seal::Device)?;
-        sources.push(Source { tree, target: path.into(), kind: BindKind::File });
+        sources.push(Source {
+            tree,
+            target: path.into(),
+            kind: BindKind::File,
+        });
     }
     Ok(sources)
 }
 
 fn take(bind: &Bind) -> Result<Source, SetupError> {
-    let tree = take_tree(&bind.source, if bind.execute { Seal::Tree } else { Seal::Data })?;
+    let tree = take_tree(
+        &bind.source,
+        if bind.execute { Seal::Tree } else { Seal::Data },
+    )?;
     let status = fstat(&tree).at_object(Step::Describe, bind.source.display())?;
     if (status.st_dev, status.st_ino) != (bind.device, bind.inode) {
         return Err(Errno::ESTALE).at_object(Step::SourceChanged, bind.source.display());
     }
-    Ok(Source { tree, target: PathBuf::from(&bind.target), kind: bind.kind })
+    Ok(Source {
+        tree,
+        target: PathBuf::from(&bind.target),
+        kind: bind.kind,
+    })
 }
 
 fn take_tree(path: &OsStr, how: Seal) -> Result<OwnedFd, SetupError> {
@@ -100,7 +117,10 @@ pub(super) fn build(plan: &RootPlan, sources: Vec<Source>) -> Result<Trees, Setu
     mount_proc(&inside("/proc"))?;
     enter(base)?;
     sethostname(HOST_NAME).at_object(Step::HostName, HOST_NAME)?;
-    Ok(Trees { home: open_directory(HOME)?, tmp: open_directory(TMP)? })
+    Ok(Trees {
+        home: open_directory(HOME)?,
+        tmp: open_directory(TMP)?,
+    })
 }
 
 fn staging() -> Result<&'static Path, SetupError> {
@@ -109,7 +129,10 @@ fn staging() -> Result<&'static Path, SetupError> {
         .map(Path::new)
         .find(|path| path.is_dir())
         .ok_or(Errno::ENOENT)
-        .at_object(Step::RootFilesystem, format_args!("on one of {}", STAGING.join(" ")))
+        .at_object(
+            Step::RootFilesystem,
+            format_args!("on one of {}", STAGING.join(" ")),
+        )
 }
 
 fn tmpfs(target: &Path, options: &str, flags: MsFlags) -> Result<(), SetupError> {
@@ -125,11 +148,20 @@ fn write_etc(etc: &Path) -> Result<(), SetupError> {
     for (name, content) in [
         ("passwd", format!("sandbox:x:{id}:{id}::{HOME}:/bin/sh\n")),
         ("group", format!("sandbox:x:{id}:\n")),
-        ("hosts", format!("127.0.0.1 localhost\n127.0.0.1 {HOST_NAME}\n")),
+        (
+            "hosts",
+            format!("127.0.0.1 localhost\n127.0.0.1 {HOST_NAME}\n"),
+        ),
         ("hostname", format!("{HOST_NAME}\n")),
-        ("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n".to_owned()),
+        (
+            "nsswitch.conf",
+            "passwd: files\ngroup: files\nhosts: files dns\n".to_owned(),
+        ),
         // Nobody resolves names for the client: the answer is a refused connection, at once.
-        ("resolv.conf", "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n".to_owned()),
+        (
+            "resolv.conf",
+            "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n".to_owned(),
+        ),
     ] {
         let path = etc.join(name);
         fs::OpenOptions::new()
@@ -166,7 +198,9 @@ fn place(base: &Path, source: Source) -> Result<(), SetupError> {
             if let Some(parent) = target.parent() {
                 make_directory(parent)?;
             }
-            File::create_new(&target).map(drop).at_object(Step::MakeTarget, target.display())
+            File::create_new(&target)
+                .map(drop)
+                .at_object(Step::MakeTarget, target.display())
         }
     };
     made?;
@@ -175,7 +209,11 @@ fn place(base: &Path, source: Source) -> Result<(), SetupError> {
 }
 
 fn make_directory(path: &Path) -> Result<(), SetupError> {
-    DirBuilder::new().recursive(true).mode(0o755).create(path).at_object(Step::MakeTarget, path.display())
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(path)
+        .at_object(Step::MakeTarget, path.display())
 }
 
 fn mount_proc(target: &Path) -> Result<(), SetupError> {
@@ -204,5 +242,7 @@ fn open_directory(path: &str) -> Result<OwnedFd, SetupError> {
 }
 
 fn c_path(bytes: &[u8]) -> Result<CString, SetupError> {
-    CString::new(bytes).map_err(|_| Errno::EINVAL).at_object(Step::TakeSource, "a path with a NUL")
+    CString::new(bytes)
+        .map_err(|_| Errno::EINVAL)
+        .at_object(Step::TakeSource, "a path with a NUL")
 }

@@ -8,7 +8,9 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket,
+};
 use serde::{Deserialize, Serialize};
 
 /// What the kernel lists of the network namespace of this process.
@@ -59,9 +61,20 @@ impl Network {
                 return Some(format!("the link {} has the address {address}", link.name));
             }
         }
-        let loopback: Vec<u32> = self.links.iter().filter(|link| link.loopback).map(|link| link.index).collect();
-        let device = self.route_devices.iter().find(|device| !loopback.contains(device))?;
-        let name = foreign.clone().find(|link| link.index == *device).map_or("unknown", |link| link.name.as_str());
+        let loopback: Vec<u32> = self
+            .links
+            .iter()
+            .filter(|link| link.loopback)
+            .map(|link| link.index)
+            .collect();
+        let device = self
+            .route_devices
+            .iter()
+            .find(|device| !loopback.contains(device))?;
+        let name = foreign
+            .clone()
+            .find(|link| link.index == *device)
+            .map_or("unknown", |link| link.name.as_str());
         Some(format!("a route leads through device {device} ({name})"))
     }
 
@@ -72,7 +85,8 @@ impl Network {
             .iter()
             .map(|link| {
                 let state = if link.up { "up" } else { "down" };
-                let addresses: Vec<String> = link.addresses.iter().map(ToString::to_string).collect();
+                let addresses: Vec<String> =
+                    link.addresses.iter().map(ToString::to_string).collect();
                 format!("{} {state} [{}]", link.name, addresses.join(" "))
             })
             .collect();
@@ -84,7 +98,11 @@ impl Network {
         let flags = number(body, 8)?;
         let name = attributes(body.get(16..)?)
             .find(|(kind, _)| *kind == libc::IFLA_IFNAME)
-            .map(|(_, value)| String::from_utf8_lossy(value).trim_end_matches('\0').to_owned())?;
+            .map(|(_, value)| {
+                String::from_utf8_lossy(value)
+                    .trim_end_matches('\0')
+                    .to_owned()
+            })?;
         self.links.push(Link {
             index: number(body, 4)?,
             name,
@@ -105,14 +123,23 @@ impl Network {
         };
         // On a point-to-point link IFA_ADDRESS is the peer's; IFA_LOCAL is ours where it exists.
         let address = found(libc::IFA_LOCAL).or_else(|| found(libc::IFA_ADDRESS))?;
-        self.links.iter_mut().find(|link| link.index == index)?.addresses.push(address);
+        self.links
+            .iter_mut()
+            .find(|link| link.index == index)?
+            .addresses
+            .push(address);
         Some(())
     }
 
     fn add_route(&mut self, body: &[u8]) -> Option<()> {
         // struct rtmsg: family, dst_len, src_len, tos, table, protocol, scope, type, flags.
         let kind = *body.get(7)?;
-        let refusing = [libc::RTN_UNREACHABLE, libc::RTN_BLACKHOLE, libc::RTN_PROHIBIT].contains(&kind);
+        let refusing = [
+            libc::RTN_UNREACHABLE,
+            libc::RTN_BLACKHOLE,
+            libc::RTN_PROHIBIT,
+        ]
+        .contains(&kind);
         let attributes = || attributes(body.get(12..).unwrap_or_default());
         let device = attributes()
             .find(|(kind, _)| *kind == libc::RTA_OIF)
@@ -129,7 +156,11 @@ impl Network {
 }
 
 /// Sends one dump request and hands the body of each message of the answer to `take`.
-fn dump(socket: &OwnedFd, kind: u16, mut take: impl FnMut(&[u8]) -> Option<()>) -> Result<(), Errno> {
+fn dump(
+    socket: &OwnedFd,
+    kind: u16,
+    mut take: impl FnMut(&[u8]) -> Option<()>,
+) -> Result<(), Errno> {
     // struct nlmsghdr, then a zeroed body as long as any of the three request bodies.
     let mut request = [0_u8; 32];
     request[0..4].copy_from_slice(&32_u32.to_ne_bytes());
@@ -142,7 +173,10 @@ fn dump(socket: &OwnedFd, kind: u16, mut take: impl FnMut(&[u8]) -> Option<()>) 
         let mut rest = buffer.get(..length).ok_or(Errno::EMSGSIZE)?;
         while !rest.is_empty() {
             let length = number(rest, 0).ok_or(Errno::EBADMSG)? as usize;
-            let message = rest.get(..length).filter(|message| message.len() >= 16).ok_or(Errno::EBADMSG)?;
+            let message = rest
+                .get(..length)
+                .filter(|message| message.len() >= 16)
+                .ok_or(Errno::EBADMSG)?;
             match i32::from(half(message, 4).ok_or(Errno::EBADMSG)?) {
                 libc::NLMSG_DONE => return Ok(()),
                 libc::NLMSG_ERROR => {
@@ -191,14 +225,23 @@ mod tests {
     use super::*;
 
     fn link(index: u32, name: &str) -> Link {
-        Link { index, name: name.into(), up: false, loopback: name == "lo", addresses: Vec::new() }
+        Link {
+            index,
+            name: name.into(),
+            up: false,
+            loopback: name == "lo",
+            addresses: Vec::new(),
+        }
     }
 
     fn sealed() -> Network {
         let mut lo = link(1, "lo");
         lo.up = true;
         lo.addresses = vec!["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()];
-        Network { links: vec![lo, link(2, "tunl0")], route_devices: vec![1] }
+        Network {
+            links: vec![lo, link(2, "tunl0")],
+            route_devices: vec![1],
+        }
     }
 
     #[test]
@@ -210,26 +253,42 @@ mod tests {
     fn a_link_that_is_up_is_found() {
         let mut network = sealed();
         network.links[1].up = true;
-        assert_eq!(network.more_than_loopback().unwrap(), "the link tunl0 is up");
+        assert_eq!(
+            network.more_than_loopback().unwrap(),
+            "the link tunl0 is up"
+        );
     }
 
     #[test]
     fn an_address_on_another_link_is_found() {
         let mut network = sealed();
-        network.links[1].addresses.push("192.0.2.7".parse().unwrap());
-        assert_eq!(network.more_than_loopback().unwrap(), "the link tunl0 has the address 192.0.2.7");
+        network.links[1]
+            .addresses
+            .push("192.0.2.7".parse().unwrap());
+        assert_eq!(
+            network.more_than_loopback().unwrap(),
+            "the link tunl0 has the address 192.0.2.7"
+        );
     }
 
     #[test]
     fn a_route_through_another_device_is_found() {
         let mut network = sealed();
         network.route_devices.push(2);
-        assert_eq!(network.more_than_loopback().unwrap(), "a route leads through device 2 (tunl0)");
+        assert_eq!(
+            network.more_than_loopback().unwrap(),
+            "a route leads through device 2 (tunl0)"
+        );
     }
 
     #[test]
     fn the_kernel_lists_the_loopback_device_of_this_namespace() {
         let network = Network::read().unwrap();
-        assert!(network.links.iter().any(|link| link.loopback && link.name == "lo"));
+        assert!(
+            network
+                .links
+                .iter()
+                .any(|link| link.loopback && link.name == "lo")
+        );
     }
 }

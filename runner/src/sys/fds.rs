@@ -14,7 +14,10 @@ const MOST_DESCRIPTORS: usize = 4;
 ///
 /// # Errors
 /// The errno of recvmsg(2); `EMSGSIZE` where the message or its descriptors did not fit.
-pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Vec<OwnedFd>), Errno> {
+pub(crate) fn receive(
+    socket: impl AsFd,
+    buffer: &mut [u8],
+) -> Result<(usize, Vec<OwnedFd>), Errno> {
     let mut space = cmsg_space!([i32; MOST_DESCRIPTORS]);
     let mut slices = [IoSliceMut::new(buffer)];
     let message = recvmsg::<()>(
@@ -33,7 +36,10 @@ pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Ve
             }
         }
     }
-    if message.flags.intersects(MsgFlags::MSG_TRUNC | MsgFlags::MSG_CTRUNC) {
+    if message
+        .flags
+        .intersects(MsgFlags::MSG_TRUNC | MsgFlags::MSG_CTRUNC)
+    {
         return Err(Errno::EMSGSIZE);
     }
     Ok((message.bytes, received))
@@ -45,7 +51,21 @@ pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Ve
 /// The errno of close_range(2); `ENOSYS` before Linux 5.11.
 pub(crate) fn close_on_exec_from(first: u32) -> Result<(), Errno> {
     // SAFETY: no memory is passed; setting close-on-exec ends no descriptor that somebody owns.
-    let result =
-        unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            first,
+            u32::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        )
+    };
     Errno::result(result).map(drop)
+}
+
+/// F_GETFD: whether descriptor `number` is open and stays open across an exec. The number comes from a list
+/// (/proc/self/fd), so nobody need own the descriptor.
+pub(crate) fn survives_exec(number: i32) -> bool {
+    // SAFETY: F_GETFD reads a flag word and changes nothing, whatever the number stands for.
+    let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
+    flags >= 0 && flags & libc::FD_CLOEXEC == 0
 }

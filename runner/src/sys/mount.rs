@@ -52,8 +52,9 @@ impl Seal {
 pub(crate) fn open_tree(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OPEN_TREE_CLONE | libc::O_CLOEXEC as u32 | libc::AT_RECURSIVE as u32;
     // SAFETY: `path` is a NUL-terminated string that outlives the call.
-    let number =
-        Errno::result(unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) })?;
+    let number = Errno::result(unsafe {
+        libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags)
+    })?;
     // SAFETY: open_tree returned a new descriptor, which is ours alone.
     Ok(unsafe { OwnedFd::from_raw_fd(number as i32) })
 }
@@ -63,8 +64,12 @@ pub(crate) fn open_tree(path: &CStr) -> Result<OwnedFd, Errno> {
 /// # Errors
 /// The errno of mount_setattr(2); `ENOSYS` before Linux 5.12.
 pub(crate) fn seal(tree: impl AsFd, seal: Seal) -> Result<(), Errno> {
-    let attributes =
-        MountAttr { attr_set: seal.attributes(), attr_clr: 0, propagation: 0, userns_fd: 0 };
+    let attributes = MountAttr {
+        attr_set: seal.attributes(),
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: 0,
+    };
     // SAFETY: the path is an empty C string, `attributes` has the layout and the size that are passed.
     let result = unsafe {
         libc::syscall(

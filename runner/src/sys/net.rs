@@ -32,7 +32,11 @@ pub(crate) fn readable_bytes(descriptor: impl AsFd) -> Result<usize, Errno> {
     let mut count: libc::c_int = 0;
     // SAFETY: FIONREAD writes one int, to which the pointer points.
     Errno::result(unsafe {
-        libc::ioctl(descriptor.as_fd().as_raw_fd(), libc::FIONREAD, &raw mut count)
+        libc::ioctl(
+            descriptor.as_fd().as_raw_fd(),
+            libc::FIONREAD,
+            &raw mut count,
+        )
     })?;
     Ok(usize::try_from(count).unwrap_or(0))
 }

@@ -22,10 +22,28 @@ pub(crate) fn clone_process(flags: libc::c_int) -> Result<Side, Errno> {
     // SAFETY: without CLONE_VM the child has its own copy of memory and a null stack means "go on with the
     // same one"; no pointer is passed that the kernel writes to.
     let result = unsafe {
-        libc::syscall(libc::SYS_clone, flags | libc::SIGCHLD, 0_usize, 0_usize, 0_usize, 0_usize)
+        libc::syscall(
+            libc::SYS_clone,
+            flags | libc::SIGCHLD,
+            0_usize,
+            0_usize,
+            0_usize,
+            0_usize,
+        )
     };
     match Errno::result(result)? {
         0 => Ok(Side::Child),
         pid => Ok(Side::Parent(Pid::from_raw(pid as i32))),
     }
+}
+
+/// sigaction(2): every signal back to what it does by default, and none blocked. Rust ignores SIGPIPE, and
+/// whoever started the runner may have ignored others; a program inherits both across its exec.
+pub(crate) fn default_signals() {
+    for number in 1..=libc::SIGRTMAX() {
+        // SAFETY: SIG_DFL is no function, so nothing of ours can be called; KILL and STOP are refused by the
+        // kernel, the C library refuses its own two, and neither matters.
+        unsafe { libc::signal(number, libc::SIG_DFL) };
+    }
+    let _ = nix::sys::signal::SigSet::empty().thread_set_mask();
 }

@@ -25,7 +25,12 @@ pub(crate) fn install(program: &[Instruction]) -> Result<(), Errno> {
     };
     // SAFETY: Instruction has the layout of sock_filter; `description` and the program outlive the call.
     let result = unsafe {
-        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const description)
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            0,
+            &raw const description,
+        )
     };
     Errno::result(result).map(drop)
 }

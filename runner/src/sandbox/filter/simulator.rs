@@ -33,7 +33,12 @@ pub(super) enum Outcome {
 pub(super) fn run(program: &[Instruction], call: &Call) -> Outcome {
     let (mut at, mut accumulator) = (0_usize, 0_u32);
     loop {
-        let Instruction { code, jump_true, jump_false, operand } = program[at];
+        let Instruction {
+            code,
+            jump_true,
+            jump_false,
+            operand,
+        } = program[at];
         at += 1;
         let choose = |holds: bool| usize::from(if holds { jump_true } else { jump_false });
         match code {

@@ -16,28 +16,52 @@ pub(super) const LAST_REVIEWED: libc::c_long = 469;
 const SYS_OPEN_TREE_ATTR: libc::c_long = 467;
 
 const fn refuse(call: libc::c_long, errno: Errno) -> Rule {
-    Rule { call, when: &[], action: Action::Refuse(errno) }
+    Rule {
+        call,
+        when: &[],
+        action: Action::Refuse(errno),
+    }
 }
 
 const fn refuse_if(call: libc::c_long, when: &'static [Test], errno: Errno) -> Rule {
-    Rule { call, when, action: Action::Refuse(errno) }
+    Rule {
+        call,
+        when,
+        action: Action::Refuse(errno),
+    }
 }
 
 const fn allow(call: libc::c_long) -> Rule {
-    Rule { call, when: &[], action: Action::Allow }
+    Rule {
+        call,
+        when: &[],
+        action: Action::Allow,
+    }
 }
 
 const fn allow_if(call: libc::c_long, when: &'static [Test]) -> Rule {
-    Rule { call, when, action: Action::Allow }
+    Rule {
+        call,
+        when,
+        action: Action::Allow,
+    }
 }
 
 const fn is(argument: u8, value: i32) -> Test {
-    Test::Equals { argument, mask: u32::MAX, value: value as u32 }
+    Test::Equals {
+        argument,
+        mask: u32::MAX,
+        value: value as u32,
+    }
 }
 
 /// socket(2): the low four bits of the type are the type, the others SOCK_NONBLOCK and SOCK_CLOEXEC.
 const fn socket_type(value: i32) -> Test {
-    Test::Equals { argument: 1, mask: 0xF, value: value as u32 }
+    Test::Equals {
+        argument: 1,
+        mask: 0xF,
+        value: value as u32,
+    }
 }
 
 /// CLONE_NEW* bits of clone(2); CLONE_NEWTIME is a signal number there and only means anything to clone3.
@@ -60,21 +84,100 @@ pub(crate) const CLIENT: Filter = Filter {
         // Sockets by family, type and protocol: MPTCP and SCTP pass rules that are written for TCP, vsock
         // is not bound to a network namespace, raw and packet sockets see and forge what others send.
         allow_if(libc::SYS_socket, &[is(0, libc::AF_UNIX)]),
-        allow_if(libc::SYS_socket, &[is(0, libc::AF_INET), socket_type(libc::SOCK_STREAM), is(2, ANY)]),
-        allow_if(libc::SYS_socket, &[is(0, libc::AF_INET), socket_type(libc::SOCK_STREAM), is(2, TCP)]),
-        allow_if(libc::SYS_socket, &[is(0, libc::AF_INET), socket_type(libc::SOCK_DGRAM), is(2, ANY)]),
-        allow_if(libc::SYS_socket, &[is(0, libc::AF_INET), socket_type(libc::SOCK_DGRAM), is(2, UDP)]),
-        allow_if(libc::SYS_socket, &[is(0, libc::AF_INET6), socket_type(libc::SOCK_STREAM), is(2, ANY)]),
-        allow_if(libc::SYS_socket, &[is(0, libc::AF_INET6), socket_type(libc::SOCK_STREAM), is(2, TCP)]),
-        allow_if(libc::SYS_socket, &[is(0, libc::AF_INET6), socket_type(libc::SOCK_DGRAM), is(2, ANY)]),
-        allow_if(libc::SYS_socket, &[is(0, libc::AF_INET6), socket_type(libc::SOCK_DGRAM), is(2, UDP)]),
+        allow_if(
+            libc::SYS_socket,
+            &[
+                is(0, libc::AF_INET),
+                socket_type(libc::SOCK_STREAM),
+                is(2, ANY),
+            ],
+        ),
+        allow_if(
+            libc::SYS_socket,
+            &[
+                is(0, libc::AF_INET),
+                socket_type(libc::SOCK_STREAM),
+                is(2, TCP),
+            ],
+        ),
+        allow_if(
+            libc::SYS_socket,
+            &[
+                is(0, libc::AF_INET),
+                socket_type(libc::SOCK_DGRAM),
+                is(2, ANY),
+            ],
+        ),
+        allow_if(
+            libc::SYS_socket,
+            &[
+                is(0, libc::AF_INET),
+                socket_type(libc::SOCK_DGRAM),
+                is(2, UDP),
+            ],
+        ),
+        allow_if(
+            libc::SYS_socket,
+            &[
+                is(0, libc::AF_INET6),
+                socket_type(libc::SOCK_STREAM),
+                is(2, ANY),
+            ],
+        ),
+        allow_if(
+            libc::SYS_socket,
+            &[
+                is(0, libc::AF_INET6),
+                socket_type(libc::SOCK_STREAM),
+                is(2, TCP),
+            ],
+        ),
+        allow_if(
+            libc::SYS_socket,
+            &[
+                is(0, libc::AF_INET6),
+                socket_type(libc::SOCK_DGRAM),
+                is(2, ANY),
+            ],
+        ),
+        allow_if(
+            libc::SYS_socket,
+            &[
+                is(0, libc::AF_INET6),
+                socket_type(libc::SOCK_DGRAM),
+                is(2, UDP),
+            ],
+        ),
         // getaddrinfo(3) lists addresses by NETLINK_ROUTE; without capabilities it can change none.
-        allow_if(libc::SYS_socket, &[is(0, libc::AF_NETLINK), is(2, libc::NETLINK_ROUTE)]),
-        refuse_if(libc::SYS_socket, &[is(0, libc::AF_NETLINK)], Errno::EPROTONOSUPPORT),
-        refuse_if(libc::SYS_socket, &[is(0, libc::AF_INET), socket_type(libc::SOCK_RAW)], Errno::EPERM),
-        refuse_if(libc::SYS_socket, &[is(0, libc::AF_INET6), socket_type(libc::SOCK_RAW)], Errno::EPERM),
-        refuse_if(libc::SYS_socket, &[is(0, libc::AF_INET)], Errno::EPROTONOSUPPORT),
-        refuse_if(libc::SYS_socket, &[is(0, libc::AF_INET6)], Errno::EPROTONOSUPPORT),
+        allow_if(
+            libc::SYS_socket,
+            &[is(0, libc::AF_NETLINK), is(2, libc::NETLINK_ROUTE)],
+        ),
+        refuse_if(
+            libc::SYS_socket,
+            &[is(0, libc::AF_NETLINK)],
+            Errno::EPROTONOSUPPORT,
+        ),
+        refuse_if(
+            libc::SYS_socket,
+            &[is(0, libc::AF_INET), socket_type(libc::SOCK_RAW)],
+            Errno::EPERM,
+        ),
+        refuse_if(
+            libc::SYS_socket,
+            &[is(0, libc::AF_INET6), socket_type(libc::SOCK_RAW)],
+            Errno::EPERM,
+        ),
+        refuse_if(
+            libc::SYS_socket,
+            &[is(0, libc::AF_INET)],
+            Errno::EPROTONOSUPPORT,
+        ),
+        refuse_if(
+            libc::SYS_socket,
+            &[is(0, libc::AF_INET6)],
+            Errno::EPROTONOSUPPORT,
+        ),
         refuse(libc::SYS_socket, Errno::EAFNOSUPPORT),
         allow_if(libc::SYS_socketpair, &[is(0, libc::AF_UNIX)]),
         refuse(libc::SYS_socketpair, Errno::EAFNOSUPPORT),
@@ -84,7 +187,14 @@ pub(crate) const CLIENT: Filter = Filter {
         refuse(libc::SYS_io_uring_register, Errno::ENOSYS),
         // A namespace of one's own gives back every capability inside it. clone3 passes its flags in
         // memory, where a filter cannot read; ENOSYS makes every libc fall back to clone.
-        refuse_if(libc::SYS_clone, &[Test::AnyOf { argument: 0, mask: NEW_NAMESPACE }], Errno::EPERM),
+        refuse_if(
+            libc::SYS_clone,
+            &[Test::AnyOf {
+                argument: 0,
+                mask: NEW_NAMESPACE,
+            }],
+            Errno::EPERM,
+        ),
         refuse(libc::SYS_clone3, Errno::ENOSYS),
         refuse(libc::SYS_unshare, Errno::EPERM),
         refuse(libc::SYS_setns, Errno::EPERM),
@@ -122,8 +232,16 @@ pub(crate) const CLIENT: Filter = Filter {
         refuse(libc::SYS_name_to_handle_at, Errno::EPERM),
         refuse(libc::SYS_open_by_handle_at, Errno::EPERM),
         // Input pushed into a terminal is typed by whoever owns it (CVE-2017-5226).
-        refuse_if(libc::SYS_ioctl, &[is(1, libc::TIOCSTI as i32)], Errno::EPERM),
-        refuse_if(libc::SYS_ioctl, &[is(1, libc::TIOCLINUX as i32)], Errno::EPERM),
+        refuse_if(
+            libc::SYS_ioctl,
+            &[is(1, libc::TIOCSTI as i32)],
+            Errno::EPERM,
+        ),
+        refuse_if(
+            libc::SYS_ioctl,
+            &[is(1, libc::TIOCLINUX as i32)],
+            Errno::EPERM,
+        ),
         // The machine itself; all of it needs a capability as well.
         refuse(libc::SYS_syslog, Errno::EPERM),
         refuse(libc::SYS_acct, Errno::EPERM),

@@ -1,0 +1,350 @@
+//! Init, pid 1 of the client's namespaces: builds the root, launches the client, reaps, and ends everything.
+//!
+//! Init is out of the client's reach: never in its Landlock domain, no capabilities, no signal handlers, not
+//! dumpable once the client's process exists. It polls two sockets, the gate (whose other end only the stage
+//! holds) and the channel (whose other end only the runner holds): when either closes it ends, and the
+//! kernel ends everything in its namespace with it.
+
+use std::ffi::{CString, OsString};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::sys::stat::Mode;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, dup2_stdin};
+
+use super::canary::INSIDE_SOCKET;
+use super::error::{At as _, SetupError, Step};
+use super::launch::{self, Program};
+use super::message::{self, ClientEnd, ExitStatus, FromInit, Launch, MOST_SURVIVORS, ToInit};
+use super::plan::{BASE_URL, ClientPlan, Plan};
+use super::{identity, privilege, root};
+use crate::sys::process::{Side, clone_process};
+
+/// How long processes that the client left may take to end by themselves before they are survivors.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// What init inherits from the stage.
+pub(super) struct Inheritance {
+    pub(super) channel: OwnedFd,
+    pub(super) gate: OwnedFd,
+    /// Port of the stub.
+    pub(super) port: u16,
+}
+
+/// Runs init to its end and gives the code to exit with.
+pub(super) fn main(plan: &Plan, inheritance: &Inheritance) -> i32 {
+    match run(plan, inheritance) {
+        Ok(()) => 0,
+        Err(error) => {
+            // Where this fails the runner is gone, and there is nobody to tell.
+            let _ = message::send(&inheritance.channel, &FromInit::Failed { error }, &[]);
+            1
+        }
+    }
+}
+
+fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
+    root::make_private()?;
+    let sources = root::take_sources(&plan.root)?;
+    identity::become_inside_user(plan.identity)?;
+    let trees = root::build(&plan.root, sources)?;
+    let descriptors = [trees.home.as_raw_fd(), trees.tmp.as_raw_fd()];
+    message::send(&inheritance.channel, &FromInit::Root, &descriptors).at(Step::Channel)?;
+    drop(trees);
+    null_stdin()?;
+    privilege::drop_all()?;
+    let program = program(&plan.client, inheritance.port)?;
+    let target = listen_inside()?;
+    let client = Client::clone_from(plan, inheritance, &program)?;
+    // Before the client's process exists this would make its memory unreadable to an ordinary user's runner.
+    prctl::set_dumpable(false).at(Step::NoNewPrivileges)?;
+    message::send(&client.socket, &Launch::Settled, &[]).at(Step::Channel)?;
+    client.supervise(inheritance, target)
+}
+
+fn null_stdin() -> Result<(), SetupError> {
+    let null = open(
+        "/dev/null",
+        OFlag::O_RDONLY | OFlag::O_CLOEXEC,
+        Mode::empty(),
+    )
+    .at(Step::StandardInput)?;
+    dup2_stdin(null).at(Step::StandardInput)
+}
+
+/// The live target of a canary: only Landlock's scope keeps the client's process from it.
+fn listen_inside() -> Result<UnixListener, SetupError> {
+    SocketAddr::from_abstract_name(INSIDE_SOCKET)
+        .and_then(|address| UnixListener::bind_addr(&address))
+        .at_object(Step::Probe, INSIDE_SOCKET)
+}
+
+fn program(plan: &ClientPlan, port: u16) -> Result<Program, SetupError> {
+    let base_url = format!("http://127.0.0.1:{port}");
+    let environment = plan
+        .environment
+        .iter()
+        .map(|one| replace_base_url(one, base_url.as_bytes()));
+    Ok(Program {
+        path: c_string(plan.program.as_bytes().to_vec())?,
+        arguments: plan
+            .arguments
+            .iter()
+            .map(|one| c_string(one.as_bytes().to_vec()))
+            .collect::<Result<_, _>>()?,
+        environment: environment.map(c_string).collect::<Result<_, _>>()?,
+    })
+}
+
+fn replace_base_url(variable: &OsString, base_url: &[u8]) -> Vec<u8> {
+    let (bytes, wanted) = (variable.as_bytes(), BASE_URL.as_bytes());
+    match bytes
+        .windows(wanted.len())
+        .position(|window| window == wanted)
+    {
+        Some(at) => {
+            let (before, rest) = bytes.split_at(at);
+            [
+                before,
+                base_url,
+                rest.get(wanted.len()..).unwrap_or_default(),
+            ]
+            .concat()
+        }
+        None => bytes.to_vec(),
+    }
+}
+
+fn c_string(bytes: Vec<u8>) -> Result<CString, SetupError> {
+    CString::new(bytes)
+        .map_err(|_| Errno::EINVAL)
+        .at_object(Step::ReceivePlan, "a NUL in an argument")
+}
+
+/// The client, from its clone to its end.
+struct Client {
+    pid: Pid,
+    socket: OwnedFd,
+    signals: SignalFd,
+}
+
+impl Client {
+    fn clone_from(
+        plan: &Plan,
+        inheritance: &Inheritance,
+        program: &Program,
+    ) -> Result<Self, SetupError> {
+        let mut watched = SigSet::empty();
+        watched.add(Signal::SIGCHLD);
+        watched.thread_block().at(Step::Signals)?;
+        let signals =
+            SignalFd::with_flags(&watched, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
+                .at(Step::Signals)?;
+        let (socket, theirs) = socketpair(
+            AddressFamily::Unix,
+            SockType::SeqPacket,
+            None,
+            SockFlag::SOCK_CLOEXEC,
+        )
+        .at(Step::Channel)?;
+        match clone_process(0).at(Step::CloneClient)? {
+            Side::Child => {
+                drop(socket);
+                std::process::exit(launch::run(plan, inheritance.port, program, &theirs))
+            }
+            Side::Parent(pid) => Ok(Self {
+                pid,
+                socket,
+                signals,
+            }),
+        }
+    }
+
+    /// Passes messages between runner and client until the client has ended, then ends everything else.
+    fn supervise(self, inheritance: &Inheritance, target: UnixListener) -> Result<(), SetupError> {
+        let mut target = Some(target);
+        let mut launching = true;
+        let status = loop {
+            let ready = self.wait(inheritance, launching)?;
+            if ready.gate {
+                return Ok(());
+            }
+            if ready.channel {
+                match message::receive::<ToInit>(&inheritance.channel).at(Step::Channel)? {
+                    None => return Ok(()),
+                    Some((ToInit::Go, _)) => {
+                        target = None;
+                        message::send(&self.socket, &Launch::Go, &[]).at(Step::Channel)?;
+                    }
+                    Some((ToInit::End, _)) => {
+                        kill(self.pid, Signal::SIGKILL).at(Step::CloneClient)?;
+                    }
+                }
+            }
+            if ready.launch {
+                launching = self.pass_on(inheritance)?;
+            }
+            if ready.signal
+                && let Some(status) = self.reap()?
+            {
+                break status;
+            }
+        };
+        // The exec closed the socket and the client ended at once: both were ready together.
+        if launching {
+            self.pass_on(inheritance)?;
+        }
+        drop(target);
+        let end = ClientEnd {
+            status,
+            survivors: end_everything()?,
+        };
+        message::send(&inheritance.channel, &FromInit::Ended { end }, &[]).at(Step::Channel)
+    }
+
+    fn wait(&self, inheritance: &Inheritance, launching: bool) -> Result<Ready, SetupError> {
+        let mut polled = vec![
+            PollFd::new(inheritance.gate.as_fd(), PollFlags::POLLIN),
+            PollFd::new(inheritance.channel.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
+        ];
+        if launching {
+            polled.push(PollFd::new(self.socket.as_fd(), PollFlags::POLLIN));
+        }
+        match poll(&mut polled, PollTimeout::NONE) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno).at(Step::Signals),
+        }
+        let is_ready = |index: usize| {
+            polled
+                .get(index)
+                .is_some_and(|one: &PollFd<'_>| one.any() == Some(true))
+        };
+        Ok(Ready {
+            gate: is_ready(0),
+            channel: is_ready(1),
+            signal: is_ready(2),
+            launch: is_ready(3),
+        })
+    }
+
+    /// Hands what the client's process says before its exec to the runner; whether more may follow.
+    fn pass_on(&self, inheritance: &Inheritance) -> Result<bool, SetupError> {
+        let received = match message::receive::<Launch>(&self.socket) {
+            Err(Errno::ECONNRESET) => None,
+            received => received.at(Step::Channel)?,
+        };
+        let (told, more) = match received {
+            Some((Launch::Probed { report }, _)) => (FromInit::Probed { report }, true),
+            Some((Launch::NotStarted { errno }, _)) => (FromInit::NotStarted { errno }, false),
+            Some((Launch::Failed { error }, _)) => (FromInit::Failed { error }, false),
+            Some((Launch::Settled | Launch::Go, _)) => return Err(Errno::EPROTO).at(Step::Channel),
+            None => (FromInit::Started, false),
+        };
+        message::send(&inheritance.channel, &told, &[]).at(Step::Channel)?;
+        Ok(more)
+    }
+
+    /// Reaps whatever has ended; the client's status once it is among it.
+    fn reap(&self) -> Result<Option<ExitStatus>, SetupError> {
+        while self.signals.read_signal().at(Step::Signals)?.is_some() {}
+        let mut status = None;
+        loop {
+            match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::Exited(pid, code)) if pid == self.pid => {
+                    status = Some(ExitStatus::Code(code))
+                }
+                Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.pid => {
+                    status = Some(ExitStatus::Signal(signal as i32));
+                }
+                Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(status),
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(errno) => return Err(errno).at(Step::Signals),
+            }
+        }
+    }
+}
+
+/// Which of the polled descriptors have something.
+struct Ready {
+    gate: bool,
+    channel: bool,
+    signal: bool,
+    launch: bool,
+}
+
+/// Ends every process but init: first by waiting, then by SIGKILL. The ones that had to be killed are named.
+/// Every orphan is a child of pid 1, so "no child" means "no process".
+fn end_everything() -> Result<Vec<(i32, String)>, SetupError> {
+    let deadline = Instant::now() + GRACE;
+    while reap_one(WaitPidFlag::WNOHANG)? != Reaped::NoChild {
+        if Instant::now() >= deadline {
+            let survivors = survivors();
+            // kill(2) -1: everything in this namespace but init itself.
+            match kill(Pid::from_raw(-1), Signal::SIGKILL) {
+                Ok(()) | Err(Errno::ESRCH) => {}
+                Err(errno) => return Err(errno).at(Step::Signals),
+            }
+            while reap_one(WaitPidFlag::empty())? != Reaped::NoChild {}
+            return Ok(survivors);
+        }
+    }
+    Ok(Vec::new())
+}
+
+#[derive(PartialEq, Eq)]
+enum Reaped {
+    Some,
+    NoChild,
+}
+
+fn reap_one(flags: WaitPidFlag) -> Result<Reaped, SetupError> {
+    match waitpid(None, Some(flags)) {
+        Ok(WaitStatus::StillAlive) => {
+            std::thread::sleep(Duration::from_millis(2));
+            Ok(Reaped::Some)
+        }
+        Ok(_) | Err(Errno::EINTR) => Ok(Reaped::Some),
+        Err(Errno::ECHILD) => Ok(Reaped::NoChild),
+        Err(errno) => Err(errno).at(Step::Signals),
+    }
+}
+
+/// Processes of this namespace beside init, from /proc.
+fn survivors() -> Vec<(i32, String)> {
+    let Ok(listed) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    listed
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|pid| *pid != 1)
+        .take(MOST_SURVIVORS)
+        .map(|pid: i32| {
+            let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+            (pid, String::from_utf8_lossy(&name).trim_end().to_owned())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_base_url_stands_where_the_placeholder_was() {
+        let replaced = replace_base_url(&"A={base_url}/x".into(), b"http://127.0.0.1:9");
+        assert_eq!(replaced, b"A=http://127.0.0.1:9/x");
+        assert_eq!(replace_base_url(&"A=b".into(), b"u"), b"A=b");
+    }
+}

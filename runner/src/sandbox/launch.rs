@@ -1,0 +1,85 @@
+//! The client's process between its clone and its exec: the last restrictions, the probe, then the program.
+//!
+//! It runs our code up to the exec and the client's from there. Everything that can be prepared was prepared
+//! by init before the clone. What fails is told over the launch socket, and the program is not started.
+
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
+
+use nix::errno::Errno;
+use nix::sys::stat::{Mode, umask};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{chdir, execve, setsid};
+
+use super::error::{At as _, SetupError, Step};
+use super::filter;
+use super::landlock;
+use super::limits;
+use super::message::{self, Launch};
+use super::plan::{HOME, Plan};
+use super::probe;
+use crate::sys::fds::close_on_exec_from;
+use crate::sys::process::{Side, clone_process, default_signals};
+
+/// The program, its arguments and its environment, as execve(2) takes them.
+pub(super) struct Program {
+    pub(super) path: CString,
+    pub(super) arguments: Vec<CString>,
+    pub(super) environment: Vec<CString>,
+}
+
+/// Restricts this process, probes, and becomes the program. Returns only where that failed, with the code to
+/// exit with.
+pub(super) fn run(plan: &Plan, port: u16, program: &Program, socket: &OwnedFd) -> i32 {
+    let told = match restrict_and_probe(plan, port, socket) {
+        Ok(()) => {
+            let Err(errno) = execve(&program.path, &program.arguments, &program.environment);
+            Launch::NotStarted {
+                errno: errno as i32,
+            }
+        }
+        Err(error) => Launch::Failed { error },
+    };
+    // Where this fails init is gone, and so are we in a moment.
+    let _ = message::send(socket, &told, &[]);
+    126
+}
+
+fn restrict_and_probe(plan: &Plan, port: u16, socket: &OwnedFd) -> Result<(), SetupError> {
+    expect(socket, |told| matches!(told, Launch::Settled))?;
+    setsid().at(Step::NewSession)?;
+    umask(Mode::from_bits_truncate(0o022));
+    default_signals();
+    chdir(HOME).at_object(Step::OpenTrees, HOME)?;
+    close_on_exec_from(3).at(Step::Channel)?;
+    limits::apply(&plan.limits)?;
+    let landlock = landlock::restrict_client(&plan.root.binds)?;
+    filter::CLIENT.install().at(Step::Filter)?;
+    probe_in_child(|| {
+        let report = probe::gather(&plan.probe, port, landlock)?;
+        message::send(socket, &Launch::Probed { report }, &[]).at(Step::Channel)
+    })?;
+    expect(socket, |told| matches!(told, Launch::Go))
+}
+
+/// Runs `work` in a child, so that whatever a canary gets hold of is gone when the program starts.
+fn probe_in_child(work: impl FnOnce() -> Result<(), SetupError>) -> Result<(), SetupError> {
+    match clone_process(0).at(Step::Probe)? {
+        Side::Child => std::process::exit(match work() {
+            Ok(()) => 0,
+            Err(error) => error.errno,
+        }),
+        Side::Parent(child) => match waitpid(child, None).at(Step::Probe)? {
+            WaitStatus::Exited(_, 0) => Ok(()),
+            WaitStatus::Exited(_, code) => Err(Errno::from_raw(code)).at(Step::Probe),
+            other => Err(Errno::ECHILD).at_object(Step::Probe, format_args!("{other:?}")),
+        },
+    }
+}
+
+fn expect(socket: &OwnedFd, wanted: fn(&Launch) -> bool) -> Result<(), SetupError> {
+    match message::receive::<Launch>(socket).at(Step::Channel)? {
+        Some((told, _)) if wanted(&told) => Ok(()),
+        _ => Err(Errno::EPROTO).at(Step::Channel),
+    }
+}

@@ -1,0 +1,115 @@
+//! The probe: what the client's process reads back of itself, and its canaries, just before its exec.
+//!
+//! Gathering happens inside, in a child of that process; [`crate::sandbox::readback`] judges it outside.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, getrlimit};
+use serde::{Deserialize, Serialize};
+
+use super::canary::{self, Observation};
+use super::error::{At as _, SetupError, Step};
+use super::landlock::LandlockReport;
+use super::message::errno_of;
+use super::plan::ProbePlan;
+use crate::sys::fds::survives_exec;
+
+/// Namespaces that the client has of its own, as named in /proc/self/ns.
+pub(super) const NAMESPACES: [&str; 7] = ["user", "net", "mnt", "pid", "ipc", "uts", "cgroup"];
+
+/// Everything that was read back and tried.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ProbeReport {
+    /// /proc/self/status, by key.
+    pub(crate) status: BTreeMap<String, String>,
+    /// /proc/self/ns, by name: `net:[4026531840]`.
+    pub(crate) namespaces: BTreeMap<String, String>,
+    /// /proc/self/mountinfo.
+    pub(crate) mounts: String,
+    /// Descriptors that the exec will not close, beyond 0, 1 and 2.
+    pub(crate) inherited: Vec<i32>,
+    /// RLIMIT_* by name, soft and hard.
+    pub(crate) limits: BTreeMap<String, (u64, u64)>,
+    pub(crate) landlock: LandlockReport,
+    pub(crate) observations: Vec<Observation>,
+    /// Our end of the canary's connection to the stub, by which it is told from the client's.
+    pub(crate) stub_peer: Option<SocketAddr>,
+}
+
+/// Reads back and tries everything.
+pub(super) fn gather(
+    plan: &ProbePlan,
+    port: u16,
+    landlock: LandlockReport,
+) -> Result<ProbeReport, SetupError> {
+    let status =
+        fs::read_to_string("/proc/self/status").at_object(Step::Probe, "/proc/self/status")?;
+    let status = status
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .map(|(key, value)| (key.to_owned(), value.trim().to_owned()))
+        .collect();
+    let (stub_peer, reached) = reach_stub(port);
+    let mut observations = vec![canary::observation(canary::STUB, reached)];
+    observations.extend(canary::observe(plan));
+    Ok(ProbeReport {
+        status,
+        namespaces: namespaces()?,
+        mounts: fs::read_to_string("/proc/self/mountinfo")
+            .at_object(Step::Probe, "/proc/self/mountinfo")?,
+        inherited: inherited()?,
+        limits: limits()?,
+        landlock,
+        observations,
+        stub_peer,
+    })
+}
+
+/// The namespaces of the calling process.
+pub(super) fn namespaces() -> Result<BTreeMap<String, String>, SetupError> {
+    NAMESPACES
+        .into_iter()
+        .map(|name| {
+            let path = format!("/proc/self/ns/{name}");
+            let link = fs::read_link(&path).at_object(Step::Probe, &path)?;
+            Ok((name.to_owned(), link.to_string_lossy().into_owned()))
+        })
+        .collect()
+}
+
+fn reach_stub(port: u16) -> (Option<SocketAddr>, Result<(), Errno>) {
+    let reached =
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).and_then(|stream| stream.local_addr());
+    match reached {
+        Ok(address) => (Some(address), Ok(())),
+        Err(error) => (None, Err(errno_of(&error))),
+    }
+}
+
+fn inherited() -> Result<Vec<i32>, SetupError> {
+    let listed = fs::read_dir("/proc/self/fd").at_object(Step::Probe, "/proc/self/fd")?;
+    Ok(listed
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|number| *number > 2 && survives_exec(*number))
+        .collect())
+}
+
+fn limits() -> Result<BTreeMap<String, (u64, u64)>, SetupError> {
+    [
+        Resource::RLIMIT_CORE,
+        Resource::RLIMIT_CPU,
+        Resource::RLIMIT_DATA,
+        Resource::RLIMIT_FSIZE,
+        Resource::RLIMIT_NPROC,
+        Resource::RLIMIT_NOFILE,
+    ]
+    .into_iter()
+    .map(|resource| {
+        let values = getrlimit(resource).at_object(Step::Probe, format_args!("{resource:?}"))?;
+        Ok((format!("{resource:?}"), values))
+    })
+    .collect()
+}

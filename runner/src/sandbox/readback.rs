@@ -1,0 +1,322 @@
+//! The layers as the kernel tells them: what the probe read back, judged outside.
+
+use std::collections::BTreeMap;
+
+use super::canary;
+use super::message::errno_of;
+use super::plan::{HOME, INSIDE_ID, Plan, TMP};
+use super::probe::{NAMESPACES, ProbeReport};
+use super::silence::Network;
+use crate::evidence::{Canary, Layer, LayerStatus};
+
+/// Layers and canaries of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Isolation {
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) canaries: Vec<Canary>,
+}
+
+impl Isolation {
+    /// Every layer is enforced and no canary got through. A layer that is partial (newer Landlock rights that
+    /// the kernel does not know) is shown and does not stop the run; what must be there was a hard requirement.
+    pub(crate) fn holds(&self) -> bool {
+        self.layers
+            .iter()
+            .all(|layer| layer.status != LayerStatus::Absent)
+            && self
+                .canaries
+                .iter()
+                .all(|canary| canary.status != crate::evidence::CanaryStatus::NotHeld)
+    }
+}
+
+/// What the runner knows from outside.
+pub(crate) struct Outside<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) network: &'a Network,
+    /// /proc/self/ns of the runner.
+    pub(crate) namespaces: &'a BTreeMap<String, String>,
+    /// Canaries that are refused to the runner as well.
+    pub(crate) refused: &'a [&'static str],
+}
+
+/// Judges what was read back.
+pub(crate) fn judge(report: &ProbeReport, outside: &Outside<'_>) -> Isolation {
+    let mut layers: Vec<Layer> = NAMESPACES
+        .iter()
+        .map(|name| namespace(name, report, outside))
+        .collect();
+    layers.extend([
+        network(outside.network),
+        identity(report),
+        root(report),
+        writable(report, HOME),
+        writable(report, TMP),
+        mounts(report, outside.plan),
+        capabilities(report),
+        no_new_privileges(report),
+        landlock(report),
+        seccomp(report),
+        descriptors(report),
+        limits(report, outside.plan),
+    ]);
+    Isolation {
+        layers,
+        canaries: canary::judge(
+            &report.observations,
+            outside.refused,
+            report.landlock.scopes,
+        ),
+    }
+}
+
+/// The namespaces of the calling process, which the client's must differ from.
+///
+/// # Errors
+/// The errno of readlink(2) on /proc/self/ns.
+pub(crate) fn own_namespaces() -> Result<BTreeMap<String, String>, nix::errno::Errno> {
+    NAMESPACES
+        .into_iter()
+        .map(|name| {
+            let link = std::fs::read_link(format!("/proc/self/ns/{name}"))
+                .map_err(|error| errno_of(&error))?;
+            Ok((name.to_owned(), link.to_string_lossy().into_owned()))
+        })
+        .collect()
+}
+
+fn layer(name: impl Into<String>, enforced: bool, detail: impl Into<String>) -> Layer {
+    let status = if enforced {
+        LayerStatus::Enforced
+    } else {
+        LayerStatus::Absent
+    };
+    Layer {
+        name: name.into(),
+        status,
+        detail: detail.into(),
+    }
+}
+
+fn namespace(name: &str, report: &ProbeReport, outside: &Outside<'_>) -> Layer {
+    let (inside, host) = (report.namespaces.get(name), outside.namespaces.get(name));
+    let own = inside.is_some() && host.is_some() && inside != host;
+    let long = match name {
+        "net" => "network",
+        "mnt" => "mount",
+        other => other,
+    };
+    let detail = if own {
+        "its own"
+    } else {
+        "shared with the host"
+    };
+    layer(format!("{long} namespace"), own, detail)
+}
+
+fn network(network: &Network) -> Layer {
+    match network.more_than_loopback() {
+        None => layer("network silence", true, network.describe()),
+        Some(what) => layer("network silence", false, what),
+    }
+}
+
+fn identity(report: &ProbeReport) -> Layer {
+    let field = |name: &str| {
+        report
+            .status
+            .get(name)
+            .map(String::as_str)
+            .unwrap_or_default()
+    };
+    let id = format!("{INSIDE_ID}\t{INSIDE_ID}\t{INSIDE_ID}\t{INSIDE_ID}");
+    let (uid, gid) = (field("Uid"), field("Gid"));
+    layer(
+        "identity",
+        uid == id && gid == id,
+        format!("uid {INSIDE_ID}, gid {INSIDE_ID}, never the host's root"),
+    )
+}
+
+/// One line of /proc/self/mountinfo, as far as it is judged.
+struct Mount<'a> {
+    target: &'a str,
+    options: Vec<&'a str>,
+    kind: &'a str,
+    super_options: &'a str,
+}
+
+fn parse_mounts(text: &str) -> Vec<Mount<'_>> {
+    text.lines()
+        .filter_map(|line| {
+            let (left, right) = line.split_once(" - ")?;
+            let mut left = left.split(' ');
+            let target = left.nth(4)?;
+            let options = left.next()?.split(',').collect();
+            let mut right = right.split(' ');
+            let kind = right.next()?;
+            let super_options = right.nth(1)?;
+            Some(Mount {
+                target,
+                options,
+                kind,
+                super_options,
+            })
+        })
+        .collect()
+}
+
+fn root(report: &ProbeReport) -> Layer {
+    let mounts = parse_mounts(&report.mounts);
+    let sealed = mounts
+        .iter()
+        .filter(|mount| mount.target == "/")
+        .map(|mount| mount.kind == "tmpfs" && has_all(mount, &["ro", "nosuid", "nodev"]));
+    layer("root", sealed.eq([true]), "a tmpfs of its own, read-only")
+}
+
+fn writable(report: &ProbeReport, path: &str) -> Layer {
+    let mounts = parse_mounts(&report.mounts);
+    let found: Vec<&Mount<'_>> = mounts.iter().filter(|mount| mount.target == path).collect();
+    let (sealed, detail) = match found.as_slice() {
+        [mount] => (
+            mount.kind == "tmpfs"
+                && has_all(mount, &["rw", "nosuid", "nodev", "noexec"])
+                && mount.super_options.contains("size=")
+                && mount.super_options.contains("nr_inodes="),
+            format!("tmpfs, nothing executable, {}", mount.super_options),
+        ),
+        other => (false, format!("{} mounts at {path}", other.len())),
+    };
+    layer(format!("writable {path}"), sealed, detail)
+}
+
+/// Whatever else is mounted was planned, and is read-only.
+fn mounts(report: &ProbeReport, plan: &Plan) -> Layer {
+    let mounts = parse_mounts(&report.mounts);
+    let planned: Vec<String> = plan
+        .root
+        .binds
+        .iter()
+        .map(|bind| bind.target.to_string_lossy().replace(' ', "\\040"))
+        .collect();
+    let mut count = 0;
+    for mount in mounts
+        .iter()
+        .filter(|mount| !["/", HOME, TMP].contains(&mount.target))
+    {
+        let expected = match mount.target {
+            "/proc" => mount.kind == "proc" && has_all(mount, &["nosuid", "nodev", "noexec"]),
+            target if target.starts_with("/dev/") => has_all(mount, &["ro", "nosuid", "noexec"]),
+            target => {
+                let below =
+                    |path: &String| target == path || target.starts_with(&format!("{path}/"));
+                planned.iter().any(below) && has_all(mount, &["ro", "nosuid", "nodev"])
+            }
+        };
+        if !expected {
+            return layer(
+                "mounts",
+                false,
+                format!("{} ({}) is not as planned", mount.target, mount.kind),
+            );
+        }
+        count += 1;
+    }
+    layer(
+        "mounts",
+        true,
+        format!("{count} beside the root, home and tmp: read-only, or a fresh /proc"),
+    )
+}
+
+fn has_all(mount: &Mount<'_>, wanted: &[&str]) -> bool {
+    wanted.iter().all(|option| mount.options.contains(option))
+}
+
+fn capabilities(report: &ProbeReport) -> Layer {
+    let left: Vec<&str> = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]
+        .into_iter()
+        .filter(|set| report.status.get(*set).map(String::as_str) != Some("0000000000000000"))
+        .collect();
+    match left.as_slice() {
+        [] => layer("capabilities", true, "all five sets are empty"),
+        left => layer(
+            "capabilities",
+            false,
+            format!("not empty: {}", left.join(" ")),
+        ),
+    }
+}
+
+fn no_new_privileges(report: &ProbeReport) -> Layer {
+    layer(
+        "no_new_privs",
+        report.status.get("NoNewPrivs").map(String::as_str) == Some("1"),
+        "set",
+    )
+}
+
+fn landlock(report: &ProbeReport) -> Layer {
+    let found = &report.landlock;
+    let scopes = if found.scopes {
+        "abstract sockets and signals scoped"
+    } else {
+        "no scopes before ABI 6"
+    };
+    Layer {
+        name: "landlock".to_owned(),
+        status: if found.full {
+            LayerStatus::Enforced
+        } else {
+            LayerStatus::Partial
+        },
+        detail: format!("ABI {}, file system rights by path, {scopes}", found.abi),
+    }
+}
+
+fn seccomp(report: &ProbeReport) -> Layer {
+    let field = |name: &str| {
+        report
+            .status
+            .get(name)
+            .map(String::as_str)
+            .unwrap_or_default()
+    };
+    let filters: u32 = field("Seccomp_filters").parse().unwrap_or(0);
+    layer(
+        "seccomp",
+        field("Seccomp") == "2" && filters > 0,
+        format!("filter mode, {filters} filter(s)"),
+    )
+}
+
+fn descriptors(report: &ProbeReport) -> Layer {
+    match report.inherited.as_slice() {
+        [] => layer("descriptors", true, "0, 1 and 2 only"),
+        more => layer("descriptors", false, format!("also {more:?}")),
+    }
+}
+
+fn limits(report: &ProbeReport, plan: &Plan) -> Layer {
+    let wanted = &plan.limits;
+    let all = [
+        ("RLIMIT_CORE", 0),
+        ("RLIMIT_CPU", wanted.cpu_seconds),
+        ("RLIMIT_DATA", wanted.data_bytes),
+        ("RLIMIT_FSIZE", wanted.file_bytes),
+        ("RLIMIT_NPROC", wanted.processes),
+        ("RLIMIT_NOFILE", wanted.open_files),
+    ];
+    let wrong = all
+        .iter()
+        .find(|(name, value)| report.limits.get(*name) != Some(&(*value, *value)));
+    match wrong {
+        None => layer(
+            "resource limits",
+            true,
+            "memory, processes, CPU, files, file size; no core dumps",
+        ),
+        Some((name, value)) => layer("resource limits", false, format!("{name} is not {value}")),
+    }
+}

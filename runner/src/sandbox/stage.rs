@@ -1,0 +1,238 @@
+//! The stage: a fresh exec of our own file that makes the namespaces, starts init, and becomes the stub.
+//!
+//! It starts with an empty environment and three descriptors: the control socket on 0, the client's standard
+//! output and error on 1 and 2. It is single-threaded. As the stub it lives in the network namespace, in a
+//! sandbox of its own that is tighter than the client's: no file, no connection, no exec, no capability.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket, socketpair};
+use nix::sys::stat::Mode;
+use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, getppid};
+
+use super::error::{At as _, SetupError, Step};
+use super::init::{self, Inheritance};
+use super::message::{self, FromStage, ToStage, errno_of};
+use super::plan::{Identity, Plan, StubPlan};
+use super::silence::Network;
+use super::{filter, identity, landlock, privilege};
+use crate::sys::fds;
+use crate::sys::net::set_loopback_up;
+use crate::sys::process::{Side, clone_process};
+
+/// Namespaces of init and the client; the user and the network namespace are the stage's.
+const INIT_NAMESPACES: libc::c_int = libc::CLONE_NEWPID
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP;
+
+/// What the process is after the clone.
+enum Role {
+    Init(Inheritance),
+    Stub {
+        listener: TcpListener,
+        network: Network,
+        gate: OwnedFd,
+    },
+}
+
+/// Entry of the stage's process.
+pub(crate) fn main() -> ExitCode {
+    let Ok(control) = std::io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .map(UnixStream::from)
+    else {
+        return ExitCode::FAILURE;
+    };
+    let done = receive_plan(&control).and_then(|(plan, channel)| {
+        match make_namespaces(&plan, &control, channel)? {
+            Role::Init(inheritance) => Ok(Some((plan, inheritance))),
+            Role::Stub {
+                listener,
+                network,
+                gate,
+            } => {
+                become_stub(&plan, &control, listener, network)?;
+                // Held to the end: init lives while this end is open.
+                drop(gate);
+                Ok(None)
+            }
+        }
+    });
+    match done {
+        Ok(None) => ExitCode::SUCCESS,
+        Ok(Some((plan, inheritance))) => {
+            // Its copy would keep the control socket open when the stage is gone; 0 follows in init.
+            drop(control);
+            std::process::exit(init::main(&plan, &inheritance))
+        }
+        Err(error) => {
+            // Where this fails the runner is gone, and there is nobody to tell.
+            let _ = message::write_line(&control, &FromStage::Failed { error });
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn make_namespaces(
+    plan: &Plan,
+    control: &UnixStream,
+    channel: OwnedFd,
+) -> Result<Role, SetupError> {
+    identity::drop_groups(plan.identity)?;
+    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET)
+        .at(Step::UserAndNetworkNamespace)?;
+    write_maps(control, plan.identity)?;
+    identity::become_inside_group(plan.identity)?;
+    arm_death_signal(plan)?;
+    let network = seal_network()?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).at(Step::StubSocket)?;
+    let port = listener.local_addr().at(Step::StubSocket)?.port();
+    let (gate, init_gate) = socketpair(
+        AddressFamily::Unix,
+        SockType::Stream,
+        None,
+        SockFlag::SOCK_CLOEXEC,
+    )
+    .at(Step::CloneInit)?;
+    // On each side, what the other one holds is closed at the end of this function.
+    Ok(match clone_process(INIT_NAMESPACES).at(Step::CloneInit)? {
+        Side::Child => Role::Init(Inheritance {
+            channel,
+            gate: init_gate,
+            port,
+        }),
+        Side::Parent(_) => Role::Stub {
+            listener,
+            network,
+            gate,
+        },
+    })
+}
+
+fn receive_plan(control: &UnixStream) -> Result<(Plan, OwnedFd), SetupError> {
+    let mut greeting = [0; 1];
+    let (_, descriptors) = fds::receive(control, &mut greeting).at(Step::ReceivePlan)?;
+    let [memory, channel] = <[OwnedFd; 2]>::try_from(descriptors)
+        .map_err(|_| Errno::EBADMSG)
+        .at(Step::ReceivePlan)?;
+    let mut file = File::from(memory);
+    let mut text = Vec::new();
+    file.rewind()
+        .and_then(|()| file.read_to_end(&mut text))
+        .at(Step::ReceivePlan)?;
+    let plan = serde_json::from_slice(&text)
+        .map_err(|_| Errno::EBADMSG)
+        .at(Step::ReceivePlan)?;
+    Ok((plan, channel))
+}
+
+fn write_maps(control: &UnixStream, identity: Identity) -> Result<(), SetupError> {
+    match identity {
+        Identity::Own { uid, gid } => identity::map_own(uid, gid),
+        Identity::Mapped { .. } => {
+            message::write_line(control, &FromStage::Unmapped).at(Step::Channel)?;
+            message::read_line(control)
+                .at(Step::Channel)
+                .map(|ToStage::Mapped| ())
+        }
+    }
+}
+
+/// The stage dies with the runner; a runner that has died already is no longer our parent.
+fn arm_death_signal(plan: &Plan) -> Result<(), SetupError> {
+    prctl::set_pdeathsig(Signal::SIGKILL).at(Step::ArmDeathSignal)?;
+    if getppid().as_raw() == plan.runner_pid {
+        Ok(())
+    } else {
+        Err(Errno::ESRCH).at(Step::ArmDeathSignal)
+    }
+}
+
+fn seal_network() -> Result<Network, SetupError> {
+    let any = socket(
+        AddressFamily::Inet,
+        SockType::Datagram,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )
+    .at(Step::LoopbackUp)?;
+    set_loopback_up(any).at(Step::LoopbackUp)?;
+    let network = Network::read().at(Step::ReadNetwork)?;
+    match network.more_than_loopback() {
+        None => Ok(network),
+        Some(what) => Err(Errno::ENOTUNIQ).at_object(Step::ForeignNetwork, what),
+    }
+}
+
+fn become_stub(
+    plan: &Plan,
+    control: &UnixStream,
+    listener: TcpListener,
+    network: Network,
+) -> Result<(), SetupError> {
+    let port = listener.local_addr().at(Step::StubSocket)?.port();
+    identity::become_inside_user(plan.identity)?;
+    prctl::set_dumpable(false).at(Step::NoNewPrivileges)?;
+    null_stdio()?;
+    privilege::drop_all()?;
+    landlock::restrict_stub()?;
+    // Taking the user of the namespace has cleared it.
+    arm_death_signal(plan)?;
+    filter::STUB.install().at(Step::Filter)?;
+    message::write_line(control, &FromStage::Serving { port, network }).at(Step::Channel)?;
+    serve(&plan.stub, control, listener)
+}
+
+/// The client's pipes reach their end only when the stage no longer holds them.
+fn null_stdio() -> Result<(), SetupError> {
+    let null = open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty())
+        .at(Step::StandardInput)?;
+    dup2_stdin(&null).at(Step::StandardInput)?;
+    dup2_stdout(&null).at(Step::StandardInput)?;
+    dup2_stderr(&null).at(Step::StandardInput)
+}
+
+fn serve(plan: &StubPlan, control: &UnixStream, listener: TcpListener) -> Result<(), SetupError> {
+    let setup = stub::Setup {
+        listener,
+        scenario: plan.scenario.clone(),
+        credential: stub::Needle::new(&plan.credential).ok(),
+        limits: stub::Limits {
+            body_bytes: usize::try_from(plan.body_bytes).unwrap_or(usize::MAX),
+            requests_per_connection: plan.requests,
+            connections: plan.connections,
+            ..stub::Limits::default()
+        },
+    };
+    let served = || -> std::io::Result<Result<(), stub::ServeError>> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()?;
+        let control = control.try_clone()?;
+        control.set_nonblocking(true)?;
+        runtime.block_on(async {
+            let (told, journal) = tokio::net::UnixStream::from_std(control)?.into_split();
+            Ok(stub::serve(setup, journal, told).await)
+        })
+    };
+    match served() {
+        Ok(Ok(())) => Ok(()),
+        // The journal itself is lost: the runner sees it end before it is done.
+        Ok(Err(_)) => Err(Errno::EPIPE).at(Step::Channel),
+        Err(error) => Err(errno_of(&error)).at(Step::Channel),
+    }
+}
