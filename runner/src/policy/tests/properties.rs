@@ -63,7 +63,7 @@ proptest! {
         let text = text("case-a").unwrap()
             .replacen("\"60s\"", &format!("{:?}", quantity::show_duration(Duration::from_millis(timeout))), 1)
             .replacen("\"256 MiB\"", &format!("{:?}", quantity::show_size(size)), 1)
-            .replacen("20000", &count.to_string(), 1);
+            .replacen("home_files = 20000", &format!("home_files = {count}"), 1);
         let document = Document::from_bytes("x.toml".into(), Source::BuiltIn, text.into(), None).unwrap();
         let limits = document.case().unwrap().sandbox.limits;
         prop_assert_eq!((limits.timeout, limits.home_bytes, limits.home_files), (Duration::from_millis(timeout), size, count));
