@@ -11,19 +11,26 @@ use stub::scenario::Scenario;
 /// A parsed case file.
 #[derive(Clone, Debug)]
 pub struct Case {
+    /// Short name, as in reports: `case-b`.
     pub name: String,
     /// One line for people.
     pub summary: String,
+    /// The file that it was read from.
     pub origin: Origin,
+    /// What the client is asked to do.
     pub invocation: Invocation,
+    /// What the provider stub answers.
     pub stub: Scenario,
+    /// What the sandbox allows.
     pub sandbox: SandboxRules,
+    /// What must be seen.
     pub expect: Expectations,
 }
 
 /// Where a policy file came from, and the digest of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
+    /// Built in, or a file.
     pub source: Source,
     /// SHA-256 of the file's bytes, lower-case hex.
     pub sha256: String,
@@ -32,15 +39,20 @@ pub struct Origin {
 /// Where a policy file came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
+    /// Carried by the executable.
     BuiltIn,
+    /// The path as the user gave it.
     File(PathBuf),
 }
 
 /// What the client is asked to do, in terms that every client has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
+    /// What the user says.
     pub prompt: String,
+    /// Replaces the client's own system prompt.
     pub system_prompt: Option<String>,
+    /// `None`: the client's own default.
     pub model: Option<String>,
     /// Switches without a value, in the order of the file.
     pub switches: Vec<Switch>,
@@ -49,13 +61,46 @@ pub struct Invocation {
 /// A switch that a profile spells for its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Switch {
+    /// One turn without a dialogue.
     Print,
+    /// Without the user's customization.
     Bare,
+    /// One JSON record a line on standard output.
     StreamJson,
+    /// A record for each event of the provider.
     PartialMessages,
+    /// No transcript of the conversation.
     NoSessionPersistence,
+    /// An empty selection of tools.
     NoTools,
+    /// The client's safe mode.
     SafeMode,
+}
+
+impl Switch {
+    /// Every switch there is.
+    pub const ALL: [Self; 7] = [
+        Self::Print,
+        Self::Bare,
+        Self::StreamJson,
+        Self::PartialMessages,
+        Self::NoSessionPersistence,
+        Self::NoTools,
+        Self::SafeMode,
+    ];
+
+    /// The word for it in case and profile files: `no-tools`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Print => "print",
+            Self::Bare => "bare",
+            Self::StreamJson => "stream-json",
+            Self::PartialMessages => "partial-messages",
+            Self::NoSessionPersistence => "no-session-persistence",
+            Self::NoTools => "no-tools",
+            Self::SafeMode => "safe-mode",
+        }
+    }
 }
 
 /// What the sandbox allows beyond nothing. What one client needs to start stands in its profile.
@@ -63,6 +108,7 @@ pub enum Switch {
 pub struct SandboxRules {
     /// Tiers in which a verdict of this case is meaningful, strongest first.
     pub tiers: Vec<Tier>,
+    /// Bounds of the run.
     pub limits: Limits,
     /// Further host paths to show, read-only.
     pub paths: Vec<PathRule>,
@@ -77,11 +123,25 @@ pub enum Tier {
     Inherited,
 }
 
+impl Tier {
+    /// Every tier, strongest first.
+    pub const ALL: [Self; 2] = [Self::Namespace, Self::Inherited];
+
+    /// The word for it in case files, on the command line and in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Namespace => "namespace",
+            Self::Inherited => "inherited",
+        }
+    }
+}
+
 /// One host path that the client sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRule {
     /// Absolute path on the host. It may not resolve to a socket, /proc, /sys, /dev, /run or an output of the run.
     pub path: PathBuf,
+    /// What the client may do below it.
     pub access: Access,
     /// Why the client needs it.
     pub reason: String,
@@ -90,8 +150,23 @@ pub struct PathRule {
 /// What the client may do below a path. Nothing on the host is ever writable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
+    /// Read files and list directories.
     Read,
+    /// The same, and run programs.
     ReadExecute,
+}
+
+impl Access {
+    /// Every access there is.
+    pub const ALL: [Self; 2] = [Self::Read, Self::ReadExecute];
+
+    /// The word for it in case and profile files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::ReadExecute => "read-execute",
+        }
+    }
 }
 
 /// Bounds of one run. Crossing one ends the run or fails the call inside, never the runner.
@@ -126,6 +201,7 @@ pub struct Limits {
 /// What must be seen. One field for each thing on which cases differ; what never differs is in the checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectations {
+    /// Whether `HEAD /` may come.
     pub preflight: Preflight,
     /// Top-level fields of the message request: exactly these, with these types.
     pub body_fields: Vec<BodyField>,
@@ -133,6 +209,7 @@ pub struct Expectations {
     pub user_blocks: usize,
     /// Text blocks of the system input.
     pub system_blocks: usize,
+    /// Which blocks carry `cache_control`.
     pub cache_control: CacheControl,
     /// Partial messages are on: each provider event has a record.
     pub partial_messages: bool,
@@ -147,21 +224,63 @@ pub enum Preflight {
     OptionalFirst,
 }
 
+impl Preflight {
+    /// Every rule there is.
+    pub const ALL: [Self; 2] = [Self::Forbidden, Self::OptionalFirst];
+
+    /// The word for it in case files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Forbidden => "forbidden",
+            Self::OptionalFirst => "optional-first",
+        }
+    }
+}
+
 /// One expected top-level field of the message request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyField {
+    /// The key.
     pub name: String,
+    /// The type of its value.
     pub kind: JsonKind,
 }
 
 /// A JSON type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonKind {
+    /// `{…}`
     Object,
+    /// `[…]`
     Array,
+    /// `"…"`
     String,
+    /// Any number.
     Number,
+    /// `true` or `false`.
     Boolean,
+}
+
+impl JsonKind {
+    /// Every type that a case can ask for.
+    pub const ALL: [Self; 5] = [
+        Self::Object,
+        Self::Array,
+        Self::String,
+        Self::Number,
+        Self::Boolean,
+    ];
+
+    /// JSON's own word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::String => "string",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+        }
+    }
 }
 
 /// Which blocks of the message request carry `cache_control`.
@@ -169,6 +288,7 @@ pub enum JsonKind {
 pub enum CacheControl {
     /// The case says nothing of it; the check is skipped.
     NotChecked,
+    /// These blocks carry it, and no others.
     Marked {
         /// How many of the system blocks carry it.
         system_count: usize,

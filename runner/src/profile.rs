@@ -2,22 +2,41 @@
 //!
 //! Parsed types only. A profile is data: nothing in the program depends on which client it describes.
 
+mod command_line;
+pub(crate) mod template;
+
+pub use command_line::{Surroundings, Unspelt};
+
 use crate::case::{Origin, PathRule, Switch};
+
+/// The placeholder in an argument's words that stands for the option's value.
+pub const VALUE: &str = "value";
+
+/// The placeholders that a variable's value may hold until the run replaces them.
+pub const VARIABLE_PLACEHOLDERS: [&str; 4] = ["base_url", "credential", "home", "tmp"];
 
 /// A parsed profile file.
 #[derive(Clone, Debug)]
 pub struct Profile {
+    /// Short name, as in reports: `reference`.
     pub name: String,
+    /// The file that it was read from.
     pub origin: Origin,
+    /// The client's own names.
     pub names: Names,
     /// How options are spelt, in the order in which they stand on the command line.
     pub arguments: Vec<Argument>,
+    /// The whole environment; nothing is inherited.
     pub environment: Vec<Variable>,
+    /// Host paths that this client needs, read-only.
     pub paths: Vec<PathRule>,
+    /// What its requests look like.
     pub headers: Headers,
     /// Queries of the message request that are no finding, as written after `?`; the empty one always is none.
     pub queries: Vec<String>,
+    /// How its records spell things.
     pub records: RecordNames,
+    /// What it leaves in its home.
     pub files: Files,
 }
 
@@ -39,6 +58,7 @@ pub struct Names {
 /// One option on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
+    /// When the words are given.
     pub option: ClientOption,
     /// Words; `{value}` stands for the option's value.
     pub words: Vec<String>,
@@ -47,17 +67,58 @@ pub struct Argument {
 /// What an argument is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClientOption {
+    /// Given where the case names the switch.
     Switch(Switch),
+    /// The case's prompt.
     Prompt,
+    /// The case's system prompt.
     SystemPrompt,
+    /// The case's model.
     Model,
+}
+
+impl ClientOption {
+    /// Every option there is.
+    pub const ALL: [Self; 10] = [
+        Self::Switch(Switch::Print),
+        Self::Switch(Switch::Bare),
+        Self::Switch(Switch::StreamJson),
+        Self::Switch(Switch::PartialMessages),
+        Self::Switch(Switch::NoSessionPersistence),
+        Self::Switch(Switch::NoTools),
+        Self::Switch(Switch::SafeMode),
+        Self::Prompt,
+        Self::SystemPrompt,
+        Self::Model,
+    ];
+
+    /// The word for it in profile files: `system-prompt`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Switch(switch) => switch.word(),
+            Self::Prompt => "prompt",
+            Self::SystemPrompt => "system-prompt",
+            Self::Model => "model",
+        }
+    }
+
+    /// Whether the option takes a value; a switch takes none.
+    pub fn has_value(self) -> bool {
+        match self {
+            Self::Switch(_) => false,
+            Self::Prompt | Self::SystemPrompt | Self::Model => true,
+        }
+    }
 }
 
 /// One environment variable. `{base_url}`, `{credential}`, `{home}` and `{tmp}` in the value are replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
+    /// Name, as in environ(7).
     pub name: String,
+    /// Value, with placeholders.
     pub value: String,
+    /// Why the client needs it.
     pub reason: String,
 }
 
@@ -106,5 +167,6 @@ pub struct Files {
 pub struct ExpectedFile {
     /// Path relative to the home.
     pub path: String,
+    /// Why it is no finding.
     pub reason: String,
 }

@@ -1,0 +1,108 @@
+//! What is wrong with a command line that clap could parse. Every one of these is exit status 2.
+
+use thiserror::Error;
+
+use super::reports::Format;
+use crate::case::Tier;
+use crate::policy::PolicyError;
+use crate::profile::Unspelt;
+
+/// What is wrong with a command line, or with a file that it names; nothing was run.
+#[derive(Debug, Error)]
+pub enum UsageError {
+    /// The case could not be read.
+    #[error("the case cannot be used")]
+    Case(#[source] PolicyError),
+    /// The profile could not be read.
+    #[error("the profile cannot be used")]
+    Profile(#[source] PolicyError),
+    /// The case asks for what the profile cannot say.
+    #[error("the case and the profile do not fit")]
+    Unspelt(#[from] Unspelt),
+    /// `--require-case` names another digest.
+    #[error("the case has the SHA-256 {found}, not the required {required}")]
+    OtherCase {
+        /// Of the case's bytes.
+        found: String,
+        /// As demanded.
+        required: String,
+    },
+    /// A format of the stable list that is not built yet.
+    #[error("the report format {format} is not in this version")]
+    FormatNotInThisVersion {
+        /// As typed.
+        format: &'static str,
+    },
+    /// A tier of the stable list that is not built yet.
+    #[error("the isolation tier {tier} is not in this version")]
+    TierNotInThisVersion {
+        /// As typed.
+        tier: &'static str,
+    },
+    /// The case does not accept the demanded tier.
+    #[error("the case does not accept the isolation tier {}", tier.word())]
+    TierNotAccepted {
+        /// As demanded.
+        tier: Tier,
+    },
+    /// Two reports for one stream.
+    #[error("the reports {} and {} both want standard output", first.word(), second.word())]
+    StandardOutputTwice {
+        /// The earlier one.
+        first: Format,
+        /// The later one.
+        second: Format,
+    },
+    /// Two reports for one file.
+    #[error("two reports want the file {file}")]
+    FileTwice {
+        /// Escaped.
+        file: String,
+    },
+    /// No such program.
+    #[error("the client {program} is not there")]
+    ClientNotFound {
+        /// Escaped.
+        program: String,
+        /// Of the look-up, where there was one.
+        #[source]
+        source: Option<std::io::Error>,
+    },
+    /// A directory, or a file that nobody may execute.
+    #[error("the client {program} is not an executable file")]
+    ClientNotExecutable {
+        /// Escaped.
+        program: String,
+    },
+}
+
+impl UsageError {
+    /// What the user can do about it, in one line.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Case(error) | Self::Profile(error) => error.hint(),
+            Self::Unspelt(_) => {
+                "add [[arguments]] for it to the profile, or choose another profile".into()
+            }
+            Self::OtherCase { .. } => {
+                "read what changed in the case, then require its new digest".into()
+            }
+            Self::FormatNotInThisVersion { .. } => "choose human or json".into(),
+            Self::TierNotInThisVersion { .. } => "choose auto or namespace".into(),
+            Self::TierNotAccepted { .. } => {
+                "leave --isolation out, or run a case that accepts the tier".into()
+            }
+            Self::StandardOutputTwice { second, .. } => {
+                format!("give one of them a file: --report {}=FILE", second.word())
+            }
+            Self::FileTwice { .. } => "give each report a file of its own".into(),
+            Self::ClientNotFound { .. } => {
+                "a name without `/` is looked up in PATH; write ./NAME for one in this directory"
+                    .into()
+            }
+            Self::ClientNotExecutable { .. } => {
+                "name the program itself; chmod +x makes a file executable".into()
+            }
+        }
+    }
+}

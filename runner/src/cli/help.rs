@@ -1,0 +1,48 @@
+//! The texts of the help that are longer than a line.
+
+pub(super) const CLIENT: &str = "Client";
+pub(super) const SANDBOX: &str = "Sandbox";
+pub(super) const OUTPUT: &str = "Output";
+
+pub(super) const ABOUT: &str =
+    "Runs an agent client in a sealed sandbox and proves what it sends, writes and tries";
+
+pub(super) const LONG_ABOUT: &str = "\
+Runs an agent client in a sealed sandbox and proves what it sends, writes and tries.
+
+The client gets a temporary home, a network that has loopback only, and a provider stub that answers \
+it. What it sends, prints, writes and tries is collected outside of it and compared with what the case \
+expects. The verdict says what was proved, what was seen, and what was not proved.";
+
+macro_rules! run_exit_codes {
+    () => {
+        "\
+Exit codes:
+  0  passed: every check of the case passed
+  1  failed: a check failed, a client time-out included
+  2  usage or policy error, or an output that cannot be opened; nothing was run
+  3  errored: the sandbox could not be had, or evidence was lost, or the run was interrupted"
+    };
+}
+
+pub(super) const RUN_EXIT_CODES: &str = run_exit_codes!();
+
+pub(super) const EXIT_CODES: &str = concat!(run_exit_codes!(), "\n\nExamples: `runner --help`");
+
+pub(super) const EXAMPLES_AND_EXIT_CODES: &str = concat!(
+    "\
+Examples:
+  runner case-b
+      the reference client, the human report on standard output
+  runner case-b --client ./agent --profile ./agent.toml
+      a client of your own, told what to do by its profile
+  runner case-b --report json=report.json
+      the human report on standard output, the JSON report in a file
+  runner run mine.toml --timeout 5min -- --verbose
+      a case of your own, with one more argument for the client
+  runner policy show case-a > mine.toml
+      a case file to start from
+
+",
+    run_exit_codes!()
+);

@@ -1,0 +1,112 @@
+//! Which file `--client` means.
+
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io, path};
+
+use super::UsageError;
+use crate::policy::shown_path;
+
+/// The program under test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientProgram {
+    /// The reference client that this executable carries.
+    Reference,
+    /// An executable file, absolute.
+    File(PathBuf),
+}
+
+impl ClientProgram {
+    /// Takes a name with `/` as a path, any other from the search path, as execvp(3) does.
+    pub(super) fn find(program: &Path, search_path: Option<&OsStr>) -> Result<Self, UsageError> {
+        if program.as_os_str().as_encoded_bytes().contains(&b'/') {
+            return Self::at(program);
+        }
+        let directories = search_path.into_iter().flat_map(env::split_paths);
+        let candidates = directories.map(|directory| directory.join(program));
+        let found = candidates
+            .into_iter()
+            .find(|file| fs::metadata(file).is_ok_and(|found| executable(&found)));
+        match found {
+            Some(file) => Self::at(&file),
+            None => Err(UsageError::ClientNotFound {
+                program: shown_path(program),
+                source: None,
+            }),
+        }
+    }
+
+    fn at(file: &Path) -> Result<Self, UsageError> {
+        let absent = |source: io::Error| UsageError::ClientNotFound {
+            program: shown_path(file),
+            source: Some(source),
+        };
+        if !executable(&fs::metadata(file).map_err(absent)?) {
+            return Err(UsageError::ClientNotExecutable {
+                program: shown_path(file),
+            });
+        }
+        Ok(Self::File(path::absolute(file).map_err(absent)?))
+    }
+}
+
+/// Whether anybody may execute it; the client's own rights inside the sandbox are found out there.
+fn executable(found: &Metadata) -> bool {
+    found.is_file() && found.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory_with(name: &str, mode: u32) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(name);
+        fs::write(&file, "").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        directory
+    }
+
+    #[test]
+    fn a_bare_name_is_found_in_the_search_path_past_what_cannot_be_executed() {
+        let (text, program) = (
+            directory_with("agent", 0o600),
+            directory_with("agent", 0o700),
+        );
+        let search = env::join_paths([text.path(), program.path()]).unwrap();
+        let found = ClientProgram::find(Path::new("agent"), Some(&search)).unwrap();
+        assert_eq!(found, ClientProgram::File(program.path().join("agent")));
+    }
+
+    #[test]
+    fn a_path_is_not_looked_up() {
+        let program = directory_with("agent", 0o700);
+        let error = ClientProgram::find(
+            Path::new("./no-such-agent"),
+            Some(program.path().as_os_str()),
+        )
+        .unwrap_err();
+        let UsageError::ClientNotFound {
+            source: Some(source),
+            ..
+        } = error
+        else {
+            panic!("{error}")
+        };
+        assert_eq!(source.raw_os_error(), Some(libc::ENOENT));
+    }
+
+    #[test]
+    fn directories_and_plain_files_are_no_programs() {
+        let text = directory_with("agent", 0o600);
+        for path in [text.path().join("agent"), text.path().to_owned()] {
+            let error = ClientProgram::find(&path, None).unwrap_err();
+            assert!(
+                matches!(error, UsageError::ClientNotExecutable { .. }),
+                "{error}"
+            );
+        }
+    }
+}

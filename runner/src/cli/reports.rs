@@ -1,0 +1,194 @@
+//! Which report goes where.
+//!
+//! People always get theirs: on standard output, or on standard error where another format has claimed
+//! standard output, in addition to any file that was asked for.
+
+use std::collections::BTreeSet;
+use std::path::{self, PathBuf};
+
+use super::UsageError;
+use super::values::{FormatWord, ReportArgument};
+use crate::policy::shown_path;
+
+/// A report format of this version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Human,
+    /// The whole report, for programs.
+    Json,
+}
+
+impl Format {
+    /// As typed after `--report`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Human => "human",
+            Self::Json => "json",
+        }
+    }
+}
+
+/// One report to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportTarget {
+    /// How it looks.
+    pub format: Format,
+    /// Where it goes.
+    pub destination: Destination,
+}
+
+/// Where a report goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+    /// A file, as typed; opened before the run.
+    File(PathBuf),
+}
+
+/// The reports in the order of the command line, with the one for people added last where it was not asked for.
+pub(super) fn targets(arguments: Vec<ReportArgument>) -> Result<Vec<ReportTarget>, UsageError> {
+    let mut on_stdout = None;
+    let mut files = BTreeSet::new();
+    let mut targets = Vec::new();
+    for argument in arguments {
+        let format = in_this_version(argument.format)?;
+        let destination = match argument.file {
+            None => match on_stdout.replace(format) {
+                None => Destination::Stdout,
+                Some(first) => {
+                    return Err(UsageError::StandardOutputTwice {
+                        first,
+                        second: format,
+                    });
+                }
+            },
+            Some(file) => {
+                // A file reached by another name is found when the outputs are opened.
+                let whole = path::absolute(&file).unwrap_or_else(|_| file.clone());
+                if !files.insert(whole) {
+                    return Err(UsageError::FileTwice {
+                        file: shown_path(&file),
+                    });
+                }
+                Destination::File(file)
+            }
+        };
+        targets.push(ReportTarget {
+            format,
+            destination,
+        });
+    }
+    let for_people = match on_stdout {
+        None => Some(Destination::Stdout),
+        Some(Format::Human) => None,
+        Some(Format::Json) => Some(Destination::Stderr),
+    };
+    targets.extend(for_people.map(|destination| ReportTarget {
+        format: Format::Human,
+        destination,
+    }));
+    Ok(targets)
+}
+
+fn in_this_version(format: FormatWord) -> Result<Format, UsageError> {
+    match format {
+        FormatWord::Human => Ok(Format::Human),
+        FormatWord::Json => Ok(Format::Json),
+        FormatWord::Junit | FormatWord::Markdown | FormatWord::Html | FormatWord::Sarif => {
+            Err(UsageError::FormatNotInThisVersion {
+                format: format.word(),
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(
+        arguments: &[(FormatWord, Option<&str>)],
+    ) -> Result<Vec<(Format, Destination)>, String> {
+        let arguments = arguments.iter().map(|(format, file)| ReportArgument {
+            format: *format,
+            file: file.map(PathBuf::from),
+        });
+        let targets = targets(arguments.collect()).map_err(|error| error.to_string())?;
+        Ok(targets
+            .into_iter()
+            .map(|target| (target.format, target.destination))
+            .collect())
+    }
+
+    #[test]
+    fn without_an_option_people_have_standard_output() {
+        assert_eq!(
+            resolved(&[]).unwrap(),
+            [(Format::Human, Destination::Stdout)]
+        );
+        assert_eq!(
+            resolved(&[(FormatWord::Human, None)]).unwrap(),
+            [(Format::Human, Destination::Stdout)]
+        );
+    }
+
+    #[test]
+    fn a_format_without_a_file_sends_people_to_standard_error() {
+        let expected = [
+            (Format::Json, Destination::Stdout),
+            (Format::Human, Destination::Stderr),
+        ];
+        assert_eq!(resolved(&[(FormatWord::Json, None)]).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_format_with_a_file_leaves_standard_output_to_people() {
+        let expected = [
+            (Format::Json, Destination::File("r".into())),
+            (Format::Human, Destination::Stdout),
+        ];
+        assert_eq!(
+            resolved(&[(FormatWord::Json, Some("r"))]).unwrap(),
+            expected
+        );
+    }
+
+    #[test]
+    fn two_formats_cannot_share_standard_output() {
+        let error = resolved(&[(FormatWord::Human, None), (FormatWord::Json, None)]).unwrap_err();
+        assert_eq!(
+            error,
+            "the reports human and json both want standard output"
+        );
+    }
+
+    #[test]
+    fn two_reports_cannot_share_a_file_however_it_is_written() {
+        let error = resolved(&[
+            (FormatWord::Human, Some("r")),
+            (FormatWord::Json, Some("./r")),
+        ])
+        .unwrap_err();
+        assert_eq!(error, "two reports want the file ./r");
+    }
+
+    #[test]
+    fn a_format_of_a_later_version_is_said_to_be_one() {
+        for format in [
+            FormatWord::Junit,
+            FormatWord::Markdown,
+            FormatWord::Html,
+            FormatWord::Sarif,
+        ] {
+            let error = resolved(&[(format, None)]).unwrap_err();
+            assert_eq!(
+                error,
+                format!("the report format {} is not in this version", format.word())
+            );
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What a command line means: policies read, programs found, contradictions refused.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{
+    Cli, CliCommand, ClientProgram, IsolationArgument, PolicyCommand, ReportTarget, RunOptions,
+    UsageError, reports,
+};
+use crate::case::{Case, Tier};
+use crate::policy::{self, Reference};
+use crate::profile::Profile;
+
+/// What is to be done.
+#[derive(Debug)]
+pub enum Command {
+    /// One run.
+    Run(Box<RunRequest>),
+    /// Something with policy files, without a run.
+    Policy(PolicyAction),
+}
+
+/// One run, with everything that the command line and the policies say about it.
+///
+/// A required digest was compared already; the profile is known to have words for all that the case asks.
+#[derive(Debug)]
+pub struct RunRequest {
+    /// What is asked, allowed and expected.
+    pub case: Case,
+    /// How the client is told.
+    pub profile: Profile,
+    /// What is run.
+    pub client: ClientProgram,
+    /// Arguments after the profile's own.
+    pub extra_args: Vec<OsString>,
+    /// Never empty: people always get a report.
+    pub reports: Vec<ReportTarget>,
+    /// What must seal the network.
+    pub isolation: Isolation,
+    /// In place of the case's wall time.
+    pub timeout: Option<Duration>,
+    /// Whether a copy of the home is left.
+    pub keep_home: bool,
+}
+
+/// Which tiers will do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// The strongest that the host has and the case accepts.
+    Auto,
+    /// This one and no other.
+    Demanded(Tier),
+}
+
+/// Something with policy files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PolicyAction {
+    /// List the built-in ones.
+    List,
+    /// Print a built-in one.
+    Show(String),
+    /// Parse these files.
+    Check(Vec<PathBuf>),
+}
+
+impl Cli {
+    /// What the command line means. Reads the policies that it names and looks for the client, in `search_path`
+    /// (the variable PATH) if it is a bare name.
+    pub fn resolve(self, search_path: Option<&OsStr>) -> Result<Command, UsageError> {
+        let (case, options) = match self.command {
+            CliCommand::CaseA(options) => (Reference::BuiltIn("case-a".into()), options),
+            CliCommand::CaseB(options) => (Reference::BuiltIn("case-b".into()), options),
+            CliCommand::Run { case, options } => (Reference::File(case), options),
+            CliCommand::Policy { command } => return Ok(Command::Policy(command.into())),
+        };
+        run_request(&case, options, search_path).map(|request| Command::Run(Box::new(request)))
+    }
+}
+
+fn run_request(
+    case: &Reference,
+    options: RunOptions,
+    search_path: Option<&OsStr>,
+) -> Result<RunRequest, UsageError> {
+    let reports = reports::targets(options.report)?;
+    let case = policy::case(case).map_err(UsageError::Case)?;
+    require(&case, options.require_case)?;
+    let isolation = isolation(options.isolation, &case.sandbox.tiers)?;
+    let profile =
+        policy::profile(&Reference::parse(&options.profile)).map_err(UsageError::Profile)?;
+    profile.command_line(&case.invocation)?;
+    let client = match options.client {
+        None => ClientProgram::Reference,
+        Some(program) => ClientProgram::find(&program, search_path)?,
+    };
+    Ok(RunRequest {
+        case,
+        profile,
+        client,
+        extra_args: options.client_args,
+        reports,
+        isolation,
+        timeout: options.timeout,
+        keep_home: options.keep_home,
+    })
+}
+
+fn require(case: &Case, required: Option<String>) -> Result<(), UsageError> {
+    match required {
+        Some(required) if required != case.origin.sha256 => Err(UsageError::OtherCase {
+            found: case.origin.sha256.clone(),
+            required,
+        }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn isolation(argument: IsolationArgument, accepted: &[Tier]) -> Result<Isolation, UsageError> {
+    match argument {
+        IsolationArgument::Auto => Ok(Isolation::Auto),
+        IsolationArgument::Namespace if accepted.contains(&Tier::Namespace) => {
+            Ok(Isolation::Demanded(Tier::Namespace))
+        }
+        IsolationArgument::Namespace => Err(UsageError::TierNotAccepted {
+            tier: Tier::Namespace,
+        }),
+        IsolationArgument::Inherited => Err(UsageError::TierNotInThisVersion { tier: "inherited" }),
+        IsolationArgument::Supervised => {
+            Err(UsageError::TierNotInThisVersion { tier: "supervised" })
+        }
+    }
+}
+
+impl From<PolicyCommand> for PolicyAction {
+    fn from(command: PolicyCommand) -> Self {
+        match command {
+            PolicyCommand::List => Self::List,
+            PolicyCommand::Show { name } => Self::Show(name),
+            PolicyCommand::Check { files } => Self::Check(files),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Whole command lines: what they mean, why they are refused, and the help.
+
+use std::time::Duration;
+
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+
+use super::*;
+use crate::case::Tier;
+use crate::policy;
+
+fn resolve(words: &[&str]) -> Result<Command, UsageError> {
+    let words = std::iter::once("runner").chain(words.iter().copied());
+    Cli::try_parse_from(words).unwrap().resolve(None)
+}
+
+fn run(words: &[&str]) -> RunRequest {
+    match resolve(words).unwrap() {
+        Command::Run(request) => *request,
+        Command::Policy(action) => panic!("{action:?}"),
+    }
+}
+
+fn refused(words: &[&str]) -> String {
+    let error = resolve(words).unwrap_err();
+    assert!(!error.hint().is_empty());
+    error.to_string()
+}
+
+fn unparsed(words: &[&str]) -> clap::Error {
+    let words = std::iter::once("runner").chain(words.iter().copied());
+    Cli::try_parse_from(words).unwrap_err()
+}
+
+#[test]
+fn the_definition_is_sound() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn a_bare_case_runs_the_reference_client_with_its_profile() {
+    let request = run(&["case-b"]);
+    assert_eq!(
+        (request.case.name.as_str(), request.profile.name.as_str()),
+        ("case-b", "reference")
+    );
+    assert_eq!(request.client, ClientProgram::Reference);
+    assert_eq!(request.isolation, Isolation::Auto);
+    assert_eq!((request.timeout, request.keep_home), (None, false));
+    assert_eq!(
+        request.reports,
+        [ReportTarget {
+            format: Format::Human,
+            destination: Destination::Stdout
+        }]
+    );
+}
+
+#[test]
+fn every_option_arrives() {
+    let request = run(&[
+        "case-a",
+        "--client=/bin/sh",
+        "--report",
+        "json=r.json",
+        "--isolation",
+        "namespace",
+        "--timeout",
+        "5min",
+        "--keep-home",
+        "--",
+        "--verbose",
+        "--client",
+    ]);
+    assert_eq!(request.client, ClientProgram::File("/bin/sh".into()));
+    assert_eq!(request.reports.len(), 2);
+    assert_eq!(request.isolation, Isolation::Demanded(Tier::Namespace));
+    assert_eq!(request.timeout, Some(Duration::from_secs(300)));
+    assert!(request.keep_home);
+    assert_eq!(request.extra_args, ["--verbose", "--client"]);
+}
+
+#[test]
+fn a_case_and_a_profile_of_ones_own_are_read_from_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let (case, profile) = (directory.path().join("c"), directory.path().join("p.toml"));
+    std::fs::write(
+        &case,
+        policy::text("case-a")
+            .unwrap()
+            .replace("\"case-a\"", "\"mine\""),
+    )
+    .unwrap();
+    std::fs::write(
+        &profile,
+        policy::text("reference")
+            .unwrap()
+            .replace("\"reference\"", "\"other\""),
+    )
+    .unwrap();
+    let request = run(&[
+        "run",
+        case.to_str().unwrap(),
+        "--profile",
+        profile.to_str().unwrap(),
+    ]);
+    assert_eq!(
+        (request.case.name.as_str(), request.profile.name.as_str()),
+        ("mine", "other")
+    );
+}
+
+#[test]
+fn a_required_digest_holds_in_either_case_and_another_is_refused() {
+    let digest = policy::list().unwrap()[0].sha256.clone();
+    run(&["case-a", "--require-case", &digest.to_uppercase()]);
+    let message = refused(&["case-b", "--require-case", &digest]);
+    assert!(
+        message.ends_with(&format!("not the required {digest}")),
+        "{message}"
+    );
+}
+
+#[test]
+fn tiers_of_later_versions_are_parsed_and_refused() {
+    for tier in ["inherited", "supervised"] {
+        let message = refused(&["case-a", "--isolation", tier]);
+        assert_eq!(
+            message,
+            format!("the isolation tier {tier} is not in this version")
+        );
+    }
+}
+
+#[test]
+fn a_tier_that_the_case_does_not_accept_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let case = directory.path().join("c.toml");
+    std::fs::write(
+        &case,
+        policy::text("case-a")
+            .unwrap()
+            .replace("[\"namespace\", ", "["),
+    )
+    .unwrap();
+    let message = refused(&["run", case.to_str().unwrap(), "--isolation", "namespace"]);
+    assert_eq!(
+        message,
+        "the case does not accept the isolation tier namespace"
+    );
+}
+
+#[test]
+fn a_profile_without_the_words_for_the_case_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let profile = directory.path().join("p.toml");
+    let words = "[[arguments]]\noption = \"safe-mode\"\nwords = [\"--safe-mode\"]\n";
+    std::fs::write(
+        &profile,
+        policy::text("reference").unwrap().replace(words, ""),
+    )
+    .unwrap();
+    run(&["case-a", "--profile", profile.to_str().unwrap()]);
+    assert_eq!(
+        refused(&["case-b", "--profile", profile.to_str().unwrap()]),
+        "the case and the profile do not fit"
+    );
+}
+
+#[test]
+fn a_policy_that_cannot_be_had_is_the_cause() {
+    use std::error::Error;
+    let error = resolve(&["case-a", "--profile", "nobody"]).unwrap_err();
+    assert_eq!(error.to_string(), "the profile cannot be used");
+    assert_eq!(
+        error.source().unwrap().to_string(),
+        "no built-in profile is named `nobody`"
+    );
+    assert_eq!(
+        refused(&["run", "/no/such.toml"]),
+        "the case cannot be used"
+    );
+}
+
+#[test]
+fn malformed_values_and_unknown_words_are_refused_by_the_parser() {
+    for words in [
+        &["case-a", "--timeout", "60"][..],
+        &["case-a", "--report", "xml"],
+        &["case-a", "--report", "json="],
+        &["case-a", "--require-case", "abc"],
+    ] {
+        assert_eq!(
+            unparsed(words).kind(),
+            ErrorKind::ValueValidation,
+            "{words:?}"
+        );
+    }
+    assert_eq!(
+        unparsed(&["case-a", "--isolation", "none"]).kind(),
+        ErrorKind::InvalidValue
+    );
+    assert_eq!(unparsed(&["audit"]).kind(), ErrorKind::InvalidSubcommand);
+    assert_eq!(
+        unparsed(&["case-a", "words"]).kind(),
+        ErrorKind::UnknownArgument
+    );
+    assert_eq!(unparsed(&["case-a", "--timeout", "60"]).exit_code(), 2);
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    for words in [
+        &["--help"][..],
+        &["-h"],
+        &["--version"],
+        &["case-a", "--help"],
+    ] {
+        assert_eq!(unparsed(words).exit_code(), 0, "{words:?}");
+    }
+    assert_eq!(unparsed(&[]).exit_code(), 2);
+}
+
+#[test]
+fn the_help_reads_so() {
+    let mut command = Cli::command().term_width(100);
+    command.build();
+    insta::assert_snapshot!("help", command.render_long_help().to_string());
+    let run = command.find_subcommand_mut("run").unwrap();
+    insta::assert_snapshot!("help_run", run.render_help().to_string());
+    let policy = command.find_subcommand_mut("policy").unwrap();
+    insta::assert_snapshot!("help_policy", policy.render_help().to_string());
+}

@@ -1,0 +1,44 @@
+//! The policies that the executable carries, byte for byte as they stand in `policies/`.
+
+use super::error::{known_words, quoted};
+use super::{Kind, PolicyError};
+
+/// A policy that the executable carries.
+#[derive(Debug)]
+pub(super) struct BuiltIn {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) text: &'static str,
+}
+
+/// Every built-in policy; names are unique over both kinds.
+pub(super) static ALL: [BuiltIn; 3] = [
+    BuiltIn {
+        name: "case-a",
+        kind: Kind::Case,
+        text: include_str!("../../../policies/case-a.toml"),
+    },
+    BuiltIn {
+        name: "case-b",
+        kind: Kind::Case,
+        text: include_str!("../../../policies/case-b.toml"),
+    },
+    BuiltIn {
+        name: "reference",
+        kind: Kind::Profile,
+        text: include_str!("../../../policies/profiles/reference.toml"),
+    },
+];
+
+/// The built-in policy of that name, of the wanted kind if one is wanted.
+pub(super) fn find(name: &str, wanted: Option<Kind>) -> Result<&'static BuiltIn, PolicyError> {
+    let fits = |builtin: &&BuiltIn| wanted.is_none_or(|kind| kind == builtin.kind);
+    ALL.iter()
+        .filter(fits)
+        .find(|builtin| builtin.name == name)
+        .ok_or_else(|| PolicyError::UnknownName {
+            wanted,
+            name: quoted(name),
+            hint: known_words(name, ALL.iter().filter(fits).map(|builtin| builtin.name)),
+        })
+}

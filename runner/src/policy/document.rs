@@ -1,0 +1,254 @@
+//! One policy file: its bytes, their digest, its kind, and the place of each fault.
+//!
+//! Owns reading: a regular file only, opened without waiting, bounded in length, UTF-8.
+//! Knows nothing of the keys beyond `schema` and `summary`.
+
+use std::fs::{File, FileType, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+use toml::de::{DeTable, DeValue};
+
+use super::case_file::CaseFile;
+use super::error::{Flaw, MAX_FILE_BYTES, known_words, quoted, shown_path, visible};
+use super::profile_file::ProfileFile;
+use super::structure::{self, key_at};
+use super::{Entry, Fault, Kind, PolicyError, Position, Reference, builtin};
+use crate::case::{Case, Origin, Source};
+use crate::profile::Profile;
+
+/// A policy file that was read, not yet parsed into a domain value.
+#[derive(Debug)]
+pub(super) struct Document {
+    /// For messages.
+    file: String,
+    text: String,
+    origin: Origin,
+    kind: Kind,
+}
+
+impl Document {
+    /// Reads a built-in or a file, and checks that it is of the wanted kind, if one is wanted.
+    pub(super) fn load(reference: &Reference, wanted: Option<Kind>) -> Result<Self, PolicyError> {
+        let (file, source, bytes) = match reference {
+            Reference::BuiltIn(name) => {
+                let builtin = builtin::find(name, wanted)?;
+                (
+                    format!("built-in {name}"),
+                    Source::BuiltIn,
+                    builtin.text.as_bytes().to_vec(),
+                )
+            }
+            Reference::File(path) => {
+                let file = shown_path(path);
+                let bytes = read(path, &file)?;
+                (file, Source::File(path.clone()), bytes)
+            }
+        };
+        Self::from_bytes(file, source, bytes, wanted)
+    }
+
+    /// Takes the bytes of a file for what its `schema` says.
+    pub(super) fn from_bytes(
+        file: String,
+        source: Source,
+        bytes: Vec<u8>,
+        wanted: Option<Kind>,
+    ) -> Result<Self, PolicyError> {
+        let sha256 = Sha256::digest(&bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let offset = error.utf8_error().valid_up_to();
+            let bytes = error.as_bytes();
+            PolicyError::NotUtf8 {
+                file: file.clone(),
+                at: Position::of(bytes, offset),
+                byte: bytes.get(offset).copied().unwrap_or_default(),
+            }
+        })?;
+        let mut document = Self {
+            file,
+            text,
+            origin: Origin { source, sha256 },
+            kind: Kind::Case,
+        };
+        document.kind = document.declared_kind()?;
+        match wanted {
+            Some(wanted) if wanted != document.kind => Err(PolicyError::WrongKind {
+                file: document.file,
+                found: document.kind,
+                wanted,
+            }),
+            Some(_) | None => Ok(document),
+        }
+    }
+
+    /// The file as a case.
+    pub(super) fn case(&self) -> Result<Case, PolicyError> {
+        let file: CaseFile = self.parse()?;
+        file.into_case(self.origin.clone())
+            .map_err(|flaw| self.fault(flaw))
+    }
+
+    /// The file as a profile.
+    pub(super) fn profile(&self) -> Result<Profile, PolicyError> {
+        let file: ProfileFile = self.parse()?;
+        file.into_profile(self.origin.clone())
+            .map_err(|flaw| self.fault(flaw))
+    }
+
+    /// The file as what it says it is.
+    pub(super) fn entry(&self) -> Result<Entry, PolicyError> {
+        let name = match self.kind {
+            Kind::Case => self.case()?.name,
+            Kind::Profile => self.profile()?.name,
+        };
+        let summary = match self
+            .table()?
+            .get_ref()
+            .get("summary")
+            .map(toml::Spanned::get_ref)
+        {
+            Some(DeValue::String(summary)) => summary.to_string(),
+            _ => String::new(),
+        };
+        Ok(Entry {
+            name,
+            kind: self.kind,
+            sha256: self.origin.sha256.clone(),
+            summary,
+        })
+    }
+
+    fn declared_kind(&self) -> Result<Kind, PolicyError> {
+        let kinds = [Kind::Case, Kind::Profile];
+        let hint = || {
+            format!(
+                "a case begins with schema = {:?}, a profile with {:?}",
+                Kind::Case.schema(),
+                Kind::Profile.schema()
+            )
+        };
+        let table = self.table()?;
+        let Some(value) = table.get_ref().get("schema") else {
+            return Err(self.fault(Flaw::new(0..0, "the key `schema`", "none", hint())));
+        };
+        let DeValue::String(schema) = value.get_ref() else {
+            let found = value.get_ref().type_str();
+            return Err(self.fault(Flaw::new(value.span(), "a string", found, hint())));
+        };
+        kinds
+            .into_iter()
+            .find(|kind| kind.schema() == schema)
+            .ok_or_else(|| {
+                let known = known_words(schema, kinds.map(Kind::schema));
+                self.fault(Flaw::new(
+                    value.span(),
+                    "a schema that this version reads",
+                    quoted(schema),
+                    known,
+                ))
+            })
+    }
+
+    fn parse<T: DeserializeOwned>(&self) -> Result<T, PolicyError> {
+        let deserializer = toml::de::Deserializer::from(self.table()?);
+        T::deserialize(deserializer).map_err(|error| {
+            let span = error.span().unwrap_or_default();
+            self.fault(structure::explain(error.message(), span))
+        })
+    }
+
+    fn table(&self) -> Result<toml::Spanned<DeTable<'_>>, PolicyError> {
+        DeTable::parse(&self.text).map_err(|error| {
+            let span = error.span().unwrap_or(self.text.len()..self.text.len());
+            let marked = self.text.get(span.clone()).filter(|text| !text.is_empty());
+            let rest_of_line = self
+                .text
+                .get(span.start..)
+                .and_then(|rest| rest.lines().next());
+            let found = marked
+                .or(rest_of_line)
+                .map_or("the end of the file".into(), quoted);
+            PolicyError::Syntax {
+                file: self.file.clone(),
+                at: Position::of(self.text.as_bytes(), span.start),
+                message: visible(error.message().chars()),
+                found,
+            }
+        })
+    }
+
+    fn fault(&self, flaw: Flaw) -> PolicyError {
+        PolicyError::Fault(Box::new(Fault {
+            file: self.file.clone(),
+            at: Position::of(self.text.as_bytes(), flaw.span.start),
+            key: key_at(&self.text, &flaw.span),
+            problem: flaw.problem,
+            hint: flaw.hint,
+        }))
+    }
+}
+
+/// The bytes of a regular file. Opened without waiting: a FIFO that nobody writes to would hold the runner for ever.
+fn read(path: &Path, file: &str) -> Result<Vec<u8>, PolicyError> {
+    let open = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path);
+    let opened = match open {
+        // open(2) gives ENXIO for a socket.
+        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
+            return Err(PolicyError::NotAFile {
+                file: file.into(),
+                found: "a socket or a device",
+            });
+        }
+        other => other.map_err(|source| PolicyError::Open {
+            file: file.into(),
+            source,
+        })?,
+    };
+    let bytes = read_regular(opened, file)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(PolicyError::TooLarge { file: file.into() });
+    }
+    Ok(bytes)
+}
+
+fn read_regular(opened: File, file: &str) -> Result<Vec<u8>, PolicyError> {
+    let failed = |source| PolicyError::Read {
+        file: file.into(),
+        source,
+    };
+    let kind = opened.metadata().map_err(failed)?.file_type();
+    if !kind.is_file() {
+        return Err(PolicyError::NotAFile {
+            file: file.into(),
+            found: describe(kind),
+        });
+    }
+    let mut bytes = Vec::new();
+    opened
+        .take(MAX_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    Ok(bytes)
+}
+
+fn describe(kind: FileType) -> &'static str {
+    if kind.is_dir() {
+        "a directory"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
+}

@@ -1,0 +1,164 @@
+//! Single values of policy files: words of a closed set, names, paths, sentences.
+//!
+//! Each function takes a value with its span and gives the domain's type or a flaw at that span.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::error::{Flaw, known_words, quoted};
+use crate::case::{Access, PathRule};
+
+const MAX_SENTENCE_CHARS: usize = 300;
+const MAX_NAME_CHARS: usize = 64;
+
+/// Directories of the host that are never shown: they hold sockets, devices or the kernel's own files.
+const NEVER_SHOWN: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp"];
+
+/// A path rule as it stands in a file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PathRuleFile {
+    path: Spanned<String>,
+    access: Spanned<String>,
+    reason: Spanned<String>,
+}
+
+/// Path rules; each path once. `replace` fills placeholders.
+pub(super) fn path_rules(
+    rules: Vec<PathRuleFile>,
+    replace: impl Fn(Spanned<String>) -> Result<Spanned<String>, Flaw>,
+) -> Result<Vec<PathRule>, Flaw> {
+    let mut seen = BTreeSet::new();
+    let mut parsed = Vec::new();
+    for rule in rules {
+        let path = replace(rule.path)?;
+        once(&mut seen, &path, "a path that no other rule names")?;
+        parsed.push(PathRule {
+            path: host_path(path)?,
+            access: one_of(&rule.access, &Access::ALL, Access::word)?,
+            reason: sentence(rule.reason)?,
+        });
+    }
+    Ok(parsed)
+}
+
+/// A word of a closed set.
+pub(super) fn one_of<T: Copy>(
+    value: &Spanned<String>,
+    all: &[T],
+    word: fn(T) -> &'static str,
+) -> Result<T, Flaw> {
+    let found = value.get_ref();
+    all.iter()
+        .copied()
+        .find(|item| word(*item) == found)
+        .ok_or_else(|| {
+            let known = known_words(found, all.iter().map(|item| word(*item)));
+            Flaw::new(value.span(), "a known word", quoted(found), known)
+        })
+}
+
+/// Each value once.
+pub(super) fn once(
+    seen: &mut BTreeSet<String>,
+    value: &Spanned<String>,
+    expected: &str,
+) -> Result<(), Flaw> {
+    if seen.insert(value.get_ref().clone()) {
+        return Ok(());
+    }
+    Err(Flaw::new(
+        value.span(),
+        expected,
+        format!("{} a second time", quoted(value.get_ref())),
+        "remove one of the two",
+    ))
+}
+
+/// A non-empty line of text without control characters: a summary or a reason.
+pub(super) fn sentence(value: Spanned<String>) -> Result<String, Flaw> {
+    let text = value.get_ref();
+    let long = text.chars().count() > MAX_SENTENCE_CHARS;
+    if text.trim().is_empty() || long || text.chars().any(char::is_control) {
+        let expected = format!("one line of 1 to {MAX_SENTENCE_CHARS} characters");
+        return Err(Flaw::new(
+            value.span(),
+            expected,
+            quoted(text),
+            "say in a few words why this is here",
+        ));
+    }
+    Ok(value.into_inner())
+}
+
+/// A name made of ASCII letters, digits, `.`, `_` and `-`; nothing that a path, a header or a placeholder could trip over.
+pub(super) fn name(value: Spanned<String>) -> Result<String, Flaw> {
+    let text = value.get_ref();
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let dots_only = text.chars().all(|c| c == '.');
+    if dots_only || text.len() > MAX_NAME_CHARS || !text.chars().all(fits) {
+        let hint = format!("use at most {MAX_NAME_CHARS} of: a-z A-Z 0-9 . _ -");
+        return Err(Flaw::new(value.span(), "a name", quoted(text), hint));
+    }
+    Ok(value.into_inner())
+}
+
+/// Text that can be an argument or an environment value: no NUL.
+pub(super) fn word(value: Spanned<String>) -> Result<String, Flaw> {
+    if value.get_ref().contains('\0') {
+        let found = quoted(value.get_ref());
+        return Err(Flaw::new(
+            value.span(),
+            "text without NUL",
+            found,
+            "a program cannot be given a NUL character",
+        ));
+    }
+    Ok(value.into_inner())
+}
+
+/// A path below the home: relative, no `.` or `..`, nothing empty.
+pub(super) fn home_path(value: Spanned<String>) -> Result<String, Flaw> {
+    let parts_fit = value
+        .get_ref()
+        .split('/')
+        .all(|part| !matches!(part, "" | "." | ".."));
+    if !parts_fit || value.get_ref().chars().any(char::is_control) {
+        let found = quoted(value.get_ref());
+        return Err(Flaw::new(
+            value.span(),
+            "a path relative to the home",
+            found,
+            "write it as .agent/.agent.json",
+        ));
+    }
+    Ok(value.into_inner())
+}
+
+/// A host path that may be shown: absolute, in its plain form, outside the directories that never are.
+fn host_path(value: Spanned<String>) -> Result<PathBuf, Flaw> {
+    let path = Path::new(value.get_ref());
+    let plain: PathBuf = path.components().collect();
+    let climbs = path
+        .components()
+        .any(|part| matches!(part, Component::ParentDir | Component::CurDir));
+    let odd = climbs || plain.as_os_str() != path.as_os_str() || value.get_ref().contains('\0');
+    let found = || quoted(value.get_ref());
+    if !path.is_absolute() || odd {
+        let hint = "write it from the root, without `.`, `..`, `//` or a slash at the end";
+        return Err(Flaw::new(value.span(), "an absolute path", found(), hint));
+    }
+    if path == Path::new("/") || NEVER_SHOWN.iter().any(|never| path.starts_with(never)) {
+        let hint = format!("never shown: / as a whole, {}", NEVER_SHOWN.join(", "));
+        return Err(Flaw::new(
+            value.span(),
+            "a path that may be shown to the client",
+            found(),
+            hint,
+        ));
+    }
+    Ok(plain)
+}

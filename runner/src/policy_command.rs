@@ -1,0 +1,185 @@
+//! `runner policy`: lists, prints and checks policy files. Runs nothing.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::cli::PolicyAction;
+use crate::policy::{self, Entry, PolicyError, Reference, shown_path};
+
+/// How the command came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Exit status 0.
+    Good,
+    /// A checked file is wrong, as was written out: exit status 2.
+    Bad,
+}
+
+/// Why the command could not be carried out.
+#[derive(Debug, Error)]
+pub enum PolicyCommandError {
+    /// The named policy cannot be had: exit status 2.
+    #[error("the policy cannot be shown")]
+    Policy(#[source] PolicyError),
+    /// The output cannot be written: exit status 2.
+    #[error("the output cannot be written")]
+    Write(#[from] io::Error),
+}
+
+impl PolicyCommandError {
+    /// What the user can do about it, in one line.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Policy(error) => Some(error.hint()),
+            Self::Write(_) => None,
+        }
+    }
+}
+
+/// Carries the action out and writes to `out`.
+pub fn run(action: &PolicyAction, out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
+    let outcome = match action {
+        PolicyAction::List => list(out)?,
+        PolicyAction::Show(name) => show(name, out)?,
+        PolicyAction::Check(files) => check(files, out)?,
+    };
+    out.flush()?;
+    Ok(outcome)
+}
+
+fn list(out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
+    for Entry {
+        name,
+        kind,
+        sha256,
+        summary,
+    } in policy::list().map_err(PolicyCommandError::Policy)?
+    {
+        writeln!(out, "{name:<10} {:<8} {sha256}  {summary}", kind.word())?;
+    }
+    Ok(Outcome::Good)
+}
+
+fn show(name: &str, out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
+    out.write_all(
+        policy::text(name)
+            .map_err(PolicyCommandError::Policy)?
+            .as_bytes(),
+    )?;
+    Ok(Outcome::Good)
+}
+
+/// One line for a good file; the error, its causes and the hint for a bad one. Every file is looked at.
+fn check(files: &[PathBuf], out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
+    let mut outcome = Outcome::Good;
+    for file in files {
+        match policy::check(&Reference::File(file.clone())) {
+            Ok(entry) => writeln!(
+                out,
+                "ok: {}: {} {} {}",
+                shown_path(file),
+                entry.kind.word(),
+                entry.name,
+                entry.sha256
+            )?,
+            Err(error) => {
+                outcome = Outcome::Bad;
+                explain(&error, out)?;
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+fn explain(error: &PolicyError, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "error: {error}")?;
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        writeln!(out, "caused by: {error}")?;
+        cause = error.source();
+    }
+    writeln!(out, "hint: {}", error.hint())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn output(action: PolicyAction) -> (Outcome, String) {
+        let mut out = Vec::new();
+        let outcome = run(&action, &mut out).unwrap();
+        (outcome, String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn the_list_has_name_kind_digest_and_summary() {
+        let (outcome, text) = output(PolicyAction::List);
+        assert_eq!(outcome, Outcome::Good);
+        let entry = &policy::list().unwrap()[1];
+        let line = format!("case-b     case     {}  {}", entry.sha256, entry.summary);
+        assert_eq!(text.lines().nth(1), Some(line.as_str()));
+        assert_eq!(text.lines().count(), 3);
+    }
+
+    #[test]
+    fn a_shown_file_is_a_good_file_with_the_listed_digest() {
+        let (_, text) = output(PolicyAction::Show("reference".into()));
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("mine.toml");
+        fs::write(&file, text).unwrap();
+        let (outcome, text) = output(PolicyAction::Check(vec![file.clone()]));
+        assert_eq!(outcome, Outcome::Good);
+        let digest = &policy::list().unwrap()[2].sha256;
+        assert_eq!(
+            text,
+            format!("ok: {}: profile reference {digest}\n", file.display())
+        );
+    }
+
+    #[test]
+    fn one_bad_file_is_explained_and_the_others_are_still_checked() {
+        let directory = tempfile::tempdir().unwrap();
+        let [bad, absent, good] =
+            ["bad.toml", "absent.toml", "good.toml"].map(|name| directory.path().join(name));
+        let case = policy::text("case-a").unwrap();
+        fs::write(&good, case).unwrap();
+        fs::write(&bad, case.replace("timeout", "timout")).unwrap();
+        let (outcome, text) = output(PolicyAction::Check(vec![bad, absent, good]));
+        assert_eq!(outcome, Outcome::Bad);
+        let lines: Vec<_> = text.lines().collect();
+        assert!(
+            lines[0].starts_with("error: ") && lines[0].contains("`sandbox.limits.timout`"),
+            "{text}"
+        );
+        assert!(
+            lines[1].starts_with("hint: did you mean `timeout`?"),
+            "{text}"
+        );
+        assert!(lines[2].contains("cannot open"), "{text}");
+        assert_eq!(
+            lines[3],
+            "caused by: No such file or directory (os error 2)"
+        );
+        assert!(
+            lines[5].starts_with("ok: ") && lines[5].contains(": case case-a "),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn an_unknown_name_is_an_error_with_the_known_ones() {
+        let error = run(&PolicyAction::Show("case-c".into()), &mut Vec::new()).unwrap_err();
+        assert!(error.hint().unwrap().contains("`case-a`"));
+    }
+
+    #[test]
+    fn a_full_output_is_an_error() {
+        let mut room = [0; 10];
+        let error = run(&PolicyAction::List, &mut room.as_mut_slice()).unwrap_err();
+        assert!(matches!(error, PolicyCommandError::Write(_)));
+    }
+}

@@ -1,0 +1,208 @@
+//! What a client is started with: the abstract options of a case in the profile's words, and its environment.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use thiserror::Error;
+
+use super::template::{Piece, pieces};
+use super::{ClientOption, Profile, VALUE};
+use crate::case::Invocation;
+
+/// An option that a case asks for and a profile has no words for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the profile `{profile}` has no words for `{}`", option.word())]
+pub struct Unspelt {
+    /// Name of the profile.
+    pub profile: String,
+    /// What the case asks for.
+    pub option: ClientOption,
+}
+
+/// What the run puts in place of the placeholders of the environment.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// Origin of the stub: `http://127.0.0.1:40000`.
+    pub base_url: &'a str,
+    /// Made new for the run.
+    pub credential: &'a str,
+    /// The home as the client sees it.
+    pub home: &'a Path,
+    /// The temporary directory as the client sees it.
+    pub tmp: &'a Path,
+}
+
+impl Profile {
+    /// The words after the program's name, in the profile's order.
+    ///
+    /// # Errors
+    /// [`Unspelt`] names the first option of the invocation that the profile has no words for.
+    pub fn command_line(&self, invocation: &Invocation) -> Result<Vec<String>, Unspelt> {
+        for option in ClientOption::ALL {
+            let spelt = self
+                .arguments
+                .iter()
+                .any(|argument| argument.option == option);
+            if !spelt && asked(invocation, option).is_some() {
+                return Err(Unspelt {
+                    profile: self.name.clone(),
+                    option,
+                });
+            }
+        }
+        let mut words = Vec::new();
+        for argument in &self.arguments {
+            if let Some(value) = asked(invocation, argument.option) {
+                words.extend(argument.words.iter().map(|word| with_value(word, value)));
+            }
+        }
+        Ok(words)
+    }
+
+    /// The client's whole environment: names and values.
+    pub fn environment(&self, surroundings: Surroundings<'_>) -> Vec<(String, OsString)> {
+        let fill = |value: &str| {
+            let mut filled = OsString::new();
+            for piece in pieces(value) {
+                match piece {
+                    Piece::Text(text) => filled.push(text),
+                    Piece::Placeholder(name) => match surroundings.get(name) {
+                        Some(value) => filled.push(value),
+                        None => filled.push(format!("{{{name}}}")),
+                    },
+                }
+            }
+            filled
+        };
+        self.environment
+            .iter()
+            .map(|variable| (variable.name.clone(), fill(&variable.value)))
+            .collect()
+    }
+}
+
+impl<'a> Surroundings<'a> {
+    fn get(&self, placeholder: &str) -> Option<&'a OsStr> {
+        match placeholder {
+            "base_url" => Some(self.base_url.as_ref()),
+            "credential" => Some(self.credential.as_ref()),
+            "home" => Some(self.home.as_os_str()),
+            "tmp" => Some(self.tmp.as_os_str()),
+            _ => None,
+        }
+    }
+}
+
+/// The option's value where the invocation asks for it; a switch's is empty.
+fn asked(invocation: &Invocation, option: ClientOption) -> Option<&str> {
+    match option {
+        ClientOption::Switch(switch) => invocation.switches.contains(&switch).then_some(""),
+        ClientOption::Prompt => Some(&invocation.prompt),
+        ClientOption::SystemPrompt => invocation.system_prompt.as_deref(),
+        ClientOption::Model => invocation.model.as_deref(),
+    }
+}
+
+fn with_value(word: &str, value: &str) -> String {
+    let filled = pieces(word).into_iter().map(|piece| match piece {
+        Piece::Text(text) => text.to_owned(),
+        Piece::Placeholder(VALUE) => value.to_owned(),
+        Piece::Placeholder(name) => format!("{{{name}}}"),
+    });
+    filled.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Switch;
+    use crate::policy::{Reference, case, profile};
+
+    fn reference() -> Profile {
+        profile(&Reference::BuiltIn("reference".into())).unwrap()
+    }
+
+    fn invocation(name: &str) -> Invocation {
+        case(&Reference::BuiltIn(name.into())).unwrap().invocation
+    }
+
+    #[test]
+    fn case_b_is_spelt_in_the_profiles_order() {
+        let words = reference().command_line(&invocation("case-b")).unwrap();
+        let expected = [
+            "--print",
+            "--bare",
+            "--output-format",
+            "stream-json",
+            "--include-partial-messages",
+            "--no-session-persistence",
+            "--tools",
+            "",
+            "--safe-mode",
+            "--system-prompt",
+            "You are a synthetic test agent. Answer in plain text.",
+            "Reply with one short sentence.",
+        ];
+        assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn what_the_case_does_not_ask_for_is_not_said() {
+        let words = reference().command_line(&invocation("case-a")).unwrap();
+        assert!(
+            !words.iter().any(|word| word == "--safe-mode"
+                || word == "--system-prompt"
+                || word == "--model")
+        );
+    }
+
+    #[test]
+    fn a_prompt_that_looks_like_a_placeholder_is_passed_as_it_is() {
+        let mut invocation = invocation("case-a");
+        invocation.prompt = "{value} {home}".into();
+        assert_eq!(
+            reference()
+                .command_line(&invocation)
+                .unwrap()
+                .last()
+                .unwrap(),
+            "{value} {home}"
+        );
+    }
+
+    #[test]
+    fn an_option_without_words_is_an_error_by_name() {
+        let mut profile = reference();
+        profile
+            .arguments
+            .retain(|argument| argument.option != ClientOption::Switch(Switch::SafeMode));
+        let error = profile.command_line(&invocation("case-b")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the profile `reference` has no words for `safe-mode`"
+        );
+        profile.command_line(&invocation("case-a")).unwrap();
+    }
+
+    #[test]
+    fn the_environment_is_the_profiles_and_nothing_else() {
+        let surroundings = Surroundings {
+            base_url: "http://127.0.0.1:1",
+            credential: "secret",
+            home: Path::new("/home/agent"),
+            tmp: Path::new("/scratch"),
+        };
+        let environment = reference().environment(surroundings);
+        let pairs: Vec<_> = environment
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
+            .collect();
+        let expected = [
+            ("AGENT_BASE_URL", "http://127.0.0.1:1"),
+            ("AGENT_API_KEY", "secret"),
+            ("HOME", "/home/agent"),
+            ("TMPDIR", "/scratch"),
+        ];
+        assert_eq!(pairs, expected);
+    }
+}
