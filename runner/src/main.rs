@@ -1,3 +1,7 @@
-//! Entry point.
+//! The `runner` executable: the runner, and under hidden first arguments the stage and the reference client.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    runner::main()
+}

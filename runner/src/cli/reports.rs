@@ -49,6 +49,16 @@ pub enum Destination {
     File(PathBuf),
 }
 
+impl Destination {
+    /// The file, where it is one.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Stdout | Self::Stderr => None,
+        }
+    }
+}
+
 /// The reports in the order of the command line, with the one for people added last where it was not asked for.
 pub(super) fn targets(arguments: Vec<ReportArgument>) -> Result<Vec<ReportTarget>, UsageError> {
     let mut on_stdout = None;

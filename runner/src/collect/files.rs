@@ -3,7 +3,8 @@
 //! By descriptors only, from the two that init handed over: no link is followed, no FIFO opened, and what
 //! the client did with modes does not stop it. Depth and bytes are bounded; beyond the bounds is a gap.
 
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::fmt::Write as _;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
 use nix::dir::Dir;
@@ -193,7 +194,7 @@ impl Walk<'_> {
 
     fn shown(&self, path: &[Vec<u8>]) -> String {
         let path = path.join(&b'/');
-        self.needle.redact(&stub::journal::printable(&path))
+        self.needle.redact(&printable(&path))
     }
 }
 
@@ -239,7 +240,20 @@ fn digest(file: OwnedFd, needle: &Needle) -> Result<(String, Option<String>), Er
         hasher.update(read);
         scanner.push(read);
     }
-    Ok((crate::hex(&hasher.finalize()), scanner.found().map(|form| form.to_string())))
+    Ok((crate::digest::hex(&hasher.finalize()), scanner.found().map(|form| form.to_string())))
+}
+
+/// The bytes as text; what is no UTF-8 as `\xNN`.
+fn printable(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+    text
 }
 
 #[cfg(test)]

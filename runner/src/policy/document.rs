@@ -9,7 +9,6 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
-use sha2::{Digest, Sha256};
 use toml::de::{DeTable, DeValue};
 
 use super::case_file::CaseFile;
@@ -17,6 +16,7 @@ use super::error::{Flaw, MAX_FILE_BYTES, known_words, quoted, shown_path, visibl
 use super::profile_file::ProfileFile;
 use super::structure::{self, key_at};
 use super::{Entry, Fault, Kind, PolicyError, Position, Reference, builtin};
+use crate::digest;
 use crate::case::{Case, Origin, Source};
 use crate::profile::Profile;
 
@@ -58,10 +58,7 @@ impl Document {
         bytes: Vec<u8>,
         wanted: Option<Kind>,
     ) -> Result<Self, PolicyError> {
-        let sha256 = Sha256::digest(&bytes)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let sha256 = digest::of_bytes(&bytes);
         let text = String::from_utf8(bytes).map_err(|error| {
             let offset = error.utf8_error().valid_up_to();
             let bytes = error.as_bytes();

@@ -1,0 +1,225 @@
+//! From a run's request to the sandbox's plan: everything that can be resolved before a namespace exists.
+//!
+//! Paths are resolved and identified here, the credential is made here, the two canary targets outside are
+//! chosen here. Nothing in here makes a process.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
+
+use stub::Needle;
+use thiserror::Error;
+
+use crate::case::{Access, Limits, PathRule};
+use crate::cli::{ClientProgram, RunRequest};
+use crate::profile::{Surroundings, Unspelt};
+use crate::sandbox::identity;
+use crate::sandbox::plan::{
+    BASE_URL, Bind, BindKind, ClientPlan, HOME, PROGRAM_DIRECTORY, Plan, ProbePlan, ResourceLimits, RootPlan,
+    StubPlan, TMP,
+};
+use crate::sandbox::spawn::OWN_FILE;
+
+/// Hidden first argument with which our own file is the reference client.
+pub(crate) const CLIENT_ARGUMENT: &str = "__client";
+
+/// Trees that no path rule may lead into: they are the kernel's or hold other programs' sockets.
+const FORBIDDEN: [&str; 4] = ["/proc", "/sys", "/dev", "/run"];
+
+/// What a run is made of.
+pub(crate) struct Prepared {
+    pub(crate) plan: Plan,
+    /// The credential of this run, to be searched for.
+    pub(crate) needle: Needle,
+    /// The client's program, opened, to be hashed beside the run.
+    pub(crate) program: File,
+    /// As the report names it.
+    pub(crate) program_path: PathBuf,
+    /// A live target in our own network namespace; it listens as long as this is held.
+    pub(crate) outside_socket: UnixListener,
+}
+
+/// Why a run cannot be prepared.
+#[derive(Debug, Error)]
+pub(crate) enum PrepareError {
+    #[error("cannot open the program {path}")]
+    Program { path: String, source: std::io::Error },
+    #[error("cannot resolve {path}, which a path rule names")]
+    Rule { path: String, source: std::io::Error },
+    #[error("the path rule {path} leads to {resolved}, which is {what}")]
+    ForbiddenRule { path: String, resolved: String, what: &'static str },
+    #[error("no directory of the host can serve as the canary for host paths")]
+    NoOutsideDirectory,
+    #[error("cannot listen on an abstract socket, the canary for the host's sockets")]
+    OutsideSocket { source: std::io::Error },
+    #[error("cannot make a credential")]
+    Credential,
+    #[error(transparent)]
+    Unspelt(#[from] Unspelt),
+}
+
+/// Resolves everything that `request` names.
+///
+/// # Errors
+/// What could not be resolved, with its path.
+pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
+    let credential = format!("runner-key-{}", uuid::Uuid::new_v4().simple());
+    let needle = Needle::new(&credential).map_err(|_| PrepareError::Credential)?;
+    let (program, program_path) = open_program(&request.client)?;
+    let inside = Path::new(PROGRAM_DIRECTORY).join(&request.profile.names.program);
+    let mut binds = vec![program_bind(&program, &program_path, &inside)?];
+    for rule in request.case.sandbox.paths.iter().chain(&request.profile.paths) {
+        binds.push(rule_bind(rule, request)?);
+    }
+    // A directory before what lies in it: the one mount would hide the other.
+    binds.sort_by(|one, other| one.target.cmp(&other.target));
+    let (outside_socket, outside_name) = listen_outside()?;
+    let outside_directory = outside_directory(&binds)?;
+    let limits = &request.case.sandbox.limits;
+    let plan = Plan {
+        runner_pid: i32::try_from(std::process::id()).unwrap_or(0),
+        identity: identity::for_caller(),
+        stub: StubPlan {
+            scenario: request.case.stub.clone(),
+            credential: credential.clone(),
+            body_bytes: limits.body_bytes,
+            requests: limits.requests,
+            connections: limits.connections,
+        },
+        root: RootPlan { bytes: limits.home_bytes, files: limits.home_files, binds },
+        client: client_plan(request, &inside, &credential)?,
+        limits: resource_limits(limits),
+        probe: ProbePlan { outside_socket: outside_name, outside_directory },
+    };
+    Ok(Prepared { plan, needle, program, program_path, outside_socket })
+}
+
+fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError> {
+    let failed = |path: &Path| {
+        let path = path.display().to_string();
+        |source| PrepareError::Program { path, source }
+    };
+    match client {
+        ClientProgram::Reference => {
+            let own = Path::new(OWN_FILE);
+            let path = fs::read_link(own).map_err(failed(own))?;
+            Ok((File::open(own).map_err(failed(own))?, path))
+        }
+        ClientProgram::File(path) => {
+            let resolved = fs::canonicalize(path).map_err(failed(path))?;
+            Ok((File::open(&resolved).map_err(failed(&resolved))?, resolved))
+        }
+    }
+}
+
+fn program_bind(program: &File, path: &Path, inside: &Path) -> Result<Bind, PrepareError> {
+    let status = program
+        .metadata()
+        .map_err(|source| PrepareError::Program { path: path.display().to_string(), source })?;
+    Ok(Bind {
+        source: path.into(),
+        target: inside.into(),
+        device: status.dev(),
+        inode: status.ino(),
+        kind: BindKind::File,
+        execute: true,
+    })
+}
+
+fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Bind, PrepareError> {
+    let path = rule.path.display().to_string();
+    let failed = |source| PrepareError::Rule { path: path.clone(), source };
+    let resolved = fs::canonicalize(&rule.path).map_err(failed)?;
+    let handle = fs::OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&resolved).map_err(failed)?;
+    let status = handle.metadata().map_err(failed)?;
+    let kind = status.file_type();
+    let forbidden = FORBIDDEN.iter().any(|tree| resolved.starts_with(tree));
+    let what = match () {
+        () if forbidden => Some("below /proc, /sys, /dev or /run"),
+        () if kind.is_socket() => Some("a socket"),
+        () if !kind.is_file() && !kind.is_dir() => Some("neither a file nor a directory"),
+        () if writes_below(request, &resolved) => Some("where this run writes a report"),
+        () => None,
+    };
+    if let Some(what) = what {
+        let resolved = resolved.display().to_string();
+        return Err(PrepareError::ForbiddenRule { path, resolved, what });
+    }
+    Ok(Bind {
+        source: resolved.into(),
+        target: rule.path.clone().into(),
+        device: status.dev(),
+        inode: status.ino(),
+        kind: if kind.is_dir() { BindKind::Directory } else { BindKind::File },
+        execute: rule.access == Access::ReadExecute,
+    })
+}
+
+/// A client that sees a report grow could read what the verdict will be.
+fn writes_below(request: &RunRequest, tree: &Path) -> bool {
+    request.reports.iter().filter_map(|target| target.destination.file()).any(|file| {
+        let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::canonicalize(directory).is_ok_and(|directory| directory.starts_with(tree))
+    })
+}
+
+fn client_plan(request: &RunRequest, inside: &Path, credential: &str) -> Result<ClientPlan, PrepareError> {
+    let profile = &request.profile;
+    let mut arguments: Vec<OsString> = vec![profile.names.program.clone().into()];
+    if request.client == ClientProgram::Reference {
+        arguments.push(CLIENT_ARGUMENT.into());
+    }
+    arguments.extend(profile.command_line(&request.case.invocation)?.into_iter().map(OsString::from));
+    arguments.extend(request.extra_args.iter().cloned());
+    let surroundings =
+        Surroundings { base_url: BASE_URL, credential, home: Path::new(HOME), tmp: Path::new(TMP) };
+    let environment = profile.environment(surroundings).into_iter().map(|(name, value)| {
+        let mut variable = OsString::from(name);
+        variable.push("=");
+        variable.push(value);
+        variable
+    });
+    Ok(ClientPlan { program: inside.into(), arguments, environment: environment.collect() })
+}
+
+fn resource_limits(limits: &Limits) -> ResourceLimits {
+    ResourceLimits {
+        data_bytes: limits.memory_bytes,
+        processes: limits.processes,
+        cpu_seconds: limits.cpu.as_secs(),
+        open_files: limits.open_files,
+        file_bytes: limits.file_bytes,
+    }
+}
+
+fn listen_outside() -> Result<(UnixListener, String), PrepareError> {
+    let name = format!("runner-canary-{}", uuid::Uuid::new_v4().simple());
+    let listener = SocketAddr::from_abstract_name(name.as_bytes())
+        .and_then(|address| UnixListener::bind_addr(&address))
+        .map_err(|source| PrepareError::OutsideSocket { source })?;
+    Ok((listener, name))
+}
+
+/// A directory that we can open and that is not among what the client sees: the caller's home at best, since
+/// that is what a reviewer cares for most.
+fn outside_directory(binds: &[Bind]) -> Result<OsString, PrepareError> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let current = std::env::current_dir().ok();
+    home.into_iter()
+        .chain(current)
+        .chain(["/usr", "/var", "/lib", "/boot"].map(PathBuf::from))
+        .find(|path| path.is_absolute() && fs::read_dir(path).is_ok() && !seen_inside(path, binds))
+        .map(PathBuf::into_os_string)
+        .ok_or(PrepareError::NoOutsideDirectory)
+}
+
+fn seen_inside(path: &Path, binds: &[Bind]) -> bool {
+    let ours = [HOME, TMP, PROGRAM_DIRECTORY, "/etc", "/dev", "/proc"].map(Path::new);
+    let bound = binds.iter().map(|bind| Path::new(&bind.target));
+    ours.into_iter().chain(bound).any(|seen| seen.starts_with(path) || path.starts_with(seen))
+        || path.as_os_str().as_bytes() == b"/"
+}
