@@ -20,6 +20,7 @@
 
 mod cli;
 mod event;
+mod ids;
 mod key;
 mod message;
 mod provider;
@@ -41,6 +42,7 @@ use tokio::time::timeout;
 
 use crate::{
     cli::{Command, Environment, Invocation, Mode, UsageError},
+    ids::Ids,
     key::ApiKey,
     message::Message,
     provider::{Provider, ProviderError, TIMEOUTS},
@@ -133,9 +135,8 @@ fn turn<W: Write>(
             Mode::Safe => {}
         }
         records.status()?;
-        let answer = provider
-            .post(&Body::new(invocation), invocation.max_retries)
-            .await?;
+        let body = Body::new(invocation, Ids::new().next());
+        let answer = provider.post(&body, invocation.max_retries).await?;
         Ok(turn::read(answer, message, records).await?)
     })
 }

@@ -12,9 +12,10 @@ use std::{
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use uuid::Uuid;
 
-use crate::{cli::PartialMessages, event::Object, message::Message, request::CLI_VERSION};
+use crate::{
+    cli::PartialMessages, event::Object, ids::Ids, message::Message, request::CLI_VERSION,
+};
 
 /// A buffer that a large record has grown beyond this is given back, in bytes.
 const KEPT_BUFFER_BYTES: usize = 16 * 1024;
@@ -29,6 +30,7 @@ pub(crate) struct OutputError(#[from] io::Error);
 pub(crate) struct Records<W> {
     out: W,
     session_id: String,
+    ids: Ids,
     partial_messages: PartialMessages,
     line: Vec<u8>,
 }
@@ -102,11 +104,14 @@ struct TurnResult<'a> {
 }
 
 impl<W: Write> Records<W> {
-    /// A writer with a session identifier of its own.
+    /// A writer with a session identifier of its own; nothing is written yet.
     pub(crate) fn new(out: W, partial_messages: PartialMessages) -> Self {
+        let mut ids = Ids::new();
+        let session_id = ids.next().to_string();
         Self {
             out,
-            session_id: Uuid::new_v4().to_string(),
+            session_id,
+            ids,
             partial_messages,
             line: Vec::new(),
         }
@@ -128,7 +133,7 @@ impl<W: Write> Records<W> {
             skills: [],
             plugins: [],
             agent_version: CLI_VERSION,
-            uuid: new_uuid(),
+            uuid: self.ids.next().to_string(),
         };
         write(
             &mut self.out,
@@ -142,7 +147,7 @@ impl<W: Write> Records<W> {
         let status = System::Status {
             status: "requesting",
             session_id: &self.session_id,
-            uuid: new_uuid(),
+            uuid: self.ids.next().to_string(),
         };
         write(&mut self.out, &mut self.line, &Record::System(status))
     }
@@ -157,7 +162,7 @@ impl<W: Write> Records<W> {
             event,
             session_id: &self.session_id,
             parent_tool_use_id: None,
-            uuid: new_uuid(),
+            uuid: self.ids.next().to_string(),
         };
         write(&mut self.out, &mut self.line, &record)
     }
@@ -168,7 +173,7 @@ impl<W: Write> Records<W> {
             message,
             parent_tool_use_id: None,
             session_id: &self.session_id,
-            uuid: new_uuid(),
+            uuid: self.ids.next().to_string(),
         };
         write(&mut self.out, &mut self.line, &record)
     }
@@ -208,7 +213,7 @@ impl<W: Write> Records<W> {
             stop_reason: message.stop_reason(),
             session_id: &self.session_id,
             usage: message.usage(),
-            uuid: new_uuid(),
+            uuid: self.ids.next().to_string(),
         };
         write(&mut self.out, &mut self.line, &Record::Result(result))
     }
@@ -233,10 +238,6 @@ fn write<W: Write>(
     out.flush()?;
     line.shrink_to(KEPT_BUFFER_BYTES);
     Ok(())
-}
-
-fn new_uuid() -> String {
-    Uuid::new_v4().to_string()
 }
 
 #[cfg(test)]

@@ -95,8 +95,8 @@ struct OutputConfig {
 }
 
 impl<'a> Body<'a> {
-    /// The body for one turn, with a `user_id` of its own.
-    pub(crate) fn new(invocation: &'a Invocation) -> Self {
+    /// The body for one turn; `user` is an identifier of this run alone.
+    pub(crate) fn new(invocation: &'a Invocation, user: Uuid) -> Self {
         let mode = invocation.mode;
         let system_prompt = invocation
             .system_prompt
@@ -119,7 +119,7 @@ impl<'a> Body<'a> {
             ],
             tools: [],
             metadata: Metadata {
-                user_id: format!("user_{}", Uuid::new_v4().simple()),
+                user_id: format!("user_{}", user.simple()),
             },
             thinking: Thinking { r#type: "adaptive" },
             context_management: ContextManagement {
@@ -169,7 +169,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{cli::PartialMessages, key::ApiKey};
+    use crate::{cli::PartialMessages, ids::Ids, key::ApiKey};
 
     fn invocation(mode: Mode) -> Invocation {
         Invocation {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     fn body(mode: Mode) -> Value {
-        serde_json::to_value(Body::new(&invocation(mode))).unwrap()
+        serde_json::to_value(Body::new(&invocation(mode), Ids::new().next())).unwrap()
     }
 
     fn fields(body: &Value) -> Vec<&str> {
@@ -311,7 +311,7 @@ mod tests {
     fn the_default_system_prompt_stands_in_for_a_missing_one() {
         let mut invocation = invocation(Mode::Normal);
         invocation.system_prompt = None;
-        let body = serde_json::to_value(Body::new(&invocation)).unwrap();
+        let body = serde_json::to_value(Body::new(&invocation, Ids::new().next())).unwrap();
         assert_eq!(body["system"][2]["text"], DEFAULT_SYSTEM_PROMPT);
     }
 

@@ -2,6 +2,8 @@
 
 use std::{net::TcpListener, path::PathBuf};
 
+use uuid::Uuid;
+
 use super::*;
 use crate::{
     cli::{Mode, PartialMessages},
@@ -54,7 +56,7 @@ fn a_provider_that_accepts_and_says_nothing_times_out() {
     let answer = block_on(async {
         let provider = Provider::new(&invocation, timeouts).unwrap();
         provider.preflight().await;
-        provider.post(&Body::new(&invocation), 0).await
+        provider.post(&Body::new(&invocation, Uuid::nil()), 0).await
     });
     assert!(matches!(answer, Err(ProviderError::TimedOut)), "{answer:?}");
 }
@@ -79,7 +81,10 @@ fn a_stream_that_stalls_is_an_error() {
             ..TIMEOUTS
         };
         let provider = Provider::new(&invocation, timeouts).unwrap();
-        let mut answer = provider.post(&Body::new(&invocation), 0).await.unwrap();
+        let mut answer = provider
+            .post(&Body::new(&invocation, Uuid::nil()), 0)
+            .await
+            .unwrap();
         loop {
             match answer.chunk().await {
                 Ok(Some(_)) => {}
