@@ -107,7 +107,7 @@ fn run(invocation: &Invocation, out: impl Write) -> Result<(), RunError> {
     let started = Instant::now();
     let mut records = Records::new(out, invocation.partial_messages);
     let mut message = Message::new();
-    let outcome = turn(invocation, &mut message, &mut records);
+    let outcome = one_turn(invocation, &mut message, &mut records);
     match &outcome {
         Ok(()) => records.success(&message, started.elapsed())?,
         // Nobody reads any more.
@@ -121,14 +121,14 @@ fn run(invocation: &Invocation, out: impl Write) -> Result<(), RunError> {
 }
 
 /// The pipeline.
-fn turn<W: Write>(
+fn one_turn<W: Write>(
     invocation: &Invocation,
     message: &mut Message,
     records: &mut Records<W>,
 ) -> Result<(), RunError> {
     state::prepare(&invocation.home)?;
     records.init(&working_directory(), &invocation.model)?;
-    on_event_loop(async {
+    on_event_loop(TURN_TIMEOUT, async {
         let provider = Provider::new(invocation, TIMEOUTS)?;
         match invocation.mode {
             Mode::Normal => provider.preflight().await,
@@ -141,13 +141,16 @@ fn turn<W: Write>(
     })
 }
 
-/// Runs the turn on this thread, within its time.
-fn on_event_loop(turn: impl Future<Output = Result<(), RunError>>) -> Result<(), RunError> {
+/// Runs the turn on this thread, within `limit`.
+fn on_event_loop(
+    limit: Duration,
+    turn: impl Future<Output = Result<(), RunError>>,
+) -> Result<(), RunError> {
     let event_loop = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(RunError::EventLoop)?;
-    let outcome = event_loop.block_on(async { timeout(TURN_TIMEOUT, turn).await });
+    let outcome = event_loop.block_on(async { timeout(limit, turn).await });
     // A name that is still being looked up does not hold up the end.
     event_loop.shutdown_background();
     outcome.map_err(|_| RunError::TimedOut)?
@@ -178,5 +181,20 @@ impl RunError {
             | Self::Turn(_)
             | Self::TimedOut => ExitCode::from(1),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_that_never_ends_is_ended_by_its_time() {
+        let outcome = on_event_loop(Duration::from_millis(10), std::future::pending());
+        assert!(matches!(outcome, Err(RunError::TimedOut)));
+        assert_eq!(
+            RunError::TimedOut.to_string(),
+            "the turn took longer than 600 seconds"
+        );
     }
 }

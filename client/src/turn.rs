@@ -8,7 +8,7 @@
 
 use std::{io::Write, time::Duration};
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use crate::{
     event::{self, ErrorDetail, EventError, Incoming},
@@ -21,7 +21,7 @@ use crate::{
 /// The most bytes read of one stream, pings and comments included.
 pub(crate) const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
 /// How long the end of the body is awaited after `message_stop`.
-const TRAILING_TIMEOUT: Duration = Duration::from_secs(1);
+const TRAILING_TIME: Duration = Duration::from_secs(1);
 
 /// Why the stream did not become an answer.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,8 @@ pub(crate) async fn read<W: Write>(
 ) -> Result<(), TurnError> {
     let mut decoder = Decoder::new();
     let mut received = 0;
-    while let Some(chunk) = next_chunk(&mut answer, message).await? {
+    let mut deadline = None;
+    while let Some(chunk) = next_chunk(&mut answer, deadline).await? {
         let mut rest = chunk.as_ref();
         received += rest.len();
         if received > MAX_STREAM_BYTES {
@@ -60,6 +61,9 @@ pub(crate) async fn read<W: Write>(
         }
         while let Some(event) = decoder.next_event(&mut rest)? {
             expose(&event, message, records)?;
+        }
+        if message.is_complete() && deadline.is_none() {
+            deadline = Some(Instant::now() + TRAILING_TIME);
         }
     }
     if message.is_complete() {
@@ -72,16 +76,15 @@ pub(crate) async fn read<W: Write>(
 /// The next piece, or `None` at the end: of the stream, or of the wait after `message_stop`.
 async fn next_chunk(
     answer: &mut Answer,
-    message: &Message,
+    deadline: Option<Instant>,
 ) -> Result<Option<impl AsRef<[u8]> + use<>>, ProviderError> {
-    if !message.is_complete() {
-        return answer.chunk().await;
+    match deadline {
+        None => answer.chunk().await,
+        Some(deadline) => {
+            let chunk = timeout_at(deadline, answer.chunk()).await;
+            Ok(chunk.ok().and_then(Result::ok).flatten())
+        }
     }
-    Ok(timeout(TRAILING_TIMEOUT, answer.chunk())
-        .await
-        .ok()
-        .and_then(Result::ok)
-        .flatten())
 }
 
 fn expose<W: Write>(
