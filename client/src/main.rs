@@ -1,3 +1,7 @@
-//! Entry point.
+//! The reference client as a program of its own.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    client::main(std::env::args_os())
+}
