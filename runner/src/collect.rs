@@ -6,6 +6,7 @@
 //! may go out.
 
 pub(crate) mod files;
+pub(crate) mod keep;
 pub(crate) mod output;
 
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -129,6 +130,7 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         phase: Phase::SettingUp,
         deadline: Instant::now() + SET_UP,
         network: None,
+        probe: None,
         done: false,
         capture: Capture {
             journal: Vec::new(),
@@ -167,7 +169,9 @@ struct Session<'a> {
     stage: Pid,
     phase: Phase,
     deadline: Instant,
-    network: Option<(u16, Network)>,
+    /// Told by the stage and by init, in either order; the client waits for both.
+    network: Option<Network>,
+    probe: Option<ProbeReport>,
     /// The stub has journaled everything.
     done: bool,
     capture: Capture,
@@ -213,9 +217,9 @@ impl Session<'_> {
     async fn control_line(&mut self, line: &[u8]) -> Next {
         match serde_json::from_slice(line) {
             Ok(ControlLine::Stage(FromStage::Unmapped)) => self.write_maps().await,
-            Ok(ControlLine::Stage(FromStage::Serving { port, network })) => {
-                self.network = Some((port, network));
-                Next::Continue
+            Ok(ControlLine::Stage(FromStage::Serving { network, .. })) => {
+                self.network = Some(network);
+                self.release()
             }
             Ok(ControlLine::Stage(FromStage::Failed { error })) => self.failed(Failure::SetUp(error)),
             Ok(ControlLine::Journal(Entry::Began { connection, request, at_us })) => {
@@ -293,7 +297,10 @@ impl Session<'_> {
                 self.capture.trees = <[OwnedFd; 2]>::try_from(descriptors).ok().map(|[home, tmp]| (home, tmp));
                 Next::Continue
             }
-            Ok(Some((FromInit::Probed { report }, _))) => self.probed(&report),
+            Ok(Some((FromInit::Probed { report }, _))) => {
+                self.probe = Some(report);
+                self.release()
+            }
             Ok(Some((FromInit::Started, _))) => {
                 self.enter(Phase::Running, self.watch.timeout);
                 // Until its end is known it counts as interrupted: nothing else ends the loop early.
@@ -309,11 +316,8 @@ impl Session<'_> {
     }
 
     /// The one place where the client is let go: every layer read back, every canary held.
-    fn probed(&mut self, report: &ProbeReport) -> Next {
-        let Some((_, network)) = &self.network else {
-            // The stage reports before it serves, and the canary was served: the order cannot be another.
-            return self.failed(Failure::NotSealed("the network was not reported".to_owned()));
-        };
+    fn release(&mut self) -> Next {
+        let (Some(network), Some(report)) = (&self.network, &self.probe) else { return Next::Continue };
         let outside = Outside {
             plan: self.watch.plan,
             network,
@@ -322,8 +326,8 @@ impl Session<'_> {
         };
         let isolation = readback::judge(report, &outside);
         let broken = isolation.broken();
-        self.capture.isolation = Some(isolation);
         self.capture.canary_peer = report.stub_peer;
+        self.capture.isolation = Some(isolation);
         match broken {
             None => self.tell_init(ToInit::Go),
             Some(what) => self.failed(Failure::NotSealed(what)),

@@ -4,7 +4,7 @@
 //! standard output, in addition to any file that was asked for.
 
 use std::collections::BTreeSet;
-use std::path::{self, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use super::UsageError;
 use super::values::{FormatWord, ReportArgument};

@@ -109,7 +109,8 @@ impl Walk<'_> {
         let (level, name) = (level?, path.last()?);
         if self.found.files.len() as u64 >= self.bounds.entries {
             self.full = true;
-            self.gap(path, format_args!("and more: over {} entries", self.bounds.entries));
+            let most = self.bounds.entries;
+            self.gap(path, format_args!("and more: over {most} entries"));
             return None;
         }
         let status = match fstatat(&level.directory, name.as_slice(), AtFlags::AT_SYMLINK_NOFOLLOW) {

@@ -232,7 +232,7 @@ pub(super) fn observation(name: &str, result: Result<(), Errno>) -> Observation 
 }
 
 /// Names of the canaries that the runner's own attempt outside shows to be refused there as well.
-pub(super) fn refused_outside(plan: &ProbePlan) -> Vec<&'static str> {
+pub(crate) fn refused_outside(plan: &ProbePlan) -> Vec<&'static str> {
     PROBES
         .iter()
         .filter(|probe| probe.outside.is_some_and(|attempt| attempt(plan).is_err()))
