@@ -316,4 +316,4 @@ impl RequestTap {
 }
 
 #[cfg(test)]
-mod tests {}
+mod tests;

@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn events_are_found_in_a_chunked_stream_at_any_split() {
         let wire = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n\
-            12\r\nevent: ping\ndata: \r\n14\r\n{\"type\":\n\n\n\ndata: 1\r\n2\r\n\n\n\r\n0\r\n\r\n";
+            12\r\nevent: ping\ndata: \r\n13\r\n{\"type\":\n\n\n\ndata: 1\r\n2\r\n\n\n\r\n0\r\n\r\n";
         for size in 1..wire.len() {
             let (wrote, left) = follow(wire, &[awaited(7)], size);
             assert_eq!(left, 0);

@@ -147,7 +147,12 @@ impl Decoder {
             if matches!(self.state, State::Data(_) | State::Done) {
                 break;
             }
-            let (next, surplus) = self.state.after(*byte)?;
+            let (next, surplus) = match self.state.after(*byte) {
+                Ok(after) => after,
+                // What stands before the fault is framing; the next step meets the fault itself.
+                Err(_) if piece.consumed > 0 => break,
+                Err(error) => return Err(error),
+            };
             self.state = next;
             piece.consumed += 1;
             piece.surplus += u64::from(surplus);
