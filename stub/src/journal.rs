@@ -3,8 +3,16 @@
 //! These are the types of the journal's wire: one JSON object a line. The stub writes them; the runner
 //! (and whoever reads the file of a stub that runs alone) reads them. Nothing in here does I/O.
 //!
-//! Numbers: `connection` and `request` count from 1 over the whole run. Times are microseconds of
-//! `CLOCK_MONOTONIC`, so that entries can be put on one clock with what other processes saw.
+//! The fields that most entries share are explained once, here: `connection` and `request` count from 1
+//! over the whole run (`request` is 0 in a [`Entry::Sighting`] before the first request of a connection);
+//! `at_us` is microseconds of `CLOCK_MONOTONIC`, so that entries can be put on one clock with what other
+//! processes saw.
+//!
+//! Every byte that a connection read is part of a head, a body or the framing that a body needs, or it is
+//! counted in `unaccounted` of [`Entry::Closed`]: empty lines before a request; white space around header
+//! values, but one space before each; chunk extensions, trailers, leading zeros of chunk sizes; a malformed
+//! or cut-off head, and everything after a malformed head or malformed framing. Urgent data stays in its
+//! place in the stream and is counted as the byte it is.
 
 use std::net::SocketAddr;
 
@@ -12,6 +20,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// One line of the journal.
+#[allow(
+    missing_docs,
+    reason = "the shared fields are explained at the top, the others where they stand"
+)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "snake_case")]
 pub enum Entry {
@@ -92,6 +104,7 @@ pub enum Entry {
 pub enum Head {
     /// A head that follows the grammar.
     Request {
+        /// As spelt.
         method: String,
         /// The target up to the first `?`.
         path: String,
@@ -103,7 +116,10 @@ pub enum Head {
         headers: Vec<(String, String)>,
     },
     /// Bytes that are no request, with the reason.
-    Malformed { reason: String },
+    Malformed {
+        /// A fixed text; it never quotes the client.
+        reason: String,
+    },
     /// The connection ended before the head did.
     Incomplete,
 }
@@ -127,13 +143,22 @@ pub struct Body {
 pub enum Content {
     /// No byte.
     Empty,
-    /// One JSON value: each string is replaced by `{"bytes", "sha256"}`, except the values of the keys
-    /// `type` and `role`; numbers, booleans and null are kept.
-    Json { shape: Value },
+    /// One JSON value: each string is replaced by `{"bytes", "sha256"}`, except names under the keys `type`
+    /// and `role`; numbers, booleans and null are kept. See [`crate::shape`].
+    Json {
+        /// The value without its text.
+        shape: Value,
+    },
     /// JSON in which an object names a key twice, which readers may understand in two ways.
-    DuplicateKey { path: String },
+    DuplicateKey {
+        /// The keys and indices that lead to it, each after a `/`.
+        path: String,
+    },
     /// Not JSON, or nested or long beyond the limit.
-    Other { reason: String },
+    Other {
+        /// A fixed text; it never quotes the client.
+        reason: String,
+    },
 }
 
 /// How a connection ended.
@@ -157,7 +182,10 @@ pub enum End {
 #[serde(tag = "control", rename_all = "snake_case")]
 pub enum Control {
     /// The state of the client at the first byte of `request` is recorded; its answer may go out.
-    Go { request: u64 },
+    Go {
+        /// The request that [`Entry::Began`] named.
+        request: u64,
+    },
     /// The client has ended: read everything that arrived, journal it, write [`Entry::Done`].
     Finish,
 }

@@ -1,10 +1,38 @@
-//! (being written)
+//! A loopback Messages provider that journals what each connection carried.
+//!
+//! ```text
+//! socket ─► connection ─► tap ─► journal          what was read, understood from the bytes
+//!               │ ▲
+//!               ▼ │                               only what follows the grammar, once the gate is open
+//!           HTTP server ─► app ─► messages        the answer, as the scenario says
+//! ```
+//!
+//! The rooms: [`scenario`] what is answered · [`journal`] the wire of the evidence · [`serve()`] one run,
+//! start to end · [`secret`] the credential and its disguises · [`shape`] JSON without its text ·
+//! [`limits`] what a client may cost. The crate knows nothing of sandboxes, cases or verdicts.
+
 pub mod journal;
 pub mod limits;
 pub mod scenario;
 pub mod secret;
-mod serve;
+pub mod shape;
 
+mod answer;
+mod app;
+mod command;
+mod connection;
+mod gate;
+mod listener;
+mod messages;
+mod recorder;
+mod refusal;
+mod serve;
+mod shared;
+mod tap;
+
+pub use app::app;
+pub use command::main;
+pub use gate::MAX_HOLD;
 pub use limits::Limits;
 pub use scenario::Scenario;
 pub use secret::Needle;

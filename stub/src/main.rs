@@ -1,3 +1,7 @@
-//! Entry point.
+//! The stub as a program of its own.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    stub::main(std::env::args_os())
+}

@@ -1,12 +1,31 @@
 //! One run of the stub, from a bound listener to the last line of the journal.
+//!
+//! Owns the order of things. Opens no file, connects nowhere, looks up no name, starts no thread: it works
+//! on descriptors that others opened, on a runtime of one thread.
 
+use std::future::IntoFuture as _;
+use std::io;
 use std::net::TcpListener;
+use std::sync::Arc;
 
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 
+use crate::app::app;
+use crate::connection::{Connection, Progress};
+use crate::gate::Gate;
+use crate::journal::{Control, Entry};
 use crate::limits::Limits;
+use crate::listener::{self, LastDoor};
+use crate::recorder::{Pump, now_us};
 use crate::scenario::Scenario;
 use crate::secret::Needle;
+use crate::shared::Shared;
+
+/// Longest line of the control side, in bytes.
+const CONTROL_LINE_BYTES: usize = 1024;
+/// Most that one connection may still deliver after the end, in bytes; the kernel keeps less for a client
+/// that has ended.
+const FINISH_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What one run needs.
 #[derive(Debug)]
@@ -15,7 +34,7 @@ pub struct Setup {
     pub listener: TcpListener,
     /// How messages are answered.
     pub scenario: Scenario,
-    /// The credential of the run, to be searched for.
+    /// The credential of the run, to be searched for in all that arrives.
     pub credential: Option<Needle>,
     /// What the run may take.
     pub limits: Limits,
@@ -24,28 +43,163 @@ pub struct Setup {
 /// Why a run ended without its evidence being whole.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The journal could not be written.
-    #[error("cannot write the journal")]
-    Journal(#[source] std::io::Error),
+    /// The listening socket cannot be used.
+    #[error("cannot listen")]
+    Listen(#[source] io::Error),
+    /// The journal could not be written, or a connection not be accepted.
+    #[error("evidence was lost: the journal could not be written or a connection not be accepted")]
+    Journal(#[source] io::Error),
+    /// The control side could not be read.
+    #[error("cannot read the control side")]
+    Control(#[source] io::Error),
+    /// The control side closed before it said finish.
+    #[error("the control side closed before it said `finish`")]
+    ControlEnded,
+    /// A line of the control side is no [`Control`].
+    #[error("a line of the control side is not understood")]
+    ControlLine(#[source] serde_json::Error),
+    /// A line of the control side is too long.
+    #[error("a line of the control side is longer than {CONTROL_LINE_BYTES} bytes")]
+    LongControlLine,
+    /// A connection delivers without end after the end of the run.
+    #[error(
+        "connection {connection} still delivered after {FINISH_BYTES} bytes past the end of the run"
+    )]
+    Flooded {
+        /// The connection.
+        connection: u64,
+    },
+    /// The HTTP server stopped.
+    #[error("the HTTP server stopped")]
+    Server(#[source] io::Error),
 }
 
-/// Signatures only so far. Serves with a barrier until `control` says finish.
+/// Serves until `control` says [`Control::Finish`], then reads every connection to its end and returns.
+///
+/// Each request is held at its first byte until [`Control::Go`] names it, for one second at most. One
+/// entry a line goes to `journal`, flushed. Runs on a current-thread runtime with I/O and time.
+///
+/// # Errors
+/// Every error means that the journal is not whole; the caller ends the process.
 pub async fn serve<W, C>(setup: Setup, journal: W, control: C) -> Result<(), ServeError>
 where
     W: AsyncWrite + Unpin,
     C: AsyncRead + Unpin,
 {
-    let _ = (setup, journal, control);
-    Ok(())
+    let shared = Arc::new(Shared::new(Gate::ordered(), setup.limits, setup.credential));
+    let end = follow(control, &shared.gate);
+    run(setup.listener, setup.scenario, &shared, journal, end).await
 }
 
-/// Serves without a barrier until `finish` resolves.
+/// Serves until `finish` resolves, then reads every connection to its end and returns. No request waits.
+///
+/// # Errors
+/// Every error means that the journal is not whole.
 pub async fn serve_until<W, F>(setup: Setup, journal: W, finish: F) -> Result<(), ServeError>
 where
     W: AsyncWrite + Unpin,
     F: Future<Output = ()>,
 {
-    let _ = (setup, journal);
-    finish.await;
+    let shared = Arc::new(Shared::new(Gate::Open, setup.limits, setup.credential));
+    let end = async {
+        finish.await;
+        Ok(())
+    };
+    run(setup.listener, setup.scenario, &shared, journal, end).await
+}
+
+async fn run<W: AsyncWrite + Unpin>(
+    listener: TcpListener,
+    scenario: Scenario,
+    shared: &Arc<Shared>,
+    journal: W,
+    end: impl Future<Output = Result<(), ServeError>>,
+) -> Result<(), ServeError> {
+    let (door, last_door) = listener::open(listener, shared).map_err(ServeError::Listen)?;
+    let mut pump = Pump::new(journal);
+    let server = axum::serve(door, app(scenario, shared.limits));
+    let outcome = tokio::select! {
+        biased;
+        error = pump.run(&shared.recorder) => Err(ServeError::Journal(error)),
+        outcome = end => outcome,
+        outcome = server.into_future() => outcome.map_err(ServeError::Server),
+    };
+    shared.freeze();
+    outcome?;
+    finish(&last_door, shared, &mut pump).await
+}
+
+/// Journals everything that has arrived, and nothing after it.
+async fn finish<W: AsyncWrite + Unpin>(
+    door: &LastDoor,
+    shared: &Shared,
+    pump: &mut Pump<W>,
+) -> Result<(), ServeError> {
+    while door.take().map_err(ServeError::Journal)?.is_some() {
+        pump.relieve(&shared.recorder)
+            .await
+            .map_err(ServeError::Journal)?;
+    }
+    for connection in shared.open() {
+        read_to_end(&connection, shared, pump).await?;
+        connection.finish();
+    }
+    if shared.refused() > 1 {
+        shared.recorder.record(&Entry::Refused {
+            at_us: now_us(),
+            connections: shared.refused(),
+        });
+    }
+    shared.recorder.record(&Entry::Done { at_us: now_us() });
+    pump.drain(&shared.recorder)
+        .await
+        .map_err(ServeError::Journal)
+}
+
+async fn read_to_end<W: AsyncWrite + Unpin>(
+    connection: &Connection,
+    shared: &Shared,
+    pump: &mut Pump<W>,
+) -> Result<(), ServeError> {
+    let before = connection.bytes();
+    while connection.drain() == Progress::Some {
+        if connection.bytes() - before > FINISH_BYTES {
+            return Err(ServeError::Flooded {
+                connection: connection.id(),
+            });
+        }
+        pump.relieve(&shared.recorder)
+            .await
+            .map_err(ServeError::Journal)?;
+    }
     Ok(())
+}
+
+/// Lets requests through as the control side says, until it says finish.
+async fn follow(mut control: impl AsyncRead + Unpin, gate: &Gate) -> Result<(), ServeError> {
+    let mut line = Vec::new();
+    let mut buffer = [0; 512];
+    loop {
+        let count = control
+            .read(&mut buffer)
+            .await
+            .map_err(ServeError::Control)?;
+        if count == 0 {
+            return Err(ServeError::ControlEnded);
+        }
+        for byte in &buffer[..count] {
+            if *byte != b'\n' {
+                if line.len() == CONTROL_LINE_BYTES {
+                    return Err(ServeError::LongControlLine);
+                }
+                line.push(*byte);
+                continue;
+            }
+            match serde_json::from_slice(&line).map_err(ServeError::ControlLine)? {
+                Control::Go { request } => gate.release(request),
+                Control::Finish => return Ok(()),
+            }
+            line.clear();
+        }
+    }
 }

@@ -1,0 +1,249 @@
+//! The stub as a program: its command line, its files, its signals.
+//!
+//! Everything that touches the file system or the standard streams is here and before the run starts.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::process::ExitCode;
+use std::task::{Context, Poll};
+
+use clap::Parser;
+use tokio::io::AsyncWrite;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::limits::Limits;
+use crate::scenario::Scenario;
+use crate::serve::{ServeError, Setup, serve_until};
+
+/// A wrong command line, or a file or address that cannot be used.
+const USAGE: u8 = 2;
+/// The run ended without its evidence being whole.
+const ERRORED: u8 = 3;
+
+/// A loopback Messages provider that journals what each connection carried.
+///
+/// Prints its base URL and serves until SIGINT or SIGTERM.
+#[derive(Debug, Parser)]
+#[command(name = "stub", version)]
+struct Arguments {
+    /// Loopback address and port to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
+    listen: SocketAddr,
+    /// File that receives the journal, one JSON object a line; overwritten
+    #[arg(long, value_name = "FILE")]
+    journal: PathBuf,
+    /// TOML file whose [stub] table says what is answered, such as a case
+    #[arg(long, value_name = "FILE")]
+    scenario: Option<PathBuf>,
+}
+
+/// Why the program ends without success.
+#[derive(Debug, thiserror::Error)]
+enum CommandError {
+    #[error("cannot read the scenario {}", path.display())]
+    ReadScenario { path: PathBuf, source: io::Error },
+    #[error("the scenario {} is not valid", path.display())]
+    Scenario {
+        path: PathBuf,
+        source: toml::de::Error,
+    },
+    #[error("cannot open the journal {}", path.display())]
+    Journal { path: PathBuf, source: io::Error },
+    #[error("cannot listen on {address}")]
+    Listen {
+        address: SocketAddr,
+        source: io::Error,
+    },
+    #[error("cannot start the event loop")]
+    Runtime(#[source] io::Error),
+    #[error("cannot write the base URL")]
+    Announce(#[source] io::Error),
+    #[error("the run is not whole")]
+    Serve(#[source] ServeError),
+}
+
+/// Runs the program: `args` with the program's name first. Ends with 0 after a signal, 2 where the command
+/// line, a file or the address cannot be used, 3 where evidence was lost.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(args) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Nothing is left to be told where the standard streams are closed.
+            let _ = error.print();
+            return if error.use_stderr() {
+                ExitCode::from(USAGE)
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report(&error);
+            ExitCode::from(if matches!(error, CommandError::Serve(_)) {
+                ERRORED
+            } else {
+                USAGE
+            })
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), CommandError> {
+    let scenario = arguments
+        .scenario
+        .as_deref()
+        .map_or_else(|| Ok(Scenario::default()), read_scenario)?;
+    let journal = open_journal(&arguments.journal)?;
+    let listen = |source| CommandError::Listen {
+        address: arguments.listen,
+        source,
+    };
+    let listener = TcpListener::bind(arguments.listen).map_err(listen)?;
+    let address = listener.local_addr().map_err(listen)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(CommandError::Runtime)?;
+    runtime.block_on(async {
+        // Asked for before the URL is printed: whoever reads it may signal at once.
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(CommandError::Runtime)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(CommandError::Runtime)?;
+        announce(address).map_err(CommandError::Announce)?;
+        let setup = Setup {
+            listener,
+            scenario,
+            credential: None,
+            limits: Limits::default(),
+        };
+        let stop = async {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        };
+        serve_until(setup, JournalFile(journal), stop)
+            .await
+            .map_err(CommandError::Serve)
+    })
+}
+
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = text
+        .parse()
+        .map_err(|_| "not an address and a port, such as 127.0.0.1:8080".to_owned())?;
+    if address.ip().is_loopback() {
+        Ok(address)
+    } else {
+        Err(format!(
+            "{} is not a loopback address; the stub serves this host only",
+            address.ip()
+        ))
+    }
+}
+
+fn read_scenario(path: &Path) -> Result<Scenario, CommandError> {
+    /// The other tables of a case are not ours.
+    #[derive(serde::Deserialize)]
+    struct Tables {
+        stub: Scenario,
+    }
+    let text = std::fs::read_to_string(path).map_err(|source| CommandError::ReadScenario {
+        path: path.to_owned(),
+        source,
+    })?;
+    let tables: Tables = toml::from_str(&text).map_err(|source| CommandError::Scenario {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(tables.stub)
+}
+
+/// Opens the journal for its owner alone, also where it was there before.
+fn open_journal(path: &Path) -> Result<File, CommandError> {
+    let open = || {
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)?;
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        Ok(file)
+    };
+    open().map_err(|source| CommandError::Journal {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn announce(address: SocketAddr) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "http://{address}")?;
+    stdout.flush()
+}
+
+fn report(error: &CommandError) {
+    let mut stderr = io::stderr().lock();
+    // Nothing is left to be told where the standard error is closed.
+    let _ = writeln!(stderr, "error: {error}");
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        let _ = writeln!(stderr, "caused by: {inner}");
+        cause = inner.source();
+    }
+}
+
+/// A file as the journal's writer. Its writes do not wait: a regular file is always ready, poll(2).
+struct JournalFile(File);
+
+impl AsyncWrite for JournalFile {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(self.0.write(bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_addresses_are_accepted() {
+        assert!(loopback("127.0.0.1:0").is_ok());
+        assert!(loopback("[::1]:8080").is_ok());
+        assert!(
+            loopback("0.0.0.0:8080")
+                .unwrap_err()
+                .contains("not a loopback address")
+        );
+        assert!(
+            loopback("localhost:8080")
+                .unwrap_err()
+                .contains("not an address")
+        );
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory as _;
+        Arguments::command().debug_assert();
+    }
+}

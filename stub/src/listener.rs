@@ -1,0 +1,111 @@
+//! The listening socket: every connection that it gives is enrolled before anyone sees it.
+
+use std::future::pending;
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use axum::serve::Listener;
+use nix::sys::socket::{setsockopt, sockopt};
+
+use crate::connection::{Connection, Served};
+use crate::shared::Shared;
+
+/// The listening socket of the run, for the server.
+#[derive(Debug)]
+pub(crate) struct Door {
+    socket: tokio::net::TcpListener,
+    shared: Arc<Shared>,
+}
+
+/// The same socket, for the end of the run: it asks the kernel, past the runtime's idea of what is ready.
+#[derive(Debug)]
+pub(crate) struct LastDoor {
+    socket: TcpListener,
+    shared: Arc<Shared>,
+}
+
+/// Takes a bound, listening socket. Its connections inherit that urgent data stays in the stream.
+pub(crate) fn open(listener: TcpListener, shared: &Arc<Shared>) -> io::Result<(Door, LastDoor)> {
+    listener.set_nonblocking(true)?;
+    setsockopt(&listener, sockopt::OobInline, &true)?;
+    let last = LastDoor {
+        socket: listener.try_clone()?,
+        shared: shared.clone(),
+    };
+    let socket = tokio::net::TcpListener::from_std(listener)?;
+    Ok((
+        Door {
+            socket,
+            shared: shared.clone(),
+        },
+        last,
+    ))
+}
+
+impl LastDoor {
+    /// Takes the next connection that waits; `None` where none does.
+    pub(crate) fn take(&self) -> io::Result<Option<Arc<Connection>>> {
+        loop {
+            match self.socket.accept() {
+                Ok((stream, peer)) => {
+                    stream.set_nonblocking(true)?;
+                    let stream = tokio::net::TcpStream::from_std(stream)?;
+                    if let Some(connection) = self.shared.enroll(stream, peer)? {
+                        return Ok(Some(connection));
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if is_transient(error.kind()) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Door {
+    async fn next(&self) -> io::Result<Arc<Connection>> {
+        loop {
+            match self.socket.accept().await {
+                Ok((stream, peer)) => {
+                    if let Some(connection) = self.shared.enroll(stream, peer)? {
+                        return Ok(connection);
+                    }
+                }
+                Err(error) if is_transient(error.kind()) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Of one connection, which is gone, and not of the listening socket; accept(2).
+fn is_transient(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::Interrupted | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset
+    )
+}
+
+impl Listener for Door {
+    type Io = Served;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Served, SocketAddr) {
+        match self.next().await {
+            Ok(connection) => {
+                let peer = connection.peer();
+                (Served(connection), peer)
+            }
+            Err(error) => {
+                // Connections that cannot be accepted are evidence that is lost.
+                self.shared.recorder.fail(error);
+                pending().await
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+}

@@ -1,0 +1,29 @@
+//! The answer to a head that is no request, which the server is not shown.
+
+use crate::messages::{self, Fault};
+use crate::tap::head::HeadError;
+
+/// The whole answer, head and body, after which the connection closes.
+pub(crate) fn answer(error: HeadError) -> Vec<u8> {
+    let id = messages::new_id("req");
+    let status = match error {
+        HeadError::Long(_) => "431 Request Header Fields Too Large",
+        HeadError::BareLineFeed
+        | HeadError::Control
+        | HeadError::Grammar(_)
+        | HeadError::Border
+        | HeadError::TwoFramings
+        | HeadError::TwoLengths
+        | HeadError::Length
+        | HeadError::Coding
+        | HeadError::OldCoding
+        | HeadError::Many(_) => "400 Bad Request",
+    };
+    let body = messages::error_body(Fault::InvalidRequest, &error.to_string(), &id);
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nrequest-id: {id}\r\ncontent-length: {length}\r\n\
+         connection: close\r\n\r\n{body}"
+    )
+    .into_bytes()
+}

@@ -1,0 +1,100 @@
+//! What all connections of one run share: the journal, the gate, the limits, and who is open.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::net::TcpStream;
+
+use crate::connection::Connection;
+use crate::gate::Gate;
+use crate::journal::Entry;
+use crate::limits::{Budget, Limits};
+use crate::recorder::{Recorder, now_us};
+use crate::secret::Needle;
+
+/// One run.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) recorder: Recorder,
+    pub(crate) gate: Gate,
+    pub(crate) limits: Limits,
+    pub(crate) budget: Budget,
+    pub(crate) credential: Option<Needle>,
+    open: Mutex<BTreeMap<u64, Arc<Connection>>>,
+    accepted: AtomicU64,
+    refused: AtomicU64,
+    frozen: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(gate: Gate, limits: Limits, credential: Option<Needle>) -> Self {
+        Self {
+            recorder: Recorder::default(),
+            gate,
+            limits,
+            budget: Budget::new(limits.buffered_bytes),
+            credential,
+            open: Mutex::default(),
+            accepted: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            frozen: AtomicBool::new(false),
+        }
+    }
+
+    /// Takes in an accepted connection; `None` where the run has had as many as it may.
+    pub(crate) fn enroll(
+        self: &Arc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+    ) -> io::Result<Option<Arc<Connection>>> {
+        if self.accepted.load(Ordering::Relaxed) == self.limits.connections {
+            if self.refused.fetch_add(1, Ordering::Relaxed) == 0 {
+                self.recorder.record(&Entry::Refused {
+                    at_us: now_us(),
+                    connections: 1,
+                });
+            }
+            return Ok(None);
+        }
+        let id = self.accepted.fetch_add(1, Ordering::Relaxed) + 1;
+        self.recorder.record(&Entry::Accepted {
+            connection: id,
+            at_us: now_us(),
+            peer,
+        });
+        let connection = Arc::new(Connection::new(id, stream, peer, self.clone())?);
+        self.registry().insert(id, connection.clone());
+        Ok(Some(connection))
+    }
+
+    /// Takes out a connection that has ended.
+    pub(crate) fn forget(&self, id: u64) {
+        self.registry().remove(&id);
+    }
+
+    /// Whoever is open now, in order of arrival.
+    pub(crate) fn open(&self) -> Vec<Arc<Connection>> {
+        self.registry().values().cloned().collect()
+    }
+
+    /// Connections refused so far.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// From now on the server reads and writes nothing more; only the end of the run reads.
+    pub(crate) fn freeze(&self) {
+        self.frozen.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.frozen.load(Ordering::Relaxed)
+    }
+
+    fn registry(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Connection>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

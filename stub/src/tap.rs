@@ -1,0 +1,319 @@
+//! What a connection carries, understood from its bytes alone.
+//!
+//! [`RequestTap`] reads what the client sends, [`AnswerTap`](answer::AnswerTap) what the stub writes. Both
+//! are pure: bytes in, facts out, the same facts however the bytes are cut. They know nothing of sockets,
+//! of time, of the journal's numbers or of the HTTP server.
+//!
+//! Every byte read is either part of what a fact reports (a head that follows the grammar, a body, the
+//! framing that the body needs) or *unaccounted*:
+//! - empty lines before a request;
+//! - white space around header values, but one space before each;
+//! - chunk extensions, trailers, leading zeros of chunk sizes;
+//! - a head that is malformed or cut off, and everything after a malformed head or malformed framing.
+//!
+//! Not seen, because every reader drops it and it carries next to nothing: which of two equal spellings
+//! was used (`a:b` or `a: b`, the case of hexadecimal digits), and where chunks end.
+
+pub(crate) mod answer;
+pub(crate) mod body;
+pub(crate) mod framing;
+pub(crate) mod head;
+
+use crate::journal::{Body, Head};
+use crate::limits::{Budget, Limits};
+use crate::secret::{Needle, Scanner};
+
+use body::BodyTap;
+use framing::{Framing, FramingError};
+use head::HeadError;
+
+/// One fact about what was read.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Seen {
+    /// The first byte of a request is there.
+    Began,
+    /// A head ended; `bodiless` where its answer has no body.
+    Head { head: Head, bodiless: bool },
+    /// A body ended.
+    Body(Body),
+    /// The credential stands where it does not belong.
+    Sighting(String),
+}
+
+/// Reads the requests of one connection.
+#[derive(Debug)]
+pub(crate) struct RequestTap {
+    limits: Limits,
+    credential: Option<Needle>,
+    budget: Budget,
+    state: State,
+    bytes: u64,
+    unaccounted: u64,
+    requests: u64,
+    /// Searches the unaccounted bytes outside of requests.
+    stray: Option<Scanner>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Between requests.
+    Idle,
+    Head(Vec<u8>),
+    Body(Box<BodyTap>),
+    /// After something malformed, or at the end of the connection: nothing more is understood.
+    Stopped(Stop),
+}
+
+/// Where reading stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// Between requests, or in a head that the connection has dealt with.
+    Outside,
+    /// At a head that no one has answered yet.
+    Refused(HeadError),
+    /// Inside a body: the server still waits for its rest.
+    InBody,
+}
+
+/// Where a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    Between,
+    InRequest,
+}
+
+impl RequestTap {
+    pub(crate) fn new(limits: Limits, budget: Budget, credential: Option<Needle>) -> Self {
+        let stray = credential.as_ref().map(Scanner::new);
+        Self {
+            limits,
+            credential,
+            budget,
+            state: State::Idle,
+            bytes: 0,
+            unaccounted: 0,
+            requests: 0,
+            stray,
+        }
+    }
+
+    /// Bytes read.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes read that belong to nothing that is reported.
+    pub(crate) fn unaccounted(&self) -> u64 {
+        self.unaccounted
+    }
+
+    /// Requests begun.
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// Nothing more will be understood on this connection.
+    pub(crate) fn is_stopped(&self) -> bool {
+        matches!(self.state, State::Stopped(_))
+    }
+
+    /// Nothing more will be understood, and the server waits for the rest of a body.
+    pub(crate) fn is_stopped_in_body(&self) -> bool {
+        matches!(self.state, State::Stopped(Stop::InBody))
+    }
+
+    /// A head was refused, and no one has answered it.
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self.state, State::Stopped(Stop::Refused(_)))
+    }
+
+    /// Why the last head was refused, once: the connection answers it, not the server.
+    pub(crate) fn take_refused(&mut self) -> Option<HeadError> {
+        let State::Stopped(Stop::Refused(error)) = self.state else {
+            return None;
+        };
+        self.state = State::Stopped(Stop::Outside);
+        Some(error)
+    }
+
+    /// Takes bytes from a non-empty input up to the next border, and says how many. What the server may
+    /// see is added to `pass`, facts to `seen`. [`Seen::Began`] is always the last fact of a step and its
+    /// request's bytes are left for the next one, so that the caller can wait in between.
+    pub(crate) fn step(&mut self, input: &[u8], pass: &mut Vec<u8>, seen: &mut Vec<Seen>) -> usize {
+        let taken = match std::mem::replace(&mut self.state, State::Idle) {
+            State::Idle => self.between(input, seen),
+            State::Head(head) => self.head(head, input, pass, seen),
+            State::Body(body) => self.body(body, input, pass, seen),
+            State::Stopped(stop) => {
+                self.state = State::Stopped(stop);
+                self.stray(input, seen);
+                input.len()
+            }
+        };
+        self.bytes += taken as u64;
+        taken
+    }
+
+    /// The connection has ended: reports what was cut off.
+    pub(crate) fn end(&mut self, seen: &mut Vec<Seen>) -> Cut {
+        let (stop, cut) = match std::mem::replace(&mut self.state, State::Idle) {
+            State::Idle => (Stop::Outside, Cut::Between),
+            State::Head(head) => {
+                self.unaccounted += head.len() as u64;
+                self.search_head(&head, seen);
+                seen.push(Seen::Head {
+                    head: Head::Incomplete,
+                    bodiless: false,
+                });
+                (Stop::Outside, Cut::InRequest)
+            }
+            State::Body(body) => {
+                self.end_body(*body, None, seen);
+                (Stop::InBody, Cut::InRequest)
+            }
+            State::Stopped(stop) => (stop, Cut::Between),
+        };
+        self.state = State::Stopped(stop);
+        cut
+    }
+
+    fn between(&mut self, input: &[u8], seen: &mut Vec<Seen>) -> usize {
+        let empty = input
+            .iter()
+            .take_while(|byte| matches!(byte, b'\r' | b'\n'))
+            .count();
+        self.stray(&input[..empty], seen);
+        if empty < input.len() {
+            self.requests += 1;
+            self.state = State::Head(Vec::new());
+            seen.push(Seen::Began);
+        }
+        empty
+    }
+
+    fn head(
+        &mut self,
+        mut head: Vec<u8>,
+        input: &[u8],
+        pass: &mut Vec<u8>,
+        seen: &mut Vec<Seen>,
+    ) -> usize {
+        if self.requests > self.limits.requests_per_connection {
+            self.refuse(
+                &head,
+                HeadError::Many(self.limits.requests_per_connection),
+                seen,
+            );
+            return 0;
+        }
+        for (at, byte) in input.iter().enumerate() {
+            if head.len() == self.limits.head_bytes {
+                self.refuse(&head, HeadError::Long(self.limits.head_bytes), seen);
+                return at;
+            }
+            head.push(*byte);
+            match byte {
+                b'\n' if head.ends_with(b"\r\n\r\n") => {
+                    self.complete_head(&head, pass, seen);
+                    return at + 1;
+                }
+                b'\n' if !head.ends_with(b"\r\n") => {
+                    self.refuse(&head, HeadError::BareLineFeed, seen);
+                    return at + 1;
+                }
+                b'\t' | b'\r' | b'\n' => {}
+                0..0x20 | 0x7f => {
+                    self.refuse(&head, HeadError::Control, seen);
+                    return at + 1;
+                }
+                _ => {}
+            }
+        }
+        self.state = State::Head(head);
+        input.len()
+    }
+
+    fn complete_head(&mut self, raw: &[u8], pass: &mut Vec<u8>, seen: &mut Vec<Seen>) {
+        let parsed = match head::read(raw, self.credential.as_ref()) {
+            Ok(parsed) => parsed,
+            Err(error) => return self.refuse(raw, error, seen),
+        };
+        self.unaccounted += parsed.surplus;
+        pass.extend_from_slice(raw);
+        seen.push(Seen::Head {
+            head: parsed.head,
+            bodiless: parsed.bodiless,
+        });
+        seen.extend(parsed.sightings.into_iter().map(Seen::Sighting));
+        let body = BodyTap::new(parsed.framing, &self.budget, self.credential.as_ref());
+        if parsed.framing == Framing::Length(0) {
+            self.end_body(body, None, seen);
+        } else {
+            self.state = State::Body(Box::new(body));
+        }
+    }
+
+    fn refuse(&mut self, raw: &[u8], error: HeadError, seen: &mut Vec<Seen>) {
+        self.unaccounted += raw.len() as u64;
+        seen.push(Seen::Head {
+            head: Head::Malformed {
+                reason: error.to_string(),
+            },
+            bodiless: false,
+        });
+        self.search_head(raw, seen);
+        self.state = State::Stopped(Stop::Refused(error));
+    }
+
+    fn body(
+        &mut self,
+        mut body: Box<BodyTap>,
+        input: &[u8],
+        pass: &mut Vec<u8>,
+        seen: &mut Vec<Seen>,
+    ) -> usize {
+        let mut at = 0;
+        while at < input.len() && !body.is_done() {
+            match body.step(&input[at..], &self.limits) {
+                Ok(taken) => {
+                    pass.extend_from_slice(&input[at..at + taken.consumed]);
+                    at += taken.consumed;
+                    self.unaccounted += taken.surplus;
+                }
+                Err(fault) => {
+                    self.end_body(*body, Some(fault), seen);
+                    self.state = State::Stopped(Stop::InBody);
+                    return at;
+                }
+            }
+        }
+        if body.is_done() {
+            self.end_body(*body, None, seen);
+        } else {
+            self.state = State::Body(body);
+        }
+        at
+    }
+
+    fn end_body(&self, body: BodyTap, fault: Option<FramingError>, seen: &mut Vec<Seen>) {
+        let ended = body.end(fault, &self.limits, self.credential.as_ref());
+        seen.extend(ended.sighting.map(|place| Seen::Sighting(place.to_owned())));
+        seen.push(Seen::Body(ended.body));
+    }
+
+    fn stray(&mut self, bytes: &[u8], seen: &mut Vec<Seen>) {
+        self.unaccounted += bytes.len() as u64;
+        let hit = self.stray.as_mut().and_then(|scanner| scanner.push(bytes));
+        seen.extend(hit.map(|_| Seen::Sighting("bytes outside of requests".to_owned())));
+    }
+
+    fn search_head(&mut self, raw: &[u8], seen: &mut Vec<Seen>) {
+        if let Some(scanner) = &mut self.stray {
+            let place = |_| Seen::Sighting("head that is no request".to_owned());
+            seen.extend(scanner.push(raw).map(place));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

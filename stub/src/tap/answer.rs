@@ -1,0 +1,294 @@
+//! What the stub writes: the status of each answer, and the provider events in it.
+//!
+//! Read from the bytes that the connection accepted, so that the journal tells what went out and not what
+//! a handler meant to send.
+
+use std::collections::VecDeque;
+
+use httparse::{EMPTY_HEADER, Status};
+use serde_json::Value;
+
+use super::framing::{Decoder, Framing};
+use super::head::readable;
+
+/// Most header lines of an answer; ours have fewer.
+const MAX_HEADERS: usize = 32;
+
+/// A request that has not been answered to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Awaited {
+    pub(crate) request: u64,
+    pub(crate) bodiless: bool,
+}
+
+/// One fact about what was written.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Wrote {
+    /// The head of the final answer.
+    Status(u16),
+    /// One event of a stream, whole.
+    Event { name: String, data: Value },
+}
+
+/// Follows the answers of one connection.
+#[derive(Debug)]
+pub(crate) struct AnswerTap {
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Head(Vec<u8>),
+    Body {
+        decoder: Decoder,
+        events: Option<Events>,
+    },
+    /// An answer that this reader does not understand: nothing more is said.
+    Lost,
+}
+
+impl AnswerTap {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: State::Head(Vec::new()),
+        }
+    }
+
+    /// Takes what was written. Answers belong to `awaited` in order; each that ends is removed from it.
+    pub(crate) fn push(
+        &mut self,
+        mut bytes: &[u8],
+        awaited: &mut VecDeque<Awaited>,
+        wrote: &mut Vec<(u64, Wrote)>,
+    ) {
+        while !bytes.is_empty() {
+            let current = awaited.front().copied();
+            let taken = match &mut self.state {
+                State::Head(head) => {
+                    let taken = take_head(head, bytes);
+                    if head.ends_with(b"\r\n\r\n") {
+                        let head = std::mem::take(head);
+                        self.state = after_head(&head, current, wrote);
+                    }
+                    taken
+                }
+                State::Body { decoder, events } => match decoder.step(bytes) {
+                    Ok(piece) => {
+                        if let (Some(events), Some(current)) = (events, current) {
+                            events.push(&bytes[piece.data], |event| {
+                                wrote.push((current.request, event))
+                            });
+                        }
+                        piece.consumed
+                    }
+                    Err(_) => {
+                        self.state = State::Lost;
+                        0
+                    }
+                },
+                State::Lost => return,
+            };
+            bytes = &bytes[taken..];
+            if let State::Body { decoder, .. } = &self.state
+                && decoder.is_done()
+            {
+                awaited.pop_front();
+                self.state = State::Head(Vec::new());
+            }
+        }
+    }
+}
+
+/// Adds bytes to the head up to its empty line.
+fn take_head(head: &mut Vec<u8>, bytes: &[u8]) -> usize {
+    for (at, byte) in bytes.iter().enumerate() {
+        head.push(*byte);
+        if head.ends_with(b"\r\n\r\n") {
+            return at + 1;
+        }
+    }
+    bytes.len()
+}
+
+fn after_head(head: &[u8], current: Option<Awaited>, wrote: &mut Vec<(u64, Wrote)>) -> State {
+    let mut headers = [EMPTY_HEADER; MAX_HEADERS];
+    let mut response = httparse::Response::new(&mut headers);
+    let (Ok(Status::Complete(_)), Some(status), Some(current)) =
+        (response.parse(head), response.code, current)
+    else {
+        return State::Lost;
+    };
+    if (100..200).contains(&status) && status != 101 {
+        return State::Head(Vec::new());
+    }
+    wrote.push((current.request, Wrote::Status(status)));
+    let value = |name: &str| {
+        response
+            .headers
+            .iter()
+            .find(|header| header.name.eq_ignore_ascii_case(name))
+            .map(|header| header.value)
+    };
+    let length = || {
+        std::str::from_utf8(value("content-length")?)
+            .ok()?
+            .parse()
+            .ok()
+    };
+    let framing = if current.bodiless || status == 204 || status == 304 {
+        Framing::Length(0)
+    } else if value("transfer-encoding").is_some() {
+        Framing::Chunked
+    } else {
+        length().map_or(Framing::ToClose, Framing::Length)
+    };
+    let streams = value("content-type").is_some_and(|kind| kind.starts_with(b"text/event-stream"));
+    State::Body {
+        decoder: Decoder::new(framing),
+        events: streams.then(Events::default),
+    }
+}
+
+/// The server-sent events of one answer: `event:` and `data:` lines, ended by an empty line.
+#[derive(Debug, Default)]
+struct Events {
+    line: Vec<u8>,
+    name: String,
+    data: Option<Vec<u8>>,
+}
+
+impl Events {
+    fn push(&mut self, bytes: &[u8], mut report: impl FnMut(Wrote)) {
+        for byte in bytes {
+            match byte {
+                b'\n' => {
+                    let line = std::mem::take(&mut self.line);
+                    self.line(line.strip_suffix(b"\r").unwrap_or(&line), &mut report);
+                }
+                _ => self.line.push(*byte),
+            }
+        }
+    }
+
+    fn line(&mut self, line: &[u8], report: &mut impl FnMut(Wrote)) {
+        let field = |name: &[u8]| {
+            let value = line.strip_prefix(name)?.strip_prefix(b":")?;
+            Some(value.strip_prefix(b" ").unwrap_or(value))
+        };
+        if let Some(name) = field(b"event") {
+            self.name = readable(name);
+        } else if let Some(value) = field(b"data") {
+            match &mut self.data {
+                Some(data) => {
+                    data.push(b'\n');
+                    data.extend_from_slice(value);
+                }
+                None => self.data = Some(value.to_vec()),
+            }
+        } else if line.is_empty() {
+            let name = std::mem::take(&mut self.name);
+            if let Some(data) = self.data.take() {
+                let data = serde_json::from_slice(&data)
+                    .unwrap_or_else(|_| Value::String(readable(&data)));
+                report(Wrote::Event { name, data });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn follow(bytes: &[u8], awaited: &[Awaited], size: usize) -> (Vec<(u64, Wrote)>, usize) {
+        let (mut tap, mut wrote, mut awaited) = (
+            AnswerTap::new(),
+            Vec::new(),
+            awaited.iter().copied().collect(),
+        );
+        for piece in bytes.chunks(size) {
+            tap.push(piece, &mut awaited, &mut wrote);
+        }
+        (wrote, awaited.len())
+    }
+
+    fn awaited(request: u64) -> Awaited {
+        Awaited {
+            request,
+            bodiless: false,
+        }
+    }
+
+    #[test]
+    fn events_are_found_in_a_chunked_stream_at_any_split() {
+        let wire = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n\
+            12\r\nevent: ping\ndata: \r\n13\r\n{\"type\":\n\n\n\ndata: 1\r\n2\r\n\n\n\r\n0\r\n\r\n";
+        for size in 1..wire.len() {
+            let (wrote, left) = follow(wire, &[awaited(7)], size);
+            assert_eq!(left, 0);
+            assert_eq!(
+                wrote,
+                [
+                    (7, Wrote::Status(200)),
+                    (
+                        7,
+                        Wrote::Event {
+                            name: "ping".to_owned(),
+                            data: json!("{\"type\":")
+                        }
+                    ),
+                    (
+                        7,
+                        Wrote::Event {
+                            name: String::new(),
+                            data: json!(1)
+                        }
+                    ),
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn answers_are_given_to_requests_in_order_and_interim_ones_to_none() {
+        let wire = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 400 x\r\ncontent-length: 3\r\n\r\nabc\
+            HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nHTTP/1.1 404 x\r\ncontent-length: 0\r\n\r\n";
+        let requests = [
+            awaited(1),
+            Awaited {
+                request: 2,
+                bodiless: true,
+            },
+            awaited(3),
+        ];
+        let (wrote, left) = follow(wire, &requests, 5);
+        assert_eq!(
+            wrote,
+            [
+                (1, Wrote::Status(400)),
+                (2, Wrote::Status(200)),
+                (3, Wrote::Status(404))
+            ]
+        );
+        assert_eq!(left, 0);
+    }
+
+    #[test]
+    fn a_stream_up_to_the_close_is_read_without_an_end() {
+        let wire = b"HTTP/1.0 200 OK\r\ncontent-type: text/event-stream\r\n\r\nevent: a\r\ndata: {}\r\n\r\n";
+        let (wrote, left) = follow(wire, &[awaited(1)], 4);
+        assert_eq!(
+            wrote[1],
+            (
+                1,
+                Wrote::Event {
+                    name: "a".to_owned(),
+                    data: json!({})
+                }
+            )
+        );
+        assert_eq!(left, 1);
+    }
+}

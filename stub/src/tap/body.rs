@@ -1,0 +1,134 @@
+//! One request body as it is read: counted, hashed, searched, and kept while it is small enough to be
+//! looked into.
+
+use sha2::{Digest, Sha256};
+
+use super::framing::{Decoder, Framing, FramingError};
+use crate::journal::{Body, Content};
+use crate::limits::{Budget, Limits, Share};
+use crate::secret::{Needle, Scanner};
+use crate::shape::{self, Bounds};
+
+/// The body of one request, up to now.
+#[derive(Debug)]
+pub(crate) struct BodyTap {
+    decoder: Decoder,
+    hash: Sha256,
+    bytes: u64,
+    kept: Result<Vec<u8>, String>,
+    share: Share,
+    decoded: Option<Scanner>,
+    /// Everything as it stands on the wire, where that differs from the decoded bytes.
+    wire: Option<Scanner>,
+}
+
+/// A body at its end.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) body: Body,
+    pub(crate) sighting: Option<&'static str>,
+}
+
+/// What was taken from the input.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    pub(crate) consumed: usize,
+    /// How many of these bytes are neither body nor needed framing.
+    pub(crate) surplus: u64,
+}
+
+impl BodyTap {
+    pub(crate) fn new(framing: Framing, budget: &Budget, credential: Option<&Needle>) -> Self {
+        Self {
+            decoder: Decoder::new(framing),
+            hash: Sha256::new(),
+            bytes: 0,
+            kept: Ok(Vec::new()),
+            share: budget.share(),
+            decoded: credential.map(Scanner::new),
+            wire: credential
+                .filter(|_| framing == Framing::Chunked)
+                .map(Scanner::new),
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.decoder.is_done()
+    }
+
+    /// Takes one stretch of data or framing from a non-empty input.
+    pub(crate) fn step(&mut self, input: &[u8], limits: &Limits) -> Result<Taken, FramingError> {
+        let piece = self.decoder.step(input)?;
+        let data = &input[piece.data];
+        self.hash.update(data);
+        self.bytes += data.len() as u64;
+        self.keep(data, limits);
+        if let Some(scanner) = &mut self.decoded {
+            scanner.push(data);
+        }
+        if let Some(scanner) = &mut self.wire {
+            scanner.push(&input[..piece.consumed]);
+        }
+        Ok(Taken {
+            consumed: piece.consumed,
+            surplus: piece.surplus,
+        })
+    }
+
+    fn keep(&mut self, data: &[u8], limits: &Limits) {
+        let Ok(kept) = &mut self.kept else { return };
+        let fault = if kept.len() + data.len() > limits.body_bytes {
+            format!("longer than {} bytes", limits.body_bytes)
+        } else if !self.share.take(data.len()) {
+            format!(
+                "more than {} bytes of bodies at one time",
+                limits.buffered_bytes
+            )
+        } else {
+            kept.extend_from_slice(data);
+            return;
+        };
+        self.kept = Err(fault);
+    }
+
+    /// The body as the journal tells it; `fault` where it broke off for another reason than the end of
+    /// the connection.
+    pub(crate) fn end(
+        self,
+        fault: Option<FramingError>,
+        limits: &Limits,
+        credential: Option<&Needle>,
+    ) -> Ended {
+        let complete = self.decoder.is_done();
+        let bounds = Bounds {
+            depth: limits.json_depth,
+            values: limits.json_values,
+        };
+        let content = match (fault, self.kept) {
+            (Some(fault), _) => Content::Other {
+                reason: fault.to_string(),
+            },
+            (None, Err(reason)) => Content::Other { reason },
+            (None, Ok(kept)) if complete || kept.is_empty() => {
+                shape::describe(&kept, bounds, credential)
+            }
+            (None, Ok(_)) => Content::Other {
+                reason: "incomplete".to_owned(),
+            },
+        };
+        let body = Body {
+            bytes: self.bytes,
+            sha256: shape::hex(&self.hash.finalize()),
+            complete,
+            content,
+        };
+        let hit =
+            |scanner: Option<Scanner>| scanner.is_some_and(|scanner| scanner.found().is_some());
+        let sighting = if hit(self.decoded) {
+            Some("body")
+        } else {
+            hit(self.wire).then_some("chunk framing")
+        };
+        Ended { body, sighting }
+    }
+}

@@ -1,0 +1,301 @@
+//! Where a message body ends on the wire: Content-Length and the chunked coding (RFC 9112, sections 6 and 7).
+//!
+//! An incremental decoder for both directions. It keeps no bytes. It is stricter than the server's own:
+//! a line ends in CR LF, a chunk size is hexadecimal digits and nothing before them. It knows nothing of
+//! heads, journals or sockets.
+
+use std::ops::Range;
+
+/// How the length of a body is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// That many bytes; 0 where there is no body.
+    Length(u64),
+    /// In chunks.
+    Chunked,
+    /// Up to the end of the connection; answers only.
+    ToClose,
+}
+
+/// Decodes one body.
+#[derive(Clone, Debug)]
+pub(crate) struct Decoder {
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Length(u64),
+    /// Inside a size; `digits` seen, of which the leading zeros count for nothing.
+    Size {
+        value: u64,
+        digits: u8,
+    },
+    Extension {
+        value: u64,
+    },
+    SizeEnd {
+        value: u64,
+    },
+    Data(u64),
+    DataCr,
+    DataLf,
+    /// At the start of a trailer line, or of the empty line that ends the body.
+    TrailerStart,
+    Trailer,
+    TrailerLf,
+    EndLf,
+    ToClose,
+    Done,
+}
+
+/// What one step took from the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// Bytes taken; 0 only for empty input or after the end.
+    pub(crate) consumed: usize,
+    /// Which of them are decoded bytes.
+    pub(crate) data: Range<usize>,
+    /// How many of them are neither decoded bytes nor framing that has to be: extensions, trailers,
+    /// leading zeros.
+    pub(crate) surplus: u64,
+}
+
+/// Framing that follows no grammar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FramingError {
+    #[error("a chunk size is not hexadecimal")]
+    Size,
+    #[error("a chunk size is larger than 64 bits")]
+    Large,
+    #[error("a line of the chunked coding does not end in CR LF")]
+    LineEnd,
+}
+
+/// Most digits of a chunk size, leading zeros included.
+const MAX_DIGITS: u8 = 16;
+
+impl Decoder {
+    pub(crate) fn new(framing: Framing) -> Self {
+        let state = match framing {
+            Framing::Length(0) => State::Done,
+            Framing::Length(left) => State::Length(left),
+            Framing::Chunked => State::Size {
+                value: 0,
+                digits: 0,
+            },
+            Framing::ToClose => State::ToClose,
+        };
+        Self { state }
+    }
+
+    /// The body has ended.
+    pub(crate) fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Takes what it can up to the next border between data and framing.
+    pub(crate) fn step(&mut self, input: &[u8]) -> Result<Piece, FramingError> {
+        let take =
+            |left: u64| usize::try_from(left).map_or(input.len(), |left| left.min(input.len()));
+        let data = |taken: usize| Piece {
+            consumed: taken,
+            data: 0..taken,
+            surplus: 0,
+        };
+        match self.state {
+            State::Length(left) => {
+                let taken = take(left);
+                self.state = if left == taken as u64 {
+                    State::Done
+                } else {
+                    State::Length(left - taken as u64)
+                };
+                Ok(data(taken))
+            }
+            State::Data(left) => {
+                let taken = take(left);
+                self.state = if left == taken as u64 {
+                    State::DataCr
+                } else {
+                    State::Data(left - taken as u64)
+                };
+                Ok(data(taken))
+            }
+            State::ToClose => Ok(data(input.len())),
+            State::Done => Ok(data(0)),
+            State::Size { .. }
+            | State::Extension { .. }
+            | State::SizeEnd { .. }
+            | State::DataCr
+            | State::DataLf
+            | State::TrailerStart
+            | State::Trailer
+            | State::TrailerLf
+            | State::EndLf => self.frame(input),
+        }
+    }
+
+    /// Takes framing, byte by byte, until data or the end of the body is next.
+    fn frame(&mut self, input: &[u8]) -> Result<Piece, FramingError> {
+        let mut piece = Piece {
+            consumed: 0,
+            data: 0..0,
+            surplus: 0,
+        };
+        for byte in input {
+            if matches!(self.state, State::Data(_) | State::Done) {
+                break;
+            }
+            let (next, surplus) = match self.state.after(*byte) {
+                Ok(after) => after,
+                // What stands before the fault is framing; the next step meets the fault itself.
+                Err(_) if piece.consumed > 0 => break,
+                Err(error) => return Err(error),
+            };
+            self.state = next;
+            piece.consumed += 1;
+            piece.surplus += u64::from(surplus);
+        }
+        Ok(piece)
+    }
+}
+
+impl State {
+    /// The state after one byte of framing, and whether that byte is surplus.
+    fn after(self, byte: u8) -> Result<(Self, bool), FramingError> {
+        let expect = |expected: u8, next: Self| {
+            if byte == expected {
+                Ok((next, false))
+            } else {
+                Err(FramingError::LineEnd)
+            }
+        };
+        match self {
+            Self::Size { value, digits } => match (byte, char::from(byte).to_digit(16)) {
+                (_, Some(_)) if digits == MAX_DIGITS => Err(FramingError::Large),
+                (_, Some(digit)) => {
+                    let zero_before = digits > 0 && value == 0;
+                    Ok((
+                        Self::Size {
+                            value: value << 4 | u64::from(digit),
+                            digits: digits + 1,
+                        },
+                        zero_before,
+                    ))
+                }
+                (_, None) if digits == 0 => Err(FramingError::Size),
+                (b'\r', None) => Ok((Self::SizeEnd { value }, false)),
+                (b';' | b' ' | b'\t', None) => Ok((Self::Extension { value }, true)),
+                _ => Err(FramingError::Size),
+            },
+            Self::Extension { value } => match byte {
+                b'\r' => Ok((Self::SizeEnd { value }, false)),
+                b'\n' => Err(FramingError::LineEnd),
+                _ => Ok((Self::Extension { value }, true)),
+            },
+            Self::SizeEnd { value: 0 } => expect(b'\n', Self::TrailerStart),
+            Self::SizeEnd { value } => expect(b'\n', Self::Data(value)),
+            Self::DataCr => expect(b'\r', Self::DataLf),
+            Self::DataLf => expect(
+                b'\n',
+                Self::Size {
+                    value: 0,
+                    digits: 0,
+                },
+            ),
+            Self::TrailerStart if byte == b'\r' => Ok((Self::EndLf, false)),
+            Self::TrailerStart | Self::Trailer => match byte {
+                b'\r' => Ok((Self::TrailerLf, true)),
+                b'\n' => Err(FramingError::LineEnd),
+                _ => Ok((Self::Trailer, true)),
+            },
+            Self::TrailerLf if byte == b'\n' => Ok((Self::TrailerStart, true)),
+            Self::TrailerLf => Err(FramingError::LineEnd),
+            Self::EndLf => expect(b'\n', Self::Done),
+            Self::Length(_) | Self::Data(_) | Self::ToClose | Self::Done => Ok((self, false)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Outcome {
+        data: Vec<u8>,
+        consumed: usize,
+        surplus: u64,
+        done: bool,
+    }
+
+    fn decode(framing: Framing, input: &[u8], size: usize) -> Result<Outcome, FramingError> {
+        let mut decoder = Decoder::new(framing);
+        let mut outcome = Outcome {
+            data: Vec::new(),
+            consumed: 0,
+            surplus: 0,
+            done: decoder.is_done(),
+        };
+        for mut chunk in input.chunks(size) {
+            while !chunk.is_empty() && !decoder.is_done() {
+                let piece = decoder.step(chunk)?;
+                outcome.data.extend_from_slice(&chunk[piece.data]);
+                outcome.consumed += piece.consumed;
+                outcome.surplus += piece.surplus;
+                chunk = &chunk[piece.consumed..];
+            }
+        }
+        outcome.done = decoder.is_done();
+        Ok(outcome)
+    }
+
+    #[test]
+    fn a_length_ends_the_body_and_leaves_what_follows() {
+        let outcome = decode(Framing::Length(3), b"abcdef", 2).unwrap();
+        assert_eq!(
+            (outcome.data.as_slice(), outcome.consumed, outcome.done),
+            (b"abc".as_slice(), 3, true)
+        );
+        assert!(decode(Framing::Length(0), b"abc", 1).unwrap().done);
+        assert!(!decode(Framing::Length(9), b"abc", 1).unwrap().done);
+    }
+
+    #[test]
+    fn chunks_are_joined_at_any_split_of_the_wire() {
+        let wire = b"4\r\nWiki\r\nA\r\npedia in c\r\n0\r\n\r\nnext";
+        for size in 1..wire.len() {
+            let outcome = decode(Framing::Chunked, wire, size).unwrap();
+            assert_eq!(outcome.data, b"Wikipedia in c");
+            assert_eq!(
+                (outcome.consumed, outcome.surplus, outcome.done),
+                (wire.len() - 4, 0, true)
+            );
+        }
+    }
+
+    #[test]
+    fn extensions_trailers_and_leading_zeros_are_surplus() {
+        let surplus = |wire: &[u8]| {
+            decode(Framing::Chunked, wire, 1).map(|outcome| (outcome.surplus, outcome.done))
+        };
+        assert_eq!(surplus(b"1;name=value\r\na\r\n0\r\n\r\n"), Ok((11, true)));
+        assert_eq!(surplus(b"1 \r\na\r\n0\r\n\r\n"), Ok((1, true)));
+        assert_eq!(surplus(b"0001\r\na\r\n000\r\n\r\n"), Ok((5, true)));
+        assert_eq!(surplus(b"0\r\nA: b\r\nC:\r\n\r\n"), Ok((10, true)));
+    }
+
+    #[test]
+    fn framing_off_the_grammar_is_an_error() {
+        let error = |wire: &[u8]| decode(Framing::Chunked, wire, 1).map(|_| ()).unwrap_err();
+        assert_eq!(error(b"x\r\n"), FramingError::Size);
+        assert_eq!(error(b"\r\n"), FramingError::Size);
+        assert_eq!(error(b"-1\r\n"), FramingError::Size);
+        assert_eq!(error(b"1\na"), FramingError::Size);
+        assert_eq!(error(b"1;a\nb"), FramingError::LineEnd);
+        assert_eq!(error(b"1\r\nab"), FramingError::LineEnd);
+        assert_eq!(error(b"1\r\na\r\r"), FramingError::LineEnd);
+        assert_eq!(error(b"0\r\nA: b\n"), FramingError::LineEnd);
+        assert_eq!(error(b"00000000000000001"), FramingError::Large);
+    }
+}

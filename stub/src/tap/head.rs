@@ -1,0 +1,390 @@
+//! One complete request head: what the journal says of it, and how its body ends.
+//!
+//! The rules are those of RFC 9112 without its leniencies, so that what is reported here is what any
+//! reader would understand. Reasons never quote the client. Nothing in here knows of connections.
+
+use httparse::{EMPTY_HEADER, Status};
+
+use super::framing::Framing;
+use crate::journal::Head;
+use crate::secret::Needle;
+
+/// Most header lines of a request; the server's own limit.
+const MAX_HEADERS: usize = 100;
+/// The headers whose values are never kept.
+const REDACTED: [&str; 4] = [
+    "x-api-key",
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+];
+/// What stands for such a value.
+const HIDDEN: &str = "<redacted>";
+
+/// A head that follows the grammar.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) head: Head,
+    pub(crate) framing: Framing,
+    /// Bytes that the report does not show: white space beside header values.
+    pub(crate) surplus: u64,
+    /// Where the credential was found and does not belong.
+    pub(crate) sightings: Vec<String>,
+    /// The answer has no body whatever its head says.
+    pub(crate) bodiless: bool,
+}
+
+/// Why bytes are no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum HeadError {
+    #[error("a line of the head ends without a carriage return")]
+    BareLineFeed,
+    #[error("a control character in the head")]
+    Control,
+    #[error("the head does not follow the grammar: {0}")]
+    Grammar(#[from] httparse::Error),
+    #[error("the head ends elsewhere than at its empty line")]
+    Border,
+    #[error("Content-Length and Transfer-Encoding in one request")]
+    TwoFramings,
+    #[error("Content-Length is named twice")]
+    TwoLengths,
+    #[error("Content-Length is not a number")]
+    Length,
+    #[error("Transfer-Encoding is not `chunked`")]
+    Coding,
+    #[error("Transfer-Encoding in HTTP/1.0")]
+    OldCoding,
+    #[error("the head is longer than {0} bytes")]
+    Long(usize),
+    #[error("more than {0} requests on one connection")]
+    Many(u64),
+}
+
+/// Reads `raw`, which ends with the empty line.
+pub(crate) fn read(raw: &[u8], credential: Option<&Needle>) -> Result<Parsed, HeadError> {
+    let mut headers = [EMPTY_HEADER; MAX_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    let (Status::Complete(length), Some(method), Some(target), Some(minor)) = (
+        request.parse(raw)?,
+        request.method,
+        request.path,
+        request.version,
+    ) else {
+        return Err(HeadError::Border);
+    };
+    if length != raw.len() {
+        return Err(HeadError::Border);
+    }
+    let framing = framing(request.headers, minor)?;
+    let (path, query) = target
+        .split_once('?')
+        .map_or((target, None), |(path, query)| (path, Some(query)));
+    let line = Line {
+        method,
+        path,
+        query,
+    };
+
+    let shown =
+        |text: &str| credential.map_or_else(|| text.to_owned(), |needle| needle.redact(text));
+    let head = Head::Request {
+        method: shown(method),
+        path: shown(path),
+        query: query.map(shown),
+        version: format!("HTTP/1.{minor}"),
+        headers: request
+            .headers
+            .iter()
+            .map(|header| (shown(header.name), shown(&value(header))))
+            .collect(),
+    };
+    let sightings =
+        credential.map_or_else(Vec::new, |needle| sightings(needle, line, request.headers));
+    let surplus = surplus(raw, line, request.headers);
+    Ok(Parsed {
+        head,
+        framing,
+        surplus,
+        sightings,
+        bodiless: method == "HEAD",
+    })
+}
+
+/// The request line.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    method: &'a str,
+    path: &'a str,
+    query: Option<&'a str>,
+}
+
+/// How the body ends; both framings, two lengths or anything but plain `chunked` is refused.
+fn framing(headers: &[httparse::Header<'_>], minor: u8) -> Result<Framing, HeadError> {
+    let named = |name: &'static str| {
+        headers
+            .iter()
+            .filter(move |header| header.name.eq_ignore_ascii_case(name))
+    };
+    let mut lengths = named("content-length").map(|header| header.value);
+    let mut codings = named("transfer-encoding").map(|header| header.value);
+    match (lengths.next(), codings.next()) {
+        (Some(_), Some(_)) => Err(HeadError::TwoFramings),
+        (None, None) => Ok(Framing::Length(0)),
+        (Some(_), None) if lengths.next().is_some() => Err(HeadError::TwoLengths),
+        (Some(digits), None) => {
+            let text = std::str::from_utf8(digits)
+                .ok()
+                .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+            text.and_then(|text| text.parse().ok())
+                .map(Framing::Length)
+                .ok_or(HeadError::Length)
+        }
+        (None, Some(_)) if minor == 0 => Err(HeadError::OldCoding),
+        (None, Some(coding))
+            if coding.eq_ignore_ascii_case(b"chunked") && codings.next().is_none() =>
+        {
+            Ok(Framing::Chunked)
+        }
+        (None, Some(_)) => Err(HeadError::Coding),
+    }
+}
+
+/// A header's value as the journal keeps it. An empty value has nothing to hide.
+fn value(header: &httparse::Header<'_>) -> String {
+    let hidden = REDACTED
+        .iter()
+        .any(|name| header.name.eq_ignore_ascii_case(name))
+        && !header.value.is_empty();
+    if hidden {
+        HIDDEN.to_owned()
+    } else {
+        readable(header.value)
+    }
+}
+
+/// The bytes as text; what is not UTF-8 as `\xNN`.
+pub(crate) fn readable(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\\x{byte:02X}");
+        }
+    }
+    text
+}
+
+/// Where the credential stands, but for the one place where it belongs: alone, as the value of the first
+/// `x-api-key` of the message itself.
+fn sightings(needle: &Needle, line: Line<'_>, headers: &[httparse::Header<'_>]) -> Vec<String> {
+    let mut places = Vec::new();
+    let mut look = |bytes: &[u8], place: &dyn Fn() -> String| {
+        if needle.find(bytes).is_some() {
+            places.push(place());
+        }
+    };
+    look(line.method.as_bytes(), &|| "method".to_owned());
+    look(line.path.as_bytes(), &|| "path".to_owned());
+    look(line.query.unwrap_or_default().as_bytes(), &|| {
+        "query".to_owned()
+    });
+    let mut keys = 0;
+    for header in headers {
+        look(header.name.as_bytes(), &|| "header name".to_owned());
+        let name = header.name.to_ascii_lowercase();
+        let is_key = name == "x-api-key";
+        keys += usize::from(is_key);
+        let message = line.method == "POST" && line.path == "/v1/messages";
+        if is_key && message && keys == 1 && needle.is(header.value) {
+            continue;
+        }
+        look(header.value, &|| match (is_key, message, keys) {
+            (true, false, _) => needle.redact(&format!(
+                "header x-api-key of {} {}",
+                line.method, line.path
+            )),
+            (true, true, 2..) => "second header x-api-key".to_owned(),
+            _ => needle.redact(&format!("header {name}")),
+        });
+    }
+    places
+}
+
+/// The bytes of `raw` that could be left away, or differ, without the report showing it: all white space
+/// around header values but one space before each.
+fn surplus(raw: &[u8], line: Line<'_>, headers: &[httparse::Header<'_>]) -> u64 {
+    let target = line.path.len() + line.query.map_or(0, |query| query.len() + 1);
+    let request_line = line.method.len() + target + "  HTTP/1.1\r\n".len();
+    let shown = headers
+        .iter()
+        .fold(request_line + "\r\n".len(), |shown, header| {
+            // Both slices lie in `raw`: the difference of their addresses is the place of the name.
+            let colon = (header.name.as_ptr().addr() + header.name.len())
+                .saturating_sub(raw.as_ptr().addr());
+            let space = usize::from(raw.get(colon + 1) == Some(&b' '));
+            shown + header.name.len() + ":\r\n".len() + space + header.value.len()
+        });
+    // An empty value after two spaces is shown shorter than it is, never longer.
+    raw.len().saturating_sub(shown) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "sk-stub-0123456789";
+
+    fn parse(raw: &str) -> Result<Parsed, HeadError> {
+        let needle = Needle::new(KEY).unwrap();
+        read(raw.as_bytes(), Some(&needle))
+    }
+
+    fn error(raw: &str) -> HeadError {
+        parse(raw).unwrap_err()
+    }
+
+    #[test]
+    fn names_keep_their_spelling_and_order_and_the_target_is_split_at_its_first_question_mark() {
+        let parsed =
+            parse("POST /v1/messages?a?b HTTP/1.1\r\nHost: x\r\nB-c:d\r\na:\te \r\n\r\n").unwrap();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            parsed.head,
+            Head::Request {
+                method: "POST".to_owned(),
+                path: "/v1/messages".to_owned(),
+                query: Some("a?b".to_owned()),
+                version: "HTTP/1.1".to_owned(),
+                headers: vec![pair("Host", "x"), pair("B-c", "d"), pair("a", "e")],
+            }
+        );
+        assert_eq!(parsed.surplus, 2);
+        assert_eq!(parsed.framing, Framing::Length(0));
+    }
+
+    #[test]
+    fn white_space_that_the_report_does_not_show_is_surplus() {
+        let surplus = |raw: &str| parse(raw).unwrap().surplus;
+        assert_eq!(surplus("GET / HTTP/1.0\r\na: b\r\n\r\n"), 0);
+        assert_eq!(
+            surplus("GET / HTTP/1.0\r\na:   b\t\t\r\nc:\r\nd: \r\n\r\n"),
+            4
+        );
+        assert_eq!(surplus("GET / HTTP/1.0\r\na:  \t \r\n\r\n"), 3);
+    }
+
+    #[test]
+    fn values_of_credentials_are_redacted_and_other_bytes_escaped() {
+        let raw = b"GET / HTTP/1.1\r\nX-Api-Key: a\r\nCookie: b\r\nauthorization:\r\nother: \xff\xe9\r\n\r\n";
+        let Head::Request { headers, .. } = read(raw, None).unwrap().head else {
+            panic!()
+        };
+        let values: Vec<_> = headers.iter().map(|(_, value)| value.as_str()).collect();
+        assert_eq!(values, ["<redacted>", "<redacted>", "", "\\xFF\\xE9"]);
+    }
+
+    #[test]
+    fn the_credential_belongs_in_the_key_of_the_message_and_nowhere_else() {
+        let places = |raw: &str| parse(raw).unwrap().sightings;
+        assert!(
+            places(&format!(
+                "POST /v1/messages?beta=true HTTP/1.1\r\nx-api-key: {KEY}\r\n\r\n"
+            ))
+            .is_empty()
+        );
+        assert_eq!(
+            places(&format!("HEAD / HTTP/1.1\r\nx-api-key: {KEY}\r\n\r\n")),
+            ["header x-api-key of HEAD /"]
+        );
+        assert_eq!(
+            places(&format!(
+                "POST /v1/messages HTTP/1.1\r\nx-api-key: {KEY}\r\nx-api-key: {KEY}\r\n\r\n"
+            )),
+            ["second header x-api-key"]
+        );
+        assert_eq!(
+            places(&format!(
+                "POST /{KEY}?k={KEY} HTTP/1.1\r\nUser-Agent: a {KEY}\r\n{KEY}: 1\r\n\r\n"
+            )),
+            ["path", "query", "header user-agent", "header name"]
+        );
+        assert_eq!(
+            places(&format!(
+                "POST /v1/messages HTTP/1.1\r\nauthorization: Bearer {KEY}\r\n\r\n"
+            )),
+            ["header authorization"]
+        );
+        let parsed = parse(&format!("GET /{KEY} HTTP/1.1\r\nq: {KEY}\r\n\r\n")).unwrap();
+        assert!(!format!("{:?}", parsed.head).contains(KEY));
+    }
+
+    #[test]
+    fn a_framing_that_two_readers_could_take_in_two_ways_is_refused() {
+        let with = |headers: &str| {
+            parse(&format!("POST / HTTP/1.1\r\n{headers}\r\n")).map(|parsed| parsed.framing)
+        };
+        assert_eq!(with("Content-Length: 12\r\n").unwrap(), Framing::Length(12));
+        assert_eq!(
+            with("Transfer-Encoding: Chunked\r\n").unwrap(),
+            Framing::Chunked
+        );
+        assert_eq!(
+            with("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n").unwrap_err(),
+            HeadError::TwoFramings
+        );
+        assert_eq!(
+            with("Content-Length: 1\r\ncontent-length: 1\r\n").unwrap_err(),
+            HeadError::TwoLengths
+        );
+        for length in ["1, 1", "+1", "-1", "0x1", "1 1", "99999999999999999999", ""] {
+            assert_eq!(
+                with(&format!("Content-Length: {length}\r\n")).unwrap_err(),
+                HeadError::Length,
+                "{length}"
+            );
+        }
+        for coding in [
+            "gzip, chunked",
+            "identity",
+            "chunked, chunked",
+            "xchunked",
+            "",
+        ] {
+            assert_eq!(
+                with(&format!("Transfer-Encoding: {coding}\r\n")).unwrap_err(),
+                HeadError::Coding,
+                "{coding}"
+            );
+        }
+        assert_eq!(
+            error("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"),
+            HeadError::OldCoding
+        );
+    }
+
+    #[test]
+    fn what_is_off_the_grammar_is_refused() {
+        for raw in [
+            "GET / HTTP/1.1\r\na: b\r\n folded\r\n\r\n",
+            "GET / HTTP/1.1\r\na : b\r\n\r\n",
+            "GET / HTTP/2.0\r\n\r\n",
+            "PRI * HTTP/2.0\r\n\r\n",
+            "GET  / HTTP/1.1\r\n\r\n",
+            "hello\r\n\r\n",
+            "GET / HTTP/1.1\r\n: b\r\n\r\n",
+        ] {
+            assert!(matches!(error(raw), HeadError::Grammar(_)), "{raw}");
+        }
+        let many = format!(
+            "GET / HTTP/1.1\r\n{}\r\n",
+            "a: b\r\n".repeat(MAX_HEADERS + 1)
+        );
+        assert_eq!(
+            error(&many),
+            HeadError::Grammar(httparse::Error::TooManyHeaders)
+        );
+    }
+}
