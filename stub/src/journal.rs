@@ -79,6 +79,9 @@ pub enum Entry {
         requests: u64,
         end: End,
     },
+    /// Connections beyond the limit of the run were closed unread: how many so far. Written at the first
+    /// one and, when there were more, once more before [`Entry::Done`].
+    Refused { at_us: u64, connections: u64 },
     /// After [`Control::Finish`]: every connection was read to its end and nothing follows.
     Done { at_us: u64 },
 }

@@ -1,0 +1,177 @@
+//! Why a sandbox could not be set up: the step, its object, the kernel's errno, and what to do about it.
+
+use nix::errno::Errno;
+use serde::{Deserialize, Serialize};
+
+/// One failed step. It travels from the stage and from init to the runner.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[error("cannot {step}{}: {}", object_text(object), errno_text(*errno))]
+pub(crate) struct SetupError {
+    pub(crate) step: Step,
+    /// What the step was about: a path, a name, a value; may be empty.
+    pub(crate) object: String,
+    pub(crate) errno: i32,
+}
+
+fn object_text(object: &str) -> String {
+    if object.is_empty() { String::new() } else { format!(" ({object})") }
+}
+
+fn errno_text(errno: i32) -> String {
+    let errno = Errno::from_raw(errno);
+    format!("{errno:?}, {}", errno.desc())
+}
+
+/// The steps of set-up, in the order in which they are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Step {
+    StartStage,
+    ReceivePlan,
+    DropGroups,
+    UserAndNetworkNamespace,
+    WriteIdMaps,
+    BecomeInsideUser,
+    ArmDeathSignal,
+    LoopbackUp,
+    ReadNetwork,
+    ForeignNetwork,
+    StubSocket,
+    CloneInit,
+    PrivateMounts,
+    TakeSource,
+    SourceChanged,
+    RootFilesystem,
+    MakeTarget,
+    AttachSource,
+    MountProc,
+    PivotRoot,
+    ReadOnlyRoot,
+    HostName,
+    OpenTrees,
+    StandardInput,
+    NoNewPrivileges,
+    DropCapabilities,
+    SetLimit,
+    Landlock,
+    Filter,
+    CloneClient,
+    NewSession,
+    Probe,
+    Channel,
+    Signals,
+    Describe,
+}
+
+impl std::fmt::Display for Step {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::StartStage => "start the stage",
+            Self::ReceivePlan => "receive the plan",
+            Self::DropGroups => "drop the supplementary groups",
+            Self::UserAndNetworkNamespace => "make a user namespace and a network namespace",
+            Self::WriteIdMaps => "write the user and group id maps",
+            Self::BecomeInsideUser => "become the user of the namespace",
+            Self::ArmDeathSignal => "arm the death signal",
+            Self::LoopbackUp => "set the loopback device up",
+            Self::ReadNetwork => "list links, addresses and routes",
+            Self::ForeignNetwork => "seal the network: it has more than loopback",
+            Self::StubSocket => "bind the stub's socket",
+            Self::CloneInit => "make the pid, mount, ipc, uts and cgroup namespaces",
+            Self::PrivateMounts => "make the mounts private",
+            Self::TakeSource => "take a path that a rule names",
+            Self::SourceChanged => "take a path that a rule names: it is not the object that was checked",
+            Self::RootFilesystem => "mount a file system of the new root",
+            Self::MakeTarget => "make a file of the new root",
+            Self::AttachSource => "attach a path to the new root",
+            Self::MountProc => "mount a fresh /proc",
+            Self::PivotRoot => "enter the new root",
+            Self::ReadOnlyRoot => "make the new root read-only",
+            Self::HostName => "set the host name",
+            Self::OpenTrees => "open the home and the temporary directory",
+            Self::StandardInput => "set standard input to /dev/null",
+            Self::NoNewPrivileges => "set no_new_privs",
+            Self::DropCapabilities => "drop all capabilities",
+            Self::SetLimit => "set a resource limit",
+            Self::Landlock => "apply the Landlock rules",
+            Self::Filter => "install the system call filter",
+            Self::CloneClient => "make the client's process",
+            Self::NewSession => "start a session of its own",
+            Self::Probe => "try the canaries",
+            Self::Channel => "talk to the runner",
+            Self::Signals => "watch for ended processes",
+            Self::Describe => "read a path's status",
+        })
+    }
+}
+
+impl SetupError {
+    /// One line that says what to do, where the step and the errno tell.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        let errno = Errno::from_raw(self.errno);
+        match (self.step, errno) {
+            (Step::UserAndNetworkNamespace | Step::CloneInit, Errno::ENOSPC | Errno::EUSERS) => Some(
+                "namespaces are limited to none or used up: raise user.max_user_namespaces and user.max_net_namespaces (sysctl)",
+            ),
+            (Step::UserAndNetworkNamespace, Errno::EPERM | Errno::EACCES) => Some(
+                "user namespaces are refused here: on Debian run `sysctl kernel.unprivileged_userns_clone=1`; in Docker add `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`",
+            ),
+            (Step::UserAndNetworkNamespace, Errno::ENOSYS | Errno::EINVAL) => {
+                Some("this kernel was built without user or network namespaces; a distribution kernel has both")
+            }
+            (
+                Step::WriteIdMaps | Step::LoopbackUp | Step::CloneInit | Step::PrivateMounts | Step::BecomeInsideUser,
+                Errno::EPERM | Errno::EACCES,
+            ) => Some(
+                "the namespace came without its capabilities, as AppArmor does on Ubuntu 24.04: run `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or give this program a profile with `userns,`",
+            ),
+            (Step::DropGroups, Errno::EPERM) => Some(
+                "started by uid 0 without CAP_SETGID and CAP_SETUID: start it as an ordinary user, or with both capabilities",
+            ),
+            (Step::MountProc, Errno::EPERM) => Some(
+                "/proc is masked here, as in a container: add `--security-opt systempaths=unconfined` (Docker) or `--security-opt unmask=ALL` (Podman)",
+            ),
+            (Step::Landlock, _) => Some(
+                "Linux 6.2 or later is needed, with landlock in its list of security modules: boot with `lsm=landlock,…`",
+            ),
+            (Step::TakeSource, Errno::EACCES) => {
+                Some("the user who starts the runner must be able to read every path that the policy names")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Puts step and object on an errno.
+pub(crate) trait At<T> {
+    /// The failure of `step`.
+    fn at(self, step: Step) -> Result<T, SetupError>;
+    /// The failure of `step` on `object`.
+    fn at_object(self, step: Step, object: impl std::fmt::Display) -> Result<T, SetupError>;
+}
+
+impl<T, E: AsErrno> At<T> for Result<T, E> {
+    fn at(self, step: Step) -> Result<T, SetupError> {
+        self.at_object(step, "")
+    }
+
+    fn at_object(self, step: Step, object: impl std::fmt::Display) -> Result<T, SetupError> {
+        self.map_err(|error| SetupError { step, object: object.to_string(), errno: error.as_errno() as i32 })
+    }
+}
+
+/// An error that is an errno, or holds one.
+pub(crate) trait AsErrno {
+    fn as_errno(&self) -> Errno;
+}
+
+impl AsErrno for Errno {
+    fn as_errno(&self) -> Errno {
+        *self
+    }
+}
+
+impl AsErrno for std::io::Error {
+    fn as_errno(&self) -> Errno {
+        super::message::errno_of(self)
+    }
+}

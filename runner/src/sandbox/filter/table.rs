@@ -1,0 +1,206 @@
+//! The two tables, as data: one for the client, one for the stub.
+//!
+//! The client's table refuses: what it does not name is allowed, up to the last number reviewed. The
+//! boundary is made of namespaces, Landlock and empty capability sets; the table takes away the calls that
+//! have led out of such boundaries, and the ones that would make evidence incomplete. The stub's table
+//! allows: what it does not name is refused, since the stub's needs are known.
+
+use nix::errno::Errno;
+
+use super::{Action, Filter, Rule, Test};
+
+/// `file_setattr`, Linux 6.17: every call up to this number was looked at.
+pub(super) const LAST_REVIEWED: libc::c_long = 469;
+
+/// linux/syscall numbers that libc does not name yet; alike on every architecture.
+const SYS_OPEN_TREE_ATTR: libc::c_long = 467;
+
+const fn refuse(call: libc::c_long, errno: Errno) -> Rule {
+    Rule { call, when: &[], action: Action::Refuse(errno) }
+}
+
+const fn refuse_if(call: libc::c_long, when: &'static [Test], errno: Errno) -> Rule {
+    Rule { call, when, action: Action::Refuse(errno) }
+}
+
+const fn allow(call: libc::c_long) -> Rule {
+    Rule { call, when: &[], action: Action::Allow }
+}
+
+const fn allow_if(call: libc::c_long, when: &'static [Test]) -> Rule {
+    Rule { call, when, action: Action::Allow }
+}
+
+const fn is(argument: u8, value: i32) -> Test {
+    Test::Equals { argument, mask: u32::MAX, value: value as u32 }
+}
+
+/// socket(2): the low four bits of the type are the type, the others SOCK_NONBLOCK and SOCK_CLOEXEC.
+const fn socket_type(value: i32) -> Test {
+    Test::Equals { argument: 1, mask: 0xF, value: value as u32 }
+}
+
+/// CLONE_NEW* bits of clone(2); CLONE_NEWTIME is a signal number there and only means anything to clone3.
+const NEW_NAMESPACE: u32 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET) as u32;
+
+const ANY: i32 = 0;
+const TCP: i32 = libc::IPPROTO_TCP;
+const UDP: i32 = libc::IPPROTO_UDP;
+
+/// What the client may not call.
+pub(crate) const CLIENT: Filter = Filter {
+    otherwise: Action::Allow,
+    rules: &[
+        // Sockets by family, type and protocol: MPTCP and SCTP pass rules that are written for TCP, vsock
+        // is not bound to a network namespace, raw and packet sockets see and forge what others send.
+        allow_if(libc::SYS_socket, &[is(0, libc::AF_UNIX)]),
+        allow_if(libc::SYS_socket, &[is(0, libc::AF_INET), socket_type(libc::SOCK_STREAM), is(2, ANY)]),
+        allow_if(libc::SYS_socket, &[is(0, libc::AF_INET), socket_type(libc::SOCK_STREAM), is(2, TCP)]),
+        allow_if(libc::SYS_socket, &[is(0, libc::AF_INET), socket_type(libc::SOCK_DGRAM), is(2, ANY)]),
+        allow_if(libc::SYS_socket, &[is(0, libc::AF_INET), socket_type(libc::SOCK_DGRAM), is(2, UDP)]),
+        allow_if(libc::SYS_socket, &[is(0, libc::AF_INET6), socket_type(libc::SOCK_STREAM), is(2, ANY)]),
+        allow_if(libc::SYS_socket, &[is(0, libc::AF_INET6), socket_type(libc::SOCK_STREAM), is(2, TCP)]),
+        allow_if(libc::SYS_socket, &[is(0, libc::AF_INET6), socket_type(libc::SOCK_DGRAM), is(2, ANY)]),
+        allow_if(libc::SYS_socket, &[is(0, libc::AF_INET6), socket_type(libc::SOCK_DGRAM), is(2, UDP)]),
+        // getaddrinfo(3) lists addresses by NETLINK_ROUTE; without capabilities it can change none.
+        allow_if(libc::SYS_socket, &[is(0, libc::AF_NETLINK), is(2, libc::NETLINK_ROUTE)]),
+        refuse_if(libc::SYS_socket, &[is(0, libc::AF_NETLINK)], Errno::EPROTONOSUPPORT),
+        refuse_if(libc::SYS_socket, &[is(0, libc::AF_INET), socket_type(libc::SOCK_RAW)], Errno::EPERM),
+        refuse_if(libc::SYS_socket, &[is(0, libc::AF_INET6), socket_type(libc::SOCK_RAW)], Errno::EPERM),
+        refuse_if(libc::SYS_socket, &[is(0, libc::AF_INET)], Errno::EPROTONOSUPPORT),
+        refuse_if(libc::SYS_socket, &[is(0, libc::AF_INET6)], Errno::EPROTONOSUPPORT),
+        refuse(libc::SYS_socket, Errno::EAFNOSUPPORT),
+        allow_if(libc::SYS_socketpair, &[is(0, libc::AF_UNIX)]),
+        refuse(libc::SYS_socketpair, Errno::EAFNOSUPPORT),
+        // A ring makes calls that no filter sees. ENOSYS: runtimes fall back, EPERM kills some.
+        refuse(libc::SYS_io_uring_setup, Errno::ENOSYS),
+        refuse(libc::SYS_io_uring_enter, Errno::ENOSYS),
+        refuse(libc::SYS_io_uring_register, Errno::ENOSYS),
+        // A namespace of one's own gives back every capability inside it. clone3 passes its flags in
+        // memory, where a filter cannot read; ENOSYS makes every libc fall back to clone.
+        refuse_if(libc::SYS_clone, &[Test::AnyOf { argument: 0, mask: NEW_NAMESPACE }], Errno::EPERM),
+        refuse(libc::SYS_clone3, Errno::ENOSYS),
+        refuse(libc::SYS_unshare, Errno::EPERM),
+        refuse(libc::SYS_setns, Errno::EPERM),
+        // Mounts, old and new interface.
+        refuse(libc::SYS_mount, Errno::EPERM),
+        refuse(libc::SYS_umount2, Errno::EPERM),
+        refuse(libc::SYS_pivot_root, Errno::EPERM),
+        refuse(libc::SYS_chroot, Errno::EPERM),
+        refuse(libc::SYS_open_tree, Errno::EPERM),
+        refuse(SYS_OPEN_TREE_ATTR, Errno::EPERM),
+        refuse(libc::SYS_move_mount, Errno::EPERM),
+        refuse(libc::SYS_fsopen, Errno::EPERM),
+        refuse(libc::SYS_fsconfig, Errno::EPERM),
+        refuse(libc::SYS_fsmount, Errno::EPERM),
+        refuse(libc::SYS_fspick, Errno::EPERM),
+        refuse(libc::SYS_mount_setattr, Errno::EPERM),
+        // Other processes' memory and descriptors.
+        refuse(libc::SYS_ptrace, Errno::EPERM),
+        refuse(libc::SYS_process_vm_readv, Errno::EPERM),
+        refuse(libc::SYS_process_vm_writev, Errno::EPERM),
+        refuse(libc::SYS_pidfd_getfd, Errno::EPERM),
+        refuse(libc::SYS_kcmp, Errno::EPERM),
+        // Large parts of the kernel that no client needs and many faults were found in.
+        refuse(libc::SYS_bpf, Errno::EPERM),
+        refuse(libc::SYS_perf_event_open, Errno::EPERM),
+        refuse(libc::SYS_userfaultfd, Errno::EPERM),
+        refuse(libc::SYS_fanotify_init, Errno::EPERM),
+        refuse(libc::SYS_quotactl, Errno::EPERM),
+        refuse(libc::SYS_quotactl_fd, Errno::EPERM),
+        // Keyrings are bound to no namespace of ours.
+        refuse(libc::SYS_add_key, Errno::EPERM),
+        refuse(libc::SYS_request_key, Errno::EPERM),
+        refuse(libc::SYS_keyctl, Errno::EPERM),
+        // Files by handle go round paths, and so round mounts.
+        refuse(libc::SYS_name_to_handle_at, Errno::EPERM),
+        refuse(libc::SYS_open_by_handle_at, Errno::EPERM),
+        // Input pushed into a terminal is typed by whoever owns it (CVE-2017-5226).
+        refuse_if(libc::SYS_ioctl, &[is(1, libc::TIOCSTI as i32)], Errno::EPERM),
+        refuse_if(libc::SYS_ioctl, &[is(1, libc::TIOCLINUX as i32)], Errno::EPERM),
+        // The machine itself; all of it needs a capability as well.
+        refuse(libc::SYS_syslog, Errno::EPERM),
+        refuse(libc::SYS_acct, Errno::EPERM),
+        refuse(libc::SYS_reboot, Errno::EPERM),
+        refuse(libc::SYS_swapon, Errno::EPERM),
+        refuse(libc::SYS_swapoff, Errno::EPERM),
+        refuse(libc::SYS_init_module, Errno::EPERM),
+        refuse(libc::SYS_finit_module, Errno::EPERM),
+        refuse(libc::SYS_delete_module, Errno::EPERM),
+        refuse(libc::SYS_kexec_load, Errno::EPERM),
+        #[cfg(target_arch = "x86_64")]
+        refuse(libc::SYS_kexec_file_load, Errno::EPERM),
+        #[cfg(target_arch = "x86_64")]
+        refuse(libc::SYS_iopl, Errno::EPERM),
+        #[cfg(target_arch = "x86_64")]
+        refuse(libc::SYS_ioperm, Errno::EPERM),
+    ],
+};
+
+/// What the stub may call: an event loop over sockets that it holds already, memory, time, its own end.
+pub(crate) const STUB: Filter = Filter {
+    otherwise: Action::Refuse(Errno::EPERM),
+    rules: &[
+        // Its connections and its journal.
+        allow(libc::SYS_accept4),
+        allow(libc::SYS_read),
+        allow(libc::SYS_readv),
+        allow(libc::SYS_recvfrom),
+        allow(libc::SYS_recvmsg),
+        allow(libc::SYS_write),
+        allow(libc::SYS_writev),
+        allow(libc::SYS_sendto),
+        allow(libc::SYS_sendmsg),
+        allow(libc::SYS_shutdown),
+        allow(libc::SYS_close),
+        allow(libc::SYS_getsockname),
+        allow(libc::SYS_getpeername),
+        allow(libc::SYS_getsockopt),
+        allow(libc::SYS_setsockopt),
+        allow(libc::SYS_fcntl),
+        allow_if(libc::SYS_ioctl, &[is(1, libc::FIONREAD as i32)]),
+        allow_if(libc::SYS_ioctl, &[is(1, libc::FIONBIO as i32)]),
+        // Its event loop.
+        allow(libc::SYS_epoll_create1),
+        allow(libc::SYS_epoll_ctl),
+        #[cfg(target_arch = "x86_64")]
+        allow(libc::SYS_epoll_wait),
+        allow(libc::SYS_epoll_pwait),
+        allow(libc::SYS_eventfd2),
+        #[cfg(target_arch = "x86_64")]
+        allow(libc::SYS_poll),
+        allow(libc::SYS_ppoll),
+        allow(libc::SYS_futex),
+        // Time and chance.
+        allow(libc::SYS_clock_gettime),
+        allow(libc::SYS_clock_nanosleep),
+        allow(libc::SYS_nanosleep),
+        allow(libc::SYS_gettimeofday),
+        allow(libc::SYS_getrandom),
+        // Memory.
+        allow(libc::SYS_brk),
+        allow(libc::SYS_mmap),
+        allow(libc::SYS_munmap),
+        allow(libc::SYS_mremap),
+        allow(libc::SYS_mprotect),
+        allow(libc::SYS_madvise),
+        // Itself.
+        allow(libc::SYS_getpid),
+        allow(libc::SYS_gettid),
+        allow(libc::SYS_sched_yield),
+        allow(libc::SYS_sched_getaffinity),
+        allow(libc::SYS_sigaltstack),
+        allow(libc::SYS_rt_sigaction),
+        allow(libc::SYS_rt_sigprocmask),
+        allow(libc::SYS_rt_sigreturn),
+        allow(libc::SYS_restart_syscall),
+        allow(libc::SYS_exit),
+        allow(libc::SYS_exit_group),
+    ],
+};

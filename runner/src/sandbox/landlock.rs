@@ -1,0 +1,132 @@
+//! Landlock: the same path rules as the mounts, enforced a second time and on the process itself.
+//!
+//! Required are all file system rights of ABI 3 (Linux 6.2). Newer rights and the two scopes are asked for
+//! and taken where the kernel has them; the report says which. TCP ports are not ruled here: in tier
+//! `namespace` the network namespace refuses everything but loopback, and each canary must show the errno of
+//! the layer whose claim it supports.
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd,
+    PathFdError, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+use nix::errno::Errno;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+
+use super::error::{AsErrno, At as _, SetupError, Step};
+use super::plan::{Bind, BindKind, HOME, TMP};
+
+/// Without these there is no run.
+const REQUIRED: ABI = ABI::V3;
+/// The newest that was reviewed; the crate asks for what the kernel has of it.
+const REVIEWED: ABI = ABI::V7;
+
+/// What was asked for and what the kernel enforces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LandlockReport {
+    /// The kernel's ABI.
+    pub(crate) abi: i32,
+    /// Everything that was asked for is enforced.
+    pub(crate) full: bool,
+    /// Scopes (abstract sockets, signals) are enforced: ABI 6.
+    pub(crate) scopes: bool,
+}
+
+/// Why a ruleset could not be applied.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LandlockError {
+    #[error(transparent)]
+    Ruleset(#[from] RulesetError),
+    #[error(transparent)]
+    Path(#[from] PathFdError),
+    #[error("the kernel enforces none of the rules")]
+    NotEnforced,
+}
+
+impl AsErrno for LandlockError {
+    fn as_errno(&self) -> Errno {
+        let mut error: Option<&dyn std::error::Error> = Some(self);
+        while let Some(one) = error {
+            if let Some(errno) = one.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error) {
+                return Errno::from_raw(errno);
+            }
+            error = one.source();
+        }
+        Errno::EOPNOTSUPP
+    }
+}
+
+/// Restricts the calling process to what the client may reach: the plan's paths, its two own trees, and the
+/// names in the new root, which are ours.
+pub(super) fn restrict_client(binds: &[Bind]) -> Result<LandlockReport, SetupError> {
+    client_ruleset(binds).and_then(restrict).at(Step::Landlock)
+}
+
+/// Restricts the calling process to no file at all and to no new TCP connection. Signals are not scoped: a
+/// scope on the stub would refuse its own death signal.
+pub(super) fn restrict_stub() -> Result<(), SetupError> {
+    stub_ruleset().and_then(restrict).map(drop).at(Step::Landlock)
+}
+
+fn client_ruleset(binds: &[Bind]) -> Result<RulesetCreated, LandlockError> {
+    let own = AccessFs::from_all(REVIEWED)
+        & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+    let data = AccessFs::ReadFile | AccessFs::ReadDir;
+    let mut ruleset = files_handled()?
+        .set_compatibility(CompatLevel::BestEffort)
+        .scope(Scope::from_all(REVIEWED))?
+        .create()?
+        .add_rule(beneath("/", AccessFs::ReadDir)?)?
+        .add_rule(beneath("/etc", data)?)?
+        .add_rule(beneath("/proc", data)?)?
+        .add_rule(beneath("/dev", AccessFs::ReadFile | AccessFs::WriteFile)?)?
+        .add_rule(beneath(HOME, own)?)?
+        .add_rule(beneath(TMP, own)?)?;
+    for bind in binds {
+        let execute = if bind.execute { AccessFs::Execute.into() } else { BitFlags::EMPTY };
+        let access = match bind.kind {
+            BindKind::File => AccessFs::ReadFile | execute,
+            BindKind::Directory => data | execute,
+        };
+        ruleset = ruleset.add_rule(beneath(&bind.target, access)?)?;
+    }
+    Ok(ruleset)
+}
+
+fn stub_ruleset() -> Result<RulesetCreated, LandlockError> {
+    Ok(files_handled()?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessNet::from_all(REVIEWED))?
+        .scope(Scope::AbstractUnixSocket)?
+        .create()?)
+}
+
+fn files_handled() -> Result<Ruleset, RulesetError> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(REQUIRED))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(REVIEWED))
+}
+
+fn beneath(
+    path: impl AsRef<OsStr>,
+    access: impl Into<BitFlags<AccessFs>>,
+) -> Result<PathBeneath<PathFd>, PathFdError> {
+    Ok(PathBeneath::new(PathFd::new(path.as_ref())?, access))
+}
+
+fn restrict(ruleset: RulesetCreated) -> Result<LandlockReport, LandlockError> {
+    let status = ruleset.restrict_self()?;
+    let LandlockStatus::Available { effective_abi, kernel_abi } = status.landlock else {
+        return Err(LandlockError::NotEnforced);
+    };
+    if status.ruleset == RulesetStatus::NotEnforced {
+        return Err(LandlockError::NotEnforced);
+    }
+    Ok(LandlockReport {
+        abi: kernel_abi.unwrap_or(effective_abi as i32),
+        full: status.ruleset == RulesetStatus::FullyEnforced,
+        scopes: effective_abi >= ABI::V6,
+    })
+}

@@ -1,0 +1,21 @@
+//! setrlimit(2) for the client. RLIMIT_AS is left alone: runtimes with a JIT reserve far more than they use.
+
+use nix::sys::resource::{Resource, setrlimit};
+
+use super::error::{At as _, SetupError, Step};
+use super::plan::ResourceLimits;
+
+/// Sets each limit, soft and hard alike, on the calling process.
+pub(super) fn apply(limits: &ResourceLimits) -> Result<(), SetupError> {
+    for (resource, value) in [
+        (Resource::RLIMIT_CORE, 0),
+        (Resource::RLIMIT_CPU, limits.cpu_seconds),
+        (Resource::RLIMIT_DATA, limits.data_bytes),
+        (Resource::RLIMIT_FSIZE, limits.file_bytes),
+        (Resource::RLIMIT_NPROC, limits.processes),
+        (Resource::RLIMIT_NOFILE, limits.open_files),
+    ] {
+        setrlimit(resource, value, value).at_object(Step::SetLimit, format_args!("{resource:?} {value}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! The new root of the client: a tmpfs with nothing of the host but what the plan names.
+//!
+//! Two steps, because the user changes in between: the sources are taken while init can still read them;
+//! the file systems are mounted afterwards, since a tmpfs whose root belongs to an id outside the maps
+//! refuses every mkdir with EOVERFLOW.
+
+use std::ffi::{CString, OsStr};
+use std::fs::{self, DirBuilder, File};
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sys::stat::{Mode, fstat};
+use nix::unistd::{chdir, pivot_root, sethostname};
+
+use super::error::{At as _, SetupError, Step};
+use super::plan::{Bind, BindKind, HOME, HOST_NAME, INSIDE_ID, RootPlan, TMP};
+use crate::sys::mount::{Seal, attach, open_tree, seal};
+
+/// Device nodes of the host that the client sees.
+const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+
+/// Directories on any of which the new root is mounted before it becomes the root. The sources have been
+/// taken by then, so it does not matter what it hides. /proc is not among them: a fresh /proc can be mounted
+/// only where the old one is still fully visible.
+const STAGING: [&str; 6] = ["/tmp", "/mnt", "/var", "/opt", "/usr", "/etc"];
+
+/// A detached mount and where it goes.
+pub(super) struct Source {
+    tree: OwnedFd,
+    target: PathBuf,
+    kind: BindKind,
+}
+
+/// What the runner walks when everything has ended.
+pub(super) struct Trees {
+    pub(super) home: OwnedFd,
+    pub(super) tmp: OwnedFd,
+}
+
+/// Cuts this mount namespace off: nothing that is mounted here shows outside, and the other way round.
+pub(super) fn make_private() -> Result<(), SetupError> {
+    mount(None::<&str>, "/", None::<&str>, MsFlags::MS_PRIVATE | MsFlags::MS_REC, None::<&str>)
+        .at(Step::PrivateMounts)
+}
+
+/// Takes every path of the plan and every device, sealed, as detached mounts.
+pub(super) fn take_sources(plan: &RootPlan) -> Result<Vec<Source>, SetupError> {
+    let mut sources = Vec::with_capacity(plan.binds.len() + DEVICES.len());
+    for bind in &plan.binds {
+        sources.push(take(bind)?);
+    }
+    for device in DEVICES {
+        let path = format!("/dev/{device}");
+        let tree = take_tree(OsStr::new(&path), Seal::Device)?;
+        sources.push(Source { tree, target: path.into(), kind: BindKind::File });
+    }
+    Ok(sources)
+}
+
+fn take(bind: &Bind) -> Result<Source, SetupError> {
+    let tree = take_tree(&bind.source, if bind.execute { Seal::Tree } else { Seal::Data })?;
+    let status = fstat(&tree).at_object(Step::Describe, bind.source.display())?;
+    if (status.st_dev, status.st_ino) != (bind.device, bind.inode) {
+        return Err(Errno::ESTALE).at_object(Step::SourceChanged, bind.source.display());
+    }
+    Ok(Source { tree, target: PathBuf::from(&bind.target), kind: bind.kind })
+}
+
+fn take_tree(path: &OsStr, how: Seal) -> Result<OwnedFd, SetupError> {
+    let at = || Path::new(path).display();
+    let name = c_path(path.as_bytes())?;
+    let tree = open_tree(&name).at_object(Step::TakeSource, at())?;
+    seal(&tree, how).at_object(Step::TakeSource, at())?;
+    Ok(tree)
+}
+
+/// Mounts the new root, fills it, enters it, and leaves nothing of the old one.
+pub(super) fn build(plan: &RootPlan, sources: Vec<Source>) -> Result<Trees, SetupError> {
+    let base = staging()?;
+    tmpfs(base, "mode=0755,size=1m,nr_inodes=1024", MsFlags::empty())?;
+    let inside = |path: &str| base.join(path.trim_start_matches('/'));
+    write_etc(&inside("/etc"))?;
+    make_devices(&inside("/dev"))?;
+    make_directory(&inside("/proc"))?;
+    let limits = format!("size={},nr_inodes={}", plan.bytes, plan.files);
+    let sealed = MsFlags::MS_NOEXEC;
+    make_directory(&inside(HOME))?;
+    tmpfs(&inside(HOME), &format!("mode=0700,{limits}"), sealed)?;
+    make_directory(&inside(TMP))?;
+    tmpfs(&inside(TMP), &format!("mode=1777,{limits}"), sealed)?;
+    for source in sources {
+        place(base, source)?;
+    }
+    mount_proc(&inside("/proc"))?;
+    enter(base)?;
+    sethostname(HOST_NAME).at_object(Step::HostName, HOST_NAME)?;
+    Ok(Trees { home: open_directory(HOME)?, tmp: open_directory(TMP)? })
+}
+
+fn staging() -> Result<&'static Path, SetupError> {
+    STAGING
+        .into_iter()
+        .map(Path::new)
+        .find(|path| path.is_dir())
+        .ok_or(Errno::ENOENT)
+        .at_object(Step::RootFilesystem, format_args!("on one of {}", STAGING.join(" ")))
+}
+
+fn tmpfs(target: &Path, options: &str, flags: MsFlags) -> Result<(), SetupError> {
+    let flags = flags | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    mount(Some("tmpfs"), target, Some("tmpfs"), flags, Some(options))
+        .at_object(Step::RootFilesystem, target.display())
+}
+
+/// Our own name service files: the host's would tell its users, names and resolver.
+fn write_etc(etc: &Path) -> Result<(), SetupError> {
+    make_directory(etc)?;
+    let id = INSIDE_ID;
+    for (name, content) in [
+        ("passwd", format!("sandbox:x:{id}:{id}::{HOME}:/bin/sh\n")),
+        ("group", format!("sandbox:x:{id}:\n")),
+        ("hosts", format!("127.0.0.1 localhost\n127.0.0.1 {HOST_NAME}\n")),
+        ("hostname", format!("{HOST_NAME}\n")),
+        ("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n".to_owned()),
+        // Nobody resolves names for the client: the answer is a refused connection, at once.
+        ("resolv.conf", "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n".to_owned()),
+    ] {
+        let path = etc.join(name);
+        fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o644)
+            .open(&path)
+            .and_then(|mut file| file.write_all(content.as_bytes()))
+            .at_object(Step::MakeTarget, path.display())?;
+    }
+    Ok(())
+}
+
+fn make_devices(dev: &Path) -> Result<(), SetupError> {
+    make_directory(dev)?;
+    for (name, target) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+        ("shm", TMP),
+    ] {
+        std::os::unix::fs::symlink(target, dev.join(name)).at_object(Step::MakeTarget, name)?;
+    }
+    Ok(())
+}
+
+fn place(base: &Path, source: Source) -> Result<(), SetupError> {
+    let relative = source.target.strip_prefix("/").unwrap_or(&source.target);
+    let target = base.join(relative);
+    let made = match source.kind {
+        BindKind::Directory => make_directory(&target),
+        BindKind::File => {
+            if let Some(parent) = target.parent() {
+                make_directory(parent)?;
+            }
+            File::create_new(&target).map(drop).at_object(Step::MakeTarget, target.display())
+        }
+    };
+    made?;
+    let name = c_path(target.as_os_str().as_bytes())?;
+    attach(&source.tree, &name).at_object(Step::AttachSource, source.target.display())
+}
+
+fn make_directory(path: &Path) -> Result<(), SetupError> {
+    DirBuilder::new().recursive(true).mode(0o755).create(path).at_object(Step::MakeTarget, path.display())
+}
+
+fn mount_proc(target: &Path) -> Result<(), SetupError> {
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    mount(Some("proc"), target, Some("proc"), flags, None::<&str>).at(Step::MountProc)
+}
+
+/// pivot_root(2) with both arguments `.`: the old root lies on top of the new one and is detached from there,
+/// so that no directory has to be made for it.
+fn enter(base: &Path) -> Result<(), SetupError> {
+    chdir(base).at(Step::PivotRoot)?;
+    pivot_root(".", ".").at(Step::PivotRoot)?;
+    umount2(".", MntFlags::MNT_DETACH).at(Step::PivotRoot)?;
+    chdir("/").at(Step::PivotRoot)?;
+    let flags = MsFlags::MS_REMOUNT
+        | MsFlags::MS_BIND
+        | MsFlags::MS_RDONLY
+        | MsFlags::MS_NOSUID
+        | MsFlags::MS_NODEV;
+    mount(None::<&str>, "/", None::<&str>, flags, None::<&str>).at(Step::ReadOnlyRoot)
+}
+
+fn open_directory(path: &str) -> Result<OwnedFd, SetupError> {
+    let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    open(path, flags, Mode::empty()).at_object(Step::OpenTrees, path)
+}
+
+fn c_path(bytes: &[u8]) -> Result<CString, SetupError> {
+    CString::new(bytes).map_err(|_| Errno::EINVAL).at_object(Step::TakeSource, "a path with a NUL")
+}

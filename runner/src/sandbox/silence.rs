@@ -1,0 +1,235 @@
+//! Network silence: what links, addresses and routes a network namespace has, asked by rtnetlink(7).
+//!
+//! A namespace is sealed when no link but `lo` is up or has an address, and no route leads through another
+//! device. Links that the kernel makes by itself in each new namespace (fallback tunnels, down and without
+//! an address) are listed and do no harm.
+
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+use serde::{Deserialize, Serialize};
+
+/// What the kernel lists of the network namespace of this process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Network {
+    pub(crate) links: Vec<Link>,
+    /// Indices of the devices through which a route leads, without repetition.
+    pub(crate) route_devices: Vec<u32>,
+}
+
+/// One link.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Link {
+    pub(crate) index: u32,
+    pub(crate) name: String,
+    pub(crate) up: bool,
+    pub(crate) loopback: bool,
+    pub(crate) addresses: Vec<IpAddr>,
+}
+
+impl Network {
+    /// Asks the kernel.
+    ///
+    /// # Errors
+    /// The errno of the netlink socket; `EBADMSG` for an answer that is cut short.
+    pub(crate) fn read() -> Result<Self, Errno> {
+        let socket = socket(
+            AddressFamily::Netlink,
+            SockType::Raw,
+            SockFlag::SOCK_CLOEXEC,
+            SockProtocol::NetlinkRoute,
+        )?;
+        let mut network = Self::default();
+        dump(&socket, libc::RTM_GETLINK, |body| network.add_link(body))?;
+        dump(&socket, libc::RTM_GETADDR, |body| network.add_address(body))?;
+        dump(&socket, libc::RTM_GETROUTE, |body| network.add_route(body))?;
+        Ok(network)
+    }
+
+    /// The first thing that makes this namespace more than loopback, for people; `None` if it is sealed.
+    pub(crate) fn more_than_loopback(&self) -> Option<String> {
+        let foreign = self.links.iter().filter(|link| !link.loopback);
+        for link in foreign.clone() {
+            if link.up {
+                return Some(format!("the link {} is up", link.name));
+            }
+            if let Some(address) = link.addresses.first() {
+                return Some(format!("the link {} has the address {address}", link.name));
+            }
+        }
+        let loopback: Vec<u32> = self.links.iter().filter(|link| link.loopback).map(|link| link.index).collect();
+        let device = self.route_devices.iter().find(|device| !loopback.contains(device))?;
+        let name = foreign.clone().find(|link| link.index == *device).map_or("unknown", |link| link.name.as_str());
+        Some(format!("a route leads through device {device} ({name})"))
+    }
+
+    /// What there is, in one line for people.
+    pub(crate) fn describe(&self) -> String {
+        let links: Vec<String> = self
+            .links
+            .iter()
+            .map(|link| {
+                let state = if link.up { "up" } else { "down" };
+                let addresses: Vec<String> = link.addresses.iter().map(ToString::to_string).collect();
+                format!("{} {state} [{}]", link.name, addresses.join(" "))
+            })
+            .collect();
+        format!("{}; every route leads through lo", links.join(", "))
+    }
+
+    fn add_link(&mut self, body: &[u8]) -> Option<()> {
+        // struct ifinfomsg: family, pad, type (u16), index (i32), flags (u32), change.
+        let flags = number(body, 8)?;
+        let name = attributes(body.get(16..)?)
+            .find(|(kind, _)| *kind == libc::IFLA_IFNAME)
+            .map(|(_, value)| String::from_utf8_lossy(value).trim_end_matches('\0').to_owned())?;
+        self.links.push(Link {
+            index: number(body, 4)?,
+            name,
+            up: flags & libc::IFF_UP as u32 != 0,
+            loopback: flags & libc::IFF_LOOPBACK as u32 != 0,
+            addresses: Vec::new(),
+        });
+        Some(())
+    }
+
+    fn add_address(&mut self, body: &[u8]) -> Option<()> {
+        // struct ifaddrmsg: family, prefix length, flags, scope, index (u32).
+        let index = number(body, 4)?;
+        let found = |wanted: u16| {
+            attributes(body.get(8..).unwrap_or_default())
+                .find(|(kind, _)| *kind == wanted)
+                .and_then(|(_, value)| address(value))
+        };
+        // On a point-to-point link IFA_ADDRESS is the peer's; IFA_LOCAL is ours where it exists.
+        let address = found(libc::IFA_LOCAL).or_else(|| found(libc::IFA_ADDRESS))?;
+        self.links.iter_mut().find(|link| link.index == index)?.addresses.push(address);
+        Some(())
+    }
+
+    fn add_route(&mut self, body: &[u8]) -> Option<()> {
+        // struct rtmsg: family, dst_len, src_len, tos, table, protocol, scope, type, flags.
+        let kind = *body.get(7)?;
+        let refusing = [libc::RTN_UNREACHABLE, libc::RTN_BLACKHOLE, libc::RTN_PROHIBIT].contains(&kind);
+        let attributes = || attributes(body.get(12..).unwrap_or_default());
+        let device = attributes()
+            .find(|(kind, _)| *kind == libc::RTA_OIF)
+            .and_then(|(_, value)| number(value, 0));
+        match device {
+            _ if refusing => {}
+            Some(device) if self.route_devices.contains(&device) => {}
+            Some(device) => self.route_devices.push(device),
+            // A multipath route names its devices elsewhere; device 0 is no link, so it is found foreign.
+            None => self.route_devices.push(0),
+        }
+        Some(())
+    }
+}
+
+/// Sends one dump request and hands the body of each message of the answer to `take`.
+fn dump(socket: &OwnedFd, kind: u16, mut take: impl FnMut(&[u8]) -> Option<()>) -> Result<(), Errno> {
+    // struct nlmsghdr, then a zeroed body as long as any of the three request bodies.
+    let mut request = [0_u8; 32];
+    request[0..4].copy_from_slice(&32_u32.to_ne_bytes());
+    request[4..6].copy_from_slice(&kind.to_ne_bytes());
+    request[6..8].copy_from_slice(&((libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16).to_ne_bytes());
+    send(socket.as_raw_fd(), &request, MsgFlags::empty())?;
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        let length = recv(socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_TRUNC)?;
+        let mut rest = buffer.get(..length).ok_or(Errno::EMSGSIZE)?;
+        while !rest.is_empty() {
+            let length = number(rest, 0).ok_or(Errno::EBADMSG)? as usize;
+            let message = rest.get(..length).filter(|message| message.len() >= 16).ok_or(Errno::EBADMSG)?;
+            match i32::from(half(message, 4).ok_or(Errno::EBADMSG)?) {
+                libc::NLMSG_DONE => return Ok(()),
+                libc::NLMSG_ERROR => {
+                    let code = number(message, 16).ok_or(Errno::EBADMSG)?;
+                    return Err(Errno::from_raw(-(code as i32)));
+                }
+                _ => take(message.get(16..).unwrap_or_default()).ok_or(Errno::EBADMSG)?,
+            }
+            rest = rest.get(aligned(length)..).unwrap_or_default();
+        }
+    }
+}
+
+/// The attributes behind a message's fixed part: struct rtattr, then its value.
+fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(half(rest, 0)?);
+        let kind = half(rest, 2)?;
+        let value = rest.get(4..length)?;
+        rest = rest.get(aligned(length)..).unwrap_or_default();
+        Some((kind, value))
+    })
+}
+
+fn address(value: &[u8]) -> Option<IpAddr> {
+    <[u8; 4]>::try_from(value)
+        .map(IpAddr::from)
+        .or_else(|_| <[u8; 16]>::try_from(value).map(IpAddr::from))
+        .ok()
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn aligned(length: usize) -> usize {
+    (length + 3) & !3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(index: u32, name: &str) -> Link {
+        Link { index, name: name.into(), up: false, loopback: name == "lo", addresses: Vec::new() }
+    }
+
+    fn sealed() -> Network {
+        let mut lo = link(1, "lo");
+        lo.up = true;
+        lo.addresses = vec!["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()];
+        Network { links: vec![lo, link(2, "tunl0")], route_devices: vec![1] }
+    }
+
+    #[test]
+    fn loopback_and_idle_tunnels_are_silent() {
+        assert_eq!(sealed().more_than_loopback(), None);
+    }
+
+    #[test]
+    fn a_link_that_is_up_is_found() {
+        let mut network = sealed();
+        network.links[1].up = true;
+        assert_eq!(network.more_than_loopback().unwrap(), "the link tunl0 is up");
+    }
+
+    #[test]
+    fn an_address_on_another_link_is_found() {
+        let mut network = sealed();
+        network.links[1].addresses.push("192.0.2.7".parse().unwrap());
+        assert_eq!(network.more_than_loopback().unwrap(), "the link tunl0 has the address 192.0.2.7");
+    }
+
+    #[test]
+    fn a_route_through_another_device_is_found() {
+        let mut network = sealed();
+        network.route_devices.push(2);
+        assert_eq!(network.more_than_loopback().unwrap(), "a route leads through device 2 (tunl0)");
+    }
+
+    #[test]
+    fn the_kernel_lists_the_loopback_device_of_this_namespace() {
+        let network = Network::read().unwrap();
+        assert!(network.links.iter().any(|link| link.loopback && link.name == "lo"));
+    }
+}

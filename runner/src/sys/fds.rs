@@ -1,0 +1,51 @@
+//! Descriptors: passed over sockets, and closed on exec.
+
+use std::io::IoSliceMut;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+use nix::cmsg_space;
+use nix::errno::Errno;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+
+/// Most descriptors in one message that [`receive`] takes; a message with more is refused.
+const MOST_DESCRIPTORS: usize = 4;
+
+/// recvmsg(2): one message and the descriptors that came along. Zero bytes mean that the peer has closed.
+///
+/// # Errors
+/// The errno of recvmsg(2); `EMSGSIZE` where the message or its descriptors did not fit.
+pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Vec<OwnedFd>), Errno> {
+    let mut space = cmsg_space!([i32; MOST_DESCRIPTORS]);
+    let mut slices = [IoSliceMut::new(buffer)];
+    let message = recvmsg::<()>(
+        socket.as_fd().as_raw_fd(),
+        &mut slices,
+        Some(&mut space),
+        MsgFlags::MSG_CMSG_CLOEXEC,
+    )?;
+    let mut received = Vec::new();
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(numbers) = control {
+            for number in numbers {
+                // SAFETY: the kernel has just installed this descriptor in our table for us (SCM_RIGHTS,
+                // unix(7)) and nobody else knows its number.
+                received.push(unsafe { OwnedFd::from_raw_fd(number) });
+            }
+        }
+    }
+    if message.flags.intersects(MsgFlags::MSG_TRUNC | MsgFlags::MSG_CTRUNC) {
+        return Err(Errno::EMSGSIZE);
+    }
+    Ok((message.bytes, received))
+}
+
+/// close_range(2) with CLOSE_RANGE_CLOEXEC: every descriptor from `first` on is closed by the next exec.
+///
+/// # Errors
+/// The errno of close_range(2); `ENOSYS` before Linux 5.11.
+pub(crate) fn close_on_exec_from(first: u32) -> Result<(), Errno> {
+    // SAFETY: no memory is passed; setting close-on-exec ends no descriptor that somebody owns.
+    let result =
+        unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    Errno::result(result).map(drop)
+}

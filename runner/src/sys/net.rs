@@ -1,0 +1,38 @@
+//! Two ioctls: a link set up, and the bytes that wait in a pipe.
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use nix::errno::Errno;
+
+/// netdevice(7), SIOCGIFFLAGS and SIOCSIFFLAGS: sets the loopback device of this network namespace up.
+///
+/// # Errors
+/// The errno of the ioctl: `EPERM` without CAP_NET_ADMIN over the namespace.
+pub(crate) fn set_loopback_up(socket: impl AsFd) -> Result<(), Errno> {
+    // SAFETY: ifreq is plain data for which all zeroes is a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"lo\0") {
+        *to = *from as libc::c_char;
+    }
+    let number = socket.as_fd().as_raw_fd();
+    // SAFETY: `request` is an ifreq with a NUL-terminated name, as SIOCGIFFLAGS reads and writes it.
+    Errno::result(unsafe { libc::ioctl(number, libc::SIOCGIFFLAGS, &raw mut request) })?;
+    // SAFETY: SIOCGIFFLAGS has just written this member of the union.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    request.ifr_ifru.ifru_flags = flags | libc::IFF_UP as libc::c_short;
+    // SAFETY: as above; SIOCSIFFLAGS only reads the request.
+    Errno::result(unsafe { libc::ioctl(number, libc::SIOCSIFFLAGS, &raw const request) }).map(drop)
+}
+
+/// ioctl_pipe FIONREAD: how many bytes can be read from `descriptor` at this instant.
+///
+/// # Errors
+/// The errno of ioctl(2).
+pub(crate) fn readable_bytes(descriptor: impl AsFd) -> Result<usize, Errno> {
+    let mut count: libc::c_int = 0;
+    // SAFETY: FIONREAD writes one int, to which the pointer points.
+    Errno::result(unsafe {
+        libc::ioctl(descriptor.as_fd().as_raw_fd(), libc::FIONREAD, &raw mut count)
+    })?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}

@@ -1,0 +1,107 @@
+//! How much one run may take, whatever a client sends.
+//!
+//! Owns the numbers and the shared budget for bodies in memory. Each overflow shows in the journal; the
+//! fields say how.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What a run may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest head of a request, in bytes. A longer one is [`Head::Malformed`](crate::journal::Head::Malformed).
+    pub head_bytes: usize,
+    /// Longest body that is looked into, in bytes, and longest that is served (413 beyond). A longer one is
+    /// counted and hashed to its end, with [`Content::Other`](crate::journal::Content::Other).
+    pub body_bytes: usize,
+    /// Bodies in memory at one time, over all connections, in bytes. Beyond it a body is treated as one
+    /// that is too long.
+    pub buffered_bytes: usize,
+    /// Requests on one connection. The next one is [`Head::Malformed`](crate::journal::Head::Malformed).
+    pub requests_per_connection: u64,
+    /// Connections over the whole run. Further ones are closed unread and counted in
+    /// [`Entry::Refused`](crate::journal::Entry::Refused).
+    pub connections: u64,
+    /// Deepest nesting of a JSON body. A deeper one is [`Content::Other`](crate::journal::Content::Other).
+    pub json_depth: usize,
+    /// Most values in a JSON body. A longer one is [`Content::Other`](crate::journal::Content::Other).
+    pub json_values: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head_bytes: 64 * 1024,
+            body_bytes: 8 * 1024 * 1024,
+            buffered_bytes: 64 * 1024 * 1024,
+            requests_per_connection: 256,
+            connections: 1024,
+            json_depth: 64,
+            json_values: 20_000,
+        }
+    }
+}
+
+/// The bytes of bodies that may still be kept in memory, shared by all connections.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    left: Arc<AtomicUsize>,
+}
+
+impl Budget {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self {
+            left: Arc::new(AtomicUsize::new(bytes)),
+        }
+    }
+
+    /// An empty share; it gives back what it took when it is dropped.
+    pub(crate) fn share(&self) -> Share {
+        Share {
+            budget: self.clone(),
+            taken: 0,
+        }
+    }
+}
+
+/// What one body has taken of a [`Budget`].
+#[derive(Debug)]
+pub(crate) struct Share {
+    budget: Budget,
+    taken: usize,
+}
+
+impl Share {
+    /// Takes `bytes` more; `false`, and nothing taken, where they are not there.
+    pub(crate) fn take(&mut self, bytes: usize) -> bool {
+        let less = |left: usize| left.checked_sub(bytes);
+        let taken = self
+            .budget
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+            .is_ok();
+        self.taken += if taken { bytes } else { 0 };
+        taken
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.budget.left.fetch_add(self.taken, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_share_gives_back_what_it_took() {
+        let budget = Budget::new(10);
+        let mut share = budget.share();
+        assert!(share.take(7));
+        assert!(!budget.share().take(4));
+        drop(share);
+        assert!(budget.share().take(10));
+    }
+}

@@ -1,0 +1,224 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const SECRET: &str = "sk-stub-3f/9+Zq_7Lm2Xc8V";
+
+fn needle() -> Needle {
+    Needle::new(SECRET).unwrap()
+}
+
+/// Base64 with padding, written apart from the code under test.
+fn base64(bytes: &[u8], last: &[u8; 2]) -> String {
+    let symbol = |value: u32| match value {
+        0..26 => char::from(b'A' + value as u8),
+        26..52 => char::from(b'a' + (value - 26) as u8),
+        52..62 => char::from(b'0' + (value - 52) as u8),
+        other => char::from(last[other as usize - 62]),
+    };
+    let mut text = String::new();
+    for group in bytes.chunks(3) {
+        let value = (0..3).fold(0u32, |value, at| {
+            value << 8 | u32::from(group.get(at).copied().unwrap_or(0))
+        });
+        for at in 0..4 {
+            let padding = at > group.len();
+            text.push(if padding {
+                '='
+            } else {
+                symbol(value >> (18 - 6 * at) & 63)
+            });
+        }
+    }
+    text
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn percent(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("%{byte:02x}")).collect()
+}
+
+#[test]
+fn the_credential_is_found_as_written_and_nothing_else_is() {
+    assert_eq!(
+        needle().find(format!("key={SECRET}&x").as_bytes()),
+        Some(Form::AsWritten)
+    );
+    assert_eq!(needle().find(&SECRET.as_bytes()[..23]), None);
+    assert_eq!(needle().find(b""), None);
+}
+
+#[test]
+fn base64_is_found_at_every_alignment_in_both_alphabets() {
+    for prefix in ["", "a", "ab", "user:", "user:a", "user:ab"] {
+        for suffix in ["", "z", "zz"] {
+            for last in [b"+/", b"-_"] {
+                let text = base64(format!("{prefix}{SECRET}{suffix}").as_bytes(), last);
+                assert_eq!(needle().find(text.as_bytes()), Some(Form::Base64), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hexadecimal_is_found_in_either_case() {
+    let lower = hex(SECRET.as_bytes());
+    assert_eq!(needle().find(lower.as_bytes()), Some(Form::Hex));
+    assert_eq!(
+        needle().find(lower.to_uppercase().as_bytes()),
+        Some(Form::Hex)
+    );
+}
+
+#[test]
+fn percent_encoding_is_found_whole_partial_doubled_and_in_either_case() {
+    let whole = percent(SECRET.as_bytes());
+    for text in [
+        whole.clone(),
+        whole.to_uppercase(),
+        whole.replace('%', "%25"),
+        SECRET.replace('/', "%2F"),
+        SECRET.replace('s', "%73"),
+    ] {
+        assert_eq!(
+            needle().find(format!("x{text}y").as_bytes()),
+            Some(Form::Percent),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn json_escapes_are_found() {
+    let whole: String = SECRET
+        .bytes()
+        .map(|byte| format!("\\u{byte:04x}"))
+        .collect();
+    for text in [
+        whole,
+        SECRET.replace('/', "\\/"),
+        SECRET.replace('k', "\\u006B"),
+        SECRET.replace('k', "\\x6b"),
+    ] {
+        assert_eq!(
+            needle().find(text.as_bytes()),
+            Some(Form::Escaped),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn percent_encoded_base64_is_found() {
+    let text = base64(SECRET.as_bytes(), b"+/")
+        .replace('+', "%2B")
+        .replace('/', "%2F");
+    assert_eq!(needle().find(text.as_bytes()), Some(Form::Base64));
+}
+
+#[test]
+fn a_credential_with_escapes_in_it_is_found_as_written() {
+    let needle = Needle::new("ab%25cd%41ef\\u0041").unwrap();
+    assert_eq!(
+        needle.find(b"..ab%25cd%41ef\\u0041.."),
+        Some(Form::AsWritten)
+    );
+}
+
+#[test]
+fn redaction_replaces_every_form_everywhere() {
+    let text = format!(
+        "é{SECRET}é {} {} {SECRET}",
+        hex(SECRET.as_bytes()),
+        percent(SECRET.as_bytes())
+    );
+    assert_eq!(
+        needle().redact(&text),
+        "é<credential>é <credential> <credential> <credential>"
+    );
+    assert_eq!(
+        needle().redact_bytes(text.as_bytes()),
+        needle().redact(&text).as_bytes()
+    );
+    assert_eq!(needle().redact("nothing here"), "nothing here");
+}
+
+#[test]
+fn redacted_base64_leaves_no_character_that_holds_bits_of_the_credential() {
+    let text = base64(format!("a{SECRET}z").as_bytes(), b"+/");
+    let left = needle().redact(&text);
+    assert_eq!(
+        left,
+        format!(
+            "{}{REPLACEMENT}{}",
+            &text[..1],
+            &left[1 + REPLACEMENT.len()..]
+        )
+    );
+    assert!(left.len() <= 1 + REPLACEMENT.len() + 2, "{left}");
+}
+
+#[test]
+fn the_debug_form_does_not_show_the_credential() {
+    let shown = format!("{:?} {:?}", needle(), Scanner::new(&needle()));
+    assert!(!shown.contains("3f"), "{shown}");
+}
+
+#[test]
+fn a_credential_that_could_be_found_by_chance_is_refused() {
+    assert_eq!(
+        Needle::new("short").unwrap_err(),
+        NeedleError::Length { bytes: 5 }
+    );
+    assert_eq!(
+        Needle::new("with a space in it").unwrap_err(),
+        NeedleError::Character
+    );
+}
+
+#[test]
+fn a_scanner_reports_the_first_hit_once() {
+    let mut scanner = Scanner::new(&needle());
+    assert_eq!(scanner.push(SECRET.as_bytes()), Some(Form::AsWritten));
+    assert_eq!(scanner.push(SECRET.as_bytes()), None);
+    assert_eq!(scanner.found(), Some(Form::AsWritten));
+}
+
+fn writing() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(SECRET.to_owned()),
+        Just(hex(SECRET.as_bytes())),
+        Just(percent(SECRET.as_bytes())),
+        Just(base64(SECRET.as_bytes(), b"-_")),
+        Just(
+            SECRET
+                .bytes()
+                .map(|byte| format!("\\u{byte:04X}"))
+                .collect()
+        ),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_hit_across_any_borders_is_found(before in "[ -~]{0,900}", text in writing(), after in "[ -~]{0,40}", size in 1usize..700) {
+        let whole = format!("{before}{text}{after}");
+        let mut scanner = Scanner::new(&needle());
+        for piece in whole.as_bytes().chunks(size) {
+            scanner.push(piece);
+        }
+        prop_assert!(scanner.found().is_some());
+        prop_assert_eq!(needle().find(needle().redact(&whole).as_bytes()), None);
+    }
+
+    #[test]
+    fn bytes_without_the_credential_give_no_hit(bytes in proptest::collection::vec(any::<u8>(), 0..2000), size in 1usize..300) {
+        let mut scanner = Scanner::new(&needle());
+        for piece in bytes.chunks(size) {
+            prop_assert_eq!(scanner.push(piece), None);
+        }
+    }
+}
