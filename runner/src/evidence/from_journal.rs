@@ -50,6 +50,8 @@ struct Fold {
     provider_events: Vec<ProviderEvent>,
     sightings: Vec<Sighting>,
     gaps: Vec<Gap>,
+    /// Connections that were closed unread.
+    refused: u64,
     is_done: bool,
 }
 
@@ -191,6 +193,7 @@ impl Fold {
                     Some(None) => {}
                 }
             }
+            Entry::Refused { connections, .. } => self.refused = self.refused.max(*connections),
             Entry::Done { .. } => self.is_done = true,
         }
     }
@@ -198,6 +201,12 @@ impl Fold {
     fn finish(mut self, ignore_peer: Option<SocketAddr>) -> Served {
         if !self.is_done {
             self.lacks("the stub did not say that it had read everything");
+        }
+        if self.refused > 0 {
+            let refused = self.refused;
+            self.lacks(format!(
+                "{refused} connections beyond the limit were closed unread"
+            ));
         }
         if let Some(peer) = ignore_peer {
             self.leave_out(peer);
