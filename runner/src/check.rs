@@ -123,7 +123,7 @@ pub fn check(case: &Case, profile: &Profile, evidence: &Evidence) -> Vec<Finding
 /// only if something passed.
 pub fn verdict(findings: &[Finding], evidence: &Evidence) -> Verdict {
     let any = |status| findings.iter().any(|finding| finding.status == status);
-    if !is_sound(evidence) {
+    if !unsound(evidence).is_empty() {
         Verdict::Errored
     } else if any(Status::Failed) {
         Verdict::Failed
@@ -134,23 +134,40 @@ pub fn verdict(findings: &[Finding], evidence: &Evidence) -> Verdict {
     }
 }
 
-/// Whether the sandbox held, the instruments lived, and the client ran to its own end or to a limit.
-fn is_sound(evidence: &Evidence) -> bool {
-    let lost = |need, status| need == LayerNeed::Required && status != LayerStatus::Enforced;
-    let layers_hold = !evidence.layers.is_empty()
-        && !evidence
-            .layers
-            .iter()
-            .any(|layer| lost(layer.need, layer.status));
-    let canaries_hold = !evidence
+/// Why the run itself says nothing: a layer or canary lost, an instrument lost, no run to its own end or a limit.
+/// One phrase each; empty for a sound run.
+pub fn unsound(evidence: &Evidence) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if evidence.layers.is_empty() {
+        reasons.push("no layer of the sandbox was read back".to_owned());
+    }
+    let lost = evidence
+        .layers
+        .iter()
+        .filter(|layer| layer.need == LayerNeed::Required && layer.status != LayerStatus::Enforced);
+    reasons.extend(lost.map(|layer| {
+        format!(
+            "required layer not enforced: {} ({})",
+            layer.name, layer.detail
+        )
+    }));
+    let leaks = evidence
         .canaries
         .iter()
-        .any(|canary| canary.status == CanaryStatus::NotHeld);
-    let instruments_lived = evidence
-        .gap(&[GapKind::Isolation, GapKind::Requests])
-        .is_none();
-    let ran = !matches!(evidence.exit, Exit::NotStarted | Exit::Interrupted);
-    layers_hold && canaries_hold && instruments_lived && ran
+        .filter(|canary| canary.status == CanaryStatus::NotHeld);
+    reasons.extend(leaks.map(|canary| format!("canary did not hold: {}", canary.name)));
+    let instruments = [GapKind::Isolation, GapKind::Requests];
+    let gaps = evidence
+        .gaps
+        .iter()
+        .filter(|gap| instruments.contains(&gap.what));
+    reasons.extend(gaps.map(|gap| gap.detail.clone()));
+    match evidence.exit {
+        Exit::NotStarted => reasons.push("the client was never started".to_owned()),
+        Exit::Interrupted => reasons.push("the run was interrupted".to_owned()),
+        Exit::Code(_) | Exit::Signal(_) | Exit::Timeout(_) | Exit::OutputLimit => {}
+    }
+    reasons
 }
 
 const fn client(

@@ -429,6 +429,19 @@ impl Evidence {
             .find(|record| record.is("system", "init"))
     }
 
+    /// What both `system/init` and `system/status` came before: the weaker of the two.
+    pub fn startup_before(&self) -> Option<Before> {
+        let status = self
+            .records
+            .iter()
+            .find(|record| record.is("system", "status"))?;
+        match (self.init()?.before, status.before) {
+            (Before::Connect, Before::Connect) => Some(Before::Connect),
+            (Before::None, _) | (_, Before::None) => Some(Before::None),
+            (Before::Connect | Before::Post, Before::Connect | Before::Post) => Some(Before::Post),
+        }
+    }
+
     /// The first gap of one of these kinds.
     pub fn gap(&self, kinds: &[GapKind]) -> Option<&Gap> {
         self.gaps.iter().find(|gap| kinds.contains(&gap.what))

@@ -174,17 +174,11 @@ pub(super) fn init_before_post(run: &Run) -> Outcome {
             .failed();
         }
     }
-    Ok(
-        if [init, status]
-            .iter()
-            .all(|record| record.before == Before::Connect)
-        {
-            "Proved: init and status were on the pipe before the POST's connection was made."
-                .to_owned()
-        } else {
-            "Seen: init and status were on the pipe at the first byte of the POST.".to_owned()
-        },
-    )
+    Ok(if run.evidence.startup_before() == Some(Before::Connect) {
+        "Proved: init and status were on the pipe before the POST's connection was made.".to_owned()
+    } else {
+        "Seen: init and status were on the pipe at the first byte of the POST.".to_owned()
+    })
 }
 
 pub(super) fn events_match_provider(run: &Run) -> Outcome {
