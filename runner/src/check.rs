@@ -14,6 +14,8 @@ use crate::verdict::{Finding, Status, Verdict};
 
 use outcome::{Deviation, NotPassed, Outcome, Run};
 
+pub(crate) use outcome::count;
+
 mod body;
 mod files;
 mod headers;

@@ -167,7 +167,7 @@ pub(super) fn list<T: AsRef<str>>(items: impl IntoIterator<Item = T>) -> String 
 }
 
 /// `1 request`, `2 requests`.
-pub(super) fn count(number: usize, noun: &str) -> String {
+pub(crate) fn count(number: usize, noun: &str) -> String {
     if number == 1 {
         format!("1 {noun}")
     } else {

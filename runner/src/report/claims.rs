@@ -1,6 +1,7 @@
 //! What a run proves, what it merely saw, and what it leaves open. The claims about requests and attempts are kept
 //! apart: none of them follows from another.
 
+use crate::check::count;
 use crate::evidence::Before;
 use crate::verdict::Status;
 
@@ -133,12 +134,4 @@ fn status(report: &Report, id: &str) -> Option<Status> {
         .iter()
         .find(|finding| finding.id == id)
         .map(|finding| finding.status)
-}
-
-fn count(number: usize, noun: &str) -> String {
-    if number == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{number} {noun}s")
-    }
 }

@@ -29,35 +29,40 @@ pub fn render(report: &Report, colour: Colour) -> Result<Vec<u8>, RenderError> {
     shown(&mut page, report)?;
     evidence::sections(&mut page, report)?;
     wider_rules(&mut page, report)?;
-    checks(&mut page, report)?;
+    passed(&mut page, report)?;
+    skipped(&mut page, report)?;
     page.blank()?;
     verdict(&mut page, report)?;
     Ok(page.finish().into_bytes())
 }
 
-/// `PASSED  case-b: 33 checks passed, 2 skipped`
+/// `FAILED  case-b: 2 checks failed, 31 passed, 2 skipped`
 fn verdict(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let (word, tone) = match report.verdict {
         Verdict::Passed => ("PASSED", Tone::Good),
         Verdict::Failed => ("FAILED", Tone::Bad),
         Verdict::Errored => ("ERRORED", Tone::Doubtful),
     };
-    let counts = [
+    let ranked = [
         Status::Failed,
         Status::Errored,
         Status::Passed,
         Status::Skipped,
-    ]
-    .map(|status| {
-        let number = with_status(report, status).count();
-        (number > 0).then(|| format!("{number} {}", status.word()))
-    });
-    let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-    page.headline(
-        word,
-        tone,
-        &format!("{}: checks {counts}", report.case.name),
-    )
+    ];
+    let counts = ranked.map(|status| (with_status(report, status).count(), status.word()));
+    let mut counts = counts.into_iter().filter(|(number, _)| *number > 0);
+    let mut text = match counts.next() {
+        Some((number, word)) => format!(
+            "{}: {} {word}",
+            report.case.name,
+            check::count(number, "check")
+        ),
+        None => format!("{}: no checks", report.case.name),
+    };
+    for (number, word) in counts {
+        text.push_str(&format!(", {number} {word}"));
+    }
+    page.headline(word, tone, &text)
 }
 
 fn run(page: &mut Page<String>, report: &Report) -> fmt::Result {
@@ -190,31 +195,51 @@ fn wider_rules(page: &mut Page<String>, report: &Report) -> fmt::Result {
     })
 }
 
-/// What passed, by area, and what was not checked.
-fn checks(page: &mut Page<String>, report: &Report) -> fmt::Result {
-    page.heading("Checks")?;
-    let mut areas: Vec<(&str, Vec<&str>)> = Vec::new();
-    for finding in with_status(report, Status::Passed) {
-        let (area, name) = finding.id.split_once('/').unwrap_or((finding.id, ""));
-        match areas.last_mut() {
-            Some((last, names)) if *last == area => names.push(name),
-            Some(_) | None => areas.push((area, vec![name])),
+/// What passed, by area.
+fn passed(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let passed: Vec<_> = with_status(report, Status::Passed)
+        .map(area_and_name)
+        .collect();
+    if passed.is_empty() {
+        return Ok(());
+    }
+    page.heading("Checks passed")?;
+    passed
+        .chunk_by(|(one, _), (other, _)| one == other)
+        .try_for_each(|area| {
+            let names: Vec<_> = area.iter().map(|(_, name)| *name).collect();
+            let label = area.first().map_or("", |(area, _)| area);
+            page.say(label, Tone::Quiet, &names.join(", "))
+        })
+}
+
+/// What was not checked, one line for each reason.
+fn skipped(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let mut reasons: Vec<(&str, Vec<&Finding>)> = Vec::new();
+    for finding in with_status(report, Status::Skipped) {
+        let because = finding.because.as_deref().unwrap_or_default();
+        match reasons.iter_mut().find(|(reason, _)| *reason == because) {
+            Some((_, findings)) => findings.push(finding),
+            None => reasons.push((because, vec![finding])),
         }
     }
-    for (index, (area, names)) in areas.iter().enumerate() {
-        let label = if index == 0 { "passed" } else { "" };
-        page.say(
-            label,
-            Tone::Good,
-            &format!("{area:<9} {}", names.join(", ")),
-        )?;
+    if reasons.is_empty() {
+        return Ok(());
     }
-    for (index, finding) in with_status(report, Status::Skipped).enumerate() {
-        let label = if index == 0 { "skipped" } else { "" };
-        let because = finding.because.as_deref().unwrap_or_default();
-        page.say(label, Tone::Quiet, &format!("{}: {because}", finding.id))?;
-    }
-    Ok(())
+    page.heading("Checks skipped")?;
+    reasons
+        .iter()
+        .try_for_each(|(reason, findings)| match findings.as_slice() {
+            [only] => {
+                let (area, name) = area_and_name(only);
+                page.say(area, Tone::Quiet, &format!("{name}: {reason}"))
+            }
+            several => page.say(&format!("{} checks", several.len()), Tone::Quiet, reason),
+        })
+}
+
+fn area_and_name(finding: &Finding) -> (&'static str, &'static str) {
+    finding.id.split_once('/').unwrap_or((finding.id, ""))
 }
 
 fn with_status(report: &Report, status: Status) -> impl Iterator<Item = &Finding> {

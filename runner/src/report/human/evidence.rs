@@ -7,7 +7,7 @@ use stub::journal::Head;
 use crate::evidence::{CanaryStatus, FileEntry, FileKind, LayerStatus, Record, Request};
 use crate::report::{Report, words};
 
-use super::page::{Align, Page, Tone};
+use super::page::{Align, Page, Row, Tone};
 use super::short;
 
 /// Last lines of standard error that are shown.
@@ -34,14 +34,13 @@ fn requests(page: &mut Page<String>, report: &Report) -> fmt::Result {
         Align::Right,
         Align::Left,
         Align::Left,
-        Align::Left,
         Align::Right,
     ];
     page.table(columns, &requests.iter().map(request).collect::<Vec<_>>())
 }
 
-fn request(request: &Request) -> [String; 6] {
-    let target = match &request.head {
+fn request(request: &Request) -> Row<5> {
+    let last = match &request.head {
         Head::Request {
             method,
             path,
@@ -58,16 +57,16 @@ fn request(request: &Request) -> [String; 6] {
         Head::Incomplete => "a head that does not end".to_owned(),
     };
     let body = request.body.as_ref().map_or(0, |body| body.bytes);
-    [
+    let cells = [
         request.seq.to_string(),
         seconds(request.at_us),
         words::class(request.class).to_owned(),
-        target,
         request
             .status
             .map_or("no answer".to_owned(), |status| format!("status {status}")),
-        format!("body {} bytes", grouped(body)),
-    ]
+        format!("{} bytes", grouped(body)),
+    ];
+    Row { cells, last }
 }
 
 fn records(page: &mut Page<String>, report: &Report) -> fmt::Result {
@@ -76,12 +75,12 @@ fn records(page: &mut Page<String>, report: &Report) -> fmt::Result {
         return page.heading("Records on standard output: none");
     }
     page.heading("Records on standard output")?;
-    let columns = [Align::Right, Align::Right, Align::Left, Align::Right];
+    let columns = [Align::Right; 3];
     page.table(columns, &runs(records))
 }
 
 /// Equal records in a row are one line.
-fn runs(records: &[Record]) -> Vec<[String; 4]> {
+fn runs(records: &[Record]) -> Vec<Row<3>> {
     records
         .chunk_by(|one, other| one.label() == other.label())
         .filter_map(|run| {
@@ -90,13 +89,12 @@ fn runs(records: &[Record]) -> Vec<[String; 4]> {
                 1 => first.seq.to_string(),
                 _ => format!("{}-{}", first.seq, last.seq),
             };
-            let bytes = run.iter().map(|record| record.bytes).sum();
-            Some([
-                numbers,
-                seconds(first.at_us),
-                first.label(),
-                format!("{} bytes", grouped(bytes)),
-            ])
+            let bytes = grouped(run.iter().map(|record| record.bytes).sum());
+            let cells = [numbers, seconds(first.at_us), format!("{bytes} bytes")];
+            Some(Row {
+                cells,
+                last: first.label(),
+            })
         })
         .collect()
 }
@@ -123,22 +121,23 @@ fn files(page: &mut Page<String>, report: &Report) -> fmt::Result {
             Align::Left,
             Align::Right,
             Align::Left,
-            Align::Left,
         ],
         &files,
     )
 }
 
-fn file(entry: &FileEntry) -> [String; 6] {
-    let digest = entry.sha256.as_deref().map_or_else(String::new, short);
-    [
+fn file(entry: &FileEntry) -> Row<5> {
+    let cells = [
         words::root(entry.root).to_owned(),
         words::file_kind(entry.kind).to_owned(),
         format!("{:04o}", entry.mode),
         format!("{} bytes", grouped(entry.bytes)),
-        digest,
-        entry.path.clone(),
-    ]
+        entry.sha256.as_deref().map_or_else(String::new, short),
+    ];
+    Row {
+        cells,
+        last: entry.path.clone(),
+    }
 }
 
 fn stderr(page: &mut Page<String>, report: &Report) -> fmt::Result {
@@ -150,11 +149,17 @@ fn stderr(page: &mut Page<String>, report: &Report) -> fmt::Result {
         "Standard error, {} bytes, the end of it",
         grouped(stderr.bytes)
     ))?;
-    let lines: Vec<_> = stderr.tail.lines().map(|line| [line.to_owned()]).collect();
+    let rows: Vec<_> = stderr
+        .tail
+        .lines()
+        .map(|line| Row {
+            cells: [],
+            last: line.to_owned(),
+        })
+        .collect();
     page.table(
-        [Align::Left],
-        lines
-            .get(lines.len().saturating_sub(STDERR_LINES)..)
+        [],
+        rows.get(rows.len().saturating_sub(STDERR_LINES)..)
             .unwrap_or_default(),
     )
 }
@@ -165,10 +170,11 @@ fn survivors(page: &mut Page<String>, report: &Report) -> fmt::Result {
         return Ok(());
     }
     page.heading("Processes that outlived the client")?;
-    let rows = survivors
-        .iter()
-        .map(|process| [format!("pid {}", process.pid), process.program.clone()]);
-    page.table([Align::Right, Align::Left], &rows.collect::<Vec<_>>())
+    let rows = survivors.iter().map(|process| Row {
+        cells: [format!("pid {}", process.pid)],
+        last: process.program.clone(),
+    });
+    page.table([Align::Right], &rows.collect::<Vec<_>>())
 }
 
 fn isolation(page: &mut Page<String>, report: &Report) -> fmt::Result {

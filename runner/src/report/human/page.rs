@@ -8,8 +8,10 @@ use crate::report::escape;
 
 /// Width of a terminal that every line fits into.
 const WIDTH: usize = 100;
-/// Width of the column of labels.
-const LABEL: usize = 10;
+/// Where texts begin, behind their label.
+const TEXT_COLUMN: usize = 14;
+/// What a line of ours begins with.
+const INDENT: &str = "  ";
 /// What every line with text of the client begins with.
 const GUTTER: &str = "  | ";
 /// Longest text of the client that is shown at one place, in characters.
@@ -41,6 +43,14 @@ pub(super) enum Tone {
 pub(super) enum Align {
     Left,
     Right,
+}
+
+/// A row of a table.
+pub(super) struct Row<const N: usize> {
+    /// Short words and numbers of ours.
+    pub(super) cells: [String; N],
+    /// Text of the client.
+    pub(super) last: String,
 }
 
 /// A page that grows line by line.
@@ -76,43 +86,39 @@ impl<W: fmt::Write> Page<W> {
 
     /// A label and our own text.
     pub(super) fn say(&mut self, label: &str, tone: Tone, text: &str) -> fmt::Result {
-        let text = escape::visible(text);
-        self.wrapped("  ", "", label, tone, &text)
+        self.wrapped(INDENT, label, tone, &escape::visible(text))
     }
 
     /// A label and text of the client, on lines of their own.
     pub(super) fn quote(&mut self, label: &str, text: &str) -> fmt::Result {
-        let gutter = self.painted(GUTTER, Tone::Quiet);
-        let text = cut(&escape::visible(text));
-        // The gutter is two characters wider than the indent of our own lines: the texts stand in one column.
-        self.wrapped(&gutter, GUTTER, label, Tone::Quiet, &text)
+        self.wrapped(GUTTER, label, Tone::Quiet, &cut(&escape::visible(text)))
     }
 
-    /// Rows of the client's text in columns, the first ones.
+    /// Rows with text of the client, the first ones: short cells in columns, and one of any length behind them.
     pub(super) fn table<const N: usize>(
         &mut self,
         columns: [Align; N],
-        rows: &[[String; N]],
+        rows: &[Row<N>],
     ) -> fmt::Result {
-        let shown: Vec<[String; N]> = rows
-            .iter()
-            .take(ROWS)
-            .map(|row| row.clone().map(|cell| cut(&escape::visible(&cell))))
-            .collect();
-        let widths = columns_of(&shown);
-        let gutter = self.painted(GUTTER, Tone::Quiet);
-        for row in &shown {
-            let cells =
-                row.iter()
-                    .zip(widths)
-                    .zip(columns)
-                    .map(|((cell, width), align)| match align {
-                        Align::Left => format!("{cell:<width$}"),
-                        Align::Right => format!("{cell:>width$}"),
-                    });
-            let line = cells.collect::<Vec<_>>().join("  ");
-            for piece in wrap(line.trim_end(), WIDTH - GUTTER.len()) {
-                writeln!(self.out, "{gutter}{piece}")?;
+        let widths = widths(rows);
+        for Row { cells, last } in rows.iter().take(ROWS) {
+            let cells = cells.iter().zip(widths).zip(columns);
+            let head: String = cells
+                .map(|((cell, width), align)| match align {
+                    Align::Left => format!("{cell:<width$}  "),
+                    Align::Right => format!("{cell:>width$}  "),
+                })
+                .collect();
+            let indent = head.chars().count();
+            let last = cut(&escape::visible(last));
+            for (index, piece) in wrap(&last, WIDTH - GUTTER.len() - indent).enumerate() {
+                let head = if index == 0 {
+                    head.clone()
+                } else {
+                    " ".repeat(indent)
+                };
+                let gutter = self.painted(GUTTER, Tone::Quiet);
+                writeln!(self.out, "{gutter}{}", format!("{head}{piece}").trim_end())?;
             }
         }
         match rows.len().checked_sub(ROWS) {
@@ -121,30 +127,14 @@ impl<W: fmt::Write> Page<W> {
         }
     }
 
-    /// `prefix` is what is written, `shown` how it looks without colours; empty: the same.
-    fn wrapped(
-        &mut self,
-        prefix: &str,
-        shown: &str,
-        label: &str,
-        tone: Tone,
-        text: &str,
-    ) -> fmt::Result {
-        let indent = if shown.is_empty() {
-            prefix.len()
-        } else {
-            shown.len()
-        };
-        let label_width = (LABEL + 4) - indent;
-        let width = WIDTH - LABEL - 4;
-        for (index, piece) in wrap(text, width).enumerate() {
-            let label = if index == 0 {
-                format!("{label:<label_width$}")
-            } else {
-                " ".repeat(label_width)
-            };
-            let line = format!("{}{piece}", self.painted(&label, tone));
-            writeln!(self.out, "{prefix}{}", line.trim_end())?;
+    /// `prefix` and a label in the column of labels, then the text in a column of its own.
+    fn wrapped(&mut self, prefix: &str, label: &str, tone: Tone, text: &str) -> fmt::Result {
+        let label_width = TEXT_COLUMN - prefix.len();
+        for (index, piece) in wrap(text, WIDTH - TEXT_COLUMN).enumerate() {
+            let label = if index == 0 { label } else { "" };
+            let prefix = self.painted(prefix, Tone::Quiet);
+            let label = self.painted(&format!("{label:<label_width$}"), tone);
+            writeln!(self.out, "{prefix}{}", format!("{label}{piece}").trim_end())?;
         }
         Ok(())
     }
@@ -164,10 +154,10 @@ impl<W: fmt::Write> Page<W> {
     }
 }
 
-fn columns_of<const N: usize>(rows: &[[String; N]]) -> [usize; N] {
+fn widths<const N: usize>(rows: &[Row<N>]) -> [usize; N] {
     let mut widths = [0; N];
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
+    for row in rows.iter().take(ROWS) {
+        for (width, cell) in widths.iter_mut().zip(&row.cells) {
             *width = cell.chars().count().max(*width);
         }
     }
@@ -231,7 +221,11 @@ mod tests {
         let mut page = Page::new(String::new(), Colour::Plain);
         page.quote("found", &"::error::x ".repeat(40))
             .expect("a string takes everything");
-        page.table([Align::Left], &[["::error::".repeat(60)]])
+        let row = Row {
+            cells: ["1".to_owned()],
+            last: "::error::".repeat(60),
+        };
+        page.table([Align::Right], &[row])
             .expect("a string takes everything");
         let text = page.finish();
         assert!(text.lines().all(|line| line.starts_with(GUTTER)), "{text}");
