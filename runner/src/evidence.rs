@@ -8,23 +8,39 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 use stub::journal::{Body, End, Head};
 
+mod from_journal;
+
+#[cfg(test)]
+pub(crate) mod fixture;
+
+pub use from_journal::{Served, from_journal};
+
 /// Everything that one run left to judge.
 #[derive(Clone, Debug)]
 pub struct Evidence {
+    /// In the order in which they were accepted.
     pub connections: Vec<Connection>,
+    /// In the order of their first byte, malformed and incomplete ones too.
     pub requests: Vec<Request>,
     /// What the stub sent, in order.
     pub provider_events: Vec<ProviderEvent>,
+    /// Standard output, line by line.
     pub records: Vec<Record>,
+    /// The home and the temporary directory after everything had ended, without the two roots themselves.
     pub files: Vec<FileEntry>,
+    /// Standard error.
     pub stderr: Stderr,
     /// Places in which the run's credential was found and does not belong.
     pub sightings: Vec<Sighting>,
+    /// How the client ended.
     pub exit: Exit,
     /// Processes of the client that were still there after it had ended.
     pub survivors: Vec<Survivor>,
+    /// What seals the client, read back from the kernel.
     pub layers: Vec<Layer>,
+    /// What was tried in the client's place, and its positive twins.
     pub canaries: Vec<Canary>,
+    /// What could not be collected.
     pub gaps: Vec<Gap>,
     /// Wall clock at the start and the end of the run.
     pub wall: (SystemTime, SystemTime),
@@ -35,24 +51,36 @@ pub struct Evidence {
 /// One connection that the stub accepted (that of the positive canary is left out).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connection {
+    /// Counted from 1.
     pub seq: u64,
+    /// When it was accepted.
     pub at_us: u64,
+    /// Bytes read from it.
     pub bytes: u64,
     /// Bytes that belong to no request.
     pub unaccounted: u64,
+    /// Requests that began on it.
     pub requests: u64,
+    /// How it ended.
     pub end: End,
 }
 
 /// One request that the stub was asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
+    /// Counted from 1 over the whole run.
     pub seq: u64,
+    /// When its first byte was read.
     pub at_us: u64,
+    /// [`Connection::seq`]; 0 where the journal named a connection that it never accepted.
     pub connection: u64,
+    /// What it is for.
     pub class: RequestClass,
+    /// The head as it stood on the wire.
     pub head: Head,
+    /// The body, unless none was read.
     pub body: Option<Body>,
+    /// Status of the answer, if one was begun.
     pub status: Option<u16>,
 }
 
@@ -67,27 +95,35 @@ pub enum RequestClass {
     Preflight,
     /// count_tokens, models, event logging, session title.
     Side,
+    /// Anything else, malformed and incomplete heads too.
     Unknown,
 }
 
 /// One event that the stub handed to a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProviderEvent {
+    /// When it was handed over.
     pub at_us: u64,
+    /// [`Request::seq`] of the request that it answers.
     pub request: u64,
+    /// The name on the `event:` line.
     pub event: String,
+    /// The JSON on the `data:` line.
     pub data: Value,
 }
 
 /// One line of the client's standard output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
+    /// Counted from 1.
     pub seq: u64,
     /// When the runner read its end.
     pub at_us: u64,
     /// Length without the line feed.
     pub bytes: u64,
+    /// What had not happened yet when it was on the pipe.
     pub before: Before,
+    /// The line itself.
     pub line: Line,
 }
 
@@ -108,18 +144,24 @@ pub enum Line {
     /// A JSON object.
     Record(Value),
     /// Anything else, with the reason; also a last line without a line feed.
-    NotJson { reason: String },
+    NotJson {
+        /// Why it is none.
+        reason: String,
+    },
 }
 
 /// One thing that lay below a root after the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileEntry {
+    /// The tree in which it lay.
     pub root: Root,
     /// Relative to the root, `/` between names; bytes that are no UTF-8 are `\xNN`.
     pub path: String,
+    /// What lay there.
     pub kind: FileKind,
     /// Permission bits.
     pub mode: u32,
+    /// Size.
     pub bytes: u64,
     /// SHA-256 of a regular file's content.
     pub sha256: Option<String>,
@@ -128,24 +170,33 @@ pub struct FileEntry {
 /// Which of the client's two writable trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
+    /// The home directory.
     Home,
+    /// The temporary directory.
     Tmp,
 }
 
 /// What lies at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
+    /// A regular file.
     File,
+    /// A directory.
     Directory,
+    /// A symbolic link; never followed.
     Symlink,
+    /// A named pipe; never opened.
     Fifo,
+    /// A socket.
     Socket,
+    /// A character or block device.
     Device,
 }
 
 /// What the client wrote to standard error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stderr {
+    /// Bytes written, those that were not kept too.
     pub bytes: u64,
     /// The last part, as text; hostile.
     pub tail: String,
@@ -163,7 +214,9 @@ pub struct Sighting {
 /// How the client ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
+    /// It exited with this status.
     Code(i32),
+    /// This signal ended it.
     Signal(i32),
     /// Ended by the runner after this long.
     Timeout(Duration),
@@ -189,26 +242,46 @@ pub struct Survivor {
 pub struct Layer {
     /// `network namespace`, `landlock`, …
     pub name: String,
+    /// Whether the run counts without it.
+    pub need: LayerNeed,
+    /// What the kernel says.
     pub status: LayerStatus,
+    /// What exactly is enforced, or what is missing.
     pub detail: String,
+}
+
+/// Whether a run counts without a layer. The tier decides it, not the check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LayerNeed {
+    /// Anything but [`LayerStatus::Enforced`] makes the verdict *errored*.
+    Required,
+    /// Taken where the kernel offers it; its absence is reported and nothing more.
+    IfOffered,
 }
 
 /// What the kernel says of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayerStatus {
+    /// All of it.
     Enforced,
+    /// Some of it; the detail says what is missing.
     Partial,
+    /// None of it.
     Absent,
 }
 
 /// One attempt that must fail, made by the runner's own code in the client's place before the client starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Canary {
+    /// `tcp4`, `packet`, `ptrace`; the positive twins are `stub` and `home`.
     pub name: String,
+    /// Who was to refuse it.
     pub mode: CanaryMode,
     /// `ENETUNREACH`; for a positive twin `ok`.
     pub expected: String,
+    /// What happened, in the same words.
     pub observed: String,
+    /// What it says.
     pub status: CanaryStatus,
 }
 
@@ -224,7 +297,9 @@ pub enum CanaryMode {
 /// What a canary says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CanaryStatus {
+    /// What was expected happened.
     Held,
+    /// Something else happened: the sandbox leaks, or the instrument is broken.
     NotHeld,
     /// Refused outside of the sandbox as well: supports no claim.
     NotApplicable,
@@ -233,7 +308,9 @@ pub enum CanaryStatus {
 /// Evidence that could not be collected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
+    /// Which evidence is incomplete.
     pub what: GapKind,
+    /// What is missing, and why.
     pub detail: String,
 }
 
@@ -244,8 +321,11 @@ pub enum GapKind {
     Order,
     /// Requests, connections, provider events.
     Requests,
+    /// Standard output.
     Records,
+    /// Standard error.
     Stderr,
+    /// The home or the temporary directory.
     Files,
     /// Exit status or surviving processes.
     Processes,
@@ -253,4 +333,117 @@ pub enum GapKind {
     Isolation,
     /// The search for the credential.
     Secrets,
+}
+
+impl Request {
+    /// Whether this is a `POST /v1/messages`, the first one or a repetition.
+    pub fn is_post(&self) -> bool {
+        matches!(self.class, RequestClass::Message | RequestClass::Retry)
+    }
+
+    /// The values of a header, in order; names are compared without regard to case.
+    pub fn header(&self, name: &str) -> Vec<&str> {
+        self.headers()
+            .iter()
+            .filter(|(found, _)| found.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+            .collect()
+    }
+
+    /// All headers; none where the head is malformed or incomplete.
+    pub fn headers(&self) -> &[(String, String)] {
+        match &self.head {
+            Head::Request { headers, .. } => headers,
+            Head::Malformed { .. } | Head::Incomplete => &[],
+        }
+    }
+
+    /// Whether head and body arrived whole. Without a body only HEAD and GET are whole.
+    pub fn is_complete(&self) -> bool {
+        match (&self.head, &self.body) {
+            (Head::Request { .. }, Some(body)) => body.complete,
+            (Head::Request { method, .. }, None) => matches!(method.as_str(), "HEAD" | "GET"),
+            (Head::Malformed { .. } | Head::Incomplete, _) => false,
+        }
+    }
+}
+
+impl Record {
+    /// The JSON object, unless the line is none.
+    pub fn json(&self) -> Option<&Value> {
+        match &self.line {
+            Line::Record(value) => Some(value),
+            Line::NotJson { .. } => None,
+        }
+    }
+
+    /// The record's `type`.
+    pub fn kind(&self) -> Option<&str> {
+        self.json()?.get("type")?.as_str()
+    }
+
+    /// The record's `subtype`.
+    pub fn subtype(&self) -> Option<&str> {
+        self.json()?.get("subtype")?.as_str()
+    }
+
+    /// The `type` of the provider event that a `stream_event` record wraps.
+    pub fn event(&self) -> Option<&str> {
+        self.json()?.get("event")?.get("type")?.as_str()
+    }
+
+    /// Whether this is the record `kind/subtype`.
+    pub fn is(&self, kind: &str, subtype: &str) -> bool {
+        self.kind() == Some(kind) && self.subtype() == Some(subtype)
+    }
+
+    /// `system/init`, `stream_event/message_start`, `assistant`; client text.
+    pub fn label(&self) -> String {
+        let Some(kind) = self.kind() else {
+            return match &self.line {
+                Line::Record(_) => "record without a type".to_owned(),
+                Line::NotJson { .. } => "not JSON".to_owned(),
+            };
+        };
+        match self.detail() {
+            Some(detail) => format!("{kind}/{detail}"),
+            None => kind.to_owned(),
+        }
+    }
+
+    /// What tells records of one type apart: the wrapped event of a `stream_event`, else the subtype.
+    pub fn detail(&self) -> Option<&str> {
+        if self.kind() == Some("stream_event") {
+            self.event()
+        } else {
+            self.subtype()
+        }
+    }
+}
+
+impl Evidence {
+    /// The first `system/init` record.
+    pub fn init(&self) -> Option<&Record> {
+        self.records
+            .iter()
+            .find(|record| record.is("system", "init"))
+    }
+
+    /// What both `system/init` and `system/status` came before: the weaker of the two.
+    pub fn startup_before(&self) -> Option<Before> {
+        let status = self
+            .records
+            .iter()
+            .find(|record| record.is("system", "status"))?;
+        match (self.init()?.before, status.before) {
+            (Before::Connect, Before::Connect) => Some(Before::Connect),
+            (Before::None, _) | (_, Before::None) => Some(Before::None),
+            (Before::Connect | Before::Post, Before::Connect | Before::Post) => Some(Before::Post),
+        }
+    }
+
+    /// The first gap of one of these kinds.
+    pub fn gap(&self, kinds: &[GapKind]) -> Option<&Gap> {
+        self.gaps.iter().find(|gap| kinds.contains(&gap.what))
+    }
 }

@@ -1,14 +1,17 @@
 //! (being written)
 pub mod case;
+pub mod check;
 pub mod cli;
 mod clock;
 mod collect;
 mod digest;
 pub mod evidence;
+mod output;
 pub mod policy;
 pub mod policy_command;
 mod prepare;
 pub mod profile;
+pub mod report;
 mod run;
 mod sandbox;
 mod sys;

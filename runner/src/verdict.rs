@@ -5,12 +5,15 @@
 pub struct Finding {
     /// Stable: `requests/first-and-only`.
     pub id: &'static str,
+    /// How it came out.
     pub status: Status,
     /// One sentence for people.
     pub message: String,
     /// What was looked at: `request 2`, `.agent/.agent.json`.
     pub object: Option<String>,
+    /// What the specification asks for.
     pub expected: Option<String>,
+    /// What the evidence shows; may hold text of the client.
     pub found: Option<String>,
     /// Why a check was skipped or could not be made.
     pub because: Option<String>,
@@ -21,7 +24,9 @@ pub struct Finding {
 /// How a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
+    /// The evidence shows it.
     Passed,
+    /// The evidence shows the contrary.
     Failed,
     /// Evidence that it needs is missing.
     Errored,
@@ -32,7 +37,33 @@ pub enum Status {
 /// The word for the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
+    /// Every check that the case asks for was made and passed.
     Passed,
+    /// The run is sound and a check failed.
     Failed,
+    /// The run says nothing: isolation or evidence was lost.
     Errored,
+}
+
+impl Status {
+    /// The word in every report.
+    pub fn word(self) -> &'static str {
+        match self {
+            Status::Passed => "passed",
+            Status::Failed => "failed",
+            Status::Errored => "errored",
+            Status::Skipped => "skipped",
+        }
+    }
+}
+
+impl Verdict {
+    /// The word in every report.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Passed => "passed",
+            Verdict::Failed => "failed",
+            Verdict::Errored => "errored",
+        }
+    }
 }

@@ -1,0 +1,196 @@
+//! What lay in the client's home and temporary directory after everything had ended.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::evidence::{FileEntry, FileKind, Root};
+use crate::profile::Files;
+
+use super::outcome::{Deviation, Outcome, Run, absent, list};
+
+/// Digits of an epoch time in milliseconds.
+const STAMP_DIGITS: usize = 13;
+/// How far a backup's stamp may lie outside of the run.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(1);
+/// Mode of both files of the specification.
+const PRIVATE: u32 = 0o600;
+
+pub(super) fn state_file(run: &Run) -> Outcome {
+    let path = &run.profile.files.state;
+    let deviation = Deviation::new("The application state file is not there.")
+        .at(path)
+        .expected("a regular file");
+    match in_home(run).find(|entry| entry.path == *path) {
+        None => deviation.found("nothing").failed(),
+        Some(entry) if entry.kind != FileKind::File => deviation.found(word(entry.kind)).failed(),
+        Some(entry) if entry.bytes == 0 => deviation.found("an empty file").failed(),
+        Some(entry) => Ok(format!(
+            "The application state file is there, {} bytes.",
+            entry.bytes
+        )),
+    }
+}
+
+pub(super) fn backup(run: &Run) -> Outcome {
+    let prefix = &run.profile.files.backup_prefix;
+    let expected = format!("one file: {prefix} and {STAMP_DIGITS} digits");
+    let deviation = Deviation::new("There is not exactly one backup.").expected(expected);
+    let backups: Vec<_> = backups(run).collect();
+    let [entry] = backups.as_slice() else {
+        return deviation
+            .found(list(backups.iter().map(|entry| entry.path.as_str())))
+            .failed();
+    };
+    if entry.kind != FileKind::File {
+        return deviation.at(&entry.path).found(word(entry.kind)).failed();
+    }
+    let Some(stamp) = stamp(&run.profile.files, &entry.path) else {
+        return deviation.at(&entry.path).found("another suffix").failed();
+    };
+    let (start, end) = run.evidence.wall;
+    if stamp + CLOCK_TOLERANCE < start || stamp > end + CLOCK_TOLERANCE {
+        return Deviation::new("The backup's stamp lies outside of the run.")
+            .at(&entry.path)
+            .expected(format!("{} to {}, within 1 s", millis(start), millis(end)))
+            .found(millis(stamp).to_string())
+            .failed();
+    }
+    Ok("One backup, stamped within the run.".to_owned())
+}
+
+pub(super) fn modes(run: &Run) -> Outcome {
+    let state = in_home(run).filter(|entry| entry.path == run.profile.files.state);
+    let both: Vec<_> = state.chain(backups(run)).collect();
+    if both.is_empty() {
+        return absent("neither the state file nor a backup is there");
+    }
+    match both.iter().find(|entry| entry.mode != PRIVATE) {
+        None => Ok("0600 each.".to_owned()),
+        Some(entry) => Deviation::new(
+            "A file of the client is open to others, or is not its owner's to write.",
+        )
+        .at(&entry.path)
+        .expected(format!("{PRIVATE:04o}"))
+        .found(format!("{:04o}", entry.mode))
+        .failed(),
+    }
+}
+
+pub(super) fn nothing_else(run: &Run) -> Outcome {
+    let further: Vec<_> = run
+        .evidence
+        .files
+        .iter()
+        .filter(|entry| !is_expected(&run.profile.files, entry))
+        .map(place)
+        .collect();
+    if further.is_empty() {
+        return Ok("Nothing but the files of the specification and of the profile.".to_owned());
+    }
+    Deviation::new("The client left more than its two files.")
+        .expected("the state file, one backup, and what the profile names")
+        .found(list(further))
+        .failed()
+}
+
+pub(super) fn no_transcript(run: &Run) -> Outcome {
+    let is_transcript = |entry: &&FileEntry| entry.path.to_ascii_lowercase().ends_with(".jsonl");
+    let transcripts: Vec<_> = run
+        .evidence
+        .files
+        .iter()
+        .filter(is_transcript)
+        .map(place)
+        .collect();
+    if transcripts.is_empty() {
+        return Ok("No conversation transcript.".to_owned());
+    }
+    Deviation::new("The client wrote a conversation transcript.")
+        .expected("no .jsonl file")
+        .found(list(transcripts))
+        .failed()
+}
+
+fn in_home<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a FileEntry> {
+    run.evidence
+        .files
+        .iter()
+        .filter(|entry| entry.root == Root::Home)
+}
+
+/// Whatever lies below the backup's prefix, well formed or not.
+fn backups<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a FileEntry> {
+    let prefix = run.profile.files.backup_prefix.as_str();
+    in_home(run).filter(move |entry| entry.path.starts_with(prefix))
+}
+
+/// The time that a well formed backup carries in its name.
+fn stamp(files: &Files, path: &str) -> Option<SystemTime> {
+    let digits = path.strip_prefix(files.backup_prefix.as_str())?;
+    if digits.len() != STAMP_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(UNIX_EPOCH + Duration::from_millis(digits.parse().ok()?))
+}
+
+/// Whether an entry is named by the specification or the profile. A directory is where it leads to such a file;
+/// a link, FIFO, socket or device never is.
+fn is_expected(files: &Files, entry: &FileEntry) -> bool {
+    if entry.root != Root::Home {
+        return false;
+    }
+    let is_named = files
+        .expected
+        .iter()
+        .any(|expected| expected.path == entry.path);
+    match entry.kind {
+        FileKind::File => {
+            is_named || entry.path == files.state || stamp(files, &entry.path).is_some()
+        }
+        FileKind::Directory => {
+            let leads_to = |path: &str| {
+                path.strip_prefix(entry.path.as_str())
+                    .is_some_and(|rest| rest.starts_with('/'))
+            };
+            is_named
+                || leads_to(&files.state)
+                || leads_to(&files.backup_prefix)
+                || files
+                    .expected
+                    .iter()
+                    .any(|expected| leads_to(&expected.path))
+        }
+        FileKind::Symlink | FileKind::Fifo | FileKind::Socket | FileKind::Device => false,
+    }
+}
+
+/// `home: .agent/log`, with its kind unless it is a regular file; client text.
+fn place(entry: &FileEntry) -> String {
+    let root = match entry.root {
+        Root::Home => "home",
+        Root::Tmp => "tmp",
+    };
+    match entry.kind {
+        FileKind::File => format!("{root}: {}", entry.path),
+        FileKind::Directory
+        | FileKind::Symlink
+        | FileKind::Fifo
+        | FileKind::Socket
+        | FileKind::Device => format!("{root}: {} ({})", entry.path, word(entry.kind)),
+    }
+}
+
+fn word(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::File => "a regular file",
+        FileKind::Directory => "a directory",
+        FileKind::Symlink => "a symbolic link",
+        FileKind::Fifo => "a named pipe",
+        FileKind::Socket => "a socket",
+        FileKind::Device => "a device",
+    }
+}
+
+fn millis(time: SystemTime) -> u128 {
+    time.duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis())
+}

@@ -1,0 +1,377 @@
+//! Folds the journal of the stub into the lists of the evidence.
+//!
+//! Owns the class of a request, the numbering without the positive canary's connection, and the search for
+//! inconsistencies: whatever the journal should say and does not is a gap. It must not know who reads the
+//! journal, nor what a case expects.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use stub::journal::{Body, End, Entry, Head};
+
+use super::{Connection, Gap, GapKind, ProviderEvent, Request, RequestClass, Sighting};
+
+/// What the stub's journal says, in the terms of the evidence.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Served {
+    /// Connections, the positive canary's left out.
+    pub connections: Vec<Connection>,
+    /// Requests in the order of their first byte.
+    pub requests: Vec<Request>,
+    /// Events in the order in which they were handed over.
+    pub provider_events: Vec<ProviderEvent>,
+    /// Where the stub found the credential.
+    pub sightings: Vec<Sighting>,
+    /// What the journal lacks.
+    pub gaps: Vec<Gap>,
+}
+
+/// Folds journal entries into the evidence.
+///
+/// `start_us` is the run's start on the journal's clock. `ignore_peer` is the address from which the positive
+/// canary reached the stub: the first connection from there is left out if it carried no byte, and the others
+/// are numbered anew.
+pub fn from_journal(entries: &[Entry], start_us: u64, ignore_peer: Option<SocketAddr>) -> Served {
+    let mut fold = Fold {
+        start_us,
+        ..Fold::default()
+    };
+    for entry in entries {
+        fold.take(entry);
+    }
+    fold.finish(ignore_peer)
+}
+
+#[derive(Default)]
+struct Fold {
+    start_us: u64,
+    accepted: Vec<Accepted>,
+    requests: BTreeMap<u64, Asked>,
+    provider_events: Vec<ProviderEvent>,
+    sightings: Vec<Sighting>,
+    gaps: Vec<Gap>,
+    /// Connections that were closed unread.
+    refused: u64,
+    is_done: bool,
+}
+
+struct Accepted {
+    number: u64,
+    at_us: u64,
+    peer: SocketAddr,
+    closed: Option<Closed>,
+}
+
+struct Closed {
+    bytes: u64,
+    unaccounted: u64,
+    requests: u64,
+    end: End,
+}
+
+struct Asked {
+    at_us: u64,
+    connection: u64,
+    head: Option<Head>,
+    body: Option<Body>,
+    status: Option<u16>,
+}
+
+impl Fold {
+    fn take(&mut self, entry: &Entry) {
+        if self.is_done {
+            self.lacks("the journal goes on after its end");
+        }
+        match entry {
+            Entry::Accepted {
+                connection,
+                at_us,
+                peer,
+            } => {
+                let at_us = self.since_start(*at_us);
+                self.accepted.push(Accepted {
+                    number: *connection,
+                    at_us,
+                    peer: *peer,
+                    closed: None,
+                });
+            }
+            Entry::Began {
+                connection,
+                request,
+                at_us,
+            } => {
+                let (at_us, connection) = (self.since_start(*at_us), *connection);
+                let asked = Asked {
+                    at_us,
+                    connection,
+                    head: None,
+                    body: None,
+                    status: None,
+                };
+                if self.requests.insert(*request, asked).is_some() {
+                    self.lacks(format!("request {request} began twice"));
+                }
+            }
+            Entry::Head { request, head, .. } => {
+                let head = head.clone();
+                self.of_request(*request, "head", |asked| asked.head.replace(head).is_some());
+            }
+            Entry::Body { request, body, .. } => {
+                let body = body.clone();
+                self.of_request(*request, "body", |asked| asked.body.replace(body).is_some());
+            }
+            Entry::Answered {
+                request, status, ..
+            } => {
+                self.of_request(*request, "answer", |asked| {
+                    asked.status.replace(*status).is_some()
+                });
+            }
+            Entry::Sent {
+                request,
+                at_us,
+                event,
+                data,
+                ..
+            } => {
+                self.of_request(*request, "event", |_| false);
+                let at_us = self.since_start(*at_us);
+                self.provider_events.push(ProviderEvent {
+                    at_us,
+                    request: *request,
+                    event: event.clone(),
+                    data: data.clone(),
+                });
+            }
+            Entry::Sighting {
+                connection,
+                request,
+                place,
+                ..
+            } => {
+                let of = if *request == 0 {
+                    format!("connection {connection}")
+                } else {
+                    format!("request {request}")
+                };
+                let place = format!("{of} {place}");
+                self.sightings.push(Sighting {
+                    place,
+                    form: "as written or encoded".to_owned(),
+                });
+            }
+            Entry::Unordered { request, .. } => self.gaps.push(Gap {
+                what: GapKind::Order,
+                detail: format!(
+                    "request {request} was answered before the records ahead of it were read"
+                ),
+            }),
+            Entry::Closed {
+                connection,
+                bytes,
+                unaccounted,
+                requests,
+                end,
+                ..
+            } => {
+                let closed = Closed {
+                    bytes: *bytes,
+                    unaccounted: *unaccounted,
+                    requests: *requests,
+                    end: *end,
+                };
+                let accepted = self
+                    .accepted
+                    .iter_mut()
+                    .find(|accepted| accepted.number == *connection);
+                match accepted.map(|accepted| accepted.closed.replace(closed)) {
+                    None => self.lacks(format!(
+                        "connection {connection} ended and was never accepted"
+                    )),
+                    Some(Some(_)) => self.lacks(format!("connection {connection} ended twice")),
+                    Some(None) => {}
+                }
+            }
+            Entry::Refused { connections, .. } => self.refused = self.refused.max(*connections),
+            Entry::Done { .. } => self.is_done = true,
+        }
+    }
+
+    fn finish(mut self, ignore_peer: Option<SocketAddr>) -> Served {
+        if !self.is_done {
+            self.lacks("the stub did not say that it had read everything");
+        }
+        if self.refused > 0 {
+            let refused = self.refused;
+            self.lacks(format!(
+                "{refused} connections beyond the limit were closed unread"
+            ));
+        }
+        if let Some(peer) = ignore_peer {
+            self.leave_out(peer);
+        }
+        let numbers: BTreeMap<u64, u64> = self
+            .accepted
+            .iter()
+            .zip(1..)
+            .map(|(accepted, seq)| (accepted.number, seq))
+            .collect();
+        let requests = self.requests(&numbers);
+        let connections = self.connections(&requests);
+        Served {
+            connections,
+            requests,
+            provider_events: self.provider_events,
+            sightings: self.sightings,
+            gaps: self.gaps,
+        }
+    }
+
+    /// Leaves out the positive canary's connection: the first one of that peer, and only an empty one.
+    fn leave_out(&mut self, peer: SocketAddr) {
+        let Some(index) = self
+            .accepted
+            .iter()
+            .position(|accepted| accepted.peer == peer)
+        else {
+            return self.lacks("the connection of the positive canary is not in the journal");
+        };
+        let was_empty = |accepted: &Accepted| {
+            accepted
+                .closed
+                .as_ref()
+                .is_some_and(|closed| closed.bytes == 0 && closed.requests == 0)
+        };
+        if self.accepted.get(index).is_some_and(was_empty) {
+            self.accepted.remove(index);
+        }
+    }
+
+    fn requests(&mut self, numbers: &BTreeMap<u64, u64>) -> Vec<Request> {
+        let mut digests: Vec<String> = Vec::new();
+        let mut requests = Vec::new();
+        for (seq, asked) in std::mem::take(&mut self.requests) {
+            if !numbers.contains_key(&asked.connection) {
+                self.lacks(format!(
+                    "request {seq} came on a connection that was never accepted"
+                ));
+            }
+            if asked.head.is_none() {
+                self.lacks(format!("request {seq} has no head"));
+            }
+            let head = asked.head.unwrap_or(Head::Incomplete);
+            let class = class(&head, asked.body.as_ref(), &digests);
+            let digest = asked.body.as_ref().map(|body| body.sha256.clone());
+            if matches!(class, RequestClass::Message | RequestClass::Retry) {
+                digests.extend(digest);
+            }
+            requests.push(Request {
+                seq,
+                at_us: asked.at_us,
+                connection: numbers.get(&asked.connection).copied().unwrap_or(0),
+                class,
+                head,
+                body: asked.body,
+                status: asked.status,
+            });
+        }
+        requests
+    }
+
+    fn connections(&mut self, requests: &[Request]) -> Vec<Connection> {
+        let mut connections = Vec::new();
+        for (accepted, seq) in std::mem::take(&mut self.accepted).into_iter().zip(1..) {
+            let began = requests
+                .iter()
+                .filter(|request| request.connection == seq)
+                .count() as u64;
+            let closed = accepted.closed.unwrap_or_else(|| {
+                self.lacks(format!("connection {seq} has no end"));
+                Closed {
+                    bytes: 0,
+                    unaccounted: 0,
+                    requests: began,
+                    end: End::Open,
+                }
+            });
+            if closed.requests != began {
+                let counted = closed.requests;
+                self.lacks(format!(
+                    "connection {seq} counted {counted} requests, and {began} are in the journal"
+                ));
+            }
+            connections.push(Connection {
+                seq,
+                at_us: accepted.at_us,
+                bytes: closed.bytes,
+                unaccounted: closed.unaccounted,
+                requests: closed.requests,
+                end: closed.end,
+            });
+        }
+        connections
+    }
+
+    /// Fills in a part of a request; `fill` says whether the part was there already.
+    fn of_request(&mut self, request: u64, part: &str, fill: impl FnOnce(&mut Asked) -> bool) {
+        match self.requests.get_mut(&request).map(fill) {
+            None => self.lacks(format!(
+                "the {part} of request {request} came before its first byte"
+            )),
+            Some(true) => self.lacks(format!("request {request} has a second {part}")),
+            Some(false) => {}
+        }
+    }
+
+    fn lacks(&mut self, detail: impl Into<String>) {
+        self.gaps.push(Gap {
+            what: GapKind::Requests,
+            detail: detail.into(),
+        });
+    }
+
+    fn since_start(&self, at_us: u64) -> u64 {
+        at_us.saturating_sub(self.start_us)
+    }
+}
+
+/// What a request is for. `earlier` holds the digests of the message bodies before it.
+fn class(head: &Head, body: Option<&Body>, earlier: &[String]) -> RequestClass {
+    let Head::Request {
+        method,
+        path,
+        headers,
+        ..
+    } = head
+    else {
+        return RequestClass::Unknown;
+    };
+    match (method.as_str(), path.as_str()) {
+        ("HEAD", "/") => RequestClass::Preflight,
+        ("POST", "/v1/messages") => {
+            let is_again = body.is_some_and(|body| earlier.contains(&body.sha256));
+            if is_again || retry_count(headers) > 0 {
+                RequestClass::Retry
+            } else {
+                RequestClass::Message
+            }
+        }
+        ("POST", "/v1/messages/count_tokens") | ("GET", "/v1/models") => RequestClass::Side,
+        (_, path) if path.starts_with("/api/event_logging") => RequestClass::Side,
+        _ => RequestClass::Unknown,
+    }
+}
+
+fn retry_count(headers: &[(String, String)]) -> u64 {
+    let counts = headers
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("x-stainless-retry-count"));
+    counts
+        .filter_map(|(_, value)| value.trim().parse().ok())
+        .max()
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! The one value that every report shows, and the reports: a function each, from a [`Report`] to bytes.
+//!
+//! Owns the claims of a run and the words for them. A report judges nothing and collects nothing: the verdict,
+//! the findings and the evidence come from [`crate::check`] and [`crate::evidence`].
+//!
+//! Text of the client is hostile. The JSON report escapes it so that it reads back unchanged, the human report
+//! shows the escapes; neither lets a control, bidirectional or invisible character through, nor a command to
+//! the log of a CI system.
+
+use crate::case::{Origin, Tier};
+use crate::evidence::Evidence;
+use crate::verdict::{Finding, Verdict};
+
+mod claims;
+mod clock;
+mod escape;
+pub mod human;
+pub mod json;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+/// Everything that one run has to report.
+///
+/// The start, the duration, how the client ended, the layers and the canaries stand in the evidence.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// This program.
+    pub runner: Runner,
+    /// The machine.
+    pub host: Host,
+    /// The case that was run.
+    pub case: Policy,
+    /// The subject.
+    pub client: Client,
+    /// What sealed the network.
+    pub tier: Tier,
+    /// From [`crate::check::verdict`].
+    pub verdict: Verdict,
+    /// From [`crate::check::check`], in its order.
+    pub checks: Vec<Finding>,
+    /// What was collected.
+    pub evidence: Evidence,
+    /// What this tier or run does not prove, beyond what no run proves; a sentence each.
+    pub not_proved: Vec<String>,
+    /// Rules of the case or profile that are wider than the built-in case.
+    pub wider_rules: Vec<WiderRule>,
+}
+
+/// This program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Runner {
+    /// `0.1.0`
+    pub version: String,
+    /// SHA-256 of the executable, lower-case hex.
+    pub sha256: String,
+}
+
+/// The machine on which the run took place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Release of the kernel, as in uname(2).
+    pub kernel: String,
+    /// `x86_64`
+    pub arch: String,
+    /// ABI of Landlock that the kernel offers; 0 without any.
+    pub landlock_abi: u32,
+}
+
+/// A case or profile by name, source and digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// `case-b`, `reference`.
+    pub name: String,
+    /// Its file.
+    pub origin: Origin,
+}
+
+/// The client and what it was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// Path of the program as the user gave it, or `built in`.
+    pub program: String,
+    /// SHA-256 of the program, lower-case hex.
+    pub sha256: String,
+    /// The profile that spelt the options.
+    pub profile: Policy,
+    /// The command line behind the program's name.
+    pub args: Vec<Arg>,
+    /// Names in its environment; the values are not reported.
+    pub env_names: Vec<String>,
+}
+
+/// One argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arg {
+    /// An option or a value that is no prompt.
+    Word(String),
+    /// A prompt: never shown.
+    Prompt {
+        /// Its length.
+        bytes: u64,
+        /// Its SHA-256, lower-case hex.
+        sha256: String,
+    },
+}
+
+/// A rule that allows more than the built-in case does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WiderRule {
+    /// What it allows.
+    pub rule: String,
+    /// Why, in the words of the policy file.
+    pub reason: String,
+}
+
+/// Why a report could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum RenderError {
+    /// A value has no JSON form.
+    #[error("the report has no JSON form")]
+    Json(#[from] serde_json::Error),
+    /// A text could not be formatted.
+    #[error("the report could not be formatted")]
+    Text(#[from] std::fmt::Error),
+}

@@ -1,0 +1,278 @@
+//! The report for people, for a terminal of 100 columns. The verdict is its first and its last line.
+//!
+//! Owns what is shown and in which order: what went wrong, what the run shows and what it does not, then the
+//! evidence. How a line looks is the page's affair.
+
+use std::fmt;
+
+use crate::check;
+use crate::evidence::Exit;
+use crate::verdict::{Finding, Status, Verdict};
+
+use super::claims::{self, Standing};
+use super::{Arg, RenderError, Report, clock, words};
+
+mod evidence;
+mod page;
+
+use page::{Page, Tone};
+
+pub use page::Colour;
+
+/// Renders the report as UTF-8 text. The caller decides about colours (`NO_COLOR`, a terminal).
+pub fn render(report: &Report, colour: Colour) -> Result<Vec<u8>, RenderError> {
+    let mut page = Page::new(String::new(), colour);
+    verdict(&mut page, report)?;
+    run(&mut page, report)?;
+    unsound(&mut page, report)?;
+    findings(&mut page, report)?;
+    shown(&mut page, report)?;
+    evidence::sections(&mut page, report)?;
+    wider_rules(&mut page, report)?;
+    passed(&mut page, report)?;
+    skipped(&mut page, report)?;
+    page.blank()?;
+    verdict(&mut page, report)?;
+    Ok(page.finish().into_bytes())
+}
+
+/// `FAILED  case-b: 2 checks failed, 31 passed, 2 skipped`
+fn verdict(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let (word, tone) = match report.verdict {
+        Verdict::Passed => ("PASSED", Tone::Good),
+        Verdict::Failed => ("FAILED", Tone::Bad),
+        Verdict::Errored => ("ERRORED", Tone::Doubtful),
+    };
+    let ranked = [
+        Status::Failed,
+        Status::Errored,
+        Status::Passed,
+        Status::Skipped,
+    ];
+    let counts = ranked.map(|status| (with_status(report, status).count(), status.word()));
+    let mut counts = counts.into_iter().filter(|(number, _)| *number > 0);
+    let mut text = match counts.next() {
+        Some((number, word)) => format!(
+            "{}: {} {word}",
+            report.case.name,
+            check::count(number, "check")
+        ),
+        None => format!("{}: no checks", report.case.name),
+    };
+    for (number, word) in counts {
+        text.push_str(&format!(", {number} {word}"));
+    }
+    page.headline(word, tone, &text)
+}
+
+fn run(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let client = &report.client;
+    let host = &report.host;
+    let case = &report.case;
+    page.blank()?;
+    let source = words::source(&case.origin.source);
+    let text = format!(
+        "{}, {source}, sha256 {}",
+        case.name,
+        short(&case.origin.sha256)
+    );
+    page.say("case", Tone::Quiet, &text)?;
+    let text = format!(
+        "{}, sha256 {}, {}",
+        client.program,
+        short(&client.sha256),
+        exit(report.evidence.exit)
+    );
+    page.say("client", Tone::Quiet, &text)?;
+    page.quote("arguments", &arguments(&client.args))?;
+    let profile = &client.profile;
+    page.say(
+        "profile",
+        Tone::Quiet,
+        &format!("{}, sha256 {}", profile.name, short(&profile.origin.sha256)),
+    )?;
+    let landlock = match host.landlock_abi {
+        0 => "no Landlock".to_owned(),
+        abi => format!("Landlock ABI {abi}"),
+    };
+    let tier = words::tier(report.tier);
+    page.say(
+        "sandbox",
+        Tone::Quiet,
+        &format!(
+            "tier {tier}, Linux {} {}, {landlock}",
+            host.kernel, host.arch
+        ),
+    )?;
+    let started = clock::rfc3339(report.evidence.wall.0);
+    let seconds = report.evidence.duration.as_secs_f64();
+    page.say(
+        "time",
+        Tone::Quiet,
+        &format!("{seconds:.3} s from {started}"),
+    )?;
+    page.say(
+        "runner",
+        Tone::Quiet,
+        &format!(
+            "{}, sha256 {}",
+            report.runner.version,
+            short(&report.runner.sha256)
+        ),
+    )
+}
+
+fn unsound(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let reasons = check::unsound(&report.evidence);
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    page.heading("Why this run says nothing about the client")?;
+    reasons
+        .iter()
+        .try_for_each(|reason| page.quote("lost", reason))
+}
+
+/// What failed and what could not be checked, in full.
+fn findings(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let wrong: Vec<_> = [Status::Failed, Status::Errored]
+        .into_iter()
+        .flat_map(|status| with_status(report, status))
+        .collect();
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    page.heading("Findings")?;
+    for (index, finding) in wrong.into_iter().enumerate() {
+        if index > 0 {
+            page.blank()?;
+        }
+        let tone = if finding.status == Status::Failed {
+            Tone::Bad
+        } else {
+            Tone::Doubtful
+        };
+        let text = format!("{:<34}specification, section {}", finding.id, finding.spec);
+        page.say(finding.status.word(), tone, &text)?;
+        page.say("", Tone::Quiet, &finding.message)?;
+        for (label, text) in [
+            ("object", &finding.object),
+            ("expected", &finding.expected),
+            ("found", &finding.found),
+            ("because", &finding.because),
+        ] {
+            if let Some(text) = text {
+                page.quote(label, text)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn shown(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    page.heading("What this run shows, and what it does not")?;
+    for claim in claims::claims(report) {
+        let (word, tone) = match claim.standing {
+            Standing::Proved => ("proved", Tone::Good),
+            Standing::Seen => ("seen", Tone::Good),
+            Standing::Refuted => ("not so", Tone::Bad),
+            Standing::NotProved => ("not proved", Tone::Doubtful),
+        };
+        page.say(word, tone, &claim.text)?;
+    }
+    claims::further_not_proved(report)
+        .try_for_each(|text| page.say("not proved", Tone::Doubtful, text))
+}
+
+fn wider_rules(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    if report.wider_rules.is_empty() {
+        return Ok(());
+    }
+    page.heading("Rules that are wider than the built-in case")?;
+    report.wider_rules.iter().try_for_each(|wider| {
+        page.quote("allowed", &wider.rule)?;
+        page.quote("reason", &wider.reason)
+    })
+}
+
+/// What passed, by area.
+fn passed(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let passed: Vec<_> = with_status(report, Status::Passed)
+        .map(area_and_name)
+        .collect();
+    if passed.is_empty() {
+        return Ok(());
+    }
+    page.heading("Checks passed")?;
+    passed
+        .chunk_by(|(one, _), (other, _)| one == other)
+        .try_for_each(|area| {
+            let names: Vec<_> = area.iter().map(|(_, name)| *name).collect();
+            let label = area.first().map_or("", |(area, _)| area);
+            page.say(label, Tone::Quiet, &names.join(", "))
+        })
+}
+
+/// What was not checked, one line for each reason.
+fn skipped(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let mut reasons: Vec<(&str, Vec<&Finding>)> = Vec::new();
+    for finding in with_status(report, Status::Skipped) {
+        let because = finding.because.as_deref().unwrap_or_default();
+        match reasons.iter_mut().find(|(reason, _)| *reason == because) {
+            Some((_, findings)) => findings.push(finding),
+            None => reasons.push((because, vec![finding])),
+        }
+    }
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    page.heading("Checks skipped")?;
+    reasons
+        .iter()
+        .try_for_each(|(reason, findings)| match findings.as_slice() {
+            [only] => {
+                let (area, name) = area_and_name(only);
+                page.say(area, Tone::Quiet, &format!("{name}: {reason}"))
+            }
+            several => page.say(&format!("{} checks", several.len()), Tone::Quiet, reason),
+        })
+}
+
+fn area_and_name(finding: &Finding) -> (&'static str, &'static str) {
+    finding.id.split_once('/').unwrap_or((finding.id, ""))
+}
+
+fn with_status(report: &Report, status: Status) -> impl Iterator<Item = &Finding> {
+    report
+        .checks
+        .iter()
+        .filter(move |finding| finding.status == status)
+}
+
+fn exit(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("ended by signal {signal}"),
+        Exit::Timeout(after) => format!("ended by the runner after {:.1} s", after.as_secs_f64()),
+        Exit::OutputLimit => "ended by the runner at its output limit".to_owned(),
+        Exit::Interrupted => "interrupted".to_owned(),
+        Exit::NotStarted => "never started".to_owned(),
+    }
+}
+
+fn arguments(args: &[Arg]) -> String {
+    if args.is_empty() {
+        return "none".to_owned();
+    }
+    let words = args.iter().map(|arg| match arg {
+        Arg::Word(word) if word.is_empty() || word.contains(' ') => format!("\"{word}\""),
+        Arg::Word(word) => word.clone(),
+        Arg::Prompt { bytes, sha256 } => format!("<{bytes} bytes, sha256 {}>", short(sha256)),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The first digits of a digest.
+fn short(digest: &str) -> String {
+    digest.chars().take(12).collect()
+}

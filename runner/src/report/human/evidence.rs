@@ -1,0 +1,277 @@
+//! The sections of the human report that show evidence: requests, records, files, stderr, isolation, gaps.
+
+use std::fmt;
+
+use stub::journal::Head;
+
+use crate::evidence::{CanaryStatus, FileEntry, FileKind, LayerStatus, Record, Request};
+use crate::report::{Report, words};
+
+use super::page::{Align, Page, Row, Tone};
+use super::short;
+
+/// Last lines of standard error that are shown.
+const STDERR_LINES: usize = 10;
+
+pub(super) fn sections(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    requests(page, report)?;
+    records(page, report)?;
+    files(page, report)?;
+    stderr(page, report)?;
+    survivors(page, report)?;
+    isolation(page, report)?;
+    gaps(page, report)
+}
+
+fn requests(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let requests = &report.evidence.requests;
+    if requests.is_empty() {
+        return page.heading("Requests: none");
+    }
+    page.heading("Requests")?;
+    let columns = [
+        Align::Right,
+        Align::Right,
+        Align::Left,
+        Align::Left,
+        Align::Right,
+    ];
+    page.table(columns, &requests.iter().map(request).collect::<Vec<_>>())
+}
+
+fn request(request: &Request) -> Row<5> {
+    let last = match &request.head {
+        Head::Request {
+            method,
+            path,
+            query: Some(query),
+            ..
+        } => format!("{method} {path}?{query}"),
+        Head::Request {
+            method,
+            path,
+            query: None,
+            ..
+        } => format!("{method} {path}"),
+        Head::Malformed { reason } => format!("no request: {reason}"),
+        Head::Incomplete => "a head that does not end".to_owned(),
+    };
+    let body = request.body.as_ref().map_or(0, |body| body.bytes);
+    let cells = [
+        request.seq.to_string(),
+        seconds(request.at_us),
+        words::class(request.class).to_owned(),
+        request
+            .status
+            .map_or("no answer".to_owned(), |status| format!("status {status}")),
+        format!("{} bytes", grouped(body)),
+    ];
+    Row { cells, last }
+}
+
+fn records(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let records = &report.evidence.records;
+    if records.is_empty() {
+        return page.heading("Records on standard output: none");
+    }
+    page.heading("Records on standard output")?;
+    let columns = [Align::Right; 3];
+    page.table(columns, &runs(records))
+}
+
+/// Equal records in a row are one line.
+fn runs(records: &[Record]) -> Vec<Row<3>> {
+    records
+        .chunk_by(|one, other| one.label() == other.label())
+        .filter_map(|run| {
+            let (first, last) = (run.first()?, run.last()?);
+            let numbers = match run.len() {
+                1 => first.seq.to_string(),
+                _ => format!("{}-{}", first.seq, last.seq),
+            };
+            let bytes = grouped(run.iter().map(|record| record.bytes).sum());
+            let cells = [numbers, seconds(first.at_us), format!("{bytes} bytes")];
+            Some(Row {
+                cells,
+                last: first.label(),
+            })
+        })
+        .collect()
+}
+
+fn files(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let files: Vec<_> = report
+        .evidence
+        .files
+        .iter()
+        .filter(|entry| entry.kind != FileKind::Directory)
+        .map(file)
+        .collect();
+    let directories = report.evidence.files.len() - files.len();
+    page.heading(&match (files.len(), directories) {
+        (0, 0) => "Files left behind: none".to_owned(),
+        (_, 0) => "Files left behind".to_owned(),
+        (_, 1) => "Files left behind, in 1 directory".to_owned(),
+        (_, directories) => format!("Files left behind, in {directories} directories"),
+    })?;
+    page.table(
+        [
+            Align::Left,
+            Align::Left,
+            Align::Left,
+            Align::Right,
+            Align::Left,
+        ],
+        &files,
+    )
+}
+
+fn file(entry: &FileEntry) -> Row<5> {
+    let cells = [
+        words::root(entry.root).to_owned(),
+        words::file_kind(entry.kind).to_owned(),
+        format!("{:04o}", entry.mode),
+        format!("{} bytes", grouped(entry.bytes)),
+        entry.sha256.as_deref().map_or_else(String::new, short),
+    ];
+    Row {
+        cells,
+        last: entry.path.clone(),
+    }
+}
+
+fn stderr(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let stderr = &report.evidence.stderr;
+    if stderr.bytes == 0 {
+        return Ok(());
+    }
+    page.heading(&format!(
+        "Standard error, {} bytes, the end of it",
+        grouped(stderr.bytes)
+    ))?;
+    let rows: Vec<_> = stderr
+        .tail
+        .lines()
+        .map(|line| Row {
+            cells: [],
+            last: line.to_owned(),
+        })
+        .collect();
+    page.table(
+        [],
+        rows.get(rows.len().saturating_sub(STDERR_LINES)..)
+            .unwrap_or_default(),
+    )
+}
+
+fn survivors(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let survivors = &report.evidence.survivors;
+    if survivors.is_empty() {
+        return Ok(());
+    }
+    page.heading("Processes that outlived the client")?;
+    let rows = survivors.iter().map(|process| Row {
+        cells: [format!("pid {}", process.pid)],
+        last: process.program.clone(),
+    });
+    page.table([Align::Right], &rows.collect::<Vec<_>>())
+}
+
+fn isolation(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    page.heading("Isolation")?;
+    let layers = &report.evidence.layers;
+    let enforced = layers
+        .iter()
+        .filter(|layer| layer.status == LayerStatus::Enforced);
+    let names: Vec<_> = enforced.map(|layer| layer.name.as_str()).collect();
+    let names = if names.is_empty() {
+        "nothing".to_owned()
+    } else {
+        names.join(", ")
+    };
+    page.say("enforced", Tone::Good, &names)?;
+    for layer in layers {
+        let need = words::layer_need(layer.need).replace('-', " ");
+        let text = format!("{} ({need}): {}", layer.name, layer.detail);
+        match layer.status {
+            LayerStatus::Enforced => {}
+            LayerStatus::Partial => page.say("partial", Tone::Doubtful, &text)?,
+            LayerStatus::Absent => page.say("absent", Tone::Bad, &text)?,
+        }
+    }
+    canaries(page, report)
+}
+
+fn canaries(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let canaries = &report.evidence.canaries;
+    let held = canaries
+        .iter()
+        .filter(|canary| canary.status == CanaryStatus::Held)
+        .count();
+    page.say(
+        "canaries",
+        Tone::Quiet,
+        &format!("{held} of {} held", canaries.len()),
+    )?;
+    for canary in canaries {
+        let who = words::canary_mode(canary.mode);
+        let text = format!(
+            "{} ({who}): expected {}, observed {}",
+            canary.name, canary.expected, canary.observed
+        );
+        match canary.status {
+            CanaryStatus::Held => {}
+            CanaryStatus::NotHeld => page.say("not held", Tone::Bad, &text)?,
+            CanaryStatus::NotApplicable => {
+                page.say(
+                    "",
+                    Tone::Quiet,
+                    &format!(
+                        "{} ({who}): refused outside as well, says nothing",
+                        canary.name
+                    ),
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn gaps(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let gaps = &report.evidence.gaps;
+    if gaps.is_empty() {
+        return Ok(());
+    }
+    page.heading("What could not be collected")?;
+    gaps.iter()
+        .try_for_each(|gap| page.quote(words::gap(gap.what), &gap.detail))
+}
+
+/// `+0.212 s`
+fn seconds(at_us: u64) -> String {
+    format!("+{}.{:03} s", at_us / 1_000_000, at_us / 1_000 % 1_000)
+}
+
+/// `1,204`
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        let shown = [0, 999, 1_204, 1_000_000].map(grouped);
+        assert_eq!(shown, ["0", "999", "1,204", "1,000,000"]);
+    }
+}

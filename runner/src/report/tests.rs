@@ -1,0 +1,273 @@
+//! Both reports of one fixed evidence, and what hostile text may not do in them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use stub::journal::{End, Head};
+
+use super::human::Colour;
+use super::*;
+use crate::case::Source;
+use crate::check::{check, verdict};
+use crate::evidence::fixture::{
+    Run, add_header, case_b, digest, file, gap, head_request, insert_record, record,
+};
+use crate::evidence::{
+    Connection, Exit, FileKind, GapKind, LayerStatus, RequestClass, Root, Sighting, Survivor,
+};
+
+/// What a client may try to make of the reader's terminal or log.
+const HOSTILE: &str = "\u{1b}[2J\u{202e}evil\u{200b}\r\n::error::owned\n##vso[task.complete result=Succeeded;]\u{9b}1m";
+
+fn report(run: Run) -> Report {
+    let checks = check(&run.case, &run.profile, &run.evidence);
+    let verdict = verdict(&checks, &run.evidence);
+    let word = |word: &str| Arg::Word(word.to_owned());
+    Report {
+        runner: Runner {
+            version: "0.1.0".to_owned(),
+            sha256: digest(11),
+        },
+        host: Host {
+            kernel: "6.18.5".to_owned(),
+            arch: "x86_64".to_owned(),
+            landlock_abi: 7,
+        },
+        case: Policy {
+            name: run.case.name.clone(),
+            origin: run.case.origin.clone(),
+        },
+        client: Client {
+            program: "built in".to_owned(),
+            sha256: digest(12),
+            profile: Policy {
+                name: run.profile.name.clone(),
+                origin: run.profile.origin.clone(),
+            },
+            args: vec![
+                word("--print"),
+                word("--tools"),
+                word(""),
+                word("--system-prompt"),
+                Arg::Prompt {
+                    bytes: 18,
+                    sha256: digest(13),
+                },
+                Arg::Prompt {
+                    bytes: 14,
+                    sha256: digest(14),
+                },
+            ],
+            env_names: ["AGENT_API_KEY", "AGENT_BASE_URL", "HOME", "TMPDIR"]
+                .map(str::to_owned)
+                .into(),
+        },
+        tier: Tier::Namespace,
+        verdict,
+        checks,
+        evidence: run.evidence,
+        not_proved: Vec::new(),
+        wider_rules: Vec::new(),
+    }
+}
+
+/// A client that does nearly everything wrong, and writes hostile text wherever it can.
+fn hostile() -> Report {
+    let mut run = case_b();
+    let evidence = &mut run.evidence;
+
+    add_header(&mut evidence.requests[0], "x-note", HOSTILE);
+    let mut other = head_request();
+    (other.seq, other.class, other.status) = (2, RequestClass::Unknown, Some(404));
+    if let Head::Request {
+        method,
+        path,
+        query,
+        ..
+    } = &mut other.head
+    {
+        *method = "GET".to_owned();
+        *path = format!("/{HOSTILE}");
+        *query = Some("a=".repeat(120));
+    }
+    evidence.requests.push(other);
+    let idle = Connection {
+        seq: 2,
+        bytes: 0,
+        requests: 0,
+        end: End::Reset,
+        ..evidence.connections[0].clone()
+    };
+    evidence.connections.push(idle);
+
+    record(evidence, "system/init")["skills"] = json!(HOSTILE);
+    insert_record(
+        evidence,
+        2,
+        json!({"type": HOSTILE, "subtype": "::warning::x"}),
+    );
+    evidence
+        .files
+        .push(file(Root::Home, &format!(".agent/{HOSTILE}")));
+    let mut link = file(Root::Tmp, "::notice::link");
+    (link.kind, link.mode, link.sha256) = (FileKind::Symlink, 0o777, None);
+    evidence.files.push(link);
+    evidence.stderr.bytes = 90_000;
+    evidence.stderr.tail = format!("first\n{HOSTILE}\n::set-output name=a::b\n");
+    evidence.sightings.push(Sighting {
+        place: format!("file {HOSTILE}"),
+        form: "base64".to_owned(),
+    });
+    evidence.survivors.push(Survivor {
+        pid: 7,
+        program: HOSTILE.to_owned(),
+    });
+    evidence.exit = Exit::Timeout(Duration::from_secs(60));
+    evidence.gaps.push(gap(GapKind::Stderr));
+
+    let mut report = report(run);
+    report.case.origin.source = Source::File(PathBuf::from("cases/wide.toml"));
+    report.wider_rules.push(WiderRule {
+        rule: "reads /opt/runtime".to_owned(),
+        reason: "the client's runtime lies there".to_owned(),
+    });
+    report
+        .not_proved
+        .push("Names are resolved by the container's own resolver.".to_owned());
+    report
+}
+
+fn human(report: &Report) -> String {
+    String::from_utf8(human::render(report, Colour::Plain).expect("a report")).expect("UTF-8")
+}
+
+fn json(report: &Report) -> String {
+    String::from_utf8(json::render(report).expect("a report")).expect("UTF-8")
+}
+
+#[test]
+fn the_human_report_of_a_passed_run() {
+    insta::assert_snapshot!(human(&report(case_b())));
+}
+
+#[test]
+fn the_human_report_of_a_failed_run_with_hostile_text() {
+    insta::assert_snapshot!(human(&hostile()));
+}
+
+#[test]
+fn the_human_report_of_a_run_in_a_broken_sandbox() {
+    let mut run = case_b();
+    run.evidence.layers[1].status = LayerStatus::Absent;
+    run.evidence.canaries[0].status = crate::evidence::CanaryStatus::NotHeld;
+    run.evidence.canaries[0].observed = "ok".to_owned();
+    run.evidence.exit = Exit::NotStarted;
+    run.evidence.requests.clear();
+    run.evidence.connections.clear();
+    run.evidence.records.clear();
+    run.evidence.files.clear();
+    insta::assert_snapshot!(human(&report(run)));
+}
+
+#[test]
+fn the_json_report_of_a_passed_run() {
+    insta::assert_snapshot!(json(&report(case_b())));
+}
+
+#[test]
+fn the_json_report_of_a_failed_run_with_hostile_text() {
+    insta::assert_snapshot!(json(&hostile()));
+}
+
+#[test]
+fn the_verdict_is_the_first_and_the_last_line() {
+    for report in [report(case_b()), hostile()] {
+        let text = human(&report);
+        let word = report.verdict.word().to_ascii_uppercase();
+        assert!(
+            text.lines()
+                .next()
+                .is_some_and(|line| line.starts_with(&word)),
+            "{text}"
+        );
+        assert_eq!(text.lines().next(), text.lines().last());
+    }
+}
+
+#[test]
+fn no_line_of_the_human_report_is_wider_than_the_terminal() {
+    for report in [report(case_b()), hostile()] {
+        for line in human(&report).lines() {
+            assert!(line.chars().count() <= 100, "{line}");
+        }
+    }
+}
+
+#[test]
+fn colours_are_the_only_escape_sequences() {
+    let coloured = human::render(&hostile(), Colour::Ansi).expect("a report");
+    let coloured = String::from_utf8(coloured).expect("UTF-8");
+    let mut plain = String::new();
+    let mut pieces = coloured.split("\x1b[");
+    plain.push_str(pieces.next().expect("text"));
+    for piece in pieces {
+        let (code, text) = piece.split_once('m').expect("a colour");
+        assert!(
+            code.bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b';'),
+            "{code}"
+        );
+        plain.push_str(text);
+    }
+    assert_eq!(plain, human(&hostile()));
+}
+
+#[test]
+fn the_json_report_reads_back_what_the_client_wrote() {
+    let value: Value = serde_json::from_str(&json(&hostile())).expect("JSON");
+    assert_eq!(value["evidence"]["survivors"][0]["program"], HOSTILE);
+    assert_eq!(value["evidence"]["requests"][0]["headers"][6][1], HOSTILE);
+}
+
+/// No dangerous character as it is, and no line that a CI system takes for a command.
+fn assert_harmless(text: &str) {
+    for line in text.lines() {
+        let start = line.trim_start();
+        assert!(
+            !start.starts_with("::") && !start.starts_with("##"),
+            "{line}"
+        );
+        assert!(!line.contains("##"), "{line}");
+        let mut before = None;
+        for c in line.chars() {
+            assert!(!escape::is_dangerous(before, c), "{c:?} in {line}");
+            before = Some(c);
+        }
+    }
+}
+
+#[test]
+fn hostile_text_is_harmless_in_both_reports() {
+    assert_harmless(&human(&hostile()));
+    assert_harmless(&json(&hostile()));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_harmless_in_both_reports(text in "(\\PC|\\pC|::|##|\n| ){0,60}") {
+        let mut run = case_b();
+        run.evidence.survivors.push(Survivor { pid: 7, program: text.clone() });
+        run.evidence.stderr.bytes = 1;
+        run.evidence.stderr.tail = text.clone();
+        insert_record(&mut run.evidence, 2, json!({"type": text.clone(), "subtype": text.clone()}));
+        let report = report(run);
+        assert_harmless(&human(&report));
+        assert_harmless(&json(&report));
+        let value: Value = serde_json::from_str(&json(&report)).expect("JSON");
+        prop_assert_eq!(value["evidence"]["survivors"][0]["program"].as_str(), Some(text.as_str()));
+    }
+}

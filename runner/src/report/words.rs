@@ -1,0 +1,100 @@
+//! The words of the report's schema for closed sets. They are stable.
+
+use crate::case::{Source, Tier};
+use crate::evidence::{
+    Before, CanaryMode, CanaryStatus, FileKind, GapKind, LayerNeed, LayerStatus, RequestClass, Root,
+};
+
+pub(super) fn tier(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Namespace => "namespace",
+        Tier::Inherited => "inherited",
+    }
+}
+
+/// `built in`, or the path.
+pub(super) fn source(source: &Source) -> String {
+    match source {
+        Source::BuiltIn => "built in".to_owned(),
+        Source::File(path) => path.display().to_string(),
+    }
+}
+
+pub(super) fn class(class: RequestClass) -> &'static str {
+    match class {
+        RequestClass::Message => "message",
+        RequestClass::Retry => "retry",
+        RequestClass::Preflight => "preflight",
+        RequestClass::Side => "side",
+        RequestClass::Unknown => "unknown",
+    }
+}
+
+pub(super) fn before(before: Before) -> &'static str {
+    match before {
+        Before::Connect => "connect",
+        Before::Post => "post",
+        Before::None => "none",
+    }
+}
+
+pub(super) fn root(root: Root) -> &'static str {
+    match root {
+        Root::Home => "home",
+        Root::Tmp => "tmp",
+    }
+}
+
+pub(super) fn file_kind(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::File => "file",
+        FileKind::Directory => "directory",
+        FileKind::Symlink => "symlink",
+        FileKind::Fifo => "fifo",
+        FileKind::Socket => "socket",
+        FileKind::Device => "device",
+    }
+}
+
+pub(super) fn layer_need(need: LayerNeed) -> &'static str {
+    match need {
+        LayerNeed::Required => "required",
+        LayerNeed::IfOffered => "if-offered",
+    }
+}
+
+pub(super) fn layer_status(status: LayerStatus) -> &'static str {
+    match status {
+        LayerStatus::Enforced => "enforced",
+        LayerStatus::Partial => "partial",
+        LayerStatus::Absent => "absent",
+    }
+}
+
+pub(super) fn canary_mode(mode: CanaryMode) -> &'static str {
+    match mode {
+        CanaryMode::Answered => "answered",
+        CanaryMode::Continued => "continued",
+    }
+}
+
+pub(super) fn canary_status(status: CanaryStatus) -> &'static str {
+    match status {
+        CanaryStatus::Held => "held",
+        CanaryStatus::NotHeld => "not-held",
+        CanaryStatus::NotApplicable => "not-applicable",
+    }
+}
+
+pub(super) fn gap(kind: GapKind) -> &'static str {
+    match kind {
+        GapKind::Order => "order",
+        GapKind::Requests => "requests",
+        GapKind::Records => "records",
+        GapKind::Stderr => "stderr",
+        GapKind::Files => "files",
+        GapKind::Processes => "processes",
+        GapKind::Isolation => "isolation",
+        GapKind::Secrets => "secrets",
+    }
+}
