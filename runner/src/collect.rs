@@ -51,6 +51,8 @@ pub(crate) struct Watch<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) clock: Clock,
     pub(crate) timeout: Duration,
+    /// More requests than this end the client.
+    pub(crate) requests: u64,
     pub(crate) output_bytes: u64,
     pub(crate) needle: &'a Needle,
     /// /proc/self/ns of the runner.
@@ -70,6 +72,8 @@ pub(crate) struct Capture {
     pub(crate) exit: Exit,
     pub(crate) survivors: Vec<Survivor>,
     pub(crate) isolation: Option<Isolation>,
+    /// The kernel's; 0 until the client's process has reported it.
+    pub(crate) landlock_abi: i32,
     /// Our end of the canary's connection to the stub.
     pub(crate) canary_peer: Option<std::net::SocketAddr>,
     /// Home and temporary directory.
@@ -77,6 +81,32 @@ pub(crate) struct Capture {
     pub(crate) gaps: Vec<Gap>,
     /// Why the client was not started.
     pub(crate) failure: Option<Failure>,
+}
+
+impl Capture {
+    fn nothing(output_bytes: u64, needle: &Needle) -> Self {
+        Self {
+            journal: Vec::new(),
+            barriers: Vec::new(),
+            output: Output::new(output_bytes),
+            errors: Errors::new(needle),
+            exit: Exit::NotStarted,
+            survivors: Vec::new(),
+            isolation: None,
+            landlock_abi: 0,
+            canary_peer: None,
+            trees: None,
+            gaps: Vec::new(),
+            failure: None,
+        }
+    }
+
+    /// What there is where not even the stage could be started.
+    pub(crate) fn failed(error: SetupError, output_bytes: u64, needle: &Needle) -> Self {
+        let failure = Failure::SetUp(error);
+        let gaps = vec![Gap { what: GapKind::Isolation, detail: failure.to_string() }];
+        Self { gaps, failure: Some(failure), ..Self::nothing(output_bytes, needle) }
+    }
 }
 
 /// Why there was no run.
@@ -132,19 +162,7 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         network: None,
         probe: None,
         done: false,
-        capture: Capture {
-            journal: Vec::new(),
-            barriers: Vec::new(),
-            output: Output::new(watch.output_bytes),
-            errors: Errors::new(watch.needle),
-            exit: Exit::NotStarted,
-            survivors: Vec::new(),
-            isolation: None,
-            canary_peer: None,
-            trees: None,
-            gaps: Vec::new(),
-            failure: None,
-        },
+        capture: Capture::nothing(watch.output_bytes, watch.needle),
         watch,
     };
     session.run().await;
@@ -224,6 +242,10 @@ impl Session<'_> {
             Ok(ControlLine::Stage(FromStage::Failed { error })) => self.failed(Failure::SetUp(error)),
             Ok(ControlLine::Journal(Entry::Began { connection, request, at_us })) => {
                 self.barrier(request);
+                if request > self.watch.requests && self.phase == Phase::Running {
+                    self.gap(GapKind::Requests, format!("more than {} requests", self.watch.requests));
+                    self.end_client(Exit::RequestLimit);
+                }
                 self.capture.journal.push(Entry::Began { connection, request, at_us });
                 self.tell_stub(Control::Go { request }).await
             }
@@ -327,6 +349,7 @@ impl Session<'_> {
         let isolation = readback::judge(report, &outside);
         let broken = isolation.broken();
         self.capture.canary_peer = report.stub_peer;
+        self.capture.landlock_abi = report.landlock.abi;
         self.capture.isolation = Some(isolation);
         match broken {
             None => self.tell_init(ToInit::Go),

@@ -37,10 +37,17 @@ pub(crate) struct Prepared {
     pub(crate) needle: Needle,
     /// The client's program, opened, to be hashed beside the run.
     pub(crate) program: File,
-    /// As the report names it.
-    pub(crate) program_path: PathBuf,
+    /// As the report names it; `None` for the client that this executable carries.
+    pub(crate) program_path: Option<PathBuf>,
     /// A live target in our own network namespace; it listens as long as this is held.
     pub(crate) outside_socket: UnixListener,
+}
+
+impl Prepared {
+    /// The client is the one that this executable carries.
+    pub(crate) fn is_own_file(&self) -> bool {
+        self.program_path.is_none()
+    }
 }
 
 /// Why a run cannot be prepared.
@@ -60,6 +67,16 @@ pub(crate) enum PrepareError {
     Credential,
     #[error(transparent)]
     Unspelt(#[from] Unspelt),
+}
+
+impl PrepareError {
+    /// Whether the user's policy or command line is at fault, and not the host.
+    pub(crate) fn is_policy(&self) -> bool {
+        match self {
+            Self::Program { .. } | Self::Rule { .. } | Self::ForbiddenRule { .. } | Self::Unspelt(_) => true,
+            Self::NoOutsideDirectory | Self::OutsideSocket { .. } | Self::Credential => false,
+        }
+    }
 }
 
 /// Resolves everything that `request` names.
@@ -95,6 +112,7 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
         limits: resource_limits(limits),
         probe: ProbePlan { outside_socket: outside_name, outside_directory },
     };
+    let program_path = (request.client != ClientProgram::Reference).then_some(program_path);
     Ok(Prepared { plan, needle, program, program_path, outside_socket })
 }
 

@@ -1,21 +1,152 @@
-//! One run (being written).
-use crate::clock::Clock;
-use crate::cli::RunRequest;
-use crate::collect::{self, Watch};
-use crate::sandbox::{canary, readback, spawn};
+//! One run, from its request to its verdict: the pipeline, a line a step.
 
-pub(crate) fn run(request: &RunRequest) -> i32 {
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+
+use nix::errno::Errno;
+use thiserror::Error;
+
+use crate::assemble;
+use crate::check;
+use crate::cli::{Format, RunRequest};
+use crate::clock::Clock;
+use crate::collect::keep::keep;
+use crate::collect::{self, Capture, Failure, Watch};
+use crate::digest;
+use crate::output::{self, Output, OutputError};
+use crate::prepare::{PrepareError, Prepared, prepare};
+use crate::report::human::Colour;
+use crate::describe;
+use crate::report::{RenderError, Report, human, json};
+use crate::sandbox::readback::own_namespaces;
+use crate::sandbox::{canary, spawn};
+use crate::verdict::Verdict;
+
+/// Why a run left no report, or a report that is not where it should be.
+#[derive(Debug, Error)]
+pub(crate) enum RunError {
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    #[error("cannot read the runner's own namespaces from /proc/self/ns")]
+    Namespaces(#[source] Errno),
+    #[error("cannot set up the event loop")]
+    EventLoop(#[source] io::Error),
+    #[error("cannot copy the home")]
+    Keep(#[source] io::Error),
+    #[error("cannot make a report")]
+    Render(#[from] RenderError),
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) verdict: Verdict,
+    /// Why the client was not started.
+    pub(crate) failure: Option<Failure>,
+    /// Where the copy of the home lies.
+    pub(crate) kept: Option<PathBuf>,
+}
+
+/// Makes one run and writes its reports.
+///
+/// # Errors
+/// What stood in the way of a report. A run that could not be made is no error here: its report says so.
+pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let clock = Clock::start();
-    let prepared = match crate::prepare::prepare(request) { Ok(p) => p, Err(e) => { eprintln!("{e}"); return 3 } };
-    let stage = spawn::spawn(&prepared.plan).unwrap();
+    let outputs = output::open(&request.reports)?;
+    let prepared = prepare(request)?;
+    let (mut capture, digests) = launch_and_collect(request, &prepared, clock)?;
+    let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
+    let kept = request.keep_home.then(|| kept_home(&capture, request.case.sandbox.limits.home_bytes));
+    let evidence = assemble::evidence(capture, &request.case.sandbox.limits, clock, &prepared.needle);
+    let checks = check::check(&request.case, &request.profile, &evidence);
+    let verdict = check::verdict(&checks, &evidence);
+    let report = describe::report(request, &prepared, digests, landlock_abi, checks, verdict, evidence);
+    for output in outputs {
+        let rendered = render(&report, &output)?;
+        output.write(&rendered)?;
+    }
+    Ok(Done { verdict, failure, kept: kept.transpose()?.flatten() })
+}
+
+/// The one part that makes processes. The program is hashed beside it, in a thread that starts after them.
+fn launch_and_collect(
+    request: &RunRequest,
+    prepared: &Prepared,
+    clock: Clock,
+) -> Result<(Capture, Digests), RunError> {
+    let limits = &request.case.sandbox.limits;
     let watch = Watch {
-        plan: &prepared.plan, clock, timeout: request.timeout.unwrap_or(request.case.sandbox.limits.timeout),
-        output_bytes: request.case.sandbox.limits.output_bytes, needle: &prepared.needle,
-        namespaces: readback::own_namespaces().unwrap(),
+        plan: &prepared.plan,
+        clock,
+        timeout: request.timeout.unwrap_or(limits.timeout),
+        requests: limits.requests,
+        output_bytes: limits.output_bytes,
+        needle: &prepared.needle,
+        namespaces: own_namespaces().map_err(RunError::Namespaces)?,
         refused: canary::refused_outside(&prepared.plan.probe),
     };
-    let rt = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let capture = rt.block_on(collect::collect(stage, watch)).unwrap();
-    eprintln!("{capture:#?}");
-    0
+    let stage = match spawn::spawn(&prepared.plan) {
+        Ok(stage) => stage,
+        Err(error) => {
+            let capture = Capture::failed(error, limits.output_bytes, &prepared.needle);
+            return Ok((capture, Digests::take(prepared)));
+        }
+    };
+    let digests = Digests::take(prepared);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(RunError::EventLoop)?;
+    let capture = runtime.block_on(collect::collect(stage, watch)).map_err(RunError::EventLoop)?;
+    Ok((capture, digests))
+}
+
+/// SHA-256 of the client's program and of this executable, being taken.
+#[derive(Debug)]
+pub(crate) struct Digests {
+    program: JoinHandle<io::Result<String>>,
+    /// `None` where the program is this executable.
+    own: Option<JoinHandle<io::Result<String>>>,
+}
+
+impl Digests {
+    fn take(prepared: &Prepared) -> Self {
+        let hash = |file: io::Result<File>| std::thread::spawn(move || digest::of_reader(file?));
+        Self {
+            program: hash(prepared.program.try_clone()),
+            own: (!prepared.is_own_file()).then(|| hash(File::open(spawn::OWN_FILE))),
+        }
+    }
+
+    /// Digests of the program and of this executable; empty where the file could not be read.
+    pub(crate) fn wait(self) -> (String, String) {
+        let joined = |hash: JoinHandle<io::Result<String>>| hash.join().ok().and_then(Result::ok).unwrap_or_default();
+        let program = joined(self.program);
+        let own = self.own.map_or_else(|| program.clone(), joined);
+        (program, own)
+    }
+}
+
+fn render(report: &Report, output: &Output) -> Result<Vec<u8>, RenderError> {
+    match output.format {
+        Format::Json => json::render(report),
+        Format::Human => human::render(report, colour(output)),
+    }
+}
+
+/// Colour on a terminal, unless NO_COLOR is there (no-color.org: any value but the empty one).
+fn colour(output: &Output) -> Colour {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if output.is_terminal() && !unwanted { Colour::Ansi } else { Colour::Plain }
+}
+
+/// The copy for `--keep-home`; none where there was no home.
+fn kept_home(capture: &Capture, home_bytes: u64) -> Result<Option<PathBuf>, RunError> {
+    let home = capture.trees.as_ref().map(|(home, _)| home);
+    home.map(|home| keep(home, 2 * home_bytes)).transpose().map_err(RunError::Keep)
 }

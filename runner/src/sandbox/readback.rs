@@ -7,7 +7,7 @@ use super::message::errno_of;
 use super::plan::{HOME, INSIDE_ID, Plan, TMP};
 use super::probe::{NAMESPACES, ProbeReport};
 use super::silence::Network;
-use crate::evidence::{Canary, CanaryStatus, Layer, LayerStatus};
+use crate::evidence::{Canary, CanaryStatus, Layer, LayerNeed, LayerStatus};
 
 /// Layers and canaries of one run.
 #[derive(Clone, Debug)]
@@ -17,11 +17,10 @@ pub(crate) struct Isolation {
 }
 
 impl Isolation {
-    /// What does not hold, for people; `None` where the client may be started. A layer that is partial (newer
-    /// Landlock rights that the kernel does not know) is shown and does not stop the run; what must be there
-    /// was a hard requirement.
+    /// What does not hold, for people; `None` where the client may be started.
     pub(crate) fn broken(&self) -> Option<String> {
-        let absent = self.layers.iter().filter(|layer| layer.status == LayerStatus::Absent);
+        let lost = |layer: &&Layer| layer.need == LayerNeed::Required && layer.status != LayerStatus::Enforced;
+        let absent = self.layers.iter().filter(lost);
         let through = self.canaries.iter().filter(|canary| canary.status == CanaryStatus::NotHeld);
         let all: Vec<String> = absent
             .map(|layer| format!("{}: {}", layer.name, layer.detail))
@@ -59,6 +58,7 @@ pub(crate) fn judge(report: &ProbeReport, outside: &Outside<'_>) -> Isolation {
         capabilities(report),
         no_new_privileges(report),
         landlock(report),
+        landlock_scopes(report),
         seccomp(report),
         descriptors(report),
         limits(report, outside.plan),
@@ -262,20 +262,14 @@ fn no_new_privileges(report: &ProbeReport) -> Layer {
 
 fn landlock(report: &ProbeReport) -> Layer {
     let found = &report.landlock;
-    let scopes = if found.scopes {
-        "abstract sockets and signals scoped"
-    } else {
-        "no scopes before ABI 6"
-    };
-    Layer {
-        name: "landlock".to_owned(),
-        status: if found.full {
-            LayerStatus::Enforced
-        } else {
-            LayerStatus::Partial
-        },
-        detail: format!("ABI {}, file system rights by path, {scopes}", found.abi),
-    }
+    let newer = if found.full { "and every newer one that was asked for" } else { "newer ones as far as it has them" };
+    layer("landlock", true, format!("by path; kernel ABI {}: all file system rights of ABI 3, {newer}", found.abi))
+}
+
+/// Came with ABI 6; without it the network and pid namespaces stand alone.
+fn landlock_scopes(report: &ProbeReport) -> Layer {
+    let scopes = layer("landlock scopes", report.landlock.scopes, "abstract sockets and signals");
+    Layer { need: LayerNeed::IfOffered, ..scopes }
 }
 
 fn seccomp(report: &ProbeReport) -> Layer {

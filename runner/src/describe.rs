@@ -1,0 +1,134 @@
+//! From a run to its [`Report`]: who was run, on what, by which rules, beside verdict and evidence.
+
+use std::ffi::OsStr;
+
+use crate::case::{Case, Limits, PathRule, Tier};
+use crate::cli::RunRequest;
+use crate::evidence::Evidence;
+use crate::policy::{self, Reference, shown_path};
+use crate::prepare::{CLIENT_ARGUMENT, Prepared};
+use crate::profile::Profile;
+use crate::report::{Arg, Client, Host, Policy, Report, Runner, WiderRule};
+use crate::run::Digests;
+use crate::verdict::{Finding, Verdict};
+
+/// Puts together what every report shows.
+pub(crate) fn report(
+    request: &RunRequest,
+    prepared: &Prepared,
+    digests: Digests,
+    landlock_abi: i32,
+    checks: Vec<Finding>,
+    verdict: Verdict,
+    evidence: Evidence,
+) -> Report {
+    let (program, own) = digests.wait();
+    let (case, profile) = (&request.case, &request.profile);
+    Report {
+        runner: Runner { version: env!("CARGO_PKG_VERSION").to_owned(), sha256: own },
+        host: Host {
+            kernel: kernel(),
+            arch: std::env::consts::ARCH.to_owned(),
+            landlock_abi: u32::try_from(landlock_abi).unwrap_or(0),
+        },
+        case: Policy { name: case.name.clone(), origin: case.origin.clone() },
+        client: Client {
+            program: prepared.program_path.as_deref().map_or("built in".to_owned(), shown_path),
+            sha256: program,
+            profile: Policy { name: profile.name.clone(), origin: profile.origin.clone() },
+            args: arguments(request, prepared),
+            env_names: profile.environment.iter().map(|variable| variable.name.clone()).collect(),
+        },
+        tier: Tier::Namespace,
+        verdict,
+        checks,
+        evidence,
+        not_proved: Vec::new(),
+        wider_rules: wider_rules(case, profile),
+    }
+}
+
+fn kernel() -> String {
+    nix::sys::utsname::uname().map_or("unknown".to_owned(), |name| name.release().to_string_lossy().into_owned())
+}
+
+/// What the client was told, behind the program's name. A prompt is never shown.
+fn arguments(request: &RunRequest, prepared: &Prepared) -> Vec<Arg> {
+    let invocation = &request.case.invocation;
+    let prompts = [Some(&invocation.prompt), invocation.system_prompt.as_ref()];
+    let told = prepared.plan.client.arguments.iter().skip(1);
+    told.filter(|argument| *argument != CLIENT_ARGUMENT)
+        .map(|argument| {
+            if prompts.into_iter().flatten().any(|prompt| OsStr::new(prompt) == argument) {
+                let bytes = argument.as_encoded_bytes();
+                Arg::Prompt { bytes: bytes.len() as u64, sha256: crate::digest::of_bytes(bytes) }
+            } else {
+                Arg::Word(shown_path(argument.as_ref()))
+            }
+        })
+        .collect()
+}
+
+/// Rules that allow more than the built-in case and the built-in profile of the same purpose do. The built-in
+/// ones themselves are compared with nothing.
+fn wider_rules(case: &Case, profile: &Profile) -> Vec<WiderRule> {
+    let mut wider = Vec::new();
+    if let Ok(built_in) = policy::case(&Reference::BuiltIn("case-b".to_owned()))
+        && built_in.origin.sha256 != case.origin.sha256
+    {
+        wider.extend(more_paths(&case.sandbox.paths, &built_in.sandbox.paths));
+        wider.extend(more_time_and_space(&case.sandbox.limits, &built_in.sandbox.limits));
+    }
+    if let Ok(built_in) = policy::profile(&Reference::BuiltIn("reference".to_owned()))
+        && built_in.origin.sha256 != profile.origin.sha256
+    {
+        wider.extend(more_paths(&profile.paths, &built_in.paths));
+        wider.extend(profile.files.expected.iter().map(|file| WiderRule {
+            rule: format!("the file {} is no finding", file.path),
+            reason: file.reason.clone(),
+        }));
+        let queries = profile.queries.iter().filter(|query| !built_in.queries.contains(query));
+        wider.extend(queries.map(|query| WiderRule {
+            rule: format!("the query {query} is no finding"),
+            reason: format!("the profile {}", profile.name),
+        }));
+    }
+    wider
+}
+
+fn more_paths<'a>(rules: &'a [PathRule], built_in: &'a [PathRule]) -> impl Iterator<Item = WiderRule> + 'a {
+    rules.iter().filter(|rule| !built_in.contains(rule)).map(|rule| WiderRule {
+        rule: format!("{} {}", rule.access.word(), shown_path(&rule.path)),
+        reason: rule.reason.clone(),
+    })
+}
+
+fn more_time_and_space(limits: &Limits, built_in: &Limits) -> Vec<WiderRule> {
+    let seconds = |limits: &Limits| [limits.timeout.as_secs(), limits.cpu.as_secs()];
+    let counts = |limits: &Limits| {
+        let [timeout, cpu] = seconds(limits);
+        [
+            ("timeout", timeout),
+            ("cpu_time", cpu),
+            ("home_size", limits.home_bytes),
+            ("home_files", limits.home_files),
+            ("memory", limits.memory_bytes),
+            ("processes", limits.processes),
+            ("open_files", limits.open_files),
+            ("file_size", limits.file_bytes),
+            ("output_size", limits.output_bytes),
+            ("requests", limits.requests),
+            ("connections", limits.connections),
+            ("body_size", limits.body_bytes),
+        ]
+    };
+    counts(limits)
+        .into_iter()
+        .zip(counts(built_in))
+        .filter(|((_, found), (_, usual))| found > usual)
+        .map(|((name, found), (_, usual))| WiderRule {
+            rule: format!("limit {name}: {found}"),
+            reason: format!("the built-in case has {usual}"),
+        })
+        .collect()
+}
