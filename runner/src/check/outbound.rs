@@ -47,10 +47,12 @@ fn held(canaries: &[Canary], name: &str, suits: impl Fn(&Canary) -> bool) -> Res
     {
         return Ok(());
     }
-    let found = if suitable.is_empty() {
-        "it was not tried"
-    } else {
-        "it is refused outside of the sandbox as well"
+    let found = match suitable.first() {
+        None => "it was not tried".to_owned(),
+        Some(canary) => format!(
+            "{}, and refused outside of the sandbox as well",
+            canary.observed
+        ),
     };
     Deviation::new("A canary that the claim rests on says nothing.")
         .at(format!("canary {name}"))

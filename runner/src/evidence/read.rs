@@ -1,0 +1,119 @@
+//! Questions that more than one reader asks of the evidence; each is answered from what stands there, unjudged.
+
+use serde_json::Value;
+use stub::journal::Head;
+
+use super::{Before, Evidence, Gap, GapKind, Line, Record, Request, RequestClass};
+
+impl Request {
+    /// Whether this is a `POST /v1/messages`, the first one or a repetition.
+    pub fn is_post(&self) -> bool {
+        matches!(self.class, RequestClass::Message | RequestClass::Retry)
+    }
+
+    /// The values of a header, in order; names are compared without regard to case.
+    pub fn header(&self, name: &str) -> Vec<&str> {
+        self.headers()
+            .iter()
+            .filter(|(found, _)| found.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+            .collect()
+    }
+
+    /// All headers; none where the head is malformed or incomplete.
+    pub fn headers(&self) -> &[(String, String)] {
+        match &self.head {
+            Head::Request { headers, .. } => headers,
+            Head::Malformed { .. } | Head::Incomplete => &[],
+        }
+    }
+
+    /// Whether head and body arrived whole. Without a body only HEAD and GET are whole.
+    pub fn is_complete(&self) -> bool {
+        match (&self.head, &self.body) {
+            (Head::Request { .. }, Some(body)) => body.complete,
+            (Head::Request { method, .. }, None) => matches!(method.as_str(), "HEAD" | "GET"),
+            (Head::Malformed { .. } | Head::Incomplete, _) => false,
+        }
+    }
+}
+
+impl Record {
+    /// The JSON object, unless the line is none.
+    pub fn json(&self) -> Option<&Value> {
+        match &self.line {
+            Line::Record(value) => Some(value),
+            Line::NotJson { .. } => None,
+        }
+    }
+
+    /// The record's `type`.
+    pub fn kind(&self) -> Option<&str> {
+        self.json()?.get("type")?.as_str()
+    }
+
+    /// The record's `subtype`.
+    pub fn subtype(&self) -> Option<&str> {
+        self.json()?.get("subtype")?.as_str()
+    }
+
+    /// The `type` of the provider event that a `stream_event` record wraps.
+    pub fn event(&self) -> Option<&str> {
+        self.json()?.get("event")?.get("type")?.as_str()
+    }
+
+    /// Whether this is the record `kind/subtype`.
+    pub fn is(&self, kind: &str, subtype: &str) -> bool {
+        self.kind() == Some(kind) && self.subtype() == Some(subtype)
+    }
+
+    /// `system/init`, `stream_event/message_start`, `assistant`; client text.
+    pub fn label(&self) -> String {
+        let Some(kind) = self.kind() else {
+            return match &self.line {
+                Line::Record(_) => "record without a type".to_owned(),
+                Line::NotJson { .. } => "not JSON".to_owned(),
+            };
+        };
+        match self.detail() {
+            Some(detail) => format!("{kind}/{detail}"),
+            None => kind.to_owned(),
+        }
+    }
+
+    /// What tells records of one type apart: the wrapped event of a `stream_event`, else the subtype.
+    pub fn detail(&self) -> Option<&str> {
+        if self.kind() == Some("stream_event") {
+            self.event()
+        } else {
+            self.subtype()
+        }
+    }
+}
+
+impl Evidence {
+    /// The first `system/init` record.
+    pub fn init(&self) -> Option<&Record> {
+        self.records
+            .iter()
+            .find(|record| record.is("system", "init"))
+    }
+
+    /// What both `system/init` and `system/status` came before: the weaker of the two.
+    pub fn startup_before(&self) -> Option<Before> {
+        let status = self
+            .records
+            .iter()
+            .find(|record| record.is("system", "status"))?;
+        match (self.init()?.before, status.before) {
+            (Before::Connect, Before::Connect) => Some(Before::Connect),
+            (Before::None, _) | (_, Before::None) => Some(Before::None),
+            (Before::Connect | Before::Post, Before::Connect | Before::Post) => Some(Before::Post),
+        }
+    }
+
+    /// The first gap of one of these kinds.
+    pub fn gap(&self, kinds: &[GapKind]) -> Option<&Gap> {
+        self.gaps.iter().find(|gap| kinds.contains(&gap.what))
+    }
+}
