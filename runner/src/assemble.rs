@@ -10,8 +10,7 @@ use crate::case::Limits;
 use crate::clock::Clock;
 use crate::collect::Capture;
 use crate::collect::files::{self, Bounds, Found};
-use crate::evidence::from_journal::from_journal;
-use crate::evidence::{Evidence, Exit, Gap, GapKind, Request, Root};
+use crate::evidence::{Evidence, Exit, Gap, GapKind, Request, Root, from_journal};
 
 /// The evidence of one run. Ends the capture: home and temporary directory are gone afterwards.
 pub(crate) fn evidence(capture: Capture, limits: &Limits, clock: Clock, needle: &Needle) -> Evidence {

@@ -33,6 +33,7 @@ use crate::sandbox::probe::ProbeReport;
 use crate::sandbox::readback::{self, Isolation, Outside};
 use crate::sandbox::silence::Network;
 use crate::sandbox::spawn::Stage;
+use crate::sys::fds::watched;
 use crate::sys::net::readable_bytes;
 
 use output::{Errors, Output};
@@ -151,9 +152,9 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         control: BufReader::with_capacity(PIECE, control),
         control_open: true,
         to_stage,
-        channel: Some(AsyncFd::new(stage.channel.try_clone()?)?),
-        stdout: Some(AsyncFd::new(stage.stdout.try_clone()?)?),
-        stderr: Some(AsyncFd::new(stage.stderr.try_clone()?)?),
+        channel: Some(watched(stage.channel.try_clone()?)?),
+        stdout: Some(watched(stage.stdout.try_clone()?)?),
+        stderr: Some(watched(stage.stderr.try_clone()?)?),
         interrupt: signal(SignalKind::interrupt())?,
         terminate: signal(SignalKind::terminate())?,
         stage: pid,

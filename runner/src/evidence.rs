@@ -223,6 +223,8 @@ pub enum Exit {
     Timeout(Duration),
     /// Ended by the runner: it wrote more than its output limit.
     OutputLimit,
+    /// Ended by the runner: it made more requests than the case allows.
+    RequestLimit,
     /// The run was interrupted before the client ended.
     Interrupted,
     /// It was never started.

@@ -3,6 +3,8 @@
 //! Source: the types of the official SDKs and the public documentation of the Messages interface. Only
 //! JSON is made here; how it travels is the room of [`crate::answer`].
 
+use std::hash::{BuildHasher as _, RandomState};
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -216,7 +218,10 @@ pub(crate) fn error_body(fault: Fault, message: &str, request_id: &str) -> Strin
 
 /// A new opaque identifier, such as `msg_…` or `req_…`.
 pub(crate) fn new_id(prefix: &str) -> String {
-    format!("{prefix}_{}", uuid::Uuid::new_v4().simple())
+    // Opaque and not repeated is enough. A generator that opens /dev/urandom cannot be used: the stub may run
+    // where it can open nothing.
+    let key = RandomState::new();
+    format!("{prefix}_{:016x}{:016x}", key.hash_one("high"), key.hash_one("low"))
 }
 
 #[cfg(test)]

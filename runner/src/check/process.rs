@@ -21,6 +21,9 @@ pub(super) fn exit_zero(run: &Run) -> Outcome {
         Exit::OutputLimit => deviation
             .found("wrote more than its output limit, ended by the runner")
             .failed(),
+        Exit::RequestLimit => deviation
+            .found("made more requests than its limit, ended by the runner")
+            .failed(),
         Exit::Interrupted => deviation.undecided("the run was interrupted before the client ended"),
         Exit::NotStarted => deviation.undecided("the client was never started"),
     }

@@ -255,6 +255,7 @@ fn exit(exit: Exit) -> String {
         Exit::Signal(signal) => format!("ended by signal {signal}"),
         Exit::Timeout(after) => format!("ended by the runner after {:.1} s", after.as_secs_f64()),
         Exit::OutputLimit => "ended by the runner at its output limit".to_owned(),
+        Exit::RequestLimit => "ended by the runner at its request limit".to_owned(),
         Exit::Interrupted => "interrupted".to_owned(),
         Exit::NotStarted => "never started".to_owned(),
     }

@@ -96,6 +96,7 @@ fn layer(name: impl Into<String>, enforced: bool, detail: impl Into<String>) -> 
     };
     Layer {
         name: name.into(),
+        need: LayerNeed::Required,
         status,
         detail: detail.into(),
     }

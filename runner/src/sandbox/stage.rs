@@ -20,6 +20,8 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket, socketpair};
 use nix::sys::stat::Mode;
 use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, getppid};
 
+use tokio::runtime::Runtime;
+
 use super::error::{At as _, SetupError, Step};
 use super::init::{self, Inheritance};
 use super::message::{self, FromStage, ToStage, errno_of};
@@ -187,13 +189,19 @@ fn become_stub(
     identity::become_inside_user(plan.identity)?;
     prctl::set_dumpable(false).at(Step::NoNewPrivileges)?;
     null_stdio()?;
+    // Its descriptors are made now: the filter makes none later.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()
+        .at(Step::EventLoop)?;
     privilege::drop_all()?;
     landlock::restrict_stub()?;
     // Taking the user of the namespace has cleared it.
     arm_death_signal(plan)?;
     filter::STUB.install().at(Step::Filter)?;
     message::write_line(control, &FromStage::Serving { port, network }).at(Step::Channel)?;
-    serve(&plan.stub, control, listener)
+    serve(&plan.stub, &runtime, control, listener)
 }
 
 /// The client's pipes reach their end only when the stage no longer holds them.
@@ -205,7 +213,7 @@ fn null_stdio() -> Result<(), SetupError> {
     dup2_stderr(&null).at(Step::StandardInput)
 }
 
-fn serve(plan: &StubPlan, control: &UnixStream, listener: TcpListener) -> Result<(), SetupError> {
+fn serve(plan: &StubPlan, runtime: &Runtime, control: &UnixStream, listener: TcpListener) -> Result<(), SetupError> {
     let setup = stub::Setup {
         listener,
         scenario: plan.scenario.clone(),
@@ -218,10 +226,6 @@ fn serve(plan: &StubPlan, control: &UnixStream, listener: TcpListener) -> Result
         },
     };
     let served = || -> std::io::Result<Result<(), stub::ServeError>> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .enable_time()
-            .build()?;
         let control = control.try_clone()?;
         control.set_nonblocking(true)?;
         runtime.block_on(async {

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+use tokio::io::unix::AsyncFd;
 
 /// Most descriptors in one message that [`receive`] takes; a message with more is refused.
 const MOST_DESCRIPTORS: usize = 4;
@@ -68,4 +69,13 @@ pub(crate) fn survives_exec(number: i32) -> bool {
     // SAFETY: F_GETFD reads a flag word and changes nothing, whatever the number stands for.
     let flags = unsafe { libc::fcntl(number, libc::F_GETFD) };
     flags >= 0 && flags & libc::FD_CLOEXEC == 0
+}
+
+/// epoll_ctl(2) by tokio: readiness of a descriptor that is non-blocking already.
+///
+/// # Errors
+/// The error of epoll_ctl(2); `EPERM` for a regular file.
+pub(crate) fn watched(descriptor: OwnedFd) -> std::io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an OwnedFd names one open descriptor from its making to its drop, and never another.
+    unsafe { AsyncFd::register(descriptor) }.map_err(Into::into)
 }

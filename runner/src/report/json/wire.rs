@@ -82,6 +82,7 @@ enum ExitForm {
     Signal(i32),
     Timeout(u64),
     OutputLimit(bool),
+    RequestLimit(bool),
     Interrupted(bool),
     NotStarted(bool),
 }
@@ -192,6 +193,7 @@ impl From<Exit> for ExitForm {
             Exit::Signal(signal) => ExitForm::Signal(signal),
             Exit::Timeout(after) => ExitForm::Timeout(millis(after)),
             Exit::OutputLimit => ExitForm::OutputLimit(true),
+            Exit::RequestLimit => ExitForm::RequestLimit(true),
             Exit::Interrupted => ExitForm::Interrupted(true),
             Exit::NotStarted => ExitForm::NotStarted(true),
         }

@@ -285,12 +285,10 @@ pub(crate) const STUB: Filter = Filter {
         allow_if(libc::SYS_ioctl, &[is(1, libc::FIONREAD as i32)]),
         allow_if(libc::SYS_ioctl, &[is(1, libc::FIONBIO as i32)]),
         // Its event loop.
-        allow(libc::SYS_epoll_create1),
         allow(libc::SYS_epoll_ctl),
         #[cfg(target_arch = "x86_64")]
         allow(libc::SYS_epoll_wait),
         allow(libc::SYS_epoll_pwait),
-        allow(libc::SYS_eventfd2),
         #[cfg(target_arch = "x86_64")]
         allow(libc::SYS_poll),
         allow(libc::SYS_ppoll),
