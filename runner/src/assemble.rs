@@ -13,7 +13,12 @@ use crate::collect::files::{self, Bounds, Found};
 use crate::evidence::{Evidence, Exit, Gap, GapKind, Request, Root, from_journal};
 
 /// The evidence of one run. Ends the capture: home and temporary directory are gone afterwards.
-pub(crate) fn evidence(capture: Capture, limits: &Limits, clock: Clock, needle: &Needle) -> Evidence {
+pub(crate) fn evidence(
+    capture: Capture,
+    limits: &Limits,
+    clock: Clock,
+    needle: &Needle,
+) -> Evidence {
     let now_us = clock.elapsed_us();
     let served = from_journal(&capture.journal, clock.start_us, capture.canary_peer);
     let before_post = lines_before_post(&served.requests, &capture.barriers);
@@ -22,18 +27,27 @@ pub(crate) fn evidence(capture: Capture, limits: &Limits, clock: Clock, needle: 
     let mut found = Found::default();
     match capture.trees {
         Some((home, tmp)) => {
-            let bounds = Bounds { bytes: 2 * limits.home_bytes, entries: limits.home_files };
+            let bounds = Bounds {
+                bytes: 2 * limits.home_bytes,
+                entries: limits.home_files,
+            };
             files::walk(Root::Home, home, needle, bounds, &mut found);
             files::walk(Root::Tmp, tmp, needle, bounds, &mut found);
         }
         None if capture.exit != Exit::NotStarted => {
             let detail = "the home was not handed over".to_owned();
-            found.gaps.push(Gap { what: GapKind::Files, detail });
+            found.gaps.push(Gap {
+                what: GapKind::Files,
+                detail,
+            });
         }
         None => {}
     }
-    let (layers, canaries) =
-        capture.isolation.map_or_else(Default::default, |isolation| (isolation.layers, isolation.canaries));
+    let (layers, canaries) = capture
+        .isolation
+        .map_or_else(Default::default, |isolation| {
+            (isolation.layers, isolation.canaries)
+        });
     Evidence {
         connections: served.connections,
         requests: served.requests,
@@ -41,7 +55,13 @@ pub(crate) fn evidence(capture: Capture, limits: &Limits, clock: Clock, needle: 
         records,
         files: found.files,
         stderr,
-        sightings: [served.sightings, seen_on_stdout, Vec::from_iter(seen_on_stderr), found.sightings].concat(),
+        sightings: [
+            served.sightings,
+            seen_on_stdout,
+            Vec::from_iter(seen_on_stderr),
+            found.sightings,
+        ]
+        .concat(),
         exit: capture.exit,
         survivors: capture.survivors,
         layers,

@@ -167,7 +167,11 @@ pub fn unsound(evidence: &Evidence) -> Vec<String> {
     match evidence.exit {
         Exit::NotStarted => reasons.push("the client was never started".to_owned()),
         Exit::Interrupted => reasons.push("the run was interrupted".to_owned()),
-        Exit::Code(_) | Exit::Signal(_) | Exit::Timeout(_) | Exit::OutputLimit | Exit::RequestLimit => {}
+        Exit::Code(_)
+        | Exit::Signal(_)
+        | Exit::Timeout(_)
+        | Exit::OutputLimit
+        | Exit::RequestLimit => {}
     }
     reasons
 }

@@ -14,7 +14,10 @@ pub(crate) struct Clock {
 impl Clock {
     /// Starts now.
     pub(crate) fn start() -> Self {
-        Self { start_us: monotonic_us(), wall: SystemTime::now() }
+        Self {
+            start_us: monotonic_us(),
+            wall: SystemTime::now(),
+        }
     }
 
     /// Microseconds since the start.
@@ -25,6 +28,7 @@ impl Clock {
 
 fn monotonic_us() -> u64 {
     // CLOCK_MONOTONIC exists on every Linux (clock_gettime(2)), so there is no failure to report.
-    clock_gettime(ClockId::CLOCK_MONOTONIC)
-        .map_or(0, |now| now.tv_sec() as u64 * 1_000_000 + now.tv_nsec() as u64 / 1_000)
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
+        now.tv_sec() as u64 * 1_000_000 + now.tv_nsec() as u64 / 1_000
+    })
 }

@@ -105,8 +105,15 @@ impl Capture {
     /// What there is where not even the stage could be started.
     pub(crate) fn failed(error: SetupError, output_bytes: u64, needle: &Needle) -> Self {
         let failure = Failure::SetUp(error);
-        let gaps = vec![Gap { what: GapKind::Isolation, detail: failure.to_string() }];
-        Self { gaps, failure: Some(failure), ..Self::nothing(output_bytes, needle) }
+        let gaps = vec![Gap {
+            what: GapKind::Isolation,
+            detail: failure.to_string(),
+        }];
+        Self {
+            gaps,
+            failure: Some(failure),
+            ..Self::nothing(output_bytes, needle)
+        }
     }
 }
 
@@ -147,7 +154,8 @@ enum Phase {
 /// The errno of the runtime's own set-up (epoll, signals). Everything else is in the capture.
 pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Result<Capture> {
     let pid = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
-    let (control, to_stage) = tokio::net::UnixStream::from_std(stage.control.try_clone()?)?.into_split();
+    let (control, to_stage) =
+        tokio::net::UnixStream::from_std(stage.control.try_clone()?)?.into_split();
     let mut session = Session {
         control: BufReader::with_capacity(PIECE, control),
         control_open: true,
@@ -167,7 +175,13 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         watch,
     };
     session.run().await;
-    let Session { capture, control, to_stage, channel, .. } = session;
+    let Session {
+        capture,
+        control,
+        to_stage,
+        channel,
+        ..
+    } = session;
     drop((control, to_stage, channel));
     stage.end();
     Ok(capture)
@@ -206,7 +220,11 @@ impl Session<'_> {
     async fn run(&mut self) {
         let mut line = Vec::new();
         loop {
-            if self.phase == Phase::Finishing && self.done && self.stdout.is_none() && self.stderr.is_none() {
+            if self.phase == Phase::Finishing
+                && self.done
+                && self.stdout.is_none()
+                && self.stderr.is_none()
+            {
                 return;
             }
             let next = tokio::select! {
@@ -240,14 +258,27 @@ impl Session<'_> {
                 self.network = Some(network);
                 self.release()
             }
-            Ok(ControlLine::Stage(FromStage::Failed { error })) => self.failed(Failure::SetUp(error)),
-            Ok(ControlLine::Journal(Entry::Began { connection, request, at_us })) => {
+            Ok(ControlLine::Stage(FromStage::Failed { error })) => {
+                self.failed(Failure::SetUp(error))
+            }
+            Ok(ControlLine::Journal(Entry::Began {
+                connection,
+                request,
+                at_us,
+            })) => {
                 self.barrier(request);
                 if request > self.watch.requests && self.phase == Phase::Running {
-                    self.gap(GapKind::Requests, format!("more than {} requests", self.watch.requests));
+                    self.gap(
+                        GapKind::Requests,
+                        format!("more than {} requests", self.watch.requests),
+                    );
                     self.end_client(Exit::RequestLimit);
                 }
-                self.capture.journal.push(Entry::Began { connection, request, at_us });
+                self.capture.journal.push(Entry::Began {
+                    connection,
+                    request,
+                    at_us,
+                });
                 self.tell_stub(Control::Go { request }).await
             }
             Ok(ControlLine::Journal(entry)) => {
@@ -256,7 +287,10 @@ impl Session<'_> {
                 Next::Continue
             }
             Err(error) => {
-                self.gap(GapKind::Requests, format!("a line of the journal cannot be read: {error}"));
+                self.gap(
+                    GapKind::Requests,
+                    format!("a line of the journal cannot be read: {error}"),
+                );
                 Next::Continue
             }
         }
@@ -288,16 +322,23 @@ impl Session<'_> {
             let mut piece = vec![0; left.min(PIECE)];
             while left > 0 {
                 let room = left.min(piece.len());
-                match nix::unistd::read(stdout.get_ref().as_fd(), piece.get_mut(..room).unwrap_or_default()) {
+                match nix::unistd::read(
+                    stdout.get_ref().as_fd(),
+                    piece.get_mut(..room).unwrap_or_default(),
+                ) {
                     Ok(length) if length > 0 => {
-                        self.capture.output.push(piece.get(..length).unwrap_or_default(), now);
+                        self.capture
+                            .output
+                            .push(piece.get(..length).unwrap_or_default(), now);
                         left -= length.min(left);
                     }
                     _ => break,
                 }
             }
         }
-        self.capture.barriers.push((request, self.capture.output.lines()));
+        self.capture
+            .barriers
+            .push((request, self.capture.output.lines()));
     }
 
     async fn tell_stub(&mut self, told: Control) -> Next {
@@ -317,7 +358,9 @@ impl Session<'_> {
             }
             Ok(None) => self.init_closed(),
             Ok(Some((FromInit::Root, descriptors))) => {
-                self.capture.trees = <[OwnedFd; 2]>::try_from(descriptors).ok().map(|[home, tmp]| (home, tmp));
+                self.capture.trees = <[OwnedFd; 2]>::try_from(descriptors)
+                    .ok()
+                    .map(|[home, tmp]| (home, tmp));
                 Next::Continue
             }
             Ok(Some((FromInit::Probed { report }, _))) => {
@@ -340,7 +383,9 @@ impl Session<'_> {
 
     /// The one place where the client is let go: every layer read back, every canary held.
     fn release(&mut self) -> Next {
-        let (Some(network), Some(report)) = (&self.network, &self.probe) else { return Next::Continue };
+        let (Some(network), Some(report)) = (&self.network, &self.probe) else {
+            return Next::Continue;
+        };
         let outside = Outside {
             plan: self.watch.plan,
             network,
@@ -359,7 +404,10 @@ impl Session<'_> {
     }
 
     fn tell_init(&mut self, told: ToInit) -> Next {
-        let channel = self.channel.as_ref().map(|channel| message::send(channel.get_ref(), &told, &[]));
+        let channel = self
+            .channel
+            .as_ref()
+            .map(|channel| message::send(channel.get_ref(), &told, &[]));
         match channel {
             Some(Ok(())) => Next::Continue,
             Some(Err(_)) | None => self.init_closed(),
@@ -375,7 +423,10 @@ impl Session<'_> {
         if self.phase == Phase::Running {
             self.capture.exit = status;
         }
-        let survivors = end.survivors.into_iter().map(|(pid, program)| Survivor { pid, program });
+        let survivors = end
+            .survivors
+            .into_iter()
+            .map(|(pid, program)| Survivor { pid, program });
         self.capture.survivors = survivors.collect();
         self.enter(Phase::Finishing, FINISHING);
         self.tell_stub(Control::Finish).await
@@ -418,12 +469,18 @@ impl Session<'_> {
             }
             Phase::Running => self.end_client(Exit::Timeout(self.watch.timeout)),
             Phase::Ending => {
-                self.gap(GapKind::Processes, "init did not report the client's end".to_owned());
+                self.gap(
+                    GapKind::Processes,
+                    "init did not report the client's end".to_owned(),
+                );
                 Next::Stop
             }
             Phase::Finishing => {
                 if !self.done {
-                    self.gap(GapKind::Requests, "the stub did not finish its journal".to_owned());
+                    self.gap(
+                        GapKind::Requests,
+                        "the stub did not finish its journal".to_owned(),
+                    );
                 }
                 if self.stdout.is_some() {
                     self.gap(GapKind::Records, "standard output did not end".to_owned());
@@ -465,9 +522,14 @@ impl Session<'_> {
         match read {
             Read::End => self.stdout = None,
             Read::Piece(piece) => {
-                self.capture.output.push(&piece, self.watch.clock.elapsed_us());
+                self.capture
+                    .output
+                    .push(&piece, self.watch.clock.elapsed_us());
                 if self.capture.output.is_over() && self.phase == Phase::Running {
-                    self.gap(GapKind::Records, "standard output went over its limit".to_owned());
+                    self.gap(
+                        GapKind::Records,
+                        "standard output went over its limit".to_owned(),
+                    );
                     return self.end_client(Exit::OutputLimit);
                 }
             }
@@ -480,8 +542,13 @@ impl Session<'_> {
             Read::End => self.stderr = None,
             Read::Piece(piece) => {
                 self.capture.errors.push(&piece);
-                if self.capture.errors.bytes() > self.watch.output_bytes && self.phase == Phase::Running {
-                    self.gap(GapKind::Stderr, "standard error went over its limit".to_owned());
+                if self.capture.errors.bytes() > self.watch.output_bytes
+                    && self.phase == Phase::Running
+                {
+                    self.gap(
+                        GapKind::Stderr,
+                        "standard error went over its limit".to_owned(),
+                    );
                     return self.end_client(Exit::OutputLimit);
                 }
             }
@@ -507,10 +574,14 @@ enum Read {
 
 /// One piece from a pipe; never ready for a pipe whose end was read.
 async fn readable(pipe: Option<&AsyncFd<OwnedFd>>) -> Read {
-    let Some(pipe) = pipe else { return std::future::pending().await };
+    let Some(pipe) = pipe else {
+        return std::future::pending().await;
+    };
     let mut piece = vec![0; PIECE];
     loop {
-        let Ok(mut guard) = pipe.readable().await else { return Read::End };
+        let Ok(mut guard) = pipe.readable().await else {
+            return Read::End;
+        };
         match nix::unistd::read(pipe.get_ref(), &mut piece) {
             Err(Errno::EAGAIN) => guard.clear_ready(),
             Err(Errno::EINTR) => {}
@@ -527,9 +598,13 @@ type Received = Result<Option<(FromInit, Vec<OwnedFd>)>, Errno>;
 
 /// One message of init; never ready once init has closed the channel.
 async fn receive(channel: Option<&AsyncFd<OwnedFd>>) -> Received {
-    let Some(channel) = channel else { return std::future::pending().await };
+    let Some(channel) = channel else {
+        return std::future::pending().await;
+    };
     loop {
-        let Ok(mut guard) = channel.readable().await else { return Err(Errno::EIO) };
+        let Ok(mut guard) = channel.readable().await else {
+            return Err(Errno::EIO);
+        };
         match message::receive(channel.get_ref()) {
             Err(Errno::EAGAIN) => guard.clear_ready(),
             Err(Errno::EINTR) => {}

@@ -25,19 +25,35 @@ pub(crate) fn report(
     let (program, own) = digests.wait();
     let (case, profile) = (&request.case, &request.profile);
     Report {
-        runner: Runner { version: env!("CARGO_PKG_VERSION").to_owned(), sha256: own },
+        runner: Runner {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            sha256: own,
+        },
         host: Host {
             kernel: kernel(),
             arch: std::env::consts::ARCH.to_owned(),
             landlock_abi: u32::try_from(landlock_abi).unwrap_or(0),
         },
-        case: Policy { name: case.name.clone(), origin: case.origin.clone() },
+        case: Policy {
+            name: case.name.clone(),
+            origin: case.origin.clone(),
+        },
         client: Client {
-            program: prepared.program_path.as_deref().map_or("built in".to_owned(), shown_path),
+            program: prepared
+                .program_path
+                .as_deref()
+                .map_or("built in".to_owned(), shown_path),
             sha256: program,
-            profile: Policy { name: profile.name.clone(), origin: profile.origin.clone() },
+            profile: Policy {
+                name: profile.name.clone(),
+                origin: profile.origin.clone(),
+            },
             args: arguments(request, prepared),
-            env_names: profile.environment.iter().map(|variable| variable.name.clone()).collect(),
+            env_names: profile
+                .environment
+                .iter()
+                .map(|variable| variable.name.clone())
+                .collect(),
         },
         tier: Tier::Namespace,
         verdict,
@@ -49,7 +65,9 @@ pub(crate) fn report(
 }
 
 fn kernel() -> String {
-    nix::sys::utsname::uname().map_or("unknown".to_owned(), |name| name.release().to_string_lossy().into_owned())
+    nix::sys::utsname::uname().map_or("unknown".to_owned(), |name| {
+        name.release().to_string_lossy().into_owned()
+    })
 }
 
 /// What the client was told, behind the program's name. A prompt is never shown.
@@ -59,9 +77,16 @@ fn arguments(request: &RunRequest, prepared: &Prepared) -> Vec<Arg> {
     let told = prepared.plan.client.arguments.iter().skip(1);
     told.filter(|argument| *argument != CLIENT_ARGUMENT)
         .map(|argument| {
-            if prompts.into_iter().flatten().any(|prompt| OsStr::new(prompt) == argument) {
+            if prompts
+                .into_iter()
+                .flatten()
+                .any(|prompt| OsStr::new(prompt) == argument)
+            {
                 let bytes = argument.as_encoded_bytes();
-                Arg::Prompt { bytes: bytes.len() as u64, sha256: crate::digest::of_bytes(bytes) }
+                Arg::Prompt {
+                    bytes: bytes.len() as u64,
+                    sha256: crate::digest::of_bytes(bytes),
+                }
             } else {
                 Arg::Word(shown_path(argument.as_ref()))
             }
@@ -77,7 +102,10 @@ fn wider_rules(case: &Case, profile: &Profile) -> Vec<WiderRule> {
         && built_in.origin.sha256 != case.origin.sha256
     {
         wider.extend(more_paths(&case.sandbox.paths, &built_in.sandbox.paths));
-        wider.extend(more_time_and_space(&case.sandbox.limits, &built_in.sandbox.limits));
+        wider.extend(more_time_and_space(
+            &case.sandbox.limits,
+            &built_in.sandbox.limits,
+        ));
     }
     if let Ok(built_in) = policy::profile(&Reference::BuiltIn("reference".to_owned()))
         && built_in.origin.sha256 != profile.origin.sha256
@@ -87,7 +115,10 @@ fn wider_rules(case: &Case, profile: &Profile) -> Vec<WiderRule> {
             rule: format!("the file {} is no finding", file.path),
             reason: file.reason.clone(),
         }));
-        let queries = profile.queries.iter().filter(|query| !built_in.queries.contains(query));
+        let queries = profile
+            .queries
+            .iter()
+            .filter(|query| !built_in.queries.contains(query));
         wider.extend(queries.map(|query| WiderRule {
             rule: format!("the query {query} is no finding"),
             reason: format!("the profile {}", profile.name),
@@ -96,11 +127,17 @@ fn wider_rules(case: &Case, profile: &Profile) -> Vec<WiderRule> {
     wider
 }
 
-fn more_paths<'a>(rules: &'a [PathRule], built_in: &'a [PathRule]) -> impl Iterator<Item = WiderRule> + 'a {
-    rules.iter().filter(|rule| !built_in.contains(rule)).map(|rule| WiderRule {
-        rule: format!("{} {}", rule.access.word(), shown_path(&rule.path)),
-        reason: rule.reason.clone(),
-    })
+fn more_paths<'a>(
+    rules: &'a [PathRule],
+    built_in: &'a [PathRule],
+) -> impl Iterator<Item = WiderRule> + 'a {
+    rules
+        .iter()
+        .filter(|rule| !built_in.contains(rule))
+        .map(|rule| WiderRule {
+            rule: format!("{} {}", rule.access.word(), shown_path(&rule.path)),
+            reason: rule.reason.clone(),
+        })
 }
 
 fn more_time_and_space(limits: &Limits, built_in: &Limits) -> Vec<WiderRule> {

@@ -22,9 +22,14 @@ enum Sink {
     Stdout,
     Stderr,
     /// A pipe, a terminal, /dev/null: written as it is.
-    Stream { name: String, file: File },
+    Stream {
+        name: String,
+        file: File,
+    },
     /// A file that is made or replaced at the end.
-    File { path: PathBuf },
+    File {
+        path: PathBuf,
+    },
 }
 
 /// Why a report cannot be written.
@@ -51,13 +56,19 @@ pub(crate) fn open(targets: &[ReportTarget]) -> Result<Vec<Output>, OutputError>
             Destination::Stderr => Sink::Stderr,
             Destination::File(path) => open_file(path, &mut seen)?,
         };
-        outputs.push(Output { format: target.format, sink });
+        outputs.push(Output {
+            format: target.format,
+            sink,
+        });
     }
     Ok(outputs)
 }
 
 fn open_file(path: &Path, seen: &mut Vec<PathBuf>) -> Result<Sink, OutputError> {
-    let failed = |source| OutputError::Open { path: shown_path(path), source };
+    let failed = |source| OutputError::Open {
+        path: shown_path(path),
+        source,
+    };
     match fs::metadata(path) {
         Ok(status) if status.is_file() => {
             OpenOptions::new().append(true).open(path).map_err(failed)?;
@@ -65,7 +76,10 @@ fn open_file(path: &Path, seen: &mut Vec<PathBuf>) -> Result<Sink, OutputError> 
         Ok(status) if status.is_dir() => return Err(failed(io::ErrorKind::IsADirectory.into())),
         Ok(_) => {
             let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
-            return Ok(Sink::Stream { name: shown_path(path), file });
+            return Ok(Sink::Stream {
+                name: shown_path(path),
+                file,
+            });
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(failed(error)),
@@ -73,20 +87,25 @@ fn open_file(path: &Path, seen: &mut Vec<PathBuf>) -> Result<Sink, OutputError> 
     // Through links, so that the file they lead to is replaced and not the link.
     let target = match fs::canonicalize(path) {
         Ok(target) => target,
-        Err(_) => fs::canonicalize(directory(path))
-            .map_err(failed)?
-            .join(path.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidFilename.into()))?),
+        Err(_) => fs::canonicalize(directory(path)).map_err(failed)?.join(
+            path.file_name()
+                .ok_or_else(|| failed(io::ErrorKind::InvalidFilename.into()))?,
+        ),
     };
     tempfile::tempfile_in(directory(&target)).map_err(failed)?;
     if seen.contains(&target) {
-        return Err(OutputError::Twice { path: shown_path(&target) });
+        return Err(OutputError::Twice {
+            path: shown_path(&target),
+        });
     }
     seen.push(target.clone());
     Ok(Sink::File { path: target })
 }
 
 fn directory(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 impl Output {
@@ -98,9 +117,15 @@ impl Output {
         let (name, written) = match self.sink {
             Sink::Stdout => {
                 let mut stdout = io::stdout().lock();
-                ("standard output".to_owned(), stdout.write_all(report).and_then(|()| stdout.flush()))
+                (
+                    "standard output".to_owned(),
+                    stdout.write_all(report).and_then(|()| stdout.flush()),
+                )
             }
-            Sink::Stderr => ("standard error".to_owned(), io::stderr().lock().write_all(report)),
+            Sink::Stderr => (
+                "standard error".to_owned(),
+                io::stderr().lock().write_all(report),
+            ),
             Sink::Stream { name, mut file } => (name, file.write_all(report)),
             Sink::File { path } => (shown_path(&path), replace(&path, report)),
         };
@@ -136,7 +161,10 @@ mod tests {
     use super::*;
 
     fn target(path: &Path) -> ReportTarget {
-        ReportTarget { format: Format::Json, destination: Destination::File(path.to_path_buf()) }
+        ReportTarget {
+            format: Format::Json,
+            destination: Destination::File(path.to_path_buf()),
+        }
     }
 
     #[test]
@@ -159,7 +187,12 @@ mod tests {
         let (file, link) = (directory.path().join("file"), directory.path().join("link"));
         fs::write(&file, "").unwrap();
         symlink(&file, &link).unwrap();
-        open(&[target(&link)]).unwrap().pop().unwrap().write(b"new").unwrap();
+        open(&[target(&link)])
+            .unwrap()
+            .pop()
+            .unwrap()
+            .write(b"new")
+            .unwrap();
         assert!(link.is_symlink());
         assert_eq!(fs::read(&file).unwrap(), b"new");
         let twice = open(&[target(&link), target(&file)]).unwrap_err();
@@ -168,7 +201,12 @@ mod tests {
 
     #[test]
     fn a_device_is_written_as_it_is() {
-        open(&[target(Path::new("/dev/null"))]).unwrap().pop().unwrap().write(b"x").unwrap();
+        open(&[target(Path::new("/dev/null"))])
+            .unwrap()
+            .pop()
+            .unwrap()
+            .write(b"x")
+            .unwrap();
         assert!(!Path::new("/dev/null").is_file());
     }
 

@@ -19,8 +19,8 @@ use crate::cli::{ClientProgram, RunRequest};
 use crate::profile::{Surroundings, Unspelt};
 use crate::sandbox::identity;
 use crate::sandbox::plan::{
-    BASE_URL, Bind, BindKind, ClientPlan, HOME, PROGRAM_DIRECTORY, Plan, ProbePlan, ResourceLimits, RootPlan,
-    StubPlan, TMP,
+    BASE_URL, Bind, BindKind, ClientPlan, HOME, PROGRAM_DIRECTORY, Plan, ProbePlan, ResourceLimits,
+    RootPlan, StubPlan, TMP,
 };
 use crate::sandbox::spawn::OWN_FILE;
 
@@ -54,11 +54,21 @@ impl Prepared {
 #[derive(Debug, Error)]
 pub(crate) enum PrepareError {
     #[error("cannot open the program {path}")]
-    Program { path: String, source: std::io::Error },
+    Program {
+        path: String,
+        source: std::io::Error,
+    },
     #[error("cannot resolve {path}, which a path rule names")]
-    Rule { path: String, source: std::io::Error },
+    Rule {
+        path: String,
+        source: std::io::Error,
+    },
     #[error("the path rule {path} leads to {resolved}, which is {what}")]
-    ForbiddenRule { path: String, resolved: String, what: &'static str },
+    ForbiddenRule {
+        path: String,
+        resolved: String,
+        what: &'static str,
+    },
     #[error("no directory of the host can serve as the canary for host paths")]
     NoOutsideDirectory,
     #[error("cannot listen on an abstract socket, the canary for the host's sockets")]
@@ -73,7 +83,10 @@ impl PrepareError {
     /// Whether the user's policy or command line is at fault, and not the host.
     pub(crate) fn is_policy(&self) -> bool {
         match self {
-            Self::Program { .. } | Self::Rule { .. } | Self::ForbiddenRule { .. } | Self::Unspelt(_) => true,
+            Self::Program { .. }
+            | Self::Rule { .. }
+            | Self::ForbiddenRule { .. }
+            | Self::Unspelt(_) => true,
             Self::NoOutsideDirectory | Self::OutsideSocket { .. } | Self::Credential => false,
         }
     }
@@ -89,7 +102,13 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
     let (program, program_path) = open_program(&request.client)?;
     let inside = Path::new(PROGRAM_DIRECTORY).join(&request.profile.names.program);
     let mut binds = vec![program_bind(&program, &program_path, &inside)?];
-    for rule in request.case.sandbox.paths.iter().chain(&request.profile.paths) {
+    for rule in request
+        .case
+        .sandbox
+        .paths
+        .iter()
+        .chain(&request.profile.paths)
+    {
         binds.push(rule_bind(rule, request)?);
     }
     // A directory before what lies in it: the one mount would hide the other.
@@ -107,13 +126,26 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
             requests: limits.requests,
             connections: limits.connections,
         },
-        root: RootPlan { bytes: limits.home_bytes, files: limits.home_files, binds },
+        root: RootPlan {
+            bytes: limits.home_bytes,
+            files: limits.home_files,
+            binds,
+        },
         client: client_plan(request, &inside, &credential)?,
         limits: resource_limits(limits),
-        probe: ProbePlan { outside_socket: outside_name, outside_directory },
+        probe: ProbePlan {
+            outside_socket: outside_name,
+            outside_directory,
+        },
     };
     let program_path = (request.client != ClientProgram::Reference).then_some(program_path);
-    Ok(Prepared { plan, needle, program, program_path, outside_socket })
+    Ok(Prepared {
+        plan,
+        needle,
+        program,
+        program_path,
+        outside_socket,
+    })
 }
 
 fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError> {
@@ -135,9 +167,10 @@ fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError>
 }
 
 fn program_bind(program: &File, path: &Path, inside: &Path) -> Result<Bind, PrepareError> {
-    let status = program
-        .metadata()
-        .map_err(|source| PrepareError::Program { path: path.display().to_string(), source })?;
+    let status = program.metadata().map_err(|source| PrepareError::Program {
+        path: path.display().to_string(),
+        source,
+    })?;
     Ok(Bind {
         source: path.into(),
         target: inside.into(),
@@ -150,9 +183,16 @@ fn program_bind(program: &File, path: &Path, inside: &Path) -> Result<Bind, Prep
 
 fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Bind, PrepareError> {
     let path = rule.path.display().to_string();
-    let failed = |source| PrepareError::Rule { path: path.clone(), source };
+    let failed = |source| PrepareError::Rule {
+        path: path.clone(),
+        source,
+    };
     let resolved = fs::canonicalize(&rule.path).map_err(failed)?;
-    let handle = fs::OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(&resolved).map_err(failed)?;
+    let handle = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_PATH)
+        .open(&resolved)
+        .map_err(failed)?;
     let status = handle.metadata().map_err(failed)?;
     let kind = status.file_type();
     let forbidden = FORBIDDEN.iter().any(|tree| resolved.starts_with(tree));
@@ -165,43 +205,78 @@ fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Bind, PrepareError
     };
     if let Some(what) = what {
         let resolved = resolved.display().to_string();
-        return Err(PrepareError::ForbiddenRule { path, resolved, what });
+        return Err(PrepareError::ForbiddenRule {
+            path,
+            resolved,
+            what,
+        });
     }
     Ok(Bind {
         source: resolved.into(),
         target: rule.path.clone().into(),
         device: status.dev(),
         inode: status.ino(),
-        kind: if kind.is_dir() { BindKind::Directory } else { BindKind::File },
+        kind: if kind.is_dir() {
+            BindKind::Directory
+        } else {
+            BindKind::File
+        },
         execute: rule.access == Access::ReadExecute,
     })
 }
 
 /// A client that sees a report grow could read what the verdict will be.
 fn writes_below(request: &RunRequest, tree: &Path) -> bool {
-    request.reports.iter().filter_map(|target| target.destination.file()).any(|file| {
-        let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::canonicalize(directory).is_ok_and(|directory| directory.starts_with(tree))
-    })
+    request
+        .reports
+        .iter()
+        .filter_map(|target| target.destination.file())
+        .any(|file| {
+            let directory = file
+                .parent()
+                .filter(|parent| !parent.as_os_str().is_empty())
+                .unwrap_or(Path::new("."));
+            fs::canonicalize(directory).is_ok_and(|directory| directory.starts_with(tree))
+        })
 }
 
-fn client_plan(request: &RunRequest, inside: &Path, credential: &str) -> Result<ClientPlan, PrepareError> {
+fn client_plan(
+    request: &RunRequest,
+    inside: &Path,
+    credential: &str,
+) -> Result<ClientPlan, PrepareError> {
     let profile = &request.profile;
     let mut arguments: Vec<OsString> = vec![profile.names.program.clone().into()];
     if request.client == ClientProgram::Reference {
         arguments.push(CLIENT_ARGUMENT.into());
     }
-    arguments.extend(profile.command_line(&request.case.invocation)?.into_iter().map(OsString::from));
+    arguments.extend(
+        profile
+            .command_line(&request.case.invocation)?
+            .into_iter()
+            .map(OsString::from),
+    );
     arguments.extend(request.extra_args.iter().cloned());
-    let surroundings =
-        Surroundings { base_url: BASE_URL, credential, home: Path::new(HOME), tmp: Path::new(TMP) };
-    let environment = profile.environment(surroundings).into_iter().map(|(name, value)| {
-        let mut variable = OsString::from(name);
-        variable.push("=");
-        variable.push(value);
-        variable
-    });
-    Ok(ClientPlan { program: inside.into(), arguments, environment: environment.collect() })
+    let surroundings = Surroundings {
+        base_url: BASE_URL,
+        credential,
+        home: Path::new(HOME),
+        tmp: Path::new(TMP),
+    };
+    let environment = profile
+        .environment(surroundings)
+        .into_iter()
+        .map(|(name, value)| {
+            let mut variable = OsString::from(name);
+            variable.push("=");
+            variable.push(value);
+            variable
+        });
+    Ok(ClientPlan {
+        program: inside.into(),
+        arguments,
+        environment: environment.collect(),
+    })
 }
 
 fn resource_limits(limits: &Limits) -> ResourceLimits {
@@ -238,6 +313,8 @@ fn outside_directory(binds: &[Bind]) -> Result<OsString, PrepareError> {
 fn seen_inside(path: &Path, binds: &[Bind]) -> bool {
     let ours = [HOME, TMP, PROGRAM_DIRECTORY, "/etc", "/dev", "/proc"].map(Path::new);
     let bound = binds.iter().map(|bind| Path::new(&bind.target));
-    ours.into_iter().chain(bound).any(|seen| seen.starts_with(path) || path.starts_with(seen))
+    ours.into_iter()
+        .chain(bound)
+        .any(|seen| seen.starts_with(path) || path.starts_with(seen))
         || path.as_os_str().as_bytes() == b"/"
 }

@@ -49,7 +49,11 @@ fn command(arguments: Vec<OsString>) -> ExitCode {
 
 fn run(request: &RunRequest) -> u8 {
     match run::run(request) {
-        Ok(Done { verdict, failure, kept }) => {
+        Ok(Done {
+            verdict,
+            failure,
+            kept,
+        }) => {
             if let Some(failure) = failure {
                 tell("error", &failure, failure.hint());
             }
@@ -85,14 +89,22 @@ impl RunError {
         match self {
             Self::Output(_) => USAGE,
             Self::Prepare(error) if error.is_policy() => USAGE,
-            Self::Prepare(_) | Self::Namespaces(_) | Self::EventLoop(_) | Self::Keep(_) | Self::Render(_) => ERRORED,
+            Self::Prepare(_)
+            | Self::Namespaces(_)
+            | Self::EventLoop(_)
+            | Self::Keep(_)
+            | Self::Render(_) => ERRORED,
         }
     }
 
     fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Namespaces(_) => Some("/proc must be mounted where the runner is started"),
-            Self::Output(_) | Self::Prepare(_) | Self::EventLoop(_) | Self::Keep(_) | Self::Render(_) => None,
+            Self::Output(_)
+            | Self::Prepare(_)
+            | Self::EventLoop(_)
+            | Self::Keep(_)
+            | Self::Render(_) => None,
         }
     }
 }
@@ -101,7 +113,9 @@ impl Failure {
     fn hint(&self) -> Option<&'static str> {
         match self {
             Self::SetUp(error) => error.hint(),
-            Self::NotSealed(_) => Some("this is a fault of the kernel, of its configuration or of this program: please report it"),
+            Self::NotSealed(_) => Some(
+                "this is a fault of the kernel, of its configuration or of this program: please report it",
+            ),
             Self::NotExecuted(nix::errno::Errno::ENOENT) => Some(
                 "a dynamic program needs its loader and libraries, a script its interpreter: name their paths in the profile",
             ),

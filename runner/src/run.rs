@@ -14,11 +14,11 @@ use crate::cli::{Format, RunRequest};
 use crate::clock::Clock;
 use crate::collect::keep::keep;
 use crate::collect::{self, Capture, Failure, Watch};
+use crate::describe;
 use crate::digest;
 use crate::output::{self, Output, OutputError};
 use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::report::human::Colour;
-use crate::describe;
 use crate::report::{RenderError, Report, human, json};
 use crate::sandbox::readback::own_namespaces;
 use crate::sandbox::{canary, spawn};
@@ -61,16 +61,35 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let prepared = prepare(request)?;
     let (mut capture, digests) = launch_and_collect(request, &prepared, clock)?;
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
-    let kept = request.keep_home.then(|| kept_home(&capture, request.case.sandbox.limits.home_bytes));
-    let evidence = assemble::evidence(capture, &request.case.sandbox.limits, clock, &prepared.needle);
+    let kept = request
+        .keep_home
+        .then(|| kept_home(&capture, request.case.sandbox.limits.home_bytes));
+    let evidence = assemble::evidence(
+        capture,
+        &request.case.sandbox.limits,
+        clock,
+        &prepared.needle,
+    );
     let checks = check::check(&request.case, &request.profile, &evidence);
     let verdict = check::verdict(&checks, &evidence);
-    let report = describe::report(request, &prepared, digests, landlock_abi, checks, verdict, evidence);
+    let report = describe::report(
+        request,
+        &prepared,
+        digests,
+        landlock_abi,
+        checks,
+        verdict,
+        evidence,
+    );
     for output in outputs {
         let rendered = render(&report, &output)?;
         output.write(&rendered)?;
     }
-    Ok(Done { verdict, failure, kept: kept.transpose()?.flatten() })
+    Ok(Done {
+        verdict,
+        failure,
+        kept: kept.transpose()?.flatten(),
+    })
 }
 
 /// The one part that makes processes. The program is hashed beside it, in a thread that starts after them.
@@ -102,7 +121,9 @@ fn launch_and_collect(
         .enable_all()
         .build()
         .map_err(RunError::EventLoop)?;
-    let capture = runtime.block_on(collect::collect(stage, watch)).map_err(RunError::EventLoop)?;
+    let capture = runtime
+        .block_on(collect::collect(stage, watch))
+        .map_err(RunError::EventLoop)?;
     Ok((capture, digests))
 }
 
@@ -125,7 +146,9 @@ impl Digests {
 
     /// Digests of the program and of this executable; empty where the file could not be read.
     pub(crate) fn wait(self) -> (String, String) {
-        let joined = |hash: JoinHandle<io::Result<String>>| hash.join().ok().and_then(Result::ok).unwrap_or_default();
+        let joined = |hash: JoinHandle<io::Result<String>>| {
+            hash.join().ok().and_then(Result::ok).unwrap_or_default()
+        };
         let program = joined(self.program);
         let own = self.own.map_or_else(|| program.clone(), joined);
         (program, own)
@@ -142,11 +165,17 @@ fn render(report: &Report, output: &Output) -> Result<Vec<u8>, RenderError> {
 /// Colour on a terminal, unless NO_COLOR is there (no-color.org: any value but the empty one).
 fn colour(output: &Output) -> Colour {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if output.is_terminal() && !unwanted { Colour::Ansi } else { Colour::Plain }
+    if output.is_terminal() && !unwanted {
+        Colour::Ansi
+    } else {
+        Colour::Plain
+    }
 }
 
 /// The copy for `--keep-home`; none where there was no home.
 fn kept_home(capture: &Capture, home_bytes: u64) -> Result<Option<PathBuf>, RunError> {
     let home = capture.trees.as_ref().map(|(home, _)| home);
-    home.map(|home| keep(home, 2 * home_bytes)).transpose().map_err(RunError::Keep)
+    home.map(|home| keep(home, 2 * home_bytes))
+        .transpose()
+        .map_err(RunError::Keep)
 }

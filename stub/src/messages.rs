@@ -221,7 +221,11 @@ pub(crate) fn new_id(prefix: &str) -> String {
     // Opaque and not repeated is enough. A generator that opens /dev/urandom cannot be used: the stub may run
     // where it can open nothing.
     let key = RandomState::new();
-    format!("{prefix}_{:016x}{:016x}", key.hash_one("high"), key.hash_one("low"))
+    format!(
+        "{prefix}_{:016x}{:016x}",
+        key.hash_one("high"),
+        key.hash_one("low")
+    )
 }
 
 #[cfg(test)]

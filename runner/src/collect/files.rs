@@ -38,10 +38,24 @@ pub(crate) struct Bounds {
 }
 
 /// Walks everything below `root` and adds it to `found`, sorted by path.
-pub(crate) fn walk(root: Root, directory: OwnedFd, needle: &Needle, bounds: Bounds, found: &mut Found) {
-    let mut walk = Walk { root, needle, bounds, found, full: false };
+pub(crate) fn walk(
+    root: Root,
+    directory: OwnedFd,
+    needle: &Needle,
+    bounds: Bounds,
+    found: &mut Found,
+) {
+    let mut walk = Walk {
+        root,
+        needle,
+        bounds,
+        found,
+        full: false,
+    };
     walk.below(directory, &mut Vec::new());
-    walk.found.files.sort_by(|one, other| one.path.cmp(&other.path));
+    walk.found
+        .files
+        .sort_by(|one, other| one.path.cmp(&other.path));
 }
 
 struct Walk<'a> {
@@ -84,17 +98,28 @@ impl Walk<'_> {
     /// Opens a directory for listing.
     fn level(&mut self, directory: OwnedFd, path: &[Vec<u8>]) -> Option<Level> {
         if path.len() > DEEPEST {
-            self.gap(path, format_args!("not looked into: more than {DEEPEST} directories deep"));
+            self.gap(
+                path,
+                format_args!("not looked into: more than {DEEPEST} directories deep"),
+            );
             return None;
         }
-        let listed = directory.try_clone().map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)));
+        let listed = directory
+            .try_clone()
+            .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)));
         let listed = listed.and_then(Dir::from_fd).and_then(|mut listing| {
-            listing.iter().map(|entry| entry.map(|entry| entry.file_name().to_bytes().to_vec())).collect()
+            listing
+                .iter()
+                .map(|entry| entry.map(|entry| entry.file_name().to_bytes().to_vec()))
+                .collect()
         });
         match listed {
             Ok(names) => {
                 let names: Vec<Vec<u8>> = names;
-                let names = names.into_iter().filter(|name| name != b"." && name != b"..").collect();
+                let names = names
+                    .into_iter()
+                    .filter(|name| name != b"." && name != b"..")
+                    .collect();
                 Some(Level { directory, names })
             }
             Err(errno) => {
@@ -113,7 +138,11 @@ impl Walk<'_> {
             self.gap(path, format_args!("and more: over {most} entries"));
             return None;
         }
-        let status = match fstatat(&level.directory, name.as_slice(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+        let status = match fstatat(
+            &level.directory,
+            name.as_slice(),
+            AtFlags::AT_SYMLINK_NOFOLLOW,
+        ) {
             Ok(status) => status,
             Err(errno) => {
                 self.gap(path, format_args!("has no status: {errno}"));
@@ -146,15 +175,30 @@ impl Walk<'_> {
         entered
     }
 
-    fn content(&mut self, level: &Level, name: &[u8], status: &FileStat, path: &[Vec<u8>]) -> Option<String> {
+    fn content(
+        &mut self,
+        level: &Level,
+        name: &[u8],
+        status: &FileStat,
+        path: &[Vec<u8>],
+    ) -> Option<String> {
         let size = u64::try_from(status.st_size).unwrap_or(0);
         let Some(left) = self.bounds.bytes.checked_sub(size) else {
-            self.gap(path, format_args!("not read: {size} bytes are more than the walk may read"));
+            self.gap(
+                path,
+                format_args!("not read: {size} bytes are more than the walk may read"),
+            );
             return None;
         };
         self.bounds.bytes = left;
-        let read = reopen(level, name, status, OFlag::O_NONBLOCK, Mode::S_IRUSR | Mode::S_IWUSR)
-            .and_then(|file| digest(file, self.needle));
+        let read = reopen(
+            level,
+            name,
+            status,
+            OFlag::O_NONBLOCK,
+            Mode::S_IRUSR | Mode::S_IWUSR,
+        )
+        .and_then(|file| digest(file, self.needle));
         match read {
             Ok((sha256, form)) => {
                 if let Some(form) = form {
@@ -174,7 +218,10 @@ impl Walk<'_> {
         let target = readlinkat(&level.directory, name).unwrap_or_default();
         if let Some(form) = self.needle.find(target.as_bytes()) {
             let place = format!("target of the link {shown}");
-            self.found.sightings.push(Sighting { place, form: form.to_string() });
+            self.found.sightings.push(Sighting {
+                place,
+                form: form.to_string(),
+            });
         }
     }
 
@@ -182,15 +229,25 @@ impl Walk<'_> {
         // One name at a time would miss a credential that a directory and its entry share.
         let whole = path.join(&b'/');
         let joined = path.concat();
-        if let Some(form) = self.needle.find(&whole).or_else(|| self.needle.find(&joined)) {
+        if let Some(form) = self
+            .needle
+            .find(&whole)
+            .or_else(|| self.needle.find(&joined))
+        {
             let place = format!("name of the file {shown}");
-            self.found.sightings.push(Sighting { place, form: form.to_string() });
+            self.found.sightings.push(Sighting {
+                place,
+                form: form.to_string(),
+            });
         }
     }
 
     fn gap(&mut self, path: &[Vec<u8>], what: std::fmt::Arguments<'_>) {
         let detail = format!("{} {what}", self.shown(path));
-        self.found.gaps.push(Gap { what: GapKind::Files, detail });
+        self.found.gaps.push(Gap {
+            what: GapKind::Files,
+            detail,
+        });
     }
 
     fn shown(&self, path: &[Vec<u8>]) -> String {
@@ -212,20 +269,35 @@ fn kind(status: &FileStat) -> FileKind {
 
 /// Opens an entry for reading, whatever its mode: we own it, so a mode that shuts us out is widened first.
 /// Its mode in the evidence was taken before.
-fn reopen(level: &Level, name: &[u8], status: &FileStat, flags: OFlag, mode: Mode) -> Result<OwnedFd, Errno> {
+fn reopen(
+    level: &Level,
+    name: &[u8],
+    status: &FileStat,
+    flags: OFlag,
+    mode: Mode,
+) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let opened = match openat(&level.directory, name, flags, Mode::empty()) {
         Err(Errno::EACCES) => {
             let path = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
             let entry = openat(&level.directory, name, path, Mode::empty())?;
             let by_number = format!("/proc/self/fd/{}", entry.as_fd().as_raw_fd());
-            fchmodat(nix::fcntl::AT_FDCWD, by_number.as_str(), mode, FchmodatFlags::FollowSymlink)?;
+            fchmodat(
+                nix::fcntl::AT_FDCWD,
+                by_number.as_str(),
+                mode,
+                FchmodatFlags::FollowSymlink,
+            )?;
             openat(&level.directory, name, flags, Mode::empty())?
         }
         opened => opened?,
     };
     let same = fstat(&opened)?;
-    if (same.st_dev, same.st_ino) == (status.st_dev, status.st_ino) { Ok(opened) } else { Err(Errno::ESTALE) }
+    if (same.st_dev, same.st_ino) == (status.st_dev, status.st_ino) {
+        Ok(opened)
+    } else {
+        Err(Errno::ESTALE)
+    }
 }
 
 fn digest(file: OwnedFd, needle: &Needle) -> Result<(String, Option<String>), Errno> {
@@ -241,7 +313,10 @@ fn digest(file: OwnedFd, needle: &Needle) -> Result<(String, Option<String>), Er
         hasher.update(read);
         scanner.push(read);
     }
-    Ok((crate::digest::hex(&hasher.finalize()), scanner.found().map(|form| form.to_string())))
+    Ok((
+        crate::digest::hex(&hasher.finalize()),
+        scanner.found().map(|form| form.to_string()),
+    ))
 }
 
 /// The bytes as text; what is no UTF-8 as `\xNN`.
@@ -267,12 +342,21 @@ mod tests {
     use super::*;
 
     const SECRET: &str = "runner-key-0123456789abcdef";
-    const WIDE: Bounds = Bounds { bytes: 1 << 20, entries: 1000 };
+    const WIDE: Bounds = Bounds {
+        bytes: 1 << 20,
+        entries: 1000,
+    };
 
     fn walked(path: &Path, bounds: Bounds) -> Found {
         let mut found = Found::default();
         let directory = OwnedFd::from(fs::File::open(path).unwrap());
-        walk(Root::Home, directory, &Needle::new(SECRET).unwrap(), bounds, &mut found);
+        walk(
+            Root::Home,
+            directory,
+            &Needle::new(SECRET).unwrap(),
+            bounds,
+            &mut found,
+        );
         found
     }
 
@@ -294,7 +378,10 @@ mod tests {
         use FileKind::{Directory, Fifo, File, Socket, Symlink};
         assert_eq!(kinds, [Directory, File, Fifo, Symlink, Socket]);
         let digest = found.files[1].sha256.as_deref().unwrap();
-        assert_eq!(digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(
+            digest,
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
         assert!(found.gaps.is_empty());
     }
 
@@ -333,7 +420,10 @@ mod tests {
     #[test]
     fn beyond_the_bounds_is_a_gap() {
         let home = tempfile::tempdir().unwrap();
-        fs::File::create(home.path().join("sparse")).unwrap().set_len(1 << 40).unwrap();
+        fs::File::create(home.path().join("sparse"))
+            .unwrap()
+            .set_len(1 << 40)
+            .unwrap();
         let found = walked(home.path(), WIDE);
         assert_eq!((paths(&found), found.gaps.len()), (vec!["sparse"], 1));
         for index in 0..9 {
@@ -341,7 +431,12 @@ mod tests {
         }
         let found = walked(home.path(), Bounds { entries: 5, ..WIDE });
         assert_eq!(found.files.len(), 5);
-        assert!(found.gaps.iter().any(|gap| gap.detail.contains("over 5 entries")));
+        assert!(
+            found
+                .gaps
+                .iter()
+                .any(|gap| gap.detail.contains("over 5 entries"))
+        );
     }
 
     #[test]

@@ -22,7 +22,10 @@ const DEEPEST: usize = 100;
 /// # Errors
 /// The first entry that could not be copied; what was copied until then stays.
 pub(crate) fn keep(home: &OwnedFd, bytes: u64) -> io::Result<PathBuf> {
-    let copy = tempfile::Builder::new().prefix("runner-home-").tempdir()?.keep();
+    let copy = tempfile::Builder::new()
+        .prefix("runner-home-")
+        .tempdir()?
+        .keep();
     let target = OwnedFd::from(File::open(&copy)?);
     let mut left = bytes;
     copy_level(home, &target, &mut left, 0)?;
@@ -31,7 +34,9 @@ pub(crate) fn keep(home: &OwnedFd, bytes: u64) -> io::Result<PathBuf> {
 
 fn copy_level(from: &OwnedFd, to: &OwnedFd, left: &mut u64, depth: usize) -> io::Result<()> {
     if depth > DEEPEST {
-        return Err(io::Error::other(format!("more than {DEEPEST} directories deep")));
+        return Err(io::Error::other(format!(
+            "more than {DEEPEST} directories deep"
+        )));
     }
     let mut listing = Dir::from_fd(from.try_clone()?)?;
     for entry in listing.iter() {
@@ -45,7 +50,12 @@ fn copy_level(from: &OwnedFd, to: &OwnedFd, left: &mut u64, depth: usize) -> io:
         match SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT {
             SFlag::S_IFDIR => {
                 mkdirat(to, name, mode | Mode::S_IRWXU)?;
-                copy_level(&directory(from, name)?, &directory(to, name)?, left, depth + 1)?;
+                copy_level(
+                    &directory(from, name)?,
+                    &directory(to, name)?,
+                    left,
+                    depth + 1,
+                )?;
             }
             SFlag::S_IFREG => {
                 let size = u64::try_from(status.st_size).unwrap_or(0);
@@ -84,7 +94,10 @@ mod tests {
         nix::unistd::mkfifo(&home.path().join("fifo"), Mode::S_IRWXU).unwrap();
         let copy = keep(&OwnedFd::from(File::open(home.path()).unwrap()), 100).unwrap();
         assert_eq!(fs::read(copy.join("d/f")).unwrap(), b"abc");
-        assert_eq!(fs::read_link(copy.join("link")).unwrap().to_str(), Some("/etc/passwd"));
+        assert_eq!(
+            fs::read_link(copy.join("link")).unwrap().to_str(),
+            Some("/etc/passwd")
+        );
         assert!(!copy.join("fifo").exists());
         fs::remove_dir_all(copy).unwrap();
     }
@@ -92,7 +105,10 @@ mod tests {
     #[test]
     fn a_sparse_file_cannot_fill_the_disk() {
         let home = tempfile::tempdir().unwrap();
-        File::create(home.path().join("sparse")).unwrap().set_len(1 << 40).unwrap();
+        File::create(home.path().join("sparse"))
+            .unwrap()
+            .set_len(1 << 40)
+            .unwrap();
         let error = keep(&OwnedFd::from(File::open(home.path()).unwrap()), 1 << 20).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
     }

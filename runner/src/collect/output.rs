@@ -23,7 +23,12 @@ pub(crate) struct Output {
 impl Output {
     pub(crate) fn new(limit: u64) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Self { bytes: Vec::new(), limit, ends: Vec::new(), over: false }
+        Self {
+            bytes: Vec::new(),
+            limit,
+            ends: Vec::new(),
+            over: false,
+        }
     }
 
     /// Takes what was read at `at_us`. What goes beyond the limit is dropped, and [`Output::is_over`] says so.
@@ -33,7 +38,8 @@ impl Output {
         self.over |= kept.len() < piece.len();
         let base = self.bytes.len();
         let feeds = kept.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-        self.ends.extend(feeds.map(|(index, _)| (base + index, at_us)));
+        self.ends
+            .extend(feeds.map(|(index, _)| (base + index, at_us)));
         self.bytes.extend_from_slice(kept);
     }
 
@@ -65,34 +71,56 @@ impl Output {
             let line = self.bytes.get(start..end).unwrap_or_default();
             start = end + 1;
             if let Some(form) = needle.find(line) {
-                sightings.push(Sighting { place: format!("stdout line {seq}"), form: form.to_string() });
+                sightings.push(Sighting {
+                    place: format!("stdout line {seq}"),
+                    form: form.to_string(),
+                });
             }
             let complete = index < self.ends.len();
             records.push(Record {
                 seq,
                 at_us,
                 bytes: line.len() as u64,
-                before: if index < before_post { Before::Post } else { Before::None },
-                line: if complete { parse(&needle.redact_bytes(line)) } else { unfinished() },
+                before: if index < before_post {
+                    Before::Post
+                } else {
+                    Before::None
+                },
+                line: if complete {
+                    parse(&needle.redact_bytes(line))
+                } else {
+                    unfinished()
+                },
             });
         }
         // Split over two lines it is in none of them; the whole stream is searched as well.
-        if sightings.is_empty() && let Some(form) = needle.find(&self.bytes) {
-            sightings.push(Sighting { place: "stdout".to_owned(), form: form.to_string() });
+        if sightings.is_empty()
+            && let Some(form) = needle.find(&self.bytes)
+        {
+            sightings.push(Sighting {
+                place: "stdout".to_owned(),
+                form: form.to_string(),
+            });
         }
         (records, sightings)
     }
 }
 
 fn unfinished() -> Line {
-    Line::NotJson { reason: "the last line has no line feed".to_owned() }
+    Line::NotJson {
+        reason: "the last line has no line feed".to_owned(),
+    }
 }
 
 fn parse(line: &[u8]) -> Line {
     match serde_json::from_slice::<Value>(line) {
         Ok(value) if value.is_object() => Line::Record(value),
-        Ok(_) => Line::NotJson { reason: "JSON, but no object".to_owned() },
-        Err(error) => Line::NotJson { reason: error.to_string() },
+        Ok(_) => Line::NotJson {
+            reason: "JSON, but no object".to_owned(),
+        },
+        Err(error) => Line::NotJson {
+            reason: error.to_string(),
+        },
     }
 }
 
@@ -106,7 +134,11 @@ pub(crate) struct Errors {
 
 impl Errors {
     pub(crate) fn new(needle: &Needle) -> Self {
-        Self { bytes: 0, tail: Vec::new(), scanner: stub::secret::Scanner::new(needle) }
+        Self {
+            bytes: 0,
+            tail: Vec::new(),
+            scanner: stub::secret::Scanner::new(needle),
+        }
     }
 
     /// Takes what was read.
@@ -128,12 +160,23 @@ impl Errors {
     /// The evidence, and the credential if it was seen.
     pub(crate) fn into_stderr(self, needle: &Needle) -> (Stderr, Option<Sighting>) {
         let form = self.scanner.found().map(|form| form.to_string());
-        let sighting = form.map(|form| Sighting { place: "stderr".to_owned(), form });
+        let sighting = form.map(|form| Sighting {
+            place: "stderr".to_owned(),
+            form,
+        });
         let text = needle.redact(&String::from_utf8_lossy(&self.tail));
         let from = text.len().saturating_sub(TAIL_BYTES);
-        let from = (from..text.len()).find(|index| text.is_char_boundary(*index)).unwrap_or(text.len());
+        let from = (from..text.len())
+            .find(|index| text.is_char_boundary(*index))
+            .unwrap_or(text.len());
         let tail = text.get(from..).unwrap_or_default().to_owned();
-        (Stderr { bytes: self.bytes, tail }, sighting)
+        (
+            Stderr {
+                bytes: self.bytes,
+                tail,
+            },
+            sighting,
+        )
     }
 }
 
@@ -159,7 +202,10 @@ mod tests {
     fn a_line_is_a_record_from_the_moment_its_line_feed_was_read() {
         let (records, _) = records(&["{\"a\":", "1}\n{\"b\":2}\n"], 1);
         assert_eq!(records.len(), 2);
-        assert_eq!((records[0].at_us, records[0].before, records[0].bytes), (1, Before::Post, 7));
+        assert_eq!(
+            (records[0].at_us, records[0].before, records[0].bytes),
+            (1, Before::Post, 7)
+        );
         assert_eq!((records[1].at_us, records[1].before), (1, Before::None));
         assert_eq!(records[1].line, Line::Record(serde_json::json!({"b": 2})));
     }
@@ -168,7 +214,11 @@ mod tests {
     fn what_is_no_object_or_has_no_line_feed_is_no_record() {
         let (records, _) = records(&["[1]\nnonsense\n\n{\"a\":1}"], 0);
         assert_eq!(records.len(), 4);
-        assert!(records.iter().all(|record| matches!(record.line, Line::NotJson { .. })));
+        assert!(
+            records
+                .iter()
+                .all(|record| matches!(record.line, Line::NotJson { .. }))
+        );
     }
 
     #[test]
@@ -186,7 +236,10 @@ mod tests {
         let line = format!("{{\"key\":\"{SECRET}\"}}\n");
         let (records, sightings) = records(&["{}\n", &line], 0);
         assert_eq!(sightings[0].place, "stdout line 2");
-        assert_eq!(records[1].line, Line::Record(serde_json::json!({"key": "<credential>"})));
+        assert_eq!(
+            records[1].line,
+            Line::Record(serde_json::json!({"key": "<credential>"}))
+        );
     }
 
     #[test]

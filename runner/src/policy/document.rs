@@ -16,8 +16,8 @@ use super::error::{Flaw, MAX_FILE_BYTES, known_words, quoted, shown_path, visibl
 use super::profile_file::ProfileFile;
 use super::structure::{self, key_at};
 use super::{Entry, Fault, Kind, PolicyError, Position, Reference, builtin};
-use crate::digest;
 use crate::case::{Case, Origin, Source};
+use crate::digest;
 use crate::profile::Profile;
 
 /// A policy file that was read, not yet parsed into a domain value.

@@ -19,13 +19,21 @@ pub(crate) struct Isolation {
 impl Isolation {
     /// What does not hold, for people; `None` where the client may be started.
     pub(crate) fn broken(&self) -> Option<String> {
-        let lost = |layer: &&Layer| layer.need == LayerNeed::Required && layer.status != LayerStatus::Enforced;
+        let lost = |layer: &&Layer| {
+            layer.need == LayerNeed::Required && layer.status != LayerStatus::Enforced
+        };
         let absent = self.layers.iter().filter(lost);
-        let through = self.canaries.iter().filter(|canary| canary.status == CanaryStatus::NotHeld);
+        let through = self
+            .canaries
+            .iter()
+            .filter(|canary| canary.status == CanaryStatus::NotHeld);
         let all: Vec<String> = absent
             .map(|layer| format!("{}: {}", layer.name, layer.detail))
             .chain(through.map(|canary| {
-                format!("canary {}: {} instead of {}", canary.name, canary.observed, canary.expected)
+                format!(
+                    "canary {}: {} instead of {}",
+                    canary.name, canary.observed, canary.expected
+                )
             }))
             .collect();
         (!all.is_empty()).then(|| all.join("; "))
@@ -263,14 +271,32 @@ fn no_new_privileges(report: &ProbeReport) -> Layer {
 
 fn landlock(report: &ProbeReport) -> Layer {
     let found = &report.landlock;
-    let newer = if found.full { "and every newer one that was asked for" } else { "newer ones as far as it has them" };
-    layer("landlock", true, format!("by path; kernel ABI {}: all file system rights of ABI 3, {newer}", found.abi))
+    let newer = if found.full {
+        "and every newer one that was asked for"
+    } else {
+        "newer ones as far as it has them"
+    };
+    layer(
+        "landlock",
+        true,
+        format!(
+            "by path; kernel ABI {}: all file system rights of ABI 3, {newer}",
+            found.abi
+        ),
+    )
 }
 
 /// Came with ABI 6; without it the network and pid namespaces stand alone.
 fn landlock_scopes(report: &ProbeReport) -> Layer {
-    let scopes = layer("landlock scopes", report.landlock.scopes, "abstract sockets and signals");
-    Layer { need: LayerNeed::IfOffered, ..scopes }
+    let scopes = layer(
+        "landlock scopes",
+        report.landlock.scopes,
+        "abstract sockets and signals",
+    );
+    Layer {
+        need: LayerNeed::IfOffered,
+        ..scopes
+    }
 }
 
 fn seccomp(report: &ProbeReport) -> Layer {

@@ -12,7 +12,9 @@ use std::process::{Child, Command, Stdio};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::socket::{AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair};
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair,
+};
 use nix::unistd::{Gid, Uid, fchown, pipe2};
 
 use super::error::{At as _, SetupError, Step};
@@ -60,7 +62,13 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
         .stderr(Stdio::from(client_stderr))
         .spawn()
         .at_object(Step::StartStage, OWN_FILE)?;
-    let mut stage = Stage { process, control, channel, stdout, stderr };
+    let mut stage = Stage {
+        process,
+        control,
+        channel,
+        stdout,
+        stderr,
+    };
     match send_plan(plan, &stage.control, &init_channel).and_then(|()| stage.set_nonblocking()) {
         Ok(()) => Ok(stage),
         Err(error) => {
@@ -97,7 +105,9 @@ fn client_pipe(plan: &Plan) -> Result<(OwnedFd, OwnedFd), SetupError> {
 
 /// The plan holds the credential, so it goes through memory, not through arguments or a file.
 fn send_plan(plan: &Plan, control: &UnixStream, init_channel: &OwnedFd) -> Result<(), SetupError> {
-    let text = serde_json::to_vec(plan).map_err(|_| Errno::EINVAL).at(Step::StartStage)?;
+    let text = serde_json::to_vec(plan)
+        .map_err(|_| Errno::EINVAL)
+        .at(Step::StartStage)?;
     let memory = memfd_create(c"plan", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)
         .at(Step::StartStage)?;
     let mut file = File::from(memory);
@@ -110,7 +120,13 @@ fn send_plan(plan: &Plan, control: &UnixStream, init_channel: &OwnedFd) -> Resul
     let descriptors = [file.as_raw_fd(), init_channel.as_raw_fd()];
     let rights = [ControlMessage::ScmRights(&descriptors)];
     let greeting = [std::io::IoSlice::new(b"p")];
-    sendmsg::<()>(control.as_raw_fd(), &greeting, &rights, MsgFlags::MSG_NOSIGNAL, None)
-        .map(drop)
-        .at(Step::StartStage)
+    sendmsg::<()>(
+        control.as_raw_fd(),
+        &greeting,
+        &rights,
+        MsgFlags::MSG_NOSIGNAL,
+        None,
+    )
+    .map(drop)
+    .at(Step::StartStage)
 }

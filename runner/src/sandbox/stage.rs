@@ -213,7 +213,12 @@ fn null_stdio() -> Result<(), SetupError> {
     dup2_stderr(&null).at(Step::StandardInput)
 }
 
-fn serve(plan: &StubPlan, runtime: &Runtime, control: &UnixStream, listener: TcpListener) -> Result<(), SetupError> {
+fn serve(
+    plan: &StubPlan,
+    runtime: &Runtime,
+    control: &UnixStream,
+    listener: TcpListener,
+) -> Result<(), SetupError> {
     let setup = stub::Setup {
         listener,
         scenario: plan.scenario.clone(),

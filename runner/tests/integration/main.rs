@@ -1,0 +1,4 @@
+//! The runner as its users run it: the real executable on the real kernel.
+
+mod basics;
+mod kit;
