@@ -33,7 +33,7 @@ impl Default for Limits {
         Self {
             head_bytes: 64 * 1024,
             body_bytes: 8 * 1024 * 1024,
-            buffered_bytes: 64 * 1024 * 1024,
+            buffered_bytes: 32 * 1024 * 1024,
             requests_per_connection: 256,
             connections: 1024,
             json_depth: 64,

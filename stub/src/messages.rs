@@ -217,15 +217,13 @@ pub(crate) fn error_body(fault: Fault, message: &str, request_id: &str) -> Strin
 }
 
 /// A new opaque identifier, such as `msg_…` or `req_…`.
+///
+/// The bits are those with which the standard library keys its hash maps, from getrandom(2). Crates that
+/// find that call through the dynamic linker open `/dev/random` in a static program, and here no file can
+/// be opened.
 pub(crate) fn new_id(prefix: &str) -> String {
-    // Opaque and not repeated is enough. A generator that opens /dev/urandom cannot be used: the stub may run
-    // where it can open nothing.
-    let key = RandomState::new();
-    format!(
-        "{prefix}_{:016x}{:016x}",
-        key.hash_one("high"),
-        key.hash_one("low")
-    )
+    let bits = || RandomState::new().hash_one(prefix);
+    format!("{prefix}_{:016x}{:016x}", bits(), bits())
 }
 
 #[cfg(test)]
@@ -284,6 +282,17 @@ mod tests {
             serde_json::to_string(&Event::Ping).unwrap(),
             r#"{"type":"ping"}"#
         );
+    }
+
+    #[test]
+    fn each_identifier_is_new_and_of_one_form() {
+        let ids: std::collections::HashSet<String> = (0..100).map(|_| new_id("msg")).collect();
+        assert_eq!(ids.len(), 100);
+        let hexadecimal = |id: &String| {
+            id.strip_prefix("msg_")
+                .is_some_and(|bits| u128::from_str_radix(bits, 16).is_ok())
+        };
+        assert!(ids.iter().all(|id| hexadecimal(id) && id.len() == 36));
     }
 
     #[test]

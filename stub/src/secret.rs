@@ -8,6 +8,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 mod forms;
 
 use forms::Pattern;
@@ -138,6 +140,29 @@ impl Needle {
         }
         redacted.extend_from_slice(&bytes[copied..]);
         redacted
+    }
+
+    /// Replaces every form of the credential in the strings and keys of `value` by [`REPLACEMENT`].
+    pub fn redact_json(&self, value: &mut Value) {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::String(text) if self.find(text.as_bytes()).is_some() => {
+                *text = self.redact(text)
+            }
+            Value::String(_) => {}
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_json(item)),
+            Value::Object(object) => {
+                object.values_mut().for_each(|item| self.redact_json(item));
+                if object.keys().any(|key| self.find(key.as_bytes()).is_some()) {
+                    let entries = std::mem::take(object);
+                    object.extend(
+                        entries
+                            .into_iter()
+                            .map(|(key, item)| (self.redact(&key), item)),
+                    );
+                }
+            }
+        }
     }
 
     fn locate(&self, haystack: &[u8], from: usize) -> Option<(Range<usize>, Form)> {

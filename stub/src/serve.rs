@@ -125,8 +125,12 @@ async fn run<W: AsyncWrite + Unpin>(
         outcome = server.into_future() => outcome.map_err(ServeError::Server),
     };
     shared.freeze();
-    outcome?;
-    finish(&last_door, shared, &mut pump).await
+    let outcome = match outcome {
+        Ok(()) => finish(&last_door, shared, &mut pump).await,
+        Err(error) => Err(error),
+    };
+    shared.forget_all();
+    outcome
 }
 
 /// Journals everything that has arrived, and nothing after it.

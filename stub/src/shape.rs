@@ -240,17 +240,19 @@ mod tests {
     };
 
     fn shape(body: &str) -> Value {
-        match describe(body.as_bytes(), BOUNDS, None) {
-            Content::Json { shape } => shape,
-            other => panic!("{other:?}"),
-        }
+        let content = describe(body.as_bytes(), BOUNDS, None);
+        let Content::Json { shape } = content else {
+            panic!("{content:?}")
+        };
+        shape
     }
 
     fn reason(body: &str) -> String {
-        match describe(body.as_bytes(), BOUNDS, None) {
-            Content::Other { reason } => reason,
-            other => panic!("{other:?}"),
-        }
+        let content = describe(body.as_bytes(), BOUNDS, None);
+        let Content::Other { reason } = content else {
+            panic!("{content:?}")
+        };
+        reason
     }
 
     #[test]

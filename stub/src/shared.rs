@@ -75,6 +75,11 @@ impl Shared {
         self.registry().remove(&id);
     }
 
+    /// Takes out every connection: they hold the run, and the run must not hold them.
+    pub(crate) fn forget_all(&self) {
+        self.registry().clear();
+    }
+
     /// Whoever is open now, in order of arrival.
     pub(crate) fn open(&self) -> Vec<Arc<Connection>> {
         self.registry().values().cloned().collect()

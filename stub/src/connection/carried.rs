@@ -139,13 +139,19 @@ impl Carried {
                     at_us,
                     status,
                 },
-                Wrote::Event { name, data } => Entry::Sent {
-                    connection,
-                    request,
-                    at_us,
-                    event: name,
-                    data,
-                },
+                Wrote::Event { name, mut data } => {
+                    // An answer repeats the name of the model, which the client chose.
+                    if let Some(needle) = &self.shared.credential {
+                        needle.redact_json(&mut data);
+                    }
+                    Entry::Sent {
+                        connection,
+                        request,
+                        at_us,
+                        event: name,
+                        data,
+                    }
+                }
             });
         }
         if self.awaited.is_empty()

@@ -147,6 +147,16 @@ fn redaction_replaces_every_form_everywhere() {
 }
 
 #[test]
+fn redaction_reaches_every_string_and_key_of_a_value() {
+    let mut value = serde_json::json!({ "a": [1, format!("x{SECRET}")], SECRET: { "b": null } });
+    needle().redact_json(&mut value);
+    assert_eq!(
+        value,
+        serde_json::json!({ "a": [1, "x<credential>"], "<credential>": { "b": null } })
+    );
+}
+
+#[test]
 fn redacted_base64_leaves_no_character_that_holds_bits_of_the_credential() {
     let text = base64(format!("a{SECRET}z").as_bytes(), b"+/");
     let left = needle().redact(&text);

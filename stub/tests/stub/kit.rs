@@ -1,0 +1,463 @@
+//! A stub in a thread of its own, and a client that speaks bytes.
+
+use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::thread::JoinHandle;
+
+use serde_json::Value;
+use stub::journal::{Body, Control, End, Entry, Head};
+use stub::{Limits, Needle, Scenario, ServeError, Setup};
+use tokio::sync::oneshot;
+
+pub(crate) const KEY: &str = "sk-stub-0123456789abcdef";
+
+/// What a run is started with.
+#[derive(Default)]
+pub(crate) struct Plan {
+    pub(crate) scenario: Scenario,
+    pub(crate) limits: Limits,
+}
+
+/// How the run is told to end.
+enum Steering {
+    Control(UnixStream),
+    Finish(oneshot::Sender<()>),
+}
+
+/// A run.
+pub(crate) struct Run {
+    pub(crate) address: SocketAddr,
+    journal: BufReader<UnixStream>,
+    entries: Vec<Entry>,
+    steering: Steering,
+    thread: JoinHandle<Result<(), ServeError>>,
+}
+
+pub(crate) fn scenario(toml: &str) -> Plan {
+    Plan {
+        scenario: toml::from_str(toml).unwrap(),
+        limits: Limits::default(),
+    }
+}
+
+pub(crate) fn limits(limits: Limits) -> Plan {
+    Plan {
+        limits,
+        ..Plan::default()
+    }
+}
+
+impl Plan {
+    /// Starts a run without a barrier.
+    pub(crate) fn start(self) -> Run {
+        let (sender, finish) = oneshot::channel();
+        self.spawn(Steering::Finish(sender), move |setup, journal| {
+            Box::pin(stub::serve_until(setup, journal, async {
+                finish.await.unwrap_or_default()
+            }))
+        })
+    }
+
+    /// Starts a run that asks before it answers.
+    pub(crate) fn start_with_barrier(self) -> Run {
+        let (control, far) = UnixStream::pair().unwrap();
+        far.set_nonblocking(true).unwrap();
+        self.spawn(Steering::Control(control), move |setup, journal| {
+            Box::pin(async {
+                stub::serve(
+                    setup,
+                    journal,
+                    tokio::net::UnixStream::from_std(far).unwrap(),
+                )
+                .await
+            })
+        })
+    }
+
+    fn spawn<F>(self, steering: Steering, serve: F) -> Run
+    where
+        F: FnOnce(
+            Setup,
+            tokio::net::UnixStream,
+        ) -> std::pin::Pin<Box<dyn Future<Output = Result<(), ServeError>>>>,
+        F: Send + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (near, journal) = UnixStream::pair().unwrap();
+        journal.set_nonblocking(true).unwrap();
+        let credential = Some(Needle::new(KEY).unwrap());
+        let setup = Setup {
+            listener,
+            scenario: self.scenario,
+            credential,
+            limits: self.limits,
+        };
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                serve(setup, tokio::net::UnixStream::from_std(journal).unwrap()).await
+            })
+        });
+        Run {
+            address,
+            journal: BufReader::new(near),
+            entries: Vec::new(),
+            steering,
+            thread,
+        }
+    }
+}
+
+impl Run {
+    pub(crate) fn connect(&self) -> Client {
+        Client {
+            stream: TcpStream::connect(self.address).unwrap(),
+        }
+    }
+
+    /// The next entry that `want` takes; those before it are kept for the end.
+    pub(crate) fn wait_for(&mut self, want: impl Fn(&Entry) -> bool) -> Entry {
+        loop {
+            let entry = self.read().expect("the journal ended");
+            self.entries.push(entry.clone());
+            if want(&entry) {
+                return entry;
+            }
+        }
+    }
+
+    pub(crate) fn wait_for_began(&mut self) -> u64 {
+        let entry = self.wait_for(|entry| matches!(entry, Entry::Began { .. }));
+        let Entry::Began { request, .. } = entry else {
+            panic!("{entry:?}")
+        };
+        request
+    }
+
+    pub(crate) fn wait_for_closed(&mut self) {
+        self.wait_for(|entry| matches!(entry, Entry::Closed { .. }));
+    }
+
+    pub(crate) fn go(&mut self, request: u64) {
+        self.say(&Control::Go { request });
+    }
+
+    fn say(&mut self, control: &Control) {
+        let Steering::Control(stream) = &mut self.steering else {
+            panic!("no control side")
+        };
+        writeln!(stream, "{}", serde_json::to_string(control).unwrap()).unwrap();
+    }
+
+    /// Ends the run as it should be ended: the whole journal.
+    pub(crate) fn finish(mut self) -> Journal {
+        if matches!(self.steering, Steering::Control(_)) {
+            self.say(&Control::Finish);
+        }
+        if let Steering::Finish(sender) =
+            std::mem::replace(&mut self.steering, Steering::Finish(oneshot::channel().0))
+        {
+            // Dropped or sent: either ends the run.
+            drop(sender);
+        }
+        let (result, journal) = self.join();
+        result.unwrap();
+        assert!(
+            matches!(journal.entries.last(), Some(Entry::Done { .. })),
+            "{journal:?}"
+        );
+        journal
+    }
+
+    /// Closes the control side without a word.
+    pub(crate) fn abandon(mut self) -> Result<(), ServeError> {
+        self.steering = Steering::Finish(oneshot::channel().0);
+        self.join().0
+    }
+
+    /// Closes the journal's reading side.
+    pub(crate) fn lose_journal(self) -> Result<(), ServeError> {
+        let Self {
+            journal,
+            thread,
+            address,
+            ..
+        } = self;
+        drop(journal);
+        drop(TcpStream::connect(address));
+        thread.join().unwrap()
+    }
+
+    fn join(mut self) -> (Result<(), ServeError>, Journal) {
+        while let Some(entry) = self.read() {
+            self.entries.push(entry);
+        }
+        (
+            self.thread.join().unwrap(),
+            Journal {
+                entries: self.entries,
+            },
+        )
+    }
+
+    fn read(&mut self) -> Option<Entry> {
+        let mut line = String::new();
+        if self.journal.read_line(&mut line).unwrap() == 0 {
+            return None;
+        }
+        assert!(!line.contains(KEY), "{line}");
+        Some(serde_json::from_str(&line).unwrap())
+    }
+}
+
+/// Everything that a run told.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Journal {
+    /// The entries as short words, without those of the events.
+    pub(crate) fn story(&self) -> Vec<String> {
+        let word = |entry: &Entry| match entry {
+            Entry::Accepted { connection, .. } => format!("{connection} accepted"),
+            Entry::Began {
+                connection,
+                request,
+                ..
+            } => format!("{connection} began {request}"),
+            Entry::Head { request, head, .. } => match head {
+                Head::Request { method, path, .. } => format!("{request}: {method} {path}"),
+                Head::Malformed { .. } => format!("{request}: malformed"),
+                Head::Incomplete => format!("{request}: incomplete"),
+            },
+            Entry::Body { request, body, .. } => {
+                format!(
+                    "{request}: {} bytes{}",
+                    body.bytes,
+                    if body.complete { "" } else { " incomplete" }
+                )
+            }
+            Entry::Answered {
+                request, status, ..
+            } => format!("{request}: {status}"),
+            Entry::Sent { .. } => String::new(),
+            Entry::Sighting { request, place, .. } => format!("{request}: sighting {place}"),
+            Entry::Unordered { request, .. } => format!("{request}: unordered"),
+            Entry::Closed {
+                connection,
+                bytes,
+                unaccounted,
+                requests,
+                end,
+                ..
+            } => {
+                format!(
+                    "{connection} closed {end:?} bytes={bytes} unaccounted={unaccounted} requests={requests}"
+                )
+            }
+            Entry::Refused { connections, .. } => format!("refused {connections}"),
+            Entry::Done { .. } => "done".to_owned(),
+        };
+        self.entries
+            .iter()
+            .map(word)
+            .filter(|word| !word.is_empty())
+            .collect()
+    }
+
+    pub(crate) fn bodies(&self) -> Vec<&Body> {
+        self.entries
+            .iter()
+            .filter_map(|entry| {
+                if let Entry::Body { body, .. } = entry {
+                    Some(body)
+                } else {
+                    None
+                }
+            })
+            .collect()
+    }
+
+    /// How each connection ended: bytes, of which unaccounted, and the end.
+    pub(crate) fn ends(&self) -> Vec<(u64, u64, End)> {
+        let end = |entry: &Entry| {
+            let Entry::Closed {
+                bytes,
+                unaccounted,
+                end,
+                ..
+            } = entry
+            else {
+                return None;
+            };
+            Some((*bytes, *unaccounted, *end))
+        };
+        self.entries.iter().filter_map(end).collect()
+    }
+
+    /// The events that went out: name and data.
+    pub(crate) fn sent(&self) -> Vec<(String, Value)> {
+        let sent = |entry: &Entry| {
+            let Entry::Sent { event, data, .. } = entry else {
+                return None;
+            };
+            Some((event.clone(), data.clone()))
+        };
+        self.entries.iter().filter_map(sent).collect()
+    }
+
+    pub(crate) fn at_us(&self) -> Vec<u64> {
+        let field = |entry: &Entry| {
+            serde_json::to_value(entry).unwrap()["at_us"]
+                .as_u64()
+                .unwrap()
+        };
+        self.entries.iter().map(field).collect()
+    }
+}
+
+/// A client that speaks bytes.
+pub(crate) struct Client {
+    pub(crate) stream: TcpStream,
+}
+
+/// An answer, its body decoded.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let line = |line: &'_ str| {
+            line.split_once(": ")
+                .filter(|(key, _)| key.eq_ignore_ascii_case(name))
+                .map(|(key, _)| key.len() + 2)
+        };
+        self.head
+            .lines()
+            .find_map(|text| line(text).map(|at| &text[at..]))
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    /// The events of a stream: name and data.
+    pub(crate) fn events(&self) -> Vec<(String, Value)> {
+        let event = |block: &str| {
+            let (name, data) = block.split_once('\n').unwrap();
+            let data = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
+            (name.strip_prefix("event: ").unwrap().to_owned(), data)
+        };
+        assert!(self.body.ends_with("\n\n"));
+        self.body.trim_end().split("\n\n").map(event).collect()
+    }
+}
+
+impl Client {
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
+        self.stream.write_all(bytes.as_ref()).unwrap();
+        self
+    }
+
+    pub(crate) fn end_sending(&mut self) -> &mut Self {
+        self.stream.shutdown(Shutdown::Write).unwrap();
+        self
+    }
+
+    /// Everything up to the end of the connection.
+    pub(crate) fn rest(&mut self) -> String {
+        let mut bytes = Vec::new();
+        self.stream.read_to_end(&mut bytes).unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    /// Nothing has arrived.
+    pub(crate) fn assert_nothing(&mut self) {
+        self.stream.set_nonblocking(true).unwrap();
+        let error = self.stream.read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+        self.stream.set_nonblocking(false).unwrap();
+    }
+
+    /// The next answer of a request that is not HEAD.
+    pub(crate) fn answer(&mut self) -> Answer {
+        let answer = self.head_answer();
+        let length = answer
+            .header("content-length")
+            .map(|length| length.parse::<usize>().unwrap());
+        let body = match length {
+            Some(length) => self.exactly(length),
+            None if answer.header("transfer-encoding").is_some() => self.chunks(),
+            None => self.rest().into_bytes(),
+        };
+        Answer {
+            body: String::from_utf8(body).unwrap(),
+            ..answer
+        }
+    }
+
+    /// The head of the next answer.
+    pub(crate) fn head_answer(&mut self) -> Answer {
+        let head = self.until("\r\n\r\n");
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Answer {
+            status,
+            head,
+            body: String::new(),
+        }
+    }
+
+    fn chunks(&mut self) -> Vec<u8> {
+        let mut body = Vec::new();
+        loop {
+            let size = usize::from_str_radix(self.until("\r\n").trim_end(), 16).unwrap();
+            body.extend(self.exactly(size));
+            assert_eq!(self.exactly(2), b"\r\n");
+            if size == 0 {
+                return body;
+            }
+        }
+    }
+
+    fn exactly(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.stream.read_exact(&mut bytes).unwrap();
+        bytes
+    }
+
+    fn until(&mut self, mark: &str) -> String {
+        let mut bytes = Vec::new();
+        while !bytes.ends_with(mark.as_bytes()) {
+            bytes.extend(self.exactly(1));
+        }
+        String::from_utf8(bytes).unwrap()
+    }
+}
+
+pub(crate) const HEAD: &str = "HEAD / HTTP/1.1\r\nHost: stub\r\n\r\n";
+
+/// A message that asks for a stream.
+pub(crate) fn post() -> String {
+    post_with("/v1/messages", &format!("x-api-key: {KEY}\r\n"), &ask())
+}
+
+pub(crate) fn ask() -> String {
+    r#"{"model":"model-x","max_tokens":16,"messages":[{"role":"user","content":"hi"}],"stream":true}"#.to_owned()
+}
+
+pub(crate) fn post_with(target: &str, headers: &str, body: &str) -> String {
+    let mut request = format!("POST {target} HTTP/1.1\r\nHost: stub\r\n{headers}");
+    write!(request, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    request
+}

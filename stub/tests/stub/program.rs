@@ -1,0 +1,127 @@
+//! The stub as a program.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use stub::journal::Entry;
+
+use crate::kit::{Client, post};
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn program(arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stub"));
+    command
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn failure(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = program(arguments).wait_with_output().unwrap();
+    assert!(output.stdout.is_empty());
+    (
+        output.status.code(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn it_prints_its_url_serves_and_closes_the_journal_at_a_signal() {
+    for signal in [Signal::SIGTERM, Signal::SIGINT] {
+        let (journal, scenario) = (
+            file(&format!("{signal}.journal")),
+            file(&format!("{signal}.toml")),
+        );
+        std::fs::write(&journal, "left over\n").unwrap();
+        std::fs::write(
+            &scenario,
+            "title = \"a case\"\n[stub]\ntext = \"Good day.\"\n",
+        )
+        .unwrap();
+        let (journal_text, scenario_text) = (journal.to_str().unwrap(), scenario.to_str().unwrap());
+        let mut child = program(&[
+            "--listen",
+            "127.0.0.1:0",
+            "--journal",
+            journal_text,
+            "--scenario",
+            scenario_text,
+        ]);
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        let address = line.trim_end().strip_prefix("http://").unwrap();
+        let mut client = Client {
+            stream: TcpStream::connect(address).unwrap(),
+        };
+        let answer = client.send(post()).answer();
+        assert_eq!(answer.events()[2].1["delta"]["text"], "Good day.");
+
+        kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
+        assert!(child.wait().unwrap().success());
+        let mut rest = String::new();
+        stdout.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "");
+        let text = std::fs::read_to_string(&journal).unwrap();
+        let entries: Vec<Entry> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert!(matches!(
+            entries.first(),
+            Some(Entry::Accepted { connection: 1, .. })
+        ));
+        assert!(matches!(entries.last(), Some(Entry::Done { .. })));
+        assert_eq!(
+            std::fs::metadata(&journal).unwrap().permissions().mode() & 0o7777,
+            0o600
+        );
+    }
+}
+
+#[test]
+fn an_address_beyond_this_host_is_refused() {
+    let journal = file("refused.journal");
+    let (code, text) = failure(&[
+        "--listen",
+        "0.0.0.0:0",
+        "--journal",
+        journal.to_str().unwrap(),
+    ]);
+    assert_eq!(code, Some(2));
+    assert!(text.contains("0.0.0.0 is not a loopback address"), "{text}");
+    assert!(!journal.exists());
+}
+
+#[test]
+fn a_wrong_scenario_is_refused_with_its_cause() {
+    let scenario = file("wrong.toml");
+    std::fs::write(&scenario, "[stub]\ntxt = \"a\"\n").unwrap();
+    let journal = file("wrong.journal");
+    let arguments = [
+        "--listen",
+        "127.0.0.1:0",
+        "--journal",
+        journal.to_str().unwrap(),
+        "--scenario",
+        scenario.to_str().unwrap(),
+    ];
+    let (code, text) = failure(&arguments);
+    assert_eq!(code, Some(2));
+    assert!(
+        text.starts_with("error: the scenario")
+            && text.contains("caused by:")
+            && text.contains("txt"),
+        "{text}"
+    );
+}
