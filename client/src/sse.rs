@@ -254,7 +254,7 @@ mod tests {
     fn an_endless_line_is_refused_in_bounded_memory() {
         let piece = vec![b'x'; 64 * 1024];
         let mut decoder = Decoder::new();
-        let refused = (0..).find_map(|_| decoder.next_event(&mut piece.as_slice()).err());
+        let refused = (0..20).find_map(|_| decoder.next_event(&mut piece.as_slice()).err());
         assert_eq!(refused, Some(SseError::LineTooLong));
         assert!(decoder.line.len() <= MAX_LINE_BYTES);
     }
@@ -263,7 +263,7 @@ mod tests {
     fn endless_data_lines_are_refused() {
         let line = [b"data: ".as_slice(), &[b'x'; 1000], b"\n"].concat();
         let mut decoder = Decoder::new();
-        let refused = (0..).find_map(|_| decoder.next_event(&mut line.as_slice()).err());
+        let refused = (0..2000).find_map(|_| decoder.next_event(&mut line.as_slice()).err());
         assert_eq!(refused, Some(SseError::EventTooLarge));
     }
 

@@ -24,6 +24,7 @@ use std::{
 };
 
 use serde::Serialize;
+use tempfile::NamedTempFile;
 
 use crate::request::CLI_VERSION;
 
@@ -115,13 +116,10 @@ fn write_private(
 ) -> Result<(), StateError> {
     let path = directory.join(name);
     let written = || -> io::Result<()> {
-        let private = Permissions::from_mode(0o600);
-        let mut file = tempfile::Builder::new()
-            .prefix(".agent.json.tmp.")
-            .permissions(private.clone())
-            .tempfile_in(directory)?;
+        let mut file = create_private(directory)?;
         // open(2) took the umask's bits away: the mode was never wider, and may be too narrow.
-        file.as_file().set_permissions(private)?;
+        file.as_file()
+            .set_permissions(Permissions::from_mode(0o600))?;
         file.write_all(bytes)?;
         file.persist(&path).map(drop).map_err(|error| error.error)
     };
@@ -129,6 +127,15 @@ fn write_private(
         path: path.strip_prefix(home).unwrap_or(&path).to_owned(),
         source,
     })
+}
+
+/// A new file under a temporary name, removed unless it is persisted. Nobody else can open it, not
+/// even for a moment.
+fn create_private(directory: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(".agent.json.tmp.")
+        .permissions(Permissions::from_mode(0o600))
+        .tempfile_in(directory)
 }
 
 #[cfg(test)]
@@ -181,6 +188,14 @@ mod tests {
             suffix.len() == 13 && suffix.bytes().all(|byte| byte.is_ascii_digit()),
             "{suffix}"
         );
+    }
+
+    #[test]
+    fn a_file_is_private_from_its_creation_on() {
+        let home = tempfile::tempdir().unwrap();
+        let file = create_private(home.path()).unwrap();
+        let mode = file.as_file().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o7077, 0, "{mode:o}");
     }
 
     #[test]
