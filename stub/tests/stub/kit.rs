@@ -6,6 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 
+use landlock::{RulesetCreated, RulesetStatus};
 use serde_json::Value;
 use stub::journal::{Body, Control, End, Entry, Head};
 use stub::{Limits, Needle, Scenario, ServeError, Setup};
@@ -18,6 +19,26 @@ pub(crate) const KEY: &str = "sk-stub-0123456789abcdef";
 pub(crate) struct Plan {
     pub(crate) scenario: Scenario,
     pub(crate) limits: Limits,
+    pub(crate) surroundings: Surroundings,
+}
+
+/// What the thread of the stub may do.
+#[derive(Default)]
+pub(crate) enum Surroundings {
+    #[default]
+    Open,
+    /// No file, no connection, no new socket address: what a Landlock ruleset without rules leaves.
+    Sealed(RulesetCreated),
+}
+
+impl Surroundings {
+    fn enter(self) {
+        if let Self::Sealed(ruleset) = self {
+            let status = ruleset.restrict_self().unwrap();
+            assert_eq!(status.ruleset, RulesetStatus::FullyEnforced);
+            assert!(std::fs::File::open("/dev/urandom").is_err());
+        }
+    }
 }
 
 /// How the run is told to end.
@@ -38,7 +59,7 @@ pub(crate) struct Run {
 pub(crate) fn scenario(toml: &str) -> Plan {
     Plan {
         scenario: toml::from_str(toml).unwrap(),
-        limits: Limits::default(),
+        ..Plan::default()
     }
 }
 
@@ -95,7 +116,9 @@ impl Plan {
             credential,
             limits: self.limits,
         };
+        let surroundings = self.surroundings;
         let thread = std::thread::spawn(move || {
+            surroundings.enter();
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()

@@ -6,3 +6,4 @@ mod connections;
 mod kit;
 mod program;
 mod provider;
+mod sealed;
