@@ -254,7 +254,10 @@ fn a_provider_that_holds_the_stream_open_after_message_stop_does_not_hold_up_the
     assert_eq!(run.names(), ORDER);
     assert_eq!(run.code, Some(0));
     let took = run.records()[9]["duration_ms"].as_u64().unwrap();
-    assert!(took < 15_000, "the end of the body was awaited for {took} ms");
+    assert!(
+        took < 15_000,
+        "the end of the body was awaited for {took} ms"
+    );
     server.requests();
 }
 
@@ -269,7 +272,10 @@ fn blank_lines_without_end_after_message_stop_do_not_hold_up_the_turn() {
     assert_eq!(run.names(), ORDER);
     assert_eq!(run.code, Some(0));
     let took = run.records()[9]["duration_ms"].as_u64().unwrap();
-    assert!(took < 15_000, "the end of the body was awaited for {took} ms");
+    assert!(
+        took < 15_000,
+        "the end of the body was awaited for {took} ms"
+    );
     server.requests();
 }
 
