@@ -63,6 +63,9 @@ pub(crate) fn evidence(
         ]
         .concat(),
         exit: capture.exit,
+        attempts: Vec::new(),
+        names: Vec::new(),
+        processes: Vec::new(),
         survivors: capture.survivors,
         layers,
         canaries,

@@ -158,6 +158,7 @@ impl Walk<'_> {
             mode: status.st_mode & 0o7777,
             bytes: u64::try_from(status.st_size).unwrap_or(0),
             sha256: None,
+            transient: false,
         };
         self.look_for_credential_in_name(path, &entry.path);
         let mut entered = None;

@@ -94,6 +94,7 @@ pub(super) fn gap(kind: GapKind) -> &'static str {
         GapKind::Stderr => "stderr",
         GapKind::Files => "files",
         GapKind::Processes => "processes",
+        GapKind::Attempts => "attempts",
         GapKind::Isolation => "isolation",
         GapKind::Secrets => "secrets",
     }
