@@ -3,7 +3,6 @@
 //! By descriptors only, from the two that init handed over: no link is followed, no FIFO opened, and what
 //! the client did with modes does not stop it. Depth and bytes are bounded; beyond the bounds is a gap.
 
-use std::fmt::Write as _;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -16,6 +15,7 @@ use stub::Needle;
 use stub::secret::Scanner;
 
 use crate::evidence::{FileEntry, FileKind, Gap, GapKind, Root, Sighting};
+use crate::text::printable;
 
 /// Directories below the root; as many descriptors are open at one time.
 const DEEPEST: usize = 100;
@@ -318,19 +318,6 @@ fn digest(file: OwnedFd, needle: &Needle) -> Result<(String, Option<String>), Er
         crate::digest::hex(&hasher.finalize()),
         scanner.found().map(|form| form.to_string()),
     ))
-}
-
-/// The bytes as text; what is no UTF-8 as `\xNN`.
-fn printable(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        for byte in chunk.invalid() {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "\\x{byte:02x}");
-        }
-    }
-    text
 }
 
 #[cfg(test)]
