@@ -430,8 +430,14 @@ impl Session<'_> {
             return Next::Continue;
         };
         let stub = (std::net::Ipv4Addr::LOCALHOST, *port).into();
-        match Supervisor::start(listener, stub, self.watch.clock, self.ask.clone())
-            .at(Step::Supervise)
+        match Supervisor::start(
+            listener,
+            stub,
+            self.watch.clock,
+            self.ask.clone(),
+            self.watch.plan,
+        )
+        .at(Step::Supervise)
         {
             Ok(supervisor) => {
                 self.supervisor = Some(supervisor);
