@@ -25,7 +25,7 @@ deviations! {
 }
 
 #[test]
-fn the_key_itself_stands_in_no_report() {
+fn no_report_shows_the_key_itself() {
     needs_sandbox!();
     for deviation in [
         "key-in-record",
@@ -35,10 +35,23 @@ fn the_key_itself_stands_in_no_report() {
     ] {
         let done = Run::case_b().deviating(deviation).json();
         done.assert_verdict(1, "failed");
-        let json = done.report.to_string();
-        for report in [json.as_str(), &done.stderr] {
+        for report in [&done.report.to_string(), &done.stderr] {
             assert!(!report.contains("runner-key-"), "{deviation}: {report}");
-            assert!(report.contains("<credential>"), "{deviation}: {report}");
         }
     }
+}
+
+#[test]
+fn what_stands_for_the_key_is_shown_where_the_key_stood() {
+    needs_sandbox!();
+    let on_stderr = Run::case_b().deviating("key-on-stderr").json();
+    assert_eq!(
+        on_stderr.report["evidence"]["stderr"]["tail"],
+        "using <credential>\n"
+    );
+    let in_name = Run::case_b().deviating("key-in-file-name").json();
+    assert_eq!(
+        in_name.report["evidence"]["files"][4]["path"],
+        "<credential>"
+    );
 }
