@@ -146,6 +146,10 @@ impl Run {
     }
 
     /// Runs it as an ordinary user where the tests run as root.
+    #[allow(
+        clippy::wrong_self_convention,
+        reason = "reads as a part of the sentence"
+    )]
     pub(crate) fn as_ordinary_user(mut self) -> Self {
         self.user = is_root().then_some(ORDINARY);
         self
