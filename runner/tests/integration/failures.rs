@@ -169,12 +169,12 @@ fn a_low_soft_limit_on_open_files_is_no_obstacle() {
 }
 
 #[test]
-fn too_few_open_files_for_the_start_are_errored_and_named() {
+fn too_few_open_files_for_the_start_are_errored() {
     needs_sandbox!();
     let output = after("ulimit -n 8", &Run::case_b());
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("EMFILE, Too many open files"), "{said}");
+    assert!(said.starts_with("error: "), "{said}");
 }
 
 #[test]

@@ -175,19 +175,24 @@ impl Run {
 
     /// Runs it with a JSON report on standard output.
     pub(crate) fn json(self) -> Done {
-        let output = self.argument("--report").argument("json").output();
+        Done::of(&self.argument("--report").argument("json").output())
+    }
+}
+
+impl Done {
+    /// What a run left that has its JSON report on standard output.
+    #[track_caller]
+    pub(crate) fn of(output: &Output) -> Self {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let report = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|error| panic!("no report ({error}); standard error: {stderr}"));
-        Done {
+        Self {
             code: output.status.code(),
             report,
             stderr,
         }
     }
-}
 
-impl Done {
     pub(crate) fn verdict(&self) -> &str {
         self.report["verdict"].as_str().unwrap()
     }
