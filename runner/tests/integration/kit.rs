@@ -19,10 +19,22 @@ pub(crate) fn runner() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_runner"))
 }
 
-/// A fixture client: an example of this package, static like the executable.
+/// A fixture client: an example of this package, static like the executable. `cargo test` builds it, but not
+/// with `--test`.
 pub(crate) fn fixture(name: &str) -> PathBuf {
     let path = runner().with_file_name("examples").join(name);
-    assert!(path.exists(), "not built yet: cargo build --examples");
+    let built = fs::metadata(&path).and_then(|file| file.modified()).ok();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name);
+    let changed = fs::read_dir(sources)
+        .unwrap()
+        .map(|file| file.unwrap().metadata().unwrap().modified().unwrap())
+        .max();
+    assert!(
+        built >= changed,
+        "{name} is out of date: cargo build --examples"
+    );
     path
 }
 
@@ -77,7 +89,9 @@ pub(crate) struct Run {
 /// What a run left.
 pub(crate) struct Done {
     pub(crate) code: Option<i32>,
+    /// The JSON report, and its text.
     pub(crate) report: Value,
+    pub(crate) text: String,
     pub(crate) stderr: String,
 }
 
@@ -189,6 +203,7 @@ impl Done {
         Self {
             code: output.status.code(),
             report,
+            text: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr,
         }
     }

@@ -1,5 +1,8 @@
 //! What stands on standard output.
 
+use crate::kit::Run;
+use crate::needs_sandbox;
+
 use super::deviations;
 
 deviations! {
@@ -27,6 +30,9 @@ deviations! {
 
     init_after_the_answer_fails_case_a: case_a, "init-after-the-answer" => ["records/init-before-post"];
     init_after_the_answer_fails_case_b: case_b, "init-after-the-answer" => ["records/init-before-post"];
+    init_that_ends_after_the_answer_is_found: case_b, "init-ends-after-the-answer" =>
+        ["records/init-before-post"];
+    init_after_the_preflight_is_early_enough: case_a, "init-after-the-preflight" => [];
     status_after_the_answer_is_found: case_b, "status-after-the-answer" => ["records/init-before-post"];
 
     events_in_another_order_are_found: case_b, "events-swapped" => ["records/sequence",
@@ -51,4 +57,26 @@ deviations! {
     a_success_that_is_an_error_is_found: case_b, "result-is-error" => ["records/result-success"];
     a_result_that_is_no_success_is_found: case_b, "result-without-success" => ["records/result-success"];
     a_missing_result_is_found: case_b, "no-result" => ["records/sequence", "records/result-success"];
+}
+
+#[test]
+fn what_the_client_writes_cannot_steer_a_terminal_or_a_ci_service() {
+    needs_sandbox!();
+    let json = Run::case_b().deviating("hostile-text").json();
+    json.assert_fails(&["records/json-lines", "files/nothing-else"]);
+    let human = Run::case_b().deviating("hostile-text").output().stdout;
+    let human = String::from_utf8(human).unwrap();
+    for report in [human, json.stderr, json.text] {
+        let active = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!report.contains(active), "{report:?}");
+        let begins = |words| {
+            report
+                .lines()
+                .any(|line| line.trim_start().starts_with(words))
+        };
+        assert!(
+            !begins("::") && !begins("##") && !begins("PASSED"),
+            "{report}"
+        );
+    }
 }
