@@ -34,6 +34,8 @@ deviations! {
     a_connection_that_carries_nothing_fails_case_a_too: case_a, "idle-connection" => ["requests/connections"];
     half_a_head_is_found: case_b, "half-a-head" => ["requests/first-and-only", "requests/connections"];
     half_a_head_fails_case_a_too: case_a, "half-a-head" => ["requests/sequence", "requests/connections"];
+    requests_that_are_read_after_the_clients_end_are_judged: case_b, "requests-until-the-end" =>
+        ["requests/first-and-only", "requests/connections"];
     half_a_body_is_a_second_message: case_b, "half-a-body" => ["requests/first-and-only",
         "requests/post-count", "requests/connections", "body/fields"];
     bytes_that_are_no_request_are_found: case_b, "no-http" => ["requests/first-and-only",
