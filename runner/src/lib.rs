@@ -43,6 +43,7 @@ mod clock;
 mod collect;
 mod describe;
 mod digest;
+mod dns;
 pub mod evidence;
 mod output;
 pub mod policy;
