@@ -24,6 +24,7 @@ pub(crate) fn evidence(
     let before_post = lines_before_post(&served.requests, &capture.barriers);
     let (records, seen_on_stdout) = capture.output.into_records(before_post, now_us, needle);
     let (stderr, seen_on_stderr) = capture.errors.into_stderr(needle);
+    let names = capture.questions.finish(capture.exit);
     let mut found = Found::default();
     match capture.trees {
         Some((home, tmp)) => {
@@ -59,17 +60,18 @@ pub(crate) fn evidence(
             served.sightings,
             seen_on_stdout,
             Vec::from_iter(seen_on_stderr),
+            names.sightings,
             found.sightings,
         ]
         .concat(),
         exit: capture.exit,
         attempts: Vec::new(),
-        names: Vec::new(),
+        names: names.asked,
         processes: Vec::new(),
         survivors: capture.survivors,
         layers,
         canaries,
-        gaps: [capture.gaps, served.gaps, found.gaps].concat(),
+        gaps: [capture.gaps, served.gaps, names.gaps, found.gaps].concat(),
         wall: (clock.wall, SystemTime::now()),
         duration: Duration::from_micros(clock.elapsed_us()),
     }

@@ -8,6 +8,7 @@
 pub(crate) mod files;
 pub(crate) mod keep;
 pub(crate) mod output;
+pub(crate) mod questions;
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
@@ -27,7 +28,9 @@ use crate::clock::Clock;
 use crate::evidence::{Exit, Gap, GapKind, Survivor};
 use crate::sandbox::error::{At as _, SetupError, Step};
 use crate::sandbox::identity;
-use crate::sandbox::message::{self, ClientEnd, ExitStatus, FromInit, FromStage, ToInit, ToStage};
+use crate::sandbox::message::{
+    self, ClientEnd, ExitStatus, FromInit, FromResolver, FromStage, ToInit, ToStage,
+};
 use crate::sandbox::plan::{Identity, Plan};
 use crate::sandbox::probe::ProbeReport;
 use crate::sandbox::readback::{self, Isolation, Outside};
@@ -37,6 +40,7 @@ use crate::sys::fds::watched;
 use crate::sys::net::readable_bytes;
 
 use output::{Errors, Output};
+use questions::Questions;
 
 /// From the spawn of the stage to the exec of the client.
 const SET_UP: Duration = Duration::from_secs(20);
@@ -70,6 +74,7 @@ pub(crate) struct Capture {
     pub(crate) barriers: Vec<(u64, usize)>,
     pub(crate) output: Output,
     pub(crate) errors: Errors,
+    pub(crate) questions: Questions,
     pub(crate) exit: Exit,
     pub(crate) survivors: Vec<Survivor>,
     pub(crate) isolation: Option<Isolation>,
@@ -91,6 +96,7 @@ impl Capture {
             barriers: Vec::new(),
             output: Output::new(output_bytes),
             errors: Errors::new(needle),
+            questions: Questions::new(needle),
             exit: Exit::NotStarted,
             survivors: Vec::new(),
             isolation: None,
@@ -163,6 +169,7 @@ pub(crate) async fn collect(stage: Stage, watch: Watch<'_>) -> std::io::Result<C
         channel: Some(watched(stage.channel.try_clone()?)?),
         stdout: Some(watched(stage.stdout.try_clone()?)?),
         stderr: Some(watched(stage.stderr.try_clone()?)?),
+        questions: Some(watched(stage.questions.try_clone()?)?),
         interrupt: signal(SignalKind::interrupt())?,
         terminate: signal(SignalKind::terminate())?,
         stage: pid,
@@ -196,6 +203,7 @@ struct Session<'a> {
     /// `None` once its end was read.
     stdout: Option<AsyncFd<OwnedFd>>,
     stderr: Option<AsyncFd<OwnedFd>>,
+    questions: Option<AsyncFd<OwnedFd>>,
     interrupt: Signal,
     terminate: Signal,
     stage: Pid,
@@ -223,6 +231,7 @@ impl Session<'_> {
                 && self.done
                 && self.stdout.is_none()
                 && self.stderr.is_none()
+                && self.questions.is_none()
             {
                 return;
             }
@@ -243,6 +252,8 @@ impl Session<'_> {
                 },
                 message = receive(self.channel.as_ref()) => self.init_message(message).await,
                 () = sleep_until(self.deadline) => self.deadline_passed(),
+                // Behind the deadline, so that a flood of them holds nothing up.
+                told = questions::next(self.questions.as_ref()) => self.question(told),
             };
             if let Next::Stop = next {
                 return;
@@ -551,6 +562,14 @@ impl Session<'_> {
                     return self.end_client(Exit::OutputLimit);
                 }
             }
+        }
+        Next::Continue
+    }
+
+    fn question(&mut self, told: Option<FromResolver>) -> Next {
+        match told {
+            Some(told) => self.capture.questions.push(told),
+            None => self.questions = None,
         }
         Next::Continue
     }

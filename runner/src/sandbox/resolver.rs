@@ -1,0 +1,327 @@
+//! The resolver inside the network namespace: there is no such name, at once, and the runner hears who was asked for.
+//!
+//! Runs in the stage, beside the stub and on the same thread. It tells the runner over a socket of its own (the
+//! control socket is the stub's) and never waits for it: what cannot be told now is added up per name and told
+//! with the next question, or at the end. At most [`MOST_QUESTIONS`] names wait; beyond them, and where the
+//! kernel had to drop datagrams, the last message says how many questions were not told.
+//!
+//! An answer, not a silence, since a client waits for seconds; and not a refusal, which to libc means "ask
+//! again".
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::socket::{MsgFlags, recv};
+use tokio::io::unix::AsyncFd;
+
+use super::message::{self, FromResolver};
+use crate::dns::{self, Asked};
+use crate::evidence::MOST_QUESTIONS;
+use crate::sys::fds::watched;
+use crate::sys::net::dropped_datagrams;
+
+/// The port of every resolver; /etc/resolv.conf can name no other.
+const PORT: u16 = 53;
+/// Read of one datagram. Sixteen questions with the longest names fit; what is cut off is no question.
+const PIECE: usize = 8 * 1024;
+/// How long the runner may take to hear what is left at the end.
+const TELLING: Duration = Duration::from_secs(1);
+
+/// Stands for a datagram that is no query; no name is empty, and no type is written in small letters.
+const MALFORMED: &str = "malformed";
+
+/// Takes the resolver's address. Below 1024, so it has to be done before the capabilities are dropped.
+pub(super) fn bind() -> io::Result<UdpSocket> {
+    UdpSocket::bind((Ipv4Addr::LOCALHOST, PORT))
+}
+
+/// The resolver of one run.
+pub(super) struct Resolver {
+    socket: tokio::net::UdpSocket,
+    runner: AsyncFd<OwnedFd>,
+    untold: Untold,
+}
+
+impl Resolver {
+    /// The resolver on this socket, telling this one. Needs the runtime's context.
+    pub(super) fn new(socket: UdpSocket, runner: OwnedFd) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        fcntl(&runner, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        Ok(Self {
+            socket: tokio::net::UdpSocket::from_std(socket)?,
+            runner: watched(runner)?,
+            untold: Untold::default(),
+        })
+    }
+
+    /// Answers and tells, until it is dropped or [`finish`](Self::finish)ed.
+    pub(super) async fn run(&mut self) -> Infallible {
+        let mut buffer = vec![0; PIECE];
+        loop {
+            match self.socket.recv_from(&mut buffer).await {
+                Ok((length, from)) => {
+                    let datagram = buffer.get(..length).unwrap_or_default();
+                    if let Some(answer) = self.untold.hear(datagram) {
+                        // Whoever does not take it has asked all the same.
+                        let _ = self.socket.try_send_to(&answer, from);
+                    }
+                    self.tell();
+                }
+                Err(_) => {
+                    self.untold.unheard += 1;
+                    return std::future::pending().await;
+                }
+            }
+        }
+    }
+
+    /// Reads what has arrived, tells everything that is left, and says that this was all. Nobody is there
+    /// any more to whom an answer would matter.
+    pub(super) async fn finish(mut self) {
+        self.drain();
+        // Without the last message the runner knows that something is missing.
+        let _ = tokio::time::timeout(TELLING, self.tell_rest()).await;
+    }
+
+    /// By the descriptor itself: the runtime's own try_recv knows only of what it has already polled for.
+    fn drain(&mut self) {
+        let mut buffer = vec![0; PIECE];
+        loop {
+            match receive(&self.socket, &mut buffer) {
+                Ok(length) => {
+                    self.untold.hear(buffer.get(..length).unwrap_or_default());
+                }
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => break,
+                Err(_) => {
+                    self.untold.unheard += 1;
+                    break;
+                }
+            }
+        }
+        match dropped_datagrams(&self.socket) {
+            Ok(dropped) => self.untold.unheard += dropped,
+            Err(_) => self.untold.unheard += 1,
+        }
+    }
+
+    fn tell(&mut self) {
+        while let Some(told) = self.untold.next() {
+            if message::send(self.runner.get_ref(), &told, &[]).is_err() {
+                return;
+            }
+            self.untold.told(&told);
+        }
+    }
+
+    async fn tell_rest(&mut self) {
+        let mut rest = std::mem::take(&mut self.untold);
+        let unheard = rest.unheard;
+        while let Some(told) = rest.next() {
+            if self.tell_one(&told).await.is_err() {
+                return;
+            }
+            rest.told(&told);
+        }
+        // Where this fails the runner is gone, and there is nobody to tell.
+        let _ = self.tell_one(&FromResolver::Ended { unheard }).await;
+    }
+
+    async fn tell_one(&self, told: &FromResolver) -> Result<(), Errno> {
+        loop {
+            match message::send(self.runner.get_ref(), told, &[]) {
+                Err(Errno::EAGAIN) => {
+                    let ready = self.runner.writable().await;
+                    ready.map_err(|_| Errno::EIO)?.clear_ready();
+                }
+                Err(Errno::EINTR) => {}
+                sent => return sent,
+            }
+        }
+    }
+}
+
+/// One datagram that has arrived, without waiting.
+fn receive(socket: &tokio::net::UdpSocket, buffer: &mut [u8]) -> Result<usize, Errno> {
+    recv(socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT)
+}
+
+/// Questions that the runner has not heard of yet.
+#[derive(Debug, Default)]
+struct Untold {
+    counts: BTreeMap<Asked, u64>,
+    /// Questions that it will not hear of.
+    unheard: u64,
+}
+
+impl Untold {
+    /// Takes a datagram; gives the answer to it.
+    fn hear(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
+        let parsed = dns::parse(datagram);
+        let answer = dns::answer(datagram, &parsed);
+        let questions = parsed.map_or_else(|_| vec![malformed()], |query| query.questions);
+        for asked in questions {
+            if let Some(count) = self.counts.get_mut(&asked) {
+                *count += 1;
+            } else if self.counts.len() < MOST_QUESTIONS {
+                self.counts.insert(asked, 1);
+            } else {
+                self.unheard += 1;
+            }
+        }
+        answer
+    }
+
+    fn next(&self) -> Option<FromResolver> {
+        let (asked, count) = self.counts.first_key_value()?;
+        Some(FromResolver::Asked {
+            asked: asked.clone(),
+            count: *count,
+        })
+    }
+
+    fn told(&mut self, told: &FromResolver) {
+        if let FromResolver::Asked { asked, .. } = told {
+            self.counts.remove(asked);
+        }
+    }
+}
+
+fn malformed() -> Asked {
+    Asked {
+        name: String::new(),
+        kind: MALFORMED.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(5);
+
+    /// A resolver on a port of its own, its address, and what the runner would hold.
+    fn resolver() -> (Resolver, SocketAddr, OwnedFd) {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = socket.local_addr().unwrap();
+        let (runner, told) = socketpair(
+            AddressFamily::Unix,
+            SockType::SeqPacket,
+            None,
+            SockFlag::SOCK_CLOEXEC,
+        )
+        .unwrap();
+        (Resolver::new(socket, told).unwrap(), address, runner)
+    }
+
+    fn query(label: &str) -> Vec<u8> {
+        let mut query = vec![7, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, label.len() as u8];
+        query.extend(label.bytes());
+        query.extend([0, 0, 1, 0, 1]);
+        query
+    }
+
+    fn hear(runner: &OwnedFd) -> Option<FromResolver> {
+        message::receive(runner).unwrap().map(|(told, _)| told)
+    }
+
+    /// Everything up to the end: names, how often in total, and how many were not told.
+    fn hear_all(runner: &OwnedFd) -> (Vec<String>, u64, Option<u64>) {
+        let (mut names, mut total, mut missing) = (Vec::new(), 0, None);
+        while let Some(told) = hear(runner) {
+            match told {
+                FromResolver::Asked { asked, count } => {
+                    names.push(asked.name);
+                    total += count;
+                }
+                FromResolver::Ended { unheard } => missing = Some(unheard),
+            }
+        }
+        (names, total, missing)
+    }
+
+    #[tokio::test]
+    async fn a_question_is_answered_and_told_at_once() {
+        let (mut resolver, address, runner) = resolver();
+        let client = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .unwrap();
+        client.send_to(&query("name"), address).await.unwrap();
+        let mut answer = [0; 64];
+        tokio::select! {
+            never = resolver.run() => match never {},
+            length = timeout(SOON, client.recv(&mut answer)) => assert!(length.unwrap().is_ok()),
+        }
+        assert_eq!(answer[..4], [7, 7, 0x81, 0x83]);
+        let asked = Asked {
+            name: "name".to_owned(),
+            kind: "A".to_owned(),
+        };
+        assert_eq!(hear(&runner), Some(FromResolver::Asked { asked, count: 1 }));
+        resolver.finish().await;
+        assert_eq!(hear_all(&runner), (vec![], 0, Some(0)));
+    }
+
+    #[tokio::test]
+    async fn what_has_arrived_is_told_at_the_end_and_what_is_no_query_as_well() {
+        let (resolver, address, runner) = resolver();
+        let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        for datagram in [query("a"), query("b"), query("a"), b"nothing".to_vec()] {
+            client.send_to(&datagram, address).unwrap();
+        }
+        resolver.finish().await;
+        let names = ["", "a", "b"].map(str::to_owned).to_vec();
+        assert_eq!(hear_all(&runner), (names, 4, Some(0)));
+    }
+
+    #[tokio::test]
+    async fn a_runner_that_does_not_listen_is_not_waited_for_and_hears_every_count_later() {
+        let (mut resolver, _, runner) = resolver();
+        for _ in 0..20 {
+            for name in 0..100 {
+                resolver.untold.hear(&query(&name.to_string()));
+                resolver.tell();
+            }
+        }
+        let listener = std::thread::spawn(move || hear_all(&runner));
+        resolver.finish().await;
+        let (_, total, missing) = listener.join().unwrap();
+        assert_eq!((total, missing), (2000, Some(0)));
+    }
+
+    #[tokio::test]
+    async fn names_beyond_the_bound_are_counted() {
+        let (mut resolver, _, runner) = resolver();
+        for name in 0..MOST_QUESTIONS + 3 {
+            resolver.untold.hear(&query(&name.to_string()));
+        }
+        let listener = std::thread::spawn(move || hear_all(&runner));
+        resolver.finish().await;
+        let (names, _, missing) = listener.join().unwrap();
+        assert_eq!((names.len(), missing), (MOST_QUESTIONS, Some(3)));
+    }
+
+    #[tokio::test]
+    async fn datagrams_that_the_kernel_dropped_are_counted() {
+        let (resolver, address, runner) = resolver();
+        let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        for _ in 0..2000 {
+            client.send_to(&query("flood"), address).unwrap();
+        }
+        resolver.finish().await;
+        let (_, total, missing) = hear_all(&runner);
+        assert!(missing > Some(0));
+        assert_eq!(total + missing.unwrap(), 2000);
+    }
+}
