@@ -9,6 +9,7 @@ pub(crate) mod files;
 pub(crate) mod keep;
 pub(crate) mod output;
 pub(crate) mod questions;
+pub(crate) mod transient;
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
@@ -22,6 +23,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::time::{Instant, sleep_until};
 
 use crate::clock::Clock;
@@ -36,11 +38,14 @@ use crate::sandbox::probe::ProbeReport;
 use crate::sandbox::readback::{self, Isolation, Outside};
 use crate::sandbox::silence::Network;
 use crate::sandbox::spawn::Stage;
+use crate::sandbox::supervise::ledger::Ledger;
+use crate::sandbox::supervise::{LinesWanted, Supervisor};
 use crate::sys::fds::watched;
 use crate::sys::net::readable_bytes;
 
 use output::{Errors, Output};
 use questions::Questions;
+use transient::{Gone, Watcher};
 
 /// From the spawn of the stage to the exec of the client.
 const SET_UP: Duration = Duration::from_secs(20);
@@ -84,13 +89,16 @@ pub(crate) struct Capture {
     pub(crate) canary_peer: Option<std::net::SocketAddr>,
     /// Home and temporary directory.
     pub(crate) trees: Option<(OwnedFd, OwnedFd)>,
+    pub(crate) gone: Gone,
+    /// What the supervisor wrote down; nothing where it was never started.
+    pub(crate) ledger: Ledger,
     pub(crate) gaps: Vec<Gap>,
     /// Why the client was not started.
     pub(crate) failure: Option<Failure>,
 }
 
 impl Capture {
-    fn nothing(output_bytes: u64, needle: &Needle) -> Self {
+    pub(crate) fn nothing(output_bytes: u64, needle: &Needle) -> Self {
         Self {
             journal: Vec::new(),
             barriers: Vec::new(),
@@ -103,8 +111,25 @@ impl Capture {
             landlock_abi: 0,
             canary_peer: None,
             trees: None,
+            gone: Gone::default(),
+            ledger: Ledger::default(),
             gaps: Vec::new(),
             failure: None,
+        }
+    }
+
+    /// Takes over what the supervisor wrote down, after every process that it answered has ended.
+    fn take_ledger(&mut self, supervisor: Option<Supervisor>) {
+        match supervisor.map(Supervisor::finish) {
+            None => {}
+            Some(Some(ledger)) => self.ledger = ledger,
+            Some(None) => {
+                let detail = "the supervisor was lost".to_owned();
+                self.gaps.push(Gap {
+                    what: GapKind::Isolation,
+                    detail,
+                });
+            }
         }
     }
 
@@ -162,6 +187,7 @@ pub(crate) async fn collect(stage: Stage, watch: Watch<'_>) -> std::io::Result<C
     let pid = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
     let (control, to_stage) =
         tokio::net::UnixStream::from_std(stage.control.try_clone()?)?.into_split();
+    let (ask, asked) = tokio::sync::mpsc::channel(1);
     let mut session = Session {
         control: BufReader::with_capacity(PIECE, control),
         control_open: true,
@@ -170,26 +196,34 @@ pub(crate) async fn collect(stage: Stage, watch: Watch<'_>) -> std::io::Result<C
         stdout: Some(watched(stage.stdout.try_clone()?)?),
         stderr: Some(watched(stage.stderr.try_clone()?)?),
         questions: Some(watched(stage.questions.try_clone()?)?),
+        watcher: Watcher::default(),
         interrupt: signal(SignalKind::interrupt())?,
         terminate: signal(SignalKind::terminate())?,
         stage: pid,
         phase: Phase::SettingUp,
         deadline: Instant::now() + SET_UP,
         network: None,
-        probe: None,
+        listener: None,
+        supervisor: None,
+        ask,
+        asked,
         done: false,
         capture: Capture::nothing(watch.output_bytes, watch.needle),
         watch,
     };
     session.run().await;
     let Session {
-        capture,
+        mut capture,
+        supervisor,
+        watcher,
         control,
         to_stage,
         channel,
         ..
     } = session;
+    capture.gone = watcher.finish();
     drop((control, to_stage, channel, stage));
+    capture.take_ledger(supervisor);
     Ok(capture)
 }
 
@@ -204,14 +238,20 @@ struct Session<'a> {
     stdout: Option<AsyncFd<OwnedFd>>,
     stderr: Option<AsyncFd<OwnedFd>>,
     questions: Option<AsyncFd<OwnedFd>>,
+    watcher: Watcher,
     interrupt: Signal,
     terminate: Signal,
     stage: Pid,
     phase: Phase,
     deadline: Instant,
     /// Told by the stage and by init, in either order; the client waits for both.
-    network: Option<Network>,
-    probe: Option<ProbeReport>,
+    network: Option<(u16, Network)>,
+    /// Of the client's filter, until the supervisor has it.
+    listener: Option<OwnedFd>,
+    supervisor: Option<Supervisor>,
+    /// At each connection to the stub the supervisor asks for the lines of standard output.
+    ask: Sender<LinesWanted>,
+    asked: Receiver<LinesWanted>,
     /// The stub has journaled everything.
     done: bool,
     capture: Capture,
@@ -251,9 +291,15 @@ impl Session<'_> {
                     _ => self.control_closed(),
                 },
                 message = receive(self.channel.as_ref()) => self.init_message(message).await,
+                Some(reply) = self.asked.recv() => {
+                    // The supervisor that asks waits for it, and for a time only.
+                    let _ = reply.try_send(self.lines_now());
+                    Next::Continue
+                }
                 () = sleep_until(self.deadline) => self.deadline_passed(),
-                // Behind the deadline, so that a flood of them holds nothing up.
+                // Behind the deadline, so that a flood of these holds nothing up.
                 told = questions::next(self.questions.as_ref()) => self.question(told),
+                () = self.watcher.follow() => Next::Continue,
             };
             if let Next::Stop = next {
                 return;
@@ -264,9 +310,9 @@ impl Session<'_> {
     async fn control_line(&mut self, line: &[u8]) -> Next {
         match serde_json::from_slice(line) {
             Ok(ControlLine::Stage(FromStage::Unmapped)) => self.write_maps().await,
-            Ok(ControlLine::Stage(FromStage::Serving { network, .. })) => {
-                self.network = Some(network);
-                self.release()
+            Ok(ControlLine::Stage(FromStage::Serving { port, network })) => {
+                self.network = Some((port, network));
+                self.supervise()
             }
             Ok(ControlLine::Stage(FromStage::Failed { error })) => {
                 self.failed(Failure::SetUp(error))
@@ -323,9 +369,14 @@ impl Session<'_> {
         }
     }
 
-    /// Reads what lies in standard output at this instant, and no more: a client that floods it cannot hold
-    /// the barrier.
     fn barrier(&mut self, request: u64) {
+        let lines = self.lines_now();
+        self.capture.barriers.push((request, lines));
+    }
+
+    /// Reads what lies in standard output at this instant, and no more: a client that floods it cannot hold
+    /// whoever asks.
+    fn lines_now(&mut self) -> usize {
         if let Some(stdout) = &self.stdout {
             let now = self.watch.clock.elapsed_us();
             let mut left = readable_bytes(stdout.get_ref()).unwrap_or(0);
@@ -346,9 +397,7 @@ impl Session<'_> {
                 }
             }
         }
-        self.capture
-            .barriers
-            .push((request, self.capture.output.lines()));
+        self.capture.output.lines()
     }
 
     async fn tell_stub(&mut self, told: Control) -> Next {
@@ -373,10 +422,11 @@ impl Session<'_> {
                     .map(|[home, tmp]| (home, tmp));
                 Next::Continue
             }
-            Ok(Some((FromInit::Probed { report }, _))) => {
-                self.probe = Some(report);
-                self.release()
+            Ok(Some((FromInit::Listening, mut descriptors))) => {
+                self.listener = descriptors.pop();
+                self.supervise()
             }
+            Ok(Some((FromInit::Probed { report }, _))) => self.release(&report),
             Ok(Some((FromInit::Started, _))) => {
                 self.enter(Phase::Running, self.watch.timeout);
                 // Until its end is known it counts as interrupted: nothing else ends the loop early.
@@ -391,24 +441,58 @@ impl Session<'_> {
         }
     }
 
-    /// The one place where the client is let go: every layer read back, every canary held.
-    fn release(&mut self) -> Next {
-        let (Some(network), Some(report)) = (&self.network, &self.probe) else {
+    /// Starts the supervisor once there are a listener and a stub whose address it knows.
+    fn supervise(&mut self) -> Next {
+        let (Some((port, _)), Some(listener)) = (
+            &self.network,
+            self.listener.take_if(|_| self.network.is_some()),
+        ) else {
             return Next::Continue;
         };
+        let stub = (std::net::Ipv4Addr::LOCALHOST, *port).into();
+        match Supervisor::start(listener, stub, self.watch.clock, self.ask.clone())
+            .at(Step::Supervise)
+        {
+            Ok(supervisor) => {
+                self.supervisor = Some(supervisor);
+                Next::Continue
+            }
+            Err(error) => self.failed(Failure::SetUp(error)),
+        }
+    }
+
+    /// The one place where the client is let go: every layer read back, every canary held.
+    fn release(&mut self, report: &ProbeReport) -> Next {
+        let (Some((_, network)), Some(supervisor)) = (&self.network, &self.supervisor) else {
+            // The probe's own calls are answered by the supervisor, so it cannot have ended before.
+            return self.failed(Failure::NotSealed(
+                "the canaries were not supervised".to_owned(),
+            ));
+        };
+        let recorded = supervisor.canaries();
         let outside = Outside {
             plan: self.watch.plan,
             network,
             namespaces: &self.watch.namespaces,
             refused: &self.watch.refused,
+            recorded: &recorded,
         };
         let isolation = readback::judge(report, &outside);
         let broken = isolation.broken();
+        if broken.is_none() {
+            supervisor.launch();
+        }
         self.capture.canary_peer = report.stub_peer;
         self.capture.landlock_abi = report.landlock.abi;
         self.capture.isolation = Some(isolation);
         match broken {
-            None => self.tell_init(ToInit::Go),
+            None => {
+                // From here on what happens in the two trees is the client's doing.
+                if let Some((home, tmp)) = &self.capture.trees {
+                    self.watcher.start(home, tmp);
+                }
+                self.tell_init(ToInit::Go)
+            }
             Some(what) => self.failed(Failure::NotSealed(what)),
         }
     }

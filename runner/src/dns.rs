@@ -80,6 +80,15 @@ pub(crate) fn parse(datagram: &[u8]) -> Result<Query, NoQuery> {
     Ok(Query { questions, end })
 }
 
+/// The names that a datagram asks for; none where it is no query.
+pub(crate) fn names(datagram: &[u8]) -> Vec<String> {
+    let asked = |query: Query| query.questions.into_iter().map(|asked| asked.name);
+    parse(datagram)
+        .map(asked)
+        .map(Iterator::collect)
+        .unwrap_or_default()
+}
+
 /// The answer to a datagram: no such name, with the questions echoed; a format error where it cannot be read;
 /// nothing for an answer and for less than a header.
 pub(crate) fn answer(datagram: &[u8], parsed: &Result<Query, NoQuery>) -> Option<Vec<u8>> {

@@ -55,6 +55,7 @@ pub mod report;
 mod run;
 mod sandbox;
 mod sys;
+mod text;
 pub mod verdict;
 
 pub use program::main;

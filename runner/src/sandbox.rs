@@ -53,3 +53,4 @@ mod root;
 pub(crate) mod silence;
 pub(crate) mod spawn;
 pub(crate) mod stage;
+pub(crate) mod supervise;

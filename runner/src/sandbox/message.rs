@@ -54,6 +54,8 @@ pub(crate) enum ToStage {
 pub(crate) enum FromInit {
     /// The root is built; the descriptors of home and of the temporary directory come along.
     Root,
+    /// The client's process has its filter; the listener's descriptor comes along.
+    Listening,
     /// What the client's process read back and tried, before its exec.
     Probed {
         report: ProbeReport,
@@ -117,6 +119,11 @@ pub(crate) enum FromResolver {
 pub(crate) enum Launch {
     /// To the client: init is out of reach now, the probes mean something.
     Settled,
+    /// From the client: its filter is installed, and the listener has this number in the table that it shares
+    /// with init.
+    Listening { descriptor: i32 },
+    /// To the client: the listener has gone to the runner.
+    Detached,
     /// To the client: go on to the exec.
     Go,
     /// From the client.
@@ -137,21 +144,14 @@ pub(crate) fn send(
     descriptors: &[RawFd],
 ) -> Result<(), Errno> {
     let bytes = serde_json::to_vec(message).map_err(|_| Errno::EINVAL)?;
+    let number = socket.as_fd().as_raw_fd();
+    if descriptors.is_empty() {
+        // send(2), which the client's filter does not notify: it speaks before anybody supervises it.
+        return nix::sys::socket::send(number, &bytes, MsgFlags::MSG_NOSIGNAL).map(drop);
+    }
     let rights = [ControlMessage::ScmRights(descriptors)];
-    let control = if descriptors.is_empty() {
-        &[][..]
-    } else {
-        &rights[..]
-    };
     let slices = [IoSlice::new(&bytes)];
-    sendmsg::<()>(
-        socket.as_fd().as_raw_fd(),
-        &slices,
-        control,
-        MsgFlags::MSG_NOSIGNAL,
-        None,
-    )
-    .map(drop)
+    sendmsg::<()>(number, &slices, &rights, MsgFlags::MSG_NOSIGNAL, None).map(drop)
 }
 
 /// Receives one message and the descriptors that came along; `None` where the peer has closed.
