@@ -32,6 +32,7 @@ pub(crate) fn evidence(
     let seen_in_arguments = seen_in_arguments(&ledger, needle);
     let (records, seen_on_stdout) = capture.output.into_records(before, now_us, needle);
     let (stderr, seen_on_stderr) = capture.errors.into_stderr(needle);
+    let names = capture.questions.finish(capture.exit);
     let mut found = Found::default();
     match capture.trees {
         Some((home, tmp)) => {
@@ -41,6 +42,7 @@ pub(crate) fn evidence(
             };
             files::walk(Root::Home, home, needle, bounds, &mut found);
             files::walk(Root::Tmp, tmp, needle, bounds, &mut found);
+            capture.gone.add_to(&mut found, needle);
         }
         None if capture.exit != Exit::NotStarted => {
             let detail = "the home was not handed over".to_owned();
@@ -68,12 +70,13 @@ pub(crate) fn evidence(
             seen_on_stdout,
             Vec::from_iter(seen_on_stderr),
             seen_in_arguments,
+            names.sightings,
             found.sightings,
         ]
         .concat(),
         exit: capture.exit,
         attempts: redacted_attempts(ledger.attempts, needle),
-        names: Vec::new(),
+        names: names.asked,
         processes: redacted_processes(ledger.processes, needle),
         survivors: capture.survivors,
         layers,
@@ -81,6 +84,7 @@ pub(crate) fn evidence(
         gaps: [
             capture.gaps,
             served.gaps,
+            names.gaps,
             found.gaps,
             unreconciled,
             ledger_gaps,

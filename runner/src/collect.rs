@@ -8,6 +8,8 @@
 pub(crate) mod files;
 pub(crate) mod keep;
 pub(crate) mod output;
+pub(crate) mod questions;
+pub(crate) mod transient;
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
@@ -28,7 +30,9 @@ use crate::clock::Clock;
 use crate::evidence::{Exit, Gap, GapKind, Survivor};
 use crate::sandbox::error::{At as _, SetupError, Step};
 use crate::sandbox::identity;
-use crate::sandbox::message::{self, ClientEnd, ExitStatus, FromInit, FromStage, ToInit, ToStage};
+use crate::sandbox::message::{
+    self, ClientEnd, ExitStatus, FromInit, FromResolver, FromStage, ToInit, ToStage,
+};
 use crate::sandbox::plan::{Identity, Plan};
 use crate::sandbox::probe::ProbeReport;
 use crate::sandbox::readback::{self, Isolation, Outside};
@@ -40,6 +44,8 @@ use crate::sys::fds::watched;
 use crate::sys::net::readable_bytes;
 
 use output::{Errors, Output};
+use questions::Questions;
+use transient::{Gone, Watcher};
 
 /// From the spawn of the stage to the exec of the client.
 const SET_UP: Duration = Duration::from_secs(20);
@@ -73,6 +79,7 @@ pub(crate) struct Capture {
     pub(crate) barriers: Vec<(u64, usize)>,
     pub(crate) output: Output,
     pub(crate) errors: Errors,
+    pub(crate) questions: Questions,
     pub(crate) exit: Exit,
     pub(crate) survivors: Vec<Survivor>,
     pub(crate) isolation: Option<Isolation>,
@@ -82,6 +89,7 @@ pub(crate) struct Capture {
     pub(crate) canary_peer: Option<std::net::SocketAddr>,
     /// Home and temporary directory.
     pub(crate) trees: Option<(OwnedFd, OwnedFd)>,
+    pub(crate) gone: Gone,
     /// What the supervisor wrote down; nothing where it was never started.
     pub(crate) ledger: Ledger,
     pub(crate) gaps: Vec<Gap>,
@@ -96,12 +104,14 @@ impl Capture {
             barriers: Vec::new(),
             output: Output::new(output_bytes),
             errors: Errors::new(needle),
+            questions: Questions::new(needle),
             exit: Exit::NotStarted,
             survivors: Vec::new(),
             isolation: None,
             landlock_abi: 0,
             canary_peer: None,
             trees: None,
+            gone: Gone::default(),
             ledger: Ledger::default(),
             gaps: Vec::new(),
             failure: None,
@@ -185,6 +195,8 @@ pub(crate) async fn collect(stage: Stage, watch: Watch<'_>) -> std::io::Result<C
         channel: Some(watched(stage.channel.try_clone()?)?),
         stdout: Some(watched(stage.stdout.try_clone()?)?),
         stderr: Some(watched(stage.stderr.try_clone()?)?),
+        questions: Some(watched(stage.questions.try_clone()?)?),
+        watcher: Watcher::default(),
         interrupt: signal(SignalKind::interrupt())?,
         terminate: signal(SignalKind::terminate())?,
         stage: pid,
@@ -203,11 +215,13 @@ pub(crate) async fn collect(stage: Stage, watch: Watch<'_>) -> std::io::Result<C
     let Session {
         mut capture,
         supervisor,
+        watcher,
         control,
         to_stage,
         channel,
         ..
     } = session;
+    capture.gone = watcher.finish();
     drop((control, to_stage, channel, stage));
     capture.take_ledger(supervisor);
     Ok(capture)
@@ -223,6 +237,8 @@ struct Session<'a> {
     /// `None` once its end was read.
     stdout: Option<AsyncFd<OwnedFd>>,
     stderr: Option<AsyncFd<OwnedFd>>,
+    questions: Option<AsyncFd<OwnedFd>>,
+    watcher: Watcher,
     interrupt: Signal,
     terminate: Signal,
     stage: Pid,
@@ -255,6 +271,7 @@ impl Session<'_> {
                 && self.done
                 && self.stdout.is_none()
                 && self.stderr.is_none()
+                && self.questions.is_none()
             {
                 return;
             }
@@ -280,6 +297,9 @@ impl Session<'_> {
                     Next::Continue
                 }
                 () = sleep_until(self.deadline) => self.deadline_passed(),
+                // Behind the deadline, so that a flood of these holds nothing up.
+                told = questions::next(self.questions.as_ref()) => self.question(told),
+                () = self.watcher.follow() => Next::Continue,
             };
             if let Next::Stop = next {
                 return;
@@ -469,7 +489,13 @@ impl Session<'_> {
         self.capture.landlock_abi = report.landlock.abi;
         self.capture.isolation = Some(isolation);
         match broken {
-            None => self.tell_init(ToInit::Go),
+            None => {
+                // From here on what happens in the two trees is the client's doing.
+                if let Some((home, tmp)) = &self.capture.trees {
+                    self.watcher.start(home, tmp);
+                }
+                self.tell_init(ToInit::Go)
+            }
             Some(what) => self.failed(Failure::NotSealed(what)),
         }
     }
@@ -634,6 +660,14 @@ impl Session<'_> {
                     return self.end_client(Exit::OutputLimit);
                 }
             }
+        }
+        Next::Continue
+    }
+
+    fn question(&mut self, told: Option<FromResolver>) -> Next {
+        match told {
+            Some(told) => self.capture.questions.push(told),
+            None => self.questions = None,
         }
         Next::Continue
     }

@@ -12,7 +12,7 @@ use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
 use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmodat, fstat, fstatat};
 use sha2::{Digest as _, Sha256};
 use stub::Needle;
-use stub::secret::Scanner;
+use stub::secret::{Form, Scanner};
 
 use crate::evidence::{FileEntry, FileKind, Gap, GapKind, Root, Sighting};
 use crate::text::printable;
@@ -227,14 +227,7 @@ impl Walk<'_> {
     }
 
     fn look_for_credential_in_name(&mut self, path: &[Vec<u8>], shown: &str) {
-        // One name at a time would miss a credential that a directory and its entry share.
-        let whole = path.join(&b'/');
-        let joined = path.concat();
-        if let Some(form) = self
-            .needle
-            .find(&whole)
-            .or_else(|| self.needle.find(&joined))
-        {
+        if let Some(form) = form_in_name(&path.join(&b'/'), self.needle) {
             let place = format!("name of the file {shown}");
             self.found.sightings.push(Sighting {
                 place,
@@ -252,12 +245,24 @@ impl Walk<'_> {
     }
 
     fn shown(&self, path: &[Vec<u8>]) -> String {
-        let path = path.join(&b'/');
-        self.needle.redact(&printable(&path))
+        shown(&path.join(&b'/'), self.needle)
     }
 }
 
-fn kind(status: &FileStat) -> FileKind {
+/// A path as it is reported: text, without the credential.
+pub(super) fn shown(path: &[u8], needle: &Needle) -> String {
+    needle.redact(&printable(path))
+}
+
+/// The form of the credential in a path. One name at a time would miss a credential that a directory and its
+/// entry share.
+pub(super) fn form_in_name(path: &[u8], needle: &Needle) -> Option<Form> {
+    let joined: Vec<u8> = path.iter().copied().filter(|byte| *byte != b'/').collect();
+    needle.find(path).or_else(|| needle.find(&joined))
+}
+
+/// What lies there, by its status.
+pub(super) fn kind(status: &FileStat) -> FileKind {
     match SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT {
         SFlag::S_IFREG => FileKind::File,
         SFlag::S_IFDIR => FileKind::Directory,

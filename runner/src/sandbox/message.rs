@@ -2,7 +2,8 @@
 //!
 //! The control socket (runner and stage) is a stream: one JSON object a line; once the stage serves, the
 //! lines are the stub's journal. The channel (runner and init) and the launch socket (init and the client's
-//! process before its exec) keep message borders: one JSON object a message.
+//! process before its exec) keep message borders: one JSON object a message; so does the socket over which
+//! the resolver tells the runner what it was asked.
 
 use std::io::{IoSlice, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::error::SetupError;
 use super::probe::ProbeReport;
 use super::silence::Network;
+use crate::dns::Asked;
 use crate::sys::fds;
 
 /// Longest message on the channel and the launch socket.
@@ -99,6 +101,16 @@ pub(crate) const MOST_SURVIVORS: usize = 64;
 pub(crate) enum ExitStatus {
     Code(i32),
     Signal(i32),
+}
+
+/// From the resolver in the stage, on a socket of its own with message borders.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "resolver", rename_all = "snake_case")]
+pub(crate) enum FromResolver {
+    /// Asked this often since it was last told.
+    Asked { asked: Asked, count: u64 },
+    /// The last message: nothing is missing but this many questions.
+    Ended { unheard: u64 },
 }
 
 /// Between init and the client's process before its exec.

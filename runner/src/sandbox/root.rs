@@ -167,7 +167,7 @@ fn write_etc(etc: &Path) -> Result<(), SetupError> {
             "nsswitch.conf",
             "passwd: files\ngroup: files\nhosts: files dns\n".to_owned(),
         ),
-        // Nobody resolves names for the client: the answer is a refused connection, at once.
+        // The resolver in the stage, to which no name exists.
         (
             "resolv.conf",
             "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n".to_owned(),

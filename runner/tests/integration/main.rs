@@ -11,3 +11,4 @@ mod basics;
 mod deviations;
 mod failures;
 mod kit;
+mod names;
