@@ -621,7 +621,12 @@ impl Session<'_> {
     }
 
     fn failed(&mut self, failure: Failure) -> Next {
-        self.gap(GapKind::Isolation, failure.to_string());
+        let what = match failure {
+            Failure::SetUp(_) | Failure::NotSealed(_) => GapKind::Isolation,
+            // The sandbox held; there is only no client in it.
+            Failure::NotExecuted(_) => GapKind::Processes,
+        };
+        self.gap(what, failure.to_string());
         self.capture.failure.get_or_insert(failure);
         Next::Stop
     }
