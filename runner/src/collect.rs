@@ -323,11 +323,8 @@ impl Session<'_> {
                 at_us,
             })) => {
                 self.barrier(request);
+                // No gap: whatever the client asked until its end is in the journal.
                 if request > self.watch.requests && self.phase == Phase::Running {
-                    self.gap(
-                        GapKind::Requests,
-                        format!("more than {} requests", self.watch.requests),
-                    );
                     self.end_client(Exit::RequestLimit);
                 }
                 self.capture.journal.push(Entry::Began {
@@ -335,7 +332,8 @@ impl Session<'_> {
                     request,
                     at_us,
                 });
-                self.tell_stub(Control::Go { request }).await
+                self.tell_stub(Control::Go { request }).await;
+                Next::Continue
             }
             Ok(ControlLine::Journal(entry)) => {
                 self.done |= matches!(entry, Entry::Done { .. });
@@ -400,13 +398,12 @@ impl Session<'_> {
         self.capture.output.lines()
     }
 
-    async fn tell_stub(&mut self, told: Control) -> Next {
+    async fn tell_stub(&mut self, told: Control) {
         let mut line = serde_json::to_vec(&told).unwrap_or_default();
         line.push(b'\n');
-        match self.to_stage.write_all(&line).await {
-            Ok(()) => Next::Continue,
-            Err(_) => self.control_closed(),
-        }
+        // A stage that has ended reads no more, and its last lines may still lie unread: it is their end that
+        // says whether the stub was lost.
+        let _ = self.to_stage.write_all(&line).await;
     }
 
     async fn init_message(&mut self, received: Received) -> Next {
@@ -450,8 +447,14 @@ impl Session<'_> {
             return Next::Continue;
         };
         let stub = (std::net::Ipv4Addr::LOCALHOST, *port).into();
-        match Supervisor::start(listener, stub, self.watch.clock, self.ask.clone())
-            .at(Step::Supervise)
+        match Supervisor::start(
+            listener,
+            stub,
+            self.watch.clock,
+            self.ask.clone(),
+            self.watch.plan,
+        )
+        .at(Step::Supervise)
         {
             Ok(supervisor) => {
                 self.supervisor = Some(supervisor);
@@ -523,7 +526,8 @@ impl Session<'_> {
             .map(|(pid, program)| Survivor { pid, program });
         self.capture.survivors = survivors.collect();
         self.enter(Phase::Finishing, FINISHING);
-        self.tell_stub(Control::Finish).await
+        self.tell_stub(Control::Finish).await;
+        Next::Continue
     }
 
     fn end_client(&mut self, exit: Exit) -> Next {
@@ -594,7 +598,7 @@ impl Session<'_> {
             return Next::Continue;
         }
         self.gap(GapKind::Requests, "the stub was lost".to_owned());
-        Next::Stop
+        self.lost_one_side()
     }
 
     fn init_closed(&mut self) -> Next {
@@ -603,7 +607,17 @@ impl Session<'_> {
             return Next::Continue;
         }
         self.gap(GapKind::Processes, "init was lost".to_owned());
-        Next::Stop
+        self.lost_one_side()
+    }
+
+    /// Where one of stage and init fails in set-up both end, and only one of them tells why: it is heard first.
+    fn lost_one_side(&self) -> Next {
+        let other_side = self.control_open || self.channel.is_some();
+        if self.phase == Phase::SettingUp && other_side {
+            Next::Continue
+        } else {
+            Next::Stop
+        }
     }
 
     fn failed(&mut self, failure: Failure) -> Next {

@@ -54,3 +54,4 @@ pub(crate) mod silence;
 pub(crate) mod spawn;
 pub(crate) mod stage;
 pub(crate) mod supervise;
+pub(crate) mod weaken;

@@ -66,6 +66,8 @@ pub(crate) enum Mode {
 
 /// The canary that reaches the stub.
 pub(super) const STUB: &str = "stub";
+/// A file of the new root that everybody may read by its mode, and that no Landlock rule names.
+pub(super) const UNRULED_FILE: &str = "/.canary";
 /// Depends on Landlock's scopes, which came with ABI 6.
 const ABSTRACT_INSIDE: &str = "abstract-socket-inside";
 
@@ -103,7 +105,7 @@ const PROBES: &[Probe] = &[
     fails("write-root", Errno::EROFS, attempts::write_root, None),
     fails("pathname-socket", Errno::ENOENT, attempts::path_socket, Some(attempts::path_socket)),
     // Landlock.
-    fails("landlock-write", Errno::EACCES, attempts::write_proc, Some(attempts::write_proc)),
+    fails("landlock-read", Errno::EACCES, attempts::read_unruled, None),
     fails(ABSTRACT_INSIDE, Errno::EPERM, attempts::abstract_inside, None),
     // Init is out of reach.
     fails("init-memory", Errno::EACCES, attempts::init_memory, None),

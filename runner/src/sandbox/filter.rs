@@ -67,6 +67,25 @@ impl Filter {
         program
     }
 
+    /// Test builds only: the table without what it refuses by itself.
+    #[cfg(feature = "weaken")]
+    pub(crate) fn only_notifying(&self) -> Self {
+        let rules = self
+            .rules
+            .iter()
+            .filter(|rule| rule.action == Action::Notify);
+        Self {
+            rules: rules.copied().collect::<Vec<_>>().leak(),
+            otherwise: self.otherwise,
+        }
+    }
+
+    /// What it refuses stays refused.
+    #[cfg(not(feature = "weaken"))]
+    pub(crate) const fn only_notifying(&self) -> Self {
+        *self
+    }
+
     /// Installs the filter for this process and everything that it starts.
     ///
     /// # Errors

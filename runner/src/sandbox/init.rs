@@ -28,6 +28,7 @@ use super::error::{At as _, SetupError, Step};
 use super::launch::{self, Program};
 use super::message::{self, ClientEnd, ExitStatus, FromInit, Launch, MOST_SURVIVORS, ToInit};
 use super::plan::{BASE_URL, ClientPlan, Plan};
+use super::weaken::Protection;
 use super::{identity, privilege, root};
 use crate::sys::fds::adopt;
 use crate::sys::process::{Side, clone_process};
@@ -59,17 +60,22 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
     root::make_private()?;
     let sources = root::take_sources(&plan.root)?;
     identity::become_inside_user(plan.identity)?;
-    let trees = root::build(&plan.root, sources)?;
+    let trees = root::build(plan, sources)?;
     let descriptors = [trees.home.as_raw_fd(), trees.tmp.as_raw_fd()];
     message::send(&inheritance.channel, &FromInit::Root, &descriptors).at(Step::Channel)?;
     drop(trees);
     null_stdin()?;
-    privilege::drop_all()?;
+    privilege::set_no_new_privileges()?;
+    if plan.keeps(Protection::Capabilities) {
+        privilege::drop_all()?;
+    }
     let program = program(&plan.client, inheritance.port)?;
     let target = listen_inside()?;
     let client = Client::clone_from(plan, inheritance, &program)?;
     // Before the client's process exists this would make its memory unreadable to an ordinary user's runner.
-    prctl::set_dumpable(false).at(Step::NoNewPrivileges)?;
+    if plan.keeps(Protection::HiddenInit) {
+        prctl::set_dumpable(false).at(Step::NoNewPrivileges)?;
+    }
     message::send(&client.socket, &Launch::Settled, &[]).at(Step::Channel)?;
     client.accompany(inheritance, target)
 }

@@ -20,6 +20,7 @@ use super::limits;
 use super::message::{self, Launch};
 use super::plan::{HOME, Plan};
 use super::probe;
+use super::weaken::Protection;
 use crate::sys::fds::own_table_closing_from;
 use crate::sys::process::{Side, clone_process, default_signals};
 
@@ -53,9 +54,16 @@ fn restrict_and_probe(plan: &Plan, port: u16, socket: &OwnedFd) -> Result<(), Se
     umask(Mode::from_bits_truncate(0o022));
     default_signals();
     chdir(HOME).at_object(Step::OpenTrees, HOME)?;
-    limits::apply(&plan.limits)?;
-    let landlock = landlock::restrict_client(&plan.root.binds)?;
-    let descriptor = filter::CLIENT.install_with_listener().at(Step::Filter)?;
+    if plan.keeps(Protection::Limits) {
+        limits::apply(&plan.limits)?;
+    }
+    let landlock = landlock::restrict_client(plan)?;
+    let filter = if plan.keeps(Protection::Filter) {
+        filter::CLIENT
+    } else {
+        filter::CLIENT.only_notifying()
+    };
+    let descriptor = filter.install_with_listener().at(Step::Filter)?;
     message::send(socket, &Launch::Listening { descriptor }, &[]).at(Step::Channel)?;
     expect(socket, |told| matches!(told, Launch::Detached))?;
     own_table_closing_from(3).at(Step::Channel)?;

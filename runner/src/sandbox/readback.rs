@@ -7,7 +7,7 @@ use super::message::errno_of;
 use super::plan::{HOME, INSIDE_ID, Plan, TMP};
 use super::probe::{NAMESPACES, ProbeReport};
 use super::silence::Network;
-use crate::evidence::{Attempt, Canary, CanaryStatus, Layer, LayerNeed, LayerStatus};
+use crate::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Layer, LayerNeed, LayerStatus};
 
 /// Layers and canaries of one run.
 #[derive(Clone, Debug)]
@@ -30,8 +30,12 @@ impl Isolation {
         let all: Vec<String> = absent
             .map(|layer| format!("{}: {}", layer.name, layer.detail))
             .chain(through.map(|canary| {
+                let mode = match canary.mode {
+                    CanaryMode::Answered => "answered",
+                    CanaryMode::Continued => "continued",
+                };
                 format!(
-                    "canary {}: {} instead of {}",
+                    "canary {} ({mode}): {} instead of {}",
                     canary.name, canary.observed, canary.expected
                 )
             }))

@@ -29,6 +29,7 @@ use super::message::{self, FromStage, ToStage, errno_of};
 use super::plan::{Identity, Plan, StubPlan};
 use super::resolver::{self, Resolver};
 use super::silence::Network;
+use super::weaken::Protection;
 use super::{filter, identity, landlock, privilege};
 use crate::sys::fds;
 use crate::sys::net::set_loopback_up;
@@ -108,8 +109,7 @@ pub(crate) fn main() -> ExitCode {
 fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role, SetupError> {
     nix::unistd::chdir("/").at(Step::ReceivePlan)?;
     identity::drop_groups(plan.identity)?;
-    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET)
-        .at(Step::UserAndNetworkNamespace)?;
+    unshare(namespaces(plan)).at(Step::UserAndNetworkNamespace)?;
     write_maps(control, plan.identity)?;
     identity::become_inside_group(plan.identity)?;
     arm_death_signal(plan)?;
@@ -141,6 +141,14 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
             gate,
         },
     })
+}
+
+fn namespaces(plan: &Plan) -> CloneFlags {
+    if plan.keeps(Protection::NetworkNamespace) {
+        CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET
+    } else {
+        CloneFlags::CLONE_NEWUSER
+    }
 }
 
 fn receive_plan(control: &UnixStream) -> Result<(Plan, Ends), SetupError> {
@@ -214,6 +222,7 @@ fn become_stub(
         .enable_time()
         .build()
         .at(Step::EventLoop)?;
+    privilege::set_no_new_privileges()?;
     privilege::drop_all()?;
     landlock::restrict_stub()?;
     // Taking the user of the namespace has cleared it.

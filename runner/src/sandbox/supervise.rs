@@ -27,6 +27,8 @@ use self::decide::{Ground, decide};
 use self::ledger::{Connect, Ledger};
 use self::target::Target;
 use super::canary::CONTINUED_PORT;
+use super::plan::Plan;
+use super::weaken::Protection;
 use crate::clock::Clock;
 use crate::evidence::Attempt;
 use crate::sys::notify::{self, Answer, Notification};
@@ -65,6 +67,7 @@ impl Supervisor {
         stub: SocketAddr,
         clock: Clock,
         questions: tokio::sync::mpsc::Sender<LinesWanted>,
+        plan: &Plan,
     ) -> Result<Self, Errno> {
         if !notify::sizes_match()? {
             return Err(Errno::EINVAL);
@@ -78,6 +81,8 @@ impl Supervisor {
             questions,
             shared: Arc::clone(&shared),
             ledger: Ledger::default(),
+            refuses: plan.keeps(Protection::Refusals),
+            records: plan.keeps(Protection::Records),
         };
         thread::Builder::new()
             .name("supervisor".to_owned())
@@ -117,6 +122,9 @@ struct Watch {
     questions: tokio::sync::mpsc::Sender<LinesWanted>,
     shared: Arc<Shared>,
     ledger: Ledger,
+    /// Both false in a test build only.
+    refuses: bool,
+    records: bool,
 }
 
 /// What the listener has.
@@ -184,7 +192,13 @@ impl Watch {
             stub: self.stub,
             continued_port: (!launched).then_some(CONTINUED_PORT),
         };
-        let decision = decide(&call, ground);
+        let mut decision = decide(&call, ground);
+        if !self.refuses {
+            decision.answer = Answer::Continue;
+        }
+        if !self.records {
+            decision.lines.clear();
+        }
         let syscall = name(notification.call);
         if launched {
             for line in decision.lines {

@@ -19,7 +19,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::Pid;
 
 use super::super::plan::{HOME, ProbePlan, TMP};
-use super::INSIDE_SOCKET;
+use super::{INSIDE_SOCKET, UNRULED_FILE};
 use crate::sys::probe::{io_uring_setup, push_input};
 
 /// Addresses for documentation (RFC 5737, RFC 3849): nobody has them.
@@ -203,9 +203,9 @@ pub(super) fn write_root(_: &ProbePlan) -> Result<(), Errno> {
     open_for("/canary", OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY).map(drop)
 }
 
-/// A file of our own that may be written by its mode and its mount: only Landlock refuses.
-pub(super) fn write_proc(_: &ProbePlan) -> Result<(), Errno> {
-    open_for("/proc/self/comm", OFlag::O_WRONLY).map(drop)
+/// Mode and mount allow it: only Landlock refuses.
+pub(super) fn read_unruled(_: &ProbePlan) -> Result<(), Errno> {
+    open_for(UNRULED_FILE, OFlag::O_RDONLY).map(drop)
 }
 
 pub(super) fn init_memory(_: &ProbePlan) -> Result<(), Errno> {
