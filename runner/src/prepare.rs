@@ -39,8 +39,8 @@ pub(crate) struct Prepared {
     pub(crate) program: File,
     /// As the report names it; `None` for the client that this executable carries.
     pub(crate) program_path: Option<PathBuf>,
-    /// A live target in our own network namespace; it listens as long as this is held.
-    pub(crate) outside_socket: UnixListener,
+    /// A live target in our own network namespace; it listens as long as this is held, and nobody is served.
+    _outside_socket: UnixListener,
 }
 
 impl Prepared {
@@ -144,7 +144,7 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
         needle,
         program,
         program_path,
-        outside_socket,
+        _outside_socket: outside_socket,
     })
 }
 

@@ -253,6 +253,11 @@ fn a_provider_that_holds_the_stream_open_after_message_stop_does_not_hold_up_the
     let run = Client::case_b(server.address).output();
     assert_eq!(run.names(), ORDER);
     assert_eq!(run.code, Some(0));
+    let took = run.records()[9]["duration_ms"].as_u64().unwrap();
+    assert!(
+        took < 15_000,
+        "the end of the body was awaited for {took} ms"
+    );
     server.requests();
 }
 
@@ -266,6 +271,11 @@ fn blank_lines_without_end_after_message_stop_do_not_hold_up_the_turn() {
     let run = Client::case_b(server.address).output();
     assert_eq!(run.names(), ORDER);
     assert_eq!(run.code, Some(0));
+    let took = run.records()[9]["duration_ms"].as_u64().unwrap();
+    assert!(
+        took < 15_000,
+        "the end of the body was awaited for {took} ms"
+    );
     server.requests();
 }
 

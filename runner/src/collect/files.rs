@@ -390,8 +390,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir(home.path().join("d")).unwrap();
         fs::write(home.path().join("d/f"), SECRET).unwrap();
-        fs::set_permissions(home.path().join("d/f"), fs::Permissions::from_mode(0)).unwrap();
-        fs::set_permissions(home.path().join("d"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(home.path().join("d/f"), fs::Permissions::from_mode(0o000)).unwrap();
+        fs::set_permissions(home.path().join("d"), fs::Permissions::from_mode(0o000)).unwrap();
         let found = walked(home.path(), WIDE);
         assert_eq!(paths(&found), ["d", "d/f"]);
         assert!(found.files.iter().all(|file| file.mode == 0));

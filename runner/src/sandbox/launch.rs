@@ -55,25 +55,32 @@ fn restrict_and_probe(plan: &Plan, port: u16, socket: &OwnedFd) -> Result<(), Se
     limits::apply(&plan.limits)?;
     let landlock = landlock::restrict_client(&plan.root.binds)?;
     filter::CLIENT.install().at(Step::Filter)?;
-    probe_in_child(|| {
+    probe_in_child(socket, || {
         let report = probe::gather(&plan.probe, port, landlock)?;
         message::send(socket, &Launch::Probed { report }, &[]).at(Step::Channel)
     })?;
     expect(socket, |told| matches!(told, Launch::Go))
 }
 
-/// Runs `work` in a child, so that whatever a canary gets hold of is gone when the program starts.
-fn probe_in_child(work: impl FnOnce() -> Result<(), SetupError>) -> Result<(), SetupError> {
+/// Runs `work` in a child, so that whatever a canary gets hold of is gone when the program starts. The child
+/// tells its own failure; here it is enough to know of it.
+fn probe_in_child(
+    socket: &OwnedFd,
+    work: impl FnOnce() -> Result<(), SetupError>,
+) -> Result<(), SetupError> {
     match clone_process(0).at(Step::Probe)? {
-        Side::Child => std::process::exit(match work() {
-            Ok(()) => 0,
-            Err(error) => error.errno,
-        }),
-        Side::Parent(child) => match waitpid(child, None).at(Step::Probe)? {
-            WaitStatus::Exited(_, 0) => Ok(()),
-            WaitStatus::Exited(_, code) => Err(Errno::from_raw(code)).at(Step::Probe),
-            other => Err(Errno::ECHILD).at_object(Step::Probe, format_args!("{other:?}")),
-        },
+        Side::Child => {
+            let failed =
+                work().map_err(|error| message::send(socket, &Launch::Failed { error }, &[]));
+            std::process::exit(i32::from(failed.is_err()))
+        }
+        Side::Parent(child) => {
+            let status = waitpid(child, None).at(Step::Probe)?;
+            if status == WaitStatus::Exited(child, 0) {
+                return Ok(());
+            }
+            Err(Errno::ECHILD).at_object(Step::Probe, format_args!("{status:?}"))
+        }
     }
 }
 
