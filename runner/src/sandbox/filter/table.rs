@@ -217,6 +217,16 @@ pub(crate) const CLIENT: Filter = Filter {
         refuse(libc::SYS_process_vm_writev, Errno::EPERM),
         refuse(libc::SYS_pidfd_getfd, Errno::EPERM),
         refuse(libc::SYS_kcmp, Errno::EPERM),
+        // A limit of init's would blind it or end it, and the kernel asks for no more than the same ids:
+        // without descriptors init listed no survivor. Own limits are named by 0, as every libc does.
+        refuse_if(
+            libc::SYS_prlimit64,
+            &[Test::AnyOf {
+                argument: 0,
+                mask: u32::MAX,
+            }],
+            Errno::EPERM,
+        ),
         // Large parts of the kernel that no client needs and many faults were found in.
         refuse(libc::SYS_bpf, Errno::EPERM),
         refuse(libc::SYS_perf_event_open, Errno::EPERM),
