@@ -109,7 +109,12 @@ pub(crate) fn outside(surroundings: &str, attempt: &str) -> Made {
 /// Each attempt is refused inside with its errno and succeeds outside, in the surroundings given.
 #[track_caller]
 pub(crate) fn refused(cases: &[(&str, &str, &str)]) {
-    refused_inside(&cases.iter().map(|case| (case.0, case.1)).collect::<Vec<_>>());
+    refused_inside(
+        &cases
+            .iter()
+            .map(|case| (case.0, case.1))
+            .collect::<Vec<_>>(),
+    );
     for (attempt, _, surroundings) in cases {
         // `--self`: of the fixture's own process, since outside pid 1 is the host's.
         let twin = match *surroundings {

@@ -12,7 +12,9 @@ fn nothing_of_the_host_is_there() {
     needs_sandbox!();
     let home = std::env::var("HOME").unwrap_or("/root".to_owned());
     let current = std::env::current_dir().unwrap().display().to_string();
-    let attempts = ["/root", "/usr", "/var", "/lib", "/opt", "/sys", &home, &current];
+    let attempts = [
+        "/root", "/usr", "/var", "/lib", "/opt", "/sys", &home, &current,
+    ];
     let attempts = attempts.map(|path| format!("list {path}"));
     for (made, attempt) in inside(&attempts.each_ref().map(String::as_str))
         .iter()
@@ -26,13 +28,22 @@ fn nothing_of_the_host_is_there() {
         ("list /home/sandbox", ""),
         ("list /tmp", ""),
         ("list /client", "agent-cli"),
-        ("list /etc", "group hostname hosts nsswitch.conf passwd resolv.conf"),
-        ("list /dev", "fd full null random shm stderr stdin stdout urandom zero"),
+        (
+            "list /etc",
+            "group hostname hosts nsswitch.conf passwd resolv.conf",
+        ),
+        (
+            "list /dev",
+            "fd full null random shm stderr stdin stdout urandom zero",
+        ),
     ] {
         assert_eq!(inside_one(attempt).detail, names, "{attempt}");
     }
     // The twin: the host has more than this.
-    assert_ne!(outside("", "list /etc").detail, inside_one("list /etc").detail);
+    assert_ne!(
+        outside("", "list /etc").detail,
+        inside_one("list /etc").detail
+    );
     refused_inside(&[("list /run", "ENOENT"), ("list /var/run", "ENOENT")]);
     let current = format!("list {current}");
     assert_eq!(outside("", &current).outcome, "ok");
@@ -42,17 +53,27 @@ fn nothing_of_the_host_is_there() {
 fn the_name_service_files_tell_nothing_of_the_host() {
     needs_sandbox!();
     for (path, content) in [
-        ("/etc/passwd", "sandbox:x:1000:1000::/home/sandbox:/bin/sh\n"),
+        (
+            "/etc/passwd",
+            "sandbox:x:1000:1000::/home/sandbox:/bin/sh\n",
+        ),
         ("/etc/group", "sandbox:x:1000:\n"),
         ("/etc/hosts", "127.0.0.1 localhost\n127.0.0.1 sandbox\n"),
         ("/etc/hostname", "sandbox\n"),
-        ("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"),
+        (
+            "/etc/nsswitch.conf",
+            "passwd: files\ngroup: files\nhosts: files dns\n",
+        ),
         (
             "/etc/resolv.conf",
             "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n",
         ),
     ] {
-        assert_eq!(inside_one(&format!("read {path}")).detail, content, "{path}");
+        assert_eq!(
+            inside_one(&format!("read {path}")).detail,
+            content,
+            "{path}"
+        );
     }
 }
 

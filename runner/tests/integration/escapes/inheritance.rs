@@ -24,7 +24,9 @@ fn no_descriptor_of_the_caller_reaches_the_client() {
     needs_sandbox!();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let run = hostile(&["descriptors"]).argument("--report").argument("json");
+    let run = hostile(&["descriptors"])
+        .argument("--report")
+        .argument("json");
     let done = Started::of(with_descriptors(port, &run.command())).wait();
     let detail = said(&done, &["descriptors"]).remove(0).detail;
     let open: Vec<&str> = detail.split(' ').collect();
@@ -42,8 +44,14 @@ fn no_descriptor_of_the_caller_reaches_the_client() {
     twin.args(["--attempt", "descriptors"]);
     let output = with_descriptors(port, &twin).output().unwrap();
     let seen = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(seen.contains(" 7=socket:") || seen.contains("\"7=socket:"), "{seen}");
-    assert!(seen.contains("10=/usr ") && seen.contains("cwd=/usr"), "{seen}");
+    assert!(
+        seen.contains(" 7=socket:") || seen.contains("\"7=socket:"),
+        "{seen}"
+    );
+    assert!(
+        seen.contains("10=/usr ") && seen.contains("cwd=/usr"),
+        "{seen}"
+    );
 }
 
 /// The stub serves the client, and init is next to it: neither may hold what the caller had open.
@@ -81,7 +89,10 @@ fn the_environment_is_made_from_nothing() {
         "environment=AGENT_API_KEY,AGENT_BASE_URL,HOME,TMPDIR host=sandbox domain=(none)"
     );
     let twin = outside("", "surroundings").detail;
-    assert!(twin.contains("PATH") && !twin.contains("host=sandbox "), "{twin}");
+    assert!(
+        twin.contains("PATH") && !twin.contains("host=sandbox "),
+        "{twin}"
+    );
 }
 
 #[test]
@@ -123,4 +134,30 @@ fn a_plain_run_leaves_nothing_in_the_directory_for_temporary_files() {
     let place = Place::new();
     place.start(Run::case_b()).wait().assert_passed();
     place.assert_nothing_left();
+}
+
+/// A bind mount names its source: the client learns where its program lies, and on which device. Of other
+/// places of the host it learns nothing.
+#[test]
+fn the_mount_table_names_one_place_of_the_host() {
+    needs_sandbox!();
+    let table = inside_one("read /proc/self/mountinfo").detail;
+    let program = fs::canonicalize(crate::kit::fixture("hostile-client")).unwrap();
+    for line in table.lines() {
+        // proc_pid_mountinfo(5): the root within the file system, the mount point.
+        let words: Vec<&str> = line.split(' ').collect();
+        let expected = match words[4] {
+            "/client/agent-cli" => {
+                assert!(
+                    program.ends_with(words[3].trim_start_matches('/')),
+                    "{line}"
+                );
+                continue;
+            }
+            device if device.starts_with("/dev/") => device.trim_start_matches("/dev"),
+            "/" | "/home/sandbox" | "/tmp" | "/proc" => "/",
+            _ => panic!("{line}"),
+        };
+        assert_eq!(words[3], expected, "{line}");
+    }
 }

@@ -45,10 +45,7 @@ fn no_datagram_leaves_the_network_namespace() {
 #[test]
 fn a_datagram_forced_onto_loopback_stays_there() {
     needs_sandbox!();
-    assert_eq!(
-        inside(&["udp-through-lo 192.0.2.1:443"])[0].outcome,
-        "ok"
-    );
+    assert_eq!(inside(&["udp-through-lo 192.0.2.1:443"])[0].outcome, "ok");
     assert_eq!(
         outside("--own-namespaces", "udp-through-lo 192.0.2.1:443").outcome,
         "ok"
@@ -77,7 +74,11 @@ fn listeners_on_the_loopback_of_the_host_are_not_reached() {
         .collect();
     refused(&cases);
     let send = format!("udp 127.0.0.1:{datagram}");
-    assert_eq!(inside(&[&send])[0].outcome, "ok", "a datagram has no answer");
+    assert_eq!(
+        inside(&[&send])[0].outcome,
+        "ok",
+        "a datagram has no answer"
+    );
     assert_eq!(
         udp.recv(&mut [0; 16]).map_err(|error| error.kind()),
         Err(std::io::ErrorKind::WouldBlock)

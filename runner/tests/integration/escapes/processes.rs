@@ -62,7 +62,10 @@ fn init_is_out_of_reach_of_proc() {
         ("execute /proc/1/exe", "EACCES"),
     ]);
     // What everybody may read of a process tells nothing.
-    assert_eq!(inside_one("read /proc/1/cmdline").detail.trim(), "runner-stage __stage");
+    assert_eq!(
+        inside_one("read /proc/1/cmdline").detail.trim(),
+        "runner-stage __stage"
+    );
 }
 
 /// The same file of the fixture itself.
@@ -82,7 +85,10 @@ fn only_the_sandbox_can_be_seen() {
 fn killing_everything_kills_the_clients_own_processes() {
     needs_sandbox!();
     let made = inside_one("kill-everything");
-    assert_eq!((made.outcome.as_str(), made.detail.as_str()), ("ok", "the child was killed"));
+    assert_eq!(
+        (made.outcome.as_str(), made.detail.as_str()),
+        ("ok", "the child was killed")
+    );
     refused_inside(&[("signal -1 0", "ESRCH")]);
 }
 

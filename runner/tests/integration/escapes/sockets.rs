@@ -12,9 +12,9 @@ const OWN: &str = "--own-namespaces";
 fn raw_and_packet_sockets_are_refused() {
     needs_sandbox!();
     refused(&[
-        ("socket 2 3 1", "EPERM", OWN),    // inet, raw, ICMP
-        ("socket 2 3 255", "EPERM", OWN),  // inet, raw, raw
-        ("socket 10 3 58", "EPERM", OWN),  // inet6, raw, ICMPv6
+        ("socket 2 3 1", "EPERM", OWN),   // inet, raw, ICMP
+        ("socket 2 3 255", "EPERM", OWN), // inet, raw, raw
+        ("socket 10 3 58", "EPERM", OWN), // inet6, raw, ICMPv6
         ("socket 17 3 0", "EAFNOSUPPORT", OWN),
         ("socket 17 2 0", "EAFNOSUPPORT", OWN),
     ]);
@@ -26,21 +26,21 @@ fn raw_and_packet_sockets_are_refused() {
 fn families_beside_unix_inet_and_route_are_refused() {
     needs_sandbox!();
     let families = [
-        "socket 3 5 0",   // AX.25
-        "socket 5 2 0",   // AppleTalk
-        "socket 15 3 2",  // key
-        "socket 21 5 0",  // RDS
-        "socket 29 3 1",  // CAN
-        "socket 30 5 0",  // TIPC
-        "socket 31 3 1",  // Bluetooth
-        "socket 33 2 0",  // RxRPC
-        "socket 38 5 0",  // ALG
-        "socket 40 1 0",  // vsock
-        "socket 41 2 0",  // KCM
-        "socket 42 2 0",  // Qualcomm IPC router
-        "socket 43 1 0",  // SMC
-        "socket 44 3 0",  // XDP
-        "socket 45 2 0",  // management of components
+        "socket 3 5 0",  // AX.25
+        "socket 5 2 0",  // AppleTalk
+        "socket 15 3 2", // key
+        "socket 21 5 0", // RDS
+        "socket 29 3 1", // CAN
+        "socket 30 5 0", // TIPC
+        "socket 31 3 1", // Bluetooth
+        "socket 33 2 0", // RxRPC
+        "socket 38 5 0", // ALG
+        "socket 40 1 0", // vsock
+        "socket 41 2 0", // KCM
+        "socket 42 2 0", // Qualcomm IPC router
+        "socket 43 1 0", // SMC
+        "socket 44 3 0", // XDP
+        "socket 45 2 0", // management of components
     ];
     for (made, attempt) in inside(&families).iter().zip(families) {
         assert_eq!(made.outcome, "EAFNOSUPPORT", "{attempt}");
@@ -56,9 +56,9 @@ fn families_beside_unix_inet_and_route_are_refused() {
 fn protocols_that_pass_for_tcp_or_udp_are_refused() {
     needs_sandbox!();
     refused(&[
-        ("socket 2 1 262", "EPROTONOSUPPORT", OWN),  // MPTCP
+        ("socket 2 1 262", "EPROTONOSUPPORT", OWN), // MPTCP
         ("socket 10 1 262", "EPROTONOSUPPORT", OWN),
-        ("socket 2 2 136", "EPROTONOSUPPORT", OWN),  // UDP-Lite
+        ("socket 2 2 136", "EPROTONOSUPPORT", OWN), // UDP-Lite
         ("socket 10 2 136", "EPROTONOSUPPORT", OWN),
     ]);
     // SCTP, DCCP and echo requests; a kernel without them gives the same errno.
@@ -75,12 +75,12 @@ fn protocols_that_pass_for_tcp_or_udp_are_refused() {
 fn of_netlink_only_route_is_there() {
     needs_sandbox!();
     refused(&[
-        ("socket 16 3 2", "EPROTONOSUPPORT", OWN),   // user sockets
-        ("socket 16 3 4", "EPROTONOSUPPORT", OWN),   // socket diagnosis
-        ("socket 16 3 9", "EPROTONOSUPPORT", OWN),   // audit
-        ("socket 16 3 12", "EPROTONOSUPPORT", OWN),  // netfilter
-        ("socket 16 3 15", "EPROTONOSUPPORT", OWN),  // device events
-        ("socket 16 3 16", "EPROTONOSUPPORT", OWN),  // generic
+        ("socket 16 3 2", "EPROTONOSUPPORT", OWN),  // user sockets
+        ("socket 16 3 4", "EPROTONOSUPPORT", OWN),  // socket diagnosis
+        ("socket 16 3 9", "EPROTONOSUPPORT", OWN),  // audit
+        ("socket 16 3 12", "EPROTONOSUPPORT", OWN), // netfilter
+        ("socket 16 3 15", "EPROTONOSUPPORT", OWN), // device events
+        ("socket 16 3 16", "EPROTONOSUPPORT", OWN), // generic
     ]);
     refused_inside(&[("socket 16 3 0", "ok")]);
 }
@@ -123,7 +123,11 @@ fn a_socket_in_a_directory_of_the_host_is_not_there() {
     refused(&[
         (&format!("unix-connect {}", stream.display()), "ENOENT", ""),
         (&format!("unix-sendto {}", datagram.display()), "ENOENT", ""),
-        (&format!("unix-sendmsg {}", datagram.display()), "ENOENT", ""),
+        (
+            &format!("unix-sendmsg {}", datagram.display()),
+            "ENOENT",
+            "",
+        ),
     ]);
 }
 
@@ -142,6 +146,9 @@ fn no_daemon_of_the_host_resolves_or_works_for_the_client() {
         "/dev/log",
     ];
     let attempts = paths.map(|path| format!("unix-connect {path}"));
-    let attempts: Vec<_> = attempts.iter().map(|one| (one.as_str(), "ENOENT")).collect();
+    let attempts: Vec<_> = attempts
+        .iter()
+        .map(|one| (one.as_str(), "ENOENT"))
+        .collect();
     refused_inside(&attempts);
 }
