@@ -182,7 +182,7 @@ impl Run {
     }
 
     /// Sets the user of a command, for tests that make their own.
-    pub fn with_user(&self, command: &mut Command) {
+    pub(crate) fn with_user(&self, command: &mut Command) {
         if let Some(user) = self.user {
             command.uid(user).gid(user);
         }

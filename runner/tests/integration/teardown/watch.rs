@@ -83,15 +83,7 @@ impl Started {
 
     /// The end of the run.
     pub(crate) fn wait(&mut self) -> Done {
-        let output = self.process.take().unwrap().wait_with_output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        let report = serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|error| panic!("no report ({error}); standard error: {stderr}"));
-        Done {
-            code: output.status.code(),
-            report,
-            stderr,
-        }
+        Done::of(&self.process.take().unwrap().wait_with_output().unwrap())
     }
 
     /// SIGKILL for the runner, and for nothing else.
