@@ -28,7 +28,7 @@ fn nothing_of_the_host_is_there() {
         assert_eq!(made.outcome, "ENOENT", "{attempt}");
     }
     for (attempt, names) in [
-        ("list /", "client dev etc home proc tmp"),
+        ("list /", ".canary client dev etc home proc tmp"),
         ("list /home", "sandbox"),
         ("list /home/sandbox", ""),
         ("list /tmp", ""),
