@@ -115,6 +115,14 @@ fn wider_rules(case: &Case, profile: &Profile) -> Vec<WiderRule> {
             rule: format!("the file {} is no finding", file.path),
             reason: file.reason.clone(),
         }));
+        let attempts = profile
+            .attempts
+            .iter()
+            .filter(|attempt| !built_in.attempts.contains(attempt));
+        wider.extend(attempts.map(|attempt| WiderRule {
+            rule: format!("an attempt at {} is no finding", attempt.destination),
+            reason: attempt.reason.clone(),
+        }));
         let queries = profile
             .queries
             .iter()
