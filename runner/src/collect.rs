@@ -8,6 +8,8 @@
 pub(crate) mod files;
 pub(crate) mod keep;
 pub(crate) mod output;
+pub(crate) mod questions;
+pub(crate) mod transient;
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
@@ -21,22 +23,29 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::time::{Instant, sleep_until};
 
 use crate::clock::Clock;
 use crate::evidence::{Exit, Gap, GapKind, Survivor};
 use crate::sandbox::error::{At as _, SetupError, Step};
 use crate::sandbox::identity;
-use crate::sandbox::message::{self, ClientEnd, ExitStatus, FromInit, FromStage, ToInit, ToStage};
+use crate::sandbox::message::{
+    self, ClientEnd, ExitStatus, FromInit, FromResolver, FromStage, ToInit, ToStage,
+};
 use crate::sandbox::plan::{Identity, Plan};
 use crate::sandbox::probe::ProbeReport;
 use crate::sandbox::readback::{self, Isolation, Outside};
 use crate::sandbox::silence::Network;
 use crate::sandbox::spawn::Stage;
+use crate::sandbox::supervise::ledger::Ledger;
+use crate::sandbox::supervise::{LinesWanted, Supervisor};
 use crate::sys::fds::watched;
 use crate::sys::net::readable_bytes;
 
 use output::{Errors, Output};
+use questions::Questions;
+use transient::{Gone, Watcher};
 
 /// From the spawn of the stage to the exec of the client.
 const SET_UP: Duration = Duration::from_secs(20);
@@ -70,6 +79,7 @@ pub(crate) struct Capture {
     pub(crate) barriers: Vec<(u64, usize)>,
     pub(crate) output: Output,
     pub(crate) errors: Errors,
+    pub(crate) questions: Questions,
     pub(crate) exit: Exit,
     pub(crate) survivors: Vec<Survivor>,
     pub(crate) isolation: Option<Isolation>,
@@ -79,26 +89,47 @@ pub(crate) struct Capture {
     pub(crate) canary_peer: Option<std::net::SocketAddr>,
     /// Home and temporary directory.
     pub(crate) trees: Option<(OwnedFd, OwnedFd)>,
+    pub(crate) gone: Gone,
+    /// What the supervisor wrote down; nothing where it was never started.
+    pub(crate) ledger: Ledger,
     pub(crate) gaps: Vec<Gap>,
     /// Why the client was not started.
     pub(crate) failure: Option<Failure>,
 }
 
 impl Capture {
-    fn nothing(output_bytes: u64, needle: &Needle) -> Self {
+    pub(crate) fn nothing(output_bytes: u64, needle: &Needle) -> Self {
         Self {
             journal: Vec::new(),
             barriers: Vec::new(),
             output: Output::new(output_bytes),
             errors: Errors::new(needle),
+            questions: Questions::new(needle),
             exit: Exit::NotStarted,
             survivors: Vec::new(),
             isolation: None,
             landlock_abi: 0,
             canary_peer: None,
             trees: None,
+            gone: Gone::default(),
+            ledger: Ledger::default(),
             gaps: Vec::new(),
             failure: None,
+        }
+    }
+
+    /// Takes over what the supervisor wrote down, after every process that it answered has ended.
+    fn take_ledger(&mut self, supervisor: Option<Supervisor>) {
+        match supervisor.map(Supervisor::finish) {
+            None => {}
+            Some(Some(ledger)) => self.ledger = ledger,
+            Some(None) => {
+                let detail = "the supervisor was lost".to_owned();
+                self.gaps.push(Gap {
+                    what: GapKind::Isolation,
+                    detail,
+                });
+            }
         }
     }
 
@@ -156,6 +187,7 @@ pub(crate) async fn collect(stage: Stage, watch: Watch<'_>) -> std::io::Result<C
     let pid = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
     let (control, to_stage) =
         tokio::net::UnixStream::from_std(stage.control.try_clone()?)?.into_split();
+    let (ask, asked) = tokio::sync::mpsc::channel(1);
     let mut session = Session {
         control: BufReader::with_capacity(PIECE, control),
         control_open: true,
@@ -163,26 +195,35 @@ pub(crate) async fn collect(stage: Stage, watch: Watch<'_>) -> std::io::Result<C
         channel: Some(watched(stage.channel.try_clone()?)?),
         stdout: Some(watched(stage.stdout.try_clone()?)?),
         stderr: Some(watched(stage.stderr.try_clone()?)?),
+        questions: Some(watched(stage.questions.try_clone()?)?),
+        watcher: Watcher::default(),
         interrupt: signal(SignalKind::interrupt())?,
         terminate: signal(SignalKind::terminate())?,
         stage: pid,
         phase: Phase::SettingUp,
         deadline: Instant::now() + SET_UP,
         network: None,
-        probe: None,
+        listener: None,
+        supervisor: None,
+        ask,
+        asked,
         done: false,
         capture: Capture::nothing(watch.output_bytes, watch.needle),
         watch,
     };
     session.run().await;
     let Session {
-        capture,
+        mut capture,
+        supervisor,
+        watcher,
         control,
         to_stage,
         channel,
         ..
     } = session;
+    capture.gone = watcher.finish();
     drop((control, to_stage, channel, stage));
+    capture.take_ledger(supervisor);
     Ok(capture)
 }
 
@@ -196,14 +237,21 @@ struct Session<'a> {
     /// `None` once its end was read.
     stdout: Option<AsyncFd<OwnedFd>>,
     stderr: Option<AsyncFd<OwnedFd>>,
+    questions: Option<AsyncFd<OwnedFd>>,
+    watcher: Watcher,
     interrupt: Signal,
     terminate: Signal,
     stage: Pid,
     phase: Phase,
     deadline: Instant,
     /// Told by the stage and by init, in either order; the client waits for both.
-    network: Option<Network>,
-    probe: Option<ProbeReport>,
+    network: Option<(u16, Network)>,
+    /// Of the client's filter, until the supervisor has it.
+    listener: Option<OwnedFd>,
+    supervisor: Option<Supervisor>,
+    /// At each connection to the stub the supervisor asks for the lines of standard output.
+    ask: Sender<LinesWanted>,
+    asked: Receiver<LinesWanted>,
     /// The stub has journaled everything.
     done: bool,
     capture: Capture,
@@ -223,6 +271,7 @@ impl Session<'_> {
                 && self.done
                 && self.stdout.is_none()
                 && self.stderr.is_none()
+                && self.questions.is_none()
             {
                 return;
             }
@@ -242,7 +291,15 @@ impl Session<'_> {
                     _ => self.control_closed(),
                 },
                 message = receive(self.channel.as_ref()) => self.init_message(message).await,
+                Some(reply) = self.asked.recv() => {
+                    // The supervisor that asks waits for it, and for a time only.
+                    let _ = reply.try_send(self.lines_now());
+                    Next::Continue
+                }
                 () = sleep_until(self.deadline) => self.deadline_passed(),
+                // Behind the deadline, so that a flood of these holds nothing up.
+                told = questions::next(self.questions.as_ref()) => self.question(told),
+                () = self.watcher.follow() => Next::Continue,
             };
             if let Next::Stop = next {
                 return;
@@ -253,9 +310,9 @@ impl Session<'_> {
     async fn control_line(&mut self, line: &[u8]) -> Next {
         match serde_json::from_slice(line) {
             Ok(ControlLine::Stage(FromStage::Unmapped)) => self.write_maps().await,
-            Ok(ControlLine::Stage(FromStage::Serving { network, .. })) => {
-                self.network = Some(network);
-                self.release()
+            Ok(ControlLine::Stage(FromStage::Serving { port, network })) => {
+                self.network = Some((port, network));
+                self.supervise()
             }
             Ok(ControlLine::Stage(FromStage::Failed { error })) => {
                 self.failed(Failure::SetUp(error))
@@ -266,11 +323,8 @@ impl Session<'_> {
                 at_us,
             })) => {
                 self.barrier(request);
+                // No gap: whatever the client asked until its end is in the journal.
                 if request > self.watch.requests && self.phase == Phase::Running {
-                    self.gap(
-                        GapKind::Requests,
-                        format!("more than {} requests", self.watch.requests),
-                    );
                     self.end_client(Exit::RequestLimit);
                 }
                 self.capture.journal.push(Entry::Began {
@@ -278,7 +332,8 @@ impl Session<'_> {
                     request,
                     at_us,
                 });
-                self.tell_stub(Control::Go { request }).await
+                self.tell_stub(Control::Go { request }).await;
+                Next::Continue
             }
             Ok(ControlLine::Journal(entry)) => {
                 self.done |= matches!(entry, Entry::Done { .. });
@@ -312,9 +367,14 @@ impl Session<'_> {
         }
     }
 
-    /// Reads what lies in standard output at this instant, and no more: a client that floods it cannot hold
-    /// the barrier.
     fn barrier(&mut self, request: u64) {
+        let lines = self.lines_now();
+        self.capture.barriers.push((request, lines));
+    }
+
+    /// Reads what lies in standard output at this instant, and no more: a client that floods it cannot hold
+    /// whoever asks.
+    fn lines_now(&mut self) -> usize {
         if let Some(stdout) = &self.stdout {
             let now = self.watch.clock.elapsed_us();
             let mut left = readable_bytes(stdout.get_ref()).unwrap_or(0);
@@ -335,18 +395,15 @@ impl Session<'_> {
                 }
             }
         }
-        self.capture
-            .barriers
-            .push((request, self.capture.output.lines()));
+        self.capture.output.lines()
     }
 
-    async fn tell_stub(&mut self, told: Control) -> Next {
+    async fn tell_stub(&mut self, told: Control) {
         let mut line = serde_json::to_vec(&told).unwrap_or_default();
         line.push(b'\n');
-        match self.to_stage.write_all(&line).await {
-            Ok(()) => Next::Continue,
-            Err(_) => self.control_closed(),
-        }
+        // A stage that has ended reads no more, and its last lines may still lie unread: it is their end that
+        // says whether the stub was lost.
+        let _ = self.to_stage.write_all(&line).await;
     }
 
     async fn init_message(&mut self, received: Received) -> Next {
@@ -362,10 +419,11 @@ impl Session<'_> {
                     .map(|[home, tmp]| (home, tmp));
                 Next::Continue
             }
-            Ok(Some((FromInit::Probed { report }, _))) => {
-                self.probe = Some(report);
-                self.release()
+            Ok(Some((FromInit::Listening, mut descriptors))) => {
+                self.listener = descriptors.pop();
+                self.supervise()
             }
+            Ok(Some((FromInit::Probed { report }, _))) => self.release(&report),
             Ok(Some((FromInit::Started, _))) => {
                 self.enter(Phase::Running, self.watch.timeout);
                 // Until its end is known it counts as interrupted: nothing else ends the loop early.
@@ -380,24 +438,64 @@ impl Session<'_> {
         }
     }
 
-    /// The one place where the client is let go: every layer read back, every canary held.
-    fn release(&mut self) -> Next {
-        let (Some(network), Some(report)) = (&self.network, &self.probe) else {
+    /// Starts the supervisor once there are a listener and a stub whose address it knows.
+    fn supervise(&mut self) -> Next {
+        let (Some((port, _)), Some(listener)) = (
+            &self.network,
+            self.listener.take_if(|_| self.network.is_some()),
+        ) else {
             return Next::Continue;
         };
+        let stub = (std::net::Ipv4Addr::LOCALHOST, *port).into();
+        match Supervisor::start(
+            listener,
+            stub,
+            self.watch.clock,
+            self.ask.clone(),
+            self.watch.plan,
+        )
+        .at(Step::Supervise)
+        {
+            Ok(supervisor) => {
+                self.supervisor = Some(supervisor);
+                Next::Continue
+            }
+            Err(error) => self.failed(Failure::SetUp(error)),
+        }
+    }
+
+    /// The one place where the client is let go: every layer read back, every canary held.
+    fn release(&mut self, report: &ProbeReport) -> Next {
+        let (Some((_, network)), Some(supervisor)) = (&self.network, &self.supervisor) else {
+            // The probe's own calls are answered by the supervisor, so it cannot have ended before.
+            return self.failed(Failure::NotSealed(
+                "the canaries were not supervised".to_owned(),
+            ));
+        };
+        let recorded = supervisor.canaries();
         let outside = Outside {
             plan: self.watch.plan,
             network,
             namespaces: &self.watch.namespaces,
             refused: &self.watch.refused,
+            recorded: &recorded,
         };
         let isolation = readback::judge(report, &outside);
         let broken = isolation.broken();
+        if broken.is_none() {
+            supervisor.launch();
+        }
         self.capture.canary_peer = report.stub_peer;
         self.capture.landlock_abi = report.landlock.abi;
         self.capture.isolation = Some(isolation);
         match broken {
-            None => self.tell_init(ToInit::Go),
+            None => {
+                // From here on what happens in the two trees is the client's doing.
+                if let Some((home, tmp)) = &self.capture.trees {
+                    self.watcher.start(home, tmp);
+                }
+                self.tell_init(ToInit::Go)
+            }
             Some(what) => self.failed(Failure::NotSealed(what)),
         }
     }
@@ -428,7 +526,8 @@ impl Session<'_> {
             .map(|(pid, program)| Survivor { pid, program });
         self.capture.survivors = survivors.collect();
         self.enter(Phase::Finishing, FINISHING);
-        self.tell_stub(Control::Finish).await
+        self.tell_stub(Control::Finish).await;
+        Next::Continue
     }
 
     fn end_client(&mut self, exit: Exit) -> Next {
@@ -499,7 +598,7 @@ impl Session<'_> {
             return Next::Continue;
         }
         self.gap(GapKind::Requests, "the stub was lost".to_owned());
-        Next::Stop
+        self.lost_one_side()
     }
 
     fn init_closed(&mut self) -> Next {
@@ -508,7 +607,17 @@ impl Session<'_> {
             return Next::Continue;
         }
         self.gap(GapKind::Processes, "init was lost".to_owned());
-        Next::Stop
+        self.lost_one_side()
+    }
+
+    /// Where one of stage and init fails in set-up both end, and only one of them tells why: it is heard first.
+    fn lost_one_side(&self) -> Next {
+        let other_side = self.control_open || self.channel.is_some();
+        if self.phase == Phase::SettingUp && other_side {
+            Next::Continue
+        } else {
+            Next::Stop
+        }
     }
 
     fn failed(&mut self, failure: Failure) -> Next {
@@ -551,6 +660,14 @@ impl Session<'_> {
                     return self.end_client(Exit::OutputLimit);
                 }
             }
+        }
+        Next::Continue
+    }
+
+    fn question(&mut self, told: Option<FromResolver>) -> Next {
+        match told {
+            Some(told) => self.capture.questions.push(told),
+            None => self.questions = None,
         }
         Next::Continue
     }

@@ -43,6 +43,7 @@ mod clock;
 mod collect;
 mod describe;
 mod digest;
+mod dns;
 pub mod evidence;
 mod output;
 pub mod policy;
@@ -54,6 +55,7 @@ pub mod report;
 mod run;
 mod sandbox;
 mod sys;
+mod text;
 pub mod verdict;
 
 pub use program::main;

@@ -137,6 +137,8 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
             outside_socket: outside_name,
             outside_directory,
         },
+        #[cfg(feature = "weaken")]
+        weakened: crate::sandbox::weaken::asked(),
     };
     let program_path = (request.client != ClientProgram::Reference).then_some(program_path);
     Ok(Prepared {

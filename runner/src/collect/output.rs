@@ -10,6 +10,15 @@ use crate::evidence::{Before, Line, Record, Sighting, Stderr};
 /// How much of standard error a report shows.
 const TAIL_BYTES: usize = 4096;
 
+/// How many lines stood on standard output before the message request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Boundaries {
+    /// When the connection that carried it was made.
+    pub(crate) connect: usize,
+    /// When its first byte was read.
+    pub(crate) post: usize,
+}
+
 /// Standard output so far.
 #[derive(Debug)]
 pub(crate) struct Output {
@@ -52,11 +61,11 @@ impl Output {
         self.ends.len()
     }
 
-    /// The records, and where the credential stands in them. The first `before_post` lines were there before
-    /// the message request began.
+    /// The records, and where the credential stands in them. `before` tells which of them were
+    /// there before the message request.
     pub(crate) fn into_records(
         self,
-        before_post: usize,
+        before: Boundaries,
         at_us: u64,
         needle: &Needle,
     ) -> (Vec<Record>, Vec<Sighting>) {
@@ -81,7 +90,9 @@ impl Output {
                 seq,
                 at_us,
                 bytes: line.len() as u64,
-                before: if index < before_post {
+                before: if index < before.connect {
+                    Before::Connect
+                } else if index < before.post {
                     Before::Post
                 } else {
                     Before::None
@@ -190,12 +201,12 @@ mod tests {
         Needle::new(SECRET).unwrap()
     }
 
-    fn records(pieces: &[&str], before_post: usize) -> (Vec<Record>, Vec<Sighting>) {
+    fn records(pieces: &[&str], post: usize) -> (Vec<Record>, Vec<Sighting>) {
         let mut output = Output::new(1024);
         for (index, piece) in pieces.iter().enumerate() {
             output.push(piece.as_bytes(), index as u64);
         }
-        output.into_records(before_post, 99, &needle())
+        output.into_records(Boundaries { connect: 0, post }, 99, &needle())
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub struct Attempt {
 }
 
 /// Whether an entry of the ledger is judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AttemptKind {
     /// Somewhere else than the stub, or a call that could lead there.
     Attempt,
@@ -51,6 +51,16 @@ pub enum Outcome {
     Allowed,
     /// Answered by the supervisor with this errno; the call was not made.
     Denied(nix::errno::Errno),
+}
+
+/// By the errno's number, since `Errno` has no hash of its own.
+impl std::hash::Hash for Outcome {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Allowed => state.write_i32(0),
+            Self::Denied(errno) => state.write_i32(*errno as i32),
+        }
+    }
 }
 
 /// A name that the resolver inside was asked for.

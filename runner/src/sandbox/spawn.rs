@@ -33,6 +33,8 @@ pub(crate) struct Stage {
     pub(crate) control: UnixStream,
     /// To init; messages keep their borders.
     pub(crate) channel: OwnedFd,
+    /// From the resolver; messages keep their borders.
+    pub(crate) questions: OwnedFd,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
 }
@@ -43,13 +45,8 @@ pub(crate) struct Stage {
 /// The step that failed; nothing is left running.
 pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
     let (control, stage_control) = UnixStream::pair().at(Step::StartStage)?;
-    let (channel, init_channel) = socketpair(
-        AddressFamily::Unix,
-        SockType::SeqPacket,
-        None,
-        SockFlag::SOCK_CLOEXEC,
-    )
-    .at(Step::StartStage)?;
+    let (channel, init_channel) = message_pair()?;
+    let (questions, resolver_questions) = message_pair()?;
     let (stdout, client_stdout) = client_pipe(plan)?;
     let (stderr, client_stderr) = client_pipe(plan)?;
     let process = Command::new(OWN_FILE)
@@ -65,10 +62,11 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
         process,
         control,
         channel,
+        questions,
         stdout,
         stderr,
     };
-    send_plan(plan, &stage.control, &init_channel)?;
+    send_plan(plan, &stage.control, &[init_channel, resolver_questions])?;
     stage.set_nonblocking()?;
     Ok(stage)
 }
@@ -76,7 +74,7 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
 impl Stage {
     fn set_nonblocking(&self) -> Result<(), SetupError> {
         self.control.set_nonblocking(true).at(Step::StartStage)?;
-        for descriptor in [&self.channel, &self.stdout, &self.stderr] {
+        for descriptor in [&self.channel, &self.questions, &self.stdout, &self.stderr] {
             fcntl(descriptor, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).at(Step::StartStage)?;
         }
         Ok(())
@@ -92,6 +90,17 @@ impl Drop for Stage {
     }
 }
 
+/// Two ends of a socket that keeps message borders.
+fn message_pair() -> Result<(OwnedFd, OwnedFd), SetupError> {
+    socketpair(
+        AddressFamily::Unix,
+        SockType::SeqPacket,
+        None,
+        SockFlag::SOCK_CLOEXEC,
+    )
+    .at(Step::StartStage)
+}
+
 /// A pipe whose writing end belongs to the client's user, so that it may open /dev/stdout.
 fn client_pipe(plan: &Plan) -> Result<(OwnedFd, OwnedFd), SetupError> {
     let (read, write) = pipe2(OFlag::O_CLOEXEC).at(Step::StartStage)?;
@@ -100,8 +109,9 @@ fn client_pipe(plan: &Plan) -> Result<(OwnedFd, OwnedFd), SetupError> {
     Ok((read, write))
 }
 
-/// The plan holds the credential, so it goes through memory, not through arguments or a file.
-fn send_plan(plan: &Plan, control: &UnixStream, init_channel: &OwnedFd) -> Result<(), SetupError> {
+/// The plan holds the credential, so it goes through memory, not through arguments or a file. Along with it
+/// go the stage's ends of the sockets.
+fn send_plan(plan: &Plan, control: &UnixStream, ends: &[OwnedFd; 2]) -> Result<(), SetupError> {
     let text = serde_json::to_vec(plan)
         .map_err(|_| Errno::EINVAL)
         .at(Step::StartStage)?;
@@ -114,7 +124,8 @@ fn send_plan(plan: &Plan, control: &UnixStream, init_channel: &OwnedFd) -> Resul
         | SealFlag::F_SEAL_GROW
         | SealFlag::F_SEAL_WRITE;
     fcntl(&file, FcntlArg::F_ADD_SEALS(seals)).at(Step::StartStage)?;
-    let descriptors = [file.as_raw_fd(), init_channel.as_raw_fd()];
+    let [init_channel, questions] = ends.each_ref().map(OwnedFd::as_raw_fd);
+    let descriptors = [file.as_raw_fd(), init_channel, questions];
     let rights = [ControlMessage::ScmRights(&descriptors)];
     let greeting = [std::io::IoSlice::new(b"p")];
     sendmsg::<()>(

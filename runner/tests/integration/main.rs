@@ -1,4 +1,14 @@
 //! The runner as its users run it: the real executable on the real kernel.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "all of this is test code, the functions beside the tests too"
+)]
 
 mod basics;
+mod deviations;
+mod failures;
 mod kit;
+mod names;

@@ -28,6 +28,7 @@ pub(super) enum Outcome {
     Allowed,
     Refused(Errno),
     Killed,
+    Notified,
 }
 
 pub(super) fn run(program: &[Instruction], call: &Call) -> Outcome {
@@ -60,6 +61,7 @@ fn answer(operand: u32) -> Outcome {
         libc::SECCOMP_RET_ALLOW => Outcome::Allowed,
         libc::SECCOMP_RET_ERRNO => Outcome::Refused(Errno::from_raw((operand & 0xFFFF) as i32)),
         libc::SECCOMP_RET_KILL_PROCESS => Outcome::Killed,
+        libc::SECCOMP_RET_USER_NOTIF => Outcome::Notified,
         other => panic!("action {other:#x} is not in the assembler's set"),
     }
 }
