@@ -31,9 +31,21 @@ pub(super) fn denied(run: &Run) -> Outcome {
             "the supervisor is not what it should be; the canaries say what the kernel does",
         );
     }
+    let lacking = run
+        .evidence
+        .canaries
+        .iter()
+        .filter(|one| is_without_family(one));
+    let lacking: Vec<_> = lacking.map(|canary| canary.name.as_str()).collect();
+    let refused = REFUSED.into_iter().filter(|name| !lacking.contains(name));
+    let without = if lacking.is_empty() {
+        ""
+    } else {
+        " and has no IPv6"
+    };
     Ok(format!(
-        "The kernel refused {} inside this run, and nothing but loopback was let through to it.",
-        list(REFUSED)
+        "The kernel refused {} inside this run{without}, and nothing but loopback was let through to it.",
+        list(refused)
     ))
 }
 

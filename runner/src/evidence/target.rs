@@ -27,12 +27,17 @@ impl Attempt {
         matches!(self.family.as_deref(), Some("inet" | "inet6"))
     }
 
-    /// The destination as a profile spells it, `inet:192.0.2.1:443`, where the call has one; else the call and
-    /// what it was asked for, `socket packet raw`. Hostile.
+    /// The destination as a profile spells it, `inet:192.0.2.1:443`, where the call has one, with the names that
+    /// were asked for there; else the call and what it was to make, `socket packet raw`. Hostile.
     pub fn target(&self) -> String {
         let place = self.place();
         if self.is_directed() {
-            return place.unwrap_or_else(|| format!("an address of no family ({})", self.syscall));
+            let place =
+                place.unwrap_or_else(|| format!("an address of no family ({})", self.syscall));
+            return match self.names.as_slice() {
+                [] => place,
+                names => format!("{place} for {}", names.join(", ")),
+            };
         }
         let kind = self.socket_type.clone();
         let protocol = self.protocol.map(|number| format!("protocol {number}"));
@@ -82,6 +87,12 @@ mod tests {
         assert_eq!(
             attempt("connect").target(),
             "an address of no family (connect)"
+        );
+        let mut query = connect("inet", "192.0.2.53", Some(53));
+        query.names = vec!["a.example".to_owned(), "b.example".to_owned()];
+        assert_eq!(
+            query.target(),
+            "inet:192.0.2.53:53 for a.example, b.example"
         );
         let mut unread = attempt("sendmsg");
         unread.address = Some("unreadable".to_owned());

@@ -225,6 +225,17 @@ fn the_finding_counts_attempts_and_shows_them_by_program_destination_and_outcome
 }
 
 #[test]
+fn what_a_kernel_without_ipv6_refused_is_not_said_of_ipv6() {
+    let mut run = case_b();
+    without_family(&mut run, "tcp6");
+    without_family(&mut run, "udp6");
+    let said = finding("outbound/denied", &run).message;
+    let start =
+        "The kernel refused tcp4, udp4, broadcast, multicast inside this run and has no IPv6,";
+    assert!(said.starts_with(start), "{said}");
+}
+
+#[test]
 fn what_the_profile_names_is_counted_in_a_passed_check() {
     let mut run = case_b();
     expect(&mut run, &["unix:/run/x"]);
