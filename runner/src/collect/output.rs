@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 use stub::Needle;
+use stub::journal::Content;
 
 use crate::evidence::{Before, Line, Record, Sighting, Stderr};
 
@@ -124,6 +125,16 @@ fn unfinished() -> Line {
 }
 
 fn parse(line: &[u8]) -> Line {
+    // Readers take the first or the last of two equal keys: such a line says two things.
+    let bounds = stub::shape::Bounds {
+        depth: usize::MAX,
+        values: usize::MAX,
+    };
+    if let Content::DuplicateKey { path } = stub::shape::describe(line, bounds, None) {
+        return Line::NotJson {
+            reason: format!("the key {path} stands twice"),
+        };
+    }
     match serde_json::from_slice::<Value>(line) {
         Ok(value) if value.is_object() => Line::Record(value),
         Ok(_) => Line::NotJson {
@@ -230,6 +241,17 @@ mod tests {
                 .iter()
                 .all(|record| matches!(record.line, Line::NotJson { .. }))
         );
+    }
+
+    #[test]
+    fn a_line_that_says_two_things_is_no_record() {
+        let (records, _) = records(
+            &["{\"is_error\":true,\"is_error\":false}\n{\"a\":{\"b\":1,\"b\":1}}\n"],
+            0,
+        );
+        assert!(records.iter().all(
+            |record| matches!(&record.line, Line::NotJson { reason } if reason.contains("twice"))
+        ));
     }
 
     #[test]

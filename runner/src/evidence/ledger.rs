@@ -66,9 +66,10 @@ impl std::hash::Hash for Outcome {
 /// A name that the resolver inside was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// Without the final dot; hostile.
+    /// In small letters and without the final dot, `.` for the root; bytes that are no visible ASCII are `\DDD`.
+    /// Hostile.
     pub name: String,
-    /// `A`, `AAAA`, …, or `TYPE65`.
+    /// `A`, `AAAA`, …, or `TYPE65`; `malformed`, with an empty name, for datagrams that are no query.
     pub kind: String,
     /// How often.
     pub count: u64,

@@ -8,13 +8,16 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::prctl;
 use nix::sys::socket::{
     AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair,
 };
+use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Gid, Uid, fchown, pipe2};
 
 use super::error::{At as _, SetupError, Step};
@@ -25,6 +28,9 @@ use super::plan::Plan;
 pub(crate) const STAGE_ARGUMENT: &str = "__stage";
 /// Our own file, also where it has been replaced since we were started.
 pub(crate) const OWN_FILE: &str = "/proc/self/exe";
+
+/// The kernel ends everything in a pid namespace with its init; this long we wait to see it.
+const LAST_GASP: Duration = Duration::from_secs(2);
 
 /// The started stage and everything that leads to it. It ends when this is dropped.
 #[must_use = "the stage ends when it is dropped"]
@@ -49,6 +55,7 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
     let (questions, resolver_questions) = message_pair()?;
     let (stdout, client_stdout) = client_pipe(plan)?;
     let (stderr, client_stderr) = client_pipe(plan)?;
+    prctl::set_child_subreaper(true).at(Step::StartStage)?;
     let process = Command::new(OWN_FILE)
         .arg0("runner-stage")
         .arg(STAGE_ARGUMENT)
@@ -81,12 +88,21 @@ impl Stage {
     }
 }
 
-/// Ends the stage, and with it init and everything that init started.
+/// Ends the stage, and with it init and everything that init started. When this returns nothing of it is left,
+/// not even an exit status for somebody else to fetch: init, whose parent the stage was, has become our child.
 impl Drop for Stage {
     fn drop(&mut self) {
         // Both fail only for a process that has been reaped already.
         let _ = self.process.kill();
         let _ = self.process.wait();
+        let deadline = Instant::now() + LAST_GASP;
+        while !matches!(
+            waitpid(None, Some(WaitPidFlag::WNOHANG)),
+            Err(Errno::ECHILD)
+        ) && Instant::now() < deadline
+        {
+            std::thread::sleep(Duration::from_micros(200));
+        }
     }
 }
 
