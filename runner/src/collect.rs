@@ -289,7 +289,7 @@ impl Session<'_> {
             // The sandbox held; there is only no client in it.
             Failure::NotExecuted(_) => GapKind::Processes,
         };
-        self.gap(what, failure.to_string());
+        self.gap(what, failure.with_causes());
         self.capture.failure.get_or_insert(failure);
         Next::Stop
     }

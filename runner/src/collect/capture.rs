@@ -82,13 +82,24 @@ impl Capture {
         let failure = Failure::SetUp(error);
         let gaps = vec![Gap {
             what: GapKind::Isolation,
-            detail: failure.to_string(),
+            detail: failure.with_causes(),
         }];
         Self {
             gaps,
             failure: Some(failure),
             ..Self::nothing(output_bytes, needle)
         }
+    }
+}
+
+impl Failure {
+    /// One line for a report: the failure and what caused it.
+    pub(super) fn with_causes(&self) -> String {
+        let causes = std::iter::successors(std::error::Error::source(self), |cause| cause.source());
+        let all: Vec<String> = std::iter::once(self.to_string())
+            .chain(causes.map(ToString::to_string))
+            .collect();
+        all.join(": ")
     }
 }
 
