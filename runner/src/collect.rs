@@ -152,7 +152,7 @@ enum Phase {
 ///
 /// # Errors
 /// The errno of the runtime's own set-up (epoll, signals). Everything else is in the capture.
-pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Result<Capture> {
+pub(crate) async fn collect(stage: Stage, watch: Watch<'_>) -> std::io::Result<Capture> {
     let pid = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
     let (control, to_stage) =
         tokio::net::UnixStream::from_std(stage.control.try_clone()?)?.into_split();
@@ -182,8 +182,7 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         channel,
         ..
     } = session;
-    drop((control, to_stage, channel));
-    stage.end();
+    drop((control, to_stage, channel, stage));
     Ok(capture)
 }
 

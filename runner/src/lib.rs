@@ -1,4 +1,40 @@
-//! (being written)
+//! A sandboxed runner with network isolation: it starts a command-line agent client and a loopback provider
+//! stub inside a sealed sandbox and proves what the client sends, writes and tries.
+//!
+//! Who is trusted, what a hostile client may do and which layer supports which claim stands in SECURITY.md at
+//! the top of the repository.
+//!
+//! # The pipeline
+//!
+//! ```text
+//! argv ─► RunRequest ─► Prepared (with the sandbox's Plan) ─► Stage ─┬─ stub    in the network namespace
+//!         cli, policy   prepare                     sandbox::spawn    └─ client  inside everything
+//!
+//! journal, output, ends ─► Capture ─► Evidence ─► Findings ─► Verdict ─► Report ─► bytes
+//!                          collect    assemble    check       check      describe  report, output
+//! ```
+//!
+//! [`run`](mod@run) is this picture as code, a line a step. What is known before a namespace exists is done
+//! before one exists ([`prepare`]); evidence is collected outside the client, which cannot alter it afterwards
+//! ([`collect`], [`assemble`]); judging is pure ([`check`]); every report shows the same value ([`report`]).
+//!
+//! # The rooms
+//!
+//! | room | owns | must not know |
+//! |---|---|---|
+//! | [`cli`] | what was typed, and what it means | how a run is made |
+//! | [`policy`], [`case`], [`profile`] | case and profile files, and the values that they become | the kernel |
+//! | [`prepare`] | paths resolved, the credential, the plan | processes |
+//! | [`sandbox`] | namespaces, root, rules, filter, canaries | what a client should do |
+//! | [`sys`] | the system calls that no crate wraps; the only `unsafe` | any policy |
+//! | [`collect`] | the event loop of a run, output, files | what is expected |
+//! | [`evidence`] | what was collected | any judgement |
+//! | [`check`], [`verdict`] | one finding for each stable id | how evidence came about |
+//! | [`report`], [`describe`], [`output`] | the one value, its renderings, where they go | any judgement |
+//!
+//! The stub is our instrument, and its types are used here. The reference client is the subject: nothing but
+//! its entry point is, or one fault could hide in both.
+
 mod assemble;
 pub mod case;
 pub mod check;

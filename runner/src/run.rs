@@ -99,6 +99,16 @@ fn launch_and_collect(
     clock: Clock,
 ) -> Result<(Capture, Digests), RunError> {
     let limits = &request.case.sandbox.limits;
+    let spawned = spawn::spawn(&prepared.plan);
+    // All of this happens while the stage makes its namespaces.
+    let digests = Digests::take(prepared);
+    let stage = match spawned {
+        Ok(stage) => stage,
+        Err(error) => {
+            let capture = Capture::failed(error, limits.output_bytes, &prepared.needle);
+            return Ok((capture, digests));
+        }
+    };
     let watch = Watch {
         plan: &prepared.plan,
         clock,
@@ -109,14 +119,6 @@ fn launch_and_collect(
         namespaces: own_namespaces().map_err(RunError::Namespaces)?,
         refused: canary::refused_outside(&prepared.plan.probe),
     };
-    let stage = match spawn::spawn(&prepared.plan) {
-        Ok(stage) => stage,
-        Err(error) => {
-            let capture = Capture::failed(error, limits.output_bytes, &prepared.needle);
-            return Ok((capture, Digests::take(prepared)));
-        }
-    };
-    let digests = Digests::take(prepared);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

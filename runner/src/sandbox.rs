@@ -1,6 +1,38 @@
 //! The sandbox: three processes, one order of steps.
 //!
-//! (docs follow)
+//! - The **runner**, on the host: starts the stage as a fresh exec of its own file with an empty environment,
+//!   keeps the control socket and the client's output pipes ([`spawn`]), and writes the id maps as root.
+//! - The **stage** ([`stage`]), which becomes the stub: user and network namespace, loopback, the stub's socket;
+//!   then a sandbox of its own without files, connections, programs or capabilities.
+//! - **Init** ([`init`]), pid 1 of the client's other namespaces: root, launch, reaping, the end of everything.
+//!
+//! | step | who | why there |
+//! |---|---|---|
+//! | 1 groups dropped (root) | stage | an unmapped group would stay with the client |
+//! | 2 user and network namespace | stage | always, also as root: capabilities end at its border |
+//! | 3 id maps | runner (root), stage (user) | only a writer outside may map an id that is not its own |
+//! | 4 death signal, and who the parent is | stage | a runner that is gone is not noticed otherwise |
+//! | 5 loopback up, links and routes listed | stage | the run does not start where there is more than `lo` |
+//! | 6 the stub's socket | stage | made inside, unreachable from the host |
+//! | 7 pid, mount, ipc, uts, cgroup namespaces | stage → init | by clone: the stage must still start no thread in them |
+//! | 8 mounts private | init | first of all: nothing that follows shows on the host |
+//! | 9 sources taken and sealed | init | while they can still be read; a path is the object that was checked, or none |
+//! | 10 the namespace's user | init, stage | before any tmpfs: one that an unmapped id owns refuses every mkdir |
+//! | 11 root, home, tmp, /etc, /dev, /proc, binds | init | nothing of the host but what the plan names |
+//! | 12 pivot_root, old root gone, / read-only | init | |
+//! | 13 no_new_privs, capabilities | init | inherited by the client's process |
+//! | 14 the client's process | init → client | then init is not dumpable: /proc/1 is closed to its own user |
+//! | 15 session, signals, limits | client | |
+//! | 16 Landlock | client | init is never in its domain |
+//! | 17 filter | client | last: the steps before need calls that it refuses |
+//! | 18 read-back and canaries | client's child | in the client's own domain, filter and credentials |
+//! | 19 judgement | runner | one layer or canary that does not hold, and nothing is executed |
+//! | 20 exec | client | |
+//!
+//! The end: init polls a gate whose other end only the stage holds and a channel whose other end only the
+//! runner holds, and ends with either; the kernel ends everything in a pid namespace with its init. The stage
+//! ends with the control socket and by its death signal. Home and temporary directory are a tmpfs inside, so
+//! there is nothing on the host to remove.
 
 pub(crate) mod canary;
 pub(crate) mod error;

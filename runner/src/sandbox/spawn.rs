@@ -26,8 +26,8 @@ pub(crate) const STAGE_ARGUMENT: &str = "__stage";
 /// Our own file, also where it has been replaced since we were started.
 pub(crate) const OWN_FILE: &str = "/proc/self/exe";
 
-/// The started stage and everything that leads to it.
-#[must_use = "the stage ends when its control socket is dropped"]
+/// The started stage and everything that leads to it. It ends when this is dropped.
+#[must_use = "the stage ends when it is dropped"]
 pub(crate) struct Stage {
     pub(crate) process: Child,
     pub(crate) control: UnixStream,
@@ -56,42 +56,39 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
         .arg0("runner-stage")
         .arg(STAGE_ARGUMENT)
         .env_clear()
-        .current_dir("/")
         .stdin(Stdio::from(OwnedFd::from(stage_control)))
         .stdout(Stdio::from(client_stdout))
         .stderr(Stdio::from(client_stderr))
         .spawn()
         .at_object(Step::StartStage, OWN_FILE)?;
-    let mut stage = Stage {
+    let stage = Stage {
         process,
         control,
         channel,
         stdout,
         stderr,
     };
-    match send_plan(plan, &stage.control, &init_channel).and_then(|()| stage.set_nonblocking()) {
-        Ok(()) => Ok(stage),
-        Err(error) => {
-            stage.end();
-            Err(error)
-        }
-    }
+    send_plan(plan, &stage.control, &init_channel)?;
+    stage.set_nonblocking()?;
+    Ok(stage)
 }
 
 impl Stage {
-    /// Ends the stage, and with it init and everything that init started.
-    pub(crate) fn end(&mut self) {
-        // Both fail only for a process that has been reaped already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-
     fn set_nonblocking(&self) -> Result<(), SetupError> {
         self.control.set_nonblocking(true).at(Step::StartStage)?;
         for descriptor in [&self.channel, &self.stdout, &self.stderr] {
             fcntl(descriptor, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).at(Step::StartStage)?;
         }
         Ok(())
+    }
+}
+
+/// Ends the stage, and with it init and everything that init started.
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // Both fail only for a process that has been reaped already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 

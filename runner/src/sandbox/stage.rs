@@ -93,6 +93,7 @@ fn make_namespaces(
     control: &UnixStream,
     channel: OwnedFd,
 ) -> Result<Role, SetupError> {
+    nix::unistd::chdir("/").at(Step::ReceivePlan)?;
     identity::drop_groups(plan.identity)?;
     unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET)
         .at(Step::UserAndNetworkNamespace)?;
