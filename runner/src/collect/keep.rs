@@ -3,9 +3,10 @@
 //! By descriptors, each entry made new in a fresh directory of ours: a name cannot lead out of it and a link
 //! is never followed, only made again. FIFOs, sockets and devices are left out; the report lists them.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use nix::dir::Dir;
@@ -22,8 +23,10 @@ const DEEPEST: usize = 100;
 /// # Errors
 /// The first entry that could not be copied; what was copied until then stays.
 pub(crate) fn keep(home: &OwnedFd, bytes: u64) -> io::Result<PathBuf> {
+    // The client may have opened its files to others; its home was not theirs to read.
     let copy = tempfile::Builder::new()
         .prefix("runner-home-")
+        .permissions(Permissions::from_mode(0o700))
         .tempdir()?
         .keep();
     let target = OwnedFd::from(File::open(&copy)?);

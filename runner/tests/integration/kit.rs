@@ -1,6 +1,7 @@
 //! A small kit: one builder that runs the executable and reads its JSON report.
 
 use std::ffi::OsString;
+use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -8,21 +9,36 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 /// The ordinary user as whom root's tests run the executable as well.
 const ORDINARY: u32 = 1000;
 
 /// The executable under test.
-pub fn runner() -> &'static Path {
+pub(crate) fn runner() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_runner"))
 }
 
-/// A fixture client: an example of this package, static like the executable.
-pub fn fixture(name: &str) -> PathBuf {
-    runner().with_file_name("examples").join(name)
+/// A fixture client: an example of this package, static like the executable. `cargo test` builds it, but not
+/// with `--test`.
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    let path = runner().with_file_name("examples").join(name);
+    let built = fs::metadata(&path).and_then(|file| file.modified()).ok();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name);
+    let changed = fs::read_dir(sources)
+        .unwrap()
+        .map(|file| file.unwrap().metadata().unwrap().modified().unwrap())
+        .max();
+    assert!(
+        built >= changed,
+        "{name} is out of date: cargo build --examples"
+    );
+    path
 }
 
-pub fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     nix::unistd::Uid::current().is_root()
 }
 
@@ -39,7 +55,7 @@ macro_rules! needs_sandbox {
 }
 
 /// Why there is no sandbox here; asked once.
-pub fn sandbox_is_missing() -> Option<&'static str> {
+pub(crate) fn sandbox_is_missing() -> Option<&'static str> {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     let missing = MISSING.get_or_init(|| {
         let output = Command::new(runner()).arg("case-b").output().unwrap();
@@ -50,7 +66,7 @@ pub fn sandbox_is_missing() -> Option<&'static str> {
 }
 
 /// Counts a skipped test, or fails it where skipping is not allowed.
-pub fn skip(reason: &str) {
+pub(crate) fn skip(reason: &str) {
     static SKIPPED: AtomicUsize = AtomicUsize::new(0);
     let count = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
     assert!(
@@ -61,61 +77,103 @@ pub fn skip(reason: &str) {
 }
 
 /// A run of the executable, being described.
-pub struct Run {
+pub(crate) struct Run {
     arguments: Vec<OsString>,
     client_arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
     user: Option<u32>,
+    /// Holds the case file, where the case is not built in.
+    directory: Option<TempDir>,
 }
 
 /// What a run left.
-pub struct Done {
-    pub code: Option<i32>,
-    pub report: Value,
-    pub stderr: String,
+pub(crate) struct Done {
+    pub(crate) code: Option<i32>,
+    /// The JSON report, and its text.
+    pub(crate) report: Value,
+    pub(crate) text: String,
+    pub(crate) stderr: String,
 }
 
 impl Run {
-    pub fn case(name: &str) -> Self {
+    pub(crate) fn case(name: &str) -> Self {
         Self {
             arguments: vec![name.into()],
             client_arguments: Vec::new(),
+            environment: Vec::new(),
             user: None,
+            directory: None,
         }
     }
 
-    pub fn case_a() -> Self {
+    pub(crate) fn case_a() -> Self {
         Self::case("case-a")
     }
 
-    pub fn case_b() -> Self {
+    pub(crate) fn case_b() -> Self {
         Self::case("case-b")
     }
 
-    pub fn argument(mut self, argument: impl Into<OsString>) -> Self {
+    /// A built-in case of which `text` is replaced by `other`, from a file.
+    pub(crate) fn changed_case(name: &str, text: &str, other: &str) -> Self {
+        let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies");
+        let case = fs::read_to_string(policies.join(name).with_extension("toml")).unwrap();
+        assert!(case.contains(text), "{name} does not say {text}");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("case.toml");
+        fs::write(&path, case.replace(text, other)).unwrap();
+        let mut run = Self::case("run").argument(path);
+        run.directory = Some(directory);
+        run
+    }
+
+    pub(crate) fn argument(mut self, argument: impl Into<OsString>) -> Self {
         self.arguments.push(argument.into());
         self
     }
 
-    pub fn client(self, program: impl AsRef<Path>) -> Self {
+    pub(crate) fn client(self, program: impl AsRef<Path>) -> Self {
         self.argument("--client").argument(program.as_ref())
     }
 
     /// An argument for the client, behind the profile's own.
-    pub fn client_argument(mut self, argument: impl Into<OsString>) -> Self {
+    pub(crate) fn client_argument(mut self, argument: impl Into<OsString>) -> Self {
         self.client_arguments.push(argument.into());
         self
     }
 
+    /// With the fixture client, which deviates in this one way.
+    pub(crate) fn deviating(self, deviation: &str) -> Self {
+        self.client(fixture("deviant-client"))
+            .client_argument("--deviate")
+            .client_argument(deviation)
+    }
+
+    /// A variable of the runner's own environment.
+    pub(crate) fn variable(
+        mut self,
+        name: impl Into<OsString>,
+        value: impl Into<OsString>,
+    ) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
     /// Runs it as an ordinary user where the tests run as root.
-    pub fn as_ordinary_user(mut self) -> Self {
+    #[allow(
+        clippy::wrong_self_convention,
+        reason = "reads as a part of the sentence"
+    )]
+    pub(crate) fn as_ordinary_user(mut self) -> Self {
         self.user = is_root().then_some(ORDINARY);
         self
     }
 
     /// The command, for tests that need the process itself.
-    pub fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(runner());
         command.args(&self.arguments).stdin(Stdio::null());
+        command.envs(self.environment.iter().cloned());
         if !self.client_arguments.is_empty() {
             command.arg("--").args(&self.client_arguments);
         }
@@ -125,57 +183,75 @@ impl Run {
         command
     }
 
-    pub fn output(&self) -> Output {
+    pub(crate) fn output(&self) -> Output {
         self.command().output().unwrap()
     }
 
     /// Runs it with a JSON report on standard output.
-    pub fn json(self) -> Done {
-        let output = self.argument("--report").argument("json").output();
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        let report = serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|error| panic!("no report ({error}); standard error: {stderr}"));
-        Done {
-            code: output.status.code(),
-            report,
-            stderr,
-        }
+    pub(crate) fn json(self) -> Done {
+        Done::of(&self.argument("--report").argument("json").output())
     }
 }
 
 impl Done {
-    pub fn verdict(&self) -> &str {
+    /// What a run left that has its JSON report on standard output.
+    #[track_caller]
+    pub(crate) fn of(output: &Output) -> Self {
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let report = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("no report ({error}); standard error: {stderr}"));
+        Self {
+            code: output.status.code(),
+            report,
+            text: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr,
+        }
+    }
+
+    pub(crate) fn verdict(&self) -> &str {
         self.report["verdict"].as_str().unwrap()
     }
 
     /// Ids of the checks with this status, in the report's order.
-    pub fn checks(&self, status: &str) -> Vec<&str> {
+    pub(crate) fn checks(&self, status: &str) -> Vec<&str> {
         let checks = self.report["checks"].as_array().unwrap();
         let wanted = checks.iter().filter(|check| check["status"] == status);
         wanted.map(|check| check["id"].as_str().unwrap()).collect()
     }
 
-    /// Passed with nothing errored; the human report is in the message otherwise.
+    /// The check with this id.
+    pub(crate) fn check(&self, id: &str) -> &Value {
+        let checks = self.report["checks"].as_array().unwrap();
+        checks.iter().find(|check| check["id"] == id).unwrap()
+    }
+
     #[track_caller]
-    pub fn assert_passed(&self) {
+    pub(crate) fn assert_verdict(&self, code: i32, verdict: &str) {
         assert_eq!(
             (self.code, self.verdict()),
-            (Some(0), "passed"),
+            (Some(code), verdict),
             "{}",
             self.stderr
         );
     }
 
-    /// Failed by exactly these checks, in the report's order.
+    /// Passed with nothing errored; the human report is in the message otherwise.
     #[track_caller]
-    pub fn assert_fails(&self, ids: &[&str]) {
-        assert_eq!(self.checks("failed"), ids, "{}", self.stderr);
-        assert_eq!(self.checks("errored"), [""; 0], "{}", self.stderr);
-        assert_eq!(
-            (self.code, self.verdict()),
-            (Some(1), "failed"),
-            "{}",
-            self.stderr
-        );
+    pub(crate) fn assert_passed(&self) {
+        self.assert_verdict(0, "passed");
+    }
+
+    /// Failed by exactly these checks, in the report's order, with nothing errored.
+    #[track_caller]
+    pub(crate) fn assert_fails(&self, ids: &[&str]) {
+        self.assert_fails_and_errs(ids, &[]);
+    }
+
+    /// Failed by exactly the first checks, and exactly the second ones errored.
+    #[track_caller]
+    pub(crate) fn assert_fails_and_errs(&self, failed: &[&str], errored: &[&str]) {
+        assert_eq!(self.checks("failed"), failed, "{}", self.stderr);
+        assert_eq!(self.checks("errored"), errored, "{}", self.stderr);
+        self.assert_verdict(1, "failed");
     }
 }

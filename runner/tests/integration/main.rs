@@ -1,13 +1,15 @@
 //! The runner as its users run it: the real executable on the real kernel.
-#![cfg(test)]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "all of this is test code, the functions beside the tests too"
+)]
 
 mod basics;
+mod deviations;
+mod failures;
 mod help;
-#[allow(
-    dead_code,
-    unreachable_pub,
-    clippy::wrong_self_convention,
-    reason = "a kit offers more than each version of the tests uses, and a test program exports nothing"
-)]
 mod kit;
 mod readme;

@@ -1,0 +1,99 @@
+//! A client that deviates in one way, and the whole set of checks that its run fails.
+//!
+//! The fixture `deviant-client` behaves like the reference client in both cases; `--deviate NAME` changes one
+//! thing. Each line here is a run of the executable.
+
+use std::collections::BTreeSet;
+
+use crate::kit::{Done, Run, fixture};
+use crate::needs_sandbox;
+
+mod body;
+mod files;
+mod headers;
+mod limits;
+mod processes;
+mod records;
+mod requests;
+mod secrets;
+
+/// One test for each line, `name: case, "deviation" => [ids that fail];`. Without an id the run passes: such a
+/// line is the twin of one that fails.
+macro_rules! deviations {
+    ($($name:ident: $case:ident, $deviation:literal => [$($id:literal),*];)*) => {
+        pub(super) const NAMED: &[&str] = &[$($($id,)*)*];
+        $(
+            #[test]
+            fn $name() {
+                crate::needs_sandbox!();
+                let done = crate::kit::Run::$case().deviating($deviation).json();
+                super::assert_found(&done, &[$($id),*]);
+            }
+        )*
+    };
+}
+use deviations;
+
+#[track_caller]
+fn assert_found(done: &Done, ids: &[&str]) {
+    if ids.is_empty() {
+        done.assert_passed();
+    } else {
+        done.assert_fails(ids);
+    }
+}
+
+#[test]
+fn without_a_deviation_the_fixture_client_passes_both_cases() {
+    needs_sandbox!();
+    for case in [Run::case_a(), Run::case_b()] {
+        case.client(fixture("deviant-client"))
+            .json()
+            .assert_passed();
+    }
+}
+
+#[test]
+fn a_deviation_that_the_fixture_client_does_not_know_never_passes() {
+    needs_sandbox!();
+    let done = Run::case_b().deviating("no-such-deviation").json();
+    done.assert_fails(&["process/exit-zero"]);
+    assert_eq!(done.report["client"]["exit"]["code"], 70);
+}
+
+#[test]
+fn a_deviation_is_found_for_an_ordinary_user_as_well() {
+    needs_sandbox!();
+    let of_each_kind: [(&str, &[&str]); 6] = [
+        ("unknown-get", &["requests/first-and-only"]),
+        ("init-after-the-answer", &["records/init-before-post"]),
+        ("closed-directory", &["files/nothing-else"]),
+        ("state-for-all", &["files/modes"]),
+        (
+            "key-in-state-as-base64",
+            &["secrets/credential-not-written"],
+        ),
+        ("survivor", &["process/no-survivors"]),
+    ];
+    for (deviation, ids) in of_each_kind {
+        let run = Run::case_b().as_ordinary_user().deviating(deviation);
+        run.json().assert_fails(ids);
+    }
+}
+
+/// `outbound/denied` judges the sandbox, which no client can make fail.
+#[test]
+fn every_check_of_the_client_is_failed_by_a_deviation() {
+    let named = [
+        body::NAMED,
+        files::NAMED,
+        headers::NAMED,
+        processes::NAMED,
+        records::NAMED,
+        requests::NAMED,
+        secrets::NAMED,
+    ];
+    let named: BTreeSet<_> = named.into_iter().flatten().copied().collect();
+    let clients = runner::check::ids().filter(|id| *id != "outbound/denied");
+    assert_eq!(named, clients.collect());
+}

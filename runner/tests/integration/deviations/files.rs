@@ -1,0 +1,39 @@
+//! What is left in the home and in the temporary directory.
+
+use super::deviations;
+
+deviations! {
+    a_missing_state_file_is_found: case_b, "no-state" => ["files/state-file"];
+    an_empty_state_file_is_found: case_b, "state-is-empty" => ["files/state-file"];
+    a_link_in_the_place_of_the_state_file_is_found: case_b, "state-is-a-link" => ["files/state-file",
+        "files/modes", "files/nothing-else"];
+    a_directory_in_the_place_of_the_state_file_is_found: case_b, "state-is-a-directory" =>
+        ["files/state-file", "files/modes", "files/nothing-else"];
+
+    a_missing_backup_is_found: case_b, "no-backup" => ["files/backup"];
+    a_second_backup_is_found: case_b, "two-backups" => ["files/backup"];
+    a_backup_from_another_time_is_found: case_b, "old-backup" => ["files/backup"];
+    a_backup_stamped_in_seconds_is_found: case_b, "backup-with-seconds" => ["files/backup",
+        "files/nothing-else"];
+    a_link_in_the_place_of_the_backup_is_found: case_b, "backup-is-a-link" => ["files/backup",
+        "files/modes", "files/nothing-else"];
+
+    a_state_file_that_others_may_read_is_found: case_b, "state-for-all" => ["files/modes"];
+    a_backup_that_others_may_read_is_found: case_b, "backup-for-all" => ["files/modes"];
+    directories_are_walked_whatever_their_mode: case_b, "closed-app-directory" => [];
+
+    a_further_file_is_found: case_b, "extra-file" => ["files/nothing-else"];
+    a_further_file_beside_the_state_is_found: case_a, "file-beside-the-state" => ["files/nothing-else"];
+    a_further_directory_is_found: case_b, "directory" => ["files/nothing-else"];
+    a_directory_that_is_closed_to_its_owner_is_found: case_b, "closed-directory" => ["files/nothing-else"];
+    a_named_pipe_is_found_and_not_opened: case_b, "fifo" => ["files/nothing-else"];
+    a_socket_is_found: case_b, "socket" => ["files/nothing-else"];
+    a_link_is_found: case_b, "link" => ["files/nothing-else"];
+    a_file_in_the_temporary_directory_is_found: case_b, "file-in-tmp" => ["files/nothing-else"];
+    a_file_in_shared_memory_is_found: case_b, "file-in-shared-memory" => ["files/nothing-else"];
+    a_file_that_was_removed_again_is_not_seen: case_b, "removed-file" => [];
+
+    a_transcript_is_found: case_b, "transcript" => ["files/nothing-else", "files/no-transcript"];
+    a_transcript_in_the_temporary_directory_is_found: case_b, "transcript-in-tmp" => ["files/nothing-else",
+        "files/no-transcript"];
+}

@@ -1,0 +1,107 @@
+//! A client that goes beyond a limit of its case is ended, and what it did until then is judged.
+
+use crate::kit::Run;
+use crate::needs_sandbox;
+
+#[test]
+fn endless_output_ends_the_client_and_what_needs_all_records_is_errored() {
+    needs_sandbox!();
+    let run = Run::changed_case(
+        "case-b",
+        "output_size = \"16 MiB\"",
+        "output_size = \"64 KiB\"",
+    );
+    run.deviating("endless-output")
+        .json()
+        .assert_fails_and_errs(
+            &["process/exit-zero"],
+            &[
+                "headers/user-agent",
+                "records/json-lines",
+                "records/sequence",
+                "records/init-fields",
+                "records/tools-empty",
+                "records/init-before-post",
+                "records/events-match-provider",
+                "records/assistant-text",
+                "records/assistant-position",
+                "records/result-success",
+                "secrets/credential-not-written",
+            ],
+        );
+}
+
+#[test]
+fn endless_output_on_standard_error_ends_the_client_too() {
+    needs_sandbox!();
+    let run = Run::changed_case(
+        "case-b",
+        "output_size = \"16 MiB\"",
+        "output_size = \"64 KiB\"",
+    );
+    let done = run.deviating("endless-stderr").json();
+    done.assert_fails_and_errs(&["process/exit-zero"], &["secrets/credential-not-written"]);
+}
+
+#[test]
+fn a_flood_of_requests_ends_the_client_and_fails() {
+    needs_sandbox!();
+    let run = Run::changed_case("case-b", "requests = 1000", "requests = 20");
+    let done = run.deviating("many-requests").json();
+    done.assert_fails(&[
+        "requests/first-and-only",
+        "requests/connections",
+        "process/exit-zero",
+    ]);
+    assert_eq!(
+        done.report["evidence"]["requests"]
+            .as_array()
+            .unwrap()
+            .len(),
+        21
+    );
+}
+
+#[test]
+fn as_many_requests_as_the_limit_allows_do_not_end_the_client() {
+    needs_sandbox!();
+    let run = Run::changed_case("case-b", "requests = 1000", "requests = 1");
+    run.client(crate::kit::fixture("deviant-client"))
+        .json()
+        .assert_passed();
+}
+
+/// What connections beyond the limit carried was never read: nothing can be said of the requests.
+#[test]
+fn connections_beyond_the_limit_leave_nothing_to_judge() {
+    needs_sandbox!();
+    let run = Run::changed_case("case-b", "connections = 1000", "connections = 10");
+    let done = run.deviating("many-connections").json();
+    done.assert_verdict(3, "errored");
+    assert!(
+        done.checks("errored").contains(&"requests/connections"),
+        "{}",
+        done.stderr
+    );
+    let gaps = done.report["evidence"]["gaps"].to_string();
+    assert!(
+        gaps.contains("connections beyond the limit were closed unread"),
+        "{gaps}"
+    );
+}
+
+#[test]
+fn a_tree_too_deep_to_walk_is_errored_and_never_passed() {
+    needs_sandbox!();
+    let done = Run::case_b().deviating("deep-directories").json();
+    done.assert_verdict(3, "errored");
+    let of_files = [
+        "files/state-file",
+        "files/backup",
+        "files/modes",
+        "files/nothing-else",
+        "files/no-transcript",
+        "secrets/credential-not-written",
+    ];
+    assert_eq!(done.checks("errored"), of_files);
+}

@@ -1,0 +1,117 @@
+//! A run that is cut short by a signal: a report all the same, and nothing left running.
+
+use std::fs;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::kit::Run;
+use crate::needs_sandbox;
+
+/// Longer than a client ever takes to start.
+const START: Duration = Duration::from_secs(30);
+/// Longer than anything takes to end.
+const END: Duration = Duration::from_secs(10);
+
+/// Waits until the client of `run` is there: a descendant that has the client's name.
+fn client_of(run: &Child) -> i32 {
+    let deadline = Instant::now() + START;
+    loop {
+        let client = descendants(run.id()).into_iter().find(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "agent-cli\n")
+        });
+        match client {
+            Some(pid) => return pid,
+            None => assert!(Instant::now() < deadline, "the client does not start"),
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn descendants(of: u32) -> Vec<i32> {
+    let parents: Vec<(i32, i32)> = fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| {
+            let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            let status = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            // After the name in brackets come the state and the parent.
+            let parent = status
+                .rsplit_once(") ")?
+                .1
+                .split(' ')
+                .nth(1)?
+                .parse()
+                .ok()?;
+            Some((pid, parent))
+        })
+        .collect();
+    let mut found = vec![i32::try_from(of).unwrap()];
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        let children = parents.iter().filter(|(_, of)| *of == parent);
+        found.extend(children.map(|(pid, _)| *pid));
+        next += 1;
+    }
+    found
+}
+
+fn assert_interrupted_by(signal: Signal) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("report.json");
+    let json = format!("json={}", path.display());
+    let run = Run::case_b()
+        .argument("--report")
+        .argument(json)
+        .deviating("stays");
+    let mut run = run
+        .command()
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let client = client_of(&run);
+    let everything = descendants(run.id());
+    assert!(
+        everything.len() >= 4,
+        "runner, stage, init and client: {everything:?}"
+    );
+    kill(Pid::from_raw(i32::try_from(run.id()).unwrap()), signal).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(3));
+    let report: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    assert_eq!(report["verdict"], "errored");
+    assert_eq!(report["client"]["exit"]["interrupted"], true);
+    assert!(has_ended(client), "the client {client} is left");
+    // Init ends by itself as soon as it sees the stage gone.
+    let deadline = Instant::now() + END;
+    while let Some(left) = everything.iter().find(|pid| !has_ended(**pid)) {
+        assert!(Instant::now() < deadline, "process {left} is left");
+        std::thread::yield_now();
+    }
+}
+
+/// Whether a process is gone, or only waits for being reaped.
+fn has_ended(pid: i32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .ok()
+        .and_then(|status| {
+            status
+                .rsplit_once(") ")
+                .map(|(_, rest)| rest.starts_with(['Z', 'X']))
+        })
+        .unwrap_or(true)
+}
+
+#[test]
+fn an_interrupt_leaves_a_report_and_no_process() {
+    needs_sandbox!();
+    assert_interrupted_by(Signal::SIGINT);
+}
+
+#[test]
+fn a_termination_leaves_a_report_and_no_process() {
+    needs_sandbox!();
+    assert_interrupted_by(Signal::SIGTERM);
+}

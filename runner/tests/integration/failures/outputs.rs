@@ -1,0 +1,226 @@
+//! Where reports go, and what happens where they cannot.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::{after, assert_refused, read_all};
+use crate::kit::Run;
+use crate::needs_sandbox;
+
+#[test]
+fn without_a_place_for_its_report_nothing_is_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = Run::case_b()
+        .argument("--keep-home")
+        .argument("--report")
+        .argument(format!(
+            "json={}/absent/report.json",
+            directory.path().display()
+        ))
+        .variable("TMPDIR", directory.path());
+    assert_refused(
+        &run.output(),
+        2,
+        &[
+            "error: cannot open the report file",
+            "caused by: No such file",
+        ],
+    );
+    // A run would have left its home here.
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_json_report_is_whole_in_its_file_and_the_human_one_on_standard_output() {
+    needs_sandbox!();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("report.json");
+    let output = Run::case_b()
+        .argument("--report")
+        .argument(format!("json={}", path.display()))
+        .argument("--report")
+        .argument("human")
+        .output();
+    let report: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(
+        (report["schema"].as_str(), report["verdict"].as_str()),
+        (Some("runner.report/1"), Some("passed"))
+    );
+    assert_eq!(
+        report["checks"].as_array().unwrap().len(),
+        runner::check::ids().count()
+    );
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    let human = String::from_utf8(output.stdout).unwrap();
+    let (first, last) = (human.lines().next().unwrap(), human.lines().last().unwrap());
+    assert!(
+        first.starts_with("PASSED  case-b: ") && first == last,
+        "{human}"
+    );
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn a_failed_runs_json_report_is_in_its_file_as_well() {
+    needs_sandbox!();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("report.json");
+    let json = format!("json={}", path.display());
+    let run = Run::case_b()
+        .argument("--report")
+        .argument(json)
+        .deviating("unknown-get");
+    assert_eq!(run.output().status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(report["verdict"], "failed");
+}
+
+#[test]
+fn a_run_whose_standard_input_is_closed_passes() {
+    needs_sandbox!();
+    assert_eq!(after("exec <&-", &Run::case_b()).status.code(), Some(0));
+}
+
+#[test]
+fn a_run_whose_standard_output_is_closed_passes_and_writes_to_nothing_else() {
+    needs_sandbox!();
+    let output = after("exec >&-", &Run::case_b());
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(
+        after("exec <&- >&- 2>&-", &Run::case_b()).status.code(),
+        Some(0)
+    );
+}
+
+/// Nobody has read the verdict.
+#[test]
+fn a_report_into_a_pipe_that_nobody_reads_is_an_error() {
+    needs_sandbox!();
+    let mut command = Run::case_b().command();
+    let mut run = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(run.stdout.take());
+    let said = read_all(run.stderr.take().unwrap());
+    assert_eq!(run.wait().unwrap().code(), Some(2), "{said}");
+    assert!(
+        said.contains("error: cannot write the report to standard output"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_report_on_a_full_disk_is_an_error() {
+    needs_sandbox!();
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = Run::case_b().command().stdout(full).output().unwrap();
+    assert_refused(
+        &output,
+        2,
+        &["error: cannot write the report", "No space left on device"],
+    );
+}
+
+/// The human report on a terminal, by script(1) of util-linux; `None` where there is none.
+fn on_a_terminal(variables: &[(&str, &str)]) -> Option<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let command = format!("{} case-b", crate::kit::runner().display());
+    let mut script = Command::new("script");
+    script
+        .args(["--quiet", "--return", "--command", &command])
+        .arg(directory.path().join("typescript"));
+    script
+        .stdin(Stdio::null())
+        .env_remove("NO_COLOR")
+        .envs(variables.iter().copied());
+    let output = script.output().ok()?;
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn a_terminal_gets_colour_unless_no_color_says_otherwise() {
+    needs_sandbox!();
+    let (Some(plain), Some(coloured), Some(empty)) = (
+        on_a_terminal(&[("NO_COLOR", "1")]),
+        on_a_terminal(&[]),
+        on_a_terminal(&[("NO_COLOR", "")]),
+    ) else {
+        return eprintln!("skipped, no script(1) here");
+    };
+    assert!(
+        plain.contains("PASSED") && !plain.contains('\x1b'),
+        "{plain}"
+    );
+    assert!(coloured.contains("\x1b[1;32mPASSED"), "{coloured}");
+    assert!(empty.contains("\x1b[1;32mPASSED"), "{empty}");
+}
+
+#[test]
+fn a_pipe_gets_no_colour() {
+    needs_sandbox!();
+    let human = String::from_utf8(Run::case_b().output().stdout).unwrap();
+    assert!(
+        human.contains("PASSED") && !human.contains('\x1b'),
+        "{human}"
+    );
+}
+
+#[test]
+fn keep_home_leaves_a_copy_for_its_owner_alone_and_says_where() {
+    needs_sandbox!();
+    let directory = tempfile::tempdir().unwrap();
+    let run = Run::case_b()
+        .argument("--keep-home")
+        .variable("TMPDIR", directory.path());
+    let output = run.output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let home = said
+        .strip_prefix("note: the home is kept in ")
+        .unwrap()
+        .trim_end();
+    assert_eq!(Path::new(home).parent(), Some(directory.path()));
+    assert_eq!(fs::metadata(home).unwrap().mode() & 0o7777, 0o700);
+    let app = Path::new(home).join(".agent");
+    let backups: Vec<_> = fs::read_dir(app.join("backups"))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let [backup] = backups.as_slice() else {
+        panic!("{backups:?}")
+    };
+    for path in [app.join(".agent.json"), backup.path()] {
+        let status = fs::metadata(&path).unwrap();
+        assert!(
+            status.is_file() && status.mode() & 0o7777 == 0o600,
+            "{path:?} {status:?}"
+        );
+    }
+}
+
+#[test]
+fn without_keep_home_nothing_is_left() {
+    needs_sandbox!();
+    let directory = tempfile::tempdir().unwrap();
+    let run = Run::case_b().variable("TMPDIR", directory.path());
+    assert_eq!(run.output().status.code(), Some(0));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
