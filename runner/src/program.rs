@@ -78,7 +78,7 @@ fn policy(action: &PolicyAction) -> u8 {
         Ok(Outcome::Good) => 0,
         Ok(Outcome::Bad) => USAGE,
         Err(error) => {
-            tell("error", &error, None);
+            tell("error", &error, error.hint().as_deref());
             USAGE
         }
     }
