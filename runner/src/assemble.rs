@@ -10,17 +10,20 @@ use stub::journal::Entry;
 use crate::case::Limits;
 use crate::clock::Clock;
 use crate::collect::Capture;
+use crate::collect::census::{made_and_gone, next_number};
 use crate::collect::files::{self, Bounds, Found};
 use crate::collect::output::Boundaries;
 use crate::evidence::{
     Attempt, Evidence, Exit, Gap, GapKind, Process, Root, Served, Sighting, from_journal,
 };
+use crate::sandbox::plan::Identity;
 use crate::sandbox::supervise::ledger::Ledger;
 
 /// The evidence of one run. Ends the capture: home and temporary directory are gone afterwards.
 pub(crate) fn evidence(
     capture: Capture,
     limits: &Limits,
+    identity: Identity,
     clock: Clock,
     needle: &Needle,
 ) -> Evidence {
@@ -34,14 +37,23 @@ pub(crate) fn evidence(
     let (stderr, seen_on_stderr) = capture.errors.into_stderr(needle);
     let names = capture.questions.finish(capture.exit);
     let mut found = Found::default();
+    let mut made_and_removed = Vec::new();
     match capture.trees {
         Some((home, tmp)) => {
             let bounds = Bounds {
                 bytes: 2 * limits.home_bytes,
                 entries: limits.home_files,
             };
-            files::walk(Root::Home, home, needle, bounds, &mut found);
-            files::walk(Root::Tmp, tmp, needle, bounds, &mut found);
+            let trees = [(Root::Home, home), (Root::Tmp, tmp)];
+            for ((root, tree), first) in trees.into_iter().zip(capture.first_numbers) {
+                let last = next_number(&tree, identity);
+                found.objects.clear();
+                files::walk(root, tree, needle, bounds, &mut found);
+                // What was not walked would count as gone.
+                let present = found.gaps.is_empty().then_some(found.objects.len() as u64);
+                let gone = present.and_then(|present| made_and_gone(first, last, present));
+                made_and_removed.push((root, gone));
+            }
             capture.gone.add_to(&mut found, needle);
         }
         None if capture.exit != Exit::NotStarted => {
@@ -64,6 +76,7 @@ pub(crate) fn evidence(
         provider_events: served.provider_events,
         records,
         files: found.files,
+        made_and_removed,
         stderr,
         sightings: [
             served.sightings,

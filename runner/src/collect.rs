@@ -6,6 +6,7 @@
 //! may go out.
 
 mod capture;
+pub(crate) mod census;
 pub(crate) mod files;
 mod hear;
 pub(crate) mod keep;
@@ -48,6 +49,9 @@ const SET_UP: Duration = Duration::from_secs(20);
 const ENDING: Duration = Duration::from_secs(10);
 /// From `finish` to `done`, and to the end of both outputs.
 const FINISHING: Duration = Duration::from_secs(2);
+/// From the exec of the client to the watch over its files. To end a watch takes the kernel some 15 ms, more than
+/// everything else of a short run; what was made and removed before it is counted all the same ([`census`]).
+const UNWATCHED: Duration = Duration::from_millis(25);
 /// Read at one time. Small: fresh pages are what starting costs.
 const PIECE: usize = 16 * 1024;
 
@@ -93,6 +97,7 @@ pub(crate) async fn collect(stage: Stage, watch: Watch<'_>) -> std::io::Result<C
         stderr: Some(watched(stage.stderr.try_clone()?)?),
         questions: Some(watched(stage.questions.try_clone()?)?),
         watcher: Watcher::default(),
+        watch_at: None,
         interrupt: signal(SignalKind::interrupt())?,
         terminate: signal(SignalKind::terminate())?,
         stage: pid,
@@ -135,6 +140,8 @@ struct Session<'a> {
     stderr: Option<AsyncFd<OwnedFd>>,
     questions: Option<AsyncFd<OwnedFd>>,
     watcher: Watcher,
+    /// When to begin with it; `None` before the client runs, and once it has begun.
+    watch_at: Option<Instant>,
     interrupt: Signal,
     terminate: Signal,
     stage: Pid,
@@ -196,6 +203,9 @@ impl Session<'_> {
                 // Behind the deadline, so that a flood of these holds nothing up.
                 told = questions::next(self.questions.as_ref()) => self.question(told),
                 () = self.watcher.follow() => Next::Continue,
+                () = sleep_until(self.watch_at.unwrap_or(self.deadline)), if self.watch_at.is_some() => {
+                    self.watch_files()
+                }
             };
             if let Next::Stop = next {
                 return;
@@ -336,6 +346,14 @@ impl Session<'_> {
         match told {
             Some(told) => self.capture.questions.push(told),
             None => self.questions = None,
+        }
+        Next::Continue
+    }
+
+    fn watch_files(&mut self) -> Next {
+        self.watch_at = None;
+        if let (Phase::Running, Some((home, tmp))) = (self.phase, &self.capture.trees) {
+            self.watcher.start(home, tmp);
         }
         Next::Continue
     }

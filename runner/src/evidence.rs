@@ -35,6 +35,9 @@ pub struct Evidence {
     pub records: Vec<Record>,
     /// The home and the temporary directory after everything had ended, without the two roots themselves.
     pub files: Vec<FileEntry>,
+    /// How many objects were made in each tree and are gone, named among the files or not; `None` where it is not
+    /// known.
+    pub made_and_removed: Vec<(Root, Option<u64>)>,
     /// Standard error.
     pub stderr: Stderr,
     /// Places in which the run's credential was found and does not belong.

@@ -67,6 +67,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let evidence = assemble::evidence(
         capture,
         &request.case.sandbox.limits,
+        prepared.plan.identity,
         clock,
         &prepared.needle,
     );

@@ -34,6 +34,8 @@ pub(crate) struct Capture {
     /// Home and temporary directory.
     pub(crate) trees: Option<(OwnedFd, OwnedFd)>,
     pub(crate) gone: Gone,
+    /// Of home and temporary directory when the client was let go: see [`super::census`].
+    pub(crate) first_numbers: [Option<u64>; 2],
     /// What the supervisor wrote down; nothing where it was never started.
     pub(crate) ledger: Ledger,
     pub(crate) gaps: Vec<Gap>,
@@ -56,6 +58,7 @@ impl Capture {
             canary_peer: None,
             trees: None,
             gone: Gone::default(),
+            first_numbers: [None; 2],
             ledger: Ledger::default(),
             gaps: Vec::new(),
             failure: None,

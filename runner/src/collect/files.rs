@@ -3,6 +3,7 @@
 //! By descriptors only, from the two that init handed over: no link is followed, no FIFO opened, and what
 //! the client did with modes does not stop it. Depth and bytes are bounded; beyond the bounds is a gap.
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -27,6 +28,8 @@ pub(crate) struct Found {
     pub(crate) files: Vec<FileEntry>,
     pub(crate) sightings: Vec<Sighting>,
     pub(crate) gaps: Vec<Gap>,
+    /// Objects, of which one may have several names.
+    pub(crate) objects: BTreeSet<u64>,
 }
 
 /// Bounds of one walk.
@@ -149,6 +152,7 @@ impl Walk<'_> {
                 return None;
             }
         };
+        self.found.objects.insert(status.st_ino);
         let kind = kind(&status);
         let shown = self.shown(path);
         let mut entry = FileEntry {

@@ -6,9 +6,11 @@ use nix::errno::Errno;
 use serde::Deserialize;
 use stub::journal::{Control, Entry};
 use tokio::io::AsyncWriteExt as _;
+use tokio::time::Instant;
 
+use super::census::next_number;
 use super::pipes::Received;
-use super::{Failure, Next, PIECE, Phase, Session};
+use super::{Failure, Next, PIECE, Phase, Session, UNWATCHED};
 use crate::evidence::{Exit, GapKind};
 use crate::sandbox::error::{At as _, Step};
 use crate::sandbox::identity;
@@ -147,6 +149,7 @@ impl Session<'_> {
             Ok(Some((FromInit::Probed { report }, _))) => self.release(&report),
             Ok(Some((FromInit::Started, _))) => {
                 self.enter(Phase::Running, self.watch.timeout);
+                self.watch_at = Some(Instant::now() + UNWATCHED);
                 // Until its end is known it counts as interrupted: nothing else ends the loop early.
                 self.capture.exit = Exit::Interrupted;
                 Next::Continue
@@ -212,9 +215,10 @@ impl Session<'_> {
         match broken {
             None => {
                 // From here on what happens in the two trees is the client's doing.
-                if let Some((home, tmp)) = &self.capture.trees {
-                    self.watcher.start(home, tmp);
-                }
+                let numbers = self.capture.trees.as_ref().map(|(home, tmp)| {
+                    [home, tmp].map(|tree| next_number(tree, self.watch.plan.identity))
+                });
+                self.capture.first_numbers = numbers.unwrap_or_default();
                 self.tell_init(ToInit::Go)
             }
             Some(what) => self.failed(Failure::NotSealed(what)),

@@ -6,6 +6,9 @@
 //! leave something out as well; none of it is a gap. What a file held is not known, only its name, and of its
 //! kind, mode and size what could be read before it was gone. A watch is on the object, not on its path, so
 //! it works across the border of the mount namespace; no link is ever followed, since links are the client's.
+//!
+//! It begins a moment after the client, since a short run is not worth what it costs to end a watch. How many
+//! objects were made and removed is known in any case: [`super::census`].
 
 mod watching;
 

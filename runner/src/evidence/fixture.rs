@@ -110,6 +110,7 @@ fn evidence() -> Evidence {
         provider_events: provider_events(),
         records: records(),
         files: files(),
+        made_and_removed: vec![(Root::Home, Some(0)), (Root::Tmp, Some(0))],
         stderr: Stderr::default(),
         sightings: Vec::new(),
         exit: Exit::Code(0),

@@ -182,7 +182,12 @@ impl Watch {
     fn handle(&mut self, notification: &Notification) {
         let at_us = self.clock.elapsed_us();
         let launched = self.shared.launched.load(Ordering::SeqCst);
-        let caller = Target::read(notification.thread);
+        // Before the launch only our own probe calls, and who it is matters to nobody.
+        let caller = if launched {
+            Target::read(notification.thread)
+        } else {
+            Target::default()
+        };
         let call = call::read(notification);
         if !notify::is_valid(&self.listener, notification.id) {
             // Ended while it waited: the call was not made, and what was read may be another process's.

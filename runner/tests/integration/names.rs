@@ -75,6 +75,20 @@ fn a_file_that_was_removed_or_renamed_is_listed_as_transient() {
 }
 
 #[test]
+fn files_that_were_made_and_removed_are_counted_whether_or_not_they_were_noticed() {
+    needs_sandbox!();
+    for run in [Run::case_b(), Run::case_b().as_ordinary_user()] {
+        // One temporary file is renamed to the state file, so nothing is gone.
+        let none = json!([{"root": "home", "count": 0}, {"root": "tmp", "count": 0}]);
+        assert_eq!(run.json().report["evidence"]["made_and_removed"], none);
+    }
+    let some = Run::case_b().deviating("removed-files").json();
+    let counted = json!([{"root": "home", "count": 3}, {"root": "tmp", "count": 2}]);
+    assert_eq!(some.report["evidence"]["made_and_removed"], counted);
+    some.assert_passed();
+}
+
+#[test]
 fn a_client_that_asks_nobody_has_no_names() {
     needs_sandbox!();
     assert_eq!(names(&Run::case_b().json()), [Value::Null; 0]);

@@ -159,10 +159,30 @@ fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::Result {
             last: entry.path.clone(),
         })
         .collect();
-    if rows.is_empty() {
+    let counts: Vec<String> = report
+        .evidence
+        .made_and_removed
+        .iter()
+        .filter(|(_, count)| *count != Some(0))
+        .map(|(root, count)| match count {
+            Some(count) => format!("{} in {}", grouped(*count), words::root(*root)),
+            None => format!("an unknown number in {}", words::root(*root)),
+        })
+        .collect();
+    if rows.is_empty() && counts.is_empty() {
         return Ok(());
     }
-    page.heading("Files that were there for a time, as far as they were noticed")?;
+    page.heading("Files that were there for a time")?;
+    if !counts.is_empty() {
+        page.say(
+            "removed",
+            Tone::Quiet,
+            &format!(
+                "{}; as far as they were noticed, by name:",
+                counts.join(", ")
+            ),
+        )?;
+    }
     page.table([Align::Left, Align::Left], &rows)
 }
 

@@ -20,6 +20,18 @@ pub(super) struct Target {
     pub(super) program: String,
 }
 
+impl Default for Target {
+    /// Nobody.
+    fn default() -> Self {
+        Self {
+            process: Pid::from_raw(0),
+            pid: 0,
+            parent: 0,
+            program: String::new(),
+        }
+    }
+}
+
 impl Target {
     /// Reads /proc of `thread`. A thread that is gone leaves zeroes; its call is gone as well.
     pub(super) fn read(thread: i32) -> Self {

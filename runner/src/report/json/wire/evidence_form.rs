@@ -22,6 +22,14 @@ pub(super) struct Evidence<'a> {
     provider_events: Vec<ProviderEvent<'a>>,
     sightings: Vec<Sighting<'a>>,
     survivors: Vec<Survivor<'a>>,
+    made_and_removed: Vec<MadeAndRemoved>,
+}
+
+/// Objects of one tree that were made and are gone; null where it is not known.
+#[derive(Serialize)]
+struct MadeAndRemoved {
+    root: &'static str,
+    count: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -157,6 +165,14 @@ impl<'a> From<&'a Report> for Evidence<'a> {
             provider_events: evidence.provider_events.iter().map(event).collect(),
             sightings: evidence.sightings.iter().map(sighting).collect(),
             survivors: evidence.survivors.iter().map(survivor).collect(),
+            made_and_removed: evidence
+                .made_and_removed
+                .iter()
+                .map(|(root, count)| MadeAndRemoved {
+                    root: words::root(*root),
+                    count: *count,
+                })
+                .collect(),
         }
     }
 }
