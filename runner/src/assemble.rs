@@ -5,12 +5,17 @@
 use std::time::{Duration, SystemTime};
 
 use stub::Needle;
+use stub::journal::Entry;
 
 use crate::case::Limits;
 use crate::clock::Clock;
 use crate::collect::Capture;
 use crate::collect::files::{self, Bounds, Found};
-use crate::evidence::{Evidence, Exit, Gap, GapKind, Request, Root, from_journal};
+use crate::collect::output::Boundaries;
+use crate::evidence::{
+    Attempt, Evidence, Exit, Gap, GapKind, Process, Root, Served, Sighting, from_journal,
+};
+use crate::sandbox::supervise::ledger::Ledger;
 
 /// The evidence of one run. Ends the capture: home and temporary directory are gone afterwards.
 pub(crate) fn evidence(
@@ -21,9 +26,13 @@ pub(crate) fn evidence(
 ) -> Evidence {
     let now_us = clock.elapsed_us();
     let served = from_journal(&capture.journal, clock.start_us, capture.canary_peer);
-    let before_post = lines_before_post(&served.requests, &capture.barriers);
-    let (records, seen_on_stdout) = capture.output.into_records(before_post, now_us, needle);
+    let (before, unreconciled) = boundaries(&served, &capture);
+    let ledger = capture.ledger;
+    let ledger_gaps = incomplete_ledger(&ledger);
+    let seen_in_arguments = seen_in_arguments(&ledger, needle);
+    let (records, seen_on_stdout) = capture.output.into_records(before, now_us, needle);
     let (stderr, seen_on_stderr) = capture.errors.into_stderr(needle);
+    let names = capture.questions.finish(capture.exit);
     let mut found = Found::default();
     match capture.trees {
         Some((home, tmp)) => {
@@ -33,6 +42,7 @@ pub(crate) fn evidence(
             };
             files::walk(Root::Home, home, needle, bounds, &mut found);
             files::walk(Root::Tmp, tmp, needle, bounds, &mut found);
+            capture.gone.add_to(&mut found, needle);
         }
         None if capture.exit != Exit::NotStarted => {
             let detail = "the home was not handed over".to_owned();
@@ -59,24 +69,167 @@ pub(crate) fn evidence(
             served.sightings,
             seen_on_stdout,
             Vec::from_iter(seen_on_stderr),
+            seen_in_arguments,
+            names.sightings,
             found.sightings,
         ]
         .concat(),
         exit: capture.exit,
+        attempts: redacted_attempts(ledger.attempts, needle),
+        names: names.asked,
+        processes: redacted_processes(ledger.processes, needle),
         survivors: capture.survivors,
         layers,
         canaries,
-        gaps: [capture.gaps, served.gaps, found.gaps].concat(),
+        gaps: [
+            capture.gaps,
+            served.gaps,
+            names.gaps,
+            found.gaps,
+            unreconciled,
+            ledger_gaps,
+        ]
+        .concat(),
         wall: (clock.wall, SystemTime::now()),
         duration: Duration::from_micros(clock.elapsed_us()),
     }
 }
 
-/// How many lines stood on standard output when the message request began; 0 where there was none.
-fn lines_before_post(requests: &[Request], barriers: &[(u64, usize)]) -> usize {
-    requests
+/// What stood on standard output before the message request: at its connection, and at its first byte. Where
+/// the connections that the supervisor let through are not the ones that the stub accepted, nothing can be said
+/// of any of them.
+fn boundaries(served: &Served, capture: &Capture) -> (Boundaries, Vec<Gap>) {
+    let none = Boundaries {
+        connect: 0,
+        post: 0,
+    };
+    let through = capture.ledger.connects.len() as u64;
+    let accepted = served.connections.len() as u64 + refused(&capture.journal);
+    let mut gaps = Vec::new();
+    if through != accepted {
+        let detail =
+            format!("{through} connections to the stub were let through and {accepted} accepted");
+        gaps.push(Gap {
+            what: GapKind::Requests,
+            detail,
+        });
+    }
+    let Some(post) = served.requests.iter().find(|request| request.is_post()) else {
+        return (none, gaps);
+    };
+    let barrier = capture
+        .barriers
         .iter()
-        .find(|request| request.is_post())
-        .and_then(|post| barriers.iter().find(|(request, _)| *request == post.seq))
-        .map_or(0, |(_, lines)| *lines)
+        .find(|(request, _)| *request == post.seq);
+    let connect = if through == accepted {
+        lines_at_connect(served, capture, post.connection)
+    } else {
+        None
+    };
+    let boundaries = Boundaries {
+        connect: connect.unwrap_or(0),
+        post: barrier.map_or(0, |(_, lines)| *lines),
+    };
+    (boundaries, gaps)
 }
+
+/// The lines at the connect of `connection`. Connections are told apart by their order alone, so where one that
+/// was let through before had not been accepted by then, the two may have changed places, and the earlier counts.
+fn lines_at_connect(served: &Served, capture: &Capture, connection: u64) -> Option<usize> {
+    let connects = &capture.ledger.connects;
+    let mut index = served
+        .connections
+        .iter()
+        .position(|one| one.seq == connection)?;
+    let at_us = connects.get(index)?.at_us;
+    while index > 0
+        && served
+            .connections
+            .get(index - 1)
+            .is_some_and(|earlier| earlier.at_us > at_us)
+    {
+        index -= 1;
+    }
+    connects.get(index)?.lines
+}
+
+/// Connections that the stub closed unread, beyond its limit.
+fn refused(journal: &[Entry]) -> u64 {
+    let count = |entry: &Entry| {
+        if let Entry::Refused { connections, .. } = entry {
+            *connections
+        } else {
+            0
+        }
+    };
+    journal.iter().map(count).max().unwrap_or(0)
+}
+
+fn incomplete_ledger(ledger: &Ledger) -> Vec<Gap> {
+    let further = [
+        (ledger.further_attempts, "entries of the ledger"),
+        (ledger.further_processes, "started programs"),
+    ];
+    let further = further.into_iter().filter(|(count, _)| *count > 0);
+    let further = further.map(|(count, what)| format!("{count} more {what} than are kept"));
+    let unasked = ledger
+        .connects
+        .iter()
+        .filter(|connect| connect.lines.is_none());
+    let unasked = unasked.map(|_| {
+        (
+            GapKind::Order,
+            "a connection did not wait for the records before it".to_owned(),
+        )
+    });
+    further
+        .chain(ledger.faults.iter().cloned())
+        .map(|detail| (GapKind::Attempts, detail))
+        .chain(unasked)
+        .map(|(what, detail)| Gap { what, detail })
+        .collect()
+}
+
+fn seen_in_arguments(ledger: &Ledger, needle: &Needle) -> Vec<Sighting> {
+    let started = ledger.processes.iter().zip(&ledger.raw_arguments);
+    started
+        .filter_map(|(process, arguments)| {
+            let form = needle.find(arguments)?.to_string();
+            Some(Sighting {
+                place: format!("arguments of process {}", process.pid),
+                form,
+            })
+        })
+        .collect()
+}
+
+fn redacted_attempts(mut attempts: Vec<Attempt>, needle: &Needle) -> Vec<Attempt> {
+    for attempt in &mut attempts {
+        attempt.program = needle.redact(&attempt.program);
+        attempt.address = attempt
+            .address
+            .as_deref()
+            .map(|address| needle.redact(address));
+        attempt.names = attempt
+            .names
+            .iter()
+            .map(|name| needle.redact(name))
+            .collect();
+    }
+    attempts
+}
+
+fn redacted_processes(mut processes: Vec<Process>, needle: &Needle) -> Vec<Process> {
+    for process in &mut processes {
+        process.program = needle.redact(&process.program);
+        process.args = process
+            .args
+            .iter()
+            .map(|argument| needle.redact(argument))
+            .collect();
+    }
+    processes
+}
+
+#[cfg(test)]
+mod tests;

@@ -9,12 +9,18 @@ use serde_json::Value;
 use stub::journal::{Body, End, Head};
 
 mod from_journal;
+mod ledger;
 mod read;
+mod target;
 
 #[cfg(test)]
 pub(crate) mod fixture;
 
 pub use from_journal::{Served, from_journal};
+pub use ledger::{
+    ARGUMENT_BYTES, Attempt, AttemptKind, MOST_ARGUMENTS, MOST_ATTEMPTS, MOST_PROCESSES,
+    MOST_QUESTIONS, Outcome, Process, Question,
+};
 
 /// Everything that one run left to judge.
 #[derive(Clone, Debug)]
@@ -35,6 +41,12 @@ pub struct Evidence {
     pub sightings: Vec<Sighting>,
     /// How the client ended.
     pub exit: Exit,
+    /// What the client tried.
+    pub attempts: Vec<Attempt>,
+    /// Whom it asked for.
+    pub names: Vec<Question>,
+    /// What it started.
+    pub processes: Vec<Process>,
     /// Processes of the client that were still there after it had ended.
     pub survivors: Vec<Survivor>,
     /// What seals the client, read back from the kernel.
@@ -166,6 +178,8 @@ pub struct FileEntry {
     pub bytes: u64,
     /// SHA-256 of a regular file's content.
     pub sha256: Option<String>,
+    /// It was there for a time and is gone; best effort, from watching the directories.
+    pub transient: bool,
 }
 
 /// Which of the client's two writable trees.
@@ -334,6 +348,8 @@ pub enum GapKind {
     Processes,
     /// Layers or canaries.
     Isolation,
+    /// What the client tried.
+    Attempts,
     /// The search for the credential.
     Secrets,
 }

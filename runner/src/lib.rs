@@ -27,7 +27,8 @@
 //! | [`prepare`] | paths resolved, the credential, the plan | processes |
 //! | [`sandbox`] | namespaces, root, rules, filter, canaries | what a client should do |
 //! | [`sys`] | the system calls that no crate wraps; the only `unsafe` | any policy |
-//! | [`collect`] | the event loop of a run, output, files | what is expected |
+//! | [`collect`] | the event loop of a run, output, names, files | what is expected |
+//! | [`dns`] | a query's questions, and the answer to it | sockets |
 //! | [`evidence`] | what was collected | any judgement |
 //! | [`check`], [`verdict`] | one finding for each stable id | how evidence came about |
 //! | [`report`], [`describe`], [`output`] | the one value, its renderings, where they go | any judgement |
@@ -43,6 +44,7 @@ mod clock;
 mod collect;
 mod describe;
 mod digest;
+mod dns;
 pub mod evidence;
 mod output;
 pub mod policy;
@@ -54,6 +56,7 @@ pub mod report;
 mod run;
 mod sandbox;
 mod sys;
+mod text;
 pub mod verdict;
 
 pub use program::main;

@@ -11,6 +11,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _}
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use stub::Needle;
 use thiserror::Error;
 
@@ -26,6 +27,9 @@ use crate::sandbox::spawn::OWN_FILE;
 
 /// Hidden first argument with which our own file is the reference client.
 pub(crate) const CLIENT_ARGUMENT: &str = "__client";
+
+/// Open files that the runner needs for itself: its sockets and pipes, and a directory for each level of a walk.
+const FEWEST_FILES: u64 = 256;
 
 /// Trees that no path rule may lead into: they are the kernel's or hold other programs' sockets.
 const FORBIDDEN: [&str; 4] = ["/proc", "/sys", "/dev", "/run"];
@@ -73,6 +77,8 @@ pub(crate) enum PrepareError {
     NoOutsideDirectory,
     #[error("cannot listen on an abstract socket, the canary for the host's sockets")]
     OutsideSocket { source: std::io::Error },
+    #[error("no more than {hard} open files are allowed here, and a run needs {FEWEST_FILES}")]
+    FewFiles { hard: u64 },
     #[error("cannot make a credential")]
     Credential,
     #[error(transparent)]
@@ -87,7 +93,10 @@ impl PrepareError {
             | Self::Rule { .. }
             | Self::ForbiddenRule { .. }
             | Self::Unspelt(_) => true,
-            Self::NoOutsideDirectory | Self::OutsideSocket { .. } | Self::Credential => false,
+            Self::NoOutsideDirectory
+            | Self::OutsideSocket { .. }
+            | Self::Credential
+            | Self::FewFiles { .. } => false,
         }
     }
 }
@@ -97,6 +106,7 @@ impl PrepareError {
 /// # Errors
 /// What could not be resolved, with its path.
 pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
+    open_enough_files()?;
     let credential = format!("runner-key-{}", uuid::Uuid::new_v4().simple());
     let needle = Needle::new(&credential).map_err(|_| PrepareError::Credential)?;
     let (program, program_path) = open_program(&request.client)?;
@@ -137,6 +147,8 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
             outside_socket: outside_name,
             outside_directory,
         },
+        #[cfg(feature = "weaken")]
+        weakened: crate::sandbox::weaken::asked(),
     };
     let program_path = (request.client != ClientProgram::Reference).then_some(program_path);
     Ok(Prepared {
@@ -279,14 +291,31 @@ fn client_plan(
     })
 }
 
+/// The case's limits, or ours where those are lower already: nobody can raise a hard limit.
 fn resource_limits(limits: &Limits) -> ResourceLimits {
+    let lower =
+        |resource, wanted: u64| getrlimit(resource).map_or(wanted, |(_, hard)| wanted.min(hard));
     ResourceLimits {
-        data_bytes: limits.memory_bytes,
-        processes: limits.processes,
-        cpu_seconds: limits.cpu.as_secs(),
-        open_files: limits.open_files,
-        file_bytes: limits.file_bytes,
+        data_bytes: lower(Resource::RLIMIT_DATA, limits.memory_bytes),
+        processes: lower(Resource::RLIMIT_NPROC, limits.processes),
+        cpu_seconds: lower(Resource::RLIMIT_CPU, limits.cpu.as_secs()),
+        open_files: lower(Resource::RLIMIT_NOFILE, limits.open_files),
+        file_bytes: lower(Resource::RLIMIT_FSIZE, limits.file_bytes),
     }
+}
+
+/// As many as the hard limit allows, and no fewer than a run needs: with less, set-up would fail in places that
+/// cannot say why.
+fn open_enough_files() -> Result<(), PrepareError> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((0, 0));
+    if hard < FEWEST_FILES {
+        return Err(PrepareError::FewFiles { hard });
+    }
+    if soft < FEWEST_FILES {
+        setrlimit(Resource::RLIMIT_NOFILE, FEWEST_FILES, hard)
+            .map_err(|_| PrepareError::FewFiles { hard })?;
+    }
+    Ok(())
 }
 
 fn listen_outside() -> Result<(UnixListener, String), PrepareError> {

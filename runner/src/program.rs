@@ -9,7 +9,7 @@ use clap::Parser as _;
 use crate::cli::{Cli, Command, PolicyAction, RunRequest};
 use crate::collect::Failure;
 use crate::policy_command::{self, Outcome};
-use crate::prepare::CLIENT_ARGUMENT;
+use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
 use crate::run::{self, Done, RunError};
 use crate::sandbox::spawn::STAGE_ARGUMENT;
 use crate::sandbox::stage;
@@ -100,6 +100,9 @@ impl RunError {
     fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Namespaces(_) => Some("/proc must be mounted where the runner is started"),
+            Self::Prepare(PrepareError::FewFiles { .. }) => {
+                Some("raise the hard limit, as with `ulimit -Hn 1024`, before the start")
+            }
             Self::Output(_)
             | Self::Prepare(_)
             | Self::EventLoop(_)

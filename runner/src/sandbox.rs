@@ -2,7 +2,8 @@
 //!
 //! - The **runner**, on the host: starts the stage as a fresh exec of its own file with an empty environment,
 //!   keeps the control socket and the client's output pipes ([`spawn`]), and writes the id maps as root.
-//! - The **stage** ([`stage`]), which becomes the stub: user and network namespace, loopback, the stub's socket;
+//! - The **stage** ([`stage`]), which becomes the stub and the [`resolver`]: user and network namespace,
+//!   loopback, their sockets;
 //!   then a sandbox of its own without files, connections, programs or capabilities.
 //! - **Init** ([`init`]), pid 1 of the client's other namespaces: root, launch, reaping, the end of everything.
 //!
@@ -13,7 +14,7 @@
 //! | 3 id maps | runner (root), stage (user) | only a writer outside may map an id that is not its own |
 //! | 4 death signal, and who the parent is | stage | a runner that is gone is not noticed otherwise |
 //! | 5 loopback up, links and routes listed | stage | the run does not start where there is more than `lo` |
-//! | 6 the stub's socket | stage | made inside, unreachable from the host |
+//! | 6 the stub's socket and the resolver's | stage | made inside, unreachable from the host; port 53 takes a capability |
 //! | 7 pid, mount, ipc, uts, cgroup namespaces | stage → init | by clone: the stage must still start no thread in them |
 //! | 8 mounts private | init | first of all: nothing that follows shows on the host |
 //! | 9 sources taken and sealed | init | while they can still be read; a path is the object that was checked, or none |
@@ -47,7 +48,10 @@ pub(crate) mod plan;
 mod privilege;
 pub(crate) mod probe;
 pub(crate) mod readback;
+mod resolver;
 mod root;
 pub(crate) mod silence;
 pub(crate) mod spawn;
 pub(crate) mod stage;
+pub(crate) mod supervise;
+pub(crate) mod weaken;

@@ -8,6 +8,7 @@
 pub(crate) mod fds;
 pub(crate) mod mount;
 pub(crate) mod net;
+pub(crate) mod notify;
 pub(crate) mod probe;
 pub(crate) mod process;
 pub(crate) mod seccomp;

@@ -105,6 +105,12 @@ impl Needle {
         })
     }
 
+    /// The search for the credential in small letters, which is what a host name makes of it.
+    pub fn in_small_letters(&self) -> Self {
+        // As long, and as visible.
+        Self::new(&self.inner.secret.to_ascii_lowercase()).unwrap_or_else(|_| self.clone())
+    }
+
     /// Whether `bytes` are the credential itself and nothing else.
     pub fn is(&self, bytes: &[u8]) -> bool {
         self.inner.secret.as_bytes() == bytes

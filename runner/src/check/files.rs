@@ -1,4 +1,5 @@
-//! What lay in the client's home and temporary directory after everything had ended.
+//! What lay in the client's home and temporary directory after everything had ended; a transcript counts also
+//! where it is gone again.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -80,7 +81,7 @@ pub(super) fn nothing_else(run: &Run) -> Outcome {
         .evidence
         .files
         .iter()
-        .filter(|entry| !is_expected(&run.profile.files, entry))
+        .filter(|entry| !entry.transient && !is_expected(&run.profile.files, entry))
         .map(place)
         .collect();
     if further.is_empty() {
@@ -114,7 +115,7 @@ fn in_home<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a FileEntry> {
     run.evidence
         .files
         .iter()
-        .filter(|entry| entry.root == Root::Home)
+        .filter(|entry| entry.root == Root::Home && !entry.transient)
 }
 
 /// Whatever lies below the backup's prefix, well formed or not.

@@ -237,6 +237,9 @@ pub(super) fn assistant_text(run: &Run) -> Outcome {
         .iter()
         .filter_map(text_delta)
         .collect();
+    if run.evidence.provider_events.is_empty() {
+        return absent("the stub sent no event");
+    }
     match assistant_content(record) {
         Some(text) if text == sent => Ok(format!(
             "The aggregate equals the deltas, {} bytes.",

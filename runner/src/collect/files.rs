@@ -3,7 +3,6 @@
 //! By descriptors only, from the two that init handed over: no link is followed, no FIFO opened, and what
 //! the client did with modes does not stop it. Depth and bytes are bounded; beyond the bounds is a gap.
 
-use std::fmt::Write as _;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -13,9 +12,10 @@ use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
 use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmodat, fstat, fstatat};
 use sha2::{Digest as _, Sha256};
 use stub::Needle;
-use stub::secret::Scanner;
+use stub::secret::{Form, Scanner};
 
 use crate::evidence::{FileEntry, FileKind, Gap, GapKind, Root, Sighting};
+use crate::text::printable;
 
 /// Directories below the root; as many descriptors are open at one time.
 const DEEPEST: usize = 100;
@@ -158,6 +158,7 @@ impl Walk<'_> {
             mode: status.st_mode & 0o7777,
             bytes: u64::try_from(status.st_size).unwrap_or(0),
             sha256: None,
+            transient: false,
         };
         self.look_for_credential_in_name(path, &entry.path);
         let mut entered = None;
@@ -226,14 +227,7 @@ impl Walk<'_> {
     }
 
     fn look_for_credential_in_name(&mut self, path: &[Vec<u8>], shown: &str) {
-        // One name at a time would miss a credential that a directory and its entry share.
-        let whole = path.join(&b'/');
-        let joined = path.concat();
-        if let Some(form) = self
-            .needle
-            .find(&whole)
-            .or_else(|| self.needle.find(&joined))
-        {
+        if let Some(form) = form_in_name(&path.join(&b'/'), self.needle) {
             let place = format!("name of the file {shown}");
             self.found.sightings.push(Sighting {
                 place,
@@ -251,12 +245,24 @@ impl Walk<'_> {
     }
 
     fn shown(&self, path: &[Vec<u8>]) -> String {
-        let path = path.join(&b'/');
-        self.needle.redact(&printable(&path))
+        shown(&path.join(&b'/'), self.needle)
     }
 }
 
-fn kind(status: &FileStat) -> FileKind {
+/// A path as it is reported: text, without the credential.
+pub(super) fn shown(path: &[u8], needle: &Needle) -> String {
+    needle.redact(&printable(path))
+}
+
+/// The form of the credential in a path. One name at a time would miss a credential that a directory and its
+/// entry share.
+pub(super) fn form_in_name(path: &[u8], needle: &Needle) -> Option<Form> {
+    let joined: Vec<u8> = path.iter().copied().filter(|byte| *byte != b'/').collect();
+    needle.find(path).or_else(|| needle.find(&joined))
+}
+
+/// What lies there, by its status.
+pub(super) fn kind(status: &FileStat) -> FileKind {
     match SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT {
         SFlag::S_IFREG => FileKind::File,
         SFlag::S_IFDIR => FileKind::Directory,
@@ -317,19 +323,6 @@ fn digest(file: OwnedFd, needle: &Needle) -> Result<(String, Option<String>), Er
         crate::digest::hex(&hasher.finalize()),
         scanner.found().map(|form| form.to_string()),
     ))
-}
-
-/// The bytes as text; what is no UTF-8 as `\xNN`.
-fn printable(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        for byte in chunk.invalid() {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "\\x{byte:02x}");
-        }
-    }
-    text
 }
 
 #[cfg(test)]

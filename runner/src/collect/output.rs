@@ -4,11 +4,21 @@
 
 use serde_json::Value;
 use stub::Needle;
+use stub::journal::Content;
 
 use crate::evidence::{Before, Line, Record, Sighting, Stderr};
 
 /// How much of standard error a report shows.
 const TAIL_BYTES: usize = 4096;
+
+/// How many lines stood on standard output before the message request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Boundaries {
+    /// When the connection that carried it was made.
+    pub(crate) connect: usize,
+    /// When its first byte was read.
+    pub(crate) post: usize,
+}
 
 /// Standard output so far.
 #[derive(Debug)]
@@ -52,11 +62,11 @@ impl Output {
         self.ends.len()
     }
 
-    /// The records, and where the credential stands in them. The first `before_post` lines were there before
-    /// the message request began.
+    /// The records, and where the credential stands in them. `before` tells which of them were
+    /// there before the message request.
     pub(crate) fn into_records(
         self,
-        before_post: usize,
+        before: Boundaries,
         at_us: u64,
         needle: &Needle,
     ) -> (Vec<Record>, Vec<Sighting>) {
@@ -81,7 +91,9 @@ impl Output {
                 seq,
                 at_us,
                 bytes: line.len() as u64,
-                before: if index < before_post {
+                before: if index < before.connect {
+                    Before::Connect
+                } else if index < before.post {
                     Before::Post
                 } else {
                     Before::None
@@ -113,6 +125,16 @@ fn unfinished() -> Line {
 }
 
 fn parse(line: &[u8]) -> Line {
+    // Readers take the first or the last of two equal keys: such a line says two things.
+    let bounds = stub::shape::Bounds {
+        depth: usize::MAX,
+        values: usize::MAX,
+    };
+    if let Content::DuplicateKey { path } = stub::shape::describe(line, bounds, None) {
+        return Line::NotJson {
+            reason: format!("the key {path} stands twice"),
+        };
+    }
     match serde_json::from_slice::<Value>(line) {
         Ok(value) if value.is_object() => Line::Record(value),
         Ok(_) => Line::NotJson {
@@ -190,12 +212,12 @@ mod tests {
         Needle::new(SECRET).unwrap()
     }
 
-    fn records(pieces: &[&str], before_post: usize) -> (Vec<Record>, Vec<Sighting>) {
+    fn records(pieces: &[&str], post: usize) -> (Vec<Record>, Vec<Sighting>) {
         let mut output = Output::new(1024);
         for (index, piece) in pieces.iter().enumerate() {
             output.push(piece.as_bytes(), index as u64);
         }
-        output.into_records(before_post, 99, &needle())
+        output.into_records(Boundaries { connect: 0, post }, 99, &needle())
     }
 
     #[test]
@@ -219,6 +241,17 @@ mod tests {
                 .iter()
                 .all(|record| matches!(record.line, Line::NotJson { .. }))
         );
+    }
+
+    #[test]
+    fn a_line_that_says_two_things_is_no_record() {
+        let (records, _) = records(
+            &["{\"is_error\":true,\"is_error\":false}\n{\"a\":{\"b\":1,\"b\":1}}\n"],
+            0,
+        );
+        assert!(records.iter().all(
+            |record| matches!(&record.line, Line::NotJson { reason } if reason.contains("twice"))
+        ));
     }
 
     #[test]

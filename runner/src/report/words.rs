@@ -2,7 +2,8 @@
 
 use crate::case::{Source, Tier};
 use crate::evidence::{
-    Before, CanaryMode, CanaryStatus, FileKind, GapKind, LayerNeed, LayerStatus, RequestClass, Root,
+    AttemptKind, Before, CanaryMode, CanaryStatus, FileKind, GapKind, LayerNeed, LayerStatus,
+    Outcome, RequestClass, Root,
 };
 
 pub(super) fn tier(tier: Tier) -> &'static str {
@@ -56,6 +57,20 @@ pub(super) fn file_kind(kind: FileKind) -> &'static str {
     }
 }
 
+pub(super) fn attempt_kind(kind: AttemptKind) -> &'static str {
+    match kind {
+        AttemptKind::Attempt => "attempt",
+        AttemptKind::Setup => "setup",
+    }
+}
+
+pub(super) fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Allowed => "allowed",
+        Outcome::Denied(_) => "denied",
+    }
+}
+
 pub(super) fn layer_need(need: LayerNeed) -> &'static str {
     match need {
         LayerNeed::Required => "required",
@@ -94,6 +109,7 @@ pub(super) fn gap(kind: GapKind) -> &'static str {
         GapKind::Stderr => "stderr",
         GapKind::Files => "files",
         GapKind::Processes => "processes",
+        GapKind::Attempts => "attempts",
         GapKind::Isolation => "isolation",
         GapKind::Secrets => "secrets",
     }

@@ -28,7 +28,9 @@ use super::error::{At as _, SetupError, Step};
 use super::launch::{self, Program};
 use super::message::{self, ClientEnd, ExitStatus, FromInit, Launch, MOST_SURVIVORS, ToInit};
 use super::plan::{BASE_URL, ClientPlan, Plan};
+use super::weaken::Protection;
 use super::{identity, privilege, root};
+use crate::sys::fds::adopt;
 use crate::sys::process::{Side, clone_process};
 
 /// How long processes that the client left may take to end by themselves before they are survivors.
@@ -58,19 +60,24 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
     root::make_private()?;
     let sources = root::take_sources(&plan.root)?;
     identity::become_inside_user(plan.identity)?;
-    let trees = root::build(&plan.root, sources)?;
+    let trees = root::build(plan, sources)?;
     let descriptors = [trees.home.as_raw_fd(), trees.tmp.as_raw_fd()];
     message::send(&inheritance.channel, &FromInit::Root, &descriptors).at(Step::Channel)?;
     drop(trees);
     null_stdin()?;
-    privilege::drop_all()?;
+    privilege::set_no_new_privileges()?;
+    if plan.keeps(Protection::Capabilities) {
+        privilege::drop_all()?;
+    }
     let program = program(&plan.client, inheritance.port)?;
     let target = listen_inside()?;
     let client = Client::clone_from(plan, inheritance, &program)?;
     // Before the client's process exists this would make its memory unreadable to an ordinary user's runner.
-    prctl::set_dumpable(false).at(Step::NoNewPrivileges)?;
+    if plan.keeps(Protection::HiddenInit) {
+        prctl::set_dumpable(false).at(Step::NoNewPrivileges)?;
+    }
     message::send(&client.socket, &Launch::Settled, &[]).at(Step::Channel)?;
-    client.supervise(inheritance, target)
+    client.accompany(inheritance, target)
 }
 
 fn null_stdin() -> Result<(), SetupError> {
@@ -135,7 +142,12 @@ fn c_string(bytes: Vec<u8>) -> Result<CString, SetupError> {
 /// The client, from its clone to its end.
 struct Client {
     pid: Pid,
+    /// Init's end of the launch socket.
     socket: OwnedFd,
+    /// The client's end, for as long as both share one table.
+    theirs: Option<OwnedFd>,
+    /// The runner has let it go: the end of the launch socket is then its exec, and before that its death.
+    released: bool,
     signals: SignalFd,
 }
 
@@ -158,21 +170,27 @@ impl Client {
             SockFlag::SOCK_CLOEXEC,
         )
         .at(Step::Channel)?;
-        match clone_process(0).at(Step::CloneClient)? {
+        match clone_process(libc::CLONE_FILES).at(Step::CloneClient)? {
+            // Nothing is dropped here: the table is init's as well.
             Side::Child => {
-                drop(socket);
                 std::process::exit(launch::run(plan, inheritance.port, program, &theirs))
             }
             Side::Parent(pid) => Ok(Self {
                 pid,
                 socket,
+                theirs: Some(theirs),
+                released: false,
                 signals,
             }),
         }
     }
 
     /// Passes messages between runner and client until the client has ended, then ends everything else.
-    fn supervise(self, inheritance: &Inheritance, target: UnixListener) -> Result<(), SetupError> {
+    fn accompany(
+        mut self,
+        inheritance: &Inheritance,
+        target: UnixListener,
+    ) -> Result<(), SetupError> {
         let mut target = Some(target);
         let mut launching = true;
         let status = loop {
@@ -185,6 +203,7 @@ impl Client {
                     None => return Ok(()),
                     Some((ToInit::Go, _)) => {
                         target = None;
+                        self.released = true;
                         message::send(&self.socket, &Launch::Go, &[]).at(Step::Channel)?;
                     }
                     Some((ToInit::End, _)) => {
@@ -202,6 +221,7 @@ impl Client {
             }
         };
         // The exec closed the socket and the client ended at once: both were ready together.
+        self.theirs = None;
         if launching {
             self.pass_on(inheritance)?;
         }
@@ -240,20 +260,44 @@ impl Client {
     }
 
     /// Hands what the client's process says before its exec to the runner; whether more may follow.
-    fn pass_on(&self, inheritance: &Inheritance) -> Result<bool, SetupError> {
+    fn pass_on(&mut self, inheritance: &Inheritance) -> Result<bool, SetupError> {
         let received = match message::receive::<Launch>(&self.socket) {
             Err(Errno::ECONNRESET) => None,
             received => received.at(Step::Channel)?,
         };
         let (told, more) = match received {
-            Some((Launch::Probed { report }, _)) => (FromInit::Probed { report }, true),
+            Some((Launch::Listening { descriptor }, _)) => {
+                return self.detach(inheritance, descriptor).map(|()| true);
+            }
+            Some((Launch::Probed { report }, _)) => {
+                // It has a table of its own by now, so only its own end is left for its exec to close.
+                self.theirs = None;
+                (FromInit::Probed { report }, true)
+            }
             Some((Launch::NotStarted { errno }, _)) => (FromInit::NotStarted { errno }, false),
             Some((Launch::Failed { error }, _)) => (FromInit::Failed { error }, false),
-            Some((Launch::Settled | Launch::Go, _)) => return Err(Errno::EPROTO).at(Step::Channel),
-            None => (FromInit::Started, false),
+            Some((Launch::Settled | Launch::Detached | Launch::Go, _)) => {
+                return Err(Errno::EPROTO).at(Step::Channel);
+            }
+            None if self.released => (FromInit::Started, false),
+            None => return Err(Errno::ECHILD).at(Step::Probe),
         };
         message::send(&inheritance.channel, &told, &[]).at(Step::Channel)?;
         Ok(more)
+    }
+
+    /// Sends the listener to the runner and closes it here, and with that for the client's process, which shares
+    /// this table: from then on only the runner answers.
+    fn detach(&self, inheritance: &Inheritance, descriptor: i32) -> Result<(), SetupError> {
+        let listener = adopt(descriptor);
+        message::send(
+            &inheritance.channel,
+            &FromInit::Listening,
+            &[listener.as_raw_fd()],
+        )
+        .at(Step::Channel)?;
+        drop(listener);
+        message::send(&self.socket, &Launch::Detached, &[]).at(Step::Channel)
     }
 
     /// Reaps whatever has ended; the client's status once it is among it.
@@ -290,7 +334,7 @@ fn end_everything() -> Result<Vec<(i32, String)>, SetupError> {
     let deadline = Instant::now() + GRACE;
     while reap_one(WaitPidFlag::WNOHANG)? != Reaped::NoChild {
         if Instant::now() >= deadline {
-            let survivors = survivors();
+            let survivors = survivors()?;
             // kill(2) -1: everything in this namespace but init itself.
             match kill(Pid::from_raw(-1), Signal::SIGKILL) {
                 Ok(()) | Err(Errno::ESRCH) => {}
@@ -321,12 +365,11 @@ fn reap_one(flags: WaitPidFlag) -> Result<Reaped, SetupError> {
     }
 }
 
-/// Processes of this namespace beside init, from /proc.
-fn survivors() -> Vec<(i32, String)> {
-    let Ok(listed) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    listed
+/// Processes of this namespace beside init, from /proc. There are some when this is called, so a list that
+/// cannot be had is an error and not an empty list.
+fn survivors() -> Result<Vec<(i32, String)>, SetupError> {
+    let listed = std::fs::read_dir("/proc").at_object(Step::Signals, "/proc")?;
+    Ok(listed
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .filter(|pid| *pid != 1)
         .take(MOST_SURVIVORS)
@@ -334,7 +377,7 @@ fn survivors() -> Vec<(i32, String)> {
             let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
             (pid, String::from_utf8_lossy(&name).trim_end().to_owned())
         })
-        .collect()
+        .collect())
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 
 use super::error::{AsErrno, At as _, SetupError, Step};
-use super::plan::{Bind, BindKind, HOME, TMP};
+use super::plan::{Bind, BindKind, HOME, Plan, TMP};
+use super::weaken::Protection;
 
 /// Without these there is no run.
 const REQUIRED: ABI = ABI::V3;
@@ -62,8 +63,17 @@ impl AsErrno for LandlockError {
 
 /// Restricts the calling process to what the client may reach: the plan's paths, its two own trees, and the
 /// names in the new root, which are ours.
-pub(super) fn restrict_client(binds: &[Bind]) -> Result<LandlockReport, SetupError> {
-    client_ruleset(binds).and_then(restrict).at(Step::Landlock)
+pub(super) fn restrict_client(plan: &Plan) -> Result<LandlockReport, SetupError> {
+    if !plan.keeps(Protection::Landlock) {
+        return Ok(LandlockReport {
+            abi: 0,
+            full: false,
+            scopes: true,
+        });
+    }
+    client_ruleset(&plan.root.binds)
+        .and_then(restrict)
+        .at(Step::Landlock)
 }
 
 /// Restricts the calling process to no file at all and to no new TCP connection. Signals are not scoped: a

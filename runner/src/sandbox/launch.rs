@@ -1,7 +1,9 @@
 //! The client's process between its clone and its exec: the last restrictions, the probe, then the program.
 //!
 //! It runs our code up to the exec and the client's from there. Everything that can be prepared was prepared
-//! by init before the clone. What fails is told over the launch socket, and the program is not started.
+//! by init before the clone. Until the listener of its filter has gone to the runner, it shares init's table of
+//! descriptors: neither side closes or replaces one that the other uses. From the filter on, only calls that it
+//! does not notify are made until then. What fails is told over the launch socket, and the program is not started.
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
@@ -18,7 +20,8 @@ use super::limits;
 use super::message::{self, Launch};
 use super::plan::{HOME, Plan};
 use super::probe;
-use crate::sys::fds::close_on_exec_from;
+use super::weaken::Protection;
+use crate::sys::fds::own_table_closing_from;
 use crate::sys::process::{Side, clone_process, default_signals};
 
 /// The program, its arguments and its environment, as execve(2) takes them.
@@ -51,10 +54,19 @@ fn restrict_and_probe(plan: &Plan, port: u16, socket: &OwnedFd) -> Result<(), Se
     umask(Mode::from_bits_truncate(0o022));
     default_signals();
     chdir(HOME).at_object(Step::OpenTrees, HOME)?;
-    close_on_exec_from(3).at(Step::Channel)?;
-    limits::apply(&plan.limits)?;
-    let landlock = landlock::restrict_client(&plan.root.binds)?;
-    filter::CLIENT.install().at(Step::Filter)?;
+    if plan.keeps(Protection::Limits) {
+        limits::apply(&plan.limits)?;
+    }
+    let landlock = landlock::restrict_client(plan)?;
+    let filter = if plan.keeps(Protection::Filter) {
+        filter::CLIENT
+    } else {
+        filter::CLIENT.only_notifying()
+    };
+    let descriptor = filter.install_with_listener().at(Step::Filter)?;
+    message::send(socket, &Launch::Listening { descriptor }, &[]).at(Step::Channel)?;
+    expect(socket, |told| matches!(told, Launch::Detached))?;
+    own_table_closing_from(3).at(Step::Channel)?;
     probe_in_child(socket, || {
         let report = probe::gather(&plan.probe, port, landlock)?;
         message::send(socket, &Launch::Probed { report }, &[]).at(Step::Channel)

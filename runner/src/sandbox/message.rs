@@ -2,7 +2,8 @@
 //!
 //! The control socket (runner and stage) is a stream: one JSON object a line; once the stage serves, the
 //! lines are the stub's journal. The channel (runner and init) and the launch socket (init and the client's
-//! process before its exec) keep message borders: one JSON object a message.
+//! process before its exec) keep message borders: one JSON object a message; so does the socket over which
+//! the resolver tells the runner what it was asked.
 
 use std::io::{IoSlice, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::error::SetupError;
 use super::probe::ProbeReport;
 use super::silence::Network;
+use crate::dns::Asked;
 use crate::sys::fds;
 
 /// Longest message on the channel and the launch socket.
@@ -52,6 +54,8 @@ pub(crate) enum ToStage {
 pub(crate) enum FromInit {
     /// The root is built; the descriptors of home and of the temporary directory come along.
     Root,
+    /// The client's process has its filter; the listener's descriptor comes along.
+    Listening,
     /// What the client's process read back and tried, before its exec.
     Probed {
         report: ProbeReport,
@@ -99,12 +103,27 @@ pub(crate) enum ExitStatus {
     Signal(i32),
 }
 
+/// From the resolver in the stage, on a socket of its own with message borders.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "resolver", rename_all = "snake_case")]
+pub(crate) enum FromResolver {
+    /// Asked this often since it was last told.
+    Asked { asked: Asked, count: u64 },
+    /// The last message: nothing is missing but this many questions.
+    Ended { unheard: u64 },
+}
+
 /// Between init and the client's process before its exec.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "launch", rename_all = "snake_case")]
 pub(crate) enum Launch {
     /// To the client: init is out of reach now, the probes mean something.
     Settled,
+    /// From the client: its filter is installed, and the listener has this number in the table that it shares
+    /// with init.
+    Listening { descriptor: i32 },
+    /// To the client: the listener has gone to the runner.
+    Detached,
     /// To the client: go on to the exec.
     Go,
     /// From the client.
@@ -125,21 +144,14 @@ pub(crate) fn send(
     descriptors: &[RawFd],
 ) -> Result<(), Errno> {
     let bytes = serde_json::to_vec(message).map_err(|_| Errno::EINVAL)?;
+    let number = socket.as_fd().as_raw_fd();
+    if descriptors.is_empty() {
+        // send(2), which the client's filter does not notify: it speaks before anybody supervises it.
+        return nix::sys::socket::send(number, &bytes, MsgFlags::MSG_NOSIGNAL).map(drop);
+    }
     let rights = [ControlMessage::ScmRights(descriptors)];
-    let control = if descriptors.is_empty() {
-        &[][..]
-    } else {
-        &rights[..]
-    };
     let slices = [IoSlice::new(&bytes)];
-    sendmsg::<()>(
-        socket.as_fd().as_raw_fd(),
-        &slices,
-        control,
-        MsgFlags::MSG_NOSIGNAL,
-        None,
-    )
-    .map(drop)
+    sendmsg::<()>(number, &slices, &rights, MsgFlags::MSG_NOSIGNAL, None).map(drop)
 }
 
 /// Receives one message and the descriptors that came along; `None` where the peer has closed.

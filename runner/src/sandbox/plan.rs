@@ -31,6 +31,9 @@ pub(crate) struct Plan {
     pub(crate) client: ClientPlan,
     pub(crate) limits: ResourceLimits,
     pub(crate) probe: ProbePlan,
+    /// Test builds only: the protections that are switched off.
+    #[cfg(feature = "weaken")]
+    pub(crate) weakened: Vec<super::weaken::Protection>,
 }
 
 /// Which host user the client's user is.

@@ -6,9 +6,13 @@ use nix::sys::prctl;
 
 use super::error::{At as _, SetupError, Step};
 
-/// Sets no_new_privs and empties all five sets. The bounding set goes first, while CAP_SETPCAP is there.
+/// Sets no_new_privs.
+pub(super) fn set_no_new_privileges() -> Result<(), SetupError> {
+    prctl::set_no_new_privs().at(Step::NoNewPrivileges)
+}
+
+/// Empties all five sets. The bounding set goes first, while CAP_SETPCAP is there.
 pub(super) fn drop_all() -> Result<(), SetupError> {
-    prctl::set_no_new_privs().at(Step::NoNewPrivileges)?;
     for (set, name) in [
         (CapSet::Bounding, "bounding"),
         (CapSet::Ambient, "ambient"),

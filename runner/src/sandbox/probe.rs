@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 use serde::{Deserialize, Serialize};
 
-use super::canary::{self, Observation};
+use super::canary::{self, Mode, Observation};
 use super::error::{At as _, SetupError, Step};
 use super::landlock::LandlockReport;
 use super::message::errno_of;
@@ -53,7 +53,7 @@ pub(super) fn gather(
         .map(|(key, value)| (key.to_owned(), value.trim().to_owned()))
         .collect();
     let (stub_peer, reached) = reach_stub(port);
-    let mut observations = vec![canary::observation(canary::STUB, reached)];
+    let mut observations = vec![canary::observation(canary::STUB, Mode::Continued, reached)];
     observations.extend(canary::observe(plan));
     Ok(ProbeReport {
         status,

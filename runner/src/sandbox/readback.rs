@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::canary;
+use super::limits;
 use super::message::errno_of;
 use super::plan::{HOME, INSIDE_ID, Plan, TMP};
 use super::probe::{NAMESPACES, ProbeReport};
 use super::silence::Network;
-use crate::evidence::{Canary, CanaryStatus, Layer, LayerNeed, LayerStatus};
+use crate::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Layer, LayerNeed, LayerStatus};
 
 /// Layers and canaries of one run.
 #[derive(Clone, Debug)]
@@ -30,8 +31,12 @@ impl Isolation {
         let all: Vec<String> = absent
             .map(|layer| format!("{}: {}", layer.name, layer.detail))
             .chain(through.map(|canary| {
+                let mode = match canary.mode {
+                    CanaryMode::Answered => "answered",
+                    CanaryMode::Continued => "continued",
+                };
                 format!(
-                    "canary {}: {} instead of {}",
+                    "canary {} ({mode}): {} instead of {}",
                     canary.name, canary.observed, canary.expected
                 )
             }))
@@ -48,6 +53,8 @@ pub(crate) struct Outside<'a> {
     pub(crate) namespaces: &'a BTreeMap<String, String>,
     /// Canaries that are refused to the runner as well.
     pub(crate) refused: &'a [&'static str],
+    /// What the supervisor recorded of the canaries.
+    pub(crate) recorded: &'a [Attempt],
 }
 
 /// Judges what was read back.
@@ -71,13 +78,15 @@ pub(crate) fn judge(report: &ProbeReport, outside: &Outside<'_>) -> Isolation {
         descriptors(report),
         limits(report, outside.plan),
     ]);
+    let ground = canary::Ground {
+        observed: &report.observations,
+        recorded: outside.recorded,
+        refused_outside: outside.refused,
+        scopes: report.landlock.scopes,
+    };
     Isolation {
         layers,
-        canaries: canary::judge(
-            &report.observations,
-            outside.refused,
-            report.landlock.scopes,
-        ),
+        canaries: ground.judge(),
     }
 }
 
@@ -325,7 +334,7 @@ fn descriptors(report: &ProbeReport) -> Layer {
 fn limits(report: &ProbeReport, plan: &Plan) -> Layer {
     let wanted = &plan.limits;
     let all = [
-        ("RLIMIT_CORE", 0),
+        ("RLIMIT_CORE", limits::CORE_BYTES),
         ("RLIMIT_CPU", wanted.cpu_seconds),
         ("RLIMIT_DATA", wanted.data_bytes),
         ("RLIMIT_FSIZE", wanted.file_bytes),

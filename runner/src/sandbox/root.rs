@@ -18,8 +18,10 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::stat::{Mode, fstat};
 use nix::unistd::{chdir, pivot_root, sethostname};
 
+use super::canary::UNRULED_FILE;
 use super::error::{At as _, SetupError, Step};
-use super::plan::{Bind, BindKind, HOME, HOST_NAME, INSIDE_ID, RootPlan, TMP};
+use super::plan::{Bind, BindKind, HOME, HOST_NAME, INSIDE_ID, Plan, RootPlan, TMP};
+use super::weaken::Protection;
 use crate::sys::mount::{Seal, attach, open_tree, seal};
 
 /// Device nodes of the host that the client sees.
@@ -98,15 +100,20 @@ fn take_tree(path: &OsStr, how: Seal) -> Result<OwnedFd, SetupError> {
 }
 
 /// Mounts the new root, fills it, enters it, and leaves nothing of the old one.
-pub(super) fn build(plan: &RootPlan, sources: Vec<Source>) -> Result<Trees, SetupError> {
+pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Trees, SetupError> {
     let base = staging()?;
     tmpfs(base, "mode=0755,size=1m,nr_inodes=1024", MsFlags::empty())?;
     let inside = |path: &str| base.join(path.trim_start_matches('/'));
     write_etc(&inside("/etc"))?;
+    write_file(&inside(UNRULED_FILE), "")?;
     make_devices(&inside("/dev"))?;
     make_directory(&inside("/proc"))?;
-    let limits = format!("size={},nr_inodes={}", plan.bytes, plan.files);
-    let sealed = MsFlags::MS_NOEXEC;
+    let limits = format!("size={},nr_inodes={}", plan.root.bytes, plan.root.files);
+    let sealed = if plan.keeps(Protection::NoExec) {
+        MsFlags::MS_NOEXEC
+    } else {
+        MsFlags::empty()
+    };
     make_directory(&inside(HOME))?;
     tmpfs(&inside(HOME), &format!("mode=0700,{limits}"), sealed)?;
     make_directory(&inside(TMP))?;
@@ -116,6 +123,9 @@ pub(super) fn build(plan: &RootPlan, sources: Vec<Source>) -> Result<Trees, Setu
     }
     mount_proc(&inside("/proc"))?;
     enter(base)?;
+    if plan.keeps(Protection::ReadOnlyRoot) {
+        make_read_only()?;
+    }
     sethostname(HOST_NAME).at_object(Step::HostName, HOST_NAME)?;
     Ok(Trees {
         home: open_directory(HOME)?,
@@ -157,22 +167,25 @@ fn write_etc(etc: &Path) -> Result<(), SetupError> {
             "nsswitch.conf",
             "passwd: files\ngroup: files\nhosts: files dns\n".to_owned(),
         ),
-        // Nobody resolves names for the client: the answer is a refused connection, at once.
+        // The resolver in the stage, to which no name exists.
         (
             "resolv.conf",
             "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n".to_owned(),
         ),
     ] {
-        let path = etc.join(name);
-        fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o644)
-            .open(&path)
-            .and_then(|mut file| file.write_all(content.as_bytes()))
-            .at_object(Step::MakeTarget, path.display())?;
+        write_file(&etc.join(name), &content)?;
     }
     Ok(())
+}
+
+fn write_file(path: &Path, content: &str) -> Result<(), SetupError> {
+    fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o644)
+        .open(path)
+        .and_then(|mut file| file.write_all(content.as_bytes()))
+        .at_object(Step::MakeTarget, path.display())
 }
 
 fn make_devices(dev: &Path) -> Result<(), SetupError> {
@@ -227,7 +240,10 @@ fn enter(base: &Path) -> Result<(), SetupError> {
     chdir(base).at(Step::PivotRoot)?;
     pivot_root(".", ".").at(Step::PivotRoot)?;
     umount2(".", MntFlags::MNT_DETACH).at(Step::PivotRoot)?;
-    chdir("/").at(Step::PivotRoot)?;
+    chdir("/").at(Step::PivotRoot)
+}
+
+fn make_read_only() -> Result<(), SetupError> {
     let flags = MsFlags::MS_REMOUNT
         | MsFlags::MS_BIND
         | MsFlags::MS_RDONLY

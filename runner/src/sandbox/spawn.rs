@@ -8,23 +8,30 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::prctl;
 use nix::sys::socket::{
     AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair,
 };
+use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Gid, Uid, fchown, pipe2};
 
 use super::error::{At as _, SetupError, Step};
 use super::identity;
 use super::plan::Plan;
+use crate::sys::fds::close_on_exec_from;
 
 /// Hidden first argument with which our own file is the stage.
 pub(crate) const STAGE_ARGUMENT: &str = "__stage";
 /// Our own file, also where it has been replaced since we were started.
 pub(crate) const OWN_FILE: &str = "/proc/self/exe";
+
+/// The kernel ends everything in a pid namespace with its init; this long we wait to see it.
+const LAST_GASP: Duration = Duration::from_secs(2);
 
 /// The started stage and everything that leads to it. It ends when this is dropped.
 #[must_use = "the stage ends when it is dropped"]
@@ -33,6 +40,8 @@ pub(crate) struct Stage {
     pub(crate) control: UnixStream,
     /// To init; messages keep their borders.
     pub(crate) channel: OwnedFd,
+    /// From the resolver; messages keep their borders.
+    pub(crate) questions: OwnedFd,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
 }
@@ -42,16 +51,14 @@ pub(crate) struct Stage {
 /// # Errors
 /// The step that failed; nothing is left running.
 pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
+    // Whatever our caller left open is nothing to the stage: it becomes the stub, and init's parent.
+    close_on_exec_from(3).at(Step::StartStage)?;
     let (control, stage_control) = UnixStream::pair().at(Step::StartStage)?;
-    let (channel, init_channel) = socketpair(
-        AddressFamily::Unix,
-        SockType::SeqPacket,
-        None,
-        SockFlag::SOCK_CLOEXEC,
-    )
-    .at(Step::StartStage)?;
+    let (channel, init_channel) = message_pair()?;
+    let (questions, resolver_questions) = message_pair()?;
     let (stdout, client_stdout) = client_pipe(plan)?;
     let (stderr, client_stderr) = client_pipe(plan)?;
+    prctl::set_child_subreaper(true).at(Step::StartStage)?;
     let process = Command::new(OWN_FILE)
         .arg0("runner-stage")
         .arg(STAGE_ARGUMENT)
@@ -65,10 +72,11 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
         process,
         control,
         channel,
+        questions,
         stdout,
         stderr,
     };
-    send_plan(plan, &stage.control, &init_channel)?;
+    send_plan(plan, &stage.control, &[init_channel, resolver_questions])?;
     stage.set_nonblocking()?;
     Ok(stage)
 }
@@ -76,20 +84,40 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
 impl Stage {
     fn set_nonblocking(&self) -> Result<(), SetupError> {
         self.control.set_nonblocking(true).at(Step::StartStage)?;
-        for descriptor in [&self.channel, &self.stdout, &self.stderr] {
+        for descriptor in [&self.channel, &self.questions, &self.stdout, &self.stderr] {
             fcntl(descriptor, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).at(Step::StartStage)?;
         }
         Ok(())
     }
 }
 
-/// Ends the stage, and with it init and everything that init started.
+/// Ends the stage, and with it init and everything that init started. When this returns nothing of it is left,
+/// not even an exit status for somebody else to fetch: init, whose parent the stage was, has become our child.
 impl Drop for Stage {
     fn drop(&mut self) {
         // Both fail only for a process that has been reaped already.
         let _ = self.process.kill();
         let _ = self.process.wait();
+        let deadline = Instant::now() + LAST_GASP;
+        while !matches!(
+            waitpid(None, Some(WaitPidFlag::WNOHANG)),
+            Err(Errno::ECHILD)
+        ) && Instant::now() < deadline
+        {
+            std::thread::sleep(Duration::from_micros(200));
+        }
     }
+}
+
+/// Two ends of a socket that keeps message borders.
+fn message_pair() -> Result<(OwnedFd, OwnedFd), SetupError> {
+    socketpair(
+        AddressFamily::Unix,
+        SockType::SeqPacket,
+        None,
+        SockFlag::SOCK_CLOEXEC,
+    )
+    .at(Step::StartStage)
 }
 
 /// A pipe whose writing end belongs to the client's user, so that it may open /dev/stdout.
@@ -100,8 +128,9 @@ fn client_pipe(plan: &Plan) -> Result<(OwnedFd, OwnedFd), SetupError> {
     Ok((read, write))
 }
 
-/// The plan holds the credential, so it goes through memory, not through arguments or a file.
-fn send_plan(plan: &Plan, control: &UnixStream, init_channel: &OwnedFd) -> Result<(), SetupError> {
+/// The plan holds the credential, so it goes through memory, not through arguments or a file. Along with it
+/// go the stage's ends of the sockets.
+fn send_plan(plan: &Plan, control: &UnixStream, ends: &[OwnedFd; 2]) -> Result<(), SetupError> {
     let text = serde_json::to_vec(plan)
         .map_err(|_| Errno::EINVAL)
         .at(Step::StartStage)?;
@@ -114,7 +143,8 @@ fn send_plan(plan: &Plan, control: &UnixStream, init_channel: &OwnedFd) -> Resul
         | SealFlag::F_SEAL_GROW
         | SealFlag::F_SEAL_WRITE;
     fcntl(&file, FcntlArg::F_ADD_SEALS(seals)).at(Step::StartStage)?;
-    let descriptors = [file.as_raw_fd(), init_channel.as_raw_fd()];
+    let [init_channel, questions] = ends.each_ref().map(OwnedFd::as_raw_fd);
+    let descriptors = [file.as_raw_fd(), init_channel, questions];
     let rights = [ControlMessage::ScmRights(&descriptors)];
     let greeting = [std::io::IoSlice::new(b"p")];
     sendmsg::<()>(

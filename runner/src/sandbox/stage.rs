@@ -1,12 +1,13 @@
 //! The stage: a fresh exec of our own file that makes the namespaces, starts init, and becomes the stub.
 //!
 //! It starts with an empty environment and three descriptors: the control socket on 0, the client's standard
-//! output and error on 1 and 2. It is single-threaded. As the stub it lives in the network namespace, in a
-//! sandbox of its own that is tighter than the client's: no file, no connection, no exec, no capability.
+//! output and error on 1 and 2. It is single-threaded. As the stub, with the resolver beside it, it lives in
+//! the network namespace, in a sandbox of its own that is tighter than the client's: no file, no connection,
+//! no exec, no capability.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
@@ -18,7 +19,7 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket, socketpair};
 use nix::sys::stat::Mode;
-use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, getppid};
+use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout, getppid, setsid};
 
 use tokio::runtime::Runtime;
 
@@ -26,7 +27,9 @@ use super::error::{At as _, SetupError, Step};
 use super::init::{self, Inheritance};
 use super::message::{self, FromStage, ToStage, errno_of};
 use super::plan::{Identity, Plan, StubPlan};
+use super::resolver::{self, Resolver};
 use super::silence::Network;
+use super::weaken::Protection;
 use super::{filter, identity, landlock, privilege};
 use crate::sys::fds;
 use crate::sys::net::set_loopback_up;
@@ -43,10 +46,25 @@ const INIT_NAMESPACES: libc::c_int = libc::CLONE_NEWPID
 enum Role {
     Init(Inheritance),
     Stub {
-        listener: TcpListener,
+        sockets: Sockets,
         network: Network,
         gate: OwnedFd,
     },
+}
+
+/// What the plan came with.
+struct Ends {
+    /// Init's end of its channel to the runner.
+    channel: OwnedFd,
+    /// On which the resolver tells the runner what it was asked.
+    questions: OwnedFd,
+}
+
+/// What the stage serves on.
+struct Sockets {
+    stub: TcpListener,
+    resolver: UdpSocket,
+    questions: OwnedFd,
 }
 
 /// Entry of the stage's process.
@@ -58,15 +76,15 @@ pub(crate) fn main() -> ExitCode {
     else {
         return ExitCode::FAILURE;
     };
-    let done = receive_plan(&control).and_then(|(plan, channel)| {
-        match make_namespaces(&plan, &control, channel)? {
+    let done = receive_plan(&control).and_then(|(plan, ends)| {
+        match make_namespaces(&plan, &control, ends)? {
             Role::Init(inheritance) => Ok(Some((plan, inheritance))),
             Role::Stub {
-                listener,
+                sockets,
                 network,
                 gate,
             } => {
-                become_stub(&plan, &control, listener, network)?;
+                become_stub(&plan, &control, sockets, network)?;
                 // Held to the end: init lives while this end is open.
                 drop(gate);
                 Ok(None)
@@ -88,21 +106,19 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-fn make_namespaces(
-    plan: &Plan,
-    control: &UnixStream,
-    channel: OwnedFd,
-) -> Result<Role, SetupError> {
-    nix::unistd::chdir("/").at(Step::ReceivePlan)?;
+fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role, SetupError> {
+    chdir("/").at(Step::ReceivePlan)?;
+    // Ctrl-C goes to the whole foreground group; it is the runner's to answer.
+    setsid().at(Step::NewSession)?;
     identity::drop_groups(plan.identity)?;
-    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET)
-        .at(Step::UserAndNetworkNamespace)?;
+    unshare(namespaces(plan)).at(Step::UserAndNetworkNamespace)?;
     write_maps(control, plan.identity)?;
     identity::become_inside_group(plan.identity)?;
     arm_death_signal(plan)?;
     let network = seal_network()?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).at(Step::StubSocket)?;
     let port = listener.local_addr().at(Step::StubSocket)?.port();
+    let resolver = resolver::bind().at(Step::ResolverSocket)?;
     let (gate, init_gate) = socketpair(
         AddressFamily::Unix,
         SockType::Stream,
@@ -113,22 +129,34 @@ fn make_namespaces(
     // On each side, what the other one holds is closed at the end of this function.
     Ok(match clone_process(INIT_NAMESPACES).at(Step::CloneInit)? {
         Side::Child => Role::Init(Inheritance {
-            channel,
+            channel: ends.channel,
             gate: init_gate,
             port,
         }),
         Side::Parent(_) => Role::Stub {
-            listener,
+            sockets: Sockets {
+                stub: listener,
+                resolver,
+                questions: ends.questions,
+            },
             network,
             gate,
         },
     })
 }
 
-fn receive_plan(control: &UnixStream) -> Result<(Plan, OwnedFd), SetupError> {
+fn namespaces(plan: &Plan) -> CloneFlags {
+    if plan.keeps(Protection::NetworkNamespace) {
+        CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET
+    } else {
+        CloneFlags::CLONE_NEWUSER
+    }
+}
+
+fn receive_plan(control: &UnixStream) -> Result<(Plan, Ends), SetupError> {
     let mut greeting = [0; 1];
     let (_, descriptors) = fds::receive(control, &mut greeting).at(Step::ReceivePlan)?;
-    let [memory, channel] = <[OwnedFd; 2]>::try_from(descriptors)
+    let [memory, channel, questions] = <[OwnedFd; 3]>::try_from(descriptors)
         .map_err(|_| Errno::EBADMSG)
         .at(Step::ReceivePlan)?;
     let mut file = File::from(memory);
@@ -139,7 +167,7 @@ fn receive_plan(control: &UnixStream) -> Result<(Plan, OwnedFd), SetupError> {
     let plan = serde_json::from_slice(&text)
         .map_err(|_| Errno::EBADMSG)
         .at(Step::ReceivePlan)?;
-    Ok((plan, channel))
+    Ok((plan, Ends { channel, questions }))
 }
 
 fn write_maps(control: &UnixStream, identity: Identity) -> Result<(), SetupError> {
@@ -183,10 +211,10 @@ fn seal_network() -> Result<Network, SetupError> {
 fn become_stub(
     plan: &Plan,
     control: &UnixStream,
-    listener: TcpListener,
+    sockets: Sockets,
     network: Network,
 ) -> Result<(), SetupError> {
-    let port = listener.local_addr().at(Step::StubSocket)?.port();
+    let port = sockets.stub.local_addr().at(Step::StubSocket)?.port();
     identity::become_inside_user(plan.identity)?;
     prctl::set_dumpable(false).at(Step::NoNewPrivileges)?;
     null_stdio()?;
@@ -196,13 +224,14 @@ fn become_stub(
         .enable_time()
         .build()
         .at(Step::EventLoop)?;
+    privilege::set_no_new_privileges()?;
     privilege::drop_all()?;
     landlock::restrict_stub()?;
     // Taking the user of the namespace has cleared it.
     arm_death_signal(plan)?;
     filter::STUB.install().at(Step::Filter)?;
     message::write_line(control, &FromStage::Serving { port, network }).at(Step::Channel)?;
-    serve(&plan.stub, &runtime, control, listener)
+    serve(&plan.stub, &runtime, control, sockets)
 }
 
 /// The client's pipes reach their end only when the stage no longer holds them.
@@ -218,10 +247,10 @@ fn serve(
     plan: &StubPlan,
     runtime: &Runtime,
     control: &UnixStream,
-    listener: TcpListener,
+    sockets: Sockets,
 ) -> Result<(), SetupError> {
     let setup = stub::Setup {
-        listener,
+        listener: sockets.stub,
         scenario: plan.scenario.clone(),
         credential: stub::Needle::new(&plan.credential).ok(),
         limits: stub::Limits {
@@ -236,7 +265,16 @@ fn serve(
         control.set_nonblocking(true)?;
         runtime.block_on(async {
             let (told, journal) = tokio::net::UnixStream::from_std(control)?.into_split();
-            Ok(stub::serve(setup, journal, told).await)
+            let mut resolver = Resolver::new(sockets.resolver, sockets.questions)?;
+            let outcome = tokio::select! {
+                // A flood of questions does not hold the journal.
+                biased;
+                outcome = stub::serve(setup, journal, told) => outcome,
+                never = resolver.run() => match never {},
+            };
+            // The client has ended, so what it asked has arrived.
+            resolver.finish().await;
+            Ok(outcome)
         })
     };
     match served() {

@@ -1,4 +1,4 @@
-//! Two ioctls: a link set up, and the bytes that wait in a pipe.
+//! Calls on sockets and pipes: a link set up, the bytes that wait in a pipe, the datagrams that were dropped.
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -39,4 +39,28 @@ pub(crate) fn readable_bytes(descriptor: impl AsFd) -> Result<usize, Errno> {
         )
     })?;
     Ok(usize::try_from(count).unwrap_or(0))
+}
+
+/// Words of SO_MEMINFO, and the one that counts drops (linux/sock_diag.h, SK_MEMINFO_DROPS).
+const MEMORY_WORDS: usize = 9;
+const DROPS: usize = 8;
+
+/// SO_MEMINFO, Linux 4.12: datagrams that arrived at `socket` and found no room in its buffer.
+///
+/// # Errors
+/// The errno of getsockopt(2).
+pub(crate) fn dropped_datagrams(socket: impl AsFd) -> Result<u64, Errno> {
+    let mut words = [0_u32; MEMORY_WORDS];
+    let mut length = size_of_val(&words) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes, which is the size of `words`, and then its length.
+    Errno::result(unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            words.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    })?;
+    Ok(u64::from(words[DROPS]))
 }

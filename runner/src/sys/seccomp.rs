@@ -17,6 +17,26 @@ pub(crate) struct Instruction {
 /// # Errors
 /// The errno of seccomp(2): `EINVAL` for a program that the kernel refuses, `EACCES` without no_new_privs.
 pub(crate) fn install(program: &[Instruction]) -> Result<(), Errno> {
+    set_filter(program, 0).map(drop)
+}
+
+/// The same for a program that notifies: the number of the listener's descriptor, which the kernel has put
+/// into this process's table. It is a number and no owned descriptor, since the table is shared with the
+/// process that takes it.
+///
+/// # Errors
+/// As for [`install`]; `EBUSY` where a filter with a listener is installed already.
+pub(crate) fn install_with_listener(program: &[Instruction]) -> Result<i32, Errno> {
+    let listen = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    // A call that is being answered can then be ended by SIGKILL only, so a signal makes no call twice. Linux 5.19.
+    let killable = libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    match set_filter(program, listen | killable) {
+        Err(Errno::EINVAL) => set_filter(program, listen),
+        installed => installed,
+    }
+}
+
+fn set_filter(program: &[Instruction], flags: libc::c_ulong) -> Result<i32, Errno> {
     let length = u16::try_from(program.len()).map_err(|_| Errno::E2BIG)?;
     let description = libc::sock_fprog {
         len: length,
@@ -28,9 +48,9 @@ pub(crate) fn install(program: &[Instruction]) -> Result<(), Errno> {
         libc::syscall(
             libc::SYS_seccomp,
             libc::SECCOMP_SET_MODE_FILTER,
-            0,
+            flags,
             &raw const description,
         )
     };
-    Errno::result(result).map(drop)
+    Errno::result(result).map(|number| number as i32)
 }

@@ -9,7 +9,10 @@
 
 mod basics;
 mod deviations;
+mod escapes;
 mod failures;
 mod help;
 mod kit;
+mod names;
+mod teardown;
 mod readme;

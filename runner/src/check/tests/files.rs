@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::evidence::fixture::{STARTED_MS, file};
-use crate::evidence::{FileKind, Root};
+use crate::evidence::{FileEntry, FileKind, Root};
 use crate::profile::ExpectedFile;
 
 use super::deviations;
@@ -56,6 +56,18 @@ deviations! {
         run.evidence.files.push(file(Root::Home, ".agent/telemetry"));
     } => ["files/nothing-else"];
 
+    a_state_file_that_is_gone_again_is_missing: case_b, |run| {
+        run.evidence.files[STATE].transient = true;
+    } => ["files/state-file"];
+
+    a_further_file_that_is_gone_again_was_not_left: case_b, |run| {
+        run.evidence.files.push(gone(".agent/.agent.json.tmp.Qx"));
+    } => [];
+
+    a_transcript_that_is_gone_again_is_found: case_b, |run| {
+        run.evidence.files.push(gone(".agent/session.jsonl"));
+    } => ["files/no-transcript"];
+
     a_file_in_the_temporary_directory_is_found: case_b, |run| {
         run.evidence.files.push(file(Root::Tmp, ".agent/.agent.json"));
     } => ["files/nothing-else"];
@@ -102,4 +114,12 @@ fn backup(suffix: &str) -> crate::evidence::FileEntry {
         Root::Home,
         &format!(".agent/backups/.agent.json.backup.{suffix}"),
     )
+}
+
+/// A file of the home that did not stay.
+fn gone(path: &str) -> FileEntry {
+    FileEntry {
+        transient: true,
+        ..file(Root::Home, path)
+    }
 }

@@ -31,6 +31,14 @@ const fn refuse_if(call: libc::c_long, when: &'static [Test], errno: Errno) -> R
     }
 }
 
+const fn skip_if(call: libc::c_long, when: &'static [Test]) -> Rule {
+    Rule {
+        call,
+        when,
+        action: Action::Skip,
+    }
+}
+
 const fn allow(call: libc::c_long) -> Rule {
     Rule {
         call,
@@ -47,19 +55,26 @@ const fn allow_if(call: libc::c_long, when: &'static [Test]) -> Rule {
     }
 }
 
+const fn notify(call: libc::c_long) -> Rule {
+    Rule {
+        call,
+        when: &[],
+        action: Action::Notify,
+    }
+}
+
+const fn notify_if(call: libc::c_long, when: &'static [Test]) -> Rule {
+    Rule {
+        call,
+        when,
+        action: Action::Notify,
+    }
+}
+
 const fn is(argument: u8, value: i32) -> Test {
     Test::Equals {
         argument,
         mask: u32::MAX,
-        value: value as u32,
-    }
-}
-
-/// socket(2): the low four bits of the type are the type, the others SOCK_NONBLOCK and SOCK_CLOEXEC.
-const fn socket_type(value: i32) -> Test {
-    Test::Equals {
-        argument: 1,
-        mask: 0xF,
         value: value as u32,
     }
 }
@@ -73,116 +88,27 @@ const NEW_NAMESPACE: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u32;
 
-const ANY: i32 = 0;
-const TCP: i32 = libc::IPPROTO_TCP;
-const UDP: i32 = libc::IPPROTO_UDP;
-
 /// What the client may not call.
 pub(crate) const CLIENT: Filter = Filter {
     otherwise: Action::Allow,
     rules: &[
-        // Sockets by family, type and protocol: MPTCP and SCTP pass rules that are written for TCP, vsock
-        // is not bound to a network namespace, raw and packet sockets see and forge what others send.
-        allow_if(libc::SYS_socket, &[is(0, libc::AF_UNIX)]),
-        allow_if(
-            libc::SYS_socket,
-            &[
-                is(0, libc::AF_INET),
-                socket_type(libc::SOCK_STREAM),
-                is(2, ANY),
-            ],
-        ),
-        allow_if(
-            libc::SYS_socket,
-            &[
-                is(0, libc::AF_INET),
-                socket_type(libc::SOCK_STREAM),
-                is(2, TCP),
-            ],
-        ),
-        allow_if(
-            libc::SYS_socket,
-            &[
-                is(0, libc::AF_INET),
-                socket_type(libc::SOCK_DGRAM),
-                is(2, ANY),
-            ],
-        ),
-        allow_if(
-            libc::SYS_socket,
-            &[
-                is(0, libc::AF_INET),
-                socket_type(libc::SOCK_DGRAM),
-                is(2, UDP),
-            ],
-        ),
-        allow_if(
-            libc::SYS_socket,
-            &[
-                is(0, libc::AF_INET6),
-                socket_type(libc::SOCK_STREAM),
-                is(2, ANY),
-            ],
-        ),
-        allow_if(
-            libc::SYS_socket,
-            &[
-                is(0, libc::AF_INET6),
-                socket_type(libc::SOCK_STREAM),
-                is(2, TCP),
-            ],
-        ),
-        allow_if(
-            libc::SYS_socket,
-            &[
-                is(0, libc::AF_INET6),
-                socket_type(libc::SOCK_DGRAM),
-                is(2, ANY),
-            ],
-        ),
-        allow_if(
-            libc::SYS_socket,
-            &[
-                is(0, libc::AF_INET6),
-                socket_type(libc::SOCK_DGRAM),
-                is(2, UDP),
-            ],
-        ),
-        // getaddrinfo(3) lists addresses by NETLINK_ROUTE; without capabilities it can change none.
-        allow_if(
-            libc::SYS_socket,
-            &[is(0, libc::AF_NETLINK), is(2, libc::NETLINK_ROUTE)],
-        ),
-        refuse_if(
-            libc::SYS_socket,
-            &[is(0, libc::AF_NETLINK)],
-            Errno::EPROTONOSUPPORT,
-        ),
-        refuse_if(
-            libc::SYS_socket,
-            &[is(0, libc::AF_INET), socket_type(libc::SOCK_RAW)],
-            Errno::EPERM,
-        ),
-        refuse_if(
-            libc::SYS_socket,
-            &[is(0, libc::AF_INET6), socket_type(libc::SOCK_RAW)],
-            Errno::EPERM,
-        ),
-        refuse_if(
-            libc::SYS_socket,
-            &[is(0, libc::AF_INET)],
-            Errno::EPROTONOSUPPORT,
-        ),
-        refuse_if(
-            libc::SYS_socket,
-            &[is(0, libc::AF_INET6)],
-            Errno::EPROTONOSUPPORT,
-        ),
-        refuse(libc::SYS_socket, Errno::EAFNOSUPPORT),
+        // Where the client goes, and what it starts: the supervisor records it, and answers. A message without
+        // an address goes where its socket is connected to, which was recorded then.
+        notify(libc::SYS_socket),
+        notify(libc::SYS_connect),
+        notify(libc::SYS_bind),
+        notify(libc::SYS_listen),
+        notify_if(libc::SYS_sendto, &[Test::NotNull { argument: 4 }]),
+        notify(libc::SYS_sendmsg),
+        notify(libc::SYS_sendmmsg),
+        notify(libc::SYS_execve),
+        notify(libc::SYS_execveat),
+        // A process that is not dumpable cannot be read: the supervisor only says that it was done.
+        notify_if(libc::SYS_prctl, &[is(0, libc::PR_SET_DUMPABLE)]),
         allow_if(libc::SYS_socketpair, &[is(0, libc::AF_UNIX)]),
         refuse(libc::SYS_socketpair, Errno::EAFNOSUPPORT),
         // A ring makes calls that no filter sees. ENOSYS: runtimes fall back, EPERM kills some.
-        refuse(libc::SYS_io_uring_setup, Errno::ENOSYS),
+        notify(libc::SYS_io_uring_setup),
         refuse(libc::SYS_io_uring_enter, Errno::ENOSYS),
         refuse(libc::SYS_io_uring_register, Errno::ENOSYS),
         // A namespace of one's own gives back every capability inside it. clone3 passes its flags in
@@ -217,6 +143,26 @@ pub(crate) const CLIENT: Filter = Filter {
         refuse(libc::SYS_process_vm_writev, Errno::EPERM),
         refuse(libc::SYS_pidfd_getfd, Errno::EPERM),
         refuse(libc::SYS_kcmp, Errno::EPERM),
+        // A limit of init's would blind it or end it, and the kernel asks for no more than the same ids:
+        // without descriptors init listed no survivor. Own limits are named by 0, as every libc does.
+        refuse_if(
+            libc::SYS_prlimit64,
+            &[Test::AnyOf {
+                argument: 0,
+                mask: u32::MAX,
+            }],
+            Errno::EPERM,
+        ),
+        // The limit for cores stays as it was set: at 0 a crash would start the host's program for cores.
+        // Success, because many programs forbid their own cores and end where they cannot.
+        skip_if(
+            libc::SYS_prlimit64,
+            &[
+                is(1, libc::RLIMIT_CORE as i32),
+                Test::NotNull { argument: 2 },
+            ],
+        ),
+        skip_if(libc::SYS_setrlimit, &[is(0, libc::RLIMIT_CORE as i32)]),
         // Large parts of the kernel that no client needs and many faults were found in.
         refuse(libc::SYS_bpf, Errno::EPERM),
         refuse(libc::SYS_perf_event_open, Errno::EPERM),

@@ -1,0 +1,240 @@
+//! What the resolver inside was asked, as it tells it: each name and type once, with a count.
+//!
+//! Names compare without regard to case, and are shown in small letters. The credential is looked for in a
+//! name as it was asked, in small letters (a URL's host is written so before it is asked for) and across the
+//! dots; a name that holds it only across the dots is not shown at all.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::os::fd::OwnedFd;
+
+use nix::errno::Errno;
+use stub::Needle;
+use stub::secret::{Form, REPLACEMENT};
+use tokio::io::unix::AsyncFd;
+
+use crate::dns::Asked;
+use crate::evidence::{Exit, Gap, GapKind, MOST_QUESTIONS, Question, Sighting};
+use crate::sandbox::message::{self, FromResolver};
+
+/// The questions of one run so far.
+#[derive(Debug)]
+pub(crate) struct Questions {
+    needle: Needle,
+    /// Made at the first question: most runs have none.
+    small: Option<Needle>,
+    asked: Vec<Question>,
+    /// Place in `asked`.
+    index: BTreeMap<Asked, usize>,
+    sightings: Vec<Sighting>,
+    /// Questions for names beyond the bound, or that the resolver could not tell.
+    missing: u64,
+    /// The resolver has said that this was all.
+    ended: bool,
+}
+
+/// What they came to.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    /// In the order of the first time.
+    pub(crate) asked: Vec<Question>,
+    pub(crate) sightings: Vec<Sighting>,
+    pub(crate) gaps: Vec<Gap>,
+}
+
+impl Questions {
+    pub(crate) fn new(needle: &Needle) -> Self {
+        Self {
+            needle: needle.clone(),
+            small: None,
+            asked: Vec::new(),
+            index: BTreeMap::new(),
+            sightings: Vec::new(),
+            missing: 0,
+            ended: false,
+        }
+    }
+
+    /// Takes one message.
+    pub(crate) fn push(&mut self, told: FromResolver) {
+        match told {
+            FromResolver::Asked { asked, count } => self.count(&asked, count),
+            FromResolver::Ended { unheard } => {
+                self.missing += unheard;
+                self.ended = true;
+            }
+        }
+    }
+
+    fn count(&mut self, asked: &Asked, count: u64) {
+        let (name, form) = self.shown(&asked.name);
+        let kind = asked.kind.clone();
+        let key = Asked { name, kind };
+        if let Some(known) = self.index.get(&key).and_then(|at| self.asked.get_mut(*at)) {
+            known.count += count;
+            return;
+        }
+        if self.asked.len() == MOST_QUESTIONS {
+            self.missing += count;
+            return;
+        }
+        if let Some(form) = form {
+            self.sightings.push(Sighting {
+                place: format!("name asked for: {}", key.name),
+                form: form.to_string(),
+            });
+        }
+        self.asked.push(Question {
+            name: key.name.clone(),
+            kind: key.kind.clone(),
+            count,
+        });
+        self.index.insert(key, self.asked.len() - 1);
+    }
+
+    /// The name in small letters and without the credential, and in which form that stood there.
+    fn shown(&mut self, name: &str) -> (String, Option<Form>) {
+        let exact = &self.needle;
+        let small = self.small.get_or_insert_with(|| exact.in_small_letters());
+        let lower = exact.redact(name).to_ascii_lowercase();
+        let shown = small.redact(&lower);
+        let found = exact
+            .find(name.as_bytes())
+            .or_else(|| small.find(lower.as_bytes()));
+        if found.is_some() {
+            return (shown, found);
+        }
+        let joined = name.replace('.', "");
+        let across = exact
+            .find(joined.as_bytes())
+            .or_else(|| small.find(joined.to_ascii_lowercase().as_bytes()));
+        match across {
+            Some(form) => (REPLACEMENT.to_owned(), Some(form)),
+            None => (shown, None),
+        }
+    }
+
+    /// The questions of the run, and what is missing from them, where there was a client to ask.
+    pub(crate) fn finish(self, exit: Exit) -> Names {
+        let mut missing = Vec::new();
+        if self.missing > 0 {
+            missing.push(format!(
+                "{} questions for names are not listed: more than {MOST_QUESTIONS} names, or too many at once",
+                self.missing
+            ));
+        }
+        if !self.ended && exit != Exit::NotStarted {
+            missing.push("the resolver did not tell all that it was asked".to_owned());
+        }
+        let gap = |detail| Gap {
+            what: GapKind::Attempts,
+            detail,
+        };
+        Names {
+            asked: self.asked,
+            sightings: self.sightings,
+            gaps: missing.into_iter().map(gap).collect(),
+        }
+    }
+}
+
+/// What the resolver says next; `None` once it has closed its socket or cannot be heard. Never ready without
+/// a socket.
+pub(super) async fn next(socket: Option<&AsyncFd<OwnedFd>>) -> Option<FromResolver> {
+    let Some(socket) = socket else {
+        return pending().await;
+    };
+    loop {
+        let mut guard = socket.readable().await.ok()?;
+        match message::receive(socket.get_ref()) {
+            Err(Errno::EAGAIN) => guard.clear_ready(),
+            Err(Errno::EINTR) => {}
+            Ok(received) => return received.map(|(told, _)| told),
+            Err(_) => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "runner-key-0123456789ABCDEF";
+
+    /// What these questions come to, with a resolver that ended as it should.
+    fn names(asked: &[(&str, &str, u64)]) -> Names {
+        let mut questions = Questions::new(&Needle::new(SECRET).unwrap());
+        for (name, kind, count) in asked {
+            let asked = Asked {
+                name: (*name).to_owned(),
+                kind: (*kind).to_owned(),
+            };
+            questions.push(FromResolver::Asked {
+                asked,
+                count: *count,
+            });
+        }
+        questions.push(FromResolver::Ended { unheard: 0 });
+        questions.finish(Exit::Code(0))
+    }
+
+    fn listed(names: &Names) -> Vec<(&str, &str, u64)> {
+        let row = |one| {
+            let Question { name, kind, count }: &Question = one;
+            (name.as_str(), kind.as_str(), *count)
+        };
+        names.asked.iter().map(row).collect()
+    }
+
+    #[test]
+    fn a_name_is_counted_by_type_and_without_regard_to_case() {
+        let found = names(&[
+            ("b.Example", "A", 1),
+            ("a.example", "A", 2),
+            ("B.example", "A", 3),
+            ("b.example", "AAAA", 1),
+        ]);
+        let expected = [
+            ("b.example", "A", 4),
+            ("a.example", "A", 2),
+            ("b.example", "AAAA", 1),
+        ];
+        assert_eq!(listed(&found), expected);
+        assert!(found.gaps.is_empty() && found.sightings.is_empty());
+    }
+
+    #[test]
+    fn the_credential_in_a_name_is_found_and_replaced() {
+        let small = format!("x-{}.example", SECRET.to_ascii_lowercase());
+        let across = format!("{}.{}.example", &SECRET[..9], &SECRET[9..]);
+        for (name, shown) in [
+            (format!("{SECRET}.example"), "<credential>.example"),
+            (small, "x-<credential>.example"),
+            (across, "<credential>"),
+        ] {
+            let found = names(&[(&name, "A", 1), (&name, "A", 1)]);
+            assert_eq!(listed(&found), [(shown, "A", 2)]);
+            let places: Vec<_> = found.sightings.iter().map(|one| &one.place).collect();
+            assert_eq!(places, [&format!("name asked for: {shown}")]);
+        }
+    }
+
+    #[test]
+    fn names_beyond_the_bound_are_a_gap() {
+        let many: Vec<String> = (0..MOST_QUESTIONS + 2)
+            .map(|name| name.to_string())
+            .collect();
+        let asked: Vec<_> = many.iter().map(|name| (name.as_str(), "A", 2)).collect();
+        let found = names(&asked);
+        assert_eq!(found.asked.len(), MOST_QUESTIONS);
+        assert_eq!(found.gaps.len(), 1);
+        assert!(found.gaps[0].detail.starts_with("4 questions"));
+    }
+
+    #[test]
+    fn a_resolver_that_did_not_end_is_a_gap_unless_nobody_could_ask() {
+        let lost = || Questions::new(&Needle::new(SECRET).unwrap());
+        assert_eq!(lost().finish(Exit::Code(0)).gaps.len(), 1);
+        assert_eq!(lost().finish(Exit::NotStarted).gaps.len(), 0);
+    }
+}

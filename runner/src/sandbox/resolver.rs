@@ -1,0 +1,204 @@
+//! The resolver inside the network namespace: there is no such name, at once, and the runner hears who was asked for.
+//!
+//! Runs in the stage, beside the stub and on the same thread. It tells the runner over a socket of its own (the
+//! control socket is the stub's) and never waits for it: what cannot be told now is added up per name and told
+//! with the next question, or at the end. At most [`MOST_QUESTIONS`] names wait; beyond them, and where the
+//! kernel had to drop datagrams, the last message says how many questions were not told.
+//!
+//! An answer, not a silence, since a client waits for seconds; and not a refusal, which to libc means "ask
+//! again".
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::socket::{MsgFlags, recv};
+use tokio::io::unix::AsyncFd;
+
+use super::message::{self, FromResolver};
+use crate::dns::{self, Asked};
+use crate::evidence::MOST_QUESTIONS;
+use crate::sys::fds::watched;
+use crate::sys::net::dropped_datagrams;
+
+/// The port of every resolver; /etc/resolv.conf can name no other.
+const PORT: u16 = 53;
+/// Read of one datagram. Sixteen questions with the longest names fit; what is cut off is no question.
+const PIECE: usize = 8 * 1024;
+/// How long the runner may take to hear what is left at the end.
+const TELLING: Duration = Duration::from_secs(1);
+
+/// Stands for a datagram that is no query; no name is empty, and no type is written in small letters.
+const MALFORMED: &str = "malformed";
+
+/// Takes the resolver's address. Below 1024, so it has to be done before the capabilities are dropped.
+pub(super) fn bind() -> io::Result<UdpSocket> {
+    UdpSocket::bind((Ipv4Addr::LOCALHOST, PORT))
+}
+
+/// The resolver of one run.
+pub(super) struct Resolver {
+    socket: tokio::net::UdpSocket,
+    runner: AsyncFd<OwnedFd>,
+    untold: Untold,
+}
+
+impl Resolver {
+    /// The resolver on this socket, telling this one. Needs the runtime's context.
+    pub(super) fn new(socket: UdpSocket, runner: OwnedFd) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        fcntl(&runner, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+        Ok(Self {
+            socket: tokio::net::UdpSocket::from_std(socket)?,
+            runner: watched(runner)?,
+            untold: Untold::default(),
+        })
+    }
+
+    /// Answers and tells, until it is dropped or [`finish`](Self::finish)ed.
+    pub(super) async fn run(&mut self) -> Infallible {
+        let mut buffer = vec![0; PIECE];
+        loop {
+            match self.socket.recv_from(&mut buffer).await {
+                Ok((length, from)) => {
+                    let datagram = buffer.get(..length).unwrap_or_default();
+                    if let Some(answer) = self.untold.hear(datagram) {
+                        // Whoever does not take it has asked all the same.
+                        let _ = self.socket.try_send_to(&answer, from);
+                    }
+                    self.tell();
+                }
+                Err(_) => {
+                    self.untold.unheard += 1;
+                    return std::future::pending().await;
+                }
+            }
+        }
+    }
+
+    /// Reads what has arrived, tells everything that is left, and says that this was all. Nobody is there
+    /// any more to whom an answer would matter.
+    pub(super) async fn finish(mut self) {
+        self.drain();
+        // Without the last message the runner knows that something is missing.
+        let _ = tokio::time::timeout(TELLING, self.tell_rest()).await;
+    }
+
+    /// By the descriptor itself: the runtime's own try_recv knows only of what it has already polled for.
+    fn drain(&mut self) {
+        let mut buffer = vec![0; PIECE];
+        loop {
+            match receive(&self.socket, &mut buffer) {
+                Ok(length) => {
+                    self.untold.hear(buffer.get(..length).unwrap_or_default());
+                }
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => break,
+                Err(_) => {
+                    self.untold.unheard += 1;
+                    break;
+                }
+            }
+        }
+        match dropped_datagrams(&self.socket) {
+            Ok(dropped) => self.untold.unheard += dropped,
+            Err(_) => self.untold.unheard += 1,
+        }
+    }
+
+    fn tell(&mut self) {
+        while let Some(told) = self.untold.next() {
+            if message::send(self.runner.get_ref(), &told, &[]).is_err() {
+                return;
+            }
+            self.untold.told(&told);
+        }
+    }
+
+    async fn tell_rest(&mut self) {
+        let mut rest = std::mem::take(&mut self.untold);
+        let unheard = rest.unheard;
+        while let Some(told) = rest.next() {
+            if self.tell_one(&told).await.is_err() {
+                return;
+            }
+            rest.told(&told);
+        }
+        // Where this fails the runner is gone, and there is nobody to tell.
+        let _ = self.tell_one(&FromResolver::Ended { unheard }).await;
+    }
+
+    async fn tell_one(&self, told: &FromResolver) -> Result<(), Errno> {
+        loop {
+            match message::send(self.runner.get_ref(), told, &[]) {
+                Err(Errno::EAGAIN) => {
+                    let ready = self.runner.writable().await;
+                    ready.map_err(|_| Errno::EIO)?.clear_ready();
+                }
+                Err(Errno::EINTR) => {}
+                sent => return sent,
+            }
+        }
+    }
+}
+
+/// One datagram that has arrived, without waiting.
+fn receive(socket: &tokio::net::UdpSocket, buffer: &mut [u8]) -> Result<usize, Errno> {
+    recv(socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT)
+}
+
+/// Questions that the runner has not heard of yet.
+#[derive(Debug, Default)]
+struct Untold {
+    counts: BTreeMap<Asked, u64>,
+    /// Questions that it will not hear of.
+    unheard: u64,
+}
+
+impl Untold {
+    /// Takes a datagram; gives the answer to it.
+    fn hear(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
+        let parsed = dns::parse(datagram);
+        let answer = dns::answer(datagram, &parsed);
+        let questions = parsed.map_or_else(|_| vec![malformed()], |query| query.questions);
+        for asked in questions {
+            if let Some(count) = self.counts.get_mut(&asked) {
+                *count += 1;
+            } else if self.counts.len() < MOST_QUESTIONS {
+                self.counts.insert(asked, 1);
+            } else {
+                self.unheard += 1;
+            }
+        }
+        answer
+    }
+
+    fn next(&self) -> Option<FromResolver> {
+        let (asked, count) = self.counts.first_key_value()?;
+        Some(FromResolver::Asked {
+            asked: asked.clone(),
+            count: *count,
+        })
+    }
+
+    fn told(&mut self, told: &FromResolver) {
+        if let FromResolver::Asked { asked, .. } = told {
+            self.counts.remove(asked);
+        }
+    }
+}
+
+fn malformed() -> Asked {
+    Asked {
+        name: String::new(),
+        kind: MALFORMED.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

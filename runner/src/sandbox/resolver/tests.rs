@@ -1,0 +1,124 @@
+//! The resolver on a port of its own, with a runner that listens, or does not.
+
+use std::net::SocketAddr;
+
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use tokio::time::timeout;
+
+use super::*;
+
+const SOON: Duration = Duration::from_secs(5);
+
+/// A resolver on a port of its own, its address, and what the runner would hold.
+fn resolver() -> (Resolver, SocketAddr, OwnedFd) {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = socket.local_addr().unwrap();
+    let (runner, told) = socketpair(
+        AddressFamily::Unix,
+        SockType::SeqPacket,
+        None,
+        SockFlag::SOCK_CLOEXEC,
+    )
+    .unwrap();
+    (Resolver::new(socket, told).unwrap(), address, runner)
+}
+
+fn query(label: &str) -> Vec<u8> {
+    let mut query = vec![7, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, label.len() as u8];
+    query.extend(label.bytes());
+    query.extend([0, 0, 1, 0, 1]);
+    query
+}
+
+fn hear(runner: &OwnedFd) -> Option<FromResolver> {
+    message::receive(runner).unwrap().map(|(told, _)| told)
+}
+
+/// Everything up to the end: names, how often in total, and how many were not told.
+fn hear_all(runner: &OwnedFd) -> (Vec<String>, u64, Option<u64>) {
+    let (mut names, mut total, mut missing) = (Vec::new(), 0, None);
+    while let Some(told) = hear(runner) {
+        match told {
+            FromResolver::Asked { asked, count } => {
+                names.push(asked.name);
+                total += count;
+            }
+            FromResolver::Ended { unheard } => missing = Some(unheard),
+        }
+    }
+    (names, total, missing)
+}
+
+#[tokio::test]
+async fn a_question_is_answered_and_told_at_once() {
+    let (mut resolver, address, runner) = resolver();
+    let client = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
+        .await
+        .unwrap();
+    client.send_to(&query("name"), address).await.unwrap();
+    let mut answer = [0; 64];
+    tokio::select! {
+        never = resolver.run() => match never {},
+        length = timeout(SOON, client.recv(&mut answer)) => assert!(length.unwrap().is_ok()),
+    }
+    assert_eq!(answer[..4], [7, 7, 0x81, 0x83]);
+    let asked = Asked {
+        name: "name".to_owned(),
+        kind: "A".to_owned(),
+    };
+    assert_eq!(hear(&runner), Some(FromResolver::Asked { asked, count: 1 }));
+    resolver.finish().await;
+    assert_eq!(hear_all(&runner), (vec![], 0, Some(0)));
+}
+
+#[tokio::test]
+async fn what_has_arrived_is_told_at_the_end_and_what_is_no_query_as_well() {
+    let (resolver, address, runner) = resolver();
+    let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    for datagram in [query("a"), query("b"), query("a"), b"nothing".to_vec()] {
+        client.send_to(&datagram, address).unwrap();
+    }
+    resolver.finish().await;
+    let names = ["", "a", "b"].map(str::to_owned).to_vec();
+    assert_eq!(hear_all(&runner), (names, 4, Some(0)));
+}
+
+#[tokio::test]
+async fn a_runner_that_does_not_listen_is_not_waited_for_and_hears_every_count_later() {
+    let (mut resolver, _, runner) = resolver();
+    for _ in 0..20 {
+        for name in 0..100 {
+            resolver.untold.hear(&query(&name.to_string()));
+            resolver.tell();
+        }
+    }
+    let listener = std::thread::spawn(move || hear_all(&runner));
+    resolver.finish().await;
+    let (_, total, missing) = listener.join().unwrap();
+    assert_eq!((total, missing), (2000, Some(0)));
+}
+
+#[tokio::test]
+async fn names_beyond_the_bound_are_counted() {
+    let (mut resolver, _, runner) = resolver();
+    for name in 0..MOST_QUESTIONS + 3 {
+        resolver.untold.hear(&query(&name.to_string()));
+    }
+    let listener = std::thread::spawn(move || hear_all(&runner));
+    resolver.finish().await;
+    let (names, _, missing) = listener.join().unwrap();
+    assert_eq!((names.len(), missing), (MOST_QUESTIONS, Some(3)));
+}
+
+#[tokio::test]
+async fn datagrams_that_the_kernel_dropped_are_counted() {
+    let (resolver, address, runner) = resolver();
+    let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    for _ in 0..2000 {
+        client.send_to(&query("flood"), address).unwrap();
+    }
+    resolver.finish().await;
+    let (_, total, missing) = hear_all(&runner);
+    assert!(missing > Some(0));
+    assert_eq!(total + missing.unwrap(), 2000);
+}

@@ -1,0 +1,280 @@
+//! The supervisor: one plain thread that answers what the client's filter notifies, and writes it down.
+//!
+//! It waits with poll(2), receives one call, reads what it is about, makes sure that the caller still waits,
+//! decides, records, answers. It never answers what it could not record. It ends when no filtered process is
+//! left. It talks to the event loop by one bounded channel, for one purpose: at a connection to the stub, what
+//! lies on the client's standard output is read before the connection is made.
+
+mod call;
+mod decide;
+pub(crate) mod ledger;
+mod sockets;
+mod target;
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use self::call::Call;
+use self::decide::{Ground, decide};
+use self::ledger::{Connect, Ledger};
+use self::target::Target;
+use super::canary::CONTINUED_PORT;
+use super::plan::Plan;
+use super::weaken::Protection;
+use crate::clock::Clock;
+use crate::evidence::Attempt;
+use crate::sys::notify::{self, Answer, Notification};
+
+/// A connection waits at most this long for the runner to read the client's output.
+const BARRIER: Duration = Duration::from_secs(1);
+/// The ledger is handed over within this time after the last filtered process has ended.
+const HAND_OVER: Duration = Duration::from_secs(2);
+
+/// What the event loop is asked at a connection to the stub: how many lines stand on standard output.
+pub(crate) type LinesWanted = SyncSender<usize>;
+
+/// The supervisor, running.
+#[derive(Debug)]
+pub(crate) struct Supervisor {
+    shared: Arc<Shared>,
+    ledger: Receiver<Ledger>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// The client's own program runs; until then every call is our own, for the canaries.
+    launched: AtomicBool,
+    /// What was recorded before that.
+    canaries: Mutex<Vec<Attempt>>,
+}
+
+impl Supervisor {
+    /// Starts it. Questions come in on the other end of `questions`.
+    ///
+    /// # Errors
+    /// The errno with which no thread could be made, or `EINVAL` where the kernel's notifications have another
+    /// layout than ours.
+    pub(crate) fn start(
+        listener: OwnedFd,
+        stub: SocketAddr,
+        clock: Clock,
+        questions: tokio::sync::mpsc::Sender<LinesWanted>,
+        plan: &Plan,
+    ) -> Result<Self, Errno> {
+        if !notify::sizes_match()? {
+            return Err(Errno::EINVAL);
+        }
+        let shared = Arc::new(Shared::default());
+        let (hand_over, ledger) = sync_channel(1);
+        let watch = Watch {
+            listener,
+            stub,
+            clock,
+            questions,
+            shared: Arc::clone(&shared),
+            ledger: Ledger::default(),
+            refuses: plan.keeps(Protection::Refusals),
+            records: plan.keeps(Protection::Records),
+        };
+        thread::Builder::new()
+            .name("supervisor".to_owned())
+            .spawn(move || {
+                // Where nobody takes it the run is over.
+                let _ = hand_over.send(watch.run());
+            })
+            .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN)))?;
+        Ok(Self { shared, ledger })
+    }
+
+    /// From here on, calls are the client's.
+    pub(crate) fn launch(&self) {
+        self.shared.launched.store(true, Ordering::SeqCst);
+    }
+
+    /// What was recorded of the canaries.
+    pub(crate) fn canaries(&self) -> Vec<Attempt> {
+        self.shared
+            .canaries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// The ledger, once every filtered process has ended; `None` where the supervisor was lost.
+    pub(crate) fn finish(self) -> Option<Ledger> {
+        self.ledger.recv_timeout(HAND_OVER).ok()
+    }
+}
+
+/// The thread's own state.
+struct Watch {
+    listener: OwnedFd,
+    stub: SocketAddr,
+    clock: Clock,
+    questions: tokio::sync::mpsc::Sender<LinesWanted>,
+    shared: Arc<Shared>,
+    ledger: Ledger,
+    /// Both false in a test build only.
+    refuses: bool,
+    records: bool,
+}
+
+/// What the listener has.
+enum Ready {
+    Call,
+    /// No filtered process is left.
+    End,
+}
+
+impl Watch {
+    fn run(mut self) -> Ledger {
+        notify::wake_on_this_processor(&self.listener);
+        while let Ok(Ready::Call) = self.wait() {
+            match notify::receive(&self.listener) {
+                Ok(notification) => self.handle(&notification),
+                // The caller has gone away between poll and now, or a signal came.
+                Err(Errno::ENOENT | Errno::EINTR) => {}
+                Err(errno) => {
+                    self.ledger
+                        .faults
+                        .push(format!("a call could not be received: {errno}"));
+                    break;
+                }
+            }
+        }
+        self.ledger
+    }
+
+    fn wait(&mut self) -> Result<Ready, Errno> {
+        loop {
+            let mut polled = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut polled, PollTimeout::NONE) {
+                Ok(_) => {}
+                Err(Errno::EINTR) => continue,
+                Err(errno) => {
+                    self.ledger
+                        .faults
+                        .push(format!("the listener could not be polled: {errno}"));
+                    return Err(errno);
+                }
+            }
+            let events = polled
+                .first()
+                .and_then(PollFd::revents)
+                .unwrap_or(PollFlags::empty());
+            // A hang-up comes alone once everything was received.
+            return Ok(if events.contains(PollFlags::POLLIN) {
+                Ready::Call
+            } else {
+                Ready::End
+            });
+        }
+    }
+
+    fn handle(&mut self, notification: &Notification) {
+        let at_us = self.clock.elapsed_us();
+        let launched = self.shared.launched.load(Ordering::SeqCst);
+        let caller = Target::read(notification.thread);
+        let call = call::read(notification);
+        if !notify::is_valid(&self.listener, notification.id) {
+            // Ended while it waited: the call was not made, and what was read may be another process's.
+            return;
+        }
+        let ground = Ground {
+            stub: self.stub,
+            continued_port: (!launched).then_some(CONTINUED_PORT),
+        };
+        let mut decision = decide(&call, ground);
+        if !self.refuses {
+            decision.answer = Answer::Continue;
+        }
+        if !self.records {
+            decision.lines.clear();
+        }
+        let syscall = name(notification.call);
+        if launched {
+            for line in decision.lines {
+                self.ledger.add(line, syscall, &caller, at_us);
+            }
+            if let Call::Execute { program, arguments } = &call
+                && caller.sees(program)
+            {
+                self.ledger.start(program, arguments, &caller);
+            }
+            for descriptor in decision.to_stub {
+                self.reach_stub(descriptor, &caller);
+            }
+        } else {
+            let mut recorded = Ledger::default();
+            for line in decision.lines {
+                recorded.add(line, syscall, &caller, at_us);
+            }
+            let mut canaries = self
+                .shared
+                .canaries
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            canaries.append(&mut recorded.attempts);
+        }
+        self.answer(notification, decision.answer);
+    }
+
+    /// A connection is about to be made: the runner reads the client's output before that. A socket that is
+    /// connected or connecting makes no new one.
+    fn reach_stub(&mut self, descriptor: i32, caller: &Target) {
+        match notify::copy_descriptor(caller.process, descriptor).and_then(notify::is_unconnected) {
+            Ok(false) => return,
+            // No TCP socket: an address kept for later, no connection.
+            Err(Errno::EOPNOTSUPP | Errno::ENOPROTOOPT | Errno::ENOTSOCK | Errno::EBADF) => return,
+            Ok(true) => {}
+            Err(errno) => self
+                .ledger
+                .faults
+                .push(format!("a socket could not be looked at: {errno}")),
+        }
+        let (reply, lines) = sync_channel(1);
+        let asked = self.questions.blocking_send(reply);
+        let lines = asked.ok().and_then(|()| lines.recv_timeout(BARRIER).ok());
+        self.ledger.connects.push(Connect {
+            at_us: self.clock.elapsed_us(),
+            lines,
+        });
+    }
+
+    fn answer(&mut self, notification: &Notification, answer: Answer) {
+        match notify::answer(&self.listener, notification.id, answer) {
+            // Gone while it waited, by SIGKILL.
+            Ok(()) | Err(Errno::ENOENT) => {}
+            Err(errno) => self
+                .ledger
+                .faults
+                .push(format!("a call could not be answered: {errno}")),
+        }
+    }
+}
+
+/// The name of a notified call.
+fn name(call: libc::c_long) -> &'static str {
+    match call {
+        libc::SYS_socket => "socket",
+        libc::SYS_connect => "connect",
+        libc::SYS_bind => "bind",
+        libc::SYS_listen => "listen",
+        libc::SYS_sendto => "sendto",
+        libc::SYS_sendmsg => "sendmsg",
+        libc::SYS_sendmmsg => "sendmmsg",
+        libc::SYS_io_uring_setup => "io_uring_setup",
+        libc::SYS_execve => "execve",
+        libc::SYS_execveat => "execveat",
+        libc::SYS_prctl => "prctl",
+        _ => "unknown",
+    }
+}

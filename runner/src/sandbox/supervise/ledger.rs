@@ -1,0 +1,171 @@
+//! The ledger of one run, as it grows: one entry for each program, call, destination and outcome, with a count.
+
+use std::collections::HashMap;
+
+use super::decide::Line;
+use super::target::Target;
+use crate::evidence::{Attempt, MOST_ATTEMPTS, MOST_PROCESSES, Process};
+
+/// What the supervisor has written down.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ledger {
+    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) processes: Vec<Process>,
+    /// Arguments as they were, for the search for the credential; same order as the processes.
+    pub(crate) raw_arguments: Vec<Vec<u8>>,
+    /// Entries beyond [`MOST_ATTEMPTS`].
+    pub(crate) further_attempts: u64,
+    /// Processes beyond [`MOST_PROCESSES`].
+    pub(crate) further_processes: u64,
+    /// Connections to the stub that were let through: when, and how many lines stood on standard output.
+    pub(crate) connects: Vec<Connect>,
+    /// What the supervisor could not do; each costs the claim that nothing else was tried.
+    pub(crate) faults: Vec<String>,
+    keys: HashMap<Key, usize>,
+}
+
+/// One connection to the stub that was let through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Connect {
+    pub(crate) at_us: u64,
+    /// `None`: the runner did not say within its time.
+    pub(crate) lines: Option<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    program: String,
+    syscall: &'static str,
+    line: Line,
+}
+
+impl Ledger {
+    /// Adds a line, or counts it.
+    pub(super) fn add(&mut self, line: Line, syscall: &'static str, caller: &Target, at_us: u64) {
+        let key = Key {
+            program: caller.program.clone(),
+            syscall,
+            line,
+        };
+        if let Some(attempt) = self
+            .keys
+            .get(&key)
+            .and_then(|index| self.attempts.get_mut(*index))
+        {
+            attempt.count += 1;
+            return;
+        }
+        if self.attempts.len() >= MOST_ATTEMPTS {
+            self.further_attempts += 1;
+            return;
+        }
+        let Line {
+            kind,
+            family,
+            socket_type,
+            protocol,
+            address,
+            port,
+            outcome,
+            names,
+        } = key.line.clone();
+        self.keys.insert(key, self.attempts.len());
+        self.attempts.push(Attempt {
+            seq: self.attempts.len() as u64 + 1,
+            at_us,
+            kind,
+            pid: caller.pid,
+            program: caller.program.clone(),
+            syscall,
+            family,
+            socket_type,
+            protocol,
+            address,
+            port,
+            outcome,
+            count: 1,
+            names,
+        });
+    }
+
+    /// Adds a program that `caller` is about to become.
+    pub(super) fn start(&mut self, program: &str, arguments: &[Vec<u8>], caller: &Target) {
+        if self.processes.len() >= MOST_PROCESSES {
+            self.further_processes += 1;
+            return;
+        }
+        self.raw_arguments.push(arguments.join(&b'\n'));
+        self.processes.push(Process {
+            pid: caller.pid,
+            ppid: caller.parent,
+            program: program.to_owned(),
+            args: arguments
+                .iter()
+                .map(|argument| crate::text::printable(argument))
+                .collect(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::unistd::Pid;
+
+    use super::*;
+    use crate::evidence::{AttemptKind, Outcome};
+
+    fn caller(program: &str) -> Target {
+        Target {
+            process: Pid::from_raw(9),
+            pid: 2,
+            parent: 1,
+            program: program.into(),
+        }
+    }
+
+    fn line(port: u16) -> Line {
+        Line {
+            kind: AttemptKind::Attempt,
+            family: Some("inet".into()),
+            socket_type: None,
+            protocol: None,
+            address: Some("127.0.0.1".into()),
+            port: Some(port),
+            outcome: Outcome::Allowed,
+            names: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_same_again_is_counted_and_keeps_its_first_time() {
+        let mut ledger = Ledger::default();
+        for at_us in [5, 6, 7] {
+            ledger.add(line(1), "connect", &caller("/a"), at_us);
+        }
+        ledger.add(line(1), "connect", &caller("/b"), 8);
+        ledger.add(line(1), "sendto", &caller("/a"), 9);
+        let counts: Vec<(u64, u64, u64)> = ledger
+            .attempts
+            .iter()
+            .map(|attempt| (attempt.seq, attempt.at_us, attempt.count))
+            .collect();
+        assert_eq!(counts, [(1, 5, 3), (2, 8, 1), (3, 9, 1)]);
+    }
+
+    #[test]
+    fn a_flood_of_destinations_is_bounded_and_counted() {
+        let mut ledger = Ledger::default();
+        for port in 0..2000 {
+            ledger.add(line(port), "connect", &caller("/a"), 0);
+        }
+        assert_eq!(
+            (ledger.attempts.len(), ledger.further_attempts),
+            (MOST_ATTEMPTS, 1000)
+        );
+        ledger.add(line(0), "connect", &caller("/a"), 0);
+        assert_eq!(
+            (ledger.attempts[0].count, ledger.further_attempts),
+            (2, 1000)
+        );
+    }
+}

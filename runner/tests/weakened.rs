@@ -1,0 +1,141 @@
+//! Each protection switched off in a test build: the run refuses to start the client, and says which layer or
+//! canary misses it.
+//!
+//! `cargo test -p runner --features weaken --test weakened`
+
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+/// Exit code, and the line of the error with what does not hold.
+fn case_b(weakened: &str, ordinary_user: bool) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_runner"));
+    command.arg("case-b").env("RUNNER_WEAKEN", weakened);
+    if ordinary_user && nix::unistd::Uid::current().is_root() {
+        command.uid(1000).gid(1000);
+    }
+    let output = command.output().unwrap();
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}
+
+#[track_caller]
+fn misses(weakened: &str, what: &[&str]) {
+    for ordinary_user in [false, true] {
+        let (code, said) = case_b(weakened, ordinary_user);
+        assert_eq!(code, Some(3), "without {weakened}: {said}");
+        for one in what {
+            assert!(
+                said.contains(one),
+                "without {weakened}, {one} is not in: {said}"
+            );
+        }
+        assert!(
+            said.contains("the client was not started") || said.contains("cannot set up"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn with_every_protection_the_case_passes() {
+    for ordinary_user in [false, true] {
+        let (code, said) = case_b("", ordinary_user);
+        assert_eq!(code, Some(0), "{said}");
+    }
+}
+
+#[test]
+fn without_a_network_namespace_there_is_no_loopback_to_set_up() {
+    misses(
+        "network-namespace",
+        &["cannot set the loopback device up: EPERM"],
+    );
+}
+
+#[test]
+fn without_a_read_only_root_the_read_back_and_its_canary_tell() {
+    misses(
+        "read-only-root",
+        &[
+            "root: ",
+            "canary write-root (continued): EACCES instead of EROFS",
+        ],
+    );
+}
+
+#[test]
+fn without_noexec_the_read_back_tells() {
+    misses("no-exec", &["writable /home/sandbox", "writable /tmp"]);
+}
+
+#[test]
+fn with_capabilities_the_read_back_tells() {
+    misses(
+        "capabilities",
+        &["capabilities: not empty: CapPrm CapEff CapBnd"],
+    );
+}
+
+#[test]
+fn without_limits_the_read_back_tells() {
+    misses("limits", &["resource limits"]);
+}
+
+#[test]
+fn without_landlock_its_two_canaries_tell() {
+    misses(
+        "landlock",
+        &[
+            "canary landlock-read (continued): ok instead of EACCES",
+            "canary abstract-socket-inside (continued): ok instead of EPERM",
+        ],
+    );
+}
+
+/// Landlock alone hides it as well, and so does root's change of user.
+#[test]
+fn with_a_dumpable_init_and_no_landlock_its_memory_can_be_read_by_its_own_user() {
+    let (code, said) = case_b("landlock,hidden-init", true);
+    assert_eq!(code, Some(3));
+    assert!(
+        said.contains("canary init-memory (continued): ok instead of EACCES"),
+        "{said}"
+    );
+    let (_, said) = case_b("landlock", true);
+    assert!(!said.contains("init-memory"), "{said}");
+}
+
+#[test]
+fn without_the_filters_own_refusals_its_canaries_tell() {
+    misses(
+        "filter",
+        &[
+            "canary unshare (continued): ok instead of EPERM",
+            "canary terminal-input (continued): ENOTTY instead of EPERM",
+        ],
+    );
+}
+
+#[test]
+fn without_the_supervisors_refusals_its_canaries_tell() {
+    misses(
+        "refusals",
+        &["canary io-uring (answered): ok instead of ENOSYS"],
+    );
+}
+
+#[test]
+fn without_the_supervisors_records_every_network_canary_tells() {
+    let ways = ["tcp4", "tcp6", "udp4", "udp6", "broadcast", "multicast"];
+    let told: Vec<String> = ways
+        .iter()
+        .flat_map(|way| {
+            ["answered", "continued"]
+                .map(|mode| format!("canary {way} ({mode}): ENETUNREACH, not recorded"))
+        })
+        .collect();
+    let told: Vec<&str> = told.iter().map(String::as_str).collect();
+    misses("records", &told);
+}
