@@ -25,10 +25,14 @@
 //! | 14 the client's process | init → client | then init is not dumpable: /proc/1 is closed to its own user |
 //! | 15 session, signals, limits | client | |
 //! | 16 Landlock | client | init is never in its domain |
-//! | 17 filter | client | last: the steps before need calls that it refuses |
-//! | 18 read-back and canaries | client's child | in the client's own domain, filter and credentials |
-//! | 19 judgement | runner | one layer or canary that does not hold, and nothing is executed |
-//! | 20 exec | client | |
+//! | 17 filter | client | last: the steps before need calls that it refuses or notifies |
+//! | 18 its listener to the runner | init | the client shares init's table of descriptors until then, and holds no copy |
+//! | 19 read-back and canaries | client's child | in the client's own domain, filter and credentials |
+//! | 20 judgement | runner | one layer or canary that does not hold, and nothing is executed |
+//! | 21 exec | client | |
+//!
+//! From step 18 on the **supervisor** ([`supervise`]), a thread of the runner, answers what the filter notifies
+//! and keeps the ledger.
 //!
 //! The end: init polls a gate whose other end only the stage holds and a channel whose other end only the
 //! runner holds, and ends with either; the kernel ends everything in a pid namespace with its init. The stage

@@ -14,5 +14,5 @@ mod failures;
 mod help;
 mod kit;
 mod names;
-mod teardown;
 mod readme;
+mod teardown;
