@@ -58,6 +58,14 @@ pub struct Invocation {
     pub switches: Vec<Switch>,
 }
 
+impl Invocation {
+    /// What is said to the client, and is shown by no report.
+    pub fn prompts(&self) -> Vec<&str> {
+        let system = self.system_prompt.as_deref();
+        Vec::from_iter([Some(self.prompt.as_str()), system].into_iter().flatten())
+    }
+}
+
 /// A switch that a profile spells for its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Switch {

@@ -14,8 +14,11 @@ use crate::verdict::{Finding, Status, Verdict};
 
 use outcome::{Deviation, NotPassed, Outcome, Run};
 
+pub use attempts::{AttemptGroup, attempt_groups, reason_for_name};
+pub(crate) use outbound::kernel_refuses;
 pub(crate) use outcome::count;
 
+mod attempts;
 mod body;
 mod files;
 mod headers;
@@ -55,6 +58,9 @@ const BOTH: &[GapKind] = &[GapKind::Requests, GapKind::Records];
 const FILES: &[GapKind] = &[GapKind::Files];
 const PROCESSES: &[GapKind] = &[GapKind::Processes];
 const ORDER: &[GapKind] = &[GapKind::Order, GapKind::Requests, GapKind::Records];
+const ATTEMPTS: &[GapKind] = &[GapKind::Attempts];
+/// The canaries, and the ledger: that nothing was let through is read there.
+const OUTBOUND: &[GapKind] = &[GapKind::Isolation, GapKind::Attempts];
 /// The credential is searched in whatever was collected: where that is incomplete, so is the search.
 const SEARCHED: &[GapKind] = &[
     GapKind::Secrets,
@@ -65,7 +71,7 @@ const SEARCHED: &[GapKind] = &[
 ];
 
 #[rustfmt::skip]
-const CHECKS: [Check; 35] = [
+const CHECKS: [Check; 36] = [
     client("requests/first-and-only",           "4.2", REQUESTS,  requests::first_and_only),
     client("requests/sequence",                 "4.1", REQUESTS,  requests::sequence),
     client("requests/post-count",               "4.2", REQUESTS,  requests::post_count),
@@ -98,7 +104,8 @@ const CHECKS: [Check; 35] = [
     client("files/nothing-else",                "2.4", FILES,     files::nothing_else),
     client("files/no-transcript",               "2.4", FILES,     files::no_transcript),
     client("secrets/credential-not-written",    "5",   SEARCHED,  secrets::credential_not_written),
-    sandbox("outbound/denied",                  "1",   &[GapKind::Isolation], outbound::denied),
+    sandbox("outbound/denied",                  "1",   OUTBOUND,  outbound::denied),
+    client("outbound/no-attempts",              "1",   ATTEMPTS,  attempts::no_attempts),
     sandbox("process/exit-zero",                "1",   PROCESSES, process::exit_zero),
     client("process/no-survivors",              "1",   PROCESSES, process::no_survivors),
 ];
@@ -158,6 +165,10 @@ pub fn unsound(evidence: &Evidence) -> Vec<String> {
         .iter()
         .filter(|canary| canary.status == CanaryStatus::NotHeld);
     reasons.extend(leaks.map(|canary| format!("canary did not hold: {}", canary.name)));
+    reasons.extend(
+        outbound::let_through(evidence)
+            .map(|attempt| format!("the supervisor let a call through: {}", attempt.target())),
+    );
     let instruments = [GapKind::Isolation, GapKind::Requests];
     let gaps = evidence
         .gaps

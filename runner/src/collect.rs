@@ -5,22 +5,24 @@
 //! a request is read, what lies in the client's standard output at that instant is read before the answer
 //! may go out.
 
+mod capture;
 pub(crate) mod files;
+mod hear;
 pub(crate) mod keep;
 pub(crate) mod output;
+mod pipes;
 pub(crate) mod questions;
 pub(crate) mod transient;
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::unistd::Pid;
-use serde::Deserialize;
 use stub::Needle;
-use stub::journal::{Control, Entry};
+use stub::journal::Control;
 use tokio::io::unix::AsyncFd;
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, Sender};
@@ -28,24 +30,17 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::clock::Clock;
 use crate::evidence::{Exit, Gap, GapKind, Survivor};
-use crate::sandbox::error::{At as _, SetupError, Step};
-use crate::sandbox::identity;
-use crate::sandbox::message::{
-    self, ClientEnd, ExitStatus, FromInit, FromResolver, FromStage, ToInit, ToStage,
-};
-use crate::sandbox::plan::{Identity, Plan};
-use crate::sandbox::probe::ProbeReport;
-use crate::sandbox::readback::{self, Isolation, Outside};
+use crate::sandbox::error::{SetupError, Step};
+use crate::sandbox::message::{ClientEnd, ExitStatus, FromResolver, ToInit};
+use crate::sandbox::plan::Plan;
 use crate::sandbox::silence::Network;
 use crate::sandbox::spawn::Stage;
-use crate::sandbox::supervise::ledger::Ledger;
 use crate::sandbox::supervise::{LinesWanted, Supervisor};
 use crate::sys::fds::watched;
-use crate::sys::net::readable_bytes;
 
-use output::{Errors, Output};
-use questions::Questions;
-use transient::{Gone, Watcher};
+pub(crate) use capture::{Capture, Failure};
+use pipes::{Read, readable, receive};
+use transient::Watcher;
 
 /// From the spawn of the stage to the exec of the client.
 const SET_UP: Duration = Duration::from_secs(20);
@@ -69,105 +64,6 @@ pub(crate) struct Watch<'a> {
     pub(crate) namespaces: std::collections::BTreeMap<String, String>,
     /// Canaries that are refused to the runner as well.
     pub(crate) refused: Vec<&'static str>,
-}
-
-/// Everything that arrived.
-#[derive(Debug)]
-pub(crate) struct Capture {
-    pub(crate) journal: Vec<Entry>,
-    /// For each request, how many lines stood on standard output when its first byte was read.
-    pub(crate) barriers: Vec<(u64, usize)>,
-    pub(crate) output: Output,
-    pub(crate) errors: Errors,
-    pub(crate) questions: Questions,
-    pub(crate) exit: Exit,
-    pub(crate) survivors: Vec<Survivor>,
-    pub(crate) isolation: Option<Isolation>,
-    /// The kernel's; 0 until the client's process has reported it.
-    pub(crate) landlock_abi: i32,
-    /// Our end of the canary's connection to the stub.
-    pub(crate) canary_peer: Option<std::net::SocketAddr>,
-    /// Home and temporary directory.
-    pub(crate) trees: Option<(OwnedFd, OwnedFd)>,
-    pub(crate) gone: Gone,
-    /// What the supervisor wrote down; nothing where it was never started.
-    pub(crate) ledger: Ledger,
-    pub(crate) gaps: Vec<Gap>,
-    /// Why the client was not started.
-    pub(crate) failure: Option<Failure>,
-}
-
-impl Capture {
-    pub(crate) fn nothing(output_bytes: u64, needle: &Needle) -> Self {
-        Self {
-            journal: Vec::new(),
-            barriers: Vec::new(),
-            output: Output::new(output_bytes),
-            errors: Errors::new(needle),
-            questions: Questions::new(needle),
-            exit: Exit::NotStarted,
-            survivors: Vec::new(),
-            isolation: None,
-            landlock_abi: 0,
-            canary_peer: None,
-            trees: None,
-            gone: Gone::default(),
-            ledger: Ledger::default(),
-            gaps: Vec::new(),
-            failure: None,
-        }
-    }
-
-    /// Takes over what the supervisor wrote down, after every process that it answered has ended.
-    fn take_ledger(&mut self, supervisor: Option<Supervisor>) {
-        match supervisor.map(Supervisor::finish) {
-            None => {}
-            Some(Some(ledger)) => self.ledger = ledger,
-            Some(None) => {
-                let detail = "the supervisor was lost".to_owned();
-                self.gaps.push(Gap {
-                    what: GapKind::Isolation,
-                    detail,
-                });
-            }
-        }
-    }
-
-    /// What there is where not even the stage could be started.
-    pub(crate) fn failed(error: SetupError, output_bytes: u64, needle: &Needle) -> Self {
-        let failure = Failure::SetUp(error);
-        let gaps = vec![Gap {
-            what: GapKind::Isolation,
-            detail: failure.to_string(),
-        }];
-        Self {
-            gaps,
-            failure: Some(failure),
-            ..Self::nothing(output_bytes, needle)
-        }
-    }
-}
-
-/// Why there was no run.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
-    /// A step of set-up failed.
-    #[error("cannot set up the sandbox")]
-    SetUp(#[source] SetupError),
-    /// A layer or a canary did not hold; the client was not started.
-    #[error("the sandbox does not hold: {0}; the client was not started")]
-    NotSealed(String),
-    /// execve(2) of the client failed.
-    #[error("cannot execute the client inside the sandbox: {}", .0.desc())]
-    NotExecuted(Errno),
-}
-
-/// One line on the control socket.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum ControlLine {
-    Stage(FromStage),
-    Journal(Entry),
 }
 
 /// Where the run is.
@@ -307,210 +203,6 @@ impl Session<'_> {
         }
     }
 
-    async fn control_line(&mut self, line: &[u8]) -> Next {
-        match serde_json::from_slice(line) {
-            Ok(ControlLine::Stage(FromStage::Unmapped)) => self.write_maps().await,
-            Ok(ControlLine::Stage(FromStage::Serving { port, network })) => {
-                self.network = Some((port, network));
-                self.supervise()
-            }
-            Ok(ControlLine::Stage(FromStage::Failed { error })) => {
-                self.failed(Failure::SetUp(error))
-            }
-            Ok(ControlLine::Journal(Entry::Began {
-                connection,
-                request,
-                at_us,
-            })) => {
-                self.barrier(request);
-                // No gap: whatever the client asked until its end is in the journal.
-                if request > self.watch.requests && self.phase == Phase::Running {
-                    self.end_client(Exit::RequestLimit);
-                }
-                self.capture.journal.push(Entry::Began {
-                    connection,
-                    request,
-                    at_us,
-                });
-                self.tell_stub(Control::Go { request }).await;
-                Next::Continue
-            }
-            Ok(ControlLine::Journal(entry)) => {
-                self.done |= matches!(entry, Entry::Done { .. });
-                self.capture.journal.push(entry);
-                Next::Continue
-            }
-            Err(error) => {
-                self.gap(
-                    GapKind::Requests,
-                    format!("a line of the journal cannot be read: {error}"),
-                );
-                Next::Continue
-            }
-        }
-    }
-
-    async fn write_maps(&mut self) -> Next {
-        let mapped = match self.watch.plan.identity {
-            Identity::Mapped { host_id } => identity::map_other(self.stage, host_id),
-            Identity::Own { .. } => Err(Errno::EPROTO).at(Step::WriteIdMaps),
-        };
-        if let Err(error) = mapped {
-            return self.failed(Failure::SetUp(error));
-        }
-        let mut told = Vec::new();
-        // A line of a closed set to memory cannot fail.
-        let _ = message::write_line(&mut told, &ToStage::Mapped);
-        match self.to_stage.write_all(&told).await {
-            Ok(()) => Next::Continue,
-            Err(_) => self.control_closed(),
-        }
-    }
-
-    fn barrier(&mut self, request: u64) {
-        let lines = self.lines_now();
-        self.capture.barriers.push((request, lines));
-    }
-
-    /// Reads what lies in standard output at this instant, and no more: a client that floods it cannot hold
-    /// whoever asks.
-    fn lines_now(&mut self) -> usize {
-        if let Some(stdout) = &self.stdout {
-            let now = self.watch.clock.elapsed_us();
-            let mut left = readable_bytes(stdout.get_ref()).unwrap_or(0);
-            let mut piece = vec![0; left.min(PIECE)];
-            while left > 0 {
-                let room = left.min(piece.len());
-                match nix::unistd::read(
-                    stdout.get_ref().as_fd(),
-                    piece.get_mut(..room).unwrap_or_default(),
-                ) {
-                    Ok(length) if length > 0 => {
-                        self.capture
-                            .output
-                            .push(piece.get(..length).unwrap_or_default(), now);
-                        left -= length.min(left);
-                    }
-                    _ => break,
-                }
-            }
-        }
-        self.capture.output.lines()
-    }
-
-    async fn tell_stub(&mut self, told: Control) {
-        let mut line = serde_json::to_vec(&told).unwrap_or_default();
-        line.push(b'\n');
-        // A stage that has ended reads no more, and its last lines may still lie unread: it is their end that
-        // says whether the stub was lost.
-        let _ = self.to_stage.write_all(&line).await;
-    }
-
-    async fn init_message(&mut self, received: Received) -> Next {
-        match received {
-            Err(errno) => {
-                self.gap(GapKind::Processes, format!("init cannot be heard: {errno}"));
-                Next::Stop
-            }
-            Ok(None) => self.init_closed(),
-            Ok(Some((FromInit::Root, descriptors))) => {
-                self.capture.trees = <[OwnedFd; 2]>::try_from(descriptors)
-                    .ok()
-                    .map(|[home, tmp]| (home, tmp));
-                Next::Continue
-            }
-            Ok(Some((FromInit::Listening, mut descriptors))) => {
-                self.listener = descriptors.pop();
-                self.supervise()
-            }
-            Ok(Some((FromInit::Probed { report }, _))) => self.release(&report),
-            Ok(Some((FromInit::Started, _))) => {
-                self.enter(Phase::Running, self.watch.timeout);
-                // Until its end is known it counts as interrupted: nothing else ends the loop early.
-                self.capture.exit = Exit::Interrupted;
-                Next::Continue
-            }
-            Ok(Some((FromInit::NotStarted { errno }, _))) => {
-                self.failed(Failure::NotExecuted(Errno::from_raw(errno)))
-            }
-            Ok(Some((FromInit::Failed { error }, _))) => self.failed(Failure::SetUp(error)),
-            Ok(Some((FromInit::Ended { end }, _))) => self.ended(end).await,
-        }
-    }
-
-    /// Starts the supervisor once there are a listener and a stub whose address it knows.
-    fn supervise(&mut self) -> Next {
-        let (Some((port, _)), Some(listener)) = (
-            &self.network,
-            self.listener.take_if(|_| self.network.is_some()),
-        ) else {
-            return Next::Continue;
-        };
-        let stub = (std::net::Ipv4Addr::LOCALHOST, *port).into();
-        match Supervisor::start(
-            listener,
-            stub,
-            self.watch.clock,
-            self.ask.clone(),
-            self.watch.plan,
-        )
-        .at(Step::Supervise)
-        {
-            Ok(supervisor) => {
-                self.supervisor = Some(supervisor);
-                Next::Continue
-            }
-            Err(error) => self.failed(Failure::SetUp(error)),
-        }
-    }
-
-    /// The one place where the client is let go: every layer read back, every canary held.
-    fn release(&mut self, report: &ProbeReport) -> Next {
-        let (Some((_, network)), Some(supervisor)) = (&self.network, &self.supervisor) else {
-            // The probe's own calls are answered by the supervisor, so it cannot have ended before.
-            return self.failed(Failure::NotSealed(
-                "the canaries were not supervised".to_owned(),
-            ));
-        };
-        let recorded = supervisor.canaries();
-        let outside = Outside {
-            plan: self.watch.plan,
-            network,
-            namespaces: &self.watch.namespaces,
-            refused: &self.watch.refused,
-            recorded: &recorded,
-        };
-        let isolation = readback::judge(report, &outside);
-        let broken = isolation.broken();
-        if broken.is_none() {
-            supervisor.launch();
-        }
-        self.capture.canary_peer = report.stub_peer;
-        self.capture.landlock_abi = report.landlock.abi;
-        self.capture.isolation = Some(isolation);
-        match broken {
-            None => {
-                // From here on what happens in the two trees is the client's doing.
-                if let Some((home, tmp)) = &self.capture.trees {
-                    self.watcher.start(home, tmp);
-                }
-                self.tell_init(ToInit::Go)
-            }
-            Some(what) => self.failed(Failure::NotSealed(what)),
-        }
-    }
-
-    fn tell_init(&mut self, told: ToInit) -> Next {
-        let channel = self
-            .channel
-            .as_ref()
-            .map(|channel| message::send(channel.get_ref(), &told, &[]));
-        match channel {
-            Some(Ok(())) => Next::Continue,
-            Some(Err(_)) | None => self.init_closed(),
-        }
-    }
-
     async fn ended(&mut self, end: ClientEnd) -> Next {
         let status = match end.status {
             ExitStatus::Code(code) => Exit::Code(code),
@@ -591,42 +283,13 @@ impl Session<'_> {
         }
     }
 
-    fn control_closed(&mut self) -> Next {
-        self.control_open = false;
-        if self.done {
-            // The stage has ended after its last line. What is left are the outputs.
-            return Next::Continue;
-        }
-        self.gap(GapKind::Requests, "the stub was lost".to_owned());
-        self.lost_one_side()
-    }
-
-    fn init_closed(&mut self) -> Next {
-        self.channel = None;
-        if self.phase == Phase::Finishing {
-            return Next::Continue;
-        }
-        self.gap(GapKind::Processes, "init was lost".to_owned());
-        self.lost_one_side()
-    }
-
-    /// Where one of stage and init fails in set-up both end, and only one of them tells why: it is heard first.
-    fn lost_one_side(&self) -> Next {
-        let other_side = self.control_open || self.channel.is_some();
-        if self.phase == Phase::SettingUp && other_side {
-            Next::Continue
-        } else {
-            Next::Stop
-        }
-    }
-
     fn failed(&mut self, failure: Failure) -> Next {
         let what = match failure {
             Failure::SetUp(_) | Failure::NotSealed(_) => GapKind::Isolation,
             // The sandbox held; there is only no client in it.
             Failure::NotExecuted(_) => GapKind::Processes,
         };
-        self.gap(what, failure.to_string());
+        self.gap(what, failure.with_causes());
         self.capture.failure.get_or_insert(failure);
         Next::Stop
     }
@@ -684,52 +347,5 @@ impl Session<'_> {
 
     fn gap(&mut self, what: GapKind, detail: String) {
         self.capture.gaps.push(Gap { what, detail });
-    }
-}
-
-/// What one read of a pipe gave.
-enum Read {
-    Piece(Vec<u8>),
-    End,
-}
-
-/// One piece from a pipe; never ready for a pipe whose end was read.
-async fn readable(pipe: Option<&AsyncFd<OwnedFd>>) -> Read {
-    let Some(pipe) = pipe else {
-        return std::future::pending().await;
-    };
-    let mut piece = vec![0; PIECE];
-    loop {
-        let Ok(mut guard) = pipe.readable().await else {
-            return Read::End;
-        };
-        match nix::unistd::read(pipe.get_ref(), &mut piece) {
-            Err(Errno::EAGAIN) => guard.clear_ready(),
-            Err(Errno::EINTR) => {}
-            Ok(length) if length > 0 => {
-                piece.truncate(length);
-                return Read::Piece(piece);
-            }
-            Ok(_) | Err(_) => return Read::End,
-        }
-    }
-}
-
-type Received = Result<Option<(FromInit, Vec<OwnedFd>)>, Errno>;
-
-/// One message of init; never ready once init has closed the channel.
-async fn receive(channel: Option<&AsyncFd<OwnedFd>>) -> Received {
-    let Some(channel) = channel else {
-        return std::future::pending().await;
-    };
-    loop {
-        let Ok(mut guard) = channel.readable().await else {
-            return Err(Errno::EIO);
-        };
-        match message::receive(channel.get_ref()) {
-            Err(Errno::EAGAIN) => guard.clear_ready(),
-            Err(Errno::EINTR) => {}
-            received => return received,
-        }
     }
 }

@@ -1,14 +1,12 @@
 //! From a run to its [`Report`]: who was run, on what, by which rules, beside verdict and evidence.
 
-use std::ffi::OsStr;
-
 use crate::case::{Case, Limits, PathRule, Tier};
 use crate::cli::RunRequest;
 use crate::evidence::Evidence;
 use crate::policy::{self, Reference, shown_path};
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
 use crate::profile::Profile;
-use crate::report::{Arg, Client, Host, Policy, Report, Runner, WiderRule};
+use crate::report::{Arg, Client, Host, Policy, Process, Report, Runner, WiderRule};
 use crate::run::Digests;
 use crate::verdict::{Finding, Verdict};
 
@@ -24,6 +22,7 @@ pub(crate) fn report(
 ) -> Report {
     let (program, own) = digests.wait();
     let (case, profile) = (&request.case, &request.profile);
+    let prompts = case.invocation.prompts();
     Report {
         runner: Runner {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -48,7 +47,7 @@ pub(crate) fn report(
                 name: profile.name.clone(),
                 origin: profile.origin.clone(),
             },
-            args: arguments(request, prepared),
+            args: arguments(prepared, &prompts),
             env_names: profile
                 .environment
                 .iter()
@@ -58,6 +57,12 @@ pub(crate) fn report(
         tier: Tier::Namespace,
         verdict,
         checks,
+        processes: evidence
+            .processes
+            .iter()
+            .map(|process| Process::new(process, &prompts))
+            .collect(),
+        expected_attempts: profile.attempts.clone(),
         evidence,
         not_proved: Vec::new(),
         wider_rules: wider_rules(case, profile),
@@ -70,26 +75,13 @@ fn kernel() -> String {
     })
 }
 
-/// What the client was told, behind the program's name. A prompt is never shown.
-fn arguments(request: &RunRequest, prepared: &Prepared) -> Vec<Arg> {
-    let invocation = &request.case.invocation;
-    let prompts = [Some(&invocation.prompt), invocation.system_prompt.as_ref()];
+/// What the client was told, behind the program's name.
+fn arguments(prepared: &Prepared, prompts: &[&str]) -> Vec<Arg> {
     let told = prepared.plan.client.arguments.iter().skip(1);
     told.filter(|argument| *argument != CLIENT_ARGUMENT)
-        .map(|argument| {
-            if prompts
-                .into_iter()
-                .flatten()
-                .any(|prompt| OsStr::new(prompt) == argument)
-            {
-                let bytes = argument.as_encoded_bytes();
-                Arg::Prompt {
-                    bytes: bytes.len() as u64,
-                    sha256: crate::digest::of_bytes(bytes),
-                }
-            } else {
-                Arg::Word(shown_path(argument.as_ref()))
-            }
+        .map(|argument| match argument.to_str() {
+            Some(argument) => Arg::new(argument, prompts),
+            None => Arg::Word(shown_path(argument.as_ref())),
         })
         .collect()
 }
@@ -114,6 +106,14 @@ fn wider_rules(case: &Case, profile: &Profile) -> Vec<WiderRule> {
         wider.extend(profile.files.expected.iter().map(|file| WiderRule {
             rule: format!("the file {} is no finding", file.path),
             reason: file.reason.clone(),
+        }));
+        let attempts = profile
+            .attempts
+            .iter()
+            .filter(|attempt| !built_in.attempts.contains(attempt));
+        wider.extend(attempts.map(|attempt| WiderRule {
+            rule: format!("an attempt at {} is no finding", attempt.destination),
+            reason: attempt.reason.clone(),
         }));
         let queries = profile
             .queries

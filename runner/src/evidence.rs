@@ -11,6 +11,7 @@ use stub::journal::{Body, End, Head};
 mod from_journal;
 mod ledger;
 mod read;
+mod target;
 
 #[cfg(test)]
 pub(crate) mod fixture;

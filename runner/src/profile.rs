@@ -2,9 +2,11 @@
 //!
 //! Parsed types only. A profile is data: nothing in the program depends on which client it describes.
 
+mod attempt;
 mod command_line;
 pub(crate) mod template;
 
+pub use attempt::{Destination, DestinationError, ExpectedAttempt, Ports};
 pub use command_line::{Surroundings, Unspelt};
 
 use crate::case::{Origin, PathRule, Switch};
@@ -38,6 +40,8 @@ pub struct Profile {
     pub records: RecordNames,
     /// What it leaves in its home.
     pub files: Files,
+    /// Attempts that are no finding, each with its reason.
+    pub attempts: Vec<ExpectedAttempt>,
 }
 
 /// The client's own names, for the placeholders of the specification.

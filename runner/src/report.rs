@@ -9,6 +9,7 @@
 
 use crate::case::{Origin, Tier};
 use crate::evidence::Evidence;
+use crate::profile::ExpectedAttempt;
 use crate::verdict::{Finding, Verdict};
 
 mod claims;
@@ -16,7 +17,10 @@ mod clock;
 mod escape;
 pub mod human;
 pub mod json;
+mod told;
 mod words;
+
+pub use told::{Arg, Process};
 
 #[cfg(test)]
 mod tests;
@@ -40,8 +44,12 @@ pub struct Report {
     pub verdict: Verdict,
     /// From [`crate::check::check`], in its order.
     pub checks: Vec<Finding>,
-    /// What was collected.
+    /// What was collected. Reports show its processes from [`Report::processes`].
     pub evidence: Evidence,
+    /// What was started, without the prompts that stand among the arguments.
+    pub processes: Vec<Process>,
+    /// Attempts that the profile names as no finding.
+    pub expected_attempts: Vec<ExpectedAttempt>,
     /// What this tier or run does not prove, beyond what no run proves; a sentence each.
     pub not_proved: Vec<String>,
     /// Rules of the case or profile that are wider than the built-in case.
@@ -90,20 +98,6 @@ pub struct Client {
     pub args: Vec<Arg>,
     /// Names in its environment; the values are not reported.
     pub env_names: Vec<String>,
-}
-
-/// One argument.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Arg {
-    /// An option or a value that is no prompt.
-    Word(String),
-    /// A prompt: never shown.
-    Prompt {
-        /// Its length.
-        bytes: u64,
-        /// Its SHA-256, lower-case hex.
-        sha256: String,
-    },
 }
 
 /// A rule that allows more than the built-in case does.

@@ -9,6 +9,7 @@ use crate::evidence::{Before, CanaryStatus, LayerStatus};
 mod body;
 mod files;
 mod headers;
+mod outbound;
 mod records;
 mod requests;
 mod run;
@@ -92,6 +93,7 @@ fn every_check_has_a_deviation_that_names_it() {
         body::NAMED,
         files::NAMED,
         headers::NAMED,
+        outbound::NAMED,
         records::NAMED,
         requests::NAMED,
         run::NAMED,
@@ -153,6 +155,7 @@ fn a_gap_never_lets_a_check_pass_that_needs_what_is_missing() {
         GapKind::Files,
         GapKind::Processes,
         GapKind::Isolation,
+        GapKind::Attempts,
         GapKind::Secrets,
     ] {
         let mut fixture = case_b();

@@ -10,6 +10,8 @@ use crate::case::{CacheControl, Case, Preflight};
 use crate::profile::Profile;
 
 mod change;
+mod isolation;
+mod ledger;
 mod policy;
 
 pub(crate) use change::*;
@@ -111,12 +113,12 @@ fn evidence() -> Evidence {
         stderr: Stderr::default(),
         sightings: Vec::new(),
         exit: Exit::Code(0),
-        attempts: Vec::new(),
+        attempts: ledger::setup(),
         names: Vec::new(),
-        processes: Vec::new(),
+        processes: ledger::processes(),
         survivors: Vec::new(),
-        layers: layers(),
-        canaries: canaries(),
+        layers: isolation::layers(),
+        canaries: isolation::canaries(),
         gaps: Vec::new(),
         wall: (started, started + duration),
         duration,
@@ -255,81 +257,6 @@ fn files() -> Vec<FileEntry> {
             ..file(Root::Home, &backup)
         },
     ]
-}
-
-fn layers() -> Vec<Layer> {
-    let layer = |name: &str, need, status, detail: &str| Layer {
-        name: name.to_owned(),
-        need,
-        status,
-        detail: detail.to_owned(),
-    };
-    vec![
-        layer(
-            "user namespace",
-            LayerNeed::Required,
-            LayerStatus::Enforced,
-            "uid 1000 inside",
-        ),
-        layer(
-            "network namespace",
-            LayerNeed::Required,
-            LayerStatus::Enforced,
-            "no link but lo",
-        ),
-        layer(
-            "landlock",
-            LayerNeed::Required,
-            LayerStatus::Enforced,
-            "filesystem rights of ABI 3",
-        ),
-        layer(
-            "landlock scopes",
-            LayerNeed::IfOffered,
-            LayerStatus::Partial,
-            "signals; no abstract sockets",
-        ),
-        layer(
-            "seccomp",
-            LayerNeed::Required,
-            LayerStatus::Enforced,
-            "212 rules",
-        ),
-    ]
-}
-
-fn canaries() -> Vec<Canary> {
-    let canary = |name: &str, mode, expected: &str, status| Canary {
-        name: name.to_owned(),
-        mode,
-        expected: expected.to_owned(),
-        observed: expected.to_owned(),
-        status,
-    };
-    let network = ["tcp4", "tcp6", "udp4", "udp6", "broadcast", "multicast"];
-    let mut canaries: Vec<_> = network
-        .map(|name| {
-            canary(
-                name,
-                CanaryMode::Continued,
-                "ENETUNREACH",
-                CanaryStatus::Held,
-            )
-        })
-        .into();
-    canaries.extend([
-        canary("tcp4", CanaryMode::Answered, "EACCES", CanaryStatus::Held),
-        canary("packet", CanaryMode::Continued, "EPERM", CanaryStatus::Held),
-        canary(
-            "vsock",
-            CanaryMode::Continued,
-            "EAFNOSUPPORT",
-            CanaryStatus::NotApplicable,
-        ),
-        canary("stub", CanaryMode::Continued, "ok", CanaryStatus::Held),
-        canary("home", CanaryMode::Continued, "ok", CanaryStatus::Held),
-    ]);
-    canaries
 }
 
 fn block(bytes: u64) -> Value {

@@ -11,8 +11,9 @@ use super::values::{PathRuleFile, home_path, name, once, one_of, path_rules, sen
 use crate::case::Origin;
 use crate::profile::template::{Piece, pieces};
 use crate::profile::{
-    Argument, BetaFamily, ClientOption, ExpectedFile, Files, Headers, Names, Profile, RecordNames,
-    VALUE, VARIABLE_PLACEHOLDERS, Variable,
+    Argument, BetaFamily, ClientOption, Destination, DestinationError, ExpectedAttempt,
+    ExpectedFile, Files, Headers, Names, Profile, RecordNames, VALUE, VARIABLE_PLACEHOLDERS,
+    Variable,
 };
 
 /// A profile file.
@@ -32,6 +33,8 @@ pub(super) struct ProfileFile {
     headers: HeadersFile,
     records: RecordsFile,
     files: FilesFile,
+    #[serde(default)]
+    attempts: Vec<ExpectedAttemptFile>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -97,6 +100,13 @@ struct ExpectedFileFile {
     reason: Spanned<String>,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExpectedAttemptFile {
+    destination: Spanned<String>,
+    reason: Spanned<String>,
+}
+
 impl ProfileFile {
     /// The whole file, or the first thing in it that is wrong.
     pub(super) fn into_profile(self, origin: Origin) -> Result<Profile, Flaw> {
@@ -116,6 +126,7 @@ impl ProfileFile {
                 .collect::<Result<_, _>>()?,
             records: records(self.records, &names)?,
             files: files(self.files, &names)?,
+            attempts: attempts(self.attempts, &names)?,
             names,
         })
     }
@@ -313,5 +324,38 @@ fn files(file: FilesFile, names: &Names) -> Result<Files, Flaw> {
         state: path(file.state)?,
         backup_prefix: path(file.backup_prefix)?,
         expected,
+    })
+}
+
+fn attempts(file: Vec<ExpectedAttemptFile>, names: &Names) -> Result<Vec<ExpectedAttempt>, Flaw> {
+    let mut seen = BTreeSet::new();
+    let mut parsed = Vec::new();
+    for attempt in file {
+        let text = names.fill(attempt.destination, &[])?;
+        once(&mut seen, &text, "each destination once")?;
+        parsed.push(ExpectedAttempt {
+            destination: destination(&text)?,
+            reason: sentence(attempt.reason)?,
+        });
+    }
+    Ok(parsed)
+}
+
+fn destination(text: &Spanned<String>) -> Result<Destination, Flaw> {
+    text.get_ref().parse().map_err(|error| {
+        let hint = match error {
+            DestinationError::Family => {
+                "write it as unix:/path, inet:192.0.2.1:443, inet6:[2001:db8::1]:443 or name:api.example.com"
+            }
+            DestinationError::Unix => "write it as unix:/var/run/nscd/socket or unix:@name",
+            DestinationError::Inet => "write it as inet:192.0.2.1:443, or inet:192.0.2.1:* for any port",
+            DestinationError::Inet6 => {
+                "write it as inet6:[2001:db8::1]:443; a mapped address is inet:192.0.2.1:443"
+            }
+            DestinationError::Port => "write one port, or * for any",
+            DestinationError::Name => "write it as name:api.example.com, one rule for each name",
+        };
+        let found = format!("{} ({error})", quoted(text.get_ref()));
+        Flaw::new(text.span(), "a destination", found, hint)
     })
 }

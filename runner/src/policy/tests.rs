@@ -202,3 +202,17 @@ fn every_option_of_a_profile_has_one_word() {
     words.dedup();
     assert_eq!(words.len(), ClientOption::ALL.len());
 }
+
+#[test]
+fn expected_attempts_are_read_with_their_reasons_and_placeholders() {
+    let source = Source::File("x.toml".into());
+    let text = format!(
+        "{}\n[[attempts]]\ndestination = \"unix:/tmp/{{app}}.sock\"\nreason = \"its own helper\"\n",
+        text("reference").unwrap()
+    );
+    let document = Document::from_bytes("x.toml".into(), source, text.into(), None).unwrap();
+    let [attempt] = <[_; 1]>::try_from(document.profile().unwrap().attempts).unwrap();
+    assert_eq!(attempt.destination.to_string(), "unix:/tmp/agent.sock");
+    assert_eq!(attempt.reason, "its own helper");
+    assert_eq!(profile(&built_in("reference")).unwrap().attempts, []);
+}

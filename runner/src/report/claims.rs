@@ -1,7 +1,7 @@
 //! What a run proves, what it merely saw, and what it leaves open. The claims about requests and attempts are kept
 //! apart: none of them follows from another.
 
-use crate::check::count;
+use crate::check::{self, count};
 use crate::evidence::Before;
 use crate::verdict::Status;
 
@@ -14,7 +14,6 @@ const NEVER_PROVED: [&str; 4] = [
     "The kernel, the runner and the stub are trusted.",
     "Production destinations are not tested.",
 ];
-const NO_ATTEMPTS: &str = "No other attempt was seen: attempts are not recorded in this version.";
 
 /// How far a claim stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +35,10 @@ pub(super) struct Claim {
     pub(super) text: String,
 }
 
-/// What the run is about: each claim with its standing, the proved ones first.
+/// What the run is about: each claim with its standing, what is refuted first, then the proved ones.
 pub(super) fn claims(report: &Report) -> Vec<Claim> {
-    let mut claims: Vec<Claim> = [served(report), impossible(report)].into();
+    let mut claims: Vec<Claim> = [served(report), impossible(report), seen(report)].into();
     claims.extend(order(report));
-    claims.push(Claim {
-        standing: Standing::NotProved,
-        text: NO_ATTEMPTS.to_owned(),
-    });
     claims.sort_by_key(|claim| match claim.standing {
         Standing::Refuted => 0,
         Standing::Proved => 1,
@@ -53,19 +48,20 @@ pub(super) fn claims(report: &Report) -> Vec<Claim> {
     claims
 }
 
-/// The sentences of the report's `not_proved`: what no run proves, what this version leaves open, what this run does.
-pub(super) fn not_proved(report: &Report) -> Vec<&str> {
-    let mut sentences = NEVER_PROVED.to_vec();
-    sentences.push(NO_ATTEMPTS);
-    sentences.extend(report.not_proved.iter().map(String::as_str));
-    sentences
+/// The sentences of the report's `not_proved`: the claims that this run leaves open, and [`further_not_proved`].
+pub(super) fn not_proved(report: &Report) -> Vec<String> {
+    let open = claims(report)
+        .into_iter()
+        .filter(|claim| claim.standing == Standing::NotProved)
+        .map(|claim| claim.text);
+    open.chain(further_not_proved(report).map(str::to_owned))
+        .collect()
 }
 
-/// The same without the sentence that [`claims`] has already.
+/// What no run proves, and what this tier or run does not, beside its claims.
 pub(super) fn further_not_proved(report: &Report) -> impl Iterator<Item = &str> {
-    not_proved(report)
-        .into_iter()
-        .filter(|sentence| *sentence != NO_ATTEMPTS)
+    let of_this_run = report.not_proved.iter().map(String::as_str);
+    NEVER_PROVED.into_iter().chain(of_this_run)
 }
 
 fn served(report: &Report) -> Claim {
@@ -97,16 +93,56 @@ fn served(report: &Report) -> Claim {
 }
 
 fn impossible(report: &Report) -> Claim {
-    let (standing, ground) = match status(report, "outbound/denied") {
-        Some(Status::Passed) => (
+    let (standing, ground) = if check::kernel_refuses(&report.evidence) {
+        (
             Standing::Proved,
             "in the client's place the kernel itself refused every network canary.",
-        ),
-        _ => (Standing::NotProved, "the canaries do not show it."),
+        )
+    } else {
+        (Standing::NotProved, "the canaries do not show it.")
     };
     Claim {
         standing,
         text: format!("Other attempts were impossible: {ground}"),
+    }
+}
+
+/// Never proved: what the client did not try in this run, it may try in another.
+fn seen(report: &Report) -> Claim {
+    let finding = report
+        .checks
+        .iter()
+        .find(|finding| finding.id == "outbound/no-attempts");
+    // An attempt that was seen is one, also where others may be missing.
+    let is_refuted = finding.is_some_and(|finding| finding.found.is_some());
+    let allowed = check::attempt_groups(&report.expected_attempts, &report.evidence)
+        .iter()
+        .filter(|group| group.reason.is_some())
+        .count();
+    let (standing, ground) = match finding.map(|finding| finding.status) {
+        _ if is_refuted => (Standing::Refuted, "see the findings.".to_owned()),
+        Some(Status::Passed) if allowed == 0 => (
+            Standing::Seen,
+            "the ledger is complete and has none.".to_owned(),
+        ),
+        Some(Status::Passed) => (
+            Standing::Seen,
+            format!(
+                "the ledger is complete and has none but {} that the profile names.",
+                count(allowed, "kind")
+            ),
+        ),
+        Some(Status::Skipped) => (
+            Standing::NotProved,
+            "the client was never started.".to_owned(),
+        ),
+        Some(Status::Failed | Status::Errored) | None => {
+            (Standing::NotProved, "the ledger is incomplete.".to_owned())
+        }
+    };
+    Claim {
+        standing,
+        text: format!("No other attempt was seen: {ground}"),
     }
 }
 
@@ -135,3 +171,6 @@ fn status(report: &Report, id: &str) -> Option<Status> {
         .find(|finding| finding.id == id)
         .map(|finding| finding.status)
 }
+
+#[cfg(test)]
+mod tests;

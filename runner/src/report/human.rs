@@ -13,6 +13,7 @@ use super::claims::{self, Standing};
 use super::{Arg, RenderError, Report, clock, words};
 
 mod evidence;
+mod ledger;
 mod page;
 
 use page::{Page, Tone};

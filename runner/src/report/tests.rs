@@ -12,16 +12,19 @@ use super::*;
 use crate::case::Source;
 use crate::check::{check, verdict};
 use crate::evidence::fixture::{
-    Run, add_header, case_b, digest, file, gap, head_request, insert_record, record,
+    Run, add_header, attempt, case_b, connect, digest, file, gap, head_request, insert_record,
+    question, record,
 };
 use crate::evidence::{
-    Connection, Exit, FileKind, GapKind, LayerStatus, RequestClass, Root, Sighting, Survivor,
+    Attempt, Connection, Exit, FileKind, GapKind, LayerStatus, Outcome, RequestClass, Root,
+    Sighting, Survivor,
 };
+use crate::profile::Destination;
 
 /// What a client may try to make of the reader's terminal or log.
 const HOSTILE: &str = "\u{1b}[2J\u{202e}evil\u{200b}\r\n::error::owned\n##vso[task.complete result=Succeeded;]\u{9b}1m";
 
-fn report(run: Run) -> Report {
+pub(super) fn report(run: Run) -> Report {
     let checks = check(&run.case, &run.profile, &run.evidence);
     let verdict = verdict(&checks, &run.evidence);
     let word = |word: &str| Arg::Word(word.to_owned());
@@ -67,6 +70,13 @@ fn report(run: Run) -> Report {
         tier: Tier::Namespace,
         verdict,
         checks,
+        processes: run
+            .evidence
+            .processes
+            .iter()
+            .map(|process| Process::new(process, &run.case.invocation.prompts()))
+            .collect(),
+        expected_attempts: run.profile.attempts,
         evidence: run.evidence,
         not_proved: Vec::new(),
         wider_rules: Vec::new(),
@@ -124,6 +134,12 @@ fn hostile() -> Report {
         pid: 7,
         program: HOSTILE.to_owned(),
     });
+    tries_everything(evidence);
+    run.profile.attempts.push(ExpectedAttempt {
+        destination: Destination::Unix("/run/helper".to_owned()),
+        reason: "the client asks its helper".to_owned(),
+    });
+    let evidence = &mut run.evidence;
     evidence.exit = Exit::Timeout(Duration::from_secs(60));
     evidence.gaps.push(gap(GapKind::Stderr));
 
@@ -137,6 +153,49 @@ fn hostile() -> Report {
         .not_proved
         .push("Names are resolved by the container's own resolver.".to_owned());
     report
+}
+
+/// Attempts, names, programs and files that were there for a time.
+fn tries_everything(evidence: &mut Evidence) {
+    let numbered = |seq, attempt| Attempt { seq, ..attempt };
+    let mut query = connect("inet", "192.0.2.53", Some(53));
+    (query.syscall, query.names) = ("sendto", vec![HOSTILE.to_owned()]);
+    let mut listen = attempt("listen");
+    listen.outcome = Outcome::Allowed;
+    evidence.attempts.extend([
+        numbered(3, connect("inet", "192.0.2.1", Some(443))),
+        numbered(4, query),
+        numbered(5, connect("unix", "/run/helper", None)),
+        numbered(6, connect("unix", HOSTILE, None)),
+        numbered(7, listen),
+        Attempt {
+            seq: 8,
+            count: 4,
+            program: HOSTILE.to_owned(),
+            ..connect("inet6", "2001:db8::1", Some(443))
+        },
+    ]);
+    evidence.names.push(question(HOSTILE));
+    evidence.processes.push(started(&[
+        "::error::sh",
+        "-c",
+        HOSTILE,
+        "agent-cli 'Say something.'",
+        &"x".repeat(200),
+    ]));
+    let mut gone = file(Root::Home, "::error::state.tmp");
+    (gone.transient, gone.sha256) = (true, None);
+    evidence.files.push(gone);
+}
+
+/// A program that the client started.
+fn started(args: &[&str]) -> crate::evidence::Process {
+    crate::evidence::Process {
+        pid: 7,
+        ppid: 2,
+        program: "/bin/sh".to_owned(),
+        args: args.iter().map(|argument| (*argument).to_owned()).collect(),
+    }
 }
 
 fn human(report: &Report) -> String {
@@ -164,6 +223,8 @@ fn the_human_report_of_a_run_in_a_broken_sandbox() {
     run.evidence.canaries[0].status = crate::evidence::CanaryStatus::NotHeld;
     run.evidence.canaries[0].observed = "ok".to_owned();
     run.evidence.exit = Exit::NotStarted;
+    run.evidence.attempts.clear();
+    run.evidence.processes.clear();
     run.evidence.requests.clear();
     run.evidence.connections.clear();
     run.evidence.records.clear();
@@ -261,6 +322,9 @@ proptest! {
     fn any_text_is_harmless_in_both_reports(text in "(\\PC|\\pC|::|##|\n| ){0,60}") {
         let mut run = case_b();
         run.evidence.survivors.push(Survivor { pid: 7, program: text.clone() });
+        run.evidence.attempts.push(Attempt { program: text.clone(), ..connect("unix", &text, None) });
+        run.evidence.names.push(question(&text));
+        run.evidence.processes.push(started(&[&text, &text]));
         run.evidence.stderr.bytes = 1;
         run.evidence.stderr.tail = text.clone();
         insert_record(&mut run.evidence, 2, json!({"type": text.clone(), "subtype": text.clone()}));
@@ -270,4 +334,26 @@ proptest! {
         let value: Value = serde_json::from_str(&json(&report)).expect("JSON");
         prop_assert_eq!(value["evidence"]["survivors"][0]["program"].as_str(), Some(text.as_str()));
     }
+}
+
+#[test]
+fn no_prompt_stands_in_either_report() {
+    let mut run = case_b();
+    let shell = started(&["sh", "-c", "agent-cli --prompt='Say something.'"]);
+    run.evidence.processes.push(shell);
+    let report = report(run);
+    for text in [human(&report), json(&report)] {
+        assert!(
+            !text.contains("Say something") && !text.contains("You are synthetic"),
+            "{text}"
+        );
+    }
+    let value: Value = serde_json::from_str(&json(&report)).expect("JSON");
+    let args = &value["evidence"]["processes"][0]["args"];
+    assert_eq!(args[1], "--print");
+    assert_eq!(args[6]["bytes"], "Say something.".len());
+    assert_eq!(
+        args[6]["sha256"],
+        crate::digest::of_bytes(b"Say something.")
+    );
 }

@@ -2,7 +2,8 @@
 
 use crate::case::{Source, Tier};
 use crate::evidence::{
-    Before, CanaryMode, CanaryStatus, FileKind, GapKind, LayerNeed, LayerStatus, RequestClass, Root,
+    AttemptKind, Before, CanaryMode, CanaryStatus, FileKind, GapKind, LayerNeed, LayerStatus,
+    Outcome, RequestClass, Root,
 };
 
 pub(super) fn tier(tier: Tier) -> &'static str {
@@ -53,6 +54,20 @@ pub(super) fn file_kind(kind: FileKind) -> &'static str {
         FileKind::Fifo => "fifo",
         FileKind::Socket => "socket",
         FileKind::Device => "device",
+    }
+}
+
+pub(super) fn attempt_kind(kind: AttemptKind) -> &'static str {
+    match kind {
+        AttemptKind::Attempt => "attempt",
+        AttemptKind::Setup => "setup",
+    }
+}
+
+pub(super) fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Allowed => "allowed",
+        Outcome::Denied(_) => "denied",
     }
 }
 

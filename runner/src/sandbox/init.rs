@@ -334,7 +334,7 @@ fn end_everything() -> Result<Vec<(i32, String)>, SetupError> {
     let deadline = Instant::now() + GRACE;
     while reap_one(WaitPidFlag::WNOHANG)? != Reaped::NoChild {
         if Instant::now() >= deadline {
-            let survivors = survivors();
+            let survivors = survivors()?;
             // kill(2) -1: everything in this namespace but init itself.
             match kill(Pid::from_raw(-1), Signal::SIGKILL) {
                 Ok(()) | Err(Errno::ESRCH) => {}
@@ -365,12 +365,11 @@ fn reap_one(flags: WaitPidFlag) -> Result<Reaped, SetupError> {
     }
 }
 
-/// Processes of this namespace beside init, from /proc.
-fn survivors() -> Vec<(i32, String)> {
-    let Ok(listed) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    listed
+/// Processes of this namespace beside init, from /proc. There are some when this is called, so a list that
+/// cannot be had is an error and not an empty list.
+fn survivors() -> Result<Vec<(i32, String)>, SetupError> {
+    let listed = std::fs::read_dir("/proc").at_object(Step::Signals, "/proc")?;
+    Ok(listed
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .filter(|pid| *pid != 1)
         .take(MOST_SURVIVORS)
@@ -378,7 +377,7 @@ fn survivors() -> Vec<(i32, String)> {
             let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
             (pid, String::from_utf8_lossy(&name).trim_end().to_owned())
         })
-        .collect()
+        .collect())
 }
 
 #[cfg(test)]

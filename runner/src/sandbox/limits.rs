@@ -5,10 +5,15 @@ use nix::sys::resource::{Resource, setrlimit};
 use super::error::{At as _, SetupError, Step};
 use super::plan::ResourceLimits;
 
+/// RLIMIT_CORE of the client. No core is so short, so none is written; and where the host hands cores to a
+/// program (core(5): a pattern that begins with a pipe), that program is started as the host's root whatever
+/// the limit is, 0 included, but for this one value, with which the kernel marks that very program.
+pub(super) const CORE_BYTES: u64 = 1;
+
 /// Sets each limit, soft and hard alike, on the calling process.
 pub(super) fn apply(limits: &ResourceLimits) -> Result<(), SetupError> {
     for (resource, value) in [
-        (Resource::RLIMIT_CORE, 0),
+        (Resource::RLIMIT_CORE, CORE_BYTES),
         (Resource::RLIMIT_CPU, limits.cpu_seconds),
         (Resource::RLIMIT_DATA, limits.data_bytes),
         (Resource::RLIMIT_FSIZE, limits.file_bytes),

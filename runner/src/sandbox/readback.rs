@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::canary;
+use super::limits;
 use super::message::errno_of;
 use super::plan::{HOME, INSIDE_ID, Plan, TMP};
 use super::probe::{NAMESPACES, ProbeReport};
@@ -333,7 +334,7 @@ fn descriptors(report: &ProbeReport) -> Layer {
 fn limits(report: &ProbeReport, plan: &Plan) -> Layer {
     let wanted = &plan.limits;
     let all = [
-        ("RLIMIT_CORE", 0),
+        ("RLIMIT_CORE", limits::CORE_BYTES),
         ("RLIMIT_CPU", wanted.cpu_seconds),
         ("RLIMIT_DATA", wanted.data_bytes),
         ("RLIMIT_FSIZE", wanted.file_bytes),

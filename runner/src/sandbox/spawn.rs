@@ -23,6 +23,7 @@ use nix::unistd::{Gid, Uid, fchown, pipe2};
 use super::error::{At as _, SetupError, Step};
 use super::identity;
 use super::plan::Plan;
+use crate::sys::fds::close_on_exec_from;
 
 /// Hidden first argument with which our own file is the stage.
 pub(crate) const STAGE_ARGUMENT: &str = "__stage";
@@ -50,6 +51,8 @@ pub(crate) struct Stage {
 /// # Errors
 /// The step that failed; nothing is left running.
 pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
+    // Whatever our caller left open is nothing to the stage: it becomes the stub, and init's parent.
+    close_on_exec_from(3).at(Step::StartStage)?;
     let (control, stage_control) = UnixStream::pair().at(Step::StartStage)?;
     let (channel, init_channel) = message_pair()?;
     let (questions, resolver_questions) = message_pair()?;

@@ -19,7 +19,7 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket, socketpair};
 use nix::sys::stat::Mode;
-use nix::unistd::{dup2_stderr, dup2_stdin, dup2_stdout, getppid};
+use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout, getppid, setsid};
 
 use tokio::runtime::Runtime;
 
@@ -107,7 +107,9 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role, SetupError> {
-    nix::unistd::chdir("/").at(Step::ReceivePlan)?;
+    chdir("/").at(Step::ReceivePlan)?;
+    // Ctrl-C goes to the whole foreground group; it is the runner's to answer.
+    setsid().at(Step::NewSession)?;
     identity::drop_groups(plan.identity)?;
     unshare(namespaces(plan)).at(Step::UserAndNetworkNamespace)?;
     write_maps(control, plan.identity)?;

@@ -46,21 +46,25 @@ pub(crate) fn receive(
     Ok((message.bytes, received))
 }
 
-/// close_range(2) with CLOSE_RANGE_UNSHARE and CLOSE_RANGE_CLOEXEC: this process has a table of its own from
-/// here on, in which every descriptor from `first` on is closed by the next exec.
+/// close_range(2) with CLOSE_RANGE_CLOEXEC: every descriptor from `first` on is closed by the next exec.
 ///
 /// # Errors
 /// The errno of close_range(2); `ENOSYS` before Linux 5.9, `EINVAL` before 5.11.
+pub(crate) fn close_on_exec_from(first: u32) -> Result<(), Errno> {
+    close_range(first, libc::CLOSE_RANGE_CLOEXEC)
+}
+
+/// The same with CLOSE_RANGE_UNSHARE: this process has a table of its own from here on.
+///
+/// # Errors
+/// As for [`close_on_exec_from`].
 pub(crate) fn own_table_closing_from(first: u32) -> Result<(), Errno> {
+    close_range(first, libc::CLOSE_RANGE_CLOEXEC | libc::CLOSE_RANGE_UNSHARE)
+}
+
+fn close_range(first: u32, flags: libc::c_uint) -> Result<(), Errno> {
     // SAFETY: no memory is passed; setting close-on-exec ends no descriptor that somebody owns.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_close_range,
-            first,
-            u32::MAX,
-            libc::CLOSE_RANGE_UNSHARE | libc::CLOSE_RANGE_CLOEXEC,
-        )
-    };
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, flags) };
     Errno::result(result).map(drop)
 }
 

@@ -12,6 +12,7 @@ mod body;
 mod files;
 mod headers;
 mod limits;
+mod outbound;
 mod processes;
 mod records;
 mod requests;
@@ -88,6 +89,7 @@ fn every_check_of_the_client_is_failed_by_a_deviation() {
         body::NAMED,
         files::NAMED,
         headers::NAMED,
+        outbound::NAMED,
         processes::NAMED,
         records::NAMED,
         requests::NAMED,

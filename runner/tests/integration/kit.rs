@@ -177,10 +177,15 @@ impl Run {
         if !self.client_arguments.is_empty() {
             command.arg("--").args(&self.client_arguments);
         }
+        self.with_user(&mut command);
+        command
+    }
+
+    /// Sets the user of a command, for tests that make their own.
+    pub(crate) fn with_user(&self, command: &mut Command) {
         if let Some(user) = self.user {
             command.uid(user).gid(user);
         }
-        command
     }
 
     pub(crate) fn output(&self) -> Output {

@@ -9,6 +9,8 @@
 
 mod basics;
 mod deviations;
+mod escapes;
 mod failures;
 mod kit;
 mod names;
+mod teardown;

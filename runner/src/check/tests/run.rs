@@ -1,9 +1,9 @@
-//! Deviations in the isolation, the processes and the search for the credential.
+//! Deviations in the processes and the search for the credential.
 
 use std::time::Duration;
 
 use crate::evidence::fixture::gap;
-use crate::evidence::{CanaryMode, CanaryStatus, Exit, GapKind, Sighting, Survivor};
+use crate::evidence::{Exit, GapKind, Sighting, Survivor};
 
 use super::deviations;
 
@@ -12,36 +12,6 @@ deviations! {
         place: "file .agent/log".to_owned(),
         form: "base64".to_owned(),
     }) => ["secrets/credential-not-written"];
-
-    a_network_canary_that_got_through_is_errored: case_b, |run| {
-        run.evidence.canaries[0].status = CanaryStatus::NotHeld;
-    } => errored ["outbound/denied"];
-
-    a_network_canary_that_only_the_supervisor_refused_supports_no_claim: case_b, |run| {
-        run.evidence.canaries[0].mode = CanaryMode::Answered;
-    } => errored ["outbound/denied"];
-
-    a_missing_network_canary_is_errored: case_b, |run| {
-        run.evidence.canaries.retain(|canary| canary.name != "multicast");
-    } => errored ["outbound/denied"];
-
-    a_network_canary_that_fails_outside_as_well_supports_no_claim: case_b, |run| {
-        run.evidence.canaries[5].status = CanaryStatus::NotApplicable;
-    } => errored ["outbound/denied"];
-
-    canaries_without_their_positive_twin_are_errored: case_b, |run| {
-        run.evidence.canaries.retain(|canary| canary.name != "stub");
-    } => errored ["outbound/denied"];
-
-    any_other_canary_that_did_not_hold_is_errored: case_b, |run| {
-        run.evidence.canaries[7].status = CanaryStatus::NotHeld;
-    } => errored ["outbound/denied"];
-
-    no_canary_at_all_is_errored: case_b, |run| run.evidence.canaries.clear() => errored ["outbound/denied"];
-
-    a_lost_supervisor_is_errored: case_b, |run| {
-        run.evidence.gaps.push(gap(GapKind::Isolation));
-    } => errored ["outbound/denied"];
 
     another_exit_code_is_found: case_b, |run| run.evidence.exit = Exit::Code(3) => ["process/exit-zero"];
 

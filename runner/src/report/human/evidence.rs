@@ -1,4 +1,5 @@
-//! The sections of the human report that show evidence: requests, records, files, stderr, isolation, gaps.
+//! The sections of the human report that show evidence: requests, records, files, stderr, isolation,
+//! gaps.
 
 use std::fmt;
 
@@ -8,15 +9,19 @@ use crate::evidence::{CanaryStatus, FileEntry, FileKind, LayerStatus, Record, Re
 use crate::report::{Report, words};
 
 use super::page::{Align, Page, Row, Tone};
-use super::short;
+use super::{ledger, short};
 
 /// Last lines of standard error that are shown.
 const STDERR_LINES: usize = 10;
 
 pub(super) fn sections(page: &mut Page<String>, report: &Report) -> fmt::Result {
     requests(page, report)?;
+    ledger::attempts(page, report)?;
+    ledger::names(page, report)?;
     records(page, report)?;
     files(page, report)?;
+    transient_files(page, report)?;
+    ledger::programs(page, report)?;
     stderr(page, report)?;
     survivors(page, report)?;
     isolation(page, report)?;
@@ -100,15 +105,14 @@ fn runs(records: &[Record]) -> Vec<Row<3>> {
 }
 
 fn files(page: &mut Page<String>, report: &Report) -> fmt::Result {
-    let files: Vec<_> = report
+    let (directories, files): (Vec<_>, Vec<_>) = report
         .evidence
         .files
         .iter()
-        .filter(|entry| entry.kind != FileKind::Directory)
-        .map(file)
-        .collect();
-    let directories = report.evidence.files.len() - files.len();
-    page.heading(&match (files.len(), directories) {
+        .filter(|entry| !entry.transient)
+        .partition(|entry| entry.kind == FileKind::Directory);
+    let files: Vec<_> = files.into_iter().map(file).collect();
+    page.heading(&match (files.len(), directories.len()) {
         (0, 0) => "Files left behind: none".to_owned(),
         (_, 0) => "Files left behind".to_owned(),
         (_, 1) => "Files left behind, in 1 directory".to_owned(),
@@ -138,6 +142,28 @@ fn file(entry: &FileEntry) -> Row<5> {
         cells,
         last: entry.path.clone(),
     }
+}
+
+/// What the watch of the two trees saw and the end did not: a list without a claim to be whole.
+fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let rows: Vec<_> = report
+        .evidence
+        .files
+        .iter()
+        .filter(|entry| entry.transient)
+        .map(|entry| Row {
+            cells: [
+                words::root(entry.root).to_owned(),
+                words::file_kind(entry.kind).to_owned(),
+            ],
+            last: entry.path.clone(),
+        })
+        .collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    page.heading("Files that were there for a time, as far as they were noticed")?;
+    page.table([Align::Left, Align::Left], &rows)
 }
 
 fn stderr(page: &mut Page<String>, report: &Report) -> fmt::Result {

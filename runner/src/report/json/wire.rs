@@ -10,6 +10,7 @@ use crate::report::{self, claims, clock, words};
 use crate::verdict::Finding;
 
 mod evidence_form;
+mod ledger_form;
 
 use evidence_form::Evidence;
 
@@ -91,7 +92,7 @@ enum ExitForm {
 struct Isolation<'a> {
     layers: Vec<Layer<'a>>,
     canaries: Vec<Canary<'a>>,
-    not_proved: Vec<&'a str>,
+    not_proved: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -153,7 +154,7 @@ impl<'a> From<&'a report::Report> for Report<'a> {
                 not_proved: claims::not_proved(report),
             },
             checks: report.checks.iter().map(Check::from).collect(),
-            evidence: Evidence::from(evidence),
+            evidence: Evidence::from(report),
         }
     }
 }

@@ -27,6 +27,8 @@ impl Call {
 pub(super) enum Outcome {
     Allowed,
     Refused(Errno),
+    /// Not made, and answered with success.
+    Skipped,
     Killed,
     Notified,
 }
@@ -59,6 +61,7 @@ pub(super) fn run(program: &[Instruction], call: &Call) -> Outcome {
 fn answer(operand: u32) -> Outcome {
     match operand & libc::SECCOMP_RET_ACTION_FULL {
         libc::SECCOMP_RET_ALLOW => Outcome::Allowed,
+        libc::SECCOMP_RET_ERRNO if operand & 0xFFFF == 0 => Outcome::Skipped,
         libc::SECCOMP_RET_ERRNO => Outcome::Refused(Errno::from_raw((operand & 0xFFFF) as i32)),
         libc::SECCOMP_RET_KILL_PROCESS => Outcome::Killed,
         libc::SECCOMP_RET_USER_NOTIF => Outcome::Notified,

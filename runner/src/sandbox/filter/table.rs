@@ -31,6 +31,14 @@ const fn refuse_if(call: libc::c_long, when: &'static [Test], errno: Errno) -> R
     }
 }
 
+const fn skip_if(call: libc::c_long, when: &'static [Test]) -> Rule {
+    Rule {
+        call,
+        when,
+        action: Action::Skip,
+    }
+}
+
 const fn allow(call: libc::c_long) -> Rule {
     Rule {
         call,
@@ -135,6 +143,26 @@ pub(crate) const CLIENT: Filter = Filter {
         refuse(libc::SYS_process_vm_writev, Errno::EPERM),
         refuse(libc::SYS_pidfd_getfd, Errno::EPERM),
         refuse(libc::SYS_kcmp, Errno::EPERM),
+        // A limit of init's would blind it or end it, and the kernel asks for no more than the same ids:
+        // without descriptors init listed no survivor. Own limits are named by 0, as every libc does.
+        refuse_if(
+            libc::SYS_prlimit64,
+            &[Test::AnyOf {
+                argument: 0,
+                mask: u32::MAX,
+            }],
+            Errno::EPERM,
+        ),
+        // The limit for cores stays as it was set: at 0 a crash would start the host's program for cores.
+        // Success, because many programs forbid their own cores and end where they cannot.
+        skip_if(
+            libc::SYS_prlimit64,
+            &[
+                is(1, libc::RLIMIT_CORE as i32),
+                Test::NotNull { argument: 2 },
+            ],
+        ),
+        skip_if(libc::SYS_setrlimit, &[is(0, libc::RLIMIT_CORE as i32)]),
         // Large parts of the kernel that no client needs and many faults were found in.
         refuse(libc::SYS_bpf, Errno::EPERM),
         refuse(libc::SYS_perf_event_open, Errno::EPERM),

@@ -27,7 +27,7 @@ deviations! {
     a_further_directory_is_found: case_b, "directory" => ["files/nothing-else"];
     a_directory_that_is_closed_to_its_owner_is_found: case_b, "closed-directory" => ["files/nothing-else"];
     a_named_pipe_is_found_and_not_opened: case_b, "fifo" => ["files/nothing-else"];
-    a_socket_is_found: case_b, "socket" => ["files/nothing-else"];
+    a_socket_is_found: case_b, "socket" => ["files/nothing-else", "outbound/no-attempts"];
     a_link_is_found: case_b, "link" => ["files/nothing-else"];
     a_file_in_the_temporary_directory_is_found: case_b, "file-in-tmp" => ["files/nothing-else"];
     a_file_in_shared_memory_is_found: case_b, "file-in-shared-memory" => ["files/nothing-else"];

@@ -1,6 +1,8 @@
 //! A run that is cut short by a signal: a report all the same, and nothing left running.
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,9 +15,6 @@ use crate::needs_sandbox;
 
 /// Longer than a client ever takes to start.
 const START: Duration = Duration::from_secs(30);
-/// Longer than anything takes to end.
-const END: Duration = Duration::from_secs(10);
-
 /// Waits until the client of `run` is there: a descendant that has the client's name.
 fn client_of(run: &Child) -> i32 {
     let deadline = Instant::now() + START;
@@ -70,6 +69,7 @@ fn assert_interrupted_by(signal: Signal) {
         .command()
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        .process_group(0)
         .spawn()
         .unwrap();
     let client = client_of(&run);
@@ -78,30 +78,23 @@ fn assert_interrupted_by(signal: Signal) {
         everything.len() >= 4,
         "runner, stage, init and client: {everything:?}"
     );
-    kill(Pid::from_raw(i32::try_from(run.id()).unwrap()), signal).unwrap();
+    // The whole group, as a terminal's Ctrl-C.
+    kill(Pid::from_raw(-i32::try_from(run.id()).unwrap()), signal).unwrap();
     assert_eq!(run.wait().unwrap().code(), Some(3));
     let report: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     assert_eq!(report["verdict"], "errored");
     assert_eq!(report["client"]["exit"]["interrupted"], true);
-    assert!(has_ended(client), "the client {client} is left");
-    // Init ends by itself as soon as it sees the stage gone.
-    let deadline = Instant::now() + END;
-    while let Some(left) = everything.iter().find(|pid| !has_ended(**pid)) {
-        assert!(Instant::now() < deadline, "process {left} is left");
-        std::thread::yield_now();
-    }
-}
-
-/// Whether a process is gone, or only waits for being reaped.
-fn has_ended(pid: i32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat"))
-        .ok()
-        .and_then(|status| {
-            status
-                .rsplit_once(") ")
-                .map(|(_, rest)| rest.starts_with(['Z', 'X']))
-        })
-        .unwrap_or(true)
+    let gaps = report["evidence"]["gaps"].to_string();
+    assert!(
+        gaps.contains("interrupted by a signal") && !gaps.contains("lost"),
+        "{gaps}"
+    );
+    assert!(everything.contains(&client));
+    // Not even an exit status is left for somebody else to fetch.
+    let left = everything
+        .iter()
+        .find(|pid| Path::new(&format!("/proc/{pid}")).exists());
+    assert_eq!(left, None);
 }
 
 #[test]

@@ -4,19 +4,19 @@ use serde::Serialize;
 use serde_json::Value;
 use stub::journal::{Content, End, Head};
 
+use super::ledger_form::{Attempt, Name, Process};
 use crate::evidence::{self, Line};
-use crate::report::words;
+use crate::report::{Report, words};
 
-/// `attempts`, `names` and `processes` are not recorded in this version and stay empty.
 #[derive(Serialize)]
 pub(super) struct Evidence<'a> {
     connections: Vec<Connection>,
     requests: Vec<Request<'a>>,
     records: Vec<Record<'a>>,
     files: Vec<File<'a>>,
-    attempts: [(); 0],
-    names: [(); 0],
-    processes: [(); 0],
+    attempts: Vec<Attempt<'a>>,
+    names: Vec<Name<'a>>,
+    processes: Vec<Process<'a>>,
     stderr: Stderr<'a>,
     gaps: Vec<Gap<'a>>,
     provider_events: Vec<ProviderEvent<'a>>,
@@ -85,7 +85,6 @@ struct File<'a> {
     mode: String,
     bytes: u64,
     sha256: Option<&'a str>,
-    /// Files are listed after the end, so none of them is.
     transient: bool,
 }
 
@@ -121,8 +120,9 @@ struct Survivor<'a> {
     program: &'a str,
 }
 
-impl<'a> From<&'a evidence::Evidence> for Evidence<'a> {
-    fn from(evidence: &'a evidence::Evidence) -> Self {
+impl<'a> From<&'a Report> for Evidence<'a> {
+    fn from(report: &'a Report) -> Self {
+        let evidence = &report.evidence;
         let gap = |gap: &'a evidence::Gap| Gap {
             what: words::gap(gap.what),
             detail: &gap.detail,
@@ -146,9 +146,9 @@ impl<'a> From<&'a evidence::Evidence> for Evidence<'a> {
             requests: evidence.requests.iter().map(Request::from).collect(),
             records: evidence.records.iter().map(Record::from).collect(),
             files: evidence.files.iter().map(File::from).collect(),
-            attempts: [],
-            names: [],
-            processes: [],
+            attempts: evidence.attempts.iter().map(Attempt::from).collect(),
+            names: evidence.names.iter().map(Name::from).collect(),
+            processes: report.processes.iter().map(Process::from).collect(),
             stderr: Stderr {
                 bytes: evidence.stderr.bytes,
                 tail: &evidence.stderr.tail,
@@ -258,7 +258,7 @@ impl<'a> From<&'a evidence::FileEntry> for File<'a> {
             mode: format!("{:04o}", entry.mode),
             bytes: entry.bytes,
             sha256: entry.sha256.as_deref(),
-            transient: false,
+            transient: entry.transient,
         }
     }
 }

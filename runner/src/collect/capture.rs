@@ -1,0 +1,118 @@
+//! What one run left to look at, before anybody makes evidence of it.
+
+use std::os::fd::OwnedFd;
+
+use nix::errno::Errno;
+use stub::Needle;
+use stub::journal::Entry;
+
+use super::output::{Errors, Output};
+use super::questions::Questions;
+use super::transient::Gone;
+use crate::evidence::{Exit, Gap, GapKind, Survivor};
+use crate::sandbox::error::SetupError;
+use crate::sandbox::readback::Isolation;
+use crate::sandbox::supervise::Supervisor;
+use crate::sandbox::supervise::ledger::Ledger;
+
+/// Everything that arrived.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    pub(crate) journal: Vec<Entry>,
+    /// For each request, how many lines stood on standard output when its first byte was read.
+    pub(crate) barriers: Vec<(u64, usize)>,
+    pub(crate) output: Output,
+    pub(crate) errors: Errors,
+    pub(crate) questions: Questions,
+    pub(crate) exit: Exit,
+    pub(crate) survivors: Vec<Survivor>,
+    pub(crate) isolation: Option<Isolation>,
+    /// The kernel's; 0 until the client's process has reported it.
+    pub(crate) landlock_abi: i32,
+    /// Our end of the canary's connection to the stub.
+    pub(crate) canary_peer: Option<std::net::SocketAddr>,
+    /// Home and temporary directory.
+    pub(crate) trees: Option<(OwnedFd, OwnedFd)>,
+    pub(crate) gone: Gone,
+    /// What the supervisor wrote down; nothing where it was never started.
+    pub(crate) ledger: Ledger,
+    pub(crate) gaps: Vec<Gap>,
+    /// Why the client was not started.
+    pub(crate) failure: Option<Failure>,
+}
+
+impl Capture {
+    pub(crate) fn nothing(output_bytes: u64, needle: &Needle) -> Self {
+        Self {
+            journal: Vec::new(),
+            barriers: Vec::new(),
+            output: Output::new(output_bytes),
+            errors: Errors::new(needle),
+            questions: Questions::new(needle),
+            exit: Exit::NotStarted,
+            survivors: Vec::new(),
+            isolation: None,
+            landlock_abi: 0,
+            canary_peer: None,
+            trees: None,
+            gone: Gone::default(),
+            ledger: Ledger::default(),
+            gaps: Vec::new(),
+            failure: None,
+        }
+    }
+
+    /// Takes over what the supervisor wrote down, after every process that it answered has ended.
+    pub(super) fn take_ledger(&mut self, supervisor: Option<Supervisor>) {
+        match supervisor.map(Supervisor::finish) {
+            None => {}
+            Some(Some(ledger)) => self.ledger = ledger,
+            Some(None) => {
+                let detail = "the supervisor was lost".to_owned();
+                self.gaps.push(Gap {
+                    what: GapKind::Isolation,
+                    detail,
+                });
+            }
+        }
+    }
+
+    /// What there is where not even the stage could be started.
+    pub(crate) fn failed(error: SetupError, output_bytes: u64, needle: &Needle) -> Self {
+        let failure = Failure::SetUp(error);
+        let gaps = vec![Gap {
+            what: GapKind::Isolation,
+            detail: failure.with_causes(),
+        }];
+        Self {
+            gaps,
+            failure: Some(failure),
+            ..Self::nothing(output_bytes, needle)
+        }
+    }
+}
+
+impl Failure {
+    /// One line for a report: the failure and what caused it.
+    pub(super) fn with_causes(&self) -> String {
+        let causes = std::iter::successors(std::error::Error::source(self), |cause| cause.source());
+        let all: Vec<String> = std::iter::once(self.to_string())
+            .chain(causes.map(ToString::to_string))
+            .collect();
+        all.join(": ")
+    }
+}
+
+/// Why there was no run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// A step of set-up failed.
+    #[error("cannot set up the sandbox")]
+    SetUp(#[source] SetupError),
+    /// A layer or a canary did not hold; the client was not started.
+    #[error("the sandbox does not hold: {0}; the client was not started")]
+    NotSealed(String),
+    /// execve(2) of the client failed.
+    #[error("cannot execute the client inside the sandbox: {}", .0.desc())]
+    NotExecuted(Errno),
+}

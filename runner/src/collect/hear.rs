@@ -1,0 +1,263 @@
+//! What stage and init say, and what they are told: set-up, the barrier, the release of the client.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use nix::errno::Errno;
+use serde::Deserialize;
+use stub::journal::{Control, Entry};
+use tokio::io::AsyncWriteExt as _;
+
+use super::pipes::Received;
+use super::{Failure, Next, PIECE, Phase, Session};
+use crate::evidence::{Exit, GapKind};
+use crate::sandbox::error::{At as _, Step};
+use crate::sandbox::identity;
+use crate::sandbox::message::{self, FromInit, FromStage, ToInit, ToStage};
+use crate::sandbox::plan::Identity;
+use crate::sandbox::probe::ProbeReport;
+use crate::sandbox::readback::{self, Outside};
+use crate::sandbox::supervise::Supervisor;
+use crate::sys::net::readable_bytes;
+
+/// One line on the control socket.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ControlLine {
+    Stage(FromStage),
+    Journal(Entry),
+}
+
+impl Session<'_> {
+    pub(super) async fn control_line(&mut self, line: &[u8]) -> Next {
+        match serde_json::from_slice(line) {
+            Ok(ControlLine::Stage(FromStage::Unmapped)) => self.write_maps().await,
+            Ok(ControlLine::Stage(FromStage::Serving { port, network })) => {
+                self.network = Some((port, network));
+                self.supervise()
+            }
+            Ok(ControlLine::Stage(FromStage::Failed { error })) => {
+                self.failed(Failure::SetUp(error))
+            }
+            Ok(ControlLine::Journal(Entry::Began {
+                connection,
+                request,
+                at_us,
+            })) => {
+                self.barrier(request);
+                // No gap: whatever the client asked until its end is in the journal.
+                if request > self.watch.requests && self.phase == Phase::Running {
+                    self.end_client(Exit::RequestLimit);
+                }
+                self.capture.journal.push(Entry::Began {
+                    connection,
+                    request,
+                    at_us,
+                });
+                self.tell_stub(Control::Go { request }).await;
+                Next::Continue
+            }
+            Ok(ControlLine::Journal(entry)) => {
+                self.done |= matches!(entry, Entry::Done { .. });
+                self.capture.journal.push(entry);
+                Next::Continue
+            }
+            Err(error) => {
+                self.gap(
+                    GapKind::Requests,
+                    format!("a line of the journal cannot be read: {error}"),
+                );
+                Next::Continue
+            }
+        }
+    }
+
+    async fn write_maps(&mut self) -> Next {
+        let mapped = match self.watch.plan.identity {
+            Identity::Mapped { host_id } => identity::map_other(self.stage, host_id),
+            Identity::Own { .. } => Err(Errno::EPROTO).at(Step::WriteIdMaps),
+        };
+        if let Err(error) = mapped {
+            return self.failed(Failure::SetUp(error));
+        }
+        let mut told = Vec::new();
+        // A line of a closed set to memory cannot fail.
+        let _ = message::write_line(&mut told, &ToStage::Mapped);
+        match self.to_stage.write_all(&told).await {
+            Ok(()) => Next::Continue,
+            Err(_) => self.control_closed(),
+        }
+    }
+
+    fn barrier(&mut self, request: u64) {
+        let lines = self.lines_now();
+        self.capture.barriers.push((request, lines));
+    }
+
+    /// Reads what lies in standard output at this instant, and no more: a client that floods it cannot hold
+    /// whoever asks.
+    pub(super) fn lines_now(&mut self) -> usize {
+        if let Some(stdout) = &self.stdout {
+            let now = self.watch.clock.elapsed_us();
+            let mut left = readable_bytes(stdout.get_ref()).unwrap_or(0);
+            let mut piece = vec![0; left.min(PIECE)];
+            while left > 0 {
+                let room = left.min(piece.len());
+                match nix::unistd::read(
+                    stdout.get_ref().as_fd(),
+                    piece.get_mut(..room).unwrap_or_default(),
+                ) {
+                    Ok(length) if length > 0 => {
+                        self.capture
+                            .output
+                            .push(piece.get(..length).unwrap_or_default(), now);
+                        left -= length.min(left);
+                    }
+                    _ => break,
+                }
+            }
+        }
+        self.capture.output.lines()
+    }
+
+    pub(super) async fn tell_stub(&mut self, told: Control) {
+        let mut line = serde_json::to_vec(&told).unwrap_or_default();
+        line.push(b'\n');
+        // A stage that has ended reads no more, and its last lines may still lie unread: it is their end that
+        // says whether the stub was lost.
+        let _ = self.to_stage.write_all(&line).await;
+    }
+
+    pub(super) async fn init_message(&mut self, received: Received) -> Next {
+        match received {
+            Err(errno) => {
+                self.gap(GapKind::Processes, format!("init cannot be heard: {errno}"));
+                Next::Stop
+            }
+            Ok(None) => self.init_closed(),
+            Ok(Some((FromInit::Root, descriptors))) => {
+                self.capture.trees = <[OwnedFd; 2]>::try_from(descriptors)
+                    .ok()
+                    .map(|[home, tmp]| (home, tmp));
+                Next::Continue
+            }
+            Ok(Some((FromInit::Listening, mut descriptors))) => {
+                self.listener = descriptors.pop();
+                self.supervise()
+            }
+            Ok(Some((FromInit::Probed { report }, _))) => self.release(&report),
+            Ok(Some((FromInit::Started, _))) => {
+                self.enter(Phase::Running, self.watch.timeout);
+                // Until its end is known it counts as interrupted: nothing else ends the loop early.
+                self.capture.exit = Exit::Interrupted;
+                Next::Continue
+            }
+            Ok(Some((FromInit::NotStarted { errno }, _))) => {
+                self.failed(Failure::NotExecuted(Errno::from_raw(errno)))
+            }
+            Ok(Some((FromInit::Failed { error }, _))) => self.failed(Failure::SetUp(error)),
+            Ok(Some((FromInit::Ended { end }, _))) => self.ended(end).await,
+        }
+    }
+
+    /// Starts the supervisor once there are a listener and a stub whose address it knows.
+    fn supervise(&mut self) -> Next {
+        let (Some((port, _)), Some(listener)) = (
+            &self.network,
+            self.listener.take_if(|_| self.network.is_some()),
+        ) else {
+            return Next::Continue;
+        };
+        let stub = (std::net::Ipv4Addr::LOCALHOST, *port).into();
+        match Supervisor::start(
+            listener,
+            stub,
+            self.watch.clock,
+            self.ask.clone(),
+            self.watch.plan,
+        )
+        .at(Step::Supervise)
+        {
+            Ok(supervisor) => {
+                self.supervisor = Some(supervisor);
+                Next::Continue
+            }
+            Err(error) => self.failed(Failure::SetUp(error)),
+        }
+    }
+
+    /// The one place where the client is let go: every layer read back, every canary held.
+    fn release(&mut self, report: &ProbeReport) -> Next {
+        let (Some((_, network)), Some(supervisor)) = (&self.network, &self.supervisor) else {
+            // The probe's own calls are answered by the supervisor, so it cannot have ended before.
+            return self.failed(Failure::NotSealed(
+                "the canaries were not supervised".to_owned(),
+            ));
+        };
+        let recorded = supervisor.canaries();
+        let outside = Outside {
+            plan: self.watch.plan,
+            network,
+            namespaces: &self.watch.namespaces,
+            refused: &self.watch.refused,
+            recorded: &recorded,
+        };
+        let isolation = readback::judge(report, &outside);
+        let broken = isolation.broken();
+        if broken.is_none() {
+            supervisor.launch();
+        }
+        self.capture.canary_peer = report.stub_peer;
+        self.capture.landlock_abi = report.landlock.abi;
+        self.capture.isolation = Some(isolation);
+        match broken {
+            None => {
+                // From here on what happens in the two trees is the client's doing.
+                if let Some((home, tmp)) = &self.capture.trees {
+                    self.watcher.start(home, tmp);
+                }
+                self.tell_init(ToInit::Go)
+            }
+            Some(what) => self.failed(Failure::NotSealed(what)),
+        }
+    }
+
+    pub(super) fn tell_init(&mut self, told: ToInit) -> Next {
+        let channel = self
+            .channel
+            .as_ref()
+            .map(|channel| message::send(channel.get_ref(), &told, &[]));
+        match channel {
+            Some(Ok(())) => Next::Continue,
+            Some(Err(_)) | None => self.init_closed(),
+        }
+    }
+
+    pub(super) fn control_closed(&mut self) -> Next {
+        self.control_open = false;
+        if self.done {
+            // The stage has ended after its last line. What is left are the outputs.
+            return Next::Continue;
+        }
+        self.gap(GapKind::Requests, "the stub was lost".to_owned());
+        self.lost_one_side()
+    }
+
+    pub(super) fn init_closed(&mut self) -> Next {
+        self.channel = None;
+        if self.phase == Phase::Finishing {
+            return Next::Continue;
+        }
+        self.gap(GapKind::Processes, "init was lost".to_owned());
+        self.lost_one_side()
+    }
+
+    /// Where one of stage and init fails in set-up both end, and only one of them tells why: it is heard first.
+    fn lost_one_side(&self) -> Next {
+        let other_side = self.control_open || self.channel.is_some();
+        if self.phase == Phase::SettingUp && other_side {
+            Next::Continue
+        } else {
+            Next::Stop
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Where an entry of the ledger was to go, as text and as an address; answered from what stands there, unjudged.
+
+use std::net::IpAddr;
+
+use super::{Attempt, Outcome};
+
+/// Calls whose address says where something goes. The others make a socket or wait on one.
+const DIRECTED: [&str; 4] = ["connect", "sendto", "sendmsg", "sendmmsg"];
+
+impl Attempt {
+    /// Whether the call names a destination: connect(2), or a send with an address.
+    pub fn is_directed(&self) -> bool {
+        DIRECTED.contains(&self.syscall)
+    }
+
+    /// The address of the two internet families; a mapped one is the IPv4 address that it stands for.
+    pub fn ip(&self) -> Option<IpAddr> {
+        if !self.is_internet() {
+            return None;
+        }
+        let address: IpAddr = self.address.as_deref()?.parse().ok()?;
+        Some(address.to_canonical())
+    }
+
+    /// Whether the family is one of the two internet families.
+    pub fn is_internet(&self) -> bool {
+        matches!(self.family.as_deref(), Some("inet" | "inet6"))
+    }
+
+    /// The destination as a profile spells it, `inet:192.0.2.1:443`, where the call has one, with the names that
+    /// were asked for there; else the call and what it was to make, `socket packet raw`. Hostile.
+    pub fn target(&self) -> String {
+        let place = self.place();
+        if self.is_directed() {
+            let place =
+                place.unwrap_or_else(|| format!("an address of no family ({})", self.syscall));
+            return match self.names.as_slice() {
+                [] => place,
+                names => format!("{place} for {}", names.join(", ")),
+            };
+        }
+        let kind = self.socket_type.clone();
+        let protocol = self.protocol.map(|number| format!("protocol {number}"));
+        let words = [Some(self.syscall.to_owned()), place, kind, protocol];
+        Vec::from_iter(words.into_iter().flatten()).join(" ")
+    }
+
+    fn place(&self) -> Option<String> {
+        let (family, address) = match (self.family.as_deref(), &self.address) {
+            (Some(family), Some(address)) => (family, address),
+            (family, address) => return family.or(address.as_deref()).map(str::to_owned),
+        };
+        let port = self
+            .port
+            .map_or_else(String::new, |port| format!(":{port}"));
+        Some(match family {
+            "inet6" => format!("inet6:[{address}]{port}"),
+            _ => format!("{family}:{address}{port}"),
+        })
+    }
+}
+
+impl Outcome {
+    /// `denied ENETUNREACH`, or `let through`.
+    pub fn words(self) -> String {
+        match self {
+            Self::Allowed => "let through".to_owned(),
+            Self::Denied(errno) => format!("denied {errno:?}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::evidence::fixture::{attempt, connect};
+
+    #[test]
+    fn a_destination_is_spelt_as_in_a_profile() {
+        for (family, address, port, target) in [
+            ("inet", "192.0.2.1", Some(443), "inet:192.0.2.1:443"),
+            ("inet6", "2001:db8::1", Some(53), "inet6:[2001:db8::1]:53"),
+            ("unix", "/run/x", None, "unix:/run/x"),
+            ("unix", "@bus", None, "unix:@bus"),
+        ] {
+            assert_eq!(connect(family, address, port).target(), target);
+        }
+        assert_eq!(
+            attempt("connect").target(),
+            "an address of no family (connect)"
+        );
+        let mut query = connect("inet", "192.0.2.53", Some(53));
+        query.names = vec!["a.example".to_owned(), "b.example".to_owned()];
+        assert_eq!(
+            query.target(),
+            "inet:192.0.2.53:53 for a.example, b.example"
+        );
+        let mut unread = attempt("sendmsg");
+        unread.address = Some("unreadable".to_owned());
+        assert_eq!(unread.target(), "unreadable");
+    }
+
+    #[test]
+    fn a_call_without_a_destination_is_named_with_what_it_asked_for() {
+        let mut socket = attempt("socket");
+        socket.family = Some("packet".to_owned());
+        socket.socket_type = Some("raw".to_owned());
+        socket.protocol = Some(3);
+        assert_eq!(socket.target(), "socket packet raw protocol 3");
+        let mut bind = connect("inet", "0.0.0.0", Some(8080));
+        bind.syscall = "bind";
+        assert_eq!(bind.target(), "bind inet:0.0.0.0:8080");
+        assert_eq!(attempt("io_uring_setup").target(), "io_uring_setup");
+    }
+
+    #[test]
+    fn a_mapped_address_is_the_one_that_it_stands_for() {
+        let mapped = connect("inet6", "::ffff:192.0.2.1", Some(443));
+        assert_eq!(mapped.ip(), "192.0.2.1".parse().ok());
+        assert_eq!(connect("unix", "127.0.0.1", None).ip(), None);
+    }
+}

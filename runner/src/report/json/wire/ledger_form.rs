@@ -1,0 +1,97 @@
+//! The ledger under `evidence` in schema `runner.report/1`.
+
+use serde::Serialize;
+
+use super::Arg;
+use crate::evidence::{self, Outcome};
+use crate::report::{self, words};
+
+/// Who refuses what is denied: the kernel's refusals are not in the ledger.
+const SUPERVISOR: &str = "supervisor";
+
+#[derive(Serialize)]
+pub(super) struct Attempt<'a> {
+    seq: u64,
+    at_us: u64,
+    kind: &'static str,
+    pid: i32,
+    program: &'a str,
+    syscall: &'static str,
+    family: Option<&'a str>,
+    #[serde(rename = "type")]
+    socket_type: Option<&'a str>,
+    protocol: Option<u32>,
+    address: Option<&'a str>,
+    port: Option<u16>,
+    outcome: &'static str,
+    layer: Option<&'static str>,
+    errno: Option<String>,
+    count: u64,
+    /// Where what was sent is a DNS query.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    names: &'a [String],
+}
+
+#[derive(Serialize)]
+pub(super) struct Name<'a> {
+    name: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    count: u64,
+}
+
+#[derive(Serialize)]
+pub(super) struct Process<'a> {
+    pid: i32,
+    ppid: i32,
+    program: &'a str,
+    args: Vec<Arg<'a>>,
+}
+
+impl<'a> From<&'a evidence::Attempt> for Attempt<'a> {
+    fn from(attempt: &'a evidence::Attempt) -> Self {
+        let (layer, errno) = match attempt.outcome {
+            Outcome::Allowed => (None, None),
+            Outcome::Denied(errno) => (Some(SUPERVISOR), Some(format!("{errno:?}"))),
+        };
+        Attempt {
+            seq: attempt.seq,
+            at_us: attempt.at_us,
+            kind: words::attempt_kind(attempt.kind),
+            pid: attempt.pid,
+            program: &attempt.program,
+            syscall: attempt.syscall,
+            family: attempt.family.as_deref(),
+            socket_type: attempt.socket_type.as_deref(),
+            protocol: attempt.protocol,
+            address: attempt.address.as_deref(),
+            port: attempt.port,
+            outcome: words::outcome(attempt.outcome),
+            layer,
+            errno,
+            count: attempt.count,
+            names: &attempt.names,
+        }
+    }
+}
+
+impl<'a> From<&'a evidence::Question> for Name<'a> {
+    fn from(question: &'a evidence::Question) -> Self {
+        Name {
+            name: &question.name,
+            kind: &question.kind,
+            count: question.count,
+        }
+    }
+}
+
+impl<'a> From<&'a report::Process> for Process<'a> {
+    fn from(process: &'a report::Process) -> Self {
+        Process {
+            pid: process.pid,
+            ppid: process.ppid,
+            program: &process.program,
+            args: process.args.iter().map(Arg::from).collect(),
+        }
+    }
+}

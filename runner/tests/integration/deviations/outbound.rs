@@ -1,0 +1,119 @@
+//! What the client tries beside its way to the stub.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::kit::{Done, Run};
+use crate::needs_sandbox;
+
+use super::deviations;
+
+deviations! {
+    an_attempt_at_another_host_is_found: case_b, "connects-elsewhere" => ["outbound/no-attempts"];
+    an_attempt_at_another_port_is_found: case_a, "connects-to-another-port" => ["outbound/no-attempts"];
+    an_attempt_at_a_unix_socket_is_found: case_b, "connects-to-a-unix-socket" => ["outbound/no-attempts"];
+    a_datagram_to_another_host_is_found: case_b, "sends-a-datagram" => ["outbound/no-attempts"];
+    a_socket_that_listens_is_found: case_b, "listens" => ["outbound/no-attempts"];
+    a_name_that_is_asked_for_is_found: case_b, "asks-for-a-name" => ["outbound/no-attempts"];
+}
+
+/// A run of case B with the reference profile and these destinations in it.
+fn expecting(destinations: &[&str], deviation: &str) -> (TempDir, Done) {
+    let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/profiles");
+    let mut profile = fs::read_to_string(policies.join("reference.toml")).unwrap();
+    for destination in destinations {
+        let rule = format!("\n[[attempts]]\ndestination = \"{destination}\"\nreason = \"known\"\n");
+        profile.push_str(&rule);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("profile.toml");
+    fs::write(&path, profile).unwrap();
+    let run = Run::case_b().argument("--profile").argument(path);
+    (directory, run.deviating(deviation).json())
+}
+
+#[test]
+fn attempts_that_the_profile_names_are_no_finding() {
+    needs_sandbox!();
+    for (destination, deviation) in [
+        ("inet:192.0.2.1:443", "connects-elsewhere"),
+        ("inet:192.0.2.1:*", "sends-a-datagram"),
+        ("unix:/run/helper", "connects-to-a-unix-socket"),
+        ("name:api.example.com", "asks-for-a-name"),
+    ] {
+        expecting(&[destination], deviation).1.assert_passed();
+    }
+}
+
+#[test]
+fn a_neighbour_of_what_the_profile_names_is_found() {
+    needs_sandbox!();
+    let destinations = [
+        "inet:192.0.2.1:444",
+        "inet:192.0.2.2:*",
+        "inet:127.0.0.1:*",
+        "unix:/run/helper2",
+        "name:example.com",
+    ];
+    for deviation in [
+        "connects-elsewhere",
+        "connects-to-a-unix-socket",
+        "listens",
+        "asks-for-a-name",
+    ] {
+        let (_directory, done) = expecting(&destinations[..], deviation);
+        // The way to the resolver is allowed by its address here; the name is not.
+        done.assert_fails(&["outbound/no-attempts"]);
+    }
+}
+
+#[test]
+fn an_attempt_is_reported_with_who_made_it_and_what_became_of_it() {
+    needs_sandbox!();
+    let done = Run::case_b().deviating("connects-elsewhere").json();
+    let attempts = done.report["evidence"]["attempts"].as_array().unwrap();
+    let attempts: Vec<_> = attempts
+        .iter()
+        .filter(|attempt| attempt["kind"] == "attempt")
+        .collect();
+    let [attempt] = attempts.as_slice() else {
+        panic!("{attempts:?}")
+    };
+    for (key, value) in [
+        ("syscall", "connect"),
+        ("family", "inet"),
+        ("address", "192.0.2.1"),
+        ("outcome", "denied"),
+        ("layer", "supervisor"),
+        ("errno", "ENETUNREACH"),
+    ] {
+        assert_eq!(attempt[key], value, "{key}");
+    }
+    assert_eq!(
+        (&attempt["port"], &attempt["count"]),
+        (&443.into(), &1.into())
+    );
+    let found = &done.check("outbound/no-attempts")["found"];
+    assert_eq!(
+        found,
+        "inet:192.0.2.1:443 by /client/agent-cli, denied ENETUNREACH, 1 time"
+    );
+}
+
+#[test]
+fn the_programs_that_were_started_are_listed_without_the_prompt() {
+    needs_sandbox!();
+    let done = Run::case_b().deviating("ended-child").json();
+    let processes = done.report["evidence"]["processes"].as_array().unwrap();
+    let [client, child] = processes.as_slice() else {
+        panic!("{processes:?}")
+    };
+    assert_eq!(child["ppid"], client["pid"]);
+    assert_eq!(child["args"][1], "--end");
+    let args = client["args"].as_array().unwrap();
+    let prompts = args.iter().filter(|arg| arg["sha256"].is_string());
+    assert_eq!(prompts.count(), 2, "{args:?}");
+    assert!(!done.text.contains("Reply with one short sentence"));
+}

@@ -1,0 +1,12 @@
+//! Ways out of a sandbox, one class a test: the attempt inside with the errno of the layer that stands there,
+//! and its positive twin outside, where the same attempt succeeds.
+
+pub(crate) mod attempt;
+mod files;
+mod inheritance;
+mod kernel;
+mod limits;
+mod mounts;
+mod network;
+mod processes;
+mod sockets;

@@ -1,0 +1,135 @@
+//! Attempts of the hostile client: made inside by the executable under test, and outside without it.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::kit::{Done, Run, fixture};
+
+/// The fixture's answer is read from the report's tail of standard error, which has room for this many.
+const BATCH: usize = 16;
+
+/// What an attempt came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Made {
+    /// `ok` or the name of an errno.
+    pub(crate) outcome: String,
+    pub(crate) detail: String,
+}
+
+/// The attempts of one test, as the words of the fixture's command line.
+pub(crate) fn words(attempt: &str) -> Vec<&str> {
+    attempt.split(' ').filter(|word| !word.is_empty()).collect()
+}
+
+/// Case B with the hostile client.
+pub(crate) fn hostile(attempts: &[&str]) -> Run {
+    with_attempts(Run::case_b(), attempts)
+}
+
+/// `run` with the hostile client.
+pub(crate) fn with_attempts(run: Run, attempts: &[&str]) -> Run {
+    with_client(run, &fixture("hostile-client"), attempts)
+}
+
+/// `run` with the hostile client, which lies at `program`.
+pub(crate) fn with_client(run: Run, program: &Path, attempts: &[&str]) -> Run {
+    let mut run = run.client(program);
+    for attempt in attempts {
+        run = run.client_argument("--attempt");
+        for word in words(attempt) {
+            run = run.client_argument(word);
+        }
+    }
+    run
+}
+
+/// Makes the attempts inside, as whoever runs the tests and as an ordinary user; both see the same.
+#[track_caller]
+pub(crate) fn inside(attempts: &[&str]) -> Vec<Made> {
+    let mut made = Vec::new();
+    for batch in attempts.chunks(BATCH) {
+        let own = said(&hostile(batch).json(), batch);
+        let ordinary = said(&hostile(batch).as_ordinary_user().json(), batch);
+        for ((one, other), attempt) in own.iter().zip(&ordinary).zip(batch) {
+            assert_eq!(one.outcome, other.outcome, "{attempt}: by user");
+        }
+        made.extend(own);
+    }
+    made
+}
+
+/// One attempt inside.
+#[track_caller]
+pub(crate) fn inside_one(attempt: &str) -> Made {
+    inside(&[attempt]).remove(0)
+}
+
+/// The fixture's lines in a report.
+#[track_caller]
+pub(crate) fn said(done: &Done, attempts: &[&str]) -> Vec<Made> {
+    let tail = done.report["evidence"]["stderr"]["tail"].as_str();
+    let made = lines(tail.unwrap_or_default());
+    let exit = &done.report["client"]["exit"];
+    assert_eq!(
+        (made.len(), exit["code"].as_i64()),
+        (attempts.len(), Some(0)),
+        "{attempts:?} left {exit}, {tail:?} and {}",
+        done.stderr
+    );
+    made
+}
+
+fn lines(text: &str) -> Vec<Made> {
+    let field = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
+    text.lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .filter(|line: &Value| line["attempt"] != "nothing")
+        .map(|line| Made {
+            outcome: field(&line, "outcome"),
+            detail: field(&line, "detail"),
+        })
+        .collect()
+}
+
+/// Makes one attempt outside, after `surroundings` (`--world`, `--own-namespaces`, `--listen ADDRESS`).
+#[track_caller]
+pub(crate) fn outside(surroundings: &str, attempt: &str) -> Made {
+    let mut command = Command::new(fixture("hostile-client"));
+    command.args(words(surroundings)).arg("--attempt");
+    let command = command.args(words(attempt)).stdin(Stdio::null());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let mut made = lines(&said);
+    assert_eq!(made.len(), 1, "{attempt}: {:?} {said}", output.status);
+    made.remove(0)
+}
+
+/// Each attempt is refused inside with its errno and succeeds outside, in the surroundings given.
+#[track_caller]
+pub(crate) fn refused(cases: &[(&str, &str, &str)]) {
+    refused_inside(
+        &cases
+            .iter()
+            .map(|case| (case.0, case.1))
+            .collect::<Vec<_>>(),
+    );
+    for (attempt, _, surroundings) in cases {
+        // `--self`: of the fixture's own process, since outside pid 1 is the host's.
+        let twin = match *surroundings {
+            "--self" => outside("", &attempt.replace("/proc/1/", "/proc/self/")),
+            surroundings => outside(surroundings, attempt),
+        };
+        assert_eq!(twin.outcome, "ok", "twin of {attempt}");
+    }
+}
+
+/// Each attempt comes to this outcome inside.
+#[track_caller]
+pub(crate) fn refused_inside(cases: &[(&str, &str)]) {
+    let attempts: Vec<&str> = cases.iter().map(|case| case.0).collect();
+    for (made, (attempt, outcome)) in inside(&attempts).iter().zip(cases) {
+        assert_eq!(made.outcome, *outcome, "{attempt}: {}", made.detail);
+    }
+}

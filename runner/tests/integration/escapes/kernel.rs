@@ -1,0 +1,131 @@
+//! Calls that no client needs, and numbers that a filter might miss.
+
+use super::attempt::{hostile, inside, outside, refused_inside};
+use crate::needs_sandbox;
+
+/// Refused inside with this errno. Outside, the kernel's answer differs, unless it was built or set up without
+/// the call; that is printed.
+fn filtered(cases: &[(&str, &str)]) {
+    refused_inside(cases);
+    for (attempt, errno) in cases {
+        let twin = outside("", attempt);
+        if twin.outcome == *errno {
+            eprintln!("{attempt}: this kernel refuses it outside as well ({errno})");
+        }
+    }
+}
+
+#[test]
+fn input_is_not_pushed_into_a_terminal() {
+    needs_sandbox!();
+    filtered(&[
+        ("terminal-input", "EPERM"),
+        ("terminal-input 1", "EPERM"),
+        ("terminal-input 0xffffffff", "EPERM"),
+        ("terminal-paste", "EPERM"),
+        ("terminal-paste 1", "EPERM"),
+    ]);
+    // EIO where dev.tty.legacy_tiocsti is 0.
+    for attempt in ["terminal-input", "terminal-input 1"] {
+        let twin = outside("", attempt).outcome;
+        assert!(["ok", "EIO"].contains(&twin.as_str()), "{twin}");
+    }
+    // No terminal is one that pastes, but the request arrives.
+    assert_eq!(outside("", "terminal-paste").outcome, "ENOTTY");
+    refused_inside(&[
+        ("open-write /dev/ptmx", "ENOENT"),
+        ("open-write /dev/tty", "ENOENT"),
+        ("open-write /dev/console", "ENOENT"),
+    ]);
+}
+
+#[test]
+fn a_ring_that_makes_calls_is_not_there() {
+    needs_sandbox!();
+    filtered(&[("io-uring", "ENOSYS")]);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_call_of_a_32_bit_machine_kills() {
+    needs_sandbox!();
+    for family in ["2", "17"] {
+        let attempt = format!("socketcall-32 {family}");
+        for run in [
+            hostile(&[&attempt]),
+            hostile(&[&attempt]).as_ordinary_user(),
+        ] {
+            let done = run.json();
+            assert_eq!(done.report["client"]["exit"]["signal"], libc::SIGSYS);
+            assert_eq!(done.report["evidence"]["stderr"]["tail"], "");
+        }
+    }
+    let twin = outside("", "socketcall-32 2").outcome;
+    assert_eq!(twin, "ok", "a kernel without 32-bit calls?");
+}
+
+/// Kernels without x32 give the same errno; the simulator's test of the filter goes through every number.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_call_of_the_x32_abi_does_not_exist() {
+    needs_sandbox!();
+    filtered(&[("socket-x32", "ENOSYS")]);
+}
+
+#[test]
+fn a_call_that_nobody_has_reviewed_does_not_exist() {
+    needs_sandbox!();
+    refused_inside(&[
+        ("unknown-call 470", "ENOSYS"),
+        ("unknown-call 1000", "ENOSYS"),
+    ]);
+}
+
+#[test]
+fn keys_of_the_host_are_out_of_reach() {
+    needs_sandbox!();
+    filtered(&[
+        ("add-key", "EPERM"),
+        ("session-keyring", "EPERM"),
+        ("request-key", "EPERM"),
+    ]);
+    assert_eq!(outside("", "request-key").outcome, "ENOKEY");
+}
+
+#[test]
+fn large_parts_of_the_kernel_are_out_of_reach() {
+    needs_sandbox!();
+    filtered(&[
+        ("bpf", "EPERM"),
+        ("perf-event", "EPERM"),
+        ("userfaultfd", "EPERM"),
+        ("fanotify", "EPERM"),
+        ("kernel-log", "EPERM"),
+        ("port-access", "EPERM"),
+    ]);
+}
+
+#[test]
+fn files_are_not_opened_by_handle() {
+    needs_sandbox!();
+    filtered(&[("handle-of", "EPERM"), ("open-by-handle", "EPERM")]);
+}
+
+#[test]
+fn a_crash_leaves_no_core() {
+    needs_sandbox!();
+    for run in [hostile(&["core"]), hostile(&["core"]).as_ordinary_user()] {
+        let done = run.json();
+        assert_eq!(done.report["client"]["exit"]["signal"], libc::SIGABRT);
+        assert_eq!(done.report["evidence"]["files"], serde_json::json!([]));
+    }
+    // A limit of 0 would not keep the host's program for cores from being started, and 1 does (core(5)); so a
+    // client that sets it to 0 is told that it has, and it stays.
+    let made = inside(&["core-limit-zero"]);
+    assert_eq!(
+        (made[0].outcome.as_str(), made[0].detail.as_str()),
+        ("ok", "1 1")
+    );
+    let twin = outside("", "core-limit-zero");
+    assert_eq!((twin.outcome.as_str(), twin.detail.as_str()), ("ok", "0 0"));
+}

@@ -1,0 +1,203 @@
+//! A run that is still going on, seen from outside, and what is left of it when it has ended.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+use crate::kit::{Done, Run, is_root, runner};
+
+/// Longest wait for anything; far more than a loaded machine needs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Asks again until there is an answer.
+#[track_caller]
+pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A started run.
+pub(crate) struct Started {
+    process: Option<Child>,
+}
+
+impl Started {
+    /// Starts it with a JSON report on standard output.
+    pub(crate) fn new(run: Run) -> Self {
+        Self::of(run.argument("--report").argument("json").command())
+    }
+
+    pub(crate) fn of(mut command: Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self {
+            process: Some(command.spawn().unwrap()),
+        }
+    }
+
+    pub(crate) fn runner(&self) -> Pid {
+        let process = self.process.as_ref().unwrap();
+        Pid::from_raw(process.id().try_into().unwrap())
+    }
+
+    /// The runner's only child.
+    pub(crate) fn stage(&self) -> Pid {
+        self.descendant(&["the stage"])
+    }
+
+    /// The stage's only child.
+    pub(crate) fn init(&self) -> Pid {
+        self.descendant(&["the stage", "init"])
+    }
+
+    /// Init's child, once the client's program runs in it.
+    pub(crate) fn client(&self) -> Pid {
+        until("the client", || {
+            let client = self.descendant(&["the stage", "init", "the client"]);
+            arguments(client).contains("--attempt").then_some(client)
+        })
+    }
+
+    fn descendant(&self, names: &[&str]) -> Pid {
+        names.iter().fold(self.runner(), |parent, name| {
+            until(name, || children(parent).first().copied())
+        })
+    }
+
+    /// Ctrl-C, and the end of the run.
+    pub(crate) fn interrupt(&mut self) -> Done {
+        kill(self.runner(), Signal::SIGINT).unwrap();
+        self.wait()
+    }
+
+    /// The end of the run.
+    pub(crate) fn wait(&mut self) -> Done {
+        Done::of(&self.process.take().unwrap().wait_with_output().unwrap())
+    }
+
+    /// SIGKILL for the runner, and for nothing else.
+    pub(crate) fn kill(&mut self) {
+        let mut process = self.process.take().unwrap();
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if self.process.is_some() {
+            self.kill();
+        }
+    }
+}
+
+/// proc_pid_task(5): the children of a single-threaded process.
+pub(crate) fn children(parent: Pid) -> Vec<Pid> {
+    let Ok(listed) = fs::read_dir(format!("/proc/{parent}/task")) else {
+        return Vec::new();
+    };
+    listed
+        .filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("children")).ok())
+        .flat_map(|text| {
+            text.split_whitespace()
+                .map(|pid| Pid::from_raw(pid.parse().unwrap()))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn arguments(process: Pid) -> String {
+    let bytes = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+/// A place of its own for one run: the executable under a path that nobody else runs, and a directory for
+/// temporary files.
+pub(crate) struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        // On the file system of the executable, so that it can be linked.
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o755));
+        open(directory.path()).unwrap();
+        fs::hard_link(runner(), directory.path().join("runner")).unwrap();
+        let place = Self { directory };
+        fs::create_dir(place.temporary()).unwrap();
+        if is_root() {
+            fs::set_permissions(place.temporary(), fs::Permissions::from_mode(0o1777)).unwrap();
+            chown(place.temporary(), Some(1000), Some(1000)).unwrap();
+        }
+        place
+    }
+
+    /// A word for the client's command line by which its processes are known.
+    pub(crate) fn marker(&self) -> String {
+        self.directory.path().display().to_string()
+    }
+
+    fn temporary(&self) -> PathBuf {
+        self.directory.path().join("tmp")
+    }
+
+    /// Starts `run` here.
+    pub(crate) fn start(&self, run: Run) -> Started {
+        let here = run.argument("--report").argument("json");
+        let ready = here.command();
+        let mut command = Command::new(self.directory.path().join("runner"));
+        command.args(ready.get_args()).stdin(Stdio::null());
+        command.env("TMPDIR", self.temporary());
+        here.with_user(&mut command);
+        Started::of(command)
+    }
+
+    /// Waits until no process of this place is left, and looks for files.
+    #[track_caller]
+    pub(crate) fn assert_nothing_left(&self) {
+        let mut left = Vec::new();
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            left = self.processes();
+            if left.is_empty() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(left.is_empty(), "left: {left:?}");
+        let files: Vec<_> = fs::read_dir(self.temporary())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        assert!(files.is_empty(), "left: {files:?}");
+    }
+
+    /// Processes whose executable lies here or whose command line names this place, zombies aside (they have
+    /// neither). Init and the stage are known by the first, the client and what it starts by the second.
+    fn processes(&self) -> Vec<(Pid, String)> {
+        let marker = self.marker();
+        fs::read_dir("/proc")
+            .unwrap()
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .map(Pid::from_raw)
+            .filter_map(|pid| {
+                let executable = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+                let words = arguments(pid);
+                (executable.starts_with(&marker) || words.contains(&marker)).then_some((pid, words))
+            })
+            .filter(|(pid, _)| *pid != Pid::this())
+            .collect()
+    }
+}
