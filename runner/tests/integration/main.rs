@@ -13,4 +13,5 @@ mod escapes;
 mod failures;
 mod kit;
 mod names;
+mod outside;
 mod teardown;
