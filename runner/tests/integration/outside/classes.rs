@@ -103,6 +103,14 @@ classes! {
             denied("sendmmsg", "inet", FAR, 7001)
         ],
         without the sandbox "ok" and "udp 192.0.2.2:7001";
+    a_datagram_without_a_family_is_known_by_its_address: "udp-without-family" => "ENETUNREACH",
+        [denied("sendto", "inet", FAR, 7001)],
+        without the sandbox "ok" and "udp 192.0.2.2:7001";
+    a_message_without_a_family_is_known_by_its_address: "udp-message-without-family" => "ENETUNREACH",
+        [denied("sendmsg", "inet", FAR, 7001)],
+        without the sandbox "ok" and "udp 192.0.2.2:7001";
+    a_port_that_is_bound_without_a_family_is_an_attempt: "bind-without-family" => "ok",
+        [allowed("bind", "inet", "0.0.0.0", Some(8080))];
     a_datagram_over_ipv6_leads_nowhere: "udp-ipv6" => "ENETUNREACH",
         [denied("sendto", "inet6", FAR_6, 7001)],
         without the sandbox "ok" and "udp [2001:db8::2]:7001";

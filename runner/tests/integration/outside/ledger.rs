@@ -54,6 +54,31 @@ fn what_libraries_do_first_is_listed_and_not_judged() {
 }
 
 #[test]
+fn a_message_with_an_empty_name_goes_where_its_socket_is_connected_to() {
+    needs_sandbox!();
+    let done = run("empty-name");
+    assert_eq!(said_inside(&done, "empty-name"), one("ok"));
+    assert_eq!(listed(&done, "attempts"), [Value::Null; 0]);
+    assert_judged(&done, false);
+}
+
+#[test]
+fn beyond_a_thousand_entries_a_gap_says_how_many_are_missing() {
+    needs_sandbox!();
+    let done = run("many-ports");
+    assert_eq!(
+        said_inside(&done, "many-ports"),
+        several("ENETUNREACH", 1500)
+    );
+    // One entry is the socket's.
+    assert_eq!(listed(&done, "attempts").len(), 1000);
+    let gap = json!({"what": "attempts", "detail": "501 more entries of the ledger than are kept"});
+    assert_eq!(listed(&done, "gaps"), [gap]);
+    assert_eq!(done.check(super::NO_ATTEMPTS)["status"], "errored");
+    done.assert_verdict(1, "failed");
+}
+
+#[test]
 fn the_stub_itself_is_no_attempt() {
     needs_sandbox!();
     let done = run("stub");
