@@ -206,10 +206,10 @@ fn read_own_address(memory: &File, at: u64, length: i32) -> Result<Address, Errn
 }
 
 fn parse_own_address(bytes: &[u8]) -> Option<Address> {
-    match parse_address(bytes)? {
-        Address::Unspecified => parse_inet(bytes).or(Some(Address::Unspecified)),
-        address => Some(address),
-    }
+    let address = parse_address(bytes)?;
+    let stands_for_inet = address == Address::Unspecified;
+    let inet = stands_for_inet.then(|| parse_inet(bytes)).flatten();
+    Some(inet.unwrap_or(address))
 }
 
 fn read_address(memory: &File, at: u64, length: i32) -> Result<Address, Errno> {
