@@ -166,11 +166,14 @@ fn lines_at_connect(served: &Served, capture: &Capture, connection: u64) -> Opti
 
 /// Connections that the stub closed unread, beyond its limit.
 fn refused(journal: &[Entry]) -> u64 {
-    let counts = journal.iter().filter_map(|entry| match entry {
-        Entry::Refused { connections, .. } => Some(*connections),
-        _ => None,
-    });
-    counts.max().unwrap_or(0)
+    let count = |entry: &Entry| {
+        if let Entry::Refused { connections, .. } = entry {
+            *connections
+        } else {
+            0
+        }
+    };
+    journal.iter().map(count).max().unwrap_or(0)
 }
 
 fn incomplete_ledger(ledger: &Ledger) -> Vec<Gap> {
