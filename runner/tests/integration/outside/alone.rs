@@ -31,7 +31,7 @@ fn an_address_that_cannot_be_read_is_refused_and_recorded_as_that() {
             let (done, arrived) = sandboxed(run, class);
             assert!(arrived.is_empty(), "{arrived:?}");
             assert_eq!(said_inside(&done, class), one("EACCES"));
-            assert_eq!(entries(&done, "attempt"), [unreadable.clone()]);
+            assert_eq!(entries(&done, "attempt"), std::slice::from_ref(&unreadable));
             assert_judged(&done, true);
         }
     }
