@@ -97,7 +97,7 @@ pub(crate) fn evidence(
 
 /// What stood on standard output before the message request: at its connection, and at its first byte. Where
 /// the connections that the supervisor let through are not the ones that the stub accepted, nothing can be said
-/// of any of them.
+/// of any of them: as many on either side, and none accepted earlier than one was let through.
 fn boundaries(served: &Served, capture: &Capture) -> (Boundaries, Vec<Gap>) {
     let none = Boundaries {
         connect: 0,
@@ -114,6 +114,16 @@ fn boundaries(served: &Served, capture: &Capture) -> (Boundaries, Vec<Gap>) {
             detail,
         });
     }
+    let pairs = capture.ledger.connects.iter().zip(&served.connections);
+    let early = pairs.filter(|(through, accepted)| accepted.at_us < through.at_us);
+    let early = early.count();
+    if early > 0 {
+        let detail = format!("{early} connections were accepted before they were let through");
+        gaps.push(Gap {
+            what: GapKind::Requests,
+            detail,
+        });
+    }
     let Some(post) = served.requests.iter().find(|request| request.is_post()) else {
         return (none, gaps);
     };
@@ -121,7 +131,7 @@ fn boundaries(served: &Served, capture: &Capture) -> (Boundaries, Vec<Gap>) {
         .barriers
         .iter()
         .find(|(request, _)| *request == post.seq);
-    let connect = if through == accepted {
+    let connect = if gaps.is_empty() {
         lines_at_connect(served, capture, post.connection)
     } else {
         None
@@ -175,12 +185,11 @@ fn incomplete_ledger(ledger: &Ledger) -> Vec<Gap> {
     let unasked = ledger
         .connects
         .iter()
-        .filter(|connect| connect.lines.is_none());
-    let unasked = unasked.map(|_| {
-        (
-            GapKind::Order,
-            "a connection did not wait for the records before it".to_owned(),
-        )
+        .filter(|connect| connect.lines.is_none())
+        .count();
+    let unasked = (unasked > 0).then(|| {
+        let detail = format!("{unasked} connections did not wait for the records before them");
+        (GapKind::Order, detail)
     });
     further
         .chain(ledger.faults.iter().cloned())
