@@ -309,11 +309,17 @@ mod tests {
         assert!(!output.is_over());
         output.push(b"b", 0);
         assert!(output.is_over());
-        assert_eq!((output.lines(), output.bytes.len()), (MOST_LINES, MOST_LINES + 1));
+        assert_eq!(
+            (output.lines(), output.bytes.len()),
+            (MOST_LINES, MOST_LINES + 1)
+        );
         let mut output = Output::new(1 << 20);
         output.push(&vec![b'\n'; MOST_LINES + 1], 0);
         assert!(output.is_over());
-        assert_eq!((output.lines(), output.bytes.len()), (MOST_LINES, MOST_LINES));
+        assert_eq!(
+            (output.lines(), output.bytes.len()),
+            (MOST_LINES, MOST_LINES)
+        );
     }
 
     #[test]
@@ -324,7 +330,10 @@ mod tests {
         output.push(list(LINE_VALUES).as_bytes(), 0);
         // Each of these is short enough, and all of them are not.
         (0..20).for_each(|_| output.push(list(LINE_VALUES - 3).as_bytes(), 0));
-        let none = Boundaries { connect: 0, post: 0 };
+        let none = Boundaries {
+            connect: 0,
+            post: 0,
+        };
         let (records, _) = output.into_records(none, 0, &needle());
         let read = |record: &Record| matches!(record.line, Line::Record(_));
         assert!(read(&records[0]) && !read(&records[1]));

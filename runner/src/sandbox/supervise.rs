@@ -143,7 +143,8 @@ impl Watch {
                 // The caller has gone away between poll and now, or a signal came.
                 Err(Errno::ENOENT | Errno::EINTR) => {}
                 Err(errno) => {
-                    self.ledger.fault(format!("a call could not be received: {errno}"));
+                    self.ledger
+                        .fault(format!("a call could not be received: {errno}"));
                     break;
                 }
             }
@@ -158,7 +159,8 @@ impl Watch {
                 Ok(_) => {}
                 Err(Errno::EINTR) => continue,
                 Err(errno) => {
-                    self.ledger.fault(format!("the listener could not be polled: {errno}"));
+                    self.ledger
+                        .fault(format!("the listener could not be polled: {errno}"));
                     return Err(errno);
                 }
             }
@@ -231,7 +233,9 @@ impl Watch {
             // No TCP socket: an address kept for later, no connection.
             Err(Errno::EOPNOTSUPP | Errno::ENOPROTOOPT | Errno::ENOTSOCK | Errno::EBADF) => return,
             Ok(true) => {}
-            Err(errno) => self.ledger.fault(format!("a socket could not be looked at: {errno}")),
+            Err(errno) => self
+                .ledger
+                .fault(format!("a socket could not be looked at: {errno}")),
         }
         let (reply, lines) = sync_channel(1);
         let asked = self.questions.blocking_send(reply);
@@ -246,7 +250,9 @@ impl Watch {
         match notify::answer(&self.listener, notification.id, answer) {
             // Gone while it waited, by SIGKILL.
             Ok(()) | Err(Errno::ENOENT) => {}
-            Err(errno) => self.ledger.fault(format!("a call could not be answered: {errno}")),
+            Err(errno) => self
+                .ledger
+                .fault(format!("a call could not be answered: {errno}")),
         }
     }
 }

@@ -7,10 +7,12 @@
     reason = "all of this is test code, the functions beside the tests too"
 )]
 
+mod abuse;
 mod basics;
 mod deviations;
 mod escapes;
 mod failures;
+mod killed;
 mod kit;
 mod names;
 mod teardown;
