@@ -136,10 +136,7 @@ fn client(run: &Started) -> Pid {
 }
 
 fn lose(process: impl Fn(&Started) -> Pid, gap: &str) {
-    for abuse in [
-        holding_on(),
-        Abuse::of("fork-bomb").limit("processes", "64"),
-    ] {
+    for abuse in [holding_on(), Abuse::of("ignore-every-signal")] {
         let place = Place::new();
         let mut run = Started::of(place.command(abuse.described(&place)));
         client(&run);

@@ -45,7 +45,7 @@ fn a_forged_verdict_is_a_line_like_any_other() {
 fn a_little_output_over_the_limit_is_a_gap_whoever_reads_it() {
     needs_sandbox!();
     let ended = Abuse::of("nul-bytes")
-        .limit("output_size", "\"8 KiB\"")
+        .limit("output_size", "\"2 KiB\"")
         .run();
     assert!(
         ended.checks("errored").contains(&"records/json-lines"),
