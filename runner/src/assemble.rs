@@ -14,8 +14,7 @@ use crate::collect::census::{made_and_gone, next_number};
 use crate::collect::files::{self, Bounds, Found};
 use crate::collect::output::Boundaries;
 use crate::evidence::{
-    Attempt, Connection, Evidence, Exit, Gap, GapKind, Process, Root, Served, Sighting,
-    from_journal,
+    Attempt, Connection, Evidence, Exit, Gap, GapKind, Root, Served, from_journal,
 };
 use crate::sandbox::plan::Identity;
 use crate::sandbox::supervise::ledger::{Connect, Ledger};
@@ -33,7 +32,6 @@ pub(crate) fn evidence(
     let (before, unreconciled) = boundaries(&served, &capture);
     let ledger = capture.ledger;
     let ledger_gaps = incomplete_ledger(&ledger);
-    let seen_in_arguments = seen_in_arguments(&ledger, needle);
     let (records, seen_on_stdout) = capture.output.into_records(before, now_us, needle);
     let (stderr, seen_on_stderr) = capture.errors.into_stderr(needle);
     let names = capture.questions.finish(capture.exit);
@@ -83,7 +81,7 @@ pub(crate) fn evidence(
             served.sightings,
             seen_on_stdout,
             Vec::from_iter(seen_on_stderr),
-            seen_in_arguments,
+            ledger.sightings,
             names.sightings,
             found.sightings,
         ]
@@ -91,7 +89,7 @@ pub(crate) fn evidence(
         exit: capture.exit,
         attempts: redacted_attempts(ledger.attempts, needle),
         names: names.asked,
-        processes: redacted_processes(ledger.processes, needle),
+        processes: ledger.processes,
         survivors: capture.survivors,
         layers,
         canaries,
@@ -213,19 +211,6 @@ fn incomplete_ledger(ledger: &Ledger) -> Vec<Gap> {
         .collect()
 }
 
-fn seen_in_arguments(ledger: &Ledger, needle: &Needle) -> Vec<Sighting> {
-    let started = ledger.processes.iter().zip(&ledger.raw_arguments);
-    started
-        .filter_map(|(process, arguments)| {
-            let form = needle.find(arguments)?.to_string();
-            Some(Sighting {
-                place: format!("arguments of process {}", process.pid),
-                form,
-            })
-        })
-        .collect()
-}
-
 fn redacted_attempts(mut attempts: Vec<Attempt>, needle: &Needle) -> Vec<Attempt> {
     for attempt in &mut attempts {
         attempt.program = needle.redact(&attempt.program);
@@ -240,18 +225,6 @@ fn redacted_attempts(mut attempts: Vec<Attempt>, needle: &Needle) -> Vec<Attempt
             .collect();
     }
     attempts
-}
-
-fn redacted_processes(mut processes: Vec<Process>, needle: &Needle) -> Vec<Process> {
-    for process in &mut processes {
-        process.program = needle.redact(&process.program);
-        process.args = process
-            .args
-            .iter()
-            .map(|argument| needle.redact(argument))
-            .collect();
-    }
-    processes
 }
 
 #[cfg(test)]

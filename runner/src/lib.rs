@@ -52,6 +52,7 @@ pub mod policy_command;
 mod prepare;
 pub mod profile;
 mod program;
+mod random;
 pub mod report;
 mod run;
 mod sandbox;

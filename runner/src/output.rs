@@ -43,6 +43,16 @@ pub(crate) enum OutputError {
     Write { path: String, source: io::Error },
 }
 
+impl OutputError {
+    /// Whether nothing was run yet.
+    pub(crate) fn is_before_the_run(&self) -> bool {
+        match self {
+            Self::Open { .. } | Self::Twice { .. } => true,
+            Self::Write { .. } => false,
+        }
+    }
+}
+
 /// Opens the outputs of `targets`.
 ///
 /// # Errors

@@ -18,7 +18,9 @@ use thiserror::Error;
 use crate::case::{Access, Limits, PathRule};
 use crate::cli::{ClientProgram, RunRequest};
 use crate::profile::{Surroundings, Unspelt};
+use crate::random;
 use crate::sandbox::identity;
+use crate::sandbox::limits::CORE_BYTES;
 use crate::sandbox::plan::{
     BASE_URL, Bind, BindKind, ClientPlan, HOME, PROGRAM_DIRECTORY, Plan, ProbePlan, ResourceLimits,
     RootPlan, StubPlan, TMP,
@@ -107,7 +109,7 @@ impl PrepareError {
 /// What could not be resolved, with its path.
 pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
     open_enough_files()?;
-    let credential = format!("runner-key-{}", uuid::Uuid::new_v4().simple());
+    let credential = format!("runner-key-{}", random::token());
     let needle = Needle::new(&credential).map_err(|_| PrepareError::Credential)?;
     let (program, program_path) = open_program(&request.client)?;
     let inside = Path::new(PROGRAM_DIRECTORY).join(&request.profile.names.program);
@@ -296,6 +298,7 @@ fn resource_limits(limits: &Limits) -> ResourceLimits {
     let lower =
         |resource, wanted: u64| getrlimit(resource).map_or(wanted, |(_, hard)| wanted.min(hard));
     ResourceLimits {
+        core_bytes: lower(Resource::RLIMIT_CORE, CORE_BYTES),
         data_bytes: lower(Resource::RLIMIT_DATA, limits.memory_bytes),
         processes: lower(Resource::RLIMIT_NPROC, limits.processes),
         cpu_seconds: lower(Resource::RLIMIT_CPU, limits.cpu.as_secs()),
@@ -319,7 +322,7 @@ fn open_enough_files() -> Result<(), PrepareError> {
 }
 
 fn listen_outside() -> Result<(UnixListener, String), PrepareError> {
-    let name = format!("runner-canary-{}", uuid::Uuid::new_v4().simple());
+    let name = format!("runner-canary-{}", random::token());
     let listener = SocketAddr::from_abstract_name(name.as_bytes())
         .and_then(|address| UnixListener::bind_addr(&address))
         .map_err(|source| PrepareError::OutsideSocket { source })?;

@@ -87,7 +87,8 @@ fn policy(action: &PolicyAction) -> u8 {
 impl RunError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Output(_) => USAGE,
+            Self::Output(error) if error.is_before_the_run() => USAGE,
+            Self::Output(_) => ERRORED,
             Self::Prepare(error) if error.is_policy() => USAGE,
             Self::Prepare(_)
             | Self::Namespaces(_)

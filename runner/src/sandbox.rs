@@ -46,7 +46,7 @@ pub(crate) mod identity;
 mod init;
 mod landlock;
 mod launch;
-mod limits;
+pub(crate) mod limits;
 pub(crate) mod message;
 pub(crate) mod plan;
 mod privilege;

@@ -178,6 +178,7 @@ impl Session<'_> {
             self.watch.clock,
             self.ask.clone(),
             self.watch.plan,
+            self.watch.needle,
         )
         .at(Step::Supervise)
         {

@@ -30,6 +30,7 @@ fn errno_text(errno: i32) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Step {
     StartStage,
+    HandOverPipes,
     ReceivePlan,
     DropGroups,
     UserAndNetworkNamespace,
@@ -73,6 +74,7 @@ impl std::fmt::Display for Step {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
             Self::StartStage => "start the stage",
+            Self::HandOverPipes => "give the output pipes to the client's user",
             Self::ReceivePlan => "receive the plan",
             Self::DropGroups => "drop the supplementary groups",
             Self::UserAndNetworkNamespace => "make a user namespace and a network namespace",
@@ -142,8 +144,8 @@ impl SetupError {
             ) => Some(
                 "the namespace came without its capabilities, as AppArmor does on Ubuntu 24.04: run `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or give this program a profile with `userns,`",
             ),
-            (Step::DropGroups, Errno::EPERM) => Some(
-                "started by uid 0 without CAP_SETGID and CAP_SETUID: start it as an ordinary user, or with both capabilities",
+            (Step::HandOverPipes | Step::DropGroups, _) => Some(
+                "started by a uid 0 that cannot become another user: one without CAP_CHOWN, CAP_SETGID and CAP_SETUID, or of a user namespace with one id; start it as an ordinary user",
             ),
             (Step::MountProc, Errno::EPERM) => Some(
                 "/proc is masked here, as in a container: add `--security-opt systempaths=unconfined` (Docker) or `--security-opt unmask=ALL` (Podman)",

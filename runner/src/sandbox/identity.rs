@@ -16,8 +16,7 @@ const FREE_IDS: std::ops::Range<u32> = 1_879_048_192..2_147_352_576;
 pub(crate) fn for_caller() -> Identity {
     let (uid, gid) = (Uid::current(), Gid::current());
     if uid.is_root() {
-        let random = uuid::Uuid::new_v4().as_u128() as u32;
-        let host_id = FREE_IDS.start + random % (FREE_IDS.end - FREE_IDS.start);
+        let host_id = FREE_IDS.start + crate::random::below(FREE_IDS.end - FREE_IDS.start);
         Identity::Mapped { host_id }
     } else {
         Identity::Own {

@@ -7,13 +7,14 @@ use super::plan::ResourceLimits;
 
 /// RLIMIT_CORE of the client. No core is so short, so none is written; and where the host hands cores to a
 /// program (core(5): a pattern that begins with a pipe), that program is started as the host's root whatever
-/// the limit is, 0 included, but for this one value, with which the kernel marks that very program.
-pub(super) const CORE_BYTES: u64 = 1;
+/// the limit is, 0 included, but for this one value, with which the kernel marks that very program. A hard limit of 0 that we
+/// were started with cannot be raised to it, and stays.
+pub(crate) const CORE_BYTES: u64 = 1;
 
 /// Sets each limit, soft and hard alike, on the calling process.
 pub(super) fn apply(limits: &ResourceLimits) -> Result<(), SetupError> {
     for (resource, value) in [
-        (Resource::RLIMIT_CORE, CORE_BYTES),
+        (Resource::RLIMIT_CORE, limits.core_bytes),
         (Resource::RLIMIT_CPU, limits.cpu_seconds),
         (Resource::RLIMIT_DATA, limits.data_bytes),
         (Resource::RLIMIT_FSIZE, limits.file_bytes),

@@ -36,6 +36,16 @@ pub(crate) struct Plan {
     pub(crate) weakened: Vec<super::weaken::Protection>,
 }
 
+impl Plan {
+    /// Whether a directory of the host is shown, and not only single files.
+    pub(crate) fn shows_host_directories(&self) -> bool {
+        self.root
+            .binds
+            .iter()
+            .any(|bind| bind.kind == BindKind::Directory)
+    }
+}
+
 /// Which host user the client's user is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Identity {
@@ -102,6 +112,7 @@ pub(crate) const BASE_URL: &str = "{base_url}";
 /// setrlimit(2) values of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ResourceLimits {
+    pub(crate) core_bytes: u64,
     pub(crate) data_bytes: u64,
     pub(crate) processes: u64,
     pub(crate) cpu_seconds: u64,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::canary;
-use super::limits;
 use super::message::errno_of;
 use super::plan::{HOME, INSIDE_ID, Plan, TMP};
 use super::probe::{NAMESPACES, ProbeReport};
@@ -334,7 +333,7 @@ fn descriptors(report: &ProbeReport) -> Layer {
 fn limits(report: &ProbeReport, plan: &Plan) -> Layer {
     let wanted = &plan.limits;
     let all = [
-        ("RLIMIT_CORE", limits::CORE_BYTES),
+        ("RLIMIT_CORE", wanted.core_bytes),
         ("RLIMIT_CPU", wanted.cpu_seconds),
         ("RLIMIT_DATA", wanted.data_bytes),
         ("RLIMIT_FSIZE", wanted.file_bytes),

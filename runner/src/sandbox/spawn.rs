@@ -24,6 +24,7 @@ use super::error::{At as _, SetupError, Step};
 use super::identity;
 use super::plan::Plan;
 use crate::sys::fds::close_on_exec_from;
+use crate::sys::process::default_child_signal;
 
 /// Hidden first argument with which our own file is the stage.
 pub(crate) const STAGE_ARGUMENT: &str = "__stage";
@@ -58,6 +59,7 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
     let (questions, resolver_questions) = message_pair()?;
     let (stdout, client_stdout) = client_pipe(plan)?;
     let (stderr, client_stderr) = client_pipe(plan)?;
+    default_child_signal();
     prctl::set_child_subreaper(true).at(Step::StartStage)?;
     let process = Command::new(OWN_FILE)
         .arg0("runner-stage")
@@ -124,7 +126,7 @@ fn message_pair() -> Result<(OwnedFd, OwnedFd), SetupError> {
 fn client_pipe(plan: &Plan) -> Result<(OwnedFd, OwnedFd), SetupError> {
     let (read, write) = pipe2(OFlag::O_CLOEXEC).at(Step::StartStage)?;
     let (uid, gid) = identity::host_ids(plan.identity);
-    fchown(&write, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))).at(Step::StartStage)?;
+    fchown(&write, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))).at(Step::HandOverPipes)?;
     Ok((read, write))
 }
 

@@ -18,7 +18,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket, socketpair};
-use nix::sys::stat::Mode;
+use nix::sys::stat::{Mode, umask};
 use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout, getppid, setsid};
 
 use tokio::runtime::Runtime;
@@ -33,7 +33,7 @@ use super::weaken::Protection;
 use super::{filter, identity, landlock, privilege};
 use crate::sys::fds;
 use crate::sys::net::set_loopback_up;
-use crate::sys::process::{Side, clone_process};
+use crate::sys::process::{Side, clone_process, default_child_signal};
 
 /// Namespaces of init and the client; the user and the network namespace are the stage's.
 const INIT_NAMESPACES: libc::c_int = libc::CLONE_NEWPID
@@ -108,6 +108,9 @@ pub(crate) fn main() -> ExitCode {
 
 fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role, SetupError> {
     chdir("/").at(Step::ReceivePlan)?;
+    // Our caller's habits are not the sandbox's.
+    default_child_signal();
+    umask(Mode::from_bits_truncate(0o022));
     // Ctrl-C goes to the whole foreground group; it is the runner's to answer.
     setsid().at(Step::NewSession)?;
     identity::drop_groups(plan.identity)?;

@@ -22,6 +22,8 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use stub::Needle;
+
 use self::call::Call;
 use self::decide::{Ground, decide};
 use self::ledger::{Connect, Ledger};
@@ -68,6 +70,7 @@ impl Supervisor {
         clock: Clock,
         questions: tokio::sync::mpsc::Sender<LinesWanted>,
         plan: &Plan,
+        needle: &Needle,
     ) -> Result<Self, Errno> {
         if !notify::sizes_match()? {
             return Err(Errno::EINVAL);
@@ -83,6 +86,8 @@ impl Supervisor {
             ledger: Ledger::default(),
             refuses: plan.keeps(Protection::Refusals),
             records: plan.keeps(Protection::Records),
+            unix_sockets: !plan.shows_host_directories(),
+            needle: needle.clone(),
         };
         thread::Builder::new()
             .name("supervisor".to_owned())
@@ -125,6 +130,9 @@ struct Watch {
     /// Both false in a test build only.
     refuses: bool,
     records: bool,
+    /// No directory of the host is shown.
+    unix_sockets: bool,
+    needle: Needle,
 }
 
 /// What the listener has.
@@ -194,6 +202,7 @@ impl Watch {
         let ground = Ground {
             stub: self.stub,
             continued_port: (!launched).then_some(CONTINUED_PORT),
+            unix_sockets: !launched || self.unix_sockets,
         };
         let mut decision = decide(&call, ground);
         if !self.refuses {
@@ -209,9 +218,9 @@ impl Watch {
                 self.ledger.add(line, syscall, &caller, at_us);
             }
             if let Call::Execute { program, arguments } = &call
-                && caller.sees(program)
+                && !caller.lacks(program)
             {
-                self.ledger.start(program, arguments, &caller);
+                self.ledger.start(program, arguments, &caller, &self.needle);
             }
             for descriptor in decision.to_stub {
                 self.reach_stub(notification, descriptor, &caller);

@@ -81,3 +81,9 @@ pub(crate) fn default_signals() {
     }
     let _ = nix::sys::signal::SigSet::empty().thread_set_mask();
 }
+
+/// sigaction(2): SIGCHLD as it is by default. Where our caller ignored it, nobody's end could be waited for.
+pub(crate) fn default_child_signal() {
+    // SAFETY: SIG_DFL is no function, so nothing of ours can be called.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}

@@ -14,6 +14,7 @@ pub(super) const LAST_REVIEWED: libc::c_long = 469;
 
 /// linux/syscall numbers that libc does not name yet; alike on every architecture.
 const SYS_OPEN_TREE_ATTR: libc::c_long = 467;
+const SYS_SETXATTRAT: libc::c_long = 463;
 
 const fn refuse(call: libc::c_long, errno: Errno) -> Rule {
     Rule {
@@ -188,6 +189,11 @@ pub(crate) const CLIENT: Filter = Filter {
             &[is(1, libc::IPPROTO_IPV6), is(2, libc::IPV6_RTHDR)],
             Errno::EPERM,
         ),
+        // Attributes beside a file's content: nobody would look there for what the client left.
+        refuse(libc::SYS_setxattr, Errno::EOPNOTSUPP),
+        refuse(libc::SYS_lsetxattr, Errno::EOPNOTSUPP),
+        refuse(libc::SYS_fsetxattr, Errno::EOPNOTSUPP),
+        refuse(SYS_SETXATTRAT, Errno::EOPNOTSUPP),
         // Input pushed into a terminal is typed by whoever owns it (CVE-2017-5226).
         refuse_if(
             libc::SYS_ioctl,

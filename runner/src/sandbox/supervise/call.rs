@@ -13,6 +13,10 @@ use crate::sys::notify::{Notification, open_memory, read_memory};
 
 /// sizeof(struct sockaddr_storage).
 const LONGEST_ADDRESS: usize = 128;
+/// MAX_ARG_STRLEN of linux/binfmts.h.
+const LONGEST_ARGUMENT: usize = 128 * 1024;
+/// Three quarters of _STK_LIM: the kernel takes no more in all (execve(2)).
+const MOST_ARGUMENT_BYTES: usize = 6 * 1024 * 1024;
 /// PATH_MAX of linux/limits.h.
 const LONGEST_PATH: usize = 4096;
 /// Messages of one sendmmsg(2) that are looked at, UIO_MAXIOV of linux/uio.h: the kernel sends no more.
@@ -264,12 +268,13 @@ fn port(bytes: &[u8]) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?))
 }
 
+/// All arguments, for the search for the credential; more than execve(2) takes cannot be there.
 fn execute(memory: &File, path: u64, arguments: u64) -> Result<Call, Errno> {
-    use crate::evidence::{ARGUMENT_BYTES, MOST_ARGUMENTS};
     let program = crate::text::printable(&read_string(memory, path, LONGEST_PATH)?);
     let mut words = Vec::new();
+    let mut bytes = 0;
     // A null vector is an empty one (execve(2), on Linux).
-    while arguments != 0 && words.len() < MOST_ARGUMENTS {
+    while arguments != 0 && bytes < MOST_ARGUMENT_BYTES {
         let mut pointer = [0; 8];
         read_memory(
             memory,
@@ -278,8 +283,9 @@ fn execute(memory: &File, path: u64, arguments: u64) -> Result<Call, Errno> {
         )?;
         match u64::from_ne_bytes(pointer) {
             0 => break,
-            word => words.push(read_string(memory, word, ARGUMENT_BYTES)?),
+            word => words.push(read_string(memory, word, LONGEST_ARGUMENT)?),
         }
+        bytes += words.last().map_or(0, Vec::len) + 8;
     }
     Ok(Call::Execute {
         program,
@@ -289,7 +295,7 @@ fn execute(memory: &File, path: u64, arguments: u64) -> Result<Call, Errno> {
 
 /// Up to the first NUL, at most `longest` bytes. Reads piece by piece, since the next page may not be there.
 fn read_string(memory: &File, at: u64, longest: usize) -> Result<Vec<u8>, Errno> {
-    const PIECE: u64 = 64;
+    const PIECE: u64 = 256;
     let mut string = Vec::new();
     while string.len() < longest {
         let from = at.wrapping_add(string.len() as u64);

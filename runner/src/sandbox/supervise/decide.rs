@@ -42,6 +42,9 @@ pub(super) struct Ground {
     pub(super) stub: SocketAddr,
     /// The port whose non-loopback destinations the kernel is to refuse itself; canaries only.
     pub(super) continued_port: Option<u16>,
+    /// Whether unix sockets may be made. A read-only directory of the host may hold sockets of its daemons, and
+    /// neither the mount nor Landlock (before ABI 9) keeps anybody from connecting to them.
+    pub(super) unix_sockets: bool,
 }
 
 /// libc asks the name service cache before anything else; that it is not there is no finding.
@@ -50,7 +53,7 @@ const NAME_SERVICE_CACHE: &[u8] = b"/var/run/nscd/socket";
 /// Decides.
 pub(super) fn decide(call: &Call, ground: Ground) -> Decision {
     match call {
-        Call::Socket(socket) => judge_socket(*socket),
+        Call::Socket(socket) => judge_socket(*socket, ground),
         Call::To(destinations) => judge_destinations(destinations, ground),
         Call::Connected | Call::Execute { .. } => silent(Answer::Continue),
         Call::Bind(address) => judge_bind(address),
@@ -68,8 +71,13 @@ pub(super) fn decide(call: &Call, ground: Ground) -> Decision {
     }
 }
 
-fn judge_socket(socket: Socket) -> Decision {
-    let refusal = socket.refusal();
+fn judge_socket(socket: Socket, ground: Ground) -> Decision {
+    let shut = socket.family == libc::AF_UNIX && !ground.unix_sockets;
+    let refusal = if shut {
+        Some(Errno::EACCES)
+    } else {
+        socket.refusal()
+    };
     let base = refusal.map_or(setup(Outcome::Allowed), |errno| {
         attempt(Outcome::Denied(errno))
     });
@@ -113,7 +121,7 @@ fn judge_destination(destination: &Destination, ground: Ground, refused: bool) -
     } else {
         Outcome::Allowed
     };
-    let base = if is_setup(&destination.address, ground) {
+    let base = if is_setup(destination, ground) {
         setup(outcome)
     } else {
         attempt(outcome)
@@ -126,9 +134,9 @@ fn judge_destination(destination: &Destination, ground: Ground, refused: bool) -
     Line { names, ..line }
 }
 
-fn is_setup(address: &Address, ground: Ground) -> bool {
-    match address {
-        Address::Inet(address) => canonical(*address) == ground.stub,
+fn is_setup(destination: &Destination, ground: Ground) -> bool {
+    match &destination.address {
+        Address::Inet(address) => destination.connects && canonical(*address) == ground.stub,
         Address::Path(path) => path == NAME_SERVICE_CACHE,
         Address::Netlink { process } => *process == 0,
         Address::Unspecified => true,
@@ -258,6 +266,7 @@ mod tests {
         Ground {
             stub: STUB.parse().unwrap(),
             continued_port: None,
+            unix_sockets: true,
         }
     }
 
@@ -394,6 +403,34 @@ mod tests {
         assert_eq!(
             only(&decision),
             (AttemptKind::Attempt, Outcome::Allowed, Answer::Continue)
+        );
+    }
+
+    #[test]
+    fn where_host_directories_are_shown_no_unix_socket_is_made() {
+        let shut = Ground {
+            unix_sockets: false,
+            ..ground()
+        };
+        let socket = |family| {
+            Call::Socket(Socket {
+                family,
+                kind: libc::SOCK_STREAM,
+                protocol: 0,
+            })
+        };
+        let denied = Outcome::Denied(Errno::EACCES);
+        assert_eq!(
+            only(&decide(&socket(libc::AF_UNIX), shut)),
+            (AttemptKind::Attempt, denied, Answer::Refuse(Errno::EACCES))
+        );
+        assert_eq!(
+            decide(&socket(libc::AF_INET), shut).answer,
+            Answer::Continue
+        );
+        assert_eq!(
+            decide(&socket(libc::AF_UNIX), ground()).answer,
+            Answer::Continue
         );
     }
 

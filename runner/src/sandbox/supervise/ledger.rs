@@ -4,15 +4,20 @@ use std::collections::HashMap;
 
 use super::decide::Line;
 use super::target::Target;
-use crate::evidence::{Attempt, MOST_ATTEMPTS, MOST_PROCESSES, Process};
+use crate::evidence::{
+    ARGUMENT_BYTES, Attempt, MOST_ARGUMENTS, MOST_ATTEMPTS, MOST_PROCESSES, Process, Sighting,
+};
+use crate::text::printable;
+use stub::Needle;
 
 /// What the supervisor has written down.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ledger {
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) processes: Vec<Process>,
-    /// Arguments as they were, for the search for the credential; same order as the processes.
-    pub(crate) raw_arguments: Vec<Vec<u8>>,
+    /// Where the credential was found in what was given to execve(2), at most one for each process that is kept
+    /// and one for all others.
+    pub(crate) sightings: Vec<Sighting>,
     /// Entries beyond [`MOST_ATTEMPTS`].
     pub(crate) further_attempts: u64,
     /// Processes beyond [`MOST_PROCESSES`].
@@ -96,20 +101,40 @@ impl Ledger {
     }
 
     /// Adds a program that `caller` is about to become.
-    pub(super) fn start(&mut self, program: &str, arguments: &[Vec<u8>], caller: &Target) {
+    pub(super) fn start(
+        &mut self,
+        program: &str,
+        arguments: &[Vec<u8>],
+        caller: &Target,
+        needle: &Needle,
+    ) {
+        let given = [&[program.as_bytes().to_vec()], arguments]
+            .concat()
+            .join(&b'\n');
+        if let Some(form) = needle.find(&given)
+            && self.sightings.len() <= MOST_PROCESSES
+        {
+            let place = format!("arguments of process {}", caller.pid);
+            self.sightings.push(Sighting {
+                place,
+                form: form.to_string(),
+            });
+        }
         if self.processes.len() >= MOST_PROCESSES {
             self.further_processes += 1;
             return;
         }
-        self.raw_arguments.push(arguments.join(&b'\n'));
+        // Replaced before it is cut, so that no half of a credential is left.
+        let shown = |argument: &Vec<u8>| {
+            let mut shown = needle.redact_bytes(argument);
+            shown.truncate(ARGUMENT_BYTES);
+            printable(&shown)
+        };
         self.processes.push(Process {
             pid: caller.pid,
             ppid: caller.parent,
-            program: program.to_owned(),
-            args: arguments
-                .iter()
-                .map(|argument| crate::text::printable(argument))
-                .collect(),
+            program: needle.redact(program),
+            args: arguments.iter().take(MOST_ARGUMENTS).map(shown).collect(),
         });
     }
 }

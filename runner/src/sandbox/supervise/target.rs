@@ -1,8 +1,10 @@
 //! Who made a call: process and program, as seen inside.
 
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use nix::unistd::Pid;
 
 use crate::text::printable;
@@ -49,17 +51,30 @@ impl Target {
         }
     }
 
-    /// Whether `program`, given to execve(2) by this process, is there: execvp(3) tries a path after another.
-    pub(super) fn sees(&self, program: &str) -> bool {
+    /// Whether `program`, given to execve(2) by this process, is surely not there: execvp(3) tries a path after
+    /// another. Whatever could be there, through a link, /proc/self or `..`, counts as a program that was started.
+    pub(super) fn lacks(&self, program: &str) -> bool {
         let path = Path::new(program);
-        let base = if path.is_absolute() { "root" } else { "cwd" };
-        // Each component by name only: `..` and a link of the client's lead where it stands, not where we do.
-        let inside: PathBuf = path
+        let base = if path.is_absolute() {
+            "root"
+        } else if path
             .components()
-            .filter(|one| matches!(one, Component::Normal(_)))
-            .collect();
-        fs::symlink_metadata(PathBuf::from(format!("/proc/{}/{base}", self.process)).join(inside))
-            .is_ok()
+            .all(|one| matches!(one, Component::Normal(_) | Component::CurDir))
+        {
+            "cwd"
+        } else {
+            return false;
+        };
+        let how = OpenHow::new()
+            .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
+            .resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_SYMLINKS);
+        let absent = |base: fs::File| {
+            matches!(
+                openat2(base, path, how),
+                Err(Errno::ENOENT | Errno::ENOTDIR)
+            )
+        };
+        fs::File::open(format!("/proc/{}/{base}", self.process)).is_ok_and(absent)
     }
 }
 
@@ -93,7 +108,11 @@ mod tests {
         let own = Target::read(std::process::id() as i32);
         assert_eq!(own.process, Pid::this());
         assert_eq!(Path::new(&own.program), std::env::current_exe().unwrap());
-        assert!(own.sees("/proc/self/status") && !own.sees("/no/such/file"));
+        assert!(own.lacks("/no/such/file") && own.lacks("no/such/file"));
+        // A link, a link of the kernel, `..`, and a file: each may be there.
+        for path in ["/proc/self/exe", "/no/../etc", "../x", "/etc/passwd"] {
+            assert!(!own.lacks(path), "{path}");
+        }
     }
 
     #[test]
