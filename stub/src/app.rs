@@ -26,7 +26,7 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// The provider as a router: `HEAD /` and `POST /v1/messages`; everything else is an error in the public
 /// shape.
 pub fn app(scenario: Scenario, limits: Limits) -> Router {
-    let budget = Budget::new(limits.buffered_bytes);
+    let budget = Budget::new(&limits);
     let provider = Arc::new(Provider {
         scenario,
         body_bytes: limits.body_bytes,

@@ -26,6 +26,9 @@ pub struct Limits {
     pub json_depth: usize,
     /// Most values in a JSON body. A longer one is [`Content::Other`](crate::journal::Content::Other).
     pub json_values: usize,
+    /// Most values in all shapes of a run together, the two of each string counted as well. The journal keeps
+    /// them all, so a body beyond is [`Content::Other`](crate::journal::Content::Other).
+    pub run_json_values: usize,
 }
 
 impl Default for Limits {
@@ -38,20 +41,24 @@ impl Default for Limits {
             connections: 1024,
             json_depth: 64,
             json_values: 20_000,
+            run_json_values: 200_000,
         }
     }
 }
 
-/// The bytes of bodies that may still be kept in memory, shared by all connections.
+/// What all bodies together may still take, shared by all connections: bytes at one time, and values of JSON
+/// over the whole run.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     left: Arc<AtomicUsize>,
+    values: Arc<AtomicUsize>,
 }
 
 impl Budget {
-    pub(crate) fn new(bytes: usize) -> Self {
+    pub(crate) fn new(limits: &Limits) -> Self {
         Self {
-            left: Arc::new(AtomicUsize::new(bytes)),
+            left: Arc::new(AtomicUsize::new(limits.buffered_bytes)),
+            values: Arc::new(AtomicUsize::new(limits.run_json_values)),
         }
     }
 
@@ -85,6 +92,23 @@ impl Share {
     }
 }
 
+impl Share {
+    /// Values that the shape of this body may have.
+    pub(crate) fn values_left(&self) -> usize {
+        self.budget.values.load(Ordering::Relaxed)
+    }
+
+    /// Takes that many for good.
+    pub(crate) fn spend_values(&self, values: usize) {
+        let less = |left: usize| Some(left.saturating_sub(values));
+        // It always gives a number.
+        let _ = self
+            .budget
+            .values
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+}
+
 impl Drop for Share {
     fn drop(&mut self) {
         self.budget.left.fetch_add(self.taken, Ordering::Relaxed);
@@ -97,7 +121,10 @@ mod tests {
 
     #[test]
     fn a_dropped_share_gives_back_what_it_took() {
-        let budget = Budget::new(10);
+        let budget = Budget::new(&Limits {
+            buffered_bytes: 10,
+            ..Limits::default()
+        });
         let mut share = budget.share();
         assert!(share.take(7));
         assert!(!budget.share().take(4));

@@ -63,6 +63,15 @@ pub fn describe(body: &[u8], bounds: Bounds, credential: Option<&Needle>) -> Con
     }
 }
 
+/// How many values there are in `value`, itself among them.
+pub fn values(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
+        Value::Array(items) => items.iter().map(values).sum::<usize>() + 1,
+        Value::Object(entries) => entries.values().map(values).sum::<usize>() + 1,
+    }
+}
+
 /// The lower-case hexadecimal SHA-256 of `bytes`.
 pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))

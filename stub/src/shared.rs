@@ -35,7 +35,7 @@ impl Shared {
             recorder: Recorder::default(),
             gate,
             limits,
-            budget: Budget::new(limits.buffered_bytes),
+            budget: Budget::new(&limits),
             credential,
             open: Mutex::default(),
             accepted: AtomicU64::new(0),

@@ -21,18 +21,18 @@ const DEEPEST: usize = 100;
 /// Copies the tree below `home`, of which at most `bytes` are content, into a fresh temporary directory.
 ///
 /// # Errors
-/// The first entry that could not be copied; what was copied until then stays.
+/// The first entry that could not be copied; nothing of the copy stays.
 pub(crate) fn keep(home: &OwnedFd, bytes: u64) -> io::Result<PathBuf> {
     // The client may have opened its files to others; its home was not theirs to read.
     let copy = tempfile::Builder::new()
         .prefix("runner-home-")
         .permissions(Permissions::from_mode(0o700))
-        .tempdir()?
-        .keep();
-    let target = OwnedFd::from(File::open(&copy)?);
+        .tempdir()?;
+    let target = OwnedFd::from(File::open(copy.path())?);
     let mut left = bytes;
+    // A copy that is not whole goes away with its directory.
     copy_level(home, &target, &mut left, 0)?;
-    Ok(copy)
+    Ok(copy.keep())
 }
 
 fn copy_level(from: &OwnedFd, to: &OwnedFd, left: &mut u64, depth: usize) -> io::Result<()> {

@@ -159,7 +159,7 @@ fn parse(line: &[u8], left: &mut usize) -> Line {
     }
     match serde_json::from_slice::<Value>(line) {
         Ok(value) => {
-            *left -= values(&value).min(*left);
+            *left -= stub::shape::values(&value).min(*left);
             if value.is_object() {
                 Line::Record(value)
             } else {
@@ -171,15 +171,6 @@ fn parse(line: &[u8], left: &mut usize) -> Line {
         Err(error) => Line::NotJson {
             reason: error.to_string(),
         },
-    }
-}
-
-/// How many there are, this one among them.
-fn values(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
-        Value::Array(items) => items.iter().map(values).sum::<usize>() + 1,
-        Value::Object(entries) => entries.values().map(values).sum::<usize>() + 1,
     }
 }
 

@@ -102,7 +102,7 @@ impl BodyTap {
         let complete = self.decoder.is_done();
         let bounds = Bounds {
             depth: limits.json_depth,
-            values: limits.json_values,
+            values: limits.json_values.min(self.share.values_left()),
         };
         let content = match (fault, self.kept) {
             (Some(fault), _) => Content::Other {
@@ -116,6 +116,9 @@ impl BodyTap {
                 reason: "incomplete".to_owned(),
             },
         };
+        if let Content::Json { shape } = &content {
+            self.share.spend_values(shape::values(shape));
+        }
         let body = Body {
             bytes: self.bytes,
             sha256: shape::hex(&self.hash.finalize()),

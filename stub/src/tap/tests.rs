@@ -5,6 +5,13 @@ use crate::journal::Content;
 
 const KEY: &str = "sk-stub-0123456789";
 
+fn budget(bytes: usize) -> Budget {
+    Budget::new(&Limits {
+        buffered_bytes: bytes,
+        ..limits()
+    })
+}
+
 fn limits() -> Limits {
     Limits {
         head_bytes: 400,
@@ -26,7 +33,7 @@ struct Outcome {
 
 /// Reads the wire in the pieces that `cuts` give and checks that every byte was taken.
 fn tap_in(pieces: &[&[u8]]) -> Outcome {
-    let mut tap = RequestTap::new(limits(), Budget::new(1000), Some(Needle::new(KEY).unwrap()));
+    let mut tap = RequestTap::new(limits(), budget(1000), Some(Needle::new(KEY).unwrap()));
     let (mut seen, mut passed) = (Vec::new(), Vec::new());
     for piece in pieces {
         let mut rest = *piece;
@@ -256,7 +263,7 @@ fn a_body_beyond_the_limit_is_counted_and_hashed_to_its_end() {
 
 #[test]
 fn bodies_together_take_no_more_memory_than_the_budget() {
-    let budget = Budget::new(10);
+    let budget = budget(10);
     let mut tap = RequestTap::new(limits(), budget, None);
     let mut seen = Vec::new();
     let wire = b"POST / HTTP/1.1\r\nContent-Length: 11\r\n\r\n[1,2,3,4,5]";
@@ -353,4 +360,24 @@ proptest! {
         prop_assert_eq!(&tap_in(&bytewise), &whole);
         prop_assert!(whole.unaccounted <= wire.len() as u64);
     }
+}
+
+#[test]
+fn the_shapes_of_a_run_have_no_more_values_than_are_kept() {
+    let few = Limits {
+        run_json_values: 8,
+        ..limits()
+    };
+    let budget = Budget::new(&few);
+    // A list and a string, which is an object of two: four values each.
+    let contents: Vec<_> = (0..3)
+        .map(|_| {
+            let mut body = super::body::BodyTap::new(Framing::Length(5), &budget, None);
+            body.step(b"[\"a\"]", &few).unwrap();
+            body.end(None, &few, None).body.content
+        })
+        .collect();
+    let read = |content: &&Content| matches!(content, Content::Json { .. });
+    assert_eq!(contents.iter().filter(read).count(), 2);
+    assert!(matches!(contents[2], Content::Other { .. }));
 }

@@ -20,6 +20,21 @@ abuses! {
     a_request_byte_by_byte_is_one_request: "one-byte-at-a-time" => ["requests/first-and-only"], &[];
 }
 
+/// Each as large as it may be.
+#[test]
+fn large_requests_are_kept_to_a_limit_together() {
+    needs_sandbox!();
+    for (abuse, limit) in [
+        ("bodies-of-many-values", "20"),
+        ("requests-of-many-headers", "300"),
+        ("requests-of-long-heads", "300"),
+    ] {
+        let ended = Abuse::of(abuse).limit("requests", limit).run();
+        assert!(ended.checks("failed").contains(&"requests/first-and-only"));
+        assert!(ended.checks("errored").is_empty());
+    }
+}
+
 /// Whether the last request is whole is chance.
 #[test]
 fn a_flood_of_requests_is_ended_on_one_connection_as_on_many() {
