@@ -66,6 +66,8 @@ pub(crate) struct Watch<'a> {
     pub(crate) needle: &'a Needle,
     /// /proc/self/ns of the runner.
     pub(crate) namespaces: std::collections::BTreeMap<String, String>,
+    /// Seccomp filters of the runner itself.
+    pub(crate) filters: u32,
     /// Canaries that are refused to the runner as well.
     pub(crate) refused: Vec<&'static str>,
 }

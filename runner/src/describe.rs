@@ -7,20 +7,18 @@ use crate::policy::{self, Reference, shown_path};
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
 use crate::profile::Profile;
 use crate::report::{Arg, Client, Host, Policy, Process, Report, Runner, WiderRule};
-use crate::run::Digests;
 use crate::verdict::{Finding, Verdict};
 
 /// Puts together what every report shows.
 pub(crate) fn report(
     request: &RunRequest,
     prepared: &Prepared,
-    digests: Digests,
+    (program, own): (String, String),
     landlock_abi: i32,
     checks: Vec<Finding>,
     verdict: Verdict,
     evidence: Evidence,
 ) -> Report {
-    let (program, own) = digests.wait();
     let (case, profile) = (&request.case, &request.profile);
     let prompts = case.invocation.prompts();
     Report {

@@ -94,6 +94,7 @@ impl RunError {
             | Self::Namespaces(_)
             | Self::EventLoop(_)
             | Self::Keep(_)
+            | Self::Digest(_)
             | Self::Render(_) => ERRORED,
         }
     }
@@ -108,6 +109,7 @@ impl RunError {
             | Self::Prepare(_)
             | Self::EventLoop(_)
             | Self::Keep(_)
+            | Self::Digest(_)
             | Self::Render(_) => None,
         }
     }

@@ -20,7 +20,7 @@ use crate::output::{self, Output, OutputError};
 use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::report::human::Colour;
 use crate::report::{RenderError, Report, human, json};
-use crate::sandbox::readback::own_namespaces;
+use crate::sandbox::readback::{own_filters, own_namespaces};
 use crate::sandbox::{canary, spawn};
 use crate::verdict::Verdict;
 
@@ -35,6 +35,8 @@ pub(crate) enum RunError {
     Namespaces(#[source] Errno),
     #[error("cannot set up the event loop")]
     EventLoop(#[source] io::Error),
+    #[error("cannot hash the program")]
+    Digest(#[source] io::Error),
     #[error("cannot copy the home")]
     Keep(#[source] io::Error),
     #[error("cannot make a report")]
@@ -76,7 +78,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let report = describe::report(
         request,
         &prepared,
-        digests,
+        digests.wait().map_err(RunError::Digest)?,
         landlock_abi,
         checks,
         verdict,
@@ -118,6 +120,7 @@ fn launch_and_collect(
         output_bytes: limits.output_bytes,
         needle: &prepared.needle,
         namespaces: own_namespaces().map_err(RunError::Namespaces)?,
+        filters: own_filters(),
         refused: canary::refused_outside(&prepared.plan.probe),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -147,14 +150,18 @@ impl Digests {
         }
     }
 
-    /// Digests of the program and of this executable; empty where the file could not be read.
-    pub(crate) fn wait(self) -> (String, String) {
+    /// Digests of the program and of this executable.
+    ///
+    /// # Errors
+    /// The first failed read.
+    pub(crate) fn wait(self) -> io::Result<(String, String)> {
         let joined = |hash: JoinHandle<io::Result<String>>| {
-            hash.join().ok().and_then(Result::ok).unwrap_or_default()
+            hash.join()
+                .unwrap_or_else(|_| Err(io::Error::other("its thread was lost")))
         };
-        let program = joined(self.program);
-        let own = self.own.map_or_else(|| program.clone(), joined);
-        (program, own)
+        let program = joined(self.program)?;
+        let own = self.own.map_or_else(|| Ok(program.clone()), joined)?;
+        Ok((program, own))
     }
 }
 

@@ -6,11 +6,11 @@ use nix::errno::Errno;
 use serde::Deserialize;
 use stub::journal::{Control, Entry};
 use tokio::io::AsyncWriteExt as _;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::census::next_number;
 use super::pipes::Received;
-use super::{Failure, Next, PIECE, Phase, Session, UNWATCHED};
+use super::{FINISHING, Failure, Next, PIECE, Phase, Session, UNWATCHED};
 use crate::evidence::{Exit, GapKind};
 use crate::sandbox::error::{At as _, Step};
 use crate::sandbox::identity;
@@ -85,9 +85,9 @@ impl Session<'_> {
         let mut told = Vec::new();
         // A line of a closed set to memory cannot fail.
         let _ = message::write_line(&mut told, &ToStage::Mapped);
-        match self.to_stage.write_all(&told).await {
-            Ok(()) => Next::Continue,
-            Err(_) => self.control_closed(),
+        match timeout(FINISHING, self.to_stage.write_all(&told)).await {
+            Ok(Ok(())) => Next::Continue,
+            Ok(Err(_)) | Err(_) => self.control_closed(),
         }
     }
 
@@ -127,7 +127,7 @@ impl Session<'_> {
         line.push(b'\n');
         // A stage that has ended reads no more, and its last lines may still lie unread: it is their end that
         // says whether the stub was lost.
-        let _ = self.to_stage.write_all(&line).await;
+        let _ = timeout(FINISHING, self.to_stage.write_all(&line)).await;
     }
 
     pub(super) async fn init_message(&mut self, received: Received) -> Next {
@@ -203,6 +203,7 @@ impl Session<'_> {
             plan: self.watch.plan,
             network,
             namespaces: &self.watch.namespaces,
+            filters: self.watch.filters,
             refused: &self.watch.refused,
             recorded: &recorded,
         };

@@ -57,6 +57,7 @@ pub(crate) enum Step {
     OpenTrees,
     StandardInput,
     NoNewPrivileges,
+    HideProcess,
     DropCapabilities,
     SetLimit,
     Landlock,
@@ -102,6 +103,7 @@ impl std::fmt::Display for Step {
             Self::HostName => "set the host name",
             Self::OpenTrees => "open the home and the temporary directory",
             Self::StandardInput => "set standard input to /dev/null",
+            Self::HideProcess => "close this process to others of its user",
             Self::NoNewPrivileges => "set no_new_privs",
             Self::DropCapabilities => "drop all capabilities",
             Self::SetLimit => "set a resource limit",
@@ -144,7 +146,7 @@ impl SetupError {
             ) => Some(
                 "the namespace came without its capabilities, as AppArmor does on Ubuntu 24.04: run `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or give this program a profile with `userns,`",
             ),
-            (Step::HandOverPipes | Step::DropGroups, _) => Some(
+            (Step::HandOverPipes | Step::DropGroups, Errno::EPERM | Errno::EINVAL) => Some(
                 "started by a uid 0 that cannot become another user: one without CAP_CHOWN, CAP_SETGID and CAP_SETUID, or of a user namespace with one id; start it as an ordinary user",
             ),
             (Step::MountProc, Errno::EPERM) => Some(

@@ -73,7 +73,7 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
     let client = Client::clone_from(plan, inheritance, &program)?;
     // Before the client's process exists this would make its memory unreadable to an ordinary user's runner.
     if plan.keeps(Protection::HiddenInit) {
-        prctl::set_dumpable(false).at(Step::NoNewPrivileges)?;
+        prctl::set_dumpable(false).at(Step::HideProcess)?;
     }
     message::send(&client.socket, &Launch::Settled, &[]).at(Step::Channel)?;
     client.accompany(inheritance, target)

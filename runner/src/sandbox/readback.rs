@@ -50,6 +50,8 @@ pub(crate) struct Outside<'a> {
     pub(crate) network: &'a Network,
     /// /proc/self/ns of the runner.
     pub(crate) namespaces: &'a BTreeMap<String, String>,
+    /// Seccomp filters of the runner itself.
+    pub(crate) filters: u32,
     /// Canaries that are refused to the runner as well.
     pub(crate) refused: &'a [&'static str],
     /// What the supervisor recorded of the canaries.
@@ -73,7 +75,7 @@ pub(crate) fn judge(report: &ProbeReport, outside: &Outside<'_>) -> Isolation {
         no_new_privileges(report),
         landlock(report),
         landlock_scopes(report),
-        seccomp(report),
+        seccomp(report, outside),
         descriptors(report),
         limits(report, outside.plan),
     ]);
@@ -102,6 +104,17 @@ pub(crate) fn own_namespaces() -> Result<BTreeMap<String, String>, nix::errno::E
             Ok((name.to_owned(), link.to_string_lossy().into_owned()))
         })
         .collect()
+}
+
+/// Seccomp filters of the calling process, which the client's are one more than.
+pub(crate) fn own_filters() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let found = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Seccomp_filters:"));
+    found
+        .and_then(|count| count.trim().parse().ok())
+        .unwrap_or(0)
 }
 
 fn layer(name: impl Into<String>, enforced: bool, detail: impl Into<String>) -> Layer {
@@ -141,21 +154,24 @@ fn network(network: &Network) -> Layer {
     }
 }
 
+/// One field of /proc/self/status; empty where it is not there.
+fn field<'a>(report: &'a ProbeReport, name: &str) -> &'a str {
+    report
+        .status
+        .get(name)
+        .map(String::as_str)
+        .unwrap_or_default()
+}
+
 fn identity(report: &ProbeReport) -> Layer {
-    let field = |name: &str| {
-        report
-            .status
-            .get(name)
-            .map(String::as_str)
-            .unwrap_or_default()
-    };
     let id = format!("{INSIDE_ID}\t{INSIDE_ID}\t{INSIDE_ID}\t{INSIDE_ID}");
-    let (uid, gid) = (field("Uid"), field("Gid"));
-    layer(
-        "identity",
-        uid == id && gid == id,
-        format!("uid {INSIDE_ID}, gid {INSIDE_ID}, never the host's root"),
-    )
+    let (uid, gid) = (field(report, "Uid"), field(report, "Gid"));
+    if uid == id && gid == id {
+        let detail = format!("uid {INSIDE_ID}, gid {INSIDE_ID}, never the host's root");
+        layer("identity", true, detail)
+    } else {
+        layer("identity", false, format!("uids {uid:?}, gids {gid:?}"))
+    }
 }
 
 /// One line of /proc/self/mountinfo, as far as it is judged.
@@ -192,7 +208,11 @@ fn root(report: &ProbeReport) -> Layer {
         .iter()
         .filter(|mount| mount.target == "/")
         .map(|mount| mount.kind == "tmpfs" && has_all(mount, &["ro", "nosuid", "nodev"]));
-    layer("root", sealed.eq([true]), "a tmpfs of its own, read-only")
+    if sealed.eq([true]) {
+        layer("root", true, "a tmpfs of its own, read-only")
+    } else {
+        layer("root", false, "not one read-only tmpfs")
+    }
 }
 
 fn writable(report: &ProbeReport, path: &str) -> Layer {
@@ -270,11 +290,8 @@ fn capabilities(report: &ProbeReport) -> Layer {
 }
 
 fn no_new_privileges(report: &ProbeReport) -> Layer {
-    layer(
-        "no_new_privs",
-        report.status.get("NoNewPrivs").map(String::as_str) == Some("1"),
-        "set",
-    )
+    let set = field(report, "NoNewPrivs") == "1";
+    layer("no_new_privs", set, if set { "set" } else { "not set" })
 }
 
 fn landlock(report: &ProbeReport) -> Layer {
@@ -307,19 +324,18 @@ fn landlock_scopes(report: &ProbeReport) -> Layer {
     }
 }
 
-fn seccomp(report: &ProbeReport) -> Layer {
-    let field = |name: &str| {
-        report
-            .status
-            .get(name)
-            .map(String::as_str)
-            .unwrap_or_default()
-    };
-    let filters: u32 = field("Seccomp_filters").parse().unwrap_or(0);
+/// A container may have a filter of its own: ours comes on top of what the runner has.
+fn seccomp(report: &ProbeReport, outside: &Outside<'_>) -> Layer {
+    let filters: u32 = field(report, "Seccomp_filters").parse().unwrap_or(0);
+    let ours = field(report, "Seccomp") == "2" && filters == outside.filters + 1;
     layer(
         "seccomp",
-        field("Seccomp") == "2" && filters > 0,
-        format!("filter mode, {filters} filter(s)"),
+        ours,
+        format!(
+            "mode {}, {filters} filter(s), {} of them outside",
+            field(report, "Seccomp"),
+            outside.filters
+        ),
     )
 }
 

@@ -93,8 +93,9 @@ impl Stage {
     }
 }
 
-/// Ends the stage, and with it init and everything that init started. When this returns nothing of it is left,
-/// not even an exit status for somebody else to fetch: init, whose parent the stage was, has become our child.
+/// Ends the stage, and with it init and everything that init started. Nothing of it is left then, not
+/// even an exit status for somebody else to fetch: init, whose parent the stage was, has become our child. Only a
+/// process that the kernel itself cannot end within [`LAST_GASP`] is not waited for.
 impl Drop for Stage {
     fn drop(&mut self) {
         // Both fail only for a process that has been reaped already.

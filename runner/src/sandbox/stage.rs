@@ -219,7 +219,7 @@ fn become_stub(
 ) -> Result<(), SetupError> {
     let port = sockets.stub.local_addr().at(Step::StubSocket)?.port();
     identity::become_inside_user(plan.identity)?;
-    prctl::set_dumpable(false).at(Step::NoNewPrivileges)?;
+    prctl::set_dumpable(false).at(Step::HideProcess)?;
     null_stdio()?;
     // Its descriptors are made now: the filter makes none later.
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -177,11 +177,15 @@ impl Watch {
                 .and_then(PollFd::revents)
                 .unwrap_or(PollFlags::empty());
             // A hang-up comes alone once everything was received.
-            return Ok(if events.contains(PollFlags::POLLIN) {
-                Ready::Call
+            return if events.contains(PollFlags::POLLIN) {
+                Ok(Ready::Call)
+            } else if events.contains(PollFlags::POLLHUP) {
+                Ok(Ready::End)
             } else {
-                Ready::End
-            });
+                self.ledger
+                    .fault(format!("the listener is lost: {events:?}"));
+                Err(Errno::EIO)
+            };
         }
     }
 
@@ -217,8 +221,12 @@ impl Watch {
             for line in decision.lines {
                 self.ledger.add(line, syscall, &caller, at_us);
             }
-            if let Call::Execute { program, arguments } = &call
-                && !caller.lacks(program)
+            if let Call::Execute {
+                at,
+                program,
+                arguments,
+            } = &call
+                && !caller.lacks(*at, program)
             {
                 self.ledger.start(program, arguments, &caller, &self.needle);
             }

@@ -28,12 +28,9 @@ pub(crate) fn install(program: &[Instruction]) -> Result<(), Errno> {
 /// As for [`install`]; `EBUSY` where a filter with a listener is installed already.
 pub(crate) fn install_with_listener(program: &[Instruction]) -> Result<i32, Errno> {
     let listen = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
-    // A call that is being answered can then be ended by SIGKILL only, so a signal makes no call twice. Linux 5.19.
+    // A call that is being answered can then be ended by SIGKILL only, so a signal makes no call twice.
     let killable = libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
-    match set_filter(program, listen | killable) {
-        Err(Errno::EINVAL) => set_filter(program, listen),
-        installed => installed,
-    }
+    set_filter(program, listen | killable)
 }
 
 fn set_filter(program: &[Instruction], flags: libc::c_ulong) -> Result<i32, Errno> {

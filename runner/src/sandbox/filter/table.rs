@@ -16,6 +16,10 @@ pub(super) const LAST_REVIEWED: libc::c_long = 469;
 const SYS_OPEN_TREE_ATTR: libc::c_long = 467;
 const SYS_SETXATTRAT: libc::c_long = 463;
 
+/// linux/ioprio.h and linux/in6.h.
+const IOPRIO_WHO_USER: i32 = 3;
+const IPV6_2292PKTOPTIONS: i32 = 6;
+
 const fn refuse(call: libc::c_long, errno: Errno) -> Rule {
     Rule {
         call,
@@ -194,6 +198,38 @@ pub(crate) const CLIENT: Filter = Filter {
         refuse(libc::SYS_lsetxattr, Errno::EOPNOTSUPP),
         refuse(libc::SYS_fsetxattr, Errno::EOPNOTSUPP),
         refuse(SYS_SETXATTRAT, Errno::EOPNOTSUPP),
+        refuse_if(
+            libc::SYS_setsockopt,
+            &[is(1, libc::IPPROTO_IPV6), is(2, IPV6_2292PKTOPTIONS)],
+            Errno::EPERM,
+        ),
+        // Init has the client's ids: what could slow it down could make a time-out look like a lost init.
+        refuse_if(
+            libc::SYS_setpriority,
+            &[is(0, libc::PRIO_USER as i32)],
+            Errno::EPERM,
+        ),
+        refuse_if(libc::SYS_setpriority, &[is(1, 1)], Errno::EPERM),
+        refuse_if(libc::SYS_sched_setscheduler, &[is(0, 1)], Errno::EPERM),
+        refuse_if(libc::SYS_sched_setparam, &[is(0, 1)], Errno::EPERM),
+        refuse_if(libc::SYS_sched_setattr, &[is(0, 1)], Errno::EPERM),
+        refuse_if(libc::SYS_sched_setaffinity, &[is(0, 1)], Errno::EPERM),
+        refuse_if(
+            libc::SYS_ioprio_set,
+            &[is(0, IOPRIO_WHO_USER)],
+            Errno::EPERM,
+        ),
+        refuse_if(libc::SYS_ioprio_set, &[is(1, 1)], Errno::EPERM),
+        // A listener of the client's own would answer its calls in place of the supervisor. The kernel refuses a
+        // second one today, with this errno.
+        refuse_if(
+            libc::SYS_seccomp,
+            &[Test::AnyOf {
+                argument: 1,
+                mask: libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as u32,
+            }],
+            Errno::EBUSY,
+        ),
         // Input pushed into a terminal is typed by whoever owns it (CVE-2017-5226).
         refuse_if(
             libc::SYS_ioctl,

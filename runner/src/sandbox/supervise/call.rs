@@ -38,7 +38,9 @@ pub(super) enum Call {
     },
     IoUring,
     Execute {
-        program: String,
+        /// The descriptor below which the path begins, or AT_FDCWD.
+        at: i32,
+        program: Vec<u8>,
         arguments: Vec<Vec<u8>>,
     },
     /// PR_SET_DUMPABLE with this value.
@@ -119,8 +121,8 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
         libc::SYS_bind => Call::Bind(read_own_address(&memory()?, second, third as i32)?),
         libc::SYS_listen => Call::Listen { descriptor },
         libc::SYS_io_uring_setup => Call::IoUring,
-        libc::SYS_execve => execute(&memory()?, first, second)?,
-        libc::SYS_execveat => execute(&memory()?, second, third)?,
+        libc::SYS_execve => execute(&memory()?, libc::AT_FDCWD, first, second)?,
+        libc::SYS_execveat => execute(&memory()?, descriptor, second, third)?,
         libc::SYS_prctl => Call::Dumpable { on: second != 0 },
         // The table notifies nothing else; what it would is refused as unreadable.
         _ => Call::Unreadable,
@@ -269,8 +271,8 @@ fn port(bytes: &[u8]) -> Option<u16> {
 }
 
 /// All arguments, for the search for the credential; more than execve(2) takes cannot be there.
-fn execute(memory: &File, path: u64, arguments: u64) -> Result<Call, Errno> {
-    let program = crate::text::printable(&read_string(memory, path, LONGEST_PATH)?);
+fn execute(memory: &File, at: i32, path: u64, arguments: u64) -> Result<Call, Errno> {
+    let program = read_string(memory, path, LONGEST_PATH)?;
     let mut words = Vec::new();
     let mut bytes = 0;
     // A null vector is an empty one (execve(2), on Linux).
@@ -288,6 +290,7 @@ fn execute(memory: &File, path: u64, arguments: u64) -> Result<Call, Errno> {
         bytes += words.last().map_or(0, Vec::len) + 8;
     }
     Ok(Call::Execute {
+        at,
         program,
         arguments: words,
     })

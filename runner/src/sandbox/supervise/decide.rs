@@ -78,9 +78,12 @@ fn judge_socket(socket: Socket, ground: Ground) -> Decision {
     } else {
         socket.refusal()
     };
-    let base = refusal.map_or(setup(Outcome::Allowed), |errno| {
-        attempt(Outcome::Denied(errno))
-    });
+    let base = match refusal {
+        // libc asks for the name service cache over such a socket; this one reaches nothing whoever asked.
+        Some(errno) if shut => setup(Outcome::Denied(errno)),
+        Some(errno) => attempt(Outcome::Denied(errno)),
+        None => setup(Outcome::Allowed),
+    };
     let line = Line {
         family: Some(family_name(socket.family)),
         socket_type: Some(socket.kind_name()),
@@ -422,7 +425,7 @@ mod tests {
         let denied = Outcome::Denied(Errno::EACCES);
         assert_eq!(
             only(&decide(&socket(libc::AF_UNIX), shut)),
-            (AttemptKind::Attempt, denied, Answer::Refuse(Errno::EACCES))
+            (AttemptKind::Setup, denied, Answer::Refuse(Errno::EACCES))
         );
         assert_eq!(
             decide(&socket(libc::AF_INET), shut).answer,

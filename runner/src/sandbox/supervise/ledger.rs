@@ -103,14 +103,12 @@ impl Ledger {
     /// Adds a program that `caller` is about to become.
     pub(super) fn start(
         &mut self,
-        program: &str,
+        program: &[u8],
         arguments: &[Vec<u8>],
         caller: &Target,
         needle: &Needle,
     ) {
-        let given = [&[program.as_bytes().to_vec()], arguments]
-            .concat()
-            .join(&b'\n');
+        let given = [&[program.to_vec()], arguments].concat().join(&b'\n');
         if let Some(form) = needle.find(&given)
             && self.sightings.len() <= MOST_PROCESSES
         {
@@ -133,7 +131,7 @@ impl Ledger {
         self.processes.push(Process {
             pid: caller.pid,
             ppid: caller.parent,
-            program: needle.redact(program),
+            program: printable(&needle.redact_bytes(program)),
             args: arguments.iter().take(MOST_ARGUMENTS).map(shown).collect(),
         });
     }

@@ -1,6 +1,8 @@
 //! Who made a call: process and program, as seen inside.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
 use nix::errno::Errno;
@@ -53,14 +55,12 @@ impl Target {
 
     /// Whether `program`, given to execve(2) by this process, is surely not there: execvp(3) tries a path after
     /// another. Whatever could be there, through a link, /proc/self or `..`, counts as a program that was started.
-    pub(super) fn lacks(&self, program: &str) -> bool {
-        let path = Path::new(program);
+    pub(super) fn lacks(&self, at: i32, program: &[u8]) -> bool {
+        let path = Path::new(OsStr::from_bytes(program));
+        let plain = |one| matches!(one, Component::Normal(_) | Component::CurDir);
         let base = if path.is_absolute() {
             "root"
-        } else if path
-            .components()
-            .all(|one| matches!(one, Component::Normal(_) | Component::CurDir))
-        {
+        } else if at == libc::AT_FDCWD && path.components().all(plain) {
             "cwd"
         } else {
             return false;
@@ -108,11 +108,13 @@ mod tests {
         let own = Target::read(std::process::id() as i32);
         assert_eq!(own.process, Pid::this());
         assert_eq!(Path::new(&own.program), std::env::current_exe().unwrap());
-        assert!(own.lacks("/no/such/file") && own.lacks("no/such/file"));
+        let lacks = |path: &[u8]| own.lacks(libc::AT_FDCWD, path);
+        assert!(lacks(b"/no/such/file") && lacks(b"no/such/file") && lacks(b"/no/\xFF"));
         // A link, a link of the kernel, `..`, and a file: each may be there.
-        for path in ["/proc/self/exe", "/no/../etc", "../x", "/etc/passwd"] {
-            assert!(!own.lacks(path), "{path}");
+        for path in ["/proc/self/exe", "/etc/../etc", "../x", "/etc/passwd"] {
+            assert!(!lacks(path.as_bytes()), "{path}");
         }
+        assert!(!own.lacks(3, b"no/such/file"), "below a descriptor");
     }
 
     #[test]

@@ -118,7 +118,7 @@ fn a_report_into_a_pipe_that_nobody_reads_is_an_error() {
         .unwrap();
     drop(run.stdout.take());
     let said = read_all(run.stderr.take().unwrap());
-    assert_eq!(run.wait().unwrap().code(), Some(2), "{said}");
+    assert_eq!(run.wait().unwrap().code(), Some(3), "{said}");
     assert!(
         said.contains("error: cannot write the report to standard output"),
         "{said}"
@@ -135,7 +135,7 @@ fn a_report_on_a_full_disk_is_an_error() {
     let output = Run::case_b().command().stdout(full).output().unwrap();
     assert_refused(
         &output,
-        2,
+        3,
         &["error: cannot write the report", "No space left on device"],
     );
 }
