@@ -2,6 +2,7 @@
 //! canary misses it.
 //!
 //! `cargo test -p runner --features weaken --test weakened`
+#![allow(clippy::unwrap_used, reason = "all of this is test code")]
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;

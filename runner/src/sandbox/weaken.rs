@@ -52,7 +52,7 @@ impl Plan {
 #[cfg(feature = "weaken")]
 pub(crate) fn asked() -> Vec<Protection> {
     let names = std::env::var("RUNNER_WEAKEN").unwrap_or_default();
-    let named = names.split(',').map(|name| serde_json::Value::from(name));
+    let named = names.split(',').map(serde_json::Value::from);
     named
         .filter_map(|name| serde_json::from_value(name).ok())
         .collect()
