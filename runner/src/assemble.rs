@@ -14,10 +14,11 @@ use crate::collect::census::{made_and_gone, next_number};
 use crate::collect::files::{self, Bounds, Found};
 use crate::collect::output::Boundaries;
 use crate::evidence::{
-    Attempt, Evidence, Exit, Gap, GapKind, Process, Root, Served, Sighting, from_journal,
+    Attempt, Connection, Evidence, Exit, Gap, GapKind, Process, Root, Served, Sighting,
+    from_journal,
 };
 use crate::sandbox::plan::Identity;
-use crate::sandbox::supervise::ledger::Ledger;
+use crate::sandbox::supervise::ledger::{Connect, Ledger};
 
 /// The evidence of one run. Ends the capture: home and temporary directory are gone afterwards.
 pub(crate) fn evidence(
@@ -127,6 +128,16 @@ fn boundaries(served: &Served, capture: &Capture) -> (Boundaries, Vec<Gap>) {
             detail,
         });
     }
+    let is_early = |(connect, accepted): (&Connect, &Connection)| accepted.at_us < connect.at_us;
+    let mut pairs = capture.ledger.connects.iter().zip(&served.connections);
+    if through == accepted && pairs.any(is_early) {
+        // As many, but not the same ones: one that never arrived stands for one that nobody let through.
+        let detail = "a connection to the stub was accepted before one was let through".to_owned();
+        gaps.push(Gap {
+            what: GapKind::Requests,
+            detail,
+        });
+    }
     let Some(post) = served.requests.iter().find(|request| request.is_post()) else {
         return (none, gaps);
     };
@@ -134,7 +145,7 @@ fn boundaries(served: &Served, capture: &Capture) -> (Boundaries, Vec<Gap>) {
         .barriers
         .iter()
         .find(|(request, _)| *request == post.seq);
-    let connect = if through == accepted {
+    let connect = if gaps.is_empty() {
         lines_at_connect(served, capture, post.connection)
     } else {
         None

@@ -4,7 +4,9 @@
 //! `cargo test -p runner --features weaken --test weakened`
 #![allow(clippy::unwrap_used, reason = "all of this is test code")]
 
+use std::fs;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Command;
 
 /// Exit code, and the line of the error with what does not hold.
@@ -53,6 +55,27 @@ fn without_a_network_namespace_there_is_no_loopback_to_set_up() {
         "network-namespace",
         &["cannot set the loopback device up: EPERM"],
     );
+}
+
+/// In a namespace from which the outside can be reached, with a client that tries to.
+#[test]
+fn without_what_seals_the_network_nothing_is_started_that_could_reach_the_world() {
+    let runner = Path::new(env!("CARGO_BIN_EXE_runner"));
+    let fixture = |name: &str| runner.with_file_name("examples").join(name);
+    let directory = tempfile::tempdir().unwrap();
+    for weakened in ["network-namespace", "refusals", "records"] {
+        let counts = directory.path().join(weakened);
+        let mut world = Command::new(fixture("outside-world"));
+        world.arg("--counts").arg(&counts).arg("--").arg(runner);
+        world.arg("case-b").arg("--client");
+        world.arg(fixture("outgoing-client"));
+        world.args(["--", "--go", "tcp-connect"]);
+        let output = world.env("RUNNER_WEAKEN", weakened).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "without {weakened}: {said}");
+        assert!(!said.contains("tcp-connect: "), "{said}");
+        assert_eq!(fs::read_to_string(&counts).unwrap(), "", "{weakened}");
+    }
 }
 
 #[test]

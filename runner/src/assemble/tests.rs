@@ -106,6 +106,13 @@ fn a_connection_that_never_arrived_is_a_gap() {
 }
 
 #[test]
+fn a_connection_that_never_arrived_does_not_stand_for_one_that_nobody_let_through() {
+    let (served, capture) = two(&[(10, 1), (20, 5)], [11, 19]);
+    let (before, gaps) = boundaries(&served, &capture);
+    assert_eq!((before.connect, gaps[0].what), (0, GapKind::Requests));
+}
+
+#[test]
 fn connections_that_the_stub_refused_were_let_through_all_the_same() {
     let (served, mut capture) = two(&[(10, 1), (20, 5), (30, 6)], [11, 21]);
     capture.journal.push(Entry::Refused {

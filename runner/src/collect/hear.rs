@@ -19,6 +19,7 @@ use crate::sandbox::plan::Identity;
 use crate::sandbox::probe::ProbeReport;
 use crate::sandbox::readback::{self, Outside};
 use crate::sandbox::supervise::Supervisor;
+use crate::sandbox::weaken::Protection;
 use crate::sys::net::readable_bytes;
 
 /// One line on the control socket.
@@ -205,7 +206,9 @@ impl Session<'_> {
             recorded: &recorded,
         };
         let isolation = readback::judge(report, &outside);
-        let broken = isolation.broken();
+        let broken = isolation
+            .broken()
+            .filter(|_| self.watch.plan.keeps(Protection::Ledger));
         if broken.is_none() {
             supervisor.launch();
         }

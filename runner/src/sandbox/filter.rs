@@ -15,6 +15,9 @@ mod simulator;
 
 use nix::errno::Errno;
 
+use super::plan::Plan;
+#[cfg(feature = "weaken")]
+use super::weaken::Protection;
 use crate::sys::seccomp::{self, Instruction};
 
 pub(crate) use table::{CLIENT, STUB};
@@ -69,22 +72,24 @@ impl Filter {
         program
     }
 
-    /// Test builds only: the table without what it refuses by itself.
+    /// The table as `plan` keeps it; test builds can do without what it refuses, or without what it notifies.
     #[cfg(feature = "weaken")]
-    pub(crate) fn only_notifying(&self) -> Self {
-        let rules = self
-            .rules
-            .iter()
-            .filter(|rule| rule.action == Action::Notify);
+    pub(crate) fn kept_by(&self, plan: &Plan) -> Self {
+        let kept = |rule: &&Rule| match rule.action {
+            Action::Refuse(_) | Action::Skip => plan.keeps(Protection::Filter),
+            Action::Notify => plan.keeps(Protection::Ledger),
+            Action::Allow => true,
+        };
+        let rules: Vec<Rule> = self.rules.iter().filter(kept).copied().collect();
         Self {
-            rules: rules.copied().collect::<Vec<_>>().leak(),
+            rules: rules.leak(),
             otherwise: self.otherwise,
         }
     }
 
-    /// What it refuses stays refused.
+    /// The whole table.
     #[cfg(not(feature = "weaken"))]
-    pub(crate) const fn only_notifying(&self) -> Self {
+    pub(crate) const fn kept_by(&self, _: &Plan) -> Self {
         *self
     }
 

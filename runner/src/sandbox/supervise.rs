@@ -205,6 +205,7 @@ impl Watch {
             decision.lines.clear();
         }
         let syscall = name(notification.call);
+        let connects_before = self.ledger.connects.len();
         if launched {
             for line in decision.lines {
                 self.ledger.add(line, syscall, &caller, at_us);
@@ -215,7 +216,7 @@ impl Watch {
                 self.ledger.start(program, arguments, &caller);
             }
             for descriptor in decision.to_stub {
-                self.reach_stub(descriptor, &caller);
+                self.reach_stub(notification, descriptor, &caller);
             }
         } else {
             let mut recorded = Ledger::default();
@@ -229,17 +230,22 @@ impl Watch {
                 .unwrap_or_else(PoisonError::into_inner);
             canaries.append(&mut recorded.attempts);
         }
-        self.answer(notification, decision.answer);
+        if let Made::No = self.answer(notification, decision.answer) {
+            self.ledger.connects.truncate(connects_before);
+        }
     }
 
     /// A connection is about to be made: the runner reads the client's output before that. A socket that is
     /// connected or connecting makes no new one.
-    fn reach_stub(&mut self, descriptor: i32, caller: &Target) {
-        match notify::copy_descriptor(caller.process, descriptor).and_then(notify::is_unconnected) {
+    fn reach_stub(&mut self, notification: &Notification, descriptor: i32, caller: &Target) {
+        let copy = notify::copy_descriptor(notification.thread, caller.process, descriptor);
+        match copy.and_then(notify::is_unconnected) {
             Ok(false) => return,
             // No TCP socket: an address kept for later, no connection.
             Err(Errno::EOPNOTSUPP | Errno::ENOPROTOOPT | Errno::ENOTSOCK | Errno::EBADF) => return,
             Ok(true) => {}
+            // Killed meanwhile, so that there is nothing to look at, and no call.
+            Err(_) if !notify::is_valid(&self.listener, notification.id) => return,
             Err(errno) => self
                 .ledger
                 .faults
@@ -254,16 +260,26 @@ impl Watch {
         });
     }
 
-    fn answer(&mut self, notification: &Notification, answer: Answer) {
+    fn answer(&mut self, notification: &Notification, answer: Answer) -> Made {
         match notify::answer(&self.listener, notification.id, answer) {
+            Ok(()) => Made::AsAnswered,
             // Gone while it waited, by SIGKILL.
-            Ok(()) | Err(Errno::ENOENT) => {}
-            Err(errno) => self
-                .ledger
-                .faults
-                .push(format!("a call could not be answered: {errno}")),
+            Err(Errno::ENOENT) => Made::No,
+            Err(errno) => {
+                self.ledger
+                    .faults
+                    .push(format!("a call could not be answered: {errno}"));
+                Made::AsAnswered
+            }
         }
     }
+}
+
+/// What an answer led to.
+enum Made {
+    AsAnswered,
+    /// Nobody waited for it any more: whatever it said, the call is not made.
+    No,
 }
 
 /// The name of a notified call.

@@ -30,6 +30,8 @@ pub(crate) enum Protection {
     Refusals,
     /// The supervisor records.
     Records,
+    /// There is a supervisor at all: to measure what it costs. Nothing of such a run is a claim.
+    Ledger,
 }
 
 #[cfg(not(feature = "weaken"))]

@@ -129,20 +129,30 @@ pub(crate) fn read_memory(memory: &File, address: u64, buffer: &mut [u8]) -> Res
         .map_err(|_| Errno::EFAULT)
 }
 
-/// pidfd_open(2) and pidfd_getfd(2): a copy of descriptor `number` of `process`.
+/// pidfd_open(2) and pidfd_getfd(2): a copy of descriptor `number` of `thread`, which may have a table of its
+/// own (CLOSE_RANGE_UNSHARE of close_range(2)). Before Linux 6.9 only the table of its `process` can be reached.
 ///
 /// # Errors
 /// The errno of either; `EPERM` where the process may not be traced.
-pub(crate) fn copy_descriptor(process: Pid, number: i32) -> Result<OwnedFd, Errno> {
-    // SAFETY: no memory is passed.
-    let pidfd = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, process.as_raw(), 0) })?;
-    // SAFETY: pidfd_open has just made this descriptor for us.
-    let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd as i32) };
+pub(crate) fn copy_descriptor(thread: i32, process: Pid, number: i32) -> Result<OwnedFd, Errno> {
+    /// `PIDFD_THREAD` of linux/pidfd.h.
+    const THREAD: libc::c_uint = libc::O_EXCL as libc::c_uint;
+    let pidfd = match open_pidfd(thread, THREAD) {
+        Err(Errno::EINVAL) => open_pidfd(process.as_raw(), 0),
+        opened => opened,
+    }?;
     // SAFETY: no memory is passed.
     let copy = unsafe { libc::syscall(libc::SYS_pidfd_getfd, pidfd.as_raw_fd(), number, 0) };
     let copy = Errno::result(copy)?;
     // SAFETY: pidfd_getfd has just made this descriptor for us.
     Ok(unsafe { OwnedFd::from_raw_fd(copy as i32) })
+}
+
+fn open_pidfd(task: i32, flags: libc::c_uint) -> Result<OwnedFd, Errno> {
+    // SAFETY: no memory is passed.
+    let pidfd = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, task, flags) })?;
+    // SAFETY: pidfd_open has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(pidfd as i32) })
 }
 
 /// tcp(7) TCP_INFO: whether a stream socket is neither connected nor connecting.

@@ -14,5 +14,6 @@ mod failures;
 mod help;
 mod kit;
 mod names;
+mod outside;
 mod readme;
 mod teardown;

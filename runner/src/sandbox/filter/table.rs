@@ -177,6 +177,17 @@ pub(crate) const CLIENT: Filter = Filter {
         // Files by handle go round paths, and so round mounts.
         refuse(libc::SYS_name_to_handle_at, Errno::EPERM),
         refuse(libc::SYS_open_by_handle_at, Errno::EPERM),
+        // A source route leads a packet on from the address that the supervisor has seen.
+        refuse_if(
+            libc::SYS_setsockopt,
+            &[is(1, libc::IPPROTO_IP), is(2, libc::IP_OPTIONS)],
+            Errno::EPERM,
+        ),
+        refuse_if(
+            libc::SYS_setsockopt,
+            &[is(1, libc::IPPROTO_IPV6), is(2, libc::IPV6_RTHDR)],
+            Errno::EPERM,
+        ),
         // Input pushed into a terminal is typed by whoever owns it (CVE-2017-5226).
         refuse_if(
             libc::SYS_ioctl,

@@ -93,10 +93,12 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
             connects: true,
             payload: Vec::new(),
         }]),
+        // Without a length there is no address either.
+        libc::SYS_sendto if sixth as i32 == 0 => Call::Connected,
         libc::SYS_sendto => {
             let memory = memory()?;
             Call::To(vec![Destination {
-                address: read_address(&memory, fifth, sixth as i32)?,
+                address: read_own_address(&memory, fifth, sixth as i32)?,
                 descriptor,
                 connects: opens_fast(fourth),
                 payload: read_prefix(&memory, second, third),
@@ -110,7 +112,7 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
             u64::from(third as u32),
             fourth,
         )?,
-        libc::SYS_bind => Call::Bind(read_address(&memory()?, second, third as i32)?),
+        libc::SYS_bind => Call::Bind(read_own_address(&memory()?, second, third as i32)?),
         libc::SYS_listen => Call::Listen { descriptor },
         libc::SYS_io_uring_setup => Call::IoUring,
         libc::SYS_execve => execute(&memory()?, first, second)?,
@@ -140,11 +142,12 @@ fn messages(
         let mut header = [0; 32];
         read_memory(memory, at.wrapping_add(index * MESSAGE), &mut header)?;
         let [name, length, parts, part_count] = words(&header);
-        if name == 0 {
+        let length = length as u32 as i32;
+        if name == 0 || length == 0 {
             continue;
         }
         destinations.push(Destination {
-            address: read_address(memory, name, length as u32 as i32)?,
+            address: read_own_address(memory, name, length)?,
             descriptor,
             connects: opens_fast(flags),
             payload: if part_count == 0 {
@@ -195,30 +198,44 @@ fn read_prefix(memory: &File, at: u64, length: u64) -> Vec<u8> {
     payload
 }
 
-/// The kernel refuses lengths below 0 and above sockaddr_storage by itself, before it reads.
+/// An address of bind(2) or of a message, where AF_UNSPEC stands for AF_INET (inet_bind_sk in net/ipv4/af_inet.c,
+/// udp_sendmsg in net/ipv4/udp.c). In connect(2) it dissolves an association instead.
+fn read_own_address(memory: &File, at: u64, length: i32) -> Result<Address, Errno> {
+    let bytes = read_bytes(memory, at, length)?;
+    parse_own_address(&bytes).ok_or(Errno::EINVAL)
+}
+
+fn parse_own_address(bytes: &[u8]) -> Option<Address> {
+    let address = parse_address(bytes)?;
+    let stands_for_inet = address == Address::Unspecified;
+    let inet = stands_for_inet.then(|| parse_inet(bytes)).flatten();
+    Some(inet.unwrap_or(address))
+}
+
 fn read_address(memory: &File, at: u64, length: i32) -> Result<Address, Errno> {
+    parse_address(&read_bytes(memory, at, length)?).ok_or(Errno::EINVAL)
+}
+
+/// The kernel refuses lengths below 0 and above sockaddr_storage by itself, before it reads.
+fn read_bytes(memory: &File, at: u64, length: i32) -> Result<Vec<u8>, Errno> {
     let length = usize::try_from(length)
         .ok()
         .filter(|length| *length <= LONGEST_ADDRESS)
         .ok_or(Errno::EINVAL)?;
     let mut bytes = vec![0; length];
     read_memory(memory, at, &mut bytes)?;
-    parse_address(&bytes).ok_or(Errno::EINVAL)
+    Ok(bytes)
 }
 
 /// A `struct sockaddr` of any family; `None` where it is too short for its own.
 pub(super) fn parse_address(bytes: &[u8]) -> Option<Address> {
     let family = i32::from(u16::from_ne_bytes(*bytes.first_chunk()?));
-    let port = || Some(u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?));
     Some(match family {
         libc::AF_UNSPEC => Address::Unspecified,
-        libc::AF_INET => {
-            let ip = Ipv4Addr::from(*bytes.get(4..)?.first_chunk::<4>()?);
-            Address::Inet((IpAddr::V4(ip), port()?).into())
-        }
+        libc::AF_INET => parse_inet(bytes)?,
         libc::AF_INET6 => {
             let ip = Ipv6Addr::from(*bytes.get(8..)?.first_chunk::<16>()?);
-            Address::Inet((IpAddr::V6(ip), port()?).into())
+            Address::Inet((IpAddr::V6(ip), port(bytes)?).into())
         }
         libc::AF_UNIX => match bytes.get(2..)? {
             [] => Address::Unnamed,
@@ -235,6 +252,16 @@ pub(super) fn parse_address(bytes: &[u8]) -> Option<Address> {
         },
         family => Address::Other { family },
     })
+}
+
+/// struct sockaddr_in, whatever its family says.
+fn parse_inet(bytes: &[u8]) -> Option<Address> {
+    let ip = Ipv4Addr::from(*bytes.get(4..)?.first_chunk::<4>()?);
+    Some(Address::Inet((IpAddr::V4(ip), port(bytes)?).into()))
+}
+
+fn port(bytes: &[u8]) -> Option<u16> {
+    Some(u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?))
 }
 
 fn execute(memory: &File, path: u64, arguments: u64) -> Result<Call, Errno> {
@@ -305,6 +332,15 @@ mod tests {
             parse_address(&bytes),
             Some(Address::Inet("[2001:db8::1]:53".parse().unwrap()))
         );
+    }
+
+    #[test]
+    fn without_a_family_a_message_goes_where_an_ipv4_address_says() {
+        let bytes = inet(libc::AF_UNSPEC, 7, &[192, 0, 2, 1]);
+        let there = Address::Inet("192.0.2.1:7".parse().unwrap());
+        assert_eq!(parse_own_address(&bytes), Some(there));
+        assert_eq!(parse_address(&bytes), Some(Address::Unspecified));
+        assert_eq!(parse_own_address(&[0, 0]), Some(Address::Unspecified));
     }
 
     #[test]

@@ -1,0 +1,176 @@
+//! Calls that try to be something else than what the supervisor sees: while it looks, under signals, in the hour
+//! of death, or a great many at once.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::kit::{Done, Run};
+
+use super::world::sandboxed;
+use super::{
+    assert_judged, denied, entries, listed, made, needs_outside, said_inside, several, times,
+};
+
+const FAR: &str = "192.0.2.2";
+/// The fixture's own numbers.
+const IN_A_LOOP: u64 = 5000;
+const UNDER_SIGNALS: u64 = 2000;
+const FLIPPED: u64 = 10_000;
+const KILLED: u64 = 300;
+
+/// Case B with room and time for as many connections as these clients make, on a machine that has much to do.
+fn spacious() -> Run {
+    Run::changed_case("case-b", "connections = 1000 ", "connections = 1000000 ")
+        .argument("--timeout")
+        .argument("600s")
+}
+
+/// With what was let through and what was accepted at odds, nothing that the stub served is judged. The client
+/// cannot be passed either way.
+#[track_caller]
+fn assert_reconciled(done: &Done, through: u64) {
+    let accepted = listed(done, "connections").len() as u64;
+    let gaps = listed(done, "gaps");
+    if gaps.is_empty() {
+        assert_eq!(through, accepted);
+        done.assert_verdict(1, "failed");
+    } else {
+        assert!(gaps.iter().all(|gap| gap["what"] == "requests"), "{gaps:?}");
+        done.assert_verdict(3, "errored");
+    }
+}
+
+#[track_caller]
+fn assert_attempted(done: &Done) {
+    assert!(done.checks("failed").contains(&super::NO_ATTEMPTS));
+}
+
+fn count(said: &BTreeMap<String, u64>, word: &str) -> u64 {
+    said.get(word).copied().unwrap_or(0)
+}
+
+#[test]
+fn an_address_that_changes_while_it_is_read_leads_nowhere_and_hides_nothing() {
+    needs_outside!();
+    let (done, arrived) = sandboxed(spacious(), "flip-outside");
+    assert!(arrived.is_empty(), "{arrived:?}");
+    let said = said_inside(&done, "flip-outside");
+    let (connected, refused) = (count(&said, "ok"), count(&said, "ENETUNREACH"));
+    assert_eq!(connected + refused, FLIPPED);
+    // Seen as the one or as the other, and seen each time.
+    let (through, denied) = (
+        made(&done, "connect", "127.0.0.1"),
+        made(&done, "connect", FAR),
+    );
+    assert_eq!(through + denied, FLIPPED);
+    // Whatever looked like the way out was stopped; what was let through arrived, or the kernel stopped it.
+    assert!(denied <= refused, "{denied} of {refused}");
+    assert_eq!(listed(&done, "connections").len() as u64, connected);
+    assert_reconciled(&done, through);
+    assert_attempted(&done);
+}
+
+#[test]
+fn an_address_that_changes_between_two_ports_inside_hides_no_connection() {
+    needs_outside!();
+    let (done, arrived) = sandboxed(spacious(), "flip-inside");
+    assert!(arrived.is_empty(), "{arrived:?}");
+    let said = said_inside(&done, "flip-inside");
+    let connected = count(&said, "ok");
+    assert_eq!(connected + count(&said, "ECONNREFUSED"), FLIPPED);
+    assert_eq!(made(&done, "connect", "127.0.0.1"), FLIPPED);
+    assert_eq!(listed(&done, "connections").len() as u64, connected);
+    let through = entries(&done, "setup").iter().fold(0, |sum, entry| {
+        let counts = entry[0] == "connect";
+        sum + if counts {
+            entry[9].as_u64().unwrap()
+        } else {
+            0
+        }
+    });
+    assert_reconciled(&done, through);
+    assert_attempted(&done);
+}
+
+#[test]
+fn five_thousand_connections_are_answered_in_time_and_counted() {
+    needs_outside!();
+    let (done, arrived) = sandboxed(Run::case_b(), "loop");
+    assert!(arrived.is_empty(), "{arrived:?}");
+    assert_eq!(
+        said_inside(&done, "loop"),
+        several("ENETUNREACH", IN_A_LOOP)
+    );
+    let entry = times(IN_A_LOOP, denied("connect", "inet", FAR, 7000));
+    assert_eq!(entries(&done, "attempt"), [entry]);
+    assert_judged(&done, true);
+}
+
+#[test]
+fn a_call_that_a_signal_restarts_is_made_and_counted_once() {
+    needs_outside!();
+    let class = "signals-restarting";
+    let (done, arrived) = sandboxed(Run::case_b(), class);
+    assert!(arrived.is_empty(), "{arrived:?}");
+    assert_eq!(
+        said_inside(&done, class),
+        several("ENETUNREACH", UNDER_SIGNALS)
+    );
+    let entry = times(UNDER_SIGNALS, denied("connect", "inet", FAR, 7000));
+    assert_eq!(entries(&done, "attempt"), [entry]);
+    assert_judged(&done, true);
+}
+
+#[test]
+fn a_call_that_a_signal_interrupts_is_not_made_and_not_counted() {
+    needs_outside!();
+    let class = "signals-interrupting";
+    let (done, arrived) = sandboxed(Run::case_b(), class);
+    assert!(arrived.is_empty(), "{arrived:?}");
+    let said = said_inside(&done, class);
+    let (refused, interrupted) = (count(&said, "ENETUNREACH"), count(&said, "EINTR"));
+    assert_eq!(refused + interrupted, UNDER_SIGNALS);
+    let entry = times(refused, denied("connect", "inet", FAR, 7000));
+    assert_eq!(entries(&done, "attempt"), [entry]);
+    assert_judged(&done, true);
+}
+
+#[test]
+fn a_process_that_is_killed_in_its_call_leads_nowhere_and_loses_nothing() {
+    needs_outside!();
+    let class = "killed-children";
+    let (done, arrived) = sandboxed(Run::case_b(), class);
+    assert!(arrived.is_empty(), "{arrived:?}");
+    assert_eq!(said_inside(&done, class), several("ok", KILLED));
+    let mut attempts = entries(&done, "attempt");
+    for attempt in &mut attempts {
+        attempt[9] = json!(1);
+    }
+    assert_eq!(attempts, [denied("connect", "inet", FAR, 7000)]);
+    assert_judged(&done, true);
+}
+
+/// A connection that was let through may die with its process before it arrives, and is a gap then. None arrives
+/// that was not let through, and a process that is gone is no fault of the supervisor.
+#[test]
+fn a_process_that_is_killed_at_the_stub_makes_no_connection_that_is_missed() {
+    needs_outside!();
+    let class = "killed-at-the-stub";
+    let (done, arrived) = sandboxed(spacious(), class);
+    assert!(arrived.is_empty(), "{arrived:?}");
+    assert_eq!(said_inside(&done, class), several("ok", KILLED));
+    assert_eq!(entries(&done, "attempt"), [Value::Null; 0]);
+    // The ledger lists calls also where the caller was gone before it was answered.
+    let listed_calls = made(&done, "connect", "127.0.0.1");
+    let accepted = listed(&done, "connections").len() as u64;
+    assert!(accepted <= listed_calls, "{accepted} of {listed_calls}");
+    let gaps = listed(&done, "gaps");
+    let of_requests = gaps.iter().all(|gap| gap["what"] == "requests");
+    assert!(of_requests && gaps.len() <= 1, "{gaps:?}");
+    if gaps.is_empty() {
+        done.assert_verdict(1, "failed");
+    } else {
+        done.assert_verdict(3, "errored");
+    }
+}
