@@ -111,7 +111,7 @@ pub(crate) fn evidence(
 
 /// What stood on standard output before the message request: at its connection, and at its first byte. Where
 /// the connections that the supervisor let through are not the ones that the stub accepted, nothing can be said
-/// of any of them.
+/// of any of them: as many on either side, and none accepted earlier than one was let through.
 fn boundaries(served: &Served, capture: &Capture) -> (Boundaries, Vec<Gap>) {
     let none = Boundaries {
         connect: 0,
@@ -199,12 +199,11 @@ fn incomplete_ledger(ledger: &Ledger) -> Vec<Gap> {
     let unasked = ledger
         .connects
         .iter()
-        .filter(|connect| connect.lines.is_none());
-    let unasked = unasked.map(|_| {
-        (
-            GapKind::Order,
-            "a connection did not wait for the records before it".to_owned(),
-        )
+        .filter(|connect| connect.lines.is_none())
+        .count();
+    let unasked = (unasked > 0).then(|| {
+        let detail = format!("{unasked} connections did not wait for the records before them");
+        (GapKind::Order, detail)
     });
     further
         .chain(ledger.faults.iter().cloned())

@@ -123,6 +123,14 @@ pub(crate) async fn collect(stage: Stage, watch: Watch<'_>) -> std::io::Result<C
         ..
     } = session;
     capture.gone = watcher.finish();
+    // Also where it went over after the client's end was ordered, or with the last bytes of the run.
+    if capture.output.is_over() {
+        let detail = "standard output went over its limit".to_owned();
+        capture.gaps.push(Gap {
+            what: GapKind::Records,
+            detail,
+        });
+    }
     drop((control, to_stage, channel, stage));
     capture.take_ledger(supervisor);
     Ok(capture)
@@ -208,6 +216,9 @@ impl Session<'_> {
                 }
             };
             if let Next::Stop = next {
+                return;
+            }
+            if let Next::Stop = self.hold_output_to_its_limit() {
                 return;
             }
         }
@@ -311,14 +322,15 @@ impl Session<'_> {
                 self.capture
                     .output
                     .push(&piece, self.watch.clock.elapsed_us());
-                if self.capture.output.is_over() && self.phase == Phase::Running {
-                    self.gap(
-                        GapKind::Records,
-                        "standard output went over its limit".to_owned(),
-                    );
-                    return self.end_client(Exit::OutputLimit);
-                }
             }
+        }
+        Next::Continue
+    }
+
+    /// Ends a client that has written more than is kept, whoever read it: the barriers do as well.
+    fn hold_output_to_its_limit(&mut self) -> Next {
+        if self.capture.output.is_over() && self.phase == Phase::Running {
+            return self.end_client(Exit::OutputLimit);
         }
         Next::Continue
     }

@@ -105,6 +105,15 @@ fn a_connection_that_never_arrived_is_a_gap() {
     assert_eq!(boundaries(&served, &capture).1[0].what, GapKind::Requests);
 }
 
+/// One that was made past the supervisor, and one that it let through and that never arrived: as many on either
+/// side, and not the same.
+#[test]
+fn a_connection_accepted_before_one_was_let_through_is_a_gap_and_proves_no_order() {
+    let (served, capture) = two(&[(10, 1), (20, 5)], [11, 15]);
+    let (before, gaps) = boundaries(&served, &capture);
+    assert_eq!((before.connect, gaps[0].what), (0, GapKind::Requests));
+}
+
 #[test]
 fn a_connection_that_never_arrived_does_not_stand_for_one_that_nobody_let_through() {
     let (served, capture) = two(&[(10, 1), (20, 5)], [11, 19]);

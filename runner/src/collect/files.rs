@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
-use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmodat, fstat, fstatat};
+use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmod, fchmodat, fstat, fstatat};
 use sha2::{Digest as _, Sha256};
 use stub::Needle;
 use stub::secret::{Form, Scanner};
@@ -20,6 +20,10 @@ use crate::text::printable;
 
 /// Directories below the root; as many descriptors are open at one time.
 const DEEPEST: usize = 100;
+/// Bytes of paths, for each entry that may be found: a path can be hundreds of times longer than its name.
+const PATH_BYTES: u64 = 256;
+/// Objects that could not be looked into and are named; the others are counted.
+const MOST_GAPS: u64 = 100;
 const PIECE: usize = 64 * 1024;
 
 /// What a walk found.
@@ -53,9 +57,14 @@ pub(crate) fn walk(
         needle,
         bounds,
         found,
+        paths: bounds.entries.saturating_mul(PATH_BYTES),
         full: false,
+        gaps: 0,
     };
+    // The client may have shut itself out of its own home, and us with it. Where this fails, the walk tells.
+    let _ = fchmod(&directory, Mode::S_IRWXU);
     walk.below(directory, &mut Vec::new());
+    walk.count_further_gaps();
     walk.found
         .files
         .sort_by(|one, other| one.path.cmp(&other.path));
@@ -66,8 +75,11 @@ struct Walk<'a> {
     needle: &'a Needle,
     bounds: Bounds,
     found: &'a mut Found,
-    /// The bound on entries was met; said once.
+    /// Bytes of paths that may still be listed.
+    paths: u64,
+    /// A bound was met; said once.
     full: bool,
+    gaps: u64,
 }
 
 /// A directory in which the walk is.
@@ -141,6 +153,17 @@ impl Walk<'_> {
             self.gap(path, format_args!("and more: over {most} entries"));
             return None;
         }
+        let length: usize = path.iter().map(|name| name.len() + 1).sum();
+        let Some(left) = self.paths.checked_sub(length as u64) else {
+            self.full = true;
+            let most = self.bounds.entries.saturating_mul(PATH_BYTES);
+            self.gap(
+                &[],
+                format_args!("paths of more than {most} bytes together: the others are not listed"),
+            );
+            return None;
+        };
+        self.paths = left;
         let status = match fstatat(
             &level.directory,
             name.as_slice(),
@@ -241,11 +264,25 @@ impl Walk<'_> {
     }
 
     fn gap(&mut self, path: &[Vec<u8>], what: std::fmt::Arguments<'_>) {
+        self.gaps += 1;
+        if self.gaps > MOST_GAPS {
+            return;
+        }
         let detail = format!("{} {what}", self.shown(path));
         self.found.gaps.push(Gap {
             what: GapKind::Files,
             detail,
         });
+    }
+
+    fn count_further_gaps(&mut self) {
+        let further = self.gaps.saturating_sub(MOST_GAPS);
+        if further > 0 {
+            self.found.gaps.push(Gap {
+                what: GapKind::Files,
+                detail: format!("and {further} more that could not be looked into"),
+            });
+        }
     }
 
     fn shown(&self, path: &[Vec<u8>]) -> String {
@@ -434,6 +471,27 @@ mod tests {
                 .iter()
                 .any(|gap| gap.detail.contains("over 5 entries"))
         );
+    }
+
+    #[test]
+    fn long_paths_and_many_gaps_are_bounded() {
+        let home = tempfile::tempdir().unwrap();
+        let deep = home.path().join("d".repeat(255));
+        fs::create_dir(&deep).unwrap();
+        for index in 0..20 {
+            fs::write(deep.join(index.to_string()), "").unwrap();
+        }
+        let bounds = |entries| Bounds { entries, ..WIDE };
+        assert!(walked(home.path(), bounds(30)).gaps.is_empty());
+        let found = walked(home.path(), bounds(21));
+        assert_eq!((found.files.len(), found.gaps.len()), (20, 1));
+        for index in 0..MOST_GAPS + 7 {
+            let file = fs::File::create(home.path().join(format!("sparse-{index}")));
+            file.unwrap().set_len(1 << 40).unwrap();
+        }
+        let found = walked(home.path(), WIDE);
+        assert_eq!(found.gaps.len() as u64, MOST_GAPS + 1);
+        assert!(found.gaps[100].detail.starts_with("and 7 more"));
     }
 
     #[test]

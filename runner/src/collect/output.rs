@@ -8,6 +8,11 @@ use stub::journal::Content;
 
 use crate::evidence::{Before, Line, Record, Sighting, Stderr};
 
+/// Lines that are kept: the shortest take most memory for their bytes.
+pub(crate) const MOST_LINES: usize = 65_536;
+/// Values of JSON in one line, and in all of them: an empty string is three bytes, and much more when it is read.
+const LINE_VALUES: usize = 20_000;
+const MOST_VALUES: usize = 250_000;
 /// How much of standard error a report shows.
 const TAIL_BYTES: usize = 4096;
 
@@ -43,13 +48,24 @@ impl Output {
 
     /// Takes what was read at `at_us`. What goes beyond the limit is dropped, and [`Output::is_over`] says so.
     pub(crate) fn push(&mut self, piece: &[u8], at_us: u64) {
+        if self.over {
+            return;
+        }
         let room = self.limit - self.bytes.len();
         let kept = piece.get(..room).unwrap_or(piece);
-        self.over |= kept.len() < piece.len();
         let base = self.bytes.len();
         let feeds = kept.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-        self.ends
-            .extend(feeds.map(|(index, _)| (base + index, at_us)));
+        self.ends.extend(
+            feeds
+                .map(|(index, _)| (base + index, at_us))
+                .take(MOST_LINES - self.ends.len()),
+        );
+        let last = self.ends.last().filter(|_| self.ends.len() == MOST_LINES);
+        let kept = last.map_or(kept, |(end, _)| {
+            let room = (end + 1).saturating_sub(base);
+            kept.get(..room).unwrap_or(kept)
+        });
+        self.over = kept.len() < piece.len();
         self.bytes.extend_from_slice(kept);
     }
 
@@ -72,6 +88,7 @@ impl Output {
     ) -> (Vec<Record>, Vec<Sighting>) {
         let mut records = Vec::with_capacity(self.ends.len());
         let mut sightings = Vec::new();
+        let mut left = MOST_VALUES;
         let mut start = 0;
         let last = self.bytes.len();
         let open_end = self.ends.last().map_or(0, |(end, _)| end + 1) < last;
@@ -99,7 +116,7 @@ impl Output {
                     Before::None
                 },
                 line: if complete {
-                    parse(&needle.redact_bytes(line))
+                    parse(&needle.redact_bytes(line), &mut left)
                 } else {
                     unfinished()
                 },
@@ -124,25 +141,45 @@ fn unfinished() -> Line {
     }
 }
 
-fn parse(line: &[u8]) -> Line {
-    // Readers take the first or the last of two equal keys: such a line says two things.
+/// Reads a line that holds no more values than are left.
+fn parse(line: &[u8], left: &mut usize) -> Line {
     let bounds = stub::shape::Bounds {
         depth: usize::MAX,
-        values: usize::MAX,
+        values: LINE_VALUES.min(*left),
     };
-    if let Content::DuplicateKey { path } = stub::shape::describe(line, bounds, None) {
-        return Line::NotJson {
-            reason: format!("the key {path} stands twice"),
-        };
+    match stub::shape::describe(line, bounds, None) {
+        // Readers take the first or the last of two equal keys: such a line says two things.
+        Content::DuplicateKey { path } => {
+            return Line::NotJson {
+                reason: format!("the key {path} stands twice"),
+            };
+        }
+        Content::Other { reason } => return Line::NotJson { reason },
+        Content::Json { .. } | Content::Empty => {}
     }
     match serde_json::from_slice::<Value>(line) {
-        Ok(value) if value.is_object() => Line::Record(value),
-        Ok(_) => Line::NotJson {
-            reason: "JSON, but no object".to_owned(),
-        },
+        Ok(value) => {
+            *left -= values(&value).min(*left);
+            if value.is_object() {
+                Line::Record(value)
+            } else {
+                Line::NotJson {
+                    reason: "JSON, but no object".to_owned(),
+                }
+            }
+        }
         Err(error) => Line::NotJson {
             reason: error.to_string(),
         },
+    }
+}
+
+/// How many there are, this one among them.
+fn values(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
+        Value::Array(items) => items.iter().map(values).sum::<usize>() + 1,
+        Value::Object(entries) => entries.values().map(values).sum::<usize>() + 1,
     }
 }
 
@@ -262,6 +299,45 @@ mod tests {
         output.push(b"cdef\n", 0);
         assert!(output.is_over());
         assert_eq!(output.bytes, b"ab\nc");
+    }
+
+    #[test]
+    fn more_lines_than_are_kept_are_over_the_limit() {
+        let mut output = Output::new(1 << 20);
+        output.push(&vec![b'\n'; MOST_LINES - 1], 0);
+        output.push(b"a\n", 0);
+        assert!(!output.is_over());
+        output.push(b"b", 0);
+        assert!(output.is_over());
+        assert_eq!(
+            (output.lines(), output.bytes.len()),
+            (MOST_LINES, MOST_LINES + 1)
+        );
+        let mut output = Output::new(1 << 20);
+        output.push(&vec![b'\n'; MOST_LINES + 1], 0);
+        assert!(output.is_over());
+        assert_eq!(
+            (output.lines(), output.bytes.len()),
+            (MOST_LINES, MOST_LINES)
+        );
+    }
+
+    #[test]
+    fn a_line_of_more_values_than_are_read_is_no_record() {
+        let list = |count: usize| format!("{{\"a\":[0{}]}}\n", ",0".repeat(count));
+        let mut output = Output::new(1 << 20);
+        output.push(list(LINE_VALUES - 3).as_bytes(), 0);
+        output.push(list(LINE_VALUES).as_bytes(), 0);
+        // Each of these is short enough, and all of them are not.
+        (0..20).for_each(|_| output.push(list(LINE_VALUES - 3).as_bytes(), 0));
+        let none = Boundaries {
+            connect: 0,
+            post: 0,
+        };
+        let (records, _) = output.into_records(none, 0, &needle());
+        let read = |record: &Record| matches!(record.line, Line::Record(_));
+        assert!(read(&records[0]) && !read(&records[1]));
+        assert_eq!(records.iter().filter(|one| read(one)).count(), 12);
     }
 
     #[test]

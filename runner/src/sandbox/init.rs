@@ -20,7 +20,6 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::sys::stat::Mode;
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, dup2_stdin};
 
 use super::canary::INSIDE_SOCKET;
@@ -31,7 +30,7 @@ use super::plan::{BASE_URL, ClientPlan, Plan};
 use super::weaken::Protection;
 use super::{identity, privilege, root};
 use crate::sys::fds::adopt;
-use crate::sys::process::{Side, clone_process};
+use crate::sys::process::{self, Reaped, Side, clone_process};
 
 /// How long processes that the client left may take to end by themselves before they are survivors.
 const GRACE: Duration = Duration::from_millis(200);
@@ -305,15 +304,15 @@ impl Client {
         while self.signals.read_signal().at(Step::Signals)?.is_some() {}
         let mut status = None;
         loop {
-            match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-                Ok(WaitStatus::Exited(pid, code)) if pid == self.pid => {
-                    status = Some(ExitStatus::Code(code))
+            match process::reap(libc::WNOHANG) {
+                Ok(Reaped::Exited(pid, code)) if pid == self.pid => {
+                    status = Some(ExitStatus::Code(code));
                 }
-                Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.pid => {
-                    status = Some(ExitStatus::Signal(signal as i32));
+                Ok(Reaped::Killed(pid, signal)) if pid == self.pid => {
+                    status = Some(ExitStatus::Signal(signal));
                 }
-                Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(status),
-                Ok(_) | Err(Errno::EINTR) => {}
+                Ok(Reaped::None | Reaped::NoChild) => return Ok(status),
+                Ok(Reaped::Exited(..) | Reaped::Killed(..)) | Err(Errno::EINTR) => {}
                 Err(errno) => return Err(errno).at(Step::Signals),
             }
         }
@@ -332,7 +331,7 @@ struct Ready {
 /// Every orphan is a child of pid 1, so "no child" means "no process".
 fn end_everything() -> Result<Vec<(i32, String)>, SetupError> {
     let deadline = Instant::now() + GRACE;
-    while reap_one(WaitPidFlag::WNOHANG)? != Reaped::NoChild {
+    while reap_one(libc::WNOHANG)? {
         if Instant::now() >= deadline {
             let survivors = survivors()?;
             // kill(2) -1: everything in this namespace but init itself.
@@ -340,29 +339,22 @@ fn end_everything() -> Result<Vec<(i32, String)>, SetupError> {
                 Ok(()) | Err(Errno::ESRCH) => {}
                 Err(errno) => return Err(errno).at(Step::Signals),
             }
-            while reap_one(WaitPidFlag::empty())? != Reaped::NoChild {}
+            while reap_one(0)? {}
             return Ok(survivors);
         }
     }
     Ok(Vec::new())
 }
 
-#[derive(PartialEq, Eq)]
-enum Reaped {
-    Some,
-    NoChild,
-}
-
-fn reap_one(flags: WaitPidFlag) -> Result<Reaped, SetupError> {
-    match waitpid(None, Some(flags)) {
-        Ok(WaitStatus::StillAlive) => {
-            std::thread::sleep(Duration::from_millis(2));
-            Ok(Reaped::Some)
-        }
-        Ok(_) | Err(Errno::EINTR) => Ok(Reaped::Some),
-        Err(Errno::ECHILD) => Ok(Reaped::NoChild),
-        Err(errno) => Err(errno).at(Step::Signals),
+/// Reaps one process, or waits a moment where none has ended; whether one may be left.
+fn reap_one(flags: libc::c_int) -> Result<bool, SetupError> {
+    match process::reap(flags) {
+        Ok(Reaped::NoChild) => return Ok(false),
+        Ok(Reaped::None) => std::thread::sleep(Duration::from_millis(2)),
+        Ok(Reaped::Exited(..) | Reaped::Killed(..)) | Err(Errno::EINTR) => {}
+        Err(errno) => return Err(errno).at(Step::Signals),
     }
+    Ok(true)
 }
 
 /// Processes of this namespace beside init, from /proc. There are some when this is called, so a list that

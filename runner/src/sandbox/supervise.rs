@@ -144,8 +144,7 @@ impl Watch {
                 Err(Errno::ENOENT | Errno::EINTR) => {}
                 Err(errno) => {
                     self.ledger
-                        .faults
-                        .push(format!("a call could not be received: {errno}"));
+                        .fault(format!("a call could not be received: {errno}"));
                     break;
                 }
             }
@@ -161,8 +160,7 @@ impl Watch {
                 Err(Errno::EINTR) => continue,
                 Err(errno) => {
                     self.ledger
-                        .faults
-                        .push(format!("the listener could not be polled: {errno}"));
+                        .fault(format!("the listener could not be polled: {errno}"));
                     return Err(errno);
                 }
             }
@@ -248,8 +246,7 @@ impl Watch {
             Err(_) if !notify::is_valid(&self.listener, notification.id) => return,
             Err(errno) => self
                 .ledger
-                .faults
-                .push(format!("a socket could not be looked at: {errno}")),
+                .fault(format!("a socket could not be looked at: {errno}")),
         }
         let (reply, lines) = sync_channel(1);
         let asked = self.questions.blocking_send(reply);
@@ -267,8 +264,7 @@ impl Watch {
             Err(Errno::ENOENT) => Made::No,
             Err(errno) => {
                 self.ledger
-                    .faults
-                    .push(format!("a call could not be answered: {errno}"));
+                    .fault(format!("a call could not be answered: {errno}"));
                 Made::AsAnswered
             }
         }

@@ -37,6 +37,40 @@ pub(crate) fn clone_process(flags: libc::c_int) -> Result<Side, Errno> {
     }
 }
 
+/// What waitpid(2) found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reaped {
+    /// Children there are, and none has ended.
+    None,
+    /// There is no child.
+    NoChild,
+    Exited(Pid, i32),
+    /// By the signal of this number, the real-time ones too.
+    Killed(Pid, i32),
+}
+
+/// waitpid(2) for any child, with the given WNOHANG or nothing. That of nix knows no real-time signal: a child
+/// that one of them ended is reaped and then reported as `EINVAL`.
+///
+/// # Errors
+/// `EINTR`, and nothing else with these arguments.
+pub(crate) fn reap(flags: libc::c_int) -> Result<Reaped, Errno> {
+    let mut status = 0;
+    // SAFETY: the status is ours, and the kernel writes one integer to it.
+    match Errno::result(unsafe { libc::waitpid(-1, &raw mut status, flags) }) {
+        Ok(0) => Ok(Reaped::None),
+        Ok(pid) if libc::WIFSIGNALED(status) => {
+            Ok(Reaped::Killed(Pid::from_raw(pid), libc::WTERMSIG(status)))
+        }
+        Ok(pid) => Ok(Reaped::Exited(
+            Pid::from_raw(pid),
+            libc::WEXITSTATUS(status),
+        )),
+        Err(Errno::ECHILD) => Ok(Reaped::NoChild),
+        Err(errno) => Err(errno),
+    }
+}
+
 /// sigaction(2): every signal back to what it does by default, and none blocked. Rust ignores SIGPIPE, and
 /// whoever started the runner may have ignored others; a program inherits both across its exec.
 pub(crate) fn default_signals() {

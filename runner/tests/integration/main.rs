@@ -7,11 +7,13 @@
     reason = "all of this is test code, the functions beside the tests too"
 )]
 
+mod abuse;
 mod basics;
 mod deviations;
 mod escapes;
 mod failures;
 mod help;
+mod killed;
 mod kit;
 mod names;
 mod outside;

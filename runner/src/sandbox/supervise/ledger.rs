@@ -40,6 +40,13 @@ struct Key {
 }
 
 impl Ledger {
+    /// Adds what could not be done; the same again says nothing new.
+    pub(super) fn fault(&mut self, what: String) {
+        if !self.faults.contains(&what) {
+            self.faults.push(what);
+        }
+    }
+
     /// Adds a line, or counts it.
     pub(super) fn add(&mut self, line: Line, syscall: &'static str, caller: &Target, at_us: u64) {
         let key = Key {
@@ -150,6 +157,15 @@ mod tests {
             .map(|attempt| (attempt.seq, attempt.at_us, attempt.count))
             .collect();
         assert_eq!(counts, [(1, 5, 3), (2, 8, 1), (3, 9, 1)]);
+    }
+
+    #[test]
+    fn the_same_fault_is_told_once() {
+        let mut ledger = Ledger::default();
+        for what in ["a", "b", "a"] {
+            ledger.fault(what.into());
+        }
+        assert_eq!(ledger.faults, ["a", "b"]);
     }
 
     #[test]

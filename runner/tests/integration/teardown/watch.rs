@@ -153,15 +153,25 @@ impl Place {
         self.directory.path().join("tmp")
     }
 
+    /// The directory, which holds the executable and which others may read.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
     /// Starts `run` here.
     pub(crate) fn start(&self, run: Run) -> Started {
+        Started::of(self.command(run))
+    }
+
+    /// `run` with a JSON report on standard output, from here.
+    pub(crate) fn command(&self, run: Run) -> Command {
         let here = run.argument("--report").argument("json");
         let ready = here.command();
         let mut command = Command::new(self.directory.path().join("runner"));
         command.args(ready.get_args()).stdin(Stdio::null());
         command.env("TMPDIR", self.temporary());
         here.with_user(&mut command);
-        Started::of(command)
+        command
     }
 
     /// Waits until no process of this place is left, and looks for files.

@@ -1,0 +1,55 @@
+//! A client that abuses what it was given: the whole verdict, in bounded memory, and nothing left.
+//!
+//! The fixture `abusive-client` does first all that case B asks for, so what a run fails is the abuse's alone.
+
+mod bounded;
+mod floods;
+mod memory;
+mod printed;
+mod processes;
+mod spellings;
+mod together;
+mod trees;
+
+pub(crate) use bounded::Abuse;
+
+/// What is errored where standard output is not whole.
+const WITHOUT_RECORDS: &[&str] = &[
+    "headers/user-agent",
+    "records/json-lines",
+    "records/sequence",
+    "records/init-fields",
+    "records/tools-empty",
+    "records/init-before-post",
+    "records/events-match-provider",
+    "records/assistant-text",
+    "records/assistant-position",
+    "records/result-success",
+    "secrets/credential-not-written",
+];
+
+/// What is errored where not every file was read.
+const WITHOUT_FILES: &[&str] = &[
+    "files/state-file",
+    "files/backup",
+    "files/modes",
+    "files/nothing-else",
+    "files/no-transcript",
+    "secrets/credential-not-written",
+];
+
+/// One test for each line, `name: "abuse" with limit = value => failed, errored;`.
+macro_rules! abuses {
+    ($($name:ident: $abuse:literal $(with $limit:ident = $value:literal)* => $failed:expr, $errored:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                crate::needs_sandbox!();
+                let abuse = crate::abuse::Abuse::of($abuse);
+                $(let abuse = abuse.limit(stringify!($limit), stringify!($value));)*
+                abuse.run().assert_found(&$failed, $errored);
+            }
+        )*
+    };
+}
+use abuses;

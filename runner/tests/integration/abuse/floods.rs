@@ -1,0 +1,71 @@
+//! Requests and connections.
+
+use super::{Abuse, abuses};
+use crate::needs_sandbox;
+
+/// A request that is never whole.
+const ENDLESS: &[&str] = &[
+    "requests/first-and-only",
+    "requests/connections",
+    "process/exit-zero",
+];
+
+abuses! {
+    a_body_of_2_gib_with_its_length_is_counted_and_not_kept: "endless-body-with-length" with timeout = "2s"
+        => *ENDLESS, &[];
+    a_body_of_2_gib_in_chunks_is_counted_and_not_kept: "endless-body-in-chunks" with timeout = "2s"
+        => *ENDLESS, &[];
+    a_head_without_end_holds_nothing_up: "slow-head" with timeout = "1s" => *ENDLESS, &[];
+    a_thousand_idle_connections_are_found: "idle-connections" => ["requests/connections"], &[];
+    a_request_byte_by_byte_is_one_request: "one-byte-at-a-time" => ["requests/first-and-only"], &[];
+}
+
+/// Whether the last request is whole is chance.
+#[test]
+fn a_flood_of_requests_is_ended_on_one_connection_as_on_many() {
+    needs_sandbox!();
+    for abuse in ["requests-on-one-connection", "requests-on-new-connections"] {
+        let ended = Abuse::of(abuse).limit("requests", "50").run();
+        let failed = ended.checks("failed");
+        for id in ["requests/first-and-only", "process/exit-zero"] {
+            assert!(failed.contains(&id), "{failed:?}");
+        }
+        assert_eq!(ended.report["client"]["exit"]["request_limit"], true);
+        assert!(ended.checks("errored").is_empty());
+    }
+}
+
+/// What they carried was never read.
+#[test]
+fn connections_beyond_the_limit_make_the_run_say_nothing() {
+    needs_sandbox!();
+    let ended = Abuse::of("too-many-idle-connections").run();
+    ended.assert_verdict(3, "errored");
+    assert!(
+        ended.gaps().contains("beyond the limit"),
+        "{}",
+        ended.gaps()
+    );
+}
+
+/// As many as the stub accepts in time are found one by one; more than that leave a gap.
+#[test]
+fn connections_that_are_dropped_at_once_never_pass() {
+    needs_sandbox!();
+    let ended = Abuse::of("connections-dropped-at-once").run();
+    let found = [ended.checks("failed"), ended.checks("errored")].concat();
+    assert!(found.contains(&"requests/connections"), "{found:?}");
+}
+
+/// Its table of descriptors cannot be looked into: that its connections go where they should is not known.
+#[test]
+fn connections_of_a_process_without_its_first_thread_never_pass_and_are_told_once() {
+    needs_sandbox!();
+    let ended = Abuse::of("connections-without-a-leader").run();
+    let found = [ended.checks("failed"), ended.checks("errored")].concat();
+    for id in ["requests/connections", "outbound/no-attempts"] {
+        assert!(found.contains(&id), "{found:?}");
+    }
+    let told = ended.gaps().matches("could not be looked at").count();
+    assert!((1..=2).contains(&told), "{}", ended.gaps());
+}

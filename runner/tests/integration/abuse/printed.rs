@@ -1,0 +1,56 @@
+//! Standard output and standard error.
+
+use super::{Abuse, WITHOUT_RECORDS, abuses};
+use crate::needs_sandbox;
+
+const EXIT: &[&str] = &["process/exit-zero"];
+/// A last line that is no record.
+const NO_RECORD: &[&str] = &["records/json-lines", "records/result-success"];
+
+abuses! {
+    endless_lines_are_kept_to_a_limit: "endless-lines" => *EXIT, WITHOUT_RECORDS;
+    endless_errors_are_not_kept: "endless-errors" => *EXIT, &["secrets/credential-not-written"];
+    millions_of_empty_lines_are_too_many: "empty-lines" => *EXIT, WITHOUT_RECORDS;
+    millions_of_small_records_are_too_many: "small-records" => *EXIT, WITHOUT_RECORDS;
+    one_line_of_15_mib_is_no_record: "one-long-line" => *NO_RECORD, &[];
+    a_record_of_millions_of_numbers_is_not_read: "one-wide-record" => *NO_RECORD, &[];
+    a_record_of_millions_of_strings_is_not_read: "one-record-of-strings" => *NO_RECORD, &[];
+    a_record_of_10_000_levels_is_not_read: "deep-record" => *NO_RECORD, &[];
+    a_line_of_millions_of_open_brackets_is_not_read: "deep-record-without-end" => *NO_RECORD, &[];
+    nul_bytes_are_no_record: "nul-bytes" => *NO_RECORD, &[];
+    invalid_utf8_is_no_record: "invalid-utf8" => *NO_RECORD, &[];
+    a_write_of_one_byte_is_as_good_as_any: "one-byte-writes" => [], &[];
+    closed_outputs_are_nothing_to_find: "closed-outputs" => [], &[];
+    a_client_that_closes_its_outputs_and_stays_is_ended: "closed-outputs-and-stays" with timeout = "1s"
+        => *EXIT, &[];
+}
+
+/// The reports are looked at for every abuse; here it is what they would be looked at for.
+#[test]
+fn a_forged_verdict_is_a_line_like_any_other() {
+    needs_sandbox!();
+    let ended = Abuse::of("forged-verdict").run();
+    ended.assert_found(
+        &[
+            "records/json-lines",
+            "records/sequence",
+            "records/result-success",
+        ],
+        &[],
+    );
+    assert!(ended.said().contains("PASSED  case-b: all checks passed"));
+}
+
+#[test]
+fn a_little_output_over_the_limit_is_a_gap_whoever_reads_it() {
+    needs_sandbox!();
+    let ended = Abuse::of("nul-bytes")
+        .limit("output_size", "\"2 KiB\"")
+        .run();
+    assert!(
+        ended.checks("errored").contains(&"records/json-lines"),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.gaps().contains("over its limit"), "{}", ended.gaps());
+}

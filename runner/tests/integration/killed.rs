@@ -1,0 +1,178 @@
+//! The runner killed, stopped or robbed of its processes at any moment, under a client that holds on: what it
+//! started is in sessions of its own, ignores every signal, and has stopped whatever it could.
+
+use std::fs;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::abuse::Abuse;
+use crate::needs_sandbox;
+use crate::teardown::watch::{Place, Started, children, until};
+
+/// Moments at which the runner is killed, half of them an ordinary user's.
+const KILLS: u64 = 200;
+/// A whole run takes about as long.
+const LAST_US: u64 = 60_000;
+const STOPS: u64 = 12;
+
+/// xorshift64*: numbers that look random and come again with their seed.
+struct Random(u64);
+
+impl Random {
+    /// From KILLED_SEED, or a new one, which is printed.
+    fn seeded() -> Self {
+        let asked = std::env::var("KILLED_SEED")
+            .ok()
+            .map(|seed| seed.parse().unwrap());
+        let now = || {
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap()
+                .as_nanos() as u64
+        };
+        let seed = asked.unwrap_or_else(now).max(1);
+        eprintln!("KILLED_SEED={seed}");
+        Self(seed)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) % end
+    }
+}
+
+fn mounts() -> usize {
+    fs::read_to_string("/proc/self/mountinfo")
+        .unwrap()
+        .lines()
+        .count()
+}
+
+/// A client that stays, with a daemon.
+fn holding_on() -> Abuse {
+    Abuse::of("stop-everyone")
+}
+
+fn kill_at_random_moments(abuse: impl Fn() -> Abuse) {
+    let mut random = Random::seeded();
+    let (place, before) = (Place::new(), mounts());
+    for _ in 0..KILLS / 2 {
+        let moment = Duration::from_micros(random.below(LAST_US));
+        let mut command = place.command(abuse().described(&place));
+        let mut run = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(moment);
+        run.kill().unwrap();
+        run.wait().unwrap();
+        place.assert_nothing_left();
+    }
+    assert_eq!(mounts(), before);
+}
+
+#[test]
+fn a_runner_killed_at_any_moment_leaves_nothing() {
+    needs_sandbox!();
+    kill_at_random_moments(holding_on);
+}
+
+#[test]
+fn an_ordinary_users_runner_killed_at_any_moment_leaves_nothing() {
+    needs_sandbox!();
+    kill_at_random_moments(|| holding_on().by_an_ordinary_user());
+}
+
+/// Longer than a request is held, so what the client did meanwhile is without its order.
+#[test]
+fn a_runner_that_is_stopped_for_a_while_passes_or_says_that_it_cannot_tell() {
+    needs_sandbox!();
+    let mut random = Random::seeded();
+    let place = Place::new();
+    for stop in 0..STOPS {
+        let moment = Duration::from_micros(random.below(LAST_US));
+        let mut run = Started::of(place.command(Abuse::of("kill-everyone").described(&place)));
+        thread::sleep(moment);
+        let stopped = kill(run.runner(), Signal::SIGSTOP);
+        thread::sleep(Duration::from_millis(if stop % 4 == 0 {
+            1500
+        } else {
+            100
+        }));
+        kill(run.runner(), Signal::SIGCONT).and(stopped).unwrap();
+        let done = run.wait();
+        place.assert_nothing_left();
+        let outcome = (done.code, done.verdict());
+        assert!(
+            matches!(outcome, (Some(0), "passed") | (Some(3), "errored")),
+            "{outcome:?} {}",
+            done.stderr
+        );
+        assert_eq!(
+            done.verdict() == "errored",
+            !done.checks("errored").is_empty()
+        );
+        assert!(done.checks("failed").is_empty(), "{}", done.stderr);
+    }
+}
+
+/// Its process, once the program runs in it.
+fn client(run: &Started) -> Pid {
+    let init = run.init();
+    until("the client", || {
+        let client = children(init).first().copied()?;
+        let arguments = fs::read(format!("/proc/{client}/cmdline")).ok()?;
+        String::from_utf8_lossy(&arguments)
+            .contains("--of=")
+            .then_some(client)
+    })
+}
+
+fn lose(process: impl Fn(&Started) -> Pid, gap: &str) {
+    for abuse in [holding_on(), Abuse::of("ignore-every-signal")] {
+        let place = Place::new();
+        let mut run = Started::of(place.command(abuse.described(&place)));
+        client(&run);
+        kill(process(&run), Signal::SIGKILL).unwrap();
+        let done = run.wait();
+        place.assert_nothing_left();
+        done.assert_verdict(3, "errored");
+        let gaps = done.report["evidence"]["gaps"].to_string();
+        assert!(gaps.contains(gap), "{gaps}");
+    }
+}
+
+#[test]
+fn a_run_whose_stage_is_killed_under_such_a_client_is_errored() {
+    needs_sandbox!();
+    lose(Started::stage, "the stub was lost");
+}
+
+#[test]
+fn a_run_whose_init_is_killed_under_such_a_client_is_errored() {
+    needs_sandbox!();
+    lose(Started::init, "init was lost");
+}
+
+/// SIGSTOP is not among the signals that the client could send there; here somebody outside does.
+#[test]
+fn a_stage_that_is_stopped_holds_the_run_to_its_time_and_no_longer() {
+    needs_sandbox!();
+    let place = Place::new();
+    let start = Instant::now();
+    let abuse = holding_on().limit("timeout", "\"1s\"");
+    let mut run = Started::of(place.command(abuse.described(&place)));
+    client(&run);
+    kill(run.stage(), Signal::SIGSTOP).unwrap();
+    let done = run.wait();
+    place.assert_nothing_left();
+    done.assert_verdict(3, "errored");
+    eprintln!("{:.1} s", start.elapsed().as_secs_f64());
+}
