@@ -57,15 +57,13 @@ fn connections_that_are_dropped_at_once_never_pass() {
     assert!(found.contains(&"requests/connections"), "{found:?}");
 }
 
-/// Its table of descriptors cannot be looked into: that its connections go where they should is not known.
+/// Its table of descriptors is looked into by the thread that calls (Linux 6.9); where that cannot be, it is told.
 #[test]
 fn connections_of_a_process_without_its_first_thread_never_pass_and_are_told_once() {
     needs_sandbox!();
     let ended = Abuse::of("connections-without-a-leader").run();
     let found = [ended.checks("failed"), ended.checks("errored")].concat();
-    for id in ["requests/connections", "outbound/no-attempts"] {
-        assert!(found.contains(&id), "{found:?}");
-    }
+    assert!(found.contains(&"requests/connections"), "{found:?}");
     let told = ended.gaps().matches("could not be looked at").count();
-    assert!((1..=2).contains(&told), "{}", ended.gaps());
+    assert!(told <= 2, "{}", ended.gaps());
 }
