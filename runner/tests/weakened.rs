@@ -1,7 +1,8 @@
 //! Each protection switched off in a test build: the run refuses to start the client, and says which layer or
 //! canary misses it.
 //!
-//! `cargo test -p runner --features weaken --test weakened`
+//! `cargo build -p runner --features weaken --examples && cargo test -p runner --features weaken --test weakened`
+#![allow(clippy::unwrap_used, reason = "all of this is test code")]
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
