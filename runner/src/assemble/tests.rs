@@ -1,3 +1,5 @@
+//! Boundaries, gaps and what is told of the ledger.
+
 use stub::journal::End;
 
 use super::*;

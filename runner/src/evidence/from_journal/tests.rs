@@ -1,3 +1,5 @@
+//! Journals whole and broken, and what they fold into.
+
 use serde_json::json;
 use stub::journal::Content;
 

@@ -208,3 +208,10 @@ fn no_file_would_give_the_rights_of_its_owner() {
     let twin = outside("", &format!("set-user-id {}", directory.path().display()));
     assert_eq!(twin.detail, program.display().to_string());
 }
+
+/// What lies beside a file's content would not be searched.
+#[test]
+fn files_have_no_attributes_of_their_own() {
+    needs_sandbox!();
+    refused(&[("set-attribute /tmp", "EOPNOTSUPP", "")]);
+}

@@ -41,6 +41,20 @@ fn the_calls_that_do_not_reach_init_reach_a_child_outside() {
     ]);
 }
 
+/// The twins: the same calls on a child, inside.
+#[test]
+fn init_is_not_slowed_down() {
+    needs_sandbox!();
+    refused_inside(&[
+        ("priority-of 1", "EPERM"),
+        ("scheduler-of 1", "EPERM"),
+        ("io-priority-of 1", "EPERM"),
+        ("priority-of child", "ok"),
+        ("scheduler-of child", "ok"),
+        ("io-priority-of child", "ok"),
+    ]);
+}
+
 #[test]
 fn init_is_out_of_reach_of_proc() {
     needs_sandbox!();

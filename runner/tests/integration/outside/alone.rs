@@ -1,11 +1,13 @@
 //! Addresses that cannot be read, a socket file of the host, and a run that does not start.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
 use serde_json::json;
 
-use crate::kit::{Run, fixture};
+use crate::kit::{Run, fixture, runner};
 use crate::needs_sandbox;
 
 use super::world::{going, sandboxed};
@@ -71,4 +73,47 @@ fn a_socket_file_of_the_host_is_not_there() {
     assert_eq!(entries(&done, "attempt"), [entry]);
     assert_judged(&done, true);
     assert!(listener.accept().is_err(), "nothing came of it");
+}
+
+/// A read-only directory of the host may hold the socket of a daemon, which neither the mount nor Landlock keeps
+/// anybody from. The twin: the client reaches it without the sandbox.
+#[test]
+fn a_socket_in_a_directory_that_is_shown_is_not_reached() {
+    needs_sandbox!();
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = directory.path().join("s");
+    let listener = UnixListener::bind(&path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let mut client = Command::new(fixture("outgoing-client"));
+    client.args(["--go", "unix-path", "--to"]).arg(&path);
+    let output = client.output().unwrap();
+    assert_eq!(
+        said(&String::from_utf8_lossy(&output.stderr), "unix-path"),
+        one("ok")
+    );
+    assert!(listener.accept().is_ok());
+
+    let reference = Command::new(runner())
+        .args(["policy", "show", "reference"])
+        .output()
+        .unwrap();
+    let mut profile = String::from_utf8(reference.stdout).unwrap();
+    let shown = directory.path().display();
+    profile.push_str(&format!(
+        "\n[[paths]]\npath = \"{shown}\"\naccess = \"read\"\nreason = \"a test\"\n"
+    ));
+    let file = directory.path().join("profile.toml");
+    fs::write(&file, profile).unwrap();
+    let run = going(
+        Run::case_b().argument("--profile").argument(&file),
+        "unix-path",
+    );
+    let done = run.client_argument("--to").client_argument(&path).json();
+    assert_eq!(said_inside(&done, "unix-path"), one("EACCES"));
+    assert!(listener.accept().is_err(), "nothing came of it");
+    // The supervisor's refusal is listed; what the client wanted of the socket is not known.
+    let setup = done.report["evidence"]["attempts"].to_string();
+    assert!(setup.contains("EACCES"), "{setup}");
 }
