@@ -38,6 +38,12 @@
 //! runner holds, and ends with either; the kernel ends everything in a pid namespace with its init. The stage
 //! ends with the control socket and by its death signal. Home and temporary directory are a tmpfs inside, so
 //! there is nothing on the host to remove.
+//!
+//! Some known ways out of sandboxes cannot apply here. A link that the client leaves misleads no clean-up, since
+//! there is none on the host, and the walks of its trees go by descriptors and follow no link. State and policy
+//! cannot be written from inside, since nothing of the host is writable and no report may lie below a shown path. A
+//! path that is swapped between look and use is another device or inode, and is refused. Landlock's rule for
+//! sockets by path (ABI 9) is not needed, since unix sockets are refused where host directories are shown.
 
 pub(crate) mod canary;
 pub(crate) mod error;
