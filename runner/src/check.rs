@@ -209,11 +209,8 @@ const fn sandbox(
     run: fn(&Run) -> Outcome,
 ) -> Check {
     Check {
-        id,
-        spec,
-        needs,
         judges: Judges::Sandbox,
-        run,
+        ..client(id, spec, needs, run)
     }
 }
 

@@ -5,7 +5,6 @@ use std::io;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
-use nix::errno::Errno;
 use thiserror::Error;
 
 use crate::assemble;
@@ -20,7 +19,9 @@ use crate::output::{self, Output, OutputError};
 use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::report::human::Colour;
 use crate::report::{RenderError, Report, human, json};
-use crate::sandbox::readback::{own_filters, own_namespaces};
+use crate::sandbox::error::SetupError;
+use crate::sandbox::probe::namespaces;
+use crate::sandbox::readback::own_filters;
 use crate::sandbox::{canary, spawn};
 use crate::verdict::Verdict;
 
@@ -32,7 +33,7 @@ pub(crate) enum RunError {
     #[error(transparent)]
     Prepare(#[from] PrepareError),
     #[error("cannot read the runner's own namespaces from /proc/self/ns")]
-    Namespaces(#[source] Errno),
+    Namespaces(#[source] SetupError),
     #[error("cannot set up the event loop")]
     EventLoop(#[source] io::Error),
     #[error("cannot hash the program")]
@@ -119,7 +120,7 @@ fn launch_and_collect(
         requests: limits.requests,
         output_bytes: limits.output_bytes,
         needle: &prepared.needle,
-        namespaces: own_namespaces().map_err(RunError::Namespaces)?,
+        namespaces: namespaces().map_err(RunError::Namespaces)?,
         filters: own_filters(),
         refused: canary::refused_outside(&prepared.plan.probe),
     };

@@ -96,7 +96,7 @@ fn run(page: &mut Page<String>, report: &Report) -> fmt::Result {
         0 => "no Landlock".to_owned(),
         abi => format!("Landlock ABI {abi}"),
     };
-    let tier = words::tier(report.tier);
+    let tier = report.tier.word();
     page.say(
         "sandbox",
         Tone::Quiet,

@@ -1,17 +1,10 @@
 //! The words of the report's schema for closed sets. They are stable.
 
-use crate::case::{Source, Tier};
+use crate::case::Source;
 use crate::evidence::{
     AttemptKind, Before, CanaryMode, CanaryStatus, FileKind, GapKind, LayerNeed, LayerStatus,
     Outcome, RequestClass, Root,
 };
-
-pub(super) fn tier(tier: Tier) -> &'static str {
-    match tier {
-        Tier::Namespace => "namespace",
-        Tier::Inherited => "inherited",
-    }
-}
 
 /// `built in`, or the path.
 pub(super) fn source(source: &Source) -> String {

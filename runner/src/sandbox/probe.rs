@@ -68,8 +68,11 @@ pub(super) fn gather(
     })
 }
 
-/// The namespaces of the calling process.
-pub(super) fn namespaces() -> Result<BTreeMap<String, String>, SetupError> {
+/// The namespaces of the calling process: the client's, and the runner's, which they must differ from.
+///
+/// # Errors
+/// The errno of readlink(2) on /proc/self/ns.
+pub(crate) fn namespaces() -> Result<BTreeMap<String, String>, SetupError> {
     NAMESPACES
         .into_iter()
         .map(|name| {

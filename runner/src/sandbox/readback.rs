@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::canary;
-use super::message::errno_of;
 use super::plan::{HOME, INSIDE_ID, Plan, TMP};
 use super::probe::{NAMESPACES, ProbeReport};
 use super::silence::Network;
@@ -89,21 +88,6 @@ pub(crate) fn judge(report: &ProbeReport, outside: &Outside<'_>) -> Isolation {
         layers,
         canaries: ground.judge(),
     }
-}
-
-/// The namespaces of the calling process, which the client's must differ from.
-///
-/// # Errors
-/// The errno of readlink(2) on /proc/self/ns.
-pub(crate) fn own_namespaces() -> Result<BTreeMap<String, String>, nix::errno::Errno> {
-    NAMESPACES
-        .into_iter()
-        .map(|name| {
-            let link = std::fs::read_link(format!("/proc/self/ns/{name}"))
-                .map_err(|error| errno_of(&error))?;
-            Ok((name.to_owned(), link.to_string_lossy().into_owned()))
-        })
-        .collect()
 }
 
 /// Seccomp filters of the calling process, which the client's are one more than.

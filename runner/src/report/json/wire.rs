@@ -144,7 +144,7 @@ impl<'a> From<&'a report::Report> for Report<'a> {
                 sha256: &report.case.origin.sha256,
             },
             verdict: report.verdict.word(),
-            tier: words::tier(report.tier),
+            tier: report.tier.word(),
             started_at: clock::rfc3339(evidence.wall.0),
             duration_ms: millis(evidence.duration),
             client: Client::new(&report.client, evidence.exit),
