@@ -88,6 +88,7 @@ pub(crate) fn evidence(
         .concat(),
         exit: capture.exit,
         attempts: redacted_attempts(ledger.attempts, needle),
+        lookups: Vec::new(),
         names: names.asked,
         processes: ledger.processes,
         survivors: capture.survivors,

@@ -149,6 +149,7 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
             outside_socket: outside_name,
             outside_directory,
         },
+        lookups: false,
         #[cfg(feature = "weaken")]
         weakened: crate::sandbox::weaken::asked(),
     };

@@ -105,5 +105,6 @@ pub(super) fn gap(kind: GapKind) -> &'static str {
         GapKind::Attempts => "attempts",
         GapKind::Isolation => "isolation",
         GapKind::Secrets => "secrets",
+        GapKind::Lookups => "lookups",
     }
 }
