@@ -46,6 +46,7 @@ mod describe;
 mod digest;
 mod dns;
 pub mod evidence;
+mod lookups;
 mod output;
 pub mod policy;
 pub mod policy_command;

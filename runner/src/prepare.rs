@@ -34,7 +34,7 @@ pub(crate) const CLIENT_ARGUMENT: &str = "__client";
 const FEWEST_FILES: u64 = 256;
 
 /// Trees that no path rule may lead into: they are the kernel's or hold other programs' sockets.
-const FORBIDDEN: [&str; 4] = ["/proc", "/sys", "/dev", "/run"];
+pub(crate) const FORBIDDEN: [&str; 4] = ["/proc", "/sys", "/dev", "/run"];
 
 /// What a run is made of.
 pub(crate) struct Prepared {

@@ -70,7 +70,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let evidence = assemble::evidence(
         capture,
         &request.case.sandbox.limits,
-        prepared.plan.identity,
+        &prepared.plan,
         clock,
         &prepared.needle,
     );
