@@ -14,6 +14,7 @@ use super::{Arg, RenderError, Report, clock, words};
 
 mod evidence;
 mod ledger;
+mod lookups;
 mod page;
 
 use page::{Page, Tone};

@@ -9,7 +9,7 @@ use crate::evidence::{CanaryStatus, FileEntry, FileKind, LayerStatus, Record, Re
 use crate::report::{Report, words};
 
 use super::page::{Align, Page, Row, Tone};
-use super::{ledger, short};
+use super::{ledger, lookups, short};
 
 /// Last lines of standard error that are shown.
 const STDERR_LINES: usize = 10;
@@ -22,6 +22,7 @@ pub(super) fn sections(page: &mut Page<String>, report: &Report) -> fmt::Result 
     files(page, report)?;
     transient_files(page, report)?;
     ledger::programs(page, report)?;
+    lookups::lookups(page, report)?;
     stderr(page, report)?;
     survivors(page, report)?;
     isolation(page, report)?;
