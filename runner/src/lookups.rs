@@ -75,24 +75,29 @@ fn missed(world: &World, wanted: &Wanted) -> Option<(PathBuf, PathBuf, Class, bo
     }
     let writes = wanted.kind == LookupKind::Write;
     let path = match world.inside(&wanted.path) {
-        Seen::There(Found { writable: true, .. }) | Seen::Nothing => return None,
+        Seen::There(Found { writable: true, .. }) | Seen::Missing { writable: true } => {
+            return None;
+        }
         Seen::There(found) if !writes || found.object == HostObject::Directory => return None,
-        Seen::There(_) => wanted.path.clone(),
-        Seen::Missing { writable } if writable || !writes => return None,
-        Seen::Missing { .. } => wanted.path.clone(),
+        Seen::Nothing => return None,
+        Seen::Missing { .. } if !writes => return None,
+        // The program itself, which is not at this path of the host.
+        Seen::There(_) if world.on_host(&wanted.path).is_none() => {
+            let path = wanted.path.clone();
+            return Some((path.clone(), path, Class::Never(Reason::Own), false));
+        }
+        Seen::There(_) | Seen::Missing { .. } => wanted.path.clone(),
         Seen::Hidden(path) => path,
     };
-    let class = if writes { Class::Write } else { Class::Read };
     let option = match (world.on_host(&path), path.parent()) {
         (Some(_), _) => path.clone(),
         // What is not there yet is made in its directory.
         (None, Some(parent)) if writes && world.is_directory_on_host(parent) => parent.to_owned(),
-        // Shown, and not at this path of the host: the program's own directory.
-        (None, _) if world.is_own(&path) => path.clone(),
         (None, _) => return None,
     };
+    let wanted = if writes { Class::Write } else { Class::Read };
+    let class = world.class(&option, wanted);
     let is_directory = world.is_directory_on_host(&option);
-    let class = world.class(&option, class);
     Some((path, option, class, is_directory))
 }
 

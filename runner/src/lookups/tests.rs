@@ -122,6 +122,7 @@ fn the_sandboxs_own_home_temporary_directory_and_proc_hide_nothing() {
         assert_eq!(host.advice(path, Read), None, "{path}");
         assert_eq!(host.advice(path, Write), None, "{path}");
     }
+    assert_eq!(host.advice("/client/package.json", Read), None);
     for path in [
         "/proc/77/maps",
         "/etc/passwd",
