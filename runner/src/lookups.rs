@@ -5,7 +5,7 @@
 //! the object; it is *denied* where it was to be written, is shown or has a directory that is, and cannot be written.
 //! What the host has not either is nobody's loss and is left out, and so is:
 //!
-//! - everything below the home, the temporary directory and /proc of the sandbox: these are its own;
+//! - everything below the sandbox's own home and temporary directory, and what was to be read below its /proc;
 //! - a directory that was only passed or asked about, where something below it is listed: it comes with that;
 //! - a directory to be made or changed that is shown: programs make the ways to their files over and over.
 //!
@@ -81,10 +81,11 @@ fn missed(world: &World, wanted: &Wanted) -> Option<(PathBuf, PathBuf, Class, bo
         Seen::There(found) if !writes || found.object == HostObject::Directory => return None,
         Seen::Nothing => return None,
         Seen::Missing { .. } if !writes => return None,
-        // The program itself, which is not at this path of the host.
+        // The program itself, or a process: not at this path of the host.
         Seen::There(_) if world.on_host(&wanted.path).is_none() => {
             let path = wanted.path.clone();
-            return Some((path.clone(), path, Class::Never(Reason::Own), false));
+            let class = world.class(&path, Class::Write);
+            return Some((path.clone(), path, class, false));
         }
         Seen::There(_) | Seen::Missing { .. } => wanted.path.clone(),
         Seen::Hidden(path) => path,

@@ -201,6 +201,7 @@ fn what_can_never_be_shown_is_said_so_and_why() {
         assert_eq!(host.advice(path, Read), never(Reason::System), "{path}");
     }
     assert_eq!(host.advice("/proc/sys/x", Write), never(Reason::System));
+    assert_eq!(host.advice("/proc/self/comm", Write), never(Reason::System));
     assert_eq!(host.advice("/srv/socket", Read), never(Reason::Special));
     assert_eq!(host.advice("/net", List), never(Reason::Special));
     assert_eq!(host.advice("/net/elsewhere", Read), None, "never asked for");
