@@ -123,7 +123,10 @@ fn what_was_to_be_written_is_told_with_the_directory_that_it_would_lie_in() {
     assert_eq!(told[0][4], option("write", Path::new("/usr/lib")));
     assert!(!Path::new("/usr/lib/no-such-file").exists());
     // The program's own trees are written, and nothing is told of that.
-    let report = audit(&[("write", Path::new("/tmp/x")), ("remove", Path::new("/tmp/x"))]);
+    let report = audit(&[
+        ("write", Path::new("/tmp/x")),
+        ("remove", Path::new("/tmp/x")),
+    ]);
     assert_eq!(lookups(&report, Path::new("/tmp")), [] as [Value; 0]);
 }
 

@@ -15,6 +15,7 @@ mod failures;
 mod help;
 mod killed;
 mod kit;
+mod lookups;
 mod names;
 mod outside;
 mod readme;
