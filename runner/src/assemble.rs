@@ -33,6 +33,7 @@ pub(crate) fn evidence(
     let ledger = capture.ledger;
     let ledger_gaps = incomplete_ledger(&ledger);
     let (records, seen_on_stdout) = capture.output.into_records(before, now_us, needle);
+    let seen_in_passing = capture.passed.and_then(|passed| passed.sighting("stdout"));
     let (stderr, seen_on_stderr) = capture.errors.into_stderr(needle);
     let names = capture.questions.finish(capture.exit);
     let mut found = Found::default();
@@ -80,6 +81,7 @@ pub(crate) fn evidence(
         sightings: [
             served.sightings,
             seen_on_stdout,
+            Vec::from_iter(seen_in_passing),
             Vec::from_iter(seen_on_stderr),
             ledger.sightings,
             names.sightings,

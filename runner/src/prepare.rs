@@ -3,8 +3,9 @@
 //! Paths are resolved and identified here, the credential is made here, the two canary targets outside are
 //! chosen here. Nothing in here makes a process.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::io;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -15,6 +16,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use stub::Needle;
 use thiserror::Error;
 
+use crate::audit::Place;
 use crate::case::{Access, Limits, PathRule};
 use crate::cli::{ClientProgram, RunRequest};
 use crate::profile::{Surroundings, Unspelt};
@@ -26,6 +28,7 @@ use crate::sandbox::plan::{
     RootPlan, StubPlan, TMP,
 };
 use crate::sandbox::spawn::OWN_FILE;
+use crate::subject::Subject;
 
 /// Hidden first argument with which our own file is the reference client.
 pub(crate) const CLIENT_ARGUMENT: &str = "__client";
@@ -64,7 +67,7 @@ pub(crate) enum PrepareError {
         path: String,
         source: std::io::Error,
     },
-    #[error("cannot resolve {path}, which a path rule names")]
+    #[error("cannot resolve {path}, which is to be shown")]
     Rule {
         path: String,
         source: std::io::Error,
@@ -112,27 +115,23 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
     let credential = format!("runner-key-{}", random::token());
     let needle = Needle::new(&credential).map_err(|_| PrepareError::Credential)?;
     let (program, program_path) = open_program(&request.client)?;
-    let inside = Path::new(PROGRAM_DIRECTORY).join(&request.profile.names.program);
-    let mut binds = vec![program_bind(&program, &program_path, &inside)?];
-    for rule in request
-        .case
-        .sandbox
-        .paths
-        .iter()
-        .chain(&request.profile.paths)
-    {
-        binds.push(rule_bind(rule, request)?);
+    let subject = &request.subject;
+    let placed = Placed::of(subject, &program_path);
+    let mut binds = vec![program_bind(&program, &program_path, &placed.file)?];
+    for rule in subject.path_rules() {
+        binds.extend(rule_bind(rule, request)?);
     }
     // A directory before what lies in it: the one mount would hide the other.
     binds.sort_by(|one, other| one.target.cmp(&other.target));
     let (outside_socket, outside_name) = listen_outside()?;
     let outside_directory = outside_directory(&binds)?;
-    let limits = &request.case.sandbox.limits;
+    let limits = &subject.sandbox().limits;
     let plan = Plan {
         runner_pid: i32::try_from(std::process::id()).unwrap_or(0),
         identity: identity::for_caller(),
         stub: StubPlan {
-            scenario: request.case.stub.clone(),
+            scenario: subject.scenario(),
+            is_known: subject.knows_stub(),
             credential: credential.clone(),
             body_bytes: limits.body_bytes,
             requests: limits.requests,
@@ -143,7 +142,7 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
             files: limits.home_files,
             binds,
         },
-        client: client_plan(request, &inside, &credential)?,
+        client: client_plan(request, placed, &credential)?,
         limits: resource_limits(limits),
         probe: ProbePlan {
             outside_socket: outside_name,
@@ -180,6 +179,37 @@ fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError>
     }
 }
 
+/// Where the program lies inside.
+struct Placed {
+    /// Its file.
+    file: PathBuf,
+    /// What is given to execve(2): the file, or a link to it.
+    path: PathBuf,
+}
+
+impl Placed {
+    fn of(subject: &Subject, file: &Path) -> Self {
+        let own = |name: &OsStr| Path::new(PROGRAM_DIRECTORY).join(name);
+        match subject {
+            Subject::Client { profile, .. } => Self::at(own(profile.names.program.as_ref())),
+            Subject::Program(audit) => match &audit.place {
+                Place::Own { path } => Self {
+                    file: file.into(),
+                    path: path.clone(),
+                },
+                Place::Alone => Self::at(own(file.file_name().unwrap_or_default())),
+            },
+        }
+    }
+
+    fn at(path: PathBuf) -> Self {
+        Self {
+            file: path.clone(),
+            path,
+        }
+    }
+}
+
 fn program_bind(program: &File, path: &Path, inside: &Path) -> Result<Bind, PrepareError> {
     let status = program.metadata().map_err(|source| PrepareError::Program {
         path: path.display().to_string(),
@@ -191,17 +221,23 @@ fn program_bind(program: &File, path: &Path, inside: &Path) -> Result<Bind, Prep
         device: status.dev(),
         inode: status.ino(),
         kind: BindKind::File,
-        execute: true,
+        access: Access::ReadExecute,
     })
 }
 
-fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Bind, PrepareError> {
+/// `None` where nothing is there, and need not be.
+fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Option<Bind>, PrepareError> {
     let path = rule.path.display().to_string();
     let failed = |source| PrepareError::Rule {
         path: path.clone(),
         source,
     };
-    let resolved = fs::canonicalize(&rule.path).map_err(failed)?;
+    let resolved = match fs::canonicalize(&rule.path) {
+        Err(error) if rule.if_present && error.kind() == io::ErrorKind::NotFound => {
+            return Ok(None);
+        }
+        resolved => resolved.map_err(failed)?,
+    };
     let handle = fs::OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_PATH)
@@ -225,7 +261,7 @@ fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Bind, PrepareError
             what,
         });
     }
-    Ok(Bind {
+    Ok(Some(Bind {
         source: resolved.into(),
         target: rule.path.clone().into(),
         device: status.dev(),
@@ -235,8 +271,8 @@ fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Bind, PrepareError
         } else {
             BindKind::File
         },
-        execute: rule.access == Access::ReadExecute,
-    })
+        access: rule.access,
+    }))
 }
 
 /// A client that sees a report grow could read what the verdict will be.
@@ -256,28 +292,17 @@ fn writes_below(request: &RunRequest, tree: &Path) -> bool {
 
 fn client_plan(
     request: &RunRequest,
-    inside: &Path,
+    placed: Placed,
     credential: &str,
 ) -> Result<ClientPlan, PrepareError> {
-    let profile = &request.profile;
-    let mut arguments: Vec<OsString> = vec![profile.names.program.clone().into()];
-    if request.client == ClientProgram::Reference {
-        arguments.push(CLIENT_ARGUMENT.into());
-    }
-    arguments.extend(
-        profile
-            .command_line(&request.case.invocation)?
-            .into_iter()
-            .map(OsString::from),
-    );
-    arguments.extend(request.extra_args.iter().cloned());
+    let subject = &request.subject;
     let surroundings = Surroundings {
         base_url: BASE_URL,
         credential,
         home: Path::new(HOME),
         tmp: Path::new(TMP),
     };
-    let environment = profile
+    let environment = subject
         .environment(surroundings)
         .into_iter()
         .map(|(name, value)| {
@@ -287,10 +312,31 @@ fn client_plan(
             variable
         });
     Ok(ClientPlan {
-        program: inside.into(),
-        arguments,
+        program: placed.path.into(),
+        arguments: arguments(request)?,
         environment: environment.collect(),
+        directory: subject.directory().unwrap_or(Path::new(HOME)).into(),
     })
+}
+
+fn arguments(request: &RunRequest) -> Result<Vec<OsString>, PrepareError> {
+    match &request.subject {
+        Subject::Program(audit) => Ok(audit.arguments.clone()),
+        Subject::Client {
+            case,
+            profile,
+            further,
+        } => {
+            let mut arguments: Vec<OsString> = vec![profile.names.program.clone().into()];
+            if request.client == ClientProgram::Reference {
+                arguments.push(CLIENT_ARGUMENT.into());
+            }
+            let told = profile.command_line(&case.invocation)?;
+            arguments.extend(told.into_iter().map(OsString::from));
+            arguments.extend(further.iter().cloned());
+            Ok(arguments)
+        }
+    }
 }
 
 /// The case's limits, or ours where those are lower already: nobody can raise a hard limit.

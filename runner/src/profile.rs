@@ -7,12 +7,15 @@ mod command_line;
 pub(crate) mod template;
 
 pub use attempt::{Destination, DestinationError, ExpectedAttempt, Ports};
-pub use command_line::{Surroundings, Unspelt};
+pub use command_line::{Surroundings, Unspelt, filled};
 
 use crate::case::{Origin, PathRule, Switch};
 
 /// The placeholder in an argument's words that stands for the option's value.
 pub const VALUE: &str = "value";
+
+/// Stands for the stub's origin, in variables and in the arguments of an audit.
+pub const BASE_URL: &str = "{base_url}";
 
 /// The placeholders that a variable's value may hold until the run replaces them.
 pub const VARIABLE_PLACEHOLDERS: [&str; 4] = ["base_url", "credential", "home", "tmp"];

@@ -20,6 +20,7 @@ pub mod json;
 mod told;
 mod words;
 
+pub(crate) use escape::for_terminal;
 pub use told::{Arg, Process};
 
 #[cfg(test)]
@@ -34,7 +35,9 @@ pub struct Report {
     pub runner: Runner,
     /// The machine.
     pub host: Host,
-    /// The case that was run.
+    /// What is reported of.
+    pub purpose: Purpose,
+    /// The case that was run, or the policy of an audit.
     pub case: Policy,
     /// The subject.
     pub client: Client,
@@ -54,6 +57,15 @@ pub struct Report {
     pub not_proved: Vec<String>,
     /// Rules of the case or profile that are wider than the built-in case.
     pub wider_rules: Vec<WiderRule>,
+}
+
+/// What a run was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To compare a client with what a case expects.
+    Judge,
+    /// To see what a program tries.
+    Audit,
 }
 
 /// This program.
@@ -92,8 +104,8 @@ pub struct Client {
     pub program: String,
     /// SHA-256 of the program, lower-case hex.
     pub sha256: String,
-    /// The profile that spelt the options.
-    pub profile: Policy,
+    /// The profile that spelt the options; `None` for an audited program.
+    pub profile: Option<Policy>,
     /// The command line behind the program's name.
     pub args: Vec<Arg>,
     /// Names in its environment; the values are not reported.

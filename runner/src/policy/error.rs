@@ -93,6 +93,7 @@ impl PolicyError {
             Self::Syntax { .. } => "`runner policy show case-a` prints a well-formed file".into(),
             Self::Fault(fault) => fault.hint.clone(),
             Self::WrongKind { found: Kind::Profile, .. } => "give the profile with --profile".into(),
+            Self::WrongKind { found: Kind::Audit, .. } => "the policy of audits is built in; `runner audit` uses it".into(),
             Self::WrongKind { found: Kind::Case, .. } => "run the case with `runner run CASE.toml`".into(),
         }
     }

@@ -7,7 +7,9 @@ use serde::de::IgnoredAny;
 use toml::Spanned;
 
 use super::error::{Flaw, quoted};
-use super::values::{PathRuleFile, home_path, name, once, one_of, path_rules, sentence, word};
+use super::values::{
+    PathRuleFile, home_path, is_variable_name, name, once, one_of, path_rules, sentence, word,
+};
 use crate::case::Origin;
 use crate::profile::template::{Piece, pieces};
 use crate::profile::{
@@ -56,7 +58,7 @@ struct ArgumentFile {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct VariableFile {
+pub(super) struct VariableFile {
     name: Spanned<String>,
     value: Spanned<String>,
     reason: Spanned<String>,
@@ -116,7 +118,9 @@ impl ProfileFile {
             name: name(self.name)?,
             origin,
             arguments: arguments(self.arguments, &names)?,
-            environment: environment(self.environment, &names)?,
+            environment: environment(self.environment, |value| {
+                names.fill(value, &VARIABLE_PLACEHOLDERS)
+            })?,
             paths: path_rules(self.paths, |path| names.fill(path, &[]))?,
             headers: headers(self.headers, &names)?,
             queries: self
@@ -209,14 +213,16 @@ fn words(
     Ok(parsed)
 }
 
-fn environment(file: Vec<VariableFile>, names: &Names) -> Result<Vec<Variable>, Flaw> {
+/// Variables; each once. `replace` fills placeholders, but for those that the run replaces.
+pub(super) fn environment(
+    file: Vec<VariableFile>,
+    replace: impl Fn(Spanned<String>) -> Result<Spanned<String>, Flaw>,
+) -> Result<Vec<Variable>, Flaw> {
     let mut seen = BTreeSet::new();
     let mut parsed = Vec::new();
     for variable in file {
         let key = variable.name.get_ref();
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if key.is_empty() || key.starts_with(|c: char| c.is_ascii_digit()) || !key.chars().all(fits)
-        {
+        if !is_variable_name(key) {
             let hint = "use letters, digits and `_`, not beginning with a digit";
             return Err(Flaw::new(
                 variable.name.span(),
@@ -228,7 +234,7 @@ fn environment(file: Vec<VariableFile>, names: &Names) -> Result<Vec<Variable>, 
         once(&mut seen, &variable.name, "each variable once")?;
         parsed.push(Variable {
             name: variable.name.into_inner(),
-            value: word(names.fill(variable.value, &VARIABLE_PLACEHOLDERS)?)?,
+            value: word(replace(variable.value)?)?,
             reason: sentence(variable.reason)?,
         });
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use thiserror::Error;
 
 use super::template::{Piece, pieces};
-use super::{ClientOption, Profile, VALUE};
+use super::{ClientOption, Profile, VALUE, Variable};
 use crate::case::Invocation;
 
 /// An option that a case asks for and a profile has no words for.
@@ -58,27 +58,26 @@ impl Profile {
         }
         Ok(words)
     }
+}
 
-    /// The client's whole environment: names and values.
-    pub fn environment(&self, surroundings: Surroundings<'_>) -> Vec<(String, OsString)> {
-        let fill = |value: &str| {
-            let mut filled = OsString::new();
-            for piece in pieces(value) {
-                match piece {
-                    Piece::Text(text) => filled.push(text),
-                    Piece::Placeholder(name) => match surroundings.get(name) {
-                        Some(value) => filled.push(value),
-                        None => filled.push(format!("{{{name}}}")),
-                    },
-                }
+/// An environment: names, and values with their placeholders replaced.
+pub fn filled(variables: &[Variable], surroundings: Surroundings<'_>) -> Vec<(String, OsString)> {
+    let fill = |value: &str| {
+        let mut filled = OsString::new();
+        for piece in pieces(value) {
+            match piece {
+                Piece::Text(text) => filled.push(text),
+                Piece::Placeholder(name) => match surroundings.get(name) {
+                    Some(value) => filled.push(value),
+                    None => filled.push(format!("{{{name}}}")),
+                },
             }
-            filled
-        };
-        self.environment
-            .iter()
-            .map(|variable| (variable.name.clone(), fill(&variable.value)))
-            .collect()
-    }
+        }
+        filled
+    };
+    let variables = variables.iter();
+    let filled = variables.map(|variable| (variable.name.clone(), fill(&variable.value)));
+    filled.collect()
 }
 
 impl<'a> Surroundings<'a> {
@@ -192,7 +191,7 @@ mod tests {
             home: Path::new("/home/agent"),
             tmp: Path::new("/scratch"),
         };
-        let environment = reference().environment(surroundings);
+        let environment = filled(&reference().environment, surroundings);
         let pairs: Vec<_> = environment
             .iter()
             .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))

@@ -38,6 +38,7 @@ pub(super) fn report(run: Run) -> Report {
             arch: "x86_64".to_owned(),
             landlock_abi: 7,
         },
+        purpose: Purpose::Judge,
         case: Policy {
             name: run.case.name.clone(),
             origin: run.case.origin.clone(),
@@ -45,10 +46,10 @@ pub(super) fn report(run: Run) -> Report {
         client: Client {
             program: "built in".to_owned(),
             sha256: digest(12),
-            profile: Policy {
+            profile: Some(Policy {
                 name: run.profile.name.clone(),
                 origin: run.profile.origin.clone(),
-            },
+            }),
             args: vec![
                 word("--print"),
                 word("--tools"),

@@ -22,6 +22,7 @@ use super::canary::UNRULED_FILE;
 use super::error::{At as _, SetupError, Step};
 use super::plan::{Bind, BindKind, HOME, HOST_NAME, INSIDE_ID, Plan, RootPlan, TMP};
 use super::weaken::Protection;
+use crate::case::Access;
 use crate::sys::mount::{Seal, attach, open_tree, seal};
 
 /// Device nodes of the host that the client sees.
@@ -76,10 +77,12 @@ pub(super) fn take_sources(plan: &RootPlan) -> Result<Vec<Source>, SetupError> {
 }
 
 fn take(bind: &Bind) -> Result<Source, SetupError> {
-    let tree = take_tree(
-        &bind.source,
-        if bind.execute { Seal::Tree } else { Seal::Data },
-    )?;
+    let how = match bind.access {
+        Access::Read => Seal::Data,
+        Access::ReadExecute => Seal::Tree,
+        Access::Write => Seal::Writable,
+    };
+    let tree = take_tree(&bind.source, how)?;
     let status = fstat(&tree).at_object(Step::Describe, bind.source.display())?;
     if (status.st_dev, status.st_ino) != (bind.device, bind.inode) {
         return Err(Errno::ESTALE).at_object(Step::SourceChanged, bind.source.display());
@@ -207,6 +210,8 @@ fn place(base: &Path, source: Source) -> Result<(), SetupError> {
     let target = base.join(relative);
     let made = match source.kind {
         BindKind::Directory => make_directory(&target),
+        // In a directory that is shown it lies already.
+        BindKind::File if target.symlink_metadata().is_ok() => Ok(()),
         BindKind::File => {
             if let Some(parent) = target.parent() {
                 make_directory(parent)?;

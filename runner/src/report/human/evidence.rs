@@ -28,7 +28,7 @@ pub(super) fn sections(page: &mut Page<String>, report: &Report) -> fmt::Result 
     gaps(page, report)
 }
 
-fn requests(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn requests(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let requests = &report.evidence.requests;
     if requests.is_empty() {
         return page.heading("Requests: none");
@@ -104,7 +104,7 @@ fn runs(records: &[Record]) -> Vec<Row<3>> {
         .collect()
 }
 
-fn files(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn files(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let (directories, files): (Vec<_>, Vec<_>) = report
         .evidence
         .files
@@ -145,7 +145,7 @@ fn file(entry: &FileEntry) -> Row<5> {
 }
 
 /// What the watch of the two trees saw and the end did not: a list without a claim to be whole.
-fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let rows: Vec<_> = report
         .evidence
         .files
@@ -210,7 +210,7 @@ fn stderr(page: &mut Page<String>, report: &Report) -> fmt::Result {
     )
 }
 
-fn survivors(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn survivors(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let survivors = &report.evidence.survivors;
     if survivors.is_empty() {
         return Ok(());
@@ -223,7 +223,7 @@ fn survivors(page: &mut Page<String>, report: &Report) -> fmt::Result {
     page.table([Align::Right], &rows.collect::<Vec<_>>())
 }
 
-fn isolation(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn isolation(page: &mut Page<String>, report: &Report) -> fmt::Result {
     page.heading("Isolation")?;
     let layers = &report.evidence.layers;
     let enforced = layers
@@ -236,7 +236,26 @@ fn isolation(page: &mut Page<String>, report: &Report) -> fmt::Result {
         names.join(", ")
     };
     page.say("enforced", Tone::Good, &names)?;
-    for layer in layers {
+    lost_layers(page, report)?;
+    canaries(page, report)
+}
+
+/// The same with a number for the names of what holds.
+pub(super) fn isolation_in_short(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    page.heading("Isolation")?;
+    let layers = &report.evidence.layers;
+    let enforced = layers
+        .iter()
+        .filter(|layer| layer.status == LayerStatus::Enforced);
+    let text = format!("{} of {} layers", enforced.count(), layers.len());
+    page.say("enforced", Tone::Good, &text)?;
+    lost_layers(page, report)?;
+    canaries(page, report)
+}
+
+/// What is not enforced, or not all of it.
+fn lost_layers(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    for layer in &report.evidence.layers {
         let need = words::layer_need(layer.need).replace('-', " ");
         let text = format!("{} ({need}): {}", layer.name, layer.detail);
         match layer.status {
@@ -245,7 +264,7 @@ fn isolation(page: &mut Page<String>, report: &Report) -> fmt::Result {
             LayerStatus::Absent => page.say("absent", Tone::Bad, &text)?,
         }
     }
-    canaries(page, report)
+    Ok(())
 }
 
 fn canaries(page: &mut Page<String>, report: &Report) -> fmt::Result {
@@ -283,7 +302,7 @@ fn canaries(page: &mut Page<String>, report: &Report) -> fmt::Result {
     Ok(())
 }
 
-fn gaps(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn gaps(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let gaps = &report.evidence.gaps;
     if gaps.is_empty() {
         return Ok(());
