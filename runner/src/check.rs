@@ -15,7 +15,7 @@ use crate::verdict::{Finding, Status, Verdict};
 use Rule::{Any, Case as Asked};
 use outcome::{Deviation, NotPassed, Outcome, Run};
 
-pub use attempts::{AttemptGroup, attempt_groups, reason_for_name};
+pub use attempts::{AttemptGroup, attempt_groups, reason_for_name, resolver_target};
 pub(crate) use outbound::kernel_refuses;
 pub(crate) use outcome::count;
 

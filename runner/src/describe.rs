@@ -107,7 +107,7 @@ fn asked_for(audit: &Audit) -> Vec<WiderRule> {
     let variables = audit.environment.iter();
     let more = variables.filter(|variable| !policy.environment.contains(variable));
     wider.extend(more.map(|variable| WiderRule {
-        rule: format!("the variable {}", variable.name),
+        rule: format!("variable {}", variable.name),
         reason: variable.reason.clone(),
     }));
     wider.extend(audit.attempts.iter().map(allowed_attempt));

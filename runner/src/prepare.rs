@@ -13,6 +13,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::unistd::{AccessFlags, access};
 use stub::Needle;
 use thiserror::Error;
 
@@ -24,8 +25,8 @@ use crate::random;
 use crate::sandbox::identity;
 use crate::sandbox::limits::CORE_BYTES;
 use crate::sandbox::plan::{
-    BASE_URL, Bind, BindKind, ClientPlan, HOME, PROGRAM_DIRECTORY, Plan, ProbePlan, ResourceLimits,
-    RootPlan, StubPlan, TMP,
+    BASE_URL, Bind, BindKind, ClientPlan, HOME, Identity, PROGRAM_DIRECTORY, Plan, ProbePlan,
+    ResourceLimits, RootPlan, StubPlan, TMP,
 };
 use crate::sandbox::spawn::OWN_FILE;
 use crate::subject::Subject;
@@ -78,6 +79,10 @@ pub(crate) enum PrepareError {
         resolved: String,
         what: &'static str,
     },
+    #[error(
+        "{path} is to be writable, and user {user}, as whom the program runs, may not write there"
+    )]
+    NotWritable { path: String, user: u32 },
     #[error("no directory of the host can serve as the canary for host paths")]
     NoOutsideDirectory,
     #[error("cannot listen on an abstract socket, the canary for the host's sockets")]
@@ -97,6 +102,7 @@ impl PrepareError {
             Self::Program { .. }
             | Self::Rule { .. }
             | Self::ForbiddenRule { .. }
+            | Self::NotWritable { .. }
             | Self::Unspelt(_) => true,
             Self::NoOutsideDirectory
             | Self::OutsideSocket { .. }
@@ -116,10 +122,11 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
     let needle = Needle::new(&credential).map_err(|_| PrepareError::Credential)?;
     let (program, program_path) = open_program(&request.client)?;
     let subject = &request.subject;
+    let identity = identity::for_caller();
     let placed = Placed::of(subject, &program_path);
     let mut binds = vec![program_bind(&program, &program_path, &placed.file)?];
     for rule in subject.path_rules() {
-        binds.extend(rule_bind(rule, request)?);
+        binds.extend(rule_bind(rule, request, identity)?);
     }
     // A directory before what lies in it: the one mount would hide the other.
     binds.sort_by(|one, other| one.target.cmp(&other.target));
@@ -128,7 +135,7 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
     let limits = &subject.sandbox().limits;
     let plan = Plan {
         runner_pid: i32::try_from(std::process::id()).unwrap_or(0),
-        identity: identity::for_caller(),
+        identity,
         stub: StubPlan {
             scenario: subject.scenario(),
             is_known: subject.knows_stub(),
@@ -226,7 +233,11 @@ fn program_bind(program: &File, path: &Path, inside: &Path) -> Result<Bind, Prep
 }
 
 /// `None` where nothing is there, and need not be.
-fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Option<Bind>, PrepareError> {
+fn rule_bind(
+    rule: &PathRule,
+    request: &RunRequest,
+    identity: Identity,
+) -> Result<Option<Bind>, PrepareError> {
     let path = rule.path.display().to_string();
     let failed = |source| PrepareError::Rule {
         path: path.clone(),
@@ -261,6 +272,10 @@ fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Option<Bind>, Prep
             what,
         });
     }
+    if rule.access == Access::Write && !may_write(&resolved, &status, identity) {
+        let (user, _) = identity::host_ids(identity);
+        return Err(PrepareError::NotWritable { path, user });
+    }
     Ok(Some(Bind {
         source: resolved.into(),
         target: rule.path.clone().into(),
@@ -273,6 +288,14 @@ fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Option<Bind>, Prep
         },
         access: rule.access,
     }))
+}
+
+/// Whether the program's user may write there: everybody must, where that is a user whom nobody knows.
+fn may_write(path: &Path, status: &fs::Metadata, identity: Identity) -> bool {
+    match identity {
+        Identity::Own { .. } => access(path, AccessFlags::W_OK).is_ok(),
+        Identity::Mapped { .. } => status.mode() & 0o002 != 0,
+    }
 }
 
 /// A client that sees a report grow could read what the verdict will be.

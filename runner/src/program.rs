@@ -164,6 +164,9 @@ impl RunError {
             Self::Prepare(PrepareError::FewFiles { .. }) => {
                 Some("raise the hard limit, as with `ulimit -Hn 1024`, before the start")
             }
+            Self::Prepare(PrepareError::NotWritable { .. }) => Some(
+                "start the runner as the user to whom it belongs; started by root, the program runs as a user whom nobody knows, and everybody must be allowed to write there",
+            ),
             Self::Output(_)
             | Self::Prepare(_)
             | Self::EventLoop(_)

@@ -11,6 +11,12 @@ use super::outcome::{Deviation, Outcome, count, list};
 /// Where names are asked for inside: the first name server of the sandbox's resolv.conf(5).
 const RESOLVER: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::LOCALHOST), 53);
 
+/// [`Attempt::target`] of the way to the resolver.
+pub fn resolver_target() -> String {
+    let (address, port) = RESOLVER;
+    format!("inet:{address}:{port}")
+}
+
 /// Attempts of one program at one destination that came out the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptGroup {

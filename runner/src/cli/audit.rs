@@ -128,6 +128,7 @@ fn put_first_in_path(environment: &mut [Variable], program: &Path) {
     {
         if !variable.value.split(':').any(|listed| listed == directory) {
             variable.value = format!("{directory}:{}", variable.value);
+            variable.reason = format!("{directory} comes first: the program's own directory");
         }
     }
 }

@@ -70,7 +70,7 @@ pub enum PolicyError {
     #[error("{0}")]
     Fault(Box<Fault>),
     /// A policy of the other kind.
-    #[error("{file} is a {found}, but a {wanted} is needed here", found = found.word(), wanted = wanted.word())]
+    #[error("{file} is of the kind {found}, but a {wanted} is needed here", found = found.word(), wanted = wanted.word())]
     WrongKind {
         file: String,
         found: Kind,

@@ -97,7 +97,8 @@ fn run(page: &mut Page<String>, report: &Report) -> fmt::Result {
         exit(report.evidence.exit)
     );
     page.say(subject, Tone::Quiet, &text)?;
-    page.quote("arguments", &arguments(&client.args))?;
+    let told = arguments(&client.args);
+    page.quote("arguments", if told.is_empty() { "none" } else { &told })?;
     if let Some(profile) = &client.profile {
         let text = format!("{}, sha256 {}", profile.name, short(&profile.origin.sha256));
         page.say("profile", Tone::Quiet, &text)?;
@@ -278,9 +279,6 @@ fn exit(exit: Exit) -> String {
 }
 
 fn arguments(args: &[Arg]) -> String {
-    if args.is_empty() {
-        return "none".to_owned();
-    }
     let words = args.iter().map(|arg| match arg {
         Arg::Word(word) if word.is_empty() || word.contains(' ') => format!("\"{word}\""),
         Arg::Word(word) => word.clone(),
