@@ -14,7 +14,8 @@ use crate::verdict::{Finding, Status, Verdict};
 
 use outcome::{Deviation, NotPassed, Outcome, Run};
 
-pub use attempts::{AttemptGroup, attempt_groups, reason_for_name};
+pub use attempts::{AttemptGroup, attempt_groups, reason_for_attempt, reason_for_name};
+pub use files::reason_for_file;
 pub(crate) use outbound::kernel_refuses;
 pub(crate) use outcome::count;
 

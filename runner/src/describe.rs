@@ -1,12 +1,12 @@
 //! From a run to its [`Report`]: who was run, on what, by which rules, beside verdict and evidence.
 
-use crate::case::{Case, Limits, PathRule, Tier};
+use crate::case::{Case, Limits, PathRule, Preflight, Tier};
 use crate::cli::RunRequest;
 use crate::evidence::Evidence;
 use crate::policy::{self, Reference, shown_path};
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
 use crate::profile::Profile;
-use crate::report::{Arg, Client, Host, Policy, Process, Report, Runner, WiderRule};
+use crate::report::{Arg, Client, Host, Known, Policy, Process, Report, Runner, WiderRule};
 use crate::verdict::{Finding, Verdict};
 
 /// Puts together what every report shows.
@@ -46,10 +46,13 @@ pub(crate) fn report(
                 origin: profile.origin.clone(),
             },
             args: arguments(prepared, &prompts),
-            env_names: profile
-                .environment
-                .iter()
-                .map(|variable| variable.name.clone())
+            settings: profile
+                .variables(&case.name, request.settings)
+                .cloned()
+                .collect(),
+            left_out: profile
+                .left_out(&case.name, request.settings)
+                .cloned()
                 .collect(),
         },
         tier: Tier::Namespace,
@@ -60,10 +63,13 @@ pub(crate) fn report(
             .iter()
             .map(|process| Process::new(process, &prompts))
             .collect(),
-        expected_attempts: profile.attempts.clone(),
+        known: Known {
+            attempts: profile.attempts.clone(),
+            files: profile.files.clone(),
+        },
         evidence,
         not_proved: Vec::new(),
-        wider_rules: wider_rules(case, profile),
+        wider_rules: wider_rules(case, profile, prepared),
     }
 }
 
@@ -86,12 +92,16 @@ fn arguments(prepared: &Prepared, prompts: &[&str]) -> Vec<Arg> {
 
 /// Rules that allow more than the built-in case and the built-in profile of the same purpose do. The built-in
 /// ones themselves are compared with nothing.
-fn wider_rules(case: &Case, profile: &Profile) -> Vec<WiderRule> {
+fn wider_rules(case: &Case, profile: &Profile, prepared: &Prepared) -> Vec<WiderRule> {
     let mut wider = Vec::new();
     if let Ok(built_in) = policy::case(&Reference::BuiltIn("case-b".to_owned()))
         && built_in.origin.sha256 != case.origin.sha256
     {
-        wider.extend(more_paths(&case.sandbox.paths, &built_in.sandbox.paths));
+        wider.extend(more_paths(
+            &case.sandbox.paths,
+            &built_in.sandbox.paths,
+            prepared,
+        ));
         wider.extend(more_time_and_space(
             &case.sandbox.limits,
             &built_in.sandbox.limits,
@@ -100,9 +110,11 @@ fn wider_rules(case: &Case, profile: &Profile) -> Vec<WiderRule> {
     if let Ok(built_in) = policy::profile(&Reference::BuiltIn("reference".to_owned()))
         && built_in.origin.sha256 != profile.origin.sha256
     {
-        wider.extend(more_paths(&profile.paths, &built_in.paths));
+        wider.extend(more_paths(&profile.paths, &built_in.paths, prepared));
+        wider.extend(more_devices(profile, &built_in));
+        wider.extend(more_side_requests(case, profile));
         wider.extend(profile.files.expected.iter().map(|file| WiderRule {
-            rule: format!("the file {} is no finding", file.path),
+            rule: format!("{} in {} is no finding", file.path, file.root.word()),
             reason: file.reason.clone(),
         }));
         let attempts = profile
@@ -125,17 +137,54 @@ fn wider_rules(case: &Case, profile: &Profile) -> Vec<WiderRule> {
     wider
 }
 
+/// Paths that are shown on this host.
 fn more_paths<'a>(
     rules: &'a [PathRule],
     built_in: &'a [PathRule],
+    prepared: &'a Prepared,
 ) -> impl Iterator<Item = WiderRule> + 'a {
+    let is_shown = |rule: &&PathRule| {
+        let mut binds = prepared.plan.root.binds.iter();
+        binds.any(|bind| bind.target == rule.path.as_os_str())
+    };
     rules
         .iter()
         .filter(|rule| !built_in.contains(rule))
+        .filter(is_shown)
         .map(|rule| WiderRule {
             rule: format!("{} {}", rule.access.word(), shown_path(&rule.path)),
             reason: rule.reason.clone(),
         })
+}
+
+fn more_devices(profile: &Profile, built_in: &Profile) -> impl Iterator<Item = WiderRule> {
+    let devices = profile
+        .devices
+        .iter()
+        .filter(|device| !built_in.devices.contains(device));
+    devices.map(|device| WiderRule {
+        rule: format!("read-write /dev/{}", device.word()),
+        reason: format!("the profile {}", profile.name),
+    })
+}
+
+/// Requests beside the turn that are no finding; where the case has the message as its only request, each is one.
+fn more_side_requests(case: &Case, profile: &Profile) -> impl Iterator<Item = WiderRule> {
+    let others_may_come = match case.expect.preflight {
+        Preflight::OptionalFirst => true,
+        Preflight::Forbidden => false,
+    };
+    let expected = profile
+        .side_requests
+        .iter()
+        .filter(move |request| others_may_come && request.expected);
+    expected.map(|request| WiderRule {
+        rule: format!(
+            "the request {} ({} {}) is no finding",
+            request.name, request.method, request.path
+        ),
+        reason: request.reason.clone(),
+    })
 }
 
 fn more_time_and_space(limits: &Limits, built_in: &Limits) -> Vec<WiderRule> {

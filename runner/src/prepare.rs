@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -15,7 +16,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use stub::Needle;
 use thiserror::Error;
 
-use crate::case::{Access, Limits, PathRule};
+use crate::case::{Access, Limits, PathRule, Presence};
 use crate::cli::{ClientProgram, RunRequest};
 use crate::profile::{Surroundings, Unspelt};
 use crate::random;
@@ -121,7 +122,7 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
         .iter()
         .chain(&request.profile.paths)
     {
-        binds.push(rule_bind(rule, request)?);
+        binds.extend(rule_bind(rule, request)?);
     }
     // A directory before what lies in it: the one mount would hide the other.
     binds.sort_by(|one, other| one.target.cmp(&other.target));
@@ -142,6 +143,7 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
             bytes: limits.home_bytes,
             files: limits.home_files,
             binds,
+            devices: request.profile.devices.clone(),
         },
         client: client_plan(request, &inside, &credential)?,
         limits: resource_limits(limits),
@@ -195,13 +197,21 @@ fn program_bind(program: &File, path: &Path, inside: &Path) -> Result<Bind, Prep
     })
 }
 
-fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Bind, PrepareError> {
+/// What a rule shows; `None` where it is for other hosts than this one.
+fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Option<Bind>, PrepareError> {
     let path = rule.path.display().to_string();
     let failed = |source| PrepareError::Rule {
         path: path.clone(),
         source,
     };
-    let resolved = fs::canonicalize(&rule.path).map_err(failed)?;
+    let resolved = match fs::canonicalize(&rule.path) {
+        Err(error)
+            if rule.presence == Presence::IfPresent && error.kind() == ErrorKind::NotFound =>
+        {
+            return Ok(None);
+        }
+        resolved => resolved.map_err(failed)?,
+    };
     let handle = fs::OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_PATH)
@@ -225,7 +235,7 @@ fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Bind, PrepareError
             what,
         });
     }
-    Ok(Bind {
+    Ok(Some(Bind {
         source: resolved.into(),
         target: rule.path.clone().into(),
         device: status.dev(),
@@ -236,7 +246,7 @@ fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Bind, PrepareError
             BindKind::File
         },
         execute: rule.access == Access::ReadExecute,
-    })
+    }))
 }
 
 /// A client that sees a report grow could read what the verdict will be.
@@ -278,7 +288,7 @@ fn client_plan(
         tmp: Path::new(TMP),
     };
     let environment = profile
-        .environment(surroundings)
+        .environment(&request.case.name, request.settings, surroundings)
         .into_iter()
         .map(|(name, value)| {
             let mut variable = OsString::from(name);

@@ -73,6 +73,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         prepared.plan.identity,
         clock,
         &prepared.needle,
+        &request.profile.side_requests,
     );
     let checks = check::check(&request.case, &request.profile, &evidence);
     let verdict = check::verdict(&checks, &evidence);

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::case::{Case, Tier};
 use crate::policy::{self, Reference};
-use crate::profile::Profile;
+use crate::profile::{Profile, Settings};
 
 /// What is to be done.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub struct RunRequest {
     pub case: Case,
     /// How the client is told.
     pub profile: Profile,
+    /// Which of the profile's variables are set.
+    pub settings: Settings,
     /// What is run.
     pub client: ClientProgram,
     /// Arguments after the profile's own.
@@ -97,6 +99,11 @@ fn run_request(
     Ok(RunRequest {
         case,
         profile,
+        settings: if options.plain {
+            Settings::Plain
+        } else {
+            Settings::OfCase
+        },
         client,
         extra_args: options.client_args,
         reports,

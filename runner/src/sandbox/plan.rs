@@ -9,6 +9,8 @@ use std::ffi::OsString;
 use serde::{Deserialize, Serialize};
 use stub::scenario::Scenario;
 
+use crate::case::Device;
+
 /// Home of the client inside.
 pub(crate) const HOME: &str = "/home/sandbox";
 /// Temporary directory of the client inside; `/dev/shm` leads here too, so that there is one place to walk.
@@ -73,6 +75,8 @@ pub(crate) struct RootPlan {
     /// Inodes of home and of the temporary directory, each.
     pub(crate) files: u64,
     pub(crate) binds: Vec<Bind>,
+    /// Device nodes of the host that /dev holds; no other.
+    pub(crate) devices: Vec<Device>,
 }
 
 /// One object of the host that the client sees, read-only: the same rule for the mount and for Landlock.

@@ -5,6 +5,7 @@ use std::fmt;
 
 use stub::journal::Head;
 
+use crate::check;
 use crate::evidence::{CanaryStatus, FileEntry, FileKind, LayerStatus, Record, Request};
 use crate::report::{Report, words};
 
@@ -62,6 +63,10 @@ fn request(request: &Request) -> Row<5> {
         Head::Incomplete => "a head that does not end".to_owned(),
     };
     let body = request.body.as_ref().map_or(0, |body| body.bytes);
+    let last = match &request.side {
+        Some(side) => format!("{last} ({side})"),
+        None => last,
+    };
     let cells = [
         request.seq.to_string(),
         seconds(request.at_us),
@@ -132,7 +137,7 @@ fn files(page: &mut Page<String>, report: &Report) -> fmt::Result {
 
 fn file(entry: &FileEntry) -> Row<5> {
     let cells = [
-        words::root(entry.root).to_owned(),
+        entry.root.word().to_owned(),
         words::file_kind(entry.kind).to_owned(),
         format!("{:04o}", entry.mode),
         format!("{} bytes", grouped(entry.bytes)),
@@ -151,12 +156,19 @@ fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::Result {
         .files
         .iter()
         .filter(|entry| entry.transient)
-        .map(|entry| Row {
-            cells: [
-                words::root(entry.root).to_owned(),
-                words::file_kind(entry.kind).to_owned(),
-            ],
-            last: entry.path.clone(),
+        .map(|entry| {
+            let reason = check::reason_for_file(&report.known.files, entry);
+            Row {
+                cells: [
+                    entry.root.word().to_owned(),
+                    words::file_kind(entry.kind).to_owned(),
+                    reason.map_or("not known", |_| "known").to_owned(),
+                ],
+                last: match reason {
+                    Some(reason) => format!("{}: {reason}", entry.path),
+                    None => entry.path.clone(),
+                },
+            }
         })
         .collect();
     let counts: Vec<String> = report
@@ -165,8 +177,8 @@ fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::Result {
         .iter()
         .filter(|(_, count)| *count != Some(0))
         .map(|(root, count)| match count {
-            Some(count) => format!("{} in {}", grouped(*count), words::root(*root)),
-            None => format!("an unknown number in {}", words::root(*root)),
+            Some(count) => format!("{} in {}", grouped(*count), root.word()),
+            None => format!("an unknown number in {}", root.word()),
         })
         .collect();
     if rows.is_empty() && counts.is_empty() {
@@ -183,7 +195,7 @@ fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::Result {
             ),
         )?;
     }
-    page.table([Align::Left, Align::Left], &rows)
+    page.table([Align::Left; 3], &rows)
 }
 
 fn stderr(page: &mut Page<String>, report: &Report) -> fmt::Result {
