@@ -16,6 +16,7 @@ use crate::collect::output::Boundaries;
 use crate::evidence::{
     Attempt, Connection, Evidence, Exit, Gap, GapKind, Root, Served, from_journal,
 };
+use crate::profile::SideRequest;
 use crate::sandbox::plan::Identity;
 use crate::sandbox::supervise::ledger::{Connect, Ledger};
 
@@ -26,9 +27,15 @@ pub(crate) fn evidence(
     identity: Identity,
     clock: Clock,
     needle: &Needle,
+    side_requests: &[SideRequest],
 ) -> Evidence {
     let now_us = clock.elapsed_us();
-    let served = from_journal(&capture.journal, clock.start_us, capture.canary_peer);
+    let served = from_journal(
+        &capture.journal,
+        clock.start_us,
+        capture.canary_peer,
+        side_requests,
+    );
     let (before, unreconciled) = boundaries(&served, &capture);
     let ledger = capture.ledger;
     let ledger_gaps = incomplete_ledger(&ledger);
@@ -138,7 +145,7 @@ fn boundaries(served: &Served, capture: &Capture) -> (Boundaries, Vec<Gap>) {
             detail,
         });
     }
-    let Some(post) = served.requests.iter().find(|request| request.is_post()) else {
+    let Some(post) = served.requests.iter().find(|request| request.is_turn()) else {
         return (none, gaps);
     };
     let barrier = capture

@@ -9,9 +9,12 @@ use std::path::{Path, PathBuf};
 
 use stub::scenario::Scenario;
 
-use crate::case::{Access, Origin, PathRule, SandboxRules};
+use crate::case::{Access, Origin, PathRule, Presence, SandboxRules};
 use crate::policy::may_be_shown;
 use crate::profile::{ExpectedAttempt, Variable};
+
+/// The reason of whatever the command line adds.
+pub const ASKED_FOR: &str = "asked for on the command line";
 
 /// The parsed policy of audits.
 #[derive(Clone, Debug)]
@@ -81,7 +84,7 @@ pub fn show(path: &Path, file: &Path, rules: &mut Vec<PathRule>, caller: Caller<
             rules.push(PathRule {
                 path: directory.to_owned(),
                 access: Access::ReadExecute,
-                if_present: false,
+                presence: Presence::Required,
                 reason: "the program's own directory".to_owned(),
             });
         }
@@ -123,7 +126,7 @@ mod tests {
         vec![PathRule {
             path: "/usr".into(),
             access: Access::ReadExecute,
-            if_present: true,
+            presence: Presence::IfPresent,
             reason: "programs".to_owned(),
         }]
     }

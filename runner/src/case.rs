@@ -152,10 +152,19 @@ pub struct PathRule {
     pub path: PathBuf,
     /// What the client may do below it.
     pub access: Access,
-    /// A path that is not there is left out, instead of being an error.
-    pub if_present: bool,
+    /// Whether a host that does not have it is an error.
+    pub presence: Presence,
     /// Why the client needs it.
     pub reason: String,
+}
+
+/// What a path rule says of a host that does not have the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It is an error.
+    Required,
+    /// The rule says nothing there: one of several layouts of a distribution.
+    IfPresent,
 }
 
 /// What the client may do below a path.
@@ -180,6 +189,65 @@ impl Access {
             Self::Read => "read",
             Self::ReadExecute => "read-execute",
             Self::Write => "write",
+        }
+    }
+}
+
+/// A device of the host that /dev may hold; there is no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Device {
+    /// /dev/null
+    Null,
+    /// /dev/zero
+    Zero,
+    /// /dev/full
+    Full,
+    /// /dev/random
+    Random,
+    /// /dev/urandom
+    Urandom,
+}
+
+impl Device {
+    /// Every device there is.
+    pub const ALL: [Self; 5] = [
+        Self::Null,
+        Self::Zero,
+        Self::Full,
+        Self::Random,
+        Self::Urandom,
+    ];
+
+    /// Its name in /dev, which is also the word for it in profile files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Zero => "zero",
+            Self::Full => "full",
+            Self::Random => "random",
+            Self::Urandom => "urandom",
+        }
+    }
+}
+
+/// Which of the client's two writable trees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// The home directory.
+    Home,
+    /// The temporary directory.
+    Tmp,
+}
+
+impl Root {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Home, Self::Tmp];
+
+    /// The word for it in profile files and in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Home => "home",
+            Self::Tmp => "tmp",
         }
     }
 }

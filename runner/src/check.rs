@@ -15,7 +15,10 @@ use crate::verdict::{Finding, Status, Verdict};
 use Rule::{Any, Case as Asked};
 use outcome::{Deviation, NotPassed, Outcome, Run};
 
-pub use attempts::{AttemptGroup, attempt_groups, reason_for_name, resolver_target};
+pub use attempts::{
+    AttemptGroup, attempt_groups, reason_for_attempt, reason_for_name, resolver_target,
+};
+pub use files::reason_for_file;
 pub(crate) use outbound::kernel_refuses;
 pub(crate) use outcome::count;
 

@@ -85,6 +85,9 @@ pub struct RunOptions {
     /// How the program is told what to do: a built-in profile or a file
     #[arg(long, value_name = "NAME|FILE", default_value = "reference", help_heading = help::CLIENT)]
     pub profile: OsString,
+    /// Leave out what the profile sets for this case only: what does the program do by itself?
+    #[arg(long, help_heading = help::CLIENT)]
+    pub plain: bool,
     /// Further arguments for the program, after the profile's own
     #[arg(last = true, value_name = "CLIENT-ARGS", help_heading = help::CLIENT)]
     pub client_args: Vec<OsString>,

@@ -133,7 +133,9 @@ mod tests {
         fs::write(&file, text).unwrap();
         let (outcome, text) = output(PolicyAction::Check(vec![file.clone()]));
         assert_eq!(outcome, Outcome::Good);
-        let digest = &policy::list().unwrap()[2].sha256;
+        let listed = policy::list().unwrap();
+        let entry = listed.iter().find(|entry| entry.name == "reference");
+        let digest = &entry.unwrap().sha256;
         assert_eq!(
             text,
             format!("ok: {}: profile reference {digest}\n", file.display())

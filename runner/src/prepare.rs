@@ -5,7 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io;
+use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -18,9 +18,9 @@ use stub::Needle;
 use thiserror::Error;
 
 use crate::audit::Place;
-use crate::case::{Access, Limits, PathRule};
+use crate::case::{Access, Limits, PathRule, Presence};
 use crate::cli::{ClientProgram, RunRequest};
-use crate::profile::{Surroundings, Unspelt};
+use crate::profile::{Surroundings, Unspelt, filled};
 use crate::random;
 use crate::sandbox::identity;
 use crate::sandbox::limits::CORE_BYTES;
@@ -148,6 +148,7 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
             bytes: limits.home_bytes,
             files: limits.home_files,
             binds,
+            devices: subject.devices(),
         },
         client: client_plan(request, placed, &credential)?,
         limits: resource_limits(limits),
@@ -232,7 +233,7 @@ fn program_bind(program: &File, path: &Path, inside: &Path) -> Result<Bind, Prep
     })
 }
 
-/// `None` where nothing is there, and need not be.
+/// What a rule shows; `None` where it is for other hosts than this one.
 fn rule_bind(
     rule: &PathRule,
     request: &RunRequest,
@@ -244,7 +245,9 @@ fn rule_bind(
         source,
     };
     let resolved = match fs::canonicalize(&rule.path) {
-        Err(error) if rule.if_present && error.kind() == io::ErrorKind::NotFound => {
+        Err(error)
+            if rule.presence == Presence::IfPresent && error.kind() == ErrorKind::NotFound =>
+        {
             return Ok(None);
         }
         resolved => resolved.map_err(failed)?,
@@ -325,8 +328,7 @@ fn client_plan(
         home: Path::new(HOME),
         tmp: Path::new(TMP),
     };
-    let environment = subject
-        .environment(surroundings)
+    let environment = filled(subject.variables(), surroundings)
         .into_iter()
         .map(|(name, value)| {
             let mut variable = OsString::from(name);
@@ -349,6 +351,7 @@ fn arguments(request: &RunRequest) -> Result<Vec<OsString>, PrepareError> {
             case,
             profile,
             further,
+            ..
         } => {
             let mut arguments: Vec<OsString> = vec![profile.names.program.clone().into()];
             if request.client == ClientProgram::Reference {

@@ -8,8 +8,9 @@
 //! the log of a CI system.
 
 use crate::case::{Origin, Tier};
-use crate::evidence::Evidence;
-use crate::profile::ExpectedAttempt;
+use crate::check;
+use crate::evidence::{Evidence, FileEntry};
+use crate::profile::{ExpectedAttempt, Files, Variable};
 use crate::verdict::{Finding, Verdict};
 
 mod claims;
@@ -51,8 +52,8 @@ pub struct Report {
     pub evidence: Evidence,
     /// What was started, without the prompts that stand among the arguments.
     pub processes: Vec<Process>,
-    /// Attempts that the profile names as no finding.
-    pub expected_attempts: Vec<ExpectedAttempt>,
+    /// What the profile knows of the client, beside its spelling.
+    pub known: Known,
     /// What this tier or run does not prove, beyond what no run proves; a sentence each.
     pub not_proved: Vec<String>,
     /// Rules of the case or profile that are wider than the built-in case.
@@ -108,8 +109,26 @@ pub struct Client {
     pub profile: Option<Policy>,
     /// The command line behind the program's name.
     pub args: Vec<Arg>,
-    /// Names in its environment; the values are not reported.
-    pub env_names: Vec<String>,
+    /// Its environment as the profile spells it: placeholders stand for what is different in each run.
+    pub settings: Vec<Variable>,
+    /// What the profile would have set for this case and was told not to.
+    pub left_out: Vec<Variable>,
+}
+
+/// What a profile knows of its client, for reports to say why something is no surprise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Attempts that are no finding.
+    pub attempts: Vec<ExpectedAttempt>,
+    /// Files that are no finding, and files that are there for a time; `None` where there is no profile.
+    pub files: Option<Files>,
+}
+
+impl Known {
+    /// Why a file is no surprise.
+    pub fn reason_for_file(&self, entry: &FileEntry) -> Option<&str> {
+        check::reason_for_file(self.files.as_ref()?, entry)
+    }
 }
 
 /// A rule that allows more than the built-in case does.

@@ -78,6 +78,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         prepared.plan.identity,
         clock,
         &prepared.needle,
+        request.subject.side_requests(),
     );
     let checks = match &request.subject {
         Subject::Client { case, profile, .. } => check::check(case, profile, &evidence),

@@ -7,8 +7,8 @@ use std::path::Path;
 use stub::scenario::Scenario;
 
 use crate::audit::Audit;
-use crate::case::{Case, Origin, PathRule, SandboxRules};
-use crate::profile::{ExpectedAttempt, Profile, Surroundings, filled};
+use crate::case::{Case, Device, Origin, PathRule, SandboxRules};
+use crate::profile::{ExpectedAttempt, Files, Profile, Settings, SideRequest, Variable};
 use crate::report::Purpose;
 
 /// The subject of one run.
@@ -20,6 +20,8 @@ pub enum Subject {
         case: Box<Case>,
         /// How the client is told; it has words for all that the case asks.
         profile: Profile,
+        /// Which of the profile's variables are set.
+        settings: Settings,
         /// Arguments after the profile's own.
         further: Vec<OsString>,
     },
@@ -94,11 +96,53 @@ impl Subject {
         }
     }
 
-    /// The whole environment: names and values.
-    pub fn environment(&self, surroundings: Surroundings<'_>) -> Vec<(String, OsString)> {
+    /// The whole environment, placeholders in it.
+    pub fn variables(&self) -> Vec<&Variable> {
         match self {
-            Self::Client { profile, .. } => filled(&profile.environment, surroundings),
-            Self::Program(audit) => filled(&audit.environment, surroundings),
+            Self::Client {
+                case,
+                profile,
+                settings,
+                ..
+            } => profile.variables(&case.name, *settings).collect(),
+            Self::Program(audit) => audit.environment.iter().collect(),
+        }
+    }
+
+    /// What the profile sets in this case and was told not to.
+    pub fn left_out(&self) -> Vec<&Variable> {
+        match self {
+            Self::Client {
+                case,
+                profile,
+                settings,
+                ..
+            } => profile.left_out(&case.name, *settings).collect(),
+            Self::Program(_) => Vec::new(),
+        }
+    }
+
+    /// Device nodes of the host that it sees.
+    pub fn devices(&self) -> Vec<Device> {
+        match self {
+            Self::Client { profile, .. } => profile.devices.clone(),
+            Self::Program(_) => Device::ALL.into(),
+        }
+    }
+
+    /// Requests that are known by name.
+    pub fn side_requests(&self) -> &[SideRequest] {
+        match self {
+            Self::Client { profile, .. } => &profile.side_requests,
+            Self::Program(_) => &[],
+        }
+    }
+
+    /// Files that are known; `None`: nothing is known of any.
+    pub fn known_files(&self) -> Option<&Files> {
+        match self {
+            Self::Client { profile, .. } => Some(&profile.files),
+            Self::Program(_) => None,
         }
     }
 

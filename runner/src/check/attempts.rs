@@ -42,7 +42,7 @@ pub fn attempt_groups(expected: &[ExpectedAttempt], evidence: &Evidence) -> Vec<
             target: attempt.target(),
             outcome: attempt.outcome,
             count: attempt.count,
-            reason: reason(expected, evidence, attempt).map(str::to_owned),
+            reason: reason_for_attempt(expected, evidence, attempt).map(str::to_owned),
         };
         let same = |group: &&mut AttemptGroup| {
             (&group.program, &group.target, group.outcome, &group.reason)
@@ -54,6 +54,23 @@ pub fn attempt_groups(expected: &[ExpectedAttempt], evidence: &Evidence) -> Vec<
         }
     }
     groups
+}
+
+/// Why an attempt is no finding, in the profile's words; `None` where it is one. A rule speaks of destinations: a
+/// call that has none, a listening socket among them, is never allowed.
+pub fn reason_for_attempt<'a>(
+    expected: &'a [ExpectedAttempt],
+    evidence: &Evidence,
+    attempt: &Attempt,
+) -> Option<&'a str> {
+    if !attempt.is_directed() {
+        return None;
+    }
+    let rule = expected
+        .iter()
+        .find(|rule| leads_to(&rule.destination, attempt));
+    rule.map(|rule| rule.reason.as_str())
+        .or_else(|| asks_for_names(expected, evidence, attempt))
 }
 
 /// Why asking for a name is no finding, in the profile's words; `None` where it is one.
@@ -148,23 +165,6 @@ fn judged(evidence: &Evidence) -> impl Iterator<Item = &Attempt> {
         .attempts
         .iter()
         .filter(|attempt| attempt.kind == AttemptKind::Attempt)
-}
-
-/// The reason of the rule that allows an attempt. A rule speaks of destinations: a call that has none, a
-/// listening socket among them, is never allowed.
-fn reason<'a>(
-    expected: &'a [ExpectedAttempt],
-    evidence: &Evidence,
-    attempt: &Attempt,
-) -> Option<&'a str> {
-    if !attempt.is_directed() {
-        return None;
-    }
-    let rule = expected
-        .iter()
-        .find(|rule| leads_to(&rule.destination, attempt));
-    rule.map(|rule| rule.reason.as_str())
-        .or_else(|| asks_for_names(expected, evidence, attempt))
 }
 
 fn leads_to(destination: &Destination, attempt: &Attempt) -> bool {

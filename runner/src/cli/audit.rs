@@ -10,14 +10,12 @@ use stub::scenario::Scenario;
 use super::program::ClientProgram;
 use super::values::VariableArgument;
 use super::{AuditOptions, RunRequest, UsageError, reports, resolve};
-use crate::audit::{Audit, Caller, Place, is_shown, show};
-use crate::case::{Access, PathRule};
+use crate::audit::{ASKED_FOR, Audit, Caller, Place, is_shown, show};
+use crate::case::{Access, PathRule, Presence};
 use crate::policy::{self, may_be_shown, shown_path};
-use crate::profile::{BASE_URL, ExpectedAttempt, Variable};
+use crate::profile::{BASE_URL, Cases, ExpectedAttempt, Variable};
 use crate::subject::Subject;
 
-/// The reason of whatever the command line adds.
-const ASKED_FOR: &str = "asked for on the command line";
 /// The word for no stub at all.
 const NO_STUB: &str = "none";
 
@@ -111,7 +109,7 @@ fn add_rule(rules: &mut Vec<PathRule>, asked: &Path, access: Access) -> Result<(
     rules.push(PathRule {
         path,
         access,
-        if_present: false,
+        presence: Presence::Required,
         reason: ASKED_FOR.to_owned(),
     });
     Ok(())
@@ -147,6 +145,7 @@ fn variable(argument: VariableArgument) -> Result<Variable, UsageError> {
     Ok(Variable {
         name,
         value,
+        cases: Cases::Every,
         reason: ASKED_FOR.to_owned(),
     })
 }
@@ -183,6 +182,7 @@ mod tests {
         vec![Variable {
             name: "PATH".to_owned(),
             value: value.to_owned(),
+            cases: Cases::Every,
             reason: String::new(),
         }]
     }

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::case::{Case, Tier};
 use crate::policy::{self, Reference};
+use crate::profile::Settings;
 use crate::subject::Subject;
 
 /// What is to be done.
@@ -102,6 +103,11 @@ fn run_request(
         subject: Subject::Client {
             case: Box::new(case),
             profile,
+            settings: if options.plain {
+                Settings::Plain
+            } else {
+                Settings::OfCase
+            },
             further: options.client_args,
         },
         client,

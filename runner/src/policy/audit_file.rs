@@ -11,6 +11,7 @@ use super::profile_file::{VariableFile, environment};
 use super::values::{name, sentence};
 use crate::audit::AuditPolicy;
 use crate::case::Origin;
+use crate::profile::Variable;
 
 /// A policy of audits.
 #[derive(Debug, Deserialize)]
@@ -34,7 +35,15 @@ impl AuditFile {
             origin,
             stub: self.stub,
             sandbox: self.sandbox.try_into()?,
-            environment: environment(self.environment, Ok)?,
+            environment: variables(self.environment)?,
         })
     }
+}
+
+fn variables(file: Vec<VariableFile>) -> Result<Vec<Variable>, Flaw> {
+    if let Some(cases) = file.iter().find_map(|variable| variable.cases.as_ref()) {
+        let hint = "an audit has no cases: leave `cases` out";
+        return Err(Flaw::new(cases.span(), "no `cases`", "some", hint));
+    }
+    environment::parsed(file, Ok)
 }

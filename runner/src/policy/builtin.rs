@@ -12,7 +12,7 @@ pub(super) struct BuiltIn {
 }
 
 /// Every built-in policy; names are unique over all kinds.
-pub(super) static ALL: [BuiltIn; 4] = [
+pub(super) static ALL: [BuiltIn; 5] = [
     BuiltIn {
         name: "case-a",
         kind: Kind::Case,
@@ -22,6 +22,11 @@ pub(super) static ALL: [BuiltIn; 4] = [
         name: "case-b",
         kind: Kind::Case,
         text: include_str!("../../../policies/case-b.toml"),
+    },
+    BuiltIn {
+        name: "claude-code",
+        kind: Kind::Profile,
+        text: include_str!("../../../policies/profiles/claude-code.toml"),
     },
     BuiltIn {
         name: "reference",

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::{Flaw, known_words, quoted};
-use crate::case::{Access, PathRule};
+use crate::case::{Access, PathRule, Presence};
 
 const MAX_SENTENCE_CHARS: usize = 300;
 const MAX_NAME_CHARS: usize = 64;
@@ -23,6 +23,7 @@ pub(crate) const NEVER_SHOWN: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/va
 pub(super) struct PathRuleFile {
     path: Spanned<String>,
     access: Spanned<String>,
+    /// Absent: a host without the path is an error.
     #[serde(default)]
     if_present: bool,
     reason: Spanned<String>,
@@ -41,7 +42,11 @@ pub(super) fn path_rules(
         parsed.push(PathRule {
             path: host_path(path)?,
             access: one_of(&rule.access, &Access::IN_POLICIES, Access::word)?,
-            if_present: rule.if_present,
+            presence: if rule.if_present {
+                Presence::IfPresent
+            } else {
+                Presence::Required
+            },
             reason: sentence(rule.reason)?,
         });
     }
@@ -129,8 +134,8 @@ pub(super) fn word(value: Spanned<String>) -> Result<String, Flaw> {
     Ok(value.into_inner())
 }
 
-/// A path below the home: relative, no `.` or `..`, nothing empty.
-pub(super) fn home_path(value: Spanned<String>) -> Result<String, Flaw> {
+/// A path below the home or the temporary directory: relative, no `.` or `..`, nothing empty.
+pub(super) fn tree_path(value: Spanned<String>) -> Result<Spanned<String>, Flaw> {
     let parts_fit = value
         .get_ref()
         .split('/')
@@ -139,12 +144,12 @@ pub(super) fn home_path(value: Spanned<String>) -> Result<String, Flaw> {
         let found = quoted(value.get_ref());
         return Err(Flaw::new(
             value.span(),
-            "a path relative to the home",
+            "a relative path",
             found,
             "write it as .agent/.agent.json",
         ));
     }
-    Ok(value.into_inner())
+    Ok(value)
 }
 
 /// Whether a host path may be shown at all. What it leads to is looked at when a run is prepared.

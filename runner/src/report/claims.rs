@@ -121,7 +121,7 @@ fn seen(report: &Report) -> Claim {
         .find(|finding| finding.id == "outbound/no-attempts");
     // An attempt that was seen is one, also where others may be missing.
     let is_refuted = finding.is_some_and(|finding| finding.found.is_some());
-    let allowed = check::attempt_groups(&report.expected_attempts, &report.evidence)
+    let allowed = check::attempt_groups(&report.known.attempts, &report.evidence)
         .iter()
         .filter(|group| group.reason.is_some())
         .count();

@@ -7,10 +7,11 @@ use std::fmt;
 
 use crate::check;
 use crate::evidence::Exit;
+use crate::profile::{Cases, Variable};
 use crate::verdict::{Finding, Status, Verdict};
 
 use super::claims::{self, Standing};
-use super::{Arg, Purpose, RenderError, Report, clock, words};
+use super::{Arg, Client, Purpose, RenderError, Report, clock, words};
 
 mod audit;
 mod evidence;
@@ -38,6 +39,7 @@ fn judged(page: &mut Page<String>, report: &Report) -> fmt::Result {
     findings(page, report, |_| true)?;
     shown(page, report)?;
     evidence::sections(page, report)?;
+    settings(page, report)?;
     wider_rules(page, report, "Rules that are wider than the built-in case")?;
     passed(page, report)?;
     skipped(page, report)?;
@@ -199,6 +201,34 @@ fn shown(page: &mut Page<String>, report: &Report) -> fmt::Result {
     }
     claims::further_not_proved(report)
         .try_for_each(|text| page.say("not proved", Tone::Doubtful, text))
+}
+
+/// What the profile set in the client's environment: settings of the harness, which may decide what was seen.
+fn settings(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let Client {
+        settings, left_out, ..
+    } = &report.client;
+    let (always, of_case): (Vec<_>, Vec<_>) = settings
+        .iter()
+        .partition(|setting| setting.cases == Cases::Every);
+    page.heading("Settings in the client's environment")?;
+    let shown = |setting: &Variable| format!("{}={}", setting.name, setting.value);
+    for setting in of_case {
+        page.quote("this case", &shown(setting))?;
+        page.quote("reason", &setting.reason)?;
+    }
+    for setting in left_out {
+        page.quote("left out", &shown(setting))?;
+    }
+    if !left_out.is_empty() {
+        page.say(
+            "",
+            Tone::Quiet,
+            "--plain: what the profile sets for this case was not set",
+        )?;
+    }
+    let always: Vec<_> = always.into_iter().map(shown).collect();
+    page.quote("always", &always.join(" "))
 }
 
 fn wider_rules(page: &mut Page<String>, report: &Report, title: &str) -> fmt::Result {

@@ -64,9 +64,8 @@ pub(super) fn report(run: Run) -> Report {
                     sha256: digest(14),
                 },
             ],
-            env_names: ["AGENT_API_KEY", "AGENT_BASE_URL", "HOME", "TMPDIR"]
-                .map(str::to_owned)
-                .into(),
+            settings: run.profile.environment.clone(),
+            left_out: Vec::new(),
         },
         tier: Tier::Namespace,
         verdict,
@@ -77,7 +76,10 @@ pub(super) fn report(run: Run) -> Report {
             .iter()
             .map(|process| Process::new(process, &run.case.invocation.prompts()))
             .collect(),
-        expected_attempts: run.profile.attempts,
+        known: Known {
+            attempts: run.profile.attempts,
+            files: Some(run.profile.files),
+        },
         evidence: run.evidence,
         not_proved: Vec::new(),
         wider_rules: Vec::new(),

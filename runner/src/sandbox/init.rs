@@ -13,13 +13,11 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, open};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
-use nix::sys::stat::Mode;
 use nix::unistd::{Pid, dup2_stdin};
 
 use super::canary::INSIDE_SOCKET;
@@ -27,6 +25,7 @@ use super::error::{At as _, SetupError, Step};
 use super::launch::{self, Program};
 use super::message::{self, ClientEnd, ExitStatus, FromInit, Launch, MOST_SURVIVORS, ToInit};
 use super::plan::{BASE_URL, ClientPlan, Plan};
+use super::root::Entered;
 use super::weaken::Protection;
 use super::{identity, privilege, root};
 use crate::sys::fds::adopt;
@@ -59,11 +58,11 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
     root::make_private()?;
     let sources = root::take_sources(&plan.root)?;
     identity::become_inside_user(plan.identity)?;
-    let trees = root::build(plan, sources)?;
+    let Entered { trees, null } = root::build(plan, sources)?;
     let descriptors = [trees.home.as_raw_fd(), trees.tmp.as_raw_fd()];
     message::send(&inheritance.channel, &FromInit::Root, &descriptors).at(Step::Channel)?;
     drop(trees);
-    null_stdin()?;
+    dup2_stdin(null).at(Step::StandardInput)?;
     privilege::set_no_new_privileges()?;
     if plan.keeps(Protection::Capabilities) {
         privilege::drop_all()?;
@@ -77,16 +76,6 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
     }
     message::send(&client.socket, &Launch::Settled, &[]).at(Step::Channel)?;
     client.accompany(inheritance, target)
-}
-
-fn null_stdin() -> Result<(), SetupError> {
-    let null = open(
-        "/dev/null",
-        OFlag::O_RDONLY | OFlag::O_CLOEXEC,
-        Mode::empty(),
-    )
-    .at(Step::StandardInput)?;
-    dup2_stdin(null).at(Step::StandardInput)
 }
 
 /// The live target of a canary: only Landlock's scope keeps the client's process from it.

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use serde::{Deserialize, Serialize};
 use stub::scenario::Scenario;
 
-use crate::case::Access;
+use crate::case::{Access, Device};
 pub(crate) use crate::profile::BASE_URL;
 
 /// Home of the client inside.
@@ -78,6 +78,8 @@ pub(crate) struct RootPlan {
     /// Inodes of home and of the temporary directory, each.
     pub(crate) files: u64,
     pub(crate) binds: Vec<Bind>,
+    /// Device nodes of the host that /dev holds; no other.
+    pub(crate) devices: Vec<Device>,
 }
 
 /// One object of the host that the client sees: the same rule for the mount and for Landlock.

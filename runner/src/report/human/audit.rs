@@ -62,7 +62,7 @@ fn summary(page: &mut Page<String>, report: &Report) -> fmt::Result {
 
 /// What is no finding is left out, and so is the way to the resolver where the names tell more.
 fn attempts(report: &Report) -> String {
-    let groups = check::attempt_groups(&report.expected_attempts, &report.evidence);
+    let groups = check::attempt_groups(&report.known.attempts, &report.evidence);
     let told = |group: &&AttemptGroup| {
         let by_name = group.target == check::resolver_target() && !report.evidence.names.is_empty();
         group.reason.is_none() && !by_name

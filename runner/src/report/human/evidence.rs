@@ -62,6 +62,10 @@ fn request(request: &Request) -> Row<5> {
         Head::Incomplete => "a head that does not end".to_owned(),
     };
     let body = request.body.as_ref().map_or(0, |body| body.bytes);
+    let last = match &request.side {
+        Some(side) => format!("{last} ({side})"),
+        None => last,
+    };
     let cells = [
         request.seq.to_string(),
         seconds(request.at_us),
@@ -132,7 +136,7 @@ pub(super) fn files(page: &mut Page<String>, report: &Report) -> fmt::Result {
 
 fn file(entry: &FileEntry) -> Row<5> {
     let cells = [
-        words::root(entry.root).to_owned(),
+        entry.root.word().to_owned(),
         words::file_kind(entry.kind).to_owned(),
         format!("{:04o}", entry.mode),
         format!("{} bytes", grouped(entry.bytes)),
@@ -151,12 +155,24 @@ pub(super) fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::
         .files
         .iter()
         .filter(|entry| entry.transient)
-        .map(|entry| Row {
-            cells: [
-                words::root(entry.root).to_owned(),
-                words::file_kind(entry.kind).to_owned(),
-            ],
-            last: entry.path.clone(),
+        .map(|entry| {
+            let reason = report.known.reason_for_file(entry);
+            Row {
+                cells: [
+                    entry.root.word().to_owned(),
+                    words::file_kind(entry.kind).to_owned(),
+                    match (&report.known.files, reason) {
+                        (None, _) => "",
+                        (Some(_), None) => "not known",
+                        (Some(_), Some(_)) => "known",
+                    }
+                    .to_owned(),
+                ],
+                last: match reason {
+                    Some(reason) => format!("{}: {reason}", entry.path),
+                    None => entry.path.clone(),
+                },
+            }
         })
         .collect();
     let counts: Vec<String> = report
@@ -165,8 +181,8 @@ pub(super) fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::
         .iter()
         .filter(|(_, count)| *count != Some(0))
         .map(|(root, count)| match count {
-            Some(count) => format!("{} in {}", grouped(*count), words::root(*root)),
-            None => format!("an unknown number in {}", words::root(*root)),
+            Some(count) => format!("{} in {}", grouped(*count), root.word()),
+            None => format!("an unknown number in {}", root.word()),
         })
         .collect();
     if rows.is_empty() && counts.is_empty() {
@@ -183,7 +199,7 @@ pub(super) fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::
             ),
         )?;
     }
-    page.table([Align::Left, Align::Left], &rows)
+    page.table([Align::Left; 3], &rows)
 }
 
 fn stderr(page: &mut Page<String>, report: &Report) -> fmt::Result {
