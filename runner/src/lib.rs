@@ -48,6 +48,7 @@ mod describe;
 mod digest;
 mod dns;
 pub mod evidence;
+mod lookups;
 mod output;
 pub mod policy;
 pub mod policy_command;

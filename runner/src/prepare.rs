@@ -22,6 +22,7 @@ use crate::case::{Access, Limits, PathRule, Presence};
 use crate::cli::{ClientProgram, RunRequest};
 use crate::profile::{Surroundings, Unspelt, filled};
 use crate::random;
+use crate::report::Purpose;
 use crate::sandbox::identity;
 use crate::sandbox::limits::CORE_BYTES;
 use crate::sandbox::plan::{
@@ -38,7 +39,7 @@ pub(crate) const CLIENT_ARGUMENT: &str = "__client";
 const FEWEST_FILES: u64 = 256;
 
 /// Trees that no path rule may lead into: they are the kernel's or hold other programs' sockets.
-const FORBIDDEN: [&str; 4] = ["/proc", "/sys", "/dev", "/run"];
+pub(crate) const FORBIDDEN: [&str; 4] = ["/proc", "/sys", "/dev", "/run"];
 
 /// What a run is made of.
 pub(crate) struct Prepared {
@@ -156,6 +157,7 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
             outside_socket: outside_name,
             outside_directory,
         },
+        lookups: subject.purpose() == Purpose::Audit,
         #[cfg(feature = "weaken")]
         weakened: crate::sandbox::weaken::asked(),
     };

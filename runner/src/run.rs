@@ -75,7 +75,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let evidence = assemble::evidence(
         capture,
         &request.subject.sandbox().limits,
-        prepared.plan.identity,
+        &prepared.plan,
         clock,
         &prepared.needle,
         request.subject.side_requests(),

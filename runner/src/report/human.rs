@@ -16,6 +16,7 @@ use super::{Arg, Client, Purpose, RenderError, Report, clock, words};
 mod audit;
 mod evidence;
 mod ledger;
+mod lookups;
 mod page;
 
 use page::{Page, Tone};

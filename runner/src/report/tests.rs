@@ -16,8 +16,8 @@ use crate::evidence::fixture::{
     question, record,
 };
 use crate::evidence::{
-    Attempt, Connection, Exit, FileKind, GapKind, LayerStatus, Outcome, RequestClass, Root,
-    Sighting, Survivor,
+    Advice, Attempt, Connection, Exit, FileKind, GapKind, LayerStatus, Lookup, LookupKind, Outcome,
+    Reason, RequestClass, Root, Sighting, Survivor,
 };
 use crate::profile::Destination;
 
@@ -179,6 +179,7 @@ fn tries_everything(evidence: &mut Evidence) {
         },
     ]);
     evidence.names.push(question(HOSTILE));
+    evidence.lookups = missed();
     evidence.processes.push(started(&[
         "::error::sh",
         "-c",
@@ -189,6 +190,43 @@ fn tries_everything(evidence: &mut Evidence) {
     let mut gone = file(Root::Home, "::error::state.tmp");
     (gone.transient, gone.sha256) = (true, None);
     evidence.files.push(gone);
+}
+
+/// Paths of every kind, with every kind of advice.
+fn missed() -> Vec<Lookup> {
+    let lookup = |path: &str, kind, advice| Lookup {
+        path: path.to_owned(),
+        paths: 1,
+        kind,
+        count: 1,
+        at_us: 230_000,
+        advice,
+    };
+    let python = "/root/.pyenv/versions/3.11";
+    let several = Lookup {
+        paths: 34,
+        count: 12_345,
+        ..lookup(python, LookupKind::Execute, Advice::Read(python.to_owned()))
+    };
+    let kernel = Advice::Never(Reason::System);
+    vec![
+        several,
+        lookup(
+            &format!("/srv/{HOSTILE}   --read /root"),
+            LookupKind::Write,
+            Advice::Write("/srv".to_owned()),
+        ),
+        lookup(
+            "/srv/it's",
+            LookupKind::List,
+            Advice::Read("/srv/it's".to_owned()),
+        ),
+        lookup("/sys/x", LookupKind::Read, kernel),
+        lookup("/srv/s", LookupKind::Read, Advice::Never(Reason::Special)),
+        lookup("/root", LookupKind::List, Advice::Never(Reason::Broad)),
+        lookup("/etc/hosts", LookupKind::Write, Advice::Never(Reason::Own)),
+        lookup(HOSTILE, LookupKind::Read, Advice::Never(Reason::Unspelt)),
+    ]
 }
 
 /// A program that the client started.

@@ -60,7 +60,7 @@ fn restrict_and_probe(plan: &Plan, port: u16, socket: &OwnedFd) -> Result<(), Se
         limits::apply(&plan.limits)?;
     }
     let landlock = landlock::restrict_client(plan)?;
-    let filter = filter::CLIENT.kept_by(plan);
+    let filter = filter::for_client(plan);
     let descriptor = filter.install_with_listener().at(Step::Filter)?;
     message::send(socket, &Launch::Listening { descriptor }, &[]).at(Step::Channel)?;
     expect(socket, |told| matches!(told, Launch::Detached))?;

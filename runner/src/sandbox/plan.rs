@@ -34,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) client: ClientPlan,
     pub(crate) limits: ResourceLimits,
     pub(crate) probe: ProbePlan,
+    /// The paths that the client looks up are evidence.
+    pub(crate) lookups: bool,
     /// Test builds only: the protections that are switched off.
     #[cfg(feature = "weaken")]
     pub(crate) weakened: Vec<super::weaken::Protection>,

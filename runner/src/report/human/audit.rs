@@ -10,7 +10,7 @@ use crate::report::Report;
 use crate::verdict::{Finding, Status, Verdict};
 
 use super::page::{Page, Tone};
-use super::{evidence, exit, ledger};
+use super::{evidence, exit, ledger, lookups};
 
 pub(super) fn render(page: &mut Page<String>, report: &Report) -> fmt::Result {
     summary(page, report)?;
@@ -22,6 +22,7 @@ pub(super) fn render(page: &mut Page<String>, report: &Report) -> fmt::Result {
     if !report.evidence.requests.is_empty() {
         evidence::requests(page, report)?;
     }
+    lookups::lookups(page, report)?;
     evidence::files(page, report)?;
     evidence::transient_files(page, report)?;
     ledger::programs(page, report)?;

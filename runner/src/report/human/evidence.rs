@@ -9,7 +9,7 @@ use crate::evidence::{CanaryStatus, FileEntry, FileKind, LayerStatus, Record, Re
 use crate::report::{Report, words};
 
 use super::page::{Align, Page, Row, Tone};
-use super::{ledger, short};
+use super::{ledger, lookups, short};
 
 /// Last lines of standard error that are shown.
 const STDERR_LINES: usize = 10;
@@ -18,6 +18,7 @@ pub(super) fn sections(page: &mut Page<String>, report: &Report) -> fmt::Result 
     requests(page, report)?;
     ledger::attempts(page, report)?;
     ledger::names(page, report)?;
+    lookups::lookups(page, report)?;
     records(page, report)?;
     files(page, report)?;
     transient_files(page, report)?;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use stub::journal::{Content, End, Head};
 
-use super::ledger_form::{Attempt, Name, Process};
+use super::ledger_form::{Attempt, Lookup, Name, Process};
 use crate::evidence::{self, Line};
 use crate::report::{Known, Report, words};
 
@@ -16,6 +16,7 @@ pub(super) struct Evidence<'a> {
     files: Vec<File<'a>>,
     attempts: Vec<Attempt<'a>>,
     names: Vec<Name<'a>>,
+    lookups: Vec<Lookup<'a>>,
     processes: Vec<Process<'a>>,
     stderr: Stderr<'a>,
     gaps: Vec<Gap<'a>>,
@@ -172,6 +173,7 @@ impl<'a> From<&'a Report> for Evidence<'a> {
                 .iter()
                 .map(|question| Name::new(question, &report.known))
                 .collect(),
+            lookups: evidence.lookups.iter().map(Lookup::from).collect(),
             processes: report.processes.iter().map(Process::from).collect(),
             stderr: Stderr {
                 bytes: evidence.stderr.bytes,
