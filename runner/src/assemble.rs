@@ -18,6 +18,7 @@ use crate::evidence::{
     Attempt, Connection, Evidence, Exit, Gap, GapKind, Lookup, Root, Served, from_journal,
 };
 use crate::lookups;
+use crate::profile::SideRequest;
 use crate::sandbox::plan::Plan;
 use crate::sandbox::supervise::ledger::lookups::Lookups;
 use crate::sandbox::supervise::ledger::{Connect, Ledger};
@@ -29,14 +30,21 @@ pub(crate) fn evidence(
     plan: &Plan,
     clock: Clock,
     needle: &Needle,
+    side_requests: &[SideRequest],
 ) -> Evidence {
     let now_us = clock.elapsed_us();
-    let served = from_journal(&capture.journal, clock.start_us, capture.canary_peer);
+    let served = from_journal(
+        &capture.journal,
+        clock.start_us,
+        capture.canary_peer,
+        side_requests,
+    );
     let (before, unreconciled) = boundaries(&served, &capture);
     let ledger = capture.ledger;
     let ledger_gaps = incomplete_ledger(&ledger);
     let lookup_gaps = incomplete_lookups(&ledger.lookups);
     let (records, seen_on_stdout) = capture.output.into_records(before, now_us, needle);
+    let seen_in_passing = capture.passed.and_then(|passed| passed.sighting("stdout"));
     let (stderr, seen_on_stderr) = capture.errors.into_stderr(needle);
     let names = capture.questions.finish(capture.exit);
     let mut found = Found::default();
@@ -84,6 +92,7 @@ pub(crate) fn evidence(
         sightings: [
             served.sightings,
             seen_on_stdout,
+            Vec::from_iter(seen_in_passing),
             Vec::from_iter(seen_on_stderr),
             ledger.sightings,
             names.sightings,
@@ -142,7 +151,7 @@ fn boundaries(served: &Served, capture: &Capture) -> (Boundaries, Vec<Gap>) {
             detail,
         });
     }
-    let Some(post) = served.requests.iter().find(|request| request.is_post()) else {
+    let Some(post) = served.requests.iter().find(|request| request.is_turn()) else {
         return (none, gaps);
     };
     let barrier = capture

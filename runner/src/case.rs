@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use stub::scenario::Scenario;
 
 /// A parsed case file.
@@ -151,28 +152,102 @@ pub struct PathRule {
     pub path: PathBuf,
     /// What the client may do below it.
     pub access: Access,
+    /// Whether a host that does not have it is an error.
+    pub presence: Presence,
     /// Why the client needs it.
     pub reason: String,
 }
 
-/// What the client may do below a path. Nothing on the host is ever writable.
+/// What a path rule says of a host that does not have the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It is an error.
+    Required,
+    /// The rule says nothing there: one of several layouts of a distribution.
+    IfPresent,
+}
+
+/// What the client may do below a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Access {
     /// Read files and list directories.
     Read,
     /// The same, and run programs.
     ReadExecute,
+    /// Read, write, make and remove, and run nothing. No policy file can ask for it, only the command line of an
+    /// audit.
+    Write,
 }
 
 impl Access {
-    /// Every access there is.
-    pub const ALL: [Self; 2] = [Self::Read, Self::ReadExecute];
+    /// Every access that a policy file can ask for.
+    pub const IN_POLICIES: [Self; 2] = [Self::Read, Self::ReadExecute];
 
-    /// The word for it in case and profile files.
+    /// The word for it in policy files and reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::ReadExecute => "read-execute",
+            Self::Write => "write",
+        }
+    }
+}
+
+/// A device of the host that /dev may hold; there is no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Device {
+    /// /dev/null
+    Null,
+    /// /dev/zero
+    Zero,
+    /// /dev/full
+    Full,
+    /// /dev/random
+    Random,
+    /// /dev/urandom
+    Urandom,
+}
+
+impl Device {
+    /// Every device there is.
+    pub const ALL: [Self; 5] = [
+        Self::Null,
+        Self::Zero,
+        Self::Full,
+        Self::Random,
+        Self::Urandom,
+    ];
+
+    /// Its name in /dev, which is also the word for it in profile files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Zero => "zero",
+            Self::Full => "full",
+            Self::Random => "random",
+            Self::Urandom => "urandom",
+        }
+    }
+}
+
+/// Which of the client's two writable trees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// The home directory.
+    Home,
+    /// The temporary directory.
+    Tmp,
+}
+
+impl Root {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Home, Self::Tmp];
+
+    /// The word for it in profile files and in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Home => "home",
+            Self::Tmp => "tmp",
         }
     }
 }

@@ -1,12 +1,14 @@
 //! From a run to its [`Report`]: who was run, on what, by which rules, beside verdict and evidence.
 
-use crate::case::{Case, Limits, PathRule, Tier};
+use crate::audit::{ASKED_FOR, Audit, Place};
+use crate::case::{Case, Limits, PathRule, Preflight, Tier};
 use crate::cli::RunRequest;
 use crate::evidence::Evidence;
 use crate::policy::{self, Reference, shown_path};
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
-use crate::profile::Profile;
-use crate::report::{Arg, Client, Host, Policy, Process, Report, Runner, WiderRule};
+use crate::profile::{ExpectedAttempt, Profile, Variable};
+use crate::report::{Arg, Client, Host, Known, Policy, Process, Report, Runner, WiderRule};
+use crate::subject::Subject;
 use crate::verdict::{Finding, Verdict};
 
 /// Puts together what every report shows.
@@ -19,8 +21,8 @@ pub(crate) fn report(
     verdict: Verdict,
     evidence: Evidence,
 ) -> Report {
-    let (case, profile) = (&request.case, &request.profile);
-    let prompts = case.invocation.prompts();
+    let subject = &request.subject;
+    let prompts = subject.prompts();
     Report {
         runner: Runner {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -31,26 +33,18 @@ pub(crate) fn report(
             arch: std::env::consts::ARCH.to_owned(),
             landlock_abi: u32::try_from(landlock_abi).unwrap_or(0),
         },
+        purpose: subject.purpose(),
         case: Policy {
-            name: case.name.clone(),
-            origin: case.origin.clone(),
+            name: subject.name().to_owned(),
+            origin: subject.origin().clone(),
         },
         client: Client {
-            program: prepared
-                .program_path
-                .as_deref()
-                .map_or("built in".to_owned(), shown_path),
+            program: program_name(request, prepared),
             sha256: program,
-            profile: Policy {
-                name: profile.name.clone(),
-                origin: profile.origin.clone(),
-            },
+            profile: profile(subject),
             args: arguments(prepared, &prompts),
-            env_names: profile
-                .environment
-                .iter()
-                .map(|variable| variable.name.clone())
-                .collect(),
+            settings: subject.variables().into_iter().map(shown).collect(),
+            left_out: subject.left_out().into_iter().cloned().collect(),
         },
         tier: Tier::Namespace,
         verdict,
@@ -60,10 +54,71 @@ pub(crate) fn report(
             .iter()
             .map(|process| Process::new(process, &prompts))
             .collect(),
-        expected_attempts: profile.attempts.clone(),
+        known: Known {
+            attempts: subject.expected_attempts().to_vec(),
+            files: subject.known_files().cloned(),
+        },
         evidence,
         not_proved: Vec::new(),
-        wider_rules: wider_rules(case, profile),
+        wider_rules: match subject {
+            Subject::Client { case, profile, .. } => wider_rules(case, profile, prepared),
+            Subject::Program(audit) => asked_for(audit, prepared),
+        },
+    }
+}
+
+/// The path of the program as it was found; where it is a link, that is what its user knows it by.
+fn program_name(request: &RunRequest, prepared: &Prepared) -> String {
+    let found = match &request.subject {
+        Subject::Program(Audit {
+            place: Place::Own { path },
+            ..
+        }) => Some(path.as_path()),
+        Subject::Program(_) | Subject::Client { .. } => prepared.program_path.as_deref(),
+    };
+    found.map_or("built in".to_owned(), shown_path)
+}
+
+fn profile(subject: &Subject) -> Option<Policy> {
+    match subject {
+        Subject::Client { profile, .. } => Some(Policy {
+            name: profile.name.clone(),
+            origin: profile.origin.clone(),
+        }),
+        Subject::Program(_) => None,
+    }
+}
+
+/// A value that was given on the command line may be its user's secret.
+fn shown(variable: &Variable) -> Variable {
+    let mut shown = variable.clone();
+    if shown.reason == ASKED_FOR {
+        shown.value = "(not shown)".to_owned();
+    }
+    shown
+}
+
+/// What the command line of an audit adds to its policy.
+fn asked_for(audit: &Audit, prepared: &Prepared) -> Vec<WiderRule> {
+    let Ok(policy) = policy::audit() else {
+        return Vec::new();
+    };
+    let mut wider: Vec<WiderRule> =
+        more_paths(&audit.sandbox.paths, &policy.sandbox.paths, prepared).collect();
+    let variables = audit.environment.iter();
+    let more = variables.filter(|variable| !policy.environment.contains(variable));
+    wider.extend(more.map(|variable| WiderRule {
+        rule: format!("variable {}", variable.name),
+        reason: variable.reason.clone(),
+    }));
+    wider.extend(audit.attempts.iter().map(allowed_attempt));
+    wider
+}
+
+fn allowed_attempt(attempt: &ExpectedAttempt) -> WiderRule {
+    WiderRule {
+        rule: format!("an attempt at {} is no finding", attempt.destination),
+        reason: attempt.reason.clone(),
     }
 }
 
@@ -86,12 +141,16 @@ fn arguments(prepared: &Prepared, prompts: &[&str]) -> Vec<Arg> {
 
 /// Rules that allow more than the built-in case and the built-in profile of the same purpose do. The built-in
 /// ones themselves are compared with nothing.
-fn wider_rules(case: &Case, profile: &Profile) -> Vec<WiderRule> {
+fn wider_rules(case: &Case, profile: &Profile, prepared: &Prepared) -> Vec<WiderRule> {
     let mut wider = Vec::new();
     if let Ok(built_in) = policy::case(&Reference::BuiltIn("case-b".to_owned()))
         && built_in.origin.sha256 != case.origin.sha256
     {
-        wider.extend(more_paths(&case.sandbox.paths, &built_in.sandbox.paths));
+        wider.extend(more_paths(
+            &case.sandbox.paths,
+            &built_in.sandbox.paths,
+            prepared,
+        ));
         wider.extend(more_time_and_space(
             &case.sandbox.limits,
             &built_in.sandbox.limits,
@@ -100,19 +159,18 @@ fn wider_rules(case: &Case, profile: &Profile) -> Vec<WiderRule> {
     if let Ok(built_in) = policy::profile(&Reference::BuiltIn("reference".to_owned()))
         && built_in.origin.sha256 != profile.origin.sha256
     {
-        wider.extend(more_paths(&profile.paths, &built_in.paths));
+        wider.extend(more_paths(&profile.paths, &built_in.paths, prepared));
+        wider.extend(more_devices(profile, &built_in));
+        wider.extend(more_side_requests(case, profile));
         wider.extend(profile.files.expected.iter().map(|file| WiderRule {
-            rule: format!("the file {} is no finding", file.path),
+            rule: format!("{} in {} is no finding", file.path, file.root.word()),
             reason: file.reason.clone(),
         }));
         let attempts = profile
             .attempts
             .iter()
             .filter(|attempt| !built_in.attempts.contains(attempt));
-        wider.extend(attempts.map(|attempt| WiderRule {
-            rule: format!("an attempt at {} is no finding", attempt.destination),
-            reason: attempt.reason.clone(),
-        }));
+        wider.extend(attempts.map(allowed_attempt));
         let queries = profile
             .queries
             .iter()
@@ -125,17 +183,54 @@ fn wider_rules(case: &Case, profile: &Profile) -> Vec<WiderRule> {
     wider
 }
 
+/// Paths that are shown on this host.
 fn more_paths<'a>(
     rules: &'a [PathRule],
     built_in: &'a [PathRule],
+    prepared: &'a Prepared,
 ) -> impl Iterator<Item = WiderRule> + 'a {
+    let is_shown = |rule: &&PathRule| {
+        let mut binds = prepared.plan.root.binds.iter();
+        binds.any(|bind| bind.target == rule.path.as_os_str())
+    };
     rules
         .iter()
         .filter(|rule| !built_in.contains(rule))
+        .filter(is_shown)
         .map(|rule| WiderRule {
             rule: format!("{} {}", rule.access.word(), shown_path(&rule.path)),
             reason: rule.reason.clone(),
         })
+}
+
+fn more_devices(profile: &Profile, built_in: &Profile) -> impl Iterator<Item = WiderRule> {
+    let devices = profile
+        .devices
+        .iter()
+        .filter(|device| !built_in.devices.contains(device));
+    devices.map(|device| WiderRule {
+        rule: format!("read-write /dev/{}", device.word()),
+        reason: format!("the profile {}", profile.name),
+    })
+}
+
+/// Requests beside the turn that are no finding; where the case has the message as its only request, each is one.
+fn more_side_requests(case: &Case, profile: &Profile) -> impl Iterator<Item = WiderRule> {
+    let others_may_come = match case.expect.preflight {
+        Preflight::OptionalFirst => true,
+        Preflight::Forbidden => false,
+    };
+    let expected = profile
+        .side_requests
+        .iter()
+        .filter(move |request| others_may_come && request.expected);
+    expected.map(|request| WiderRule {
+        rule: format!(
+            "the request {} ({} {}) is no finding",
+            request.name, request.method, request.path
+        ),
+        reason: request.reason.clone(),
+    })
 }
 
 fn more_time_and_space(limits: &Limits, built_in: &Limits) -> Vec<WiderRule> {

@@ -17,6 +17,7 @@ mod target;
 #[cfg(test)]
 pub(crate) mod fixture;
 
+pub use crate::case::Root;
 pub use from_journal::{Served, from_journal};
 pub use ledger::{
     ARGUMENT_BYTES, Attempt, AttemptKind, MOST_ARGUMENTS, MOST_ATTEMPTS, MOST_PROCESSES,
@@ -96,6 +97,8 @@ pub struct Request {
     pub connection: u64,
     /// What it is for.
     pub class: RequestClass,
+    /// The profile's name for a side request that it knows.
+    pub side: Option<String>,
     /// The head as it stood on the wire.
     pub head: Head,
     /// The body, unless none was read.
@@ -113,7 +116,7 @@ pub enum RequestClass {
     Retry,
     /// `HEAD /`.
     Preflight,
-    /// count_tokens, models, event logging, session title.
+    /// Beside the turn: what the profile names so, and the provider's other two endpoints.
     Side,
     /// Anything else, malformed and incomplete heads too.
     Unknown,
@@ -187,15 +190,6 @@ pub struct FileEntry {
     pub sha256: Option<String>,
     /// It was there for a time and is gone; best effort, from watching the directories.
     pub transient: bool,
-}
-
-/// Which of the client's two writable trees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Root {
-    /// The home directory.
-    Home,
-    /// The temporary directory.
-    Tmp,
 }
 
 /// What lies at a path.

@@ -23,7 +23,8 @@
 //! | room | owns | must not know |
 //! |---|---|---|
 //! | [`cli`] | what was typed, and what it means | how a run is made |
-//! | [`policy`], [`case`], [`profile`] | case and profile files, and the values that they become | the kernel |
+//! | [`policy`], [`case`], [`profile`], [`audit`] | policy files, and the values that they become | the kernel |
+//! | [`subject`] | what a run is about: a client under a case, or an audited program | how it is judged |
 //! | [`prepare`] | paths resolved, the credential, the plan | processes |
 //! | [`sandbox`] | namespaces, root, rules, filter, canaries | what a client should do |
 //! | [`sys`] | the system calls that no crate wraps; the only `unsafe` | any policy |
@@ -38,6 +39,7 @@
 //! its entry point is, or one fault could hide in both.
 
 mod assemble;
+pub mod audit;
 pub mod case;
 pub mod check;
 pub mod cli;
@@ -58,6 +60,7 @@ mod random;
 pub mod report;
 mod run;
 mod sandbox;
+pub mod subject;
 mod sys;
 mod text;
 pub mod verdict;

@@ -3,8 +3,9 @@
 //! Paths are resolved and identified here, the credential is made here, the two canary targets outside are
 //! chosen here. Nothing in here makes a process.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -12,20 +13,24 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::unistd::{AccessFlags, access};
 use stub::Needle;
 use thiserror::Error;
 
-use crate::case::{Access, Limits, PathRule};
+use crate::audit::Place;
+use crate::case::{Access, Limits, PathRule, Presence};
 use crate::cli::{ClientProgram, RunRequest};
-use crate::profile::{Surroundings, Unspelt};
+use crate::profile::{Surroundings, Unspelt, filled};
 use crate::random;
+use crate::report::Purpose;
 use crate::sandbox::identity;
 use crate::sandbox::limits::CORE_BYTES;
 use crate::sandbox::plan::{
-    BASE_URL, Bind, BindKind, ClientPlan, HOME, PROGRAM_DIRECTORY, Plan, ProbePlan, ResourceLimits,
-    RootPlan, StubPlan, TMP,
+    BASE_URL, Bind, BindKind, ClientPlan, HOME, Identity, PROGRAM_DIRECTORY, Plan, ProbePlan,
+    ResourceLimits, RootPlan, StubPlan, TMP,
 };
 use crate::sandbox::spawn::OWN_FILE;
+use crate::subject::Subject;
 
 /// Hidden first argument with which our own file is the reference client.
 pub(crate) const CLIENT_ARGUMENT: &str = "__client";
@@ -64,7 +69,7 @@ pub(crate) enum PrepareError {
         path: String,
         source: std::io::Error,
     },
-    #[error("cannot resolve {path}, which a path rule names")]
+    #[error("cannot resolve {path}, which is to be shown")]
     Rule {
         path: String,
         source: std::io::Error,
@@ -75,6 +80,10 @@ pub(crate) enum PrepareError {
         resolved: String,
         what: &'static str,
     },
+    #[error(
+        "{path} is to be writable, and user {user}, as whom the program runs, may not write there"
+    )]
+    NotWritable { path: String, user: u32 },
     #[error("no directory of the host can serve as the canary for host paths")]
     NoOutsideDirectory,
     #[error("cannot listen on an abstract socket, the canary for the host's sockets")]
@@ -94,6 +103,7 @@ impl PrepareError {
             Self::Program { .. }
             | Self::Rule { .. }
             | Self::ForbiddenRule { .. }
+            | Self::NotWritable { .. }
             | Self::Unspelt(_) => true,
             Self::NoOutsideDirectory
             | Self::OutsideSocket { .. }
@@ -112,27 +122,24 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
     let credential = format!("runner-key-{}", random::token());
     let needle = Needle::new(&credential).map_err(|_| PrepareError::Credential)?;
     let (program, program_path) = open_program(&request.client)?;
-    let inside = Path::new(PROGRAM_DIRECTORY).join(&request.profile.names.program);
-    let mut binds = vec![program_bind(&program, &program_path, &inside)?];
-    for rule in request
-        .case
-        .sandbox
-        .paths
-        .iter()
-        .chain(&request.profile.paths)
-    {
-        binds.push(rule_bind(rule, request)?);
+    let subject = &request.subject;
+    let identity = identity::for_caller();
+    let placed = Placed::of(subject, &program_path);
+    let mut binds = vec![program_bind(&program, &program_path, &placed.file)?];
+    for rule in subject.path_rules() {
+        binds.extend(rule_bind(rule, request, identity)?);
     }
     // A directory before what lies in it: the one mount would hide the other.
     binds.sort_by(|one, other| one.target.cmp(&other.target));
     let (outside_socket, outside_name) = listen_outside()?;
     let outside_directory = outside_directory(&binds)?;
-    let limits = &request.case.sandbox.limits;
+    let limits = &subject.sandbox().limits;
     let plan = Plan {
         runner_pid: i32::try_from(std::process::id()).unwrap_or(0),
-        identity: identity::for_caller(),
+        identity,
         stub: StubPlan {
-            scenario: request.case.stub.clone(),
+            scenario: subject.scenario(),
+            is_known: subject.knows_stub(),
             credential: credential.clone(),
             body_bytes: limits.body_bytes,
             requests: limits.requests,
@@ -142,14 +149,15 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
             bytes: limits.home_bytes,
             files: limits.home_files,
             binds,
+            devices: subject.devices(),
         },
-        client: client_plan(request, &inside, &credential)?,
+        client: client_plan(request, placed, &credential)?,
         limits: resource_limits(limits),
         probe: ProbePlan {
             outside_socket: outside_name,
             outside_directory,
         },
-        lookups: false,
+        lookups: subject.purpose() == Purpose::Audit,
         #[cfg(feature = "weaken")]
         weakened: crate::sandbox::weaken::asked(),
     };
@@ -181,6 +189,37 @@ fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError>
     }
 }
 
+/// Where the program lies inside.
+struct Placed {
+    /// Its file.
+    file: PathBuf,
+    /// What is given to execve(2): the file, or a link to it.
+    path: PathBuf,
+}
+
+impl Placed {
+    fn of(subject: &Subject, file: &Path) -> Self {
+        let own = |name: &OsStr| Path::new(PROGRAM_DIRECTORY).join(name);
+        match subject {
+            Subject::Client { profile, .. } => Self::at(own(profile.names.program.as_ref())),
+            Subject::Program(audit) => match &audit.place {
+                Place::Own { path } => Self {
+                    file: file.into(),
+                    path: path.clone(),
+                },
+                Place::Alone => Self::at(own(file.file_name().unwrap_or_default())),
+            },
+        }
+    }
+
+    fn at(path: PathBuf) -> Self {
+        Self {
+            file: path.clone(),
+            path,
+        }
+    }
+}
+
 fn program_bind(program: &File, path: &Path, inside: &Path) -> Result<Bind, PrepareError> {
     let status = program.metadata().map_err(|source| PrepareError::Program {
         path: path.display().to_string(),
@@ -192,17 +231,29 @@ fn program_bind(program: &File, path: &Path, inside: &Path) -> Result<Bind, Prep
         device: status.dev(),
         inode: status.ino(),
         kind: BindKind::File,
-        execute: true,
+        access: Access::ReadExecute,
     })
 }
 
-fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Bind, PrepareError> {
+/// What a rule shows; `None` where it is for other hosts than this one.
+fn rule_bind(
+    rule: &PathRule,
+    request: &RunRequest,
+    identity: Identity,
+) -> Result<Option<Bind>, PrepareError> {
     let path = rule.path.display().to_string();
     let failed = |source| PrepareError::Rule {
         path: path.clone(),
         source,
     };
-    let resolved = fs::canonicalize(&rule.path).map_err(failed)?;
+    let resolved = match fs::canonicalize(&rule.path) {
+        Err(error)
+            if rule.presence == Presence::IfPresent && error.kind() == ErrorKind::NotFound =>
+        {
+            return Ok(None);
+        }
+        resolved => resolved.map_err(failed)?,
+    };
     let handle = fs::OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_PATH)
@@ -226,7 +277,11 @@ fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Bind, PrepareError
             what,
         });
     }
-    Ok(Bind {
+    if rule.access == Access::Write && !may_write(&resolved, &status, identity) {
+        let (user, _) = identity::host_ids(identity);
+        return Err(PrepareError::NotWritable { path, user });
+    }
+    Ok(Some(Bind {
         source: resolved.into(),
         target: rule.path.clone().into(),
         device: status.dev(),
@@ -236,8 +291,16 @@ fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Bind, PrepareError
         } else {
             BindKind::File
         },
-        execute: rule.access == Access::ReadExecute,
-    })
+        access: rule.access,
+    }))
+}
+
+/// Whether the program's user may write there: everybody must, where that is a user whom nobody knows.
+fn may_write(path: &Path, status: &fs::Metadata, identity: Identity) -> bool {
+    match identity {
+        Identity::Own { .. } => access(path, AccessFlags::W_OK).is_ok(),
+        Identity::Mapped { .. } => status.mode() & 0o002 != 0,
+    }
 }
 
 /// A client that sees a report grow could read what the verdict will be.
@@ -257,29 +320,17 @@ fn writes_below(request: &RunRequest, tree: &Path) -> bool {
 
 fn client_plan(
     request: &RunRequest,
-    inside: &Path,
+    placed: Placed,
     credential: &str,
 ) -> Result<ClientPlan, PrepareError> {
-    let profile = &request.profile;
-    let mut arguments: Vec<OsString> = vec![profile.names.program.clone().into()];
-    if request.client == ClientProgram::Reference {
-        arguments.push(CLIENT_ARGUMENT.into());
-    }
-    arguments.extend(
-        profile
-            .command_line(&request.case.invocation)?
-            .into_iter()
-            .map(OsString::from),
-    );
-    arguments.extend(request.extra_args.iter().cloned());
+    let subject = &request.subject;
     let surroundings = Surroundings {
         base_url: BASE_URL,
         credential,
         home: Path::new(HOME),
         tmp: Path::new(TMP),
     };
-    let environment = profile
-        .environment(surroundings)
+    let environment = filled(subject.variables(), surroundings)
         .into_iter()
         .map(|(name, value)| {
             let mut variable = OsString::from(name);
@@ -288,10 +339,32 @@ fn client_plan(
             variable
         });
     Ok(ClientPlan {
-        program: inside.into(),
-        arguments,
+        program: placed.path.into(),
+        arguments: arguments(request)?,
         environment: environment.collect(),
+        directory: subject.directory().unwrap_or(Path::new(HOME)).into(),
     })
+}
+
+fn arguments(request: &RunRequest) -> Result<Vec<OsString>, PrepareError> {
+    match &request.subject {
+        Subject::Program(audit) => Ok(audit.arguments.clone()),
+        Subject::Client {
+            case,
+            profile,
+            further,
+            ..
+        } => {
+            let mut arguments: Vec<OsString> = vec![profile.names.program.clone().into()];
+            if request.client == ClientProgram::Reference {
+                arguments.push(CLIENT_ARGUMENT.into());
+            }
+            let told = profile.command_line(&case.invocation)?;
+            arguments.extend(told.into_iter().map(OsString::from));
+            arguments.extend(further.iter().cloned());
+            Ok(arguments)
+        }
+    }
 }
 
 /// The case's limits, or ours where those are lower already: nobody can raise a hard limit.

@@ -4,15 +4,23 @@
 
 mod attempt;
 mod command_line;
+mod path_pattern;
+mod side_request;
 pub(crate) mod template;
 
 pub use attempt::{Destination, DestinationError, ExpectedAttempt, Ports};
-pub use command_line::{Surroundings, Unspelt};
+pub use command_line::{Settings, Surroundings, Unspelt, filled};
+pub use path_pattern::{PATH_PLACEHOLDERS, PathPattern, PatternError};
+pub(crate) use side_request::MESSAGES;
+pub use side_request::{KeyPath, KeyPathError, SideRequest};
 
-use crate::case::{Origin, PathRule, Switch};
+use crate::case::{Device, Origin, PathRule, Root, Switch};
 
 /// The placeholder in an argument's words that stands for the option's value.
 pub const VALUE: &str = "value";
+
+/// Stands for the stub's origin, in variables and in the arguments of an audit.
+pub const BASE_URL: &str = "{base_url}";
 
 /// The placeholders that a variable's value may hold until the run replaces them.
 pub const VARIABLE_PLACEHOLDERS: [&str; 4] = ["base_url", "credential", "home", "tmp"];
@@ -28,17 +36,21 @@ pub struct Profile {
     pub names: Names,
     /// How options are spelt, in the order in which they stand on the command line.
     pub arguments: Vec<Argument>,
-    /// The whole environment; nothing is inherited.
+    /// The whole environment, with what is set in some cases only; nothing is inherited.
     pub environment: Vec<Variable>,
     /// Host paths that this client needs, read-only.
     pub paths: Vec<PathRule>,
+    /// Devices that this client needs; /dev holds no other.
+    pub devices: Vec<Device>,
     /// What its requests look like.
     pub headers: Headers,
     /// Queries of the message request that are no finding, as written after `?`; the empty one always is none.
     pub queries: Vec<String>,
+    /// Requests beside the turn that are known by name; the first that fits counts.
+    pub side_requests: Vec<SideRequest>,
     /// How its records spell things.
     pub records: RecordNames,
-    /// What it leaves in its home.
+    /// What it leaves in its home and in the temporary directory.
     pub files: Files,
     /// Attempts that are no finding, each with its reason.
     pub attempts: Vec<ExpectedAttempt>,
@@ -122,8 +134,29 @@ pub struct Variable {
     pub name: String,
     /// Value, with placeholders.
     pub value: String,
-    /// Why the client needs it.
+    /// When it is set.
+    pub cases: Cases,
+    /// Why it is set.
     pub reason: String,
+}
+
+/// The cases in which a variable is set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cases {
+    /// Every one: the client cannot be run without it.
+    Every,
+    /// Those of these names: a setting that reproduces what was observed, left out by `--plain`.
+    Only(Vec<String>),
+}
+
+impl Cases {
+    /// Whether a case of this name is among them.
+    pub fn include(&self, case: &str) -> bool {
+        match self {
+            Self::Every => true,
+            Self::Only(names) => names.iter().any(|name| name == case),
+        }
+    }
 }
 
 /// What the client's requests look like.
@@ -155,22 +188,27 @@ pub struct RecordNames {
     pub init_fields: Vec<String>,
 }
 
-/// What the client leaves in its home, relative to it. `{app}` is replaced on parsing.
+/// What the client leaves behind. `{app}` and the other names are replaced on parsing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
-    /// `.agent/.agent.json`
+    /// Relative to the home: `.agent/.agent.json`
     pub state: String,
-    /// Directory and prefix of the backup; 13 digits follow: `.agent/backups/.agent.json.backup.`
+    /// Directory and prefix of the backup, relative to the home; 13 digits follow:
+    /// `.agent/backups/.agent.json.backup.`
     pub backup_prefix: String,
-    /// Further files that are no finding, each with its reason.
+    /// Further files and directories that are no finding.
     pub expected: Vec<ExpectedFile>,
+    /// Files and directories that are known to be there for a time. None is judged: watching is best effort.
+    pub transient: Vec<ExpectedFile>,
 }
 
-/// A file that the client is known to leave.
+/// A file or directory that the client is known to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedFile {
-    /// Path relative to the home.
-    pub path: String,
-    /// Why it is no finding.
+    /// The tree in which it lies.
+    pub root: Root,
+    /// Relative to the tree.
+    pub path: PathPattern,
+    /// Why the client makes it.
     pub reason: String,
 }

@@ -8,8 +8,9 @@
 //! the log of a CI system.
 
 use crate::case::{Origin, Tier};
-use crate::evidence::Evidence;
-use crate::profile::ExpectedAttempt;
+use crate::check;
+use crate::evidence::{Evidence, FileEntry};
+use crate::profile::{ExpectedAttempt, Files, Variable};
 use crate::verdict::{Finding, Verdict};
 
 mod claims;
@@ -20,6 +21,7 @@ pub mod json;
 mod told;
 mod words;
 
+pub(crate) use escape::for_terminal;
 pub use told::{Arg, Process};
 
 #[cfg(test)]
@@ -34,7 +36,9 @@ pub struct Report {
     pub runner: Runner,
     /// The machine.
     pub host: Host,
-    /// The case that was run.
+    /// What is reported of.
+    pub purpose: Purpose,
+    /// The case that was run, or the policy of an audit.
     pub case: Policy,
     /// The subject.
     pub client: Client,
@@ -48,12 +52,21 @@ pub struct Report {
     pub evidence: Evidence,
     /// What was started, without the prompts that stand among the arguments.
     pub processes: Vec<Process>,
-    /// Attempts that the profile names as no finding.
-    pub expected_attempts: Vec<ExpectedAttempt>,
+    /// What the profile knows of the client, beside its spelling.
+    pub known: Known,
     /// What this tier or run does not prove, beyond what no run proves; a sentence each.
     pub not_proved: Vec<String>,
     /// Rules of the case or profile that are wider than the built-in case.
     pub wider_rules: Vec<WiderRule>,
+}
+
+/// What a run was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To compare a client with what a case expects.
+    Judge,
+    /// To see what a program tries.
+    Audit,
 }
 
 /// This program.
@@ -92,12 +105,30 @@ pub struct Client {
     pub program: String,
     /// SHA-256 of the program, lower-case hex.
     pub sha256: String,
-    /// The profile that spelt the options.
-    pub profile: Policy,
+    /// The profile that spelt the options; `None` for an audited program.
+    pub profile: Option<Policy>,
     /// The command line behind the program's name.
     pub args: Vec<Arg>,
-    /// Names in its environment; the values are not reported.
-    pub env_names: Vec<String>,
+    /// Its environment as the profile spells it: placeholders stand for what is different in each run.
+    pub settings: Vec<Variable>,
+    /// What the profile would have set for this case and was told not to.
+    pub left_out: Vec<Variable>,
+}
+
+/// What a profile knows of its client, for reports to say why something is no surprise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Attempts that are no finding.
+    pub attempts: Vec<ExpectedAttempt>,
+    /// Files that are no finding, and files that are there for a time; `None` where there is no profile.
+    pub files: Option<Files>,
+}
+
+impl Known {
+    /// Why a file is no surprise.
+    pub fn reason_for_file(&self, entry: &FileEntry) -> Option<&str> {
+        check::reason_for_file(self.files.as_ref()?, entry)
+    }
 }
 
 /// A rule that allows more than the built-in case does.

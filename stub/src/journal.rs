@@ -137,6 +137,19 @@ pub struct Body {
     pub content: Content,
 }
 
+impl Body {
+    /// The shape of a body that arrived whole and is JSON without duplicate keys.
+    pub fn whole_shape(&self) -> Option<&Value> {
+        match &self.content {
+            Content::Json { shape } if self.complete => Some(shape),
+            Content::Json { .. }
+            | Content::Empty
+            | Content::DuplicateKey { .. }
+            | Content::Other { .. } => None,
+        }
+    }
+}
+
 /// What the bytes of a body are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -63,6 +63,17 @@ pub fn describe(body: &[u8], bounds: Bounds, credential: Option<&Needle>) -> Con
     }
 }
 
+/// Whether a shape stands for a string: `bytes` is a number, `sha256` a string, and there is nothing else.
+///
+/// No object of a body looks so: in its shape a string `sha256` would itself be replaced by an object.
+pub fn is_text(shape: &Value) -> bool {
+    shape.as_object().is_some_and(|fields| {
+        fields.len() == 2
+            && fields.get("bytes").is_some_and(Value::is_u64)
+            && fields.get("sha256").is_some_and(Value::is_string)
+    })
+}
+
 /// How many values there are in `value`, itself among them.
 pub fn values(value: &Value) -> usize {
     match value {

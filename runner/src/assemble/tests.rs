@@ -36,6 +36,7 @@ fn post(seq: u64, connection: u64) -> Request {
         at_us: 0,
         connection,
         class: RequestClass::Message,
+        side: None,
         head,
         body: None,
         status: None,

@@ -6,10 +6,16 @@ use std::net::{IpAddr, Ipv4Addr};
 use crate::evidence::{Attempt, AttemptKind, Evidence, Outcome as End, Question};
 use crate::profile::{Destination, ExpectedAttempt};
 
-use super::outcome::{Deviation, Outcome, Run, count, list};
+use super::outcome::{Deviation, Outcome, count, list};
 
 /// Where names are asked for inside: the first name server of the sandbox's resolv.conf(5).
 const RESOLVER: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::LOCALHOST), 53);
+
+/// [`Attempt::target`] of the way to the resolver.
+pub fn resolver_target() -> String {
+    let (address, port) = RESOLVER;
+    format!("inet:{address}:{port}")
+}
 
 /// Attempts of one program at one destination that came out the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +42,7 @@ pub fn attempt_groups(expected: &[ExpectedAttempt], evidence: &Evidence) -> Vec<
             target: attempt.target(),
             outcome: attempt.outcome,
             count: attempt.count,
-            reason: reason(expected, evidence, attempt).map(str::to_owned),
+            reason: reason_for_attempt(expected, evidence, attempt).map(str::to_owned),
         };
         let same = |group: &&mut AttemptGroup| {
             (&group.program, &group.target, group.outcome, &group.reason)
@@ -50,6 +56,23 @@ pub fn attempt_groups(expected: &[ExpectedAttempt], evidence: &Evidence) -> Vec<
     groups
 }
 
+/// Why an attempt is no finding, in the profile's words; `None` where it is one. A rule speaks of destinations: a
+/// call that has none, a listening socket among them, is never allowed.
+pub fn reason_for_attempt<'a>(
+    expected: &'a [ExpectedAttempt],
+    evidence: &Evidence,
+    attempt: &Attempt,
+) -> Option<&'a str> {
+    if !attempt.is_directed() {
+        return None;
+    }
+    let rule = expected
+        .iter()
+        .find(|rule| leads_to(&rule.destination, attempt));
+    rule.map(|rule| rule.reason.as_str())
+        .or_else(|| asks_for_names(expected, evidence, attempt))
+}
+
 /// Why asking for a name is no finding, in the profile's words; `None` where it is one.
 pub fn reason_for_name<'a>(expected: &'a [ExpectedAttempt], name: &str) -> Option<&'a str> {
     let rule = expected.iter().find(|rule| match &rule.destination {
@@ -60,8 +83,7 @@ pub fn reason_for_name<'a>(expected: &'a [ExpectedAttempt], name: &str) -> Optio
     Some(&rule.reason)
 }
 
-pub(super) fn no_attempts(run: &Run) -> Outcome {
-    let (expected, evidence) = (&run.profile.attempts, run.evidence);
+pub(super) fn no_attempts(evidence: &Evidence, expected: &[ExpectedAttempt]) -> Outcome {
     let (allowed, found): (Vec<_>, Vec<_>) = attempt_groups(expected, evidence)
         .into_iter()
         .partition(|group| group.reason.is_some());
@@ -143,23 +165,6 @@ fn judged(evidence: &Evidence) -> impl Iterator<Item = &Attempt> {
         .attempts
         .iter()
         .filter(|attempt| attempt.kind == AttemptKind::Attempt)
-}
-
-/// The reason of the rule that allows an attempt. A rule speaks of destinations: a call that has none, a
-/// listening socket among them, is never allowed.
-fn reason<'a>(
-    expected: &'a [ExpectedAttempt],
-    evidence: &Evidence,
-    attempt: &Attempt,
-) -> Option<&'a str> {
-    if !attempt.is_directed() {
-        return None;
-    }
-    let rule = expected
-        .iter()
-        .find(|rule| leads_to(&rule.destination, attempt));
-    rule.map(|rule| rule.reason.as_str())
-        .or_else(|| asks_for_names(expected, evidence, attempt))
 }
 
 fn leads_to(destination: &Destination, attempt: &Attempt) -> bool {

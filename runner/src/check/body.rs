@@ -1,7 +1,8 @@
-//! What the bodies of the message requests hold, read from their shapes: text is never seen here.
+//! What the bodies of the turn's requests hold, read from their shapes: text is never seen here.
 
 use serde_json::{Map, Value};
 use stub::journal::Content;
+use stub::shape::is_text;
 
 use crate::case::{CacheControl, JsonKind};
 use crate::evidence::Request;
@@ -10,7 +11,7 @@ use super::NotPassed;
 use super::outcome::{Deviation, Outcome, Run, absent, count, list, name, not_asked};
 
 pub(super) fn fields(run: &Run) -> Outcome {
-    for post in run.posts()? {
+    for post in run.turns()? {
         let body = object(post)?;
         let faults = field_faults(run, body);
         if !faults.is_empty() {
@@ -183,17 +184,6 @@ fn kind(shape: &Value) -> Option<JsonKind> {
         Value::Object(_) if is_text(shape) => Some(JsonKind::String),
         Value::Object(_) => Some(JsonKind::Object),
     }
-}
-
-/// Whether a shape stands for a string: `bytes` is a number, `sha256` a string, and there is nothing else.
-///
-/// No object of a client looks so: in its shape a string `sha256` would itself be replaced by an object.
-fn is_text(shape: &Value) -> bool {
-    shape.as_object().is_some_and(|fields| {
-        fields.len() == 2
-            && fields.get("bytes").is_some_and(Value::is_u64)
-            && fields.get("sha256").is_some_and(Value::is_string)
-    })
 }
 
 /// The number of blocks, if each is a text block.

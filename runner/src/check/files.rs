@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::evidence::{FileEntry, FileKind, Root};
-use crate::profile::Files;
+use crate::profile::{ExpectedFile, Files};
 
 use super::outcome::{Deviation, Outcome, Run, absent, list};
 
@@ -14,6 +14,41 @@ const STAMP_DIGITS: usize = 13;
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(1);
 /// Mode of both files of the specification.
 const PRIVATE: u32 = 0o600;
+
+/// Why a file or directory is no surprise: the specification names it, or the profile, or it leads to what one of
+/// them names. `None` for any other, and for a link, FIFO, socket or device whatever its name. What was there for
+/// a time only may also be named so.
+pub fn reason_for_file<'a>(files: &'a Files, entry: &FileEntry) -> Option<&'a str> {
+    match entry.kind {
+        FileKind::File | FileKind::Directory => {}
+        FileKind::Symlink | FileKind::Fifo | FileKind::Socket | FileKind::Device => return None,
+    }
+    let transient = files.transient.iter().filter(|_| entry.transient);
+    let mut named = files
+        .expected
+        .iter()
+        .chain(transient)
+        .filter(|named| named.root == entry.root);
+    let is_directory = entry.kind == FileKind::Directory;
+    if let Some(named) = named.clone().find(|named| named.path.matches(&entry.path)) {
+        return Some(&named.reason);
+    }
+    if entry.root == Root::Home && !is_directory {
+        if entry.path == files.state {
+            return Some("the application state file");
+        }
+        if stamp(files, &entry.path).is_some() {
+            return Some("the backup of the application state file");
+        }
+    }
+    let leads = |named: &ExpectedFile| named.path.lies_below(&entry.path);
+    let on_the_way = named.any(leads)
+        || (entry.root == Root::Home
+            && [&files.state, &files.backup_prefix]
+                .into_iter()
+                .any(|path| lies_below(path, &entry.path)));
+    (is_directory && on_the_way).then_some("a directory on the way to an expected file")
+}
 
 pub(super) fn state_file(run: &Run) -> Outcome {
     let path = &run.profile.files.state;
@@ -81,7 +116,7 @@ pub(super) fn nothing_else(run: &Run) -> Outcome {
         .evidence
         .files
         .iter()
-        .filter(|entry| !entry.transient && !is_expected(&run.profile.files, entry))
+        .filter(|entry| !entry.transient && reason_for_file(&run.profile.files, entry).is_none())
         .map(place)
         .collect();
     if further.is_empty() {
@@ -124,6 +159,11 @@ fn backups<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a FileEntry> {
     in_home(run).filter(move |entry| entry.path.starts_with(prefix))
 }
 
+fn lies_below(path: &str, directory: &str) -> bool {
+    path.strip_prefix(directory)
+        .is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// The time that a well formed backup carries in its name.
 fn stamp(files: &Files, path: &str) -> Option<SystemTime> {
     let digits = path.strip_prefix(files.backup_prefix.as_str())?;
@@ -133,43 +173,9 @@ fn stamp(files: &Files, path: &str) -> Option<SystemTime> {
     Some(UNIX_EPOCH + Duration::from_millis(digits.parse().ok()?))
 }
 
-/// Whether an entry is named by the specification or the profile. A directory is where it leads to such a file;
-/// a link, FIFO, socket or device never is.
-fn is_expected(files: &Files, entry: &FileEntry) -> bool {
-    if entry.root != Root::Home {
-        return false;
-    }
-    let is_named = files
-        .expected
-        .iter()
-        .any(|expected| expected.path == entry.path);
-    match entry.kind {
-        FileKind::File => {
-            is_named || entry.path == files.state || stamp(files, &entry.path).is_some()
-        }
-        FileKind::Directory => {
-            let leads_to = |path: &str| {
-                path.strip_prefix(entry.path.as_str())
-                    .is_some_and(|rest| rest.starts_with('/'))
-            };
-            is_named
-                || leads_to(&files.state)
-                || leads_to(&files.backup_prefix)
-                || files
-                    .expected
-                    .iter()
-                    .any(|expected| leads_to(&expected.path))
-        }
-        FileKind::Symlink | FileKind::Fifo | FileKind::Socket | FileKind::Device => false,
-    }
-}
-
 /// `home: .agent/log`, with its kind unless it is a regular file; client text.
 fn place(entry: &FileEntry) -> String {
-    let root = match entry.root {
-        Root::Home => "home",
-        Root::Tmp => "tmp",
-    };
+    let root = entry.root.word();
     match entry.kind {
         FileKind::File => format!("{root}: {}", entry.path),
         FileKind::Directory

@@ -1,4 +1,6 @@
 //! What the heads of the requests say. Names are compared without regard to case.
+//!
+//! Every `POST /v1/messages` is looked at; only the families of the beta header are the turn's alone.
 
 use crate::evidence::Request;
 
@@ -78,7 +80,7 @@ pub(super) fn user_agent(run: &Run) -> Outcome {
 
 pub(super) fn beta_families(run: &Run) -> Outcome {
     let header = format!("{}-beta", run.profile.names.vendor);
-    for post in run.posts()? {
+    for post in run.turns()? {
         let values: Vec<&str> = post
             .header(&header)
             .iter()

@@ -2,7 +2,7 @@
 //!
 //! Messages are ours; text of the client stands only in `object`, `found` and reasons, cut to a limit.
 
-use stub::journal::{Content, Head};
+use stub::journal::Head;
 
 use crate::case::Case;
 use crate::evidence::{Evidence, Request, RequestClass};
@@ -92,18 +92,23 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Every `POST /v1/messages`, repetitions too; never empty.
+    /// Every `POST /v1/messages`, repetitions and those beside the turn too; never empty.
     pub(super) fn posts(&self) -> Result<Vec<&'a Request>, NotPassed> {
-        let posts: Vec<_> = self
-            .evidence
-            .requests
-            .iter()
-            .filter(|request| request.is_post())
-            .collect();
-        if posts.is_empty() {
+        self.requests(Request::is_post)
+    }
+
+    /// The requests for the turn, repetitions too; never empty.
+    pub(super) fn turns(&self) -> Result<Vec<&'a Request>, NotPassed> {
+        self.requests(Request::is_turn)
+    }
+
+    fn requests(&self, wanted: fn(&Request) -> bool) -> Result<Vec<&'a Request>, NotPassed> {
+        let all = self.evidence.requests.iter();
+        let found: Vec<_> = all.filter(|request| wanted(request)).collect();
+        if found.is_empty() {
             absent("there was no message request")
         } else {
-            Ok(posts)
+            Ok(found)
         }
     }
 
@@ -114,27 +119,18 @@ impl<'a> Run<'a> {
             .filter(|request| request.class == RequestClass::Preflight)
     }
 
-    /// The shapes of the bodies of [`Run::posts`], with the request; never empty.
+    /// The shapes of the bodies of [`Run::turns`], with the request; never empty.
     pub(super) fn shapes(&self) -> Result<Vec<(&'a Request, &'a Value)>, NotPassed> {
         let shapes: Vec<_> = self
-            .posts()?
+            .turns()?
             .into_iter()
-            .filter_map(|request| shape(request).map(|shape| (request, shape)))
+            .filter_map(|request| request.shape().map(|shape| (request, shape)))
             .collect();
         if shapes.is_empty() {
             absent("the message request has no whole JSON body")
         } else {
             Ok(shapes)
         }
-    }
-}
-
-/// The shape of a body that arrived whole and is JSON without duplicate keys.
-fn shape(request: &Request) -> Option<&Value> {
-    let body = request.body.as_ref().filter(|body| body.complete)?;
-    match &body.content {
-        Content::Json { shape } => Some(shape),
-        Content::Empty | Content::DuplicateKey { .. } | Content::Other { .. } => None,
     }
 }
 
@@ -146,6 +142,10 @@ pub(super) fn name(request: &Request) -> String {
 /// `POST /v1/messages`; client text.
 pub(super) fn describe(request: &Request) -> String {
     match &request.head {
+        Head::Request { method, path, .. } if request.side.is_some() => {
+            let side = request.side.as_deref().unwrap_or_default();
+            format!("{method} {path} ({side})")
+        }
         Head::Request { method, path, .. } if request.class == RequestClass::Retry => {
             format!("{method} {path} (again)")
         }

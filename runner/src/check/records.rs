@@ -1,4 +1,4 @@
-//! What the client wrote to standard output, against what the stub sent it.
+//! What the client wrote to standard output, against what the stub sent it for the turn.
 
 use serde_json::Value;
 
@@ -151,7 +151,7 @@ pub(super) fn tools_empty(run: &Run) -> Outcome {
 }
 
 pub(super) fn init_before_post(run: &Run) -> Outcome {
-    run.posts()?;
+    run.turns()?;
     let status = run
         .evidence
         .records
@@ -231,13 +231,8 @@ pub(super) fn assistant_text(run: &Run) -> Outcome {
     else {
         return absent("there is no assistant record");
     };
-    let sent: String = run
-        .evidence
-        .provider_events
-        .iter()
-        .filter_map(text_delta)
-        .collect();
-    if run.evidence.provider_events.is_empty() {
+    let sent: String = run.evidence.turn_events().filter_map(text_delta).collect();
+    if run.evidence.turn_events().next().is_none() {
         return absent("the stub sent no event");
     }
     match assistant_content(record) {
@@ -339,12 +334,7 @@ fn step(record: &Record) -> Step<'_> {
 /// The records that the sequence is about. Lines that are no record and the aggregate have checks of their own.
 /// An event outside of the six known kinds is passed over if the stub sent one.
 fn judged_records(evidence: &Evidence) -> impl Iterator<Item = &Record> {
-    let was_sent = |kind: &str| {
-        evidence
-            .provider_events
-            .iter()
-            .any(|event| event.event == kind)
-    };
+    let was_sent = |kind: &str| evidence.turn_events().any(|event| event.event == kind);
     let is_passed_over = move |record: &Record| {
         let unknown = record.event().filter(|kind| !KNOWN_EVENTS.contains(kind));
         record.kind() == Some("stream_event") && unknown.is_some_and(was_sent)
@@ -363,8 +353,7 @@ fn init<'a>(run: &Run<'a>) -> Option<(&'a Record, &'a Value)> {
 
 fn known_events(evidence: &Evidence) -> impl Iterator<Item = &ProviderEvent> {
     evidence
-        .provider_events
-        .iter()
+        .turn_events()
         .filter(|event| KNOWN_EVENTS.contains(&event.event.as_str()))
 }
 

@@ -4,6 +4,7 @@ use stub::journal::{End, Head};
 
 use crate::case::Preflight;
 use crate::evidence::{Connection, Request, RequestClass};
+use crate::profile::Profile;
 
 use super::outcome::{Deviation, Outcome, Run, absent, count, describe, list, name, not_asked};
 
@@ -26,24 +27,40 @@ pub(super) fn sequence(run: &Run) -> Outcome {
     if run.case.expect.preflight != Preflight::OptionalFirst {
         return not_asked("the case forbids a preflight: requests/first-and-only is its check");
     }
-    let classes: Vec<RequestClass> = run
+    let (beside, others): (Vec<_>, Vec<_>) = run
         .evidence
         .requests
         .iter()
-        .map(|request| request.class)
-        .collect();
-    match classes.as_slice() {
-        [RequestClass::Message] => Ok("POST /v1/messages, without a preflight.".to_owned()),
-        [RequestClass::Preflight, RequestClass::Message] => {
-            Ok("HEAD /, then POST /v1/messages.".to_owned())
+        .partition(|request| is_expected_beside(run.profile, request));
+    let classes: Vec<RequestClass> = others.iter().map(|request| request.class).collect();
+    let sequence = match classes.as_slice() {
+        [RequestClass::Message] => "POST /v1/messages, without a preflight",
+        [RequestClass::Preflight, RequestClass::Message] => "HEAD /, then POST /v1/messages",
+        _ => {
+            return Deviation::new(
+                "The requests are not an optional HEAD / and then one POST /v1/messages.",
+            )
+            .expected("HEAD / first or not at all, POST /v1/messages, nothing else")
+            .found(listing(&run.evidence.requests))
+            .failed();
         }
-        _ => Deviation::new(
-            "The requests are not an optional HEAD / and then one POST /v1/messages.",
-        )
-        .expected("HEAD / first or not at all, POST /v1/messages, nothing else")
-        .found(listing(&run.evidence.requests))
-        .failed(),
-    }
+    };
+    Ok(match beside.len() {
+        0 => format!("{sequence}."),
+        number => format!(
+            "{sequence}, beside {} that the profile expects.",
+            count(number, "request")
+        ),
+    })
+}
+
+/// Whether a request beside the turn is one that the profile expects.
+fn is_expected_beside(profile: &Profile, request: &Request) -> bool {
+    let rule = profile
+        .side_requests
+        .iter()
+        .find(|rule| Some(&rule.name) == request.side.as_ref());
+    rule.is_some_and(|rule| rule.expected)
 }
 
 pub(super) fn post_count(run: &Run) -> Outcome {

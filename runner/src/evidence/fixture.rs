@@ -84,6 +84,7 @@ pub(crate) fn head_request() -> Request {
         at_us: 181_000,
         connection: 1,
         class: RequestClass::Preflight,
+        side: None,
         head: head(
             "HEAD",
             "/",
@@ -155,6 +156,7 @@ fn post() -> Request {
         at_us: 212_000,
         connection: 1,
         class: RequestClass::Message,
+        side: None,
         head: head("POST", "/v1/messages", &headers),
         body: Some(Body {
             bytes: 1_204,

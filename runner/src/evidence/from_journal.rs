@@ -2,7 +2,7 @@
 //!
 //! Owns the class of a request, the numbering without the positive canary's connection, and the search for
 //! inconsistencies: whatever the journal should say and does not is a gap. It must not know who reads the
-//! journal, nor what a case expects.
+//! journal, nor what a case expects. Which requests are beside the turn is told by the profile's rules.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use stub::journal::{Body, End, Entry, Head};
 
 use super::{Connection, Gap, GapKind, ProviderEvent, Request, RequestClass, Sighting};
+use crate::profile::{MESSAGES, SideRequest};
 
 /// What the stub's journal says, in the terms of the evidence.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,8 +31,13 @@ pub struct Served {
 ///
 /// `start_us` is the run's start on the journal's clock. `ignore_peer` is the address from which the positive
 /// canary reached the stub: the first connection from there is left out if it carried no byte, and the others
-/// are numbered anew.
-pub fn from_journal(entries: &[Entry], start_us: u64, ignore_peer: Option<SocketAddr>) -> Served {
+/// are numbered anew. `side_requests` are the requests beside the turn that the profile knows.
+pub fn from_journal(
+    entries: &[Entry],
+    start_us: u64,
+    ignore_peer: Option<SocketAddr>,
+    side_requests: &[SideRequest],
+) -> Served {
     let mut fold = Fold {
         start_us,
         ..Fold::default()
@@ -39,7 +45,7 @@ pub fn from_journal(entries: &[Entry], start_us: u64, ignore_peer: Option<Socket
     for entry in entries {
         fold.take(entry);
     }
-    fold.finish(ignore_peer)
+    fold.finish(ignore_peer, side_requests)
 }
 
 #[derive(Default)]
@@ -198,7 +204,7 @@ impl Fold {
         }
     }
 
-    fn finish(mut self, ignore_peer: Option<SocketAddr>) -> Served {
+    fn finish(mut self, ignore_peer: Option<SocketAddr>, side_requests: &[SideRequest]) -> Served {
         if !self.is_done {
             self.lacks("the stub did not say that it had read everything");
         }
@@ -217,7 +223,7 @@ impl Fold {
             .zip(1..)
             .map(|(accepted, seq)| (accepted.number, seq))
             .collect();
-        let requests = self.requests(&numbers);
+        let requests = self.requests(&numbers, side_requests);
         let connections = self.connections(&requests);
         Served {
             connections,
@@ -248,7 +254,11 @@ impl Fold {
         }
     }
 
-    fn requests(&mut self, numbers: &BTreeMap<u64, u64>) -> Vec<Request> {
+    fn requests(
+        &mut self,
+        numbers: &BTreeMap<u64, u64>,
+        side_requests: &[SideRequest],
+    ) -> Vec<Request> {
         let mut digests: Vec<String> = Vec::new();
         let mut requests = Vec::new();
         for (seq, asked) in std::mem::take(&mut self.requests) {
@@ -261,7 +271,11 @@ impl Fold {
                 self.lacks(format!("request {seq} has no head"));
             }
             let head = asked.head.unwrap_or(Head::Incomplete);
-            let class = class(&head, asked.body.as_ref(), &digests);
+            let side = side(&head, asked.body.as_ref(), side_requests);
+            let class = match side {
+                Some(_) => RequestClass::Side,
+                None => class(&head, asked.body.as_ref(), &digests),
+            };
             let digest = asked.body.as_ref().map(|body| body.sha256.clone());
             if matches!(class, RequestClass::Message | RequestClass::Retry) {
                 digests.extend(digest);
@@ -271,6 +285,7 @@ impl Fold {
                 at_us: asked.at_us,
                 connection: numbers.get(&asked.connection).copied().unwrap_or(0),
                 class,
+                side: side.map(str::to_owned),
                 head,
                 body: asked.body,
                 status: asked.status,
@@ -336,7 +351,17 @@ impl Fold {
     }
 }
 
-/// What a request is for. `earlier` holds the digests of the message bodies before it.
+/// The profile's name for a request beside the turn, if it knows it.
+fn side<'r>(head: &Head, body: Option<&Body>, rules: &'r [SideRequest]) -> Option<&'r str> {
+    let Head::Request { method, path, .. } = head else {
+        return None;
+    };
+    let shape = body.and_then(Body::whole_shape);
+    let rule = rules.iter().find(|rule| rule.fits(method, path, shape))?;
+    Some(&rule.name)
+}
+
+/// What a request is for that the profile does not name. `earlier` holds the digests of the message bodies before it.
 fn class(head: &Head, body: Option<&Body>, earlier: &[String]) -> RequestClass {
     let Head::Request {
         method,
@@ -349,7 +374,7 @@ fn class(head: &Head, body: Option<&Body>, earlier: &[String]) -> RequestClass {
     };
     match (method.as_str(), path.as_str()) {
         ("HEAD", "/") => RequestClass::Preflight,
-        ("POST", "/v1/messages") => {
+        ("POST", MESSAGES) => {
             let is_again = body.is_some_and(|body| earlier.contains(&body.sha256));
             if is_again || retry_count(headers) > 0 {
                 RequestClass::Retry
@@ -358,7 +383,6 @@ fn class(head: &Head, body: Option<&Body>, earlier: &[String]) -> RequestClass {
             }
         }
         ("POST", "/v1/messages/count_tokens") | ("GET", "/v1/models") => RequestClass::Side,
-        (_, path) if path.starts_with("/api/event_logging") => RequestClass::Side,
         _ => RequestClass::Unknown,
     }
 }

@@ -3,12 +3,26 @@
 use serde_json::Value;
 use stub::journal::Head;
 
-use super::{Before, Evidence, Gap, GapKind, Line, Record, Request, RequestClass};
+use super::{Before, Evidence, Gap, GapKind, Line, ProviderEvent, Record, Request, RequestClass};
+use crate::profile::MESSAGES;
 
 impl Request {
-    /// Whether this is a `POST /v1/messages`, the first one or a repetition.
+    /// Whether this is a `POST /v1/messages`, whatever it is for.
     pub fn is_post(&self) -> bool {
-        matches!(self.class, RequestClass::Message | RequestClass::Retry)
+        matches!(&self.head, Head::Request { method, path, .. } if method == "POST" && path == MESSAGES)
+    }
+
+    /// Whether this asks for the turn, the first time or again: no request beside it.
+    pub fn is_turn(&self) -> bool {
+        match self.class {
+            RequestClass::Message | RequestClass::Retry => true,
+            RequestClass::Preflight | RequestClass::Side | RequestClass::Unknown => false,
+        }
+    }
+
+    /// The shape of a body that arrived whole and is JSON without duplicate keys.
+    pub fn shape(&self) -> Option<&Value> {
+        self.body.as_ref()?.whole_shape()
     }
 
     /// The values of a header, in order; names are compared without regard to case.
@@ -110,6 +124,17 @@ impl Evidence {
             (Before::None, _) | (_, Before::None) => Some(Before::None),
             (Before::Connect | Before::Post, Before::Connect | Before::Post) => Some(Before::Post),
         }
+    }
+
+    /// What the stub sent for the turn, and not for a request beside it.
+    pub fn turn_events(&self) -> impl Iterator<Item = &ProviderEvent> {
+        let is_beside = |event: &ProviderEvent| {
+            let mut answered = self.requests.iter().filter(|one| one.seq == event.request);
+            answered.clone().next().is_some() && !answered.any(Request::is_turn)
+        };
+        self.provider_events
+            .iter()
+            .filter(move |event| !is_beside(event))
     }
 
     /// The first gap of one of these kinds.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::case::Access;
 use crate::sandbox::plan::BindKind;
 
 /// A host of these paths, their directories, and these links.
@@ -75,7 +76,7 @@ fn bind(source: &str, target: &str) -> Bind {
         device: 0,
         inode: 0,
         kind: BindKind::Directory,
-        execute: true,
+        access: Access::ReadExecute,
     }
 }
 

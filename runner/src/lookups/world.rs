@@ -7,10 +7,11 @@ use std::path::{Component, Path, PathBuf};
 
 use super::fold::Class;
 use super::{HostObject, never};
+use crate::case::{Access, Device};
 use crate::evidence::Reason;
 use crate::prepare::FORBIDDEN;
 use crate::sandbox::plan::{Bind, HOME, PROGRAM_DIRECTORY, TMP};
-use crate::sandbox::root::{DEVICE_LINKS, DEVICES, etc_files};
+use crate::sandbox::root::{DEVICE_LINKS, etc_files};
 
 /// Symbolic links that are followed on one way, MAXSYMLINKS of linux/namei.h.
 const MOST_LINKS: usize = 40;
@@ -82,11 +83,11 @@ impl<'a> World<'a> {
         let trees = binds.iter().map(|bind| Tree {
             source: PathBuf::from(&bind.source),
             target: PathBuf::from(&bind.target),
-            // No rule of a plan lets the host be written.
-            writable: false,
+            writable: bind.access == Access::Write,
         });
         let etc = etc_files().map(|(name, _)| Path::new("/etc").join(name));
-        let devices = DEVICES
+        let devices = Device::ALL
+            .map(Device::word)
             .into_iter()
             .chain(DEVICE_LINKS.map(|(name, _)| name));
         let devices = devices.map(|name| Path::new("/dev").join(name));

@@ -11,8 +11,8 @@ pub(super) struct BuiltIn {
     pub(super) text: &'static str,
 }
 
-/// Every built-in policy; names are unique over both kinds.
-pub(super) static ALL: [BuiltIn; 3] = [
+/// Every built-in policy; names are unique over all kinds.
+pub(super) static ALL: [BuiltIn; 5] = [
     BuiltIn {
         name: "case-a",
         kind: Kind::Case,
@@ -24,9 +24,19 @@ pub(super) static ALL: [BuiltIn; 3] = [
         text: include_str!("../../../policies/case-b.toml"),
     },
     BuiltIn {
+        name: "claude-code",
+        kind: Kind::Profile,
+        text: include_str!("../../../policies/profiles/claude-code.toml"),
+    },
+    BuiltIn {
         name: "reference",
         kind: Kind::Profile,
         text: include_str!("../../../policies/profiles/reference.toml"),
+    },
+    BuiltIn {
+        name: "audit",
+        kind: Kind::Audit,
+        text: include_str!("../../../policies/audit.toml"),
     },
 ];
 

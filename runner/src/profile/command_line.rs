@@ -1,4 +1,6 @@
 //! What a client is started with: the abstract options of a case in the profile's words, and its environment.
+//!
+//! A variable that is set in some cases only is a *setting* of them.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -6,7 +8,7 @@ use std::path::Path;
 use thiserror::Error;
 
 use super::template::{Piece, pieces};
-use super::{ClientOption, Profile, VALUE};
+use super::{Cases, ClientOption, Profile, VALUE, Variable};
 use crate::case::Invocation;
 
 /// An option that a case asks for and a profile has no words for.
@@ -17,6 +19,15 @@ pub struct Unspelt {
     pub profile: String,
     /// What the case asks for.
     pub option: ClientOption,
+}
+
+/// Which of a profile's variables a run sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settings {
+    /// The settings of its case too.
+    OfCase,
+    /// None that is for some cases only (`--plain`): what the client does by itself.
+    Plain,
 }
 
 /// What the run puts in place of the placeholders of the environment.
@@ -59,26 +70,48 @@ impl Profile {
         Ok(words)
     }
 
-    /// The client's whole environment: names and values.
-    pub fn environment(&self, surroundings: Surroundings<'_>) -> Vec<(String, OsString)> {
-        let fill = |value: &str| {
-            let mut filled = OsString::new();
-            for piece in pieces(value) {
-                match piece {
-                    Piece::Text(text) => filled.push(text),
-                    Piece::Placeholder(name) => match surroundings.get(name) {
-                        Some(value) => filled.push(value),
-                        None => filled.push(format!("{{{name}}}")),
-                    },
-                }
-            }
-            filled
-        };
+    /// The variables that a run of a case sets, in the profile's order.
+    pub fn variables(&self, case: &str, settings: Settings) -> impl Iterator<Item = &Variable> {
         self.environment
             .iter()
-            .map(|variable| (variable.name.clone(), fill(&variable.value)))
-            .collect()
+            .filter(move |variable| match settings {
+                Settings::OfCase => variable.cases.include(case),
+                Settings::Plain => variable.cases == Cases::Every,
+            })
     }
+
+    /// The settings of a case that a run of it leaves out.
+    pub fn left_out(&self, case: &str, settings: Settings) -> impl Iterator<Item = &Variable> {
+        self.environment
+            .iter()
+            .filter(move |variable| match settings {
+                Settings::OfCase => false,
+                Settings::Plain => variable.cases != Cases::Every && variable.cases.include(case),
+            })
+    }
+}
+
+/// An environment: names, and values with their placeholders replaced.
+pub fn filled<'a>(
+    variables: impl IntoIterator<Item = &'a Variable>,
+    surroundings: Surroundings<'_>,
+) -> Vec<(String, OsString)> {
+    let fill = |value: &str| {
+        let mut filled = OsString::new();
+        for piece in pieces(value) {
+            match piece {
+                Piece::Text(text) => filled.push(text),
+                Piece::Placeholder(name) => match surroundings.get(name) {
+                    Some(value) => filled.push(value),
+                    None => filled.push(format!("{{{name}}}")),
+                },
+            }
+        }
+        filled
+    };
+    let variables = variables.into_iter();
+    let filled = variables.map(|variable| (variable.name.clone(), fill(&variable.value)));
+    filled.collect()
 }
 
 impl<'a> Surroundings<'a> {
@@ -184,15 +217,20 @@ mod tests {
         profile.command_line(&invocation("case-a")).unwrap();
     }
 
-    #[test]
-    fn the_environment_is_the_profiles_and_nothing_else() {
-        let surroundings = Surroundings {
+    fn surroundings() -> Surroundings<'static> {
+        Surroundings {
             base_url: "http://127.0.0.1:1",
             credential: "secret",
             home: Path::new("/home/agent"),
             tmp: Path::new("/scratch"),
-        };
-        let environment = reference().environment(surroundings);
+        }
+    }
+
+    #[test]
+    fn the_environment_is_the_profiles_and_nothing_else() {
+        let profile = reference();
+        let variables = profile.variables("case-b", Settings::OfCase);
+        let environment = filled(variables, surroundings());
         let pairs: Vec<_> = environment
             .iter()
             .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
@@ -204,5 +242,46 @@ mod tests {
             ("TMPDIR", "/scratch"),
         ];
         assert_eq!(pairs, expected);
+    }
+
+    /// The reference profile with one more variable of some cases.
+    fn with_setting(cases: &[&str]) -> Profile {
+        let mut profile = reference();
+        profile.environment.push(Variable {
+            name: "MODEL".to_owned(),
+            value: "{home}/small".to_owned(),
+            cases: Cases::Only(cases.iter().map(|case| (*case).to_owned()).collect()),
+            reason: "as observed".to_owned(),
+        });
+        profile
+    }
+
+    #[test]
+    fn a_setting_is_in_force_in_its_cases_and_in_no_other() {
+        let value = |case, settings| {
+            let profile = with_setting(&["case-a", "mine"]);
+            let environment = filled(profile.variables(case, settings), surroundings());
+            let found = environment.into_iter().find(|(name, _)| name == "MODEL");
+            found.map(|(_, value)| value)
+        };
+        for case in ["case-a", "mine"] {
+            let expected = Some(OsString::from("/home/agent/small"));
+            assert_eq!(value(case, Settings::OfCase), expected, "{case}");
+            assert_eq!(value(case, Settings::Plain), None, "{case}");
+        }
+        assert_eq!(value("case-b", Settings::OfCase), None);
+    }
+
+    #[test]
+    fn plain_leaves_out_the_settings_of_the_case_and_names_them() {
+        let profile = with_setting(&["case-a"]);
+        let names = |case, settings| {
+            let left_out = profile.left_out(case, settings);
+            Vec::from_iter(left_out.map(|variable| variable.name.as_str()))
+        };
+        assert_eq!(names("case-a", Settings::Plain), ["MODEL"]);
+        assert_eq!(names("case-a", Settings::OfCase), [""; 0]);
+        assert_eq!(names("case-b", Settings::Plain), [""; 0]);
+        assert_eq!(profile.variables("case-a", Settings::Plain).count(), 4);
     }
 }

@@ -38,6 +38,7 @@ pub(super) fn report(run: Run) -> Report {
             arch: "x86_64".to_owned(),
             landlock_abi: 7,
         },
+        purpose: Purpose::Judge,
         case: Policy {
             name: run.case.name.clone(),
             origin: run.case.origin.clone(),
@@ -45,10 +46,10 @@ pub(super) fn report(run: Run) -> Report {
         client: Client {
             program: "built in".to_owned(),
             sha256: digest(12),
-            profile: Policy {
+            profile: Some(Policy {
                 name: run.profile.name.clone(),
                 origin: run.profile.origin.clone(),
-            },
+            }),
             args: vec![
                 word("--print"),
                 word("--tools"),
@@ -63,9 +64,8 @@ pub(super) fn report(run: Run) -> Report {
                     sha256: digest(14),
                 },
             ],
-            env_names: ["AGENT_API_KEY", "AGENT_BASE_URL", "HOME", "TMPDIR"]
-                .map(str::to_owned)
-                .into(),
+            settings: run.profile.environment.clone(),
+            left_out: Vec::new(),
         },
         tier: Tier::Namespace,
         verdict,
@@ -76,7 +76,10 @@ pub(super) fn report(run: Run) -> Report {
             .iter()
             .map(|process| Process::new(process, &run.case.invocation.prompts()))
             .collect(),
-        expected_attempts: run.profile.attempts,
+        known: Known {
+            attempts: run.profile.attempts,
+            files: Some(run.profile.files),
+        },
         evidence: run.evidence,
         not_proved: Vec::new(),
         wider_rules: Vec::new(),

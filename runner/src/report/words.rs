@@ -3,14 +3,23 @@
 use crate::case::Source;
 use crate::evidence::{
     AttemptKind, Before, CanaryMode, CanaryStatus, FileKind, GapKind, LayerNeed, LayerStatus,
-    LookupKind, Outcome, Reason, RequestClass, Root,
+    LookupKind, Outcome, Reason, RequestClass,
 };
+use crate::profile::Cases;
 
 /// `built in`, or the path.
 pub(super) fn source(source: &Source) -> String {
     match source {
         Source::BuiltIn => "built in".to_owned(),
         Source::File(path) => path.display().to_string(),
+    }
+}
+
+/// Whether a variable belongs to some cases or to every one.
+pub(super) fn scope(cases: &Cases) -> &'static str {
+    match cases {
+        Cases::Every => "always",
+        Cases::Only(_) => "case",
     }
 }
 
@@ -29,13 +38,6 @@ pub(super) fn before(before: Before) -> &'static str {
         Before::Connect => "connect",
         Before::Post => "post",
         Before::None => "none",
-    }
-}
-
-pub(super) fn root(root: Root) -> &'static str {
-    match root {
-        Root::Home => "home",
-        Root::Tmp => "tmp",
     }
 }
 

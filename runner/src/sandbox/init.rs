@@ -13,13 +13,11 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, open};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
-use nix::sys::stat::Mode;
 use nix::unistd::{Pid, dup2_stdin};
 
 use super::canary::INSIDE_SOCKET;
@@ -27,6 +25,7 @@ use super::error::{At as _, SetupError, Step};
 use super::launch::{self, Program};
 use super::message::{self, ClientEnd, ExitStatus, FromInit, Launch, MOST_SURVIVORS, ToInit};
 use super::plan::{BASE_URL, ClientPlan, Plan};
+use super::root::Entered;
 use super::weaken::Protection;
 use super::{identity, privilege, root};
 use crate::sys::fds::adopt;
@@ -59,11 +58,11 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
     root::make_private()?;
     let sources = root::take_sources(&plan.root)?;
     identity::become_inside_user(plan.identity)?;
-    let trees = root::build(plan, sources)?;
+    let Entered { trees, null } = root::build(plan, sources)?;
     let descriptors = [trees.home.as_raw_fd(), trees.tmp.as_raw_fd()];
     message::send(&inheritance.channel, &FromInit::Root, &descriptors).at(Step::Channel)?;
     drop(trees);
-    null_stdin()?;
+    dup2_stdin(null).at(Step::StandardInput)?;
     privilege::set_no_new_privileges()?;
     if plan.keeps(Protection::Capabilities) {
         privilege::drop_all()?;
@@ -79,16 +78,6 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
     client.accompany(inheritance, target)
 }
 
-fn null_stdin() -> Result<(), SetupError> {
-    let null = open(
-        "/dev/null",
-        OFlag::O_RDONLY | OFlag::O_CLOEXEC,
-        Mode::empty(),
-    )
-    .at(Step::StandardInput)?;
-    dup2_stdin(null).at(Step::StandardInput)
-}
-
 /// The live target of a canary: only Landlock's scope keeps the client's process from it.
 fn listen_inside() -> Result<UnixListener, SetupError> {
     SocketAddr::from_abstract_name(INSIDE_SOCKET)
@@ -98,38 +87,35 @@ fn listen_inside() -> Result<UnixListener, SetupError> {
 
 fn program(plan: &ClientPlan, port: u16) -> Result<Program, SetupError> {
     let base_url = format!("http://127.0.0.1:{port}");
-    let environment = plan
-        .environment
-        .iter()
-        .map(|one| replace_base_url(one, base_url.as_bytes()));
+    let filled = |words: &[OsString]| -> Result<Vec<CString>, SetupError> {
+        let words = words.iter();
+        let filled = words.map(|word| with_base_url(word.as_bytes(), base_url.as_bytes()));
+        filled.map(c_string).collect()
+    };
     Ok(Program {
         path: c_string(plan.program.as_bytes().to_vec())?,
-        arguments: plan
-            .arguments
-            .iter()
-            .map(|one| c_string(one.as_bytes().to_vec()))
-            .collect::<Result<_, _>>()?,
-        environment: environment.map(c_string).collect::<Result<_, _>>()?,
+        arguments: filled(&plan.arguments)?,
+        environment: filled(&plan.environment)?,
     })
 }
 
-fn replace_base_url(variable: &OsString, base_url: &[u8]) -> Vec<u8> {
-    let (bytes, wanted) = (variable.as_bytes(), BASE_URL.as_bytes());
-    match bytes
-        .windows(wanted.len())
-        .position(|window| window == wanted)
-    {
-        Some(at) => {
-            let (before, rest) = bytes.split_at(at);
-            [
-                before,
-                base_url,
-                rest.get(wanted.len()..).unwrap_or_default(),
-            ]
-            .concat()
+/// Every placeholder replaced.
+fn with_base_url(word: &[u8], base_url: &[u8]) -> Vec<u8> {
+    let mut filled = Vec::with_capacity(word.len());
+    let mut rest = word;
+    while let Some(first) = rest.first() {
+        match rest.strip_prefix(BASE_URL.as_bytes()) {
+            Some(after) => {
+                filled.extend_from_slice(base_url);
+                rest = after;
+            }
+            None => {
+                filled.push(*first);
+                rest = rest.get(1..).unwrap_or_default();
+            }
         }
-        None => bytes.to_vec(),
     }
+    filled
 }
 
 fn c_string(bytes: Vec<u8>) -> Result<CString, SetupError> {
@@ -378,8 +364,8 @@ mod tests {
 
     #[test]
     fn the_base_url_stands_where_the_placeholder_was() {
-        let replaced = replace_base_url(&"A={base_url}/x".into(), b"http://127.0.0.1:9");
-        assert_eq!(replaced, b"A=http://127.0.0.1:9/x");
-        assert_eq!(replace_base_url(&"A=b".into(), b"u"), b"A=b");
+        let filled = with_base_url(b"A={base_url}/x,{base_url}", b"http://127.0.0.1:9");
+        assert_eq!(filled, b"A=http://127.0.0.1:9/x,http://127.0.0.1:9");
+        assert_eq!(with_base_url(b"A=b{base_ur", b"u"), b"A=b{base_ur");
     }
 }

@@ -9,6 +9,9 @@ use std::ffi::OsString;
 use serde::{Deserialize, Serialize};
 use stub::scenario::Scenario;
 
+use crate::case::{Access, Device};
+pub(crate) use crate::profile::BASE_URL;
+
 /// Home of the client inside.
 pub(crate) const HOME: &str = "/home/sandbox";
 /// Temporary directory of the client inside; `/dev/shm` leads here too, so that there is one place to walk.
@@ -61,6 +64,8 @@ pub(crate) enum Identity {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StubPlan {
     pub(crate) scenario: Scenario,
+    /// The client is told where it is. Where it is not, a connection there is an attempt as any other.
+    pub(crate) is_known: bool,
     pub(crate) credential: String,
     pub(crate) body_bytes: u64,
     pub(crate) requests: u64,
@@ -75,9 +80,11 @@ pub(crate) struct RootPlan {
     /// Inodes of home and of the temporary directory, each.
     pub(crate) files: u64,
     pub(crate) binds: Vec<Bind>,
+    /// Device nodes of the host that /dev holds; no other.
+    pub(crate) devices: Vec<Device>,
 }
 
-/// One object of the host that the client sees, read-only: the same rule for the mount and for Landlock.
+/// One object of the host that the client sees: the same rule for the mount and for Landlock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bind {
     /// Absolute path on the host, resolved.
@@ -87,7 +94,7 @@ pub(crate) struct Bind {
     pub(crate) device: u64,
     pub(crate) inode: u64,
     pub(crate) kind: BindKind,
-    pub(crate) execute: bool,
+    pub(crate) access: Access,
 }
 
 /// What a bind mount covers.
@@ -102,14 +109,14 @@ pub(crate) enum BindKind {
 pub(crate) struct ClientPlan {
     /// Absolute path inside.
     pub(crate) program: OsString,
-    /// `argv`, from 0.
+    /// `argv`, from 0. In here and in the environment [`BASE_URL`] stands for the stub's base URL, which is known
+    /// once it listens.
     pub(crate) arguments: Vec<OsString>,
-    /// `NAME=value`; [`BASE_URL`] stands for the stub's base URL, which is known once it listens.
+    /// `NAME=value`.
     pub(crate) environment: Vec<OsString>,
+    /// Absolute path inside of the directory that it starts in.
+    pub(crate) directory: OsString,
 }
-
-/// Placeholder in [`ClientPlan::environment`].
-pub(crate) const BASE_URL: &str = "{base_url}";
 
 /// setrlimit(2) values of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -22,10 +22,8 @@ use super::canary::UNRULED_FILE;
 use super::error::{At as _, SetupError, Step};
 use super::plan::{Bind, BindKind, HOME, HOST_NAME, INSIDE_ID, Plan, RootPlan, TMP};
 use super::weaken::Protection;
+use crate::case::{Access, Device};
 use crate::sys::mount::{Seal, attach, open_tree, seal};
-
-/// Device nodes of the host that the client sees.
-pub(crate) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
 /// Links in /dev, and where they lead.
 pub(crate) const DEVICE_LINKS: [(&str, &str); 5] = [
@@ -54,6 +52,13 @@ pub(super) struct Trees {
     pub(super) tmp: OwnedFd,
 }
 
+/// The new root as it was entered.
+pub(super) struct Entered {
+    pub(super) trees: Trees,
+    /// /dev/null, to be the client's standard input.
+    pub(super) null: OwnedFd,
+}
+
 /// Cuts this mount namespace off: nothing that is mounted here shows outside, and the other way round.
 pub(super) fn make_private() -> Result<(), SetupError> {
     mount(
@@ -66,14 +71,20 @@ pub(super) fn make_private() -> Result<(), SetupError> {
     .at(Step::PrivateMounts)
 }
 
-/// Takes every path of the plan and every device, sealed, as detached mounts.
+/// Takes every path of the plan and every device, sealed, as detached mounts. /dev/null is always among them:
+/// it is the client's standard input.
 pub(super) fn take_sources(plan: &RootPlan) -> Result<Vec<Source>, SetupError> {
-    let mut sources = Vec::with_capacity(plan.binds.len() + DEVICES.len());
+    let mut sources = Vec::new();
     for bind in &plan.binds {
         sources.push(take(bind)?);
     }
-    for device in DEVICES {
-        let path = format!("/dev/{device}");
+    let listed = plan
+        .devices
+        .iter()
+        .copied()
+        .filter(|device| *device != Device::Null);
+    for device in [Device::Null].into_iter().chain(listed) {
+        let path = device_path(device);
         let tree = take_tree(OsStr::new(&path), Seal::Device)?;
         sources.push(Source {
             tree,
@@ -85,10 +96,12 @@ pub(super) fn take_sources(plan: &RootPlan) -> Result<Vec<Source>, SetupError> {
 }
 
 fn take(bind: &Bind) -> Result<Source, SetupError> {
-    let tree = take_tree(
-        &bind.source,
-        if bind.execute { Seal::Tree } else { Seal::Data },
-    )?;
+    let how = match bind.access {
+        Access::Read => Seal::Data,
+        Access::ReadExecute => Seal::Tree,
+        Access::Write => Seal::Writable,
+    };
+    let tree = take_tree(&bind.source, how)?;
     let status = fstat(&tree).at_object(Step::Describe, bind.source.display())?;
     if (status.st_dev, status.st_ino) != (bind.device, bind.inode) {
         return Err(Errno::ESTALE).at_object(Step::SourceChanged, bind.source.display());
@@ -109,7 +122,7 @@ fn take_tree(path: &OsStr, how: Seal) -> Result<OwnedFd, SetupError> {
 }
 
 /// Mounts the new root, fills it, enters it, and leaves nothing of the old one.
-pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Trees, SetupError> {
+pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupError> {
     let base = staging()?;
     tmpfs(base, "mode=0755,size=1m,nr_inodes=1024", MsFlags::empty())?;
     let inside = |path: &str| base.join(path.trim_start_matches('/'));
@@ -132,14 +145,19 @@ pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Trees, SetupErr
     }
     mount_proc(&inside("/proc"))?;
     enter(base)?;
+    let null = standard_input()?;
+    if !plan.root.devices.contains(&Device::Null) {
+        remove_device(Device::Null)?;
+    }
     if plan.keeps(Protection::ReadOnlyRoot) {
         make_read_only()?;
     }
     sethostname(HOST_NAME).at_object(Step::HostName, HOST_NAME)?;
-    Ok(Trees {
+    let trees = Trees {
         home: open_directory(HOME)?,
         tmp: open_directory(TMP)?,
-    })
+    };
+    Ok(Entered { trees, null })
 }
 
 fn staging() -> Result<&'static Path, SetupError> {
@@ -209,11 +227,30 @@ fn make_devices(dev: &Path) -> Result<(), SetupError> {
     Ok(())
 }
 
+fn device_path(device: Device) -> String {
+    format!("/dev/{}", device.word())
+}
+
+fn standard_input() -> Result<OwnedFd, SetupError> {
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    let path = device_path(Device::Null);
+    open(path.as_str(), flags, Mode::empty()).at(Step::StandardInput)
+}
+
+/// Takes a device out of /dev again; what was opened of it stays open.
+fn remove_device(device: Device) -> Result<(), SetupError> {
+    let path = device_path(device);
+    umount2(path.as_str(), MntFlags::MNT_DETACH).at_object(Step::RemoveDevice, &path)?;
+    fs::remove_file(&path).at_object(Step::RemoveDevice, &path)
+}
+
 fn place(base: &Path, source: Source) -> Result<(), SetupError> {
     let relative = source.target.strip_prefix("/").unwrap_or(&source.target);
     let target = base.join(relative);
     let made = match source.kind {
         BindKind::Directory => make_directory(&target),
+        // In a directory that is shown it lies already.
+        BindKind::File if target.symlink_metadata().is_ok() => Ok(()),
         BindKind::File => {
             if let Some(parent) = target.parent() {
                 make_directory(parent)?;

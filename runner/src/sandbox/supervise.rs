@@ -82,6 +82,7 @@ impl Supervisor {
         let watch = Watch {
             listener,
             stub,
+            stub_is_known: plan.stub.is_known,
             clock,
             questions,
             shared: Arc::clone(&shared),
@@ -126,6 +127,8 @@ impl Supervisor {
 struct Watch {
     listener: OwnedFd,
     stub: SocketAddr,
+    /// The client was told where it is.
+    stub_is_known: bool,
     clock: Clock,
     questions: tokio::sync::mpsc::Sender<LinesWanted>,
     shared: Arc<Shared>,
@@ -213,6 +216,7 @@ impl Watch {
         }
         let ground = Ground {
             stub: self.stub,
+            stub_is_known: !launched || self.stub_is_known,
             continued_port: (!launched).then_some(CONTINUED_PORT),
             unix_sockets: !launched || self.unix_sockets,
         };

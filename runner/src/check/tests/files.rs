@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::evidence::fixture::{STARTED_MS, file};
+use crate::check::reason_for_file;
+use crate::evidence::fixture::{Run, STARTED_MS, case_b, file};
 use crate::evidence::{FileEntry, FileKind, Root};
 use crate::profile::ExpectedFile;
 
@@ -85,22 +86,50 @@ deviations! {
     } => ["files/nothing-else"];
 
     a_file_that_the_profile_names_is_as_good: case_b, |run| {
-        let path = ".agent/cache/id".to_owned();
-        run.evidence.files.push(file(Root::Home, &path));
-        let mut directory = file(Root::Home, ".agent/cache");
-        directory.kind = FileKind::Directory;
-        run.evidence.files.push(directory);
-        run.profile.files.expected.push(ExpectedFile { path, reason: "A cache.".to_owned() });
+        run.evidence.files.push(file(Root::Home, ".agent/cache/id"));
+        run.evidence.files.push(directory(Root::Home, ".agent/cache"));
+        expect(run, Root::Home, ".agent/cache/id");
     } => [];
+
+    a_directory_that_the_profile_names_is_as_good: case_b, |run| {
+        expect(run, Root::Tmp, "agent-{uid}");
+        run.evidence.files.push(directory(Root::Tmp, "agent-1000"));
+    } => [];
+
+    a_neighbour_of_a_directory_that_the_profile_names_is_found: case_b, |run| {
+        expect(run, Root::Tmp, "agent-{uid}");
+        run.evidence.files.push(directory(Root::Tmp, "agent-10000"));
+    } => ["files/nothing-else"];
+
+    what_lies_in_a_directory_that_the_profile_names_is_found: case_b, |run| {
+        expect(run, Root::Tmp, "agent-{uid}");
+        run.evidence.files.push(directory(Root::Tmp, "agent-1000"));
+        run.evidence.files.push(file(Root::Tmp, "agent-1000/notes"));
+    } => ["files/nothing-else"];
+
+    a_path_that_the_profile_names_in_the_other_tree_is_found: case_b, |run| {
+        expect(run, Root::Tmp, ".agent/cache");
+        run.evidence.files.push(file(Root::Home, ".agent/cache"));
+    } => ["files/nothing-else"];
+
+    a_link_with_a_name_that_the_profile_names_is_found: case_b, |run| {
+        expect(run, Root::Home, ".agent/cache");
+        let link = FileEntry { kind: FileKind::Symlink, ..file(Root::Home, ".agent/cache") };
+        run.evidence.files.push(link);
+    } => ["files/nothing-else"];
+
+    a_file_that_was_to_be_there_for_a_time_only_is_found: case_b, |run| {
+        run.profile.files.transient.push(known(Root::Home, ".agent/lock"));
+        run.evidence.files.push(file(Root::Home, ".agent/lock"));
+    } => ["files/nothing-else"];
 
     a_transcript_is_found: case_b, |run| {
         run.evidence.files.push(file(Root::Home, ".agent/projects/home/1.JSONL"));
     } => ["files/nothing-else", "files/no-transcript"];
 
     a_transcript_that_the_profile_names_is_found: case_b, |run| {
-        let path = ".agent/log.jsonl".to_owned();
-        run.evidence.files.push(file(Root::Home, &path));
-        run.profile.files.expected.push(ExpectedFile { path, reason: "A log.".to_owned() });
+        run.evidence.files.push(file(Root::Home, ".agent/log.jsonl"));
+        expect(run, Root::Home, ".agent/log.jsonl");
     } => ["files/no-transcript"];
 }
 
@@ -114,6 +143,50 @@ fn backup(suffix: &str) -> crate::evidence::FileEntry {
         Root::Home,
         &format!(".agent/backups/.agent.json.backup.{suffix}"),
     )
+}
+
+fn known(root: Root, path: &str) -> ExpectedFile {
+    ExpectedFile {
+        root,
+        path: path.parse().unwrap(),
+        reason: "the client is known for it".to_owned(),
+    }
+}
+
+fn expect(run: &mut Run, root: Root, path: &str) {
+    run.profile.files.expected.push(known(root, path));
+}
+
+fn directory(root: Root, path: &str) -> FileEntry {
+    FileEntry {
+        kind: FileKind::Directory,
+        ..file(root, path)
+    }
+}
+
+#[test]
+fn what_is_no_surprise_has_a_reason_and_anything_else_has_none() {
+    let mut run = case_b();
+    expect(&mut run, Root::Home, ".agent/cache/id-{hex}");
+    run.profile
+        .files
+        .transient
+        .push(known(Root::Home, ".agent/lock.{pid}"));
+    let reason = |entry: &FileEntry| reason_for_file(&run.profile.files, entry);
+    let profiles = Some("the client is known for it");
+    assert_eq!(reason(&file(Root::Home, ".agent/cache/id-0a")), profiles);
+    assert_eq!(reason(&gone(".agent/cache/id-0a")), profiles);
+    assert_eq!(reason(&gone(".agent/lock.2")), profiles);
+    assert_eq!(reason(&file(Root::Home, ".agent/lock.2")), None);
+    assert_eq!(reason(&gone(".agent/lock.x")), None);
+    let state = reason(&run.evidence.files[STATE]);
+    assert_eq!(state, Some("the application state file"));
+    let backup = reason(&run.evidence.files[BACKUP]);
+    assert_eq!(backup, Some("the backup of the application state file"));
+    let way = Some("a directory on the way to an expected file");
+    assert_eq!(reason(&directory(Root::Home, ".agent/cache")), way);
+    assert_eq!(reason(&directory(Root::Home, ".agent/backups")), way);
+    assert_eq!(reason(&directory(Root::Tmp, ".agent/cache")), None);
 }
 
 /// A file of the home that did not stay.

@@ -1,6 +1,6 @@
 //! Journals whole and broken, and what they fold into.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use stub::journal::Content;
 
 use super::*;
@@ -56,12 +56,16 @@ impl Journal {
         self
     }
 
-    fn body(mut self, connection: u64, request: u64, sha256: &str) -> Self {
+    fn body(self, connection: u64, request: u64, sha256: &str) -> Self {
+        self.shaped(connection, request, sha256, json!({}))
+    }
+
+    fn shaped(mut self, connection: u64, request: u64, sha256: &str, shape: Value) -> Self {
         let body = Body {
             bytes: 2,
             sha256: sha256.to_owned(),
             complete: true,
-            content: Content::Json { shape: json!({}) },
+            content: Content::Json { shape },
         };
         self.0.push(Entry::Body {
             connection,
@@ -120,7 +124,23 @@ impl Journal {
     }
 
     fn cut(self) -> Served {
-        from_journal(&self.0, START_US, None)
+        self.cut_with(&[])
+    }
+
+    fn cut_with(self, side_requests: &[SideRequest]) -> Served {
+        from_journal(&self.0, START_US, None, side_requests)
+    }
+}
+
+fn title() -> SideRequest {
+    SideRequest {
+        name: "session title".to_owned(),
+        method: "POST".to_owned(),
+        path: "/v1/messages".to_owned(),
+        with: vec!["output_config.format".parse().unwrap()],
+        without: vec!["context_management".parse().unwrap()],
+        expected: false,
+        reason: "it names the session".to_owned(),
     }
 }
 
@@ -207,10 +227,58 @@ fn requests_are_classed_by_method_path_body_and_retry_count() {
     assert_eq!(
         classes(&served),
         [
-            Preflight, Message, Message, Retry, Retry, Message, Side, Side, Side, Unknown
+            Preflight, Message, Message, Retry, Retry, Message, Side, Side, Unknown, Unknown
         ]
     );
     assert_eq!(gaps(&served), [""; 0]);
+}
+
+#[test]
+fn a_request_that_the_profile_names_is_beside_the_turn_again_and_again() {
+    let format = json!({"output_config": {"format": {"type": "json_schema"}}});
+    let managed = json!({"output_config": {"format": {}}, "context_management": {}});
+    let served = Journal::default()
+        .accepted(1)
+        .asked(1, 1, "POST", "/v1/messages")
+        .shaped(1, 1, "aa", format.clone())
+        .asked(1, 2, "POST", "/v1/messages")
+        .shaped(1, 2, "bb", managed)
+        .asked(1, 3, "POST", "/v1/messages")
+        .shaped(1, 3, "aa", format)
+        .asked(1, 4, "POST", "/v1/messages")
+        .shaped(1, 4, "bb", json!({}))
+        .asked(1, 5, "GET", "/v1/models")
+        .closed(1, 900, 5)
+        .entry(Entry::Done { at_us: START_US })
+        .cut_with(&[title()]);
+    use RequestClass::*;
+    assert_eq!(classes(&served), [Side, Message, Side, Retry, Side]);
+    let names: Vec<_> = served
+        .requests
+        .iter()
+        .map(|one| one.side.as_deref())
+        .collect();
+    let title = Some("session title");
+    assert_eq!(names, [title, None, title, None, None]);
+}
+
+#[test]
+fn a_body_that_did_not_arrive_whole_is_not_told_by_its_keys() {
+    let mut journal = Journal::default()
+        .accepted(1)
+        .asked(1, 1, "POST", "/v1/messages")
+        .shaped(1, 1, "aa", json!({"output_config": {"format": {}}}))
+        .closed(1, 300, 1)
+        .entry(Entry::Done { at_us: START_US });
+    for entry in &mut journal.0 {
+        if let Entry::Body { body, .. } = entry {
+            body.complete = false;
+        }
+    }
+    assert_eq!(
+        classes(&journal.cut_with(&[title()])),
+        [RequestClass::Message]
+    );
 }
 
 #[test]
@@ -246,7 +314,7 @@ fn the_canary_is_left_out_and_the_others_are_numbered_anew() {
         .asked(2, 1, "POST", "/v1/messages")
         .closed(2, 300, 1)
         .entry(Entry::Done { at_us: START_US });
-    let served = from_journal(&journal.0, START_US, Some(peer(1)));
+    let served = from_journal(&journal.0, START_US, Some(peer(1)), &[]);
     assert_eq!(gaps(&served), [""; 0]);
     assert_eq!(served.connections.len(), 1);
     assert_eq!(
@@ -261,7 +329,7 @@ fn a_canary_connection_that_carried_bytes_is_kept() {
         .accepted(1)
         .closed(1, 4, 0)
         .entry(Entry::Done { at_us: START_US });
-    let served = from_journal(&journal.0, START_US, Some(peer(1)));
+    let served = from_journal(&journal.0, START_US, Some(peer(1)), &[]);
     assert_eq!(served.connections.len(), 1);
 }
 
@@ -278,14 +346,14 @@ fn only_the_first_connection_of_the_canarys_address_is_left_out() {
         .entry(again)
         .closed(2, 0, 0)
         .entry(Entry::Done { at_us: START_US });
-    let served = from_journal(&journal.0, START_US, Some(peer(1)));
+    let served = from_journal(&journal.0, START_US, Some(peer(1)), &[]);
     assert_eq!(served.connections.len(), 1);
 }
 
 #[test]
 fn a_canary_that_the_stub_never_saw_is_a_gap() {
     let journal = Journal::default().entry(Entry::Done { at_us: START_US });
-    let served = from_journal(&journal.0, START_US, Some(peer(1)));
+    let served = from_journal(&journal.0, START_US, Some(peer(1)), &[]);
     assert_eq!(
         gaps(&served),
         ["the connection of the positive canary is not in the journal"]

@@ -18,18 +18,18 @@ pub(super) fn sections(page: &mut Page<String>, report: &Report) -> fmt::Result 
     requests(page, report)?;
     ledger::attempts(page, report)?;
     ledger::names(page, report)?;
+    lookups::lookups(page, report)?;
     records(page, report)?;
     files(page, report)?;
     transient_files(page, report)?;
     ledger::programs(page, report)?;
-    lookups::lookups(page, report)?;
     stderr(page, report)?;
     survivors(page, report)?;
     isolation(page, report)?;
     gaps(page, report)
 }
 
-fn requests(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn requests(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let requests = &report.evidence.requests;
     if requests.is_empty() {
         return page.heading("Requests: none");
@@ -63,6 +63,10 @@ fn request(request: &Request) -> Row<5> {
         Head::Incomplete => "a head that does not end".to_owned(),
     };
     let body = request.body.as_ref().map_or(0, |body| body.bytes);
+    let last = match &request.side {
+        Some(side) => format!("{last} ({side})"),
+        None => last,
+    };
     let cells = [
         request.seq.to_string(),
         seconds(request.at_us),
@@ -105,7 +109,7 @@ fn runs(records: &[Record]) -> Vec<Row<3>> {
         .collect()
 }
 
-fn files(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn files(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let (directories, files): (Vec<_>, Vec<_>) = report
         .evidence
         .files
@@ -133,7 +137,7 @@ fn files(page: &mut Page<String>, report: &Report) -> fmt::Result {
 
 fn file(entry: &FileEntry) -> Row<5> {
     let cells = [
-        words::root(entry.root).to_owned(),
+        entry.root.word().to_owned(),
         words::file_kind(entry.kind).to_owned(),
         format!("{:04o}", entry.mode),
         format!("{} bytes", grouped(entry.bytes)),
@@ -146,18 +150,30 @@ fn file(entry: &FileEntry) -> Row<5> {
 }
 
 /// What the watch of the two trees saw and the end did not: a list without a claim to be whole.
-fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let rows: Vec<_> = report
         .evidence
         .files
         .iter()
         .filter(|entry| entry.transient)
-        .map(|entry| Row {
-            cells: [
-                words::root(entry.root).to_owned(),
-                words::file_kind(entry.kind).to_owned(),
-            ],
-            last: entry.path.clone(),
+        .map(|entry| {
+            let reason = report.known.reason_for_file(entry);
+            Row {
+                cells: [
+                    entry.root.word().to_owned(),
+                    words::file_kind(entry.kind).to_owned(),
+                    match (&report.known.files, reason) {
+                        (None, _) => "",
+                        (Some(_), None) => "not known",
+                        (Some(_), Some(_)) => "known",
+                    }
+                    .to_owned(),
+                ],
+                last: match reason {
+                    Some(reason) => format!("{}: {reason}", entry.path),
+                    None => entry.path.clone(),
+                },
+            }
         })
         .collect();
     let counts: Vec<String> = report
@@ -166,8 +182,8 @@ fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::Result {
         .iter()
         .filter(|(_, count)| *count != Some(0))
         .map(|(root, count)| match count {
-            Some(count) => format!("{} in {}", grouped(*count), words::root(*root)),
-            None => format!("an unknown number in {}", words::root(*root)),
+            Some(count) => format!("{} in {}", grouped(*count), root.word()),
+            None => format!("an unknown number in {}", root.word()),
         })
         .collect();
     if rows.is_empty() && counts.is_empty() {
@@ -184,7 +200,7 @@ fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::Result {
             ),
         )?;
     }
-    page.table([Align::Left, Align::Left], &rows)
+    page.table([Align::Left; 3], &rows)
 }
 
 fn stderr(page: &mut Page<String>, report: &Report) -> fmt::Result {
@@ -211,7 +227,7 @@ fn stderr(page: &mut Page<String>, report: &Report) -> fmt::Result {
     )
 }
 
-fn survivors(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn survivors(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let survivors = &report.evidence.survivors;
     if survivors.is_empty() {
         return Ok(());
@@ -224,7 +240,7 @@ fn survivors(page: &mut Page<String>, report: &Report) -> fmt::Result {
     page.table([Align::Right], &rows.collect::<Vec<_>>())
 }
 
-fn isolation(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn isolation(page: &mut Page<String>, report: &Report) -> fmt::Result {
     page.heading("Isolation")?;
     let layers = &report.evidence.layers;
     let enforced = layers
@@ -237,7 +253,26 @@ fn isolation(page: &mut Page<String>, report: &Report) -> fmt::Result {
         names.join(", ")
     };
     page.say("enforced", Tone::Good, &names)?;
-    for layer in layers {
+    lost_layers(page, report)?;
+    canaries(page, report)
+}
+
+/// The same with a number for the names of what holds.
+pub(super) fn isolation_in_short(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    page.heading("Isolation")?;
+    let layers = &report.evidence.layers;
+    let enforced = layers
+        .iter()
+        .filter(|layer| layer.status == LayerStatus::Enforced);
+    let text = format!("{} of {} layers", enforced.count(), layers.len());
+    page.say("enforced", Tone::Good, &text)?;
+    lost_layers(page, report)?;
+    canaries(page, report)
+}
+
+/// What is not enforced, or not all of it.
+fn lost_layers(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    for layer in &report.evidence.layers {
         let need = words::layer_need(layer.need).replace('-', " ");
         let text = format!("{} ({need}): {}", layer.name, layer.detail);
         match layer.status {
@@ -246,7 +281,7 @@ fn isolation(page: &mut Page<String>, report: &Report) -> fmt::Result {
             LayerStatus::Absent => page.say("absent", Tone::Bad, &text)?,
         }
     }
-    canaries(page, report)
+    Ok(())
 }
 
 fn canaries(page: &mut Page<String>, report: &Report) -> fmt::Result {
@@ -284,7 +319,7 @@ fn canaries(page: &mut Page<String>, report: &Report) -> fmt::Result {
     Ok(())
 }
 
-fn gaps(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn gaps(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let gaps = &report.evidence.gaps;
     if gaps.is_empty() {
         return Ok(());

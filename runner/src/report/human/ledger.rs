@@ -13,7 +13,7 @@ use super::page::{Align, Page, Row, Tone};
 const ARGUMENTS: usize = 120;
 
 pub(super) fn attempts(page: &mut Page<String>, report: &Report) -> fmt::Result {
-    let groups = check::attempt_groups(&report.expected_attempts, &report.evidence);
+    let groups = check::attempt_groups(&report.known.attempts, &report.evidence);
     let (allowed, found): (Vec<_>, Vec<_>) =
         groups.into_iter().partition(|group| group.reason.is_some());
     let is_whole = report.evidence.gap(&[GapKind::Attempts]).is_none();
@@ -75,7 +75,7 @@ pub(super) fn names(page: &mut Page<String>, report: &Report) -> fmt::Result {
     }
     page.heading("Names asked for")?;
     let row = |question: &Question| {
-        let reason = check::reason_for_name(&report.expected_attempts, &question.name);
+        let reason = check::reason_for_name(&report.known.attempts, &question.name);
         Row {
             cells: [
                 times(question.count),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::evidence::{self, Exit};
+use crate::profile::Variable;
 use crate::report::{self, claims, clock, words};
 use crate::verdict::Finding;
 
@@ -56,10 +57,24 @@ struct Case<'a> {
 struct Client<'a> {
     program: &'a str,
     sha256: &'a str,
-    profile: Profile<'a>,
+    /// `null` for an audited program.
+    profile: Option<Profile<'a>>,
     args: Vec<Arg<'a>>,
-    env_names: &'a [String],
+    env_names: Vec<&'a str>,
+    settings: Vec<Setting<'a>>,
+    /// What `--plain` took away.
+    left_out: Vec<Setting<'a>>,
     exit: ExitForm,
+}
+
+/// One variable of the client's environment; placeholders are not filled in.
+#[derive(Serialize)]
+struct Setting<'a> {
+    name: &'a str,
+    value: &'a str,
+    reason: &'a str,
+    /// `always`, or `case`: set in some cases only.
+    scope: &'static str,
 }
 
 #[derive(Serialize)]
@@ -164,13 +179,30 @@ impl<'a> Client<'a> {
         Client {
             program: &client.program,
             sha256: &client.sha256,
-            profile: Profile {
-                name: &client.profile.name,
-                sha256: &client.profile.origin.sha256,
-            },
+            profile: client.profile.as_ref().map(|profile| Profile {
+                name: &profile.name,
+                sha256: &profile.origin.sha256,
+            }),
             args: client.args.iter().map(Arg::from).collect(),
-            env_names: &client.env_names,
+            env_names: client
+                .settings
+                .iter()
+                .map(|setting| setting.name.as_str())
+                .collect(),
+            settings: client.settings.iter().map(Setting::from).collect(),
+            left_out: client.left_out.iter().map(Setting::from).collect(),
             exit: ExitForm::from(exit),
+        }
+    }
+}
+
+impl<'a> From<&'a Variable> for Setting<'a> {
+    fn from(variable: &'a Variable) -> Self {
+        Setting {
+            name: &variable.name,
+            value: &variable.value,
+            reason: &variable.reason,
+            scope: words::scope(&variable.cases),
         }
     }
 }

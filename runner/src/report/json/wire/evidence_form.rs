@@ -6,7 +6,7 @@ use stub::journal::{Content, End, Head};
 
 use super::ledger_form::{Attempt, Lookup, Name, Process};
 use crate::evidence::{self, Line};
-use crate::report::{Report, words};
+use crate::report::{Known, Report, words};
 
 #[derive(Serialize)]
 pub(super) struct Evidence<'a> {
@@ -49,6 +49,8 @@ struct Request<'a> {
     at_us: u64,
     connection: u64,
     class: &'static str,
+    /// The profile's name for a request beside the turn.
+    side: Option<&'a str>,
     method: Option<&'a str>,
     path: Option<&'a str>,
     query: Option<&'a str>,
@@ -95,6 +97,8 @@ struct File<'a> {
     bytes: u64,
     sha256: Option<&'a str>,
     transient: bool,
+    /// Why it is no surprise, in the words of the profile or of the specification.
+    expected: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -154,9 +158,21 @@ impl<'a> From<&'a Report> for Evidence<'a> {
             connections: evidence.connections.iter().map(Connection::from).collect(),
             requests: evidence.requests.iter().map(Request::from).collect(),
             records: evidence.records.iter().map(Record::from).collect(),
-            files: evidence.files.iter().map(File::from).collect(),
-            attempts: evidence.attempts.iter().map(Attempt::from).collect(),
-            names: evidence.names.iter().map(Name::from).collect(),
+            files: evidence
+                .files
+                .iter()
+                .map(|entry| File::new(entry, &report.known))
+                .collect(),
+            attempts: evidence
+                .attempts
+                .iter()
+                .map(|attempt| Attempt::new(attempt, report))
+                .collect(),
+            names: evidence
+                .names
+                .iter()
+                .map(|question| Name::new(question, &report.known))
+                .collect(),
             lookups: evidence.lookups.iter().map(Lookup::from).collect(),
             processes: report.processes.iter().map(Process::from).collect(),
             stderr: Stderr {
@@ -171,7 +187,7 @@ impl<'a> From<&'a Report> for Evidence<'a> {
                 .made_and_removed
                 .iter()
                 .map(|(root, count)| MadeAndRemoved {
-                    root: words::root(*root),
+                    root: root.word(),
                     count: *count,
                 })
                 .collect(),
@@ -219,6 +235,7 @@ impl<'a> From<&'a evidence::Request> for Request<'a> {
             at_us: request.at_us,
             connection: request.connection,
             class: words::class(request.class),
+            side: request.side.as_deref(),
             method,
             path,
             query,
@@ -267,16 +284,17 @@ impl<'a> From<&'a evidence::Record> for Record<'a> {
     }
 }
 
-impl<'a> From<&'a evidence::FileEntry> for File<'a> {
-    fn from(entry: &'a evidence::FileEntry) -> Self {
+impl<'a> File<'a> {
+    fn new(entry: &'a evidence::FileEntry, known: &'a Known) -> Self {
         File {
-            root: words::root(entry.root),
+            root: entry.root.word(),
             path: &entry.path,
             kind: words::file_kind(entry.kind),
             mode: format!("{:04o}", entry.mode),
             bytes: entry.bytes,
             sha256: entry.sha256.as_deref(),
             transient: entry.transient,
+            expected: known.reason_for_file(entry),
         }
     }
 }

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::Arg;
-use crate::evidence::{self, Advice, Outcome};
-use crate::report::{self, words};
+use crate::check;
+use crate::evidence::{self, Advice, AttemptKind, Outcome};
+use crate::report::{self, Known, Report, words};
 
 /// Who refuses what is denied: the kernel's refusals are not in the ledger.
 const SUPERVISOR: &str = "supervisor";
@@ -30,6 +31,8 @@ pub(super) struct Attempt<'a> {
     /// Where what was sent is a DNS query.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     names: &'a [String],
+    /// Why it is no finding, in the profile's words.
+    expected: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -38,6 +41,8 @@ pub(super) struct Name<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     count: u64,
+    /// Why it is no finding, in the profile's words.
+    expected: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -66,8 +71,14 @@ pub(super) struct Process<'a> {
     args: Vec<Arg<'a>>,
 }
 
-impl<'a> From<&'a evidence::Attempt> for Attempt<'a> {
-    fn from(attempt: &'a evidence::Attempt) -> Self {
+impl<'a> Attempt<'a> {
+    pub(super) fn new(attempt: &'a evidence::Attempt, report: &'a Report) -> Self {
+        let expected = match attempt.kind {
+            AttemptKind::Attempt => {
+                check::reason_for_attempt(&report.known.attempts, &report.evidence, attempt)
+            }
+            AttemptKind::Setup => None,
+        };
         let (layer, errno) = match attempt.outcome {
             Outcome::Allowed => (None, None),
             Outcome::Denied(errno) => (Some(SUPERVISOR), Some(format!("{errno:?}"))),
@@ -89,16 +100,18 @@ impl<'a> From<&'a evidence::Attempt> for Attempt<'a> {
             errno,
             count: attempt.count,
             names: &attempt.names,
+            expected,
         }
     }
 }
 
-impl<'a> From<&'a evidence::Question> for Name<'a> {
-    fn from(question: &'a evidence::Question) -> Self {
+impl<'a> Name<'a> {
+    pub(super) fn new(question: &'a evidence::Question, known: &'a Known) -> Self {
         Name {
             name: &question.name,
             kind: &question.kind,
             count: question.count,
+            expected: check::reason_for_name(&known.attempts, &question.name),
         }
     }
 }
