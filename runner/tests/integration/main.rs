@@ -17,5 +17,7 @@ mod killed;
 mod kit;
 mod names;
 mod outside;
+mod profiles;
 mod readme;
+mod real_client;
 mod teardown;
