@@ -19,5 +19,7 @@ mod kit;
 mod lookups;
 mod names;
 mod outside;
+mod profiles;
 mod readme;
+mod real_client;
 mod teardown;
