@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::case::Access;
+use crate::policy::may_be_shown;
 use crate::sandbox::plan::BindKind;
 
 /// A host of these paths, their directories, and these links.
@@ -57,9 +58,15 @@ impl Host {
         ];
         let needle = Needle::new("runner-key-0123456789abcdef").unwrap();
         let home = Path::new("/data/home/user");
-        weigh(&lookups, &binds, Some(home), &needle, |path| {
+        let lookups = weigh(&lookups, &binds, Some(home), &needle, |path| {
             self.objects.get(path).cloned()
-        })
+        });
+        for lookup in &lookups {
+            if let Advice::Read(path) | Advice::Write(path) = &lookup.advice {
+                assert!(may_be_shown(Path::new(path)), "{path} would be refused");
+            }
+        }
+        lookups
     }
 
     fn advice(&self, path: &str, kind: LookupKind) -> Option<Advice> {
