@@ -123,7 +123,7 @@ pub(super) fn reason_in_full(reason: Reason) -> &'static str {
         Reason::Broad => "never shown as a whole: it is or holds a home or a tree of the sandbox",
         Reason::Own => "the sandbox has its own",
         Reason::Unspelt => "its name cannot be typed",
-        Reason::Absent => "nothing there: the home is empty at the start",
+        Reason::Absent => "not in its empty home",
     }
 }
 
