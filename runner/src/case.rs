@@ -167,24 +167,28 @@ pub enum Presence {
     IfPresent,
 }
 
-/// What the client may do below a path. Nothing on the host is ever writable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the client may do below a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Access {
     /// Read files and list directories.
     Read,
     /// The same, and run programs.
     ReadExecute,
+    /// Read, write, make and remove, and run nothing. No policy file can ask for it, only the command line of an
+    /// audit.
+    Write,
 }
 
 impl Access {
-    /// Every access there is.
-    pub const ALL: [Self; 2] = [Self::Read, Self::ReadExecute];
+    /// Every access that a policy file can ask for.
+    pub const IN_POLICIES: [Self; 2] = [Self::Read, Self::ReadExecute];
 
-    /// The word for it in case and profile files.
+    /// The word for it in policy files and reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::ReadExecute => "read-execute",
+            Self::Write => "write",
         }
     }
 }

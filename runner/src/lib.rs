@@ -23,11 +23,13 @@
 //! | room | owns | must not know |
 //! |---|---|---|
 //! | [`cli`] | what was typed, and what it means | how a run is made |
-//! | [`policy`], [`case`], [`profile`] | case and profile files, and the values that they become | the kernel |
+//! | [`policy`], [`case`], [`profile`], [`audit`] | policy files, and the values that they become | the kernel |
+//! | [`subject`] | what a run is about: a client under a case, or an audited program | how it is judged |
 //! | [`prepare`] | paths resolved, the credential, the plan | processes |
 //! | [`sandbox`] | namespaces, root, rules, filter, canaries | what a client should do |
 //! | [`sys`] | the system calls that no crate wraps; the only `unsafe` | any policy |
 //! | [`collect`] | the event loop of a run, output, names, files | what is expected |
+//! | [`lookups`] | which paths a program missed, and the option that would show each | any judgement |
 //! | [`dns`] | a query's questions, and the answer to it | sockets |
 //! | [`evidence`] | what was collected | any judgement |
 //! | [`check`], [`verdict`] | one finding for each stable id | how evidence came about |
@@ -37,6 +39,7 @@
 //! its entry point is, or one fault could hide in both.
 
 mod assemble;
+pub mod audit;
 pub mod case;
 pub mod check;
 pub mod cli;
@@ -46,6 +49,7 @@ mod describe;
 mod digest;
 mod dns;
 pub mod evidence;
+mod lookups;
 mod output;
 pub mod policy;
 pub mod policy_command;
@@ -56,6 +60,7 @@ mod random;
 pub mod report;
 mod run;
 mod sandbox;
+pub mod subject;
 mod sys;
 mod text;
 pub mod verdict;

@@ -15,14 +15,16 @@ use crate::collect::keep::keep;
 use crate::collect::{self, Capture, Failure, Watch};
 use crate::describe;
 use crate::digest;
+use crate::evidence::Exit;
 use crate::output::{self, Output, OutputError};
 use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::report::human::Colour;
-use crate::report::{RenderError, Report, human, json};
+use crate::report::{Purpose, RenderError, Report, human, json};
 use crate::sandbox::error::SetupError;
 use crate::sandbox::probe::namespaces;
 use crate::sandbox::readback::own_filters;
 use crate::sandbox::{canary, spawn};
+use crate::subject::Subject;
 use crate::verdict::Verdict;
 
 /// Why a run left no report, or a report that is not where it should be.
@@ -48,6 +50,8 @@ pub(crate) enum RunError {
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) verdict: Verdict,
+    /// How the client ended.
+    pub(crate) exit: Exit,
     /// Why the client was not started.
     pub(crate) failure: Option<Failure>,
     /// Where the copy of the home lies.
@@ -64,18 +68,22 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let prepared = prepare(request)?;
     let (mut capture, digests) = launch_and_collect(request, &prepared, clock)?;
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
+    let exit = capture.exit;
     let kept = request
         .keep_home
-        .then(|| kept_home(&capture, request.case.sandbox.limits.home_bytes));
+        .then(|| kept_home(&capture, request.subject.sandbox().limits.home_bytes));
     let evidence = assemble::evidence(
         capture,
-        &request.case.sandbox.limits,
-        prepared.plan.identity,
+        &request.subject.sandbox().limits,
+        &prepared.plan,
         clock,
         &prepared.needle,
-        &request.profile.side_requests,
+        request.subject.side_requests(),
     );
-    let checks = check::check(&request.case, &request.profile, &evidence);
+    let checks = match &request.subject {
+        Subject::Client { case, profile, .. } => check::check(case, profile, &evidence),
+        Subject::Program(audit) => check::audit(&audit.attempts, &evidence),
+    };
     let verdict = check::verdict(&checks, &evidence);
     let report = describe::report(
         request,
@@ -92,6 +100,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     }
     Ok(Done {
         verdict,
+        exit,
         failure,
         kept: kept.transpose()?.flatten(),
     })
@@ -103,7 +112,7 @@ fn launch_and_collect(
     prepared: &Prepared,
     clock: Clock,
 ) -> Result<(Capture, Digests), RunError> {
-    let limits = &request.case.sandbox.limits;
+    let limits = &request.subject.sandbox().limits;
     let spawned = spawn::spawn(&prepared.plan);
     // All of this happens while the stage makes its namespaces.
     let digests = Digests::take(prepared);
@@ -120,6 +129,7 @@ fn launch_and_collect(
         timeout: request.timeout.unwrap_or(limits.timeout),
         requests: limits.requests,
         output_bytes: limits.output_bytes,
+        passes_output: request.subject.purpose() == Purpose::Audit,
         needle: &prepared.needle,
         namespaces: namespaces().map_err(RunError::Namespaces)?,
         filters: own_filters(),

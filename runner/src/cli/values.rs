@@ -8,8 +8,8 @@ use std::time::Duration;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use thiserror::Error;
 
-use crate::policy::TIMEOUT_BOUNDS;
 use crate::policy::quantity::{self, QuantityError, show_duration};
+use crate::policy::{TIMEOUT_BOUNDS, is_variable_name};
 
 /// `FORMAT[=FILE]` as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,15 @@ pub struct ReportArgument {
     pub format: FormatWord,
     /// `None`: standard output.
     pub file: Option<PathBuf>,
+}
+
+/// `NAME[=VALUE]` as typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariableArgument {
+    /// As in environ(7).
+    pub name: String,
+    /// `None`: the caller's own.
+    pub value: Option<String>,
 }
 
 /// The report formats of the stable command line, those of later versions included.
@@ -71,8 +80,25 @@ pub(super) enum ValueError {
     Time(#[from] QuantityError),
     #[error("it must be {} to {}", show_duration(*TIMEOUT_BOUNDS.start()), show_duration(*TIMEOUT_BOUNDS.end()))]
     TimeOutOfBounds,
+    #[error("letters, digits and `_` make a variable's name, a digit not the first")]
+    Variable,
     #[error("64 hexadecimal digits are expected; `runner policy list` shows them")]
     Digest,
+}
+
+/// Parser of `NAME[=VALUE]`.
+pub(super) fn variable(text: &str) -> Result<VariableArgument, ValueError> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value.to_owned())),
+        None => (text, None),
+    };
+    if !is_variable_name(name) {
+        return Err(ValueError::Variable);
+    }
+    Ok(VariableArgument {
+        name: name.to_owned(),
+        value,
+    })
 }
 
 /// Parser of `FORMAT[=FILE]`; the file may be any bytes.

@@ -44,7 +44,7 @@ struct InvocationFile {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SandboxFile {
+pub(super) struct SandboxFile {
     tiers: Spanned<Vec<Spanned<String>>>,
     limits: LimitsFile,
     #[serde(default)]

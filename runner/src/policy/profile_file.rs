@@ -4,7 +4,7 @@
 
 mod arguments;
 mod attempts;
-mod environment;
+pub(super) mod environment;
 mod files;
 mod records;
 mod requests;
@@ -16,7 +16,7 @@ use toml::Spanned;
 use super::error::Flaw;
 use super::values::{PathRuleFile, name, path_rules, sentence};
 use crate::case::Origin;
-use crate::profile::{Names, Profile};
+use crate::profile::{Names, Profile, VARIABLE_PLACEHOLDERS};
 
 /// A profile file.
 #[derive(Debug, Deserialize)]
@@ -61,11 +61,11 @@ struct ArgumentFile {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct VariableFile {
+pub(super) struct VariableFile {
     name: Spanned<String>,
     value: Spanned<String>,
     /// Absent: in every case.
-    cases: Option<Spanned<Vec<Spanned<String>>>>,
+    pub(super) cases: Option<Spanned<Vec<Spanned<String>>>>,
     reason: Spanned<String>,
 }
 
@@ -141,7 +141,9 @@ impl ProfileFile {
             name: name(self.name)?,
             origin,
             arguments: arguments::parsed(self.arguments, &names)?,
-            environment: environment::parsed(self.environment, &names)?,
+            environment: environment::parsed(self.environment, |value| {
+                names.fill(value, &VARIABLE_PLACEHOLDERS)
+            })?,
             paths: path_rules(self.paths, |path| names.fill(path, &[]))?,
             devices: environment::devices(&self.devices)?,
             headers: requests::headers(self.headers, &names)?,

@@ -15,7 +15,7 @@ const MAX_SENTENCE_CHARS: usize = 300;
 const MAX_NAME_CHARS: usize = 64;
 
 /// Directories of the host that are never shown: they hold sockets, devices or the kernel's own files.
-const NEVER_SHOWN: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp"];
+pub(crate) const NEVER_SHOWN: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp"];
 
 /// A path rule as it stands in a file.
 #[derive(Debug, Deserialize)]
@@ -41,7 +41,7 @@ pub(super) fn path_rules(
         once(&mut seen, &path, "a path that no other rule names")?;
         parsed.push(PathRule {
             path: host_path(path)?,
-            access: one_of(&rule.access, &Access::ALL, Access::word)?,
+            access: one_of(&rule.access, &Access::IN_POLICIES, Access::word)?,
             presence: if rule.if_present {
                 Presence::IfPresent
             } else {
@@ -114,6 +114,12 @@ pub(super) fn name(value: Spanned<String>) -> Result<String, Flaw> {
     Ok(value.into_inner())
 }
 
+/// Whether this can name a variable of the environment in every shell.
+pub(crate) fn is_variable_name(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(fits)
+}
+
 /// Text that can be an argument or an environment value: no NUL.
 pub(super) fn word(value: Spanned<String>) -> Result<String, Flaw> {
     if value.get_ref().contains('\0') {
@@ -146,6 +152,11 @@ pub(super) fn tree_path(value: Spanned<String>) -> Result<Spanned<String>, Flaw>
     Ok(value)
 }
 
+/// Whether a host path may be shown at all. What it leads to is looked at when a run is prepared.
+pub(crate) fn may_be_shown(path: &Path) -> bool {
+    path != Path::new("/") && !NEVER_SHOWN.iter().any(|never| path.starts_with(never))
+}
+
 /// A host path that may be shown: absolute, in its plain form, outside the directories that never are.
 fn host_path(value: Spanned<String>) -> Result<PathBuf, Flaw> {
     let path = Path::new(value.get_ref());
@@ -159,7 +170,7 @@ fn host_path(value: Spanned<String>) -> Result<PathBuf, Flaw> {
         let hint = "write it from the root, without `.`, `..`, `//` or a slash at the end";
         return Err(Flaw::new(value.span(), "an absolute path", found(), hint));
     }
-    if path == Path::new("/") || NEVER_SHOWN.iter().any(|never| path.starts_with(never)) {
+    if !may_be_shown(path) {
         let hint = format!("never shown: / as a whole, {}", NEVER_SHOWN.join(", "));
         return Err(Flaw::new(
             value.span(),

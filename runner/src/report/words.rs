@@ -3,7 +3,7 @@
 use crate::case::Source;
 use crate::evidence::{
     AttemptKind, Before, CanaryMode, CanaryStatus, FileKind, GapKind, LayerNeed, LayerStatus,
-    Outcome, RequestClass,
+    LookupKind, Outcome, Reason, RequestClass,
 };
 use crate::profile::Cases;
 
@@ -96,6 +96,35 @@ pub(super) fn canary_status(status: CanaryStatus) -> &'static str {
     }
 }
 
+pub(super) fn lookup_kind(kind: LookupKind) -> &'static str {
+    match kind {
+        LookupKind::Read => "read",
+        LookupKind::List => "list",
+        LookupKind::Execute => "execute",
+        LookupKind::Write => "write",
+    }
+}
+
+pub(super) fn reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::System => "system",
+        Reason::Special => "special",
+        Reason::Broad => "broad",
+        Reason::Own => "own",
+        Reason::Unspelt => "unspelt",
+    }
+}
+
+pub(super) fn reason_in_full(reason: Reason) -> &'static str {
+    match reason {
+        Reason::System => "never shown: the system's own",
+        Reason::Special => "never shown: a device, a socket, a pipe, or names of other machines",
+        Reason::Broad => "never shown as a whole: it is or holds a home or a tree of the sandbox",
+        Reason::Own => "the sandbox has its own",
+        Reason::Unspelt => "its name cannot be typed",
+    }
+}
+
 pub(super) fn gap(kind: GapKind) -> &'static str {
     match kind {
         GapKind::Order => "order",
@@ -107,5 +136,6 @@ pub(super) fn gap(kind: GapKind) -> &'static str {
         GapKind::Attempts => "attempts",
         GapKind::Isolation => "isolation",
         GapKind::Secrets => "secrets",
+        GapKind::Lookups => "lookups",
     }
 }

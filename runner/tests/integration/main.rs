@@ -8,6 +8,7 @@
 )]
 
 mod abuse;
+mod audits;
 mod basics;
 mod deviations;
 mod escapes;
@@ -15,6 +16,7 @@ mod failures;
 mod help;
 mod killed;
 mod kit;
+mod lookups;
 mod names;
 mod outside;
 mod profiles;

@@ -57,7 +57,8 @@ struct Case<'a> {
 struct Client<'a> {
     program: &'a str,
     sha256: &'a str,
-    profile: Profile<'a>,
+    /// `null` for an audited program.
+    profile: Option<Profile<'a>>,
     args: Vec<Arg<'a>>,
     env_names: Vec<&'a str>,
     settings: Vec<Setting<'a>>,
@@ -178,10 +179,10 @@ impl<'a> Client<'a> {
         Client {
             program: &client.program,
             sha256: &client.sha256,
-            profile: Profile {
-                name: &client.profile.name,
-                sha256: &client.profile.origin.sha256,
-            },
+            profile: client.profile.as_ref().map(|profile| Profile {
+                name: &profile.name,
+                sha256: &profile.origin.sha256,
+            }),
             args: client.args.iter().map(Arg::from).collect(),
             env_names: client
                 .settings

@@ -4,8 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use stub::journal::{Content, End, Head};
 
-use super::ledger_form::{Attempt, Name, Process};
-use crate::check;
+use super::ledger_form::{Attempt, Lookup, Name, Process};
 use crate::evidence::{self, Line};
 use crate::report::{Known, Report, words};
 
@@ -17,6 +16,7 @@ pub(super) struct Evidence<'a> {
     files: Vec<File<'a>>,
     attempts: Vec<Attempt<'a>>,
     names: Vec<Name<'a>>,
+    lookups: Vec<Lookup<'a>>,
     processes: Vec<Process<'a>>,
     stderr: Stderr<'a>,
     gaps: Vec<Gap<'a>>,
@@ -173,6 +173,7 @@ impl<'a> From<&'a Report> for Evidence<'a> {
                 .iter()
                 .map(|question| Name::new(question, &report.known))
                 .collect(),
+            lookups: evidence.lookups.iter().map(Lookup::from).collect(),
             processes: report.processes.iter().map(Process::from).collect(),
             stderr: Stderr {
                 bytes: evidence.stderr.bytes,
@@ -293,7 +294,7 @@ impl<'a> File<'a> {
             bytes: entry.bytes,
             sha256: entry.sha256.as_deref(),
             transient: entry.transient,
-            expected: check::reason_for_file(&known.files, entry),
+            expected: known.reason_for_file(entry),
         }
     }
 }

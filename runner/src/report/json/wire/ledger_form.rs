@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::Arg;
 use crate::check;
-use crate::evidence::{self, AttemptKind, Outcome};
+use crate::evidence::{self, Advice, AttemptKind, Outcome};
 use crate::report::{self, Known, Report, words};
 
 /// Who refuses what is denied: the kernel's refusals are not in the ledger.
@@ -43,6 +43,24 @@ pub(super) struct Name<'a> {
     count: u64,
     /// Why it is no finding, in the profile's words.
     expected: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Lookup<'a> {
+    kind: &'static str,
+    path: &'a str,
+    paths: u64,
+    count: u64,
+    at_us: u64,
+    advice: LookupAdvice<'a>,
+}
+
+/// The path that an option would show, or why none would.
+#[derive(Serialize)]
+struct LookupAdvice<'a> {
+    option: &'static str,
+    path: Option<&'a str>,
+    reason: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -94,6 +112,28 @@ impl<'a> Name<'a> {
             kind: &question.kind,
             count: question.count,
             expected: check::reason_for_name(&known.attempts, &question.name),
+        }
+    }
+}
+
+impl<'a> From<&'a evidence::Lookup> for Lookup<'a> {
+    fn from(lookup: &'a evidence::Lookup) -> Self {
+        let (option, path, reason) = match &lookup.advice {
+            Advice::Read(path) => ("read", Some(path.as_str()), None),
+            Advice::Write(path) => ("write", Some(path.as_str()), None),
+            Advice::Never(reason) => ("never", None, Some(words::reason(*reason))),
+        };
+        Lookup {
+            kind: words::lookup_kind(lookup.kind),
+            path: &lookup.path,
+            paths: lookup.paths,
+            count: lookup.count,
+            at_us: lookup.at_us,
+            advice: LookupAdvice {
+                option,
+                path,
+                reason,
+            },
         }
     }
 }
