@@ -24,6 +24,7 @@
 //! |---|---|---|
 //! | [`cli`] | what was typed, and what it means | how a run is made |
 //! | [`policy`], [`case`], [`profile`] | case and profile files, and the values that they become | the kernel |
+//! | [`needs`] | the loader and libraries that an ELF program asks for | any policy |
 //! | [`prepare`] | paths resolved, the credential, the plan | processes |
 //! | [`sandbox`] | namespaces, root, rules, filter, canaries | what a client should do |
 //! | [`sys`] | the system calls that no crate wraps; the only `unsafe` | any policy |
@@ -31,6 +32,7 @@
 //! | [`dns`] | a query's questions, and the answer to it | sockets |
 //! | [`evidence`] | what was collected | any judgement |
 //! | [`check`], [`verdict`] | one finding for each stable id | how evidence came about |
+//! | [`schema`] | JSON Schemas, made from the types that are read and written | any run |
 //! | [`report`], [`describe`], [`output`] | the one value, its renderings, where they go | any judgement |
 //!
 //! The stub is our instrument, and its types are used here. The reference client is the subject: nothing but
@@ -46,6 +48,7 @@ mod describe;
 mod digest;
 mod dns;
 pub mod evidence;
+pub mod needs;
 mod output;
 pub mod policy;
 pub mod policy_command;
@@ -56,6 +59,7 @@ mod random;
 pub mod report;
 mod run;
 mod sandbox;
+mod schema;
 mod sys;
 mod text;
 pub mod verdict;

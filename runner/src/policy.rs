@@ -8,10 +8,12 @@ mod builtin;
 mod case_file;
 mod document;
 mod error;
+pub mod init;
 mod limits;
 mod placeholders;
 mod profile_file;
 pub mod quantity;
+mod schema;
 mod structure;
 #[cfg(test)]
 mod tests;
@@ -26,6 +28,7 @@ use document::Document;
 pub(crate) use error::shown_path;
 pub use error::{Fault, MAX_FILE_BYTES, PolicyError, Position};
 pub(crate) use limits::TIMEOUT_BOUNDS;
+pub use schema::schema;
 
 /// What a policy file describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

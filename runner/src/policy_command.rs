@@ -1,12 +1,16 @@
-//! `runner policy`: lists, prints and checks policy files. Runs nothing.
+//! `runner policy`: lists, prints, starts and checks policy files, and prints their schemas. Runs nothing.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::cli::PolicyAction;
-use crate::policy::{self, Entry, PolicyError, Reference, shown_path};
+use crate::cli::{InitAction, PolicyAction, SchemaForm};
+use crate::needs::{Needs, NeedsError};
+use crate::policy::init;
+use crate::policy::{self, Entry, Kind, PolicyError, Reference, shown_path};
+use crate::report::json;
+use crate::schema;
 
 /// How the command came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +27,12 @@ pub enum PolicyCommandError {
     /// The named policy cannot be had: exit status 2.
     #[error("the policy cannot be shown")]
     Policy(#[source] PolicyError),
+    /// It cannot be said what a program needs: exit status 2.
+    #[error("the profile cannot be made")]
+    Needs(#[source] NeedsError),
+    /// The schema has no JSON form.
+    #[error("the schema has no JSON form")]
+    Schema(#[source] serde_json::Error),
     /// The output cannot be written: exit status 2.
     #[error("the output cannot be written")]
     Write(#[from] io::Error),
@@ -33,7 +43,8 @@ impl PolicyCommandError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Policy(error) => Some(error.hint()),
-            Self::Write(_) => None,
+            Self::Needs(error) => error.hint().map(str::to_owned),
+            Self::Schema(_) | Self::Write(_) => None,
         }
     }
 }
@@ -44,6 +55,8 @@ pub fn run(action: &PolicyAction, out: &mut impl Write) -> Result<Outcome, Polic
         PolicyAction::List => list(out)?,
         PolicyAction::Show(name) => show(name, out)?,
         PolicyAction::Check(files) => check(files, out)?,
+        PolicyAction::Schema(form) => print_schema(*form, out)?,
+        PolicyAction::Init(action) => start(action, out)?,
     };
     out.flush()?;
     Ok(outcome)
@@ -68,6 +81,28 @@ fn show(name: &str, out: &mut impl Write) -> Result<Outcome, PolicyCommandError>
             .map_err(PolicyCommandError::Policy)?
             .as_bytes(),
     )?;
+    Ok(Outcome::Good)
+}
+
+fn print_schema(form: SchemaForm, out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
+    let schema = match form {
+        SchemaForm::Case => policy::schema(Kind::Case),
+        SchemaForm::Profile => policy::schema(Kind::Profile),
+        SchemaForm::Report => json::schema(),
+    };
+    out.write_all(&schema::print(&schema).map_err(PolicyCommandError::Schema)?)?;
+    Ok(Outcome::Good)
+}
+
+fn start(action: &InitAction, out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
+    let text = match action {
+        InitAction::Case(name) => init::case(name),
+        InitAction::Profile { name, client } => {
+            let needs = client.as_deref().map(Needs::of).transpose();
+            init::profile(name, needs.map_err(PolicyCommandError::Needs)?.as_ref())
+        }
+    };
+    out.write_all(text.as_bytes())?;
     Ok(Outcome::Good)
 }
 
@@ -122,7 +157,7 @@ mod tests {
         let entry = &policy::list().unwrap()[1];
         let line = format!("case-b     case     {}  {}", entry.sha256, entry.summary);
         assert_eq!(text.lines().nth(1), Some(line.as_str()));
-        assert_eq!(text.lines().count(), 3);
+        assert_eq!(text.lines().count(), policy::list().unwrap().len());
     }
 
     #[test]
@@ -133,7 +168,12 @@ mod tests {
         fs::write(&file, text).unwrap();
         let (outcome, text) = output(PolicyAction::Check(vec![file.clone()]));
         assert_eq!(outcome, Outcome::Good);
-        let digest = &policy::list().unwrap()[2].sha256;
+        let list = policy::list().unwrap();
+        let digest = &list
+            .iter()
+            .find(|entry| entry.name == "reference")
+            .unwrap()
+            .sha256;
         assert_eq!(
             text,
             format!("ok: {}: profile reference {digest}\n", file.display())

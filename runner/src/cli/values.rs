@@ -9,6 +9,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use thiserror::Error;
 
 use crate::policy::TIMEOUT_BOUNDS;
+use crate::policy::init::PolicyName;
 use crate::policy::quantity::{self, QuantityError, show_duration};
 
 /// `FORMAT[=FILE]` as typed.
@@ -73,6 +74,8 @@ pub(super) enum ValueError {
     TimeOutOfBounds,
     #[error("64 hexadecimal digits are expected; `runner policy list` shows them")]
     Digest,
+    #[error("a name has 1 to 64 of: a-z A-Z 0-9 . _ - and is not made of dots alone")]
+    PolicyName,
 }
 
 /// Parser of `FORMAT[=FILE]`; the file may be any bytes.
@@ -105,6 +108,11 @@ pub(super) fn timeout(text: &str) -> Result<Duration, ValueError> {
     } else {
         Err(ValueError::TimeOutOfBounds)
     }
+}
+
+/// The name of a policy.
+pub(super) fn policy_name(text: &str) -> Result<PolicyName, ValueError> {
+    PolicyName::parse(text).ok_or(ValueError::PolicyName)
 }
 
 /// A SHA-256, in lower case.

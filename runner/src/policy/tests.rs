@@ -1,8 +1,10 @@
 //! The built-in files, and what is no file of the right kind.
 
 mod deviations;
+mod init;
 mod properties;
 mod reading;
+mod schema;
 
 use std::time::Duration;
 

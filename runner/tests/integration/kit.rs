@@ -198,6 +198,21 @@ impl Run {
     }
 }
 
+/// By a validator that is not ours.
+#[track_caller]
+pub(crate) fn assert_fits_the_schema(report: &Value) {
+    static SCHEMA: OnceLock<jsonschema::Validator> = OnceLock::new();
+    let schema = SCHEMA.get_or_init(|| {
+        let schema = runner::report::json::schema();
+        jsonschema::draft202012::new(schema.as_value()).unwrap()
+    });
+    let faults: Vec<String> = schema
+        .iter_errors(report)
+        .map(|fault| format!("{}: {fault}", fault.instance_path()))
+        .collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
 impl Done {
     /// What a run left that has its JSON report on standard output.
     #[track_caller]
@@ -205,6 +220,7 @@ impl Done {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let report = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|error| panic!("no report ({error}); standard error: {stderr}"));
+        assert_fits_the_schema(&report);
         Self {
             code: output.status.code(),
             report,

@@ -1,5 +1,6 @@
 //! The ledger under `evidence` in schema `runner.report/1`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Arg;
@@ -10,46 +11,73 @@ use crate::report::{self, Known, Report, words};
 /// Who refuses what is denied: the kernel's refusals are not in the ledger.
 const SUPERVISOR: &str = "supervisor";
 
-#[derive(Serialize)]
+/// One kind of call to one destination, as the supervisor saw it before it was made.
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Attempt<'a> {
+    /// Counted from 1, in the order of the first time.
     seq: u64,
+    /// The first time.
     at_us: u64,
+    /// Whether it is judged.
+    #[schemars(with = "evidence::AttemptKind")]
     kind: &'static str,
+    /// The calling process, as seen inside.
     pid: i32,
+    /// Path of the calling program, as seen inside.
     program: &'a str,
+    /// The system call: `connect`.
     syscall: &'static str,
+    /// `inet`, `inet6`, `unix`, `netlink`, or the family's number.
     family: Option<&'a str>,
+    /// `stream`, `dgram`, `raw`, or the type's number; where the call names it.
     #[serde(rename = "type")]
     socket_type: Option<&'a str>,
+    /// Number of the protocol; where the call names it.
     protocol: Option<u32>,
+    /// Address or path; an abstract name begins with `@`.
     address: Option<&'a str>,
+    /// Port, for the two internet families.
     port: Option<u16>,
+    /// What became of it.
+    #[schemars(with = "evidence::Outcome")]
     outcome: &'static str,
+    /// Who refused it, where it was denied.
     layer: Option<&'static str>,
+    /// What the caller was told, where it was denied: `ENETUNREACH`.
     errno: Option<String>,
+    /// How often.
     count: u64,
-    /// Where what was sent is a DNS query.
+    /// Names asked for, where what was sent is a DNS query.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     names: &'a [String],
     /// Why it is no finding, in the profile's words.
     expected: Option<&'a str>,
 }
 
-#[derive(Serialize)]
+/// A name that the resolver inside was asked for.
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Name<'a> {
+    /// In small letters, without the final dot.
     name: &'a str,
+    /// `A`, `AAAA`, `TYPE65`; `malformed` for datagrams that are no query.
     #[serde(rename = "type")]
     kind: &'a str,
+    /// How often.
     count: u64,
     /// Why it is no finding, in the profile's words.
     expected: Option<&'a str>,
 }
 
-#[derive(Serialize)]
+/// One program that was started, the client included.
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Process<'a> {
+    /// As seen inside.
     pid: i32,
+    /// Its parent, as seen inside.
     ppid: i32,
+    /// Path given to execve(2).
     program: &'a str,
+    /// Its arguments, the program's name first.
     args: Vec<Arg<'a>>,
 }
 
