@@ -8,7 +8,8 @@ use clap::Parser as _;
 
 use crate::cli::{Cli, Command, PolicyAction, RunRequest};
 use crate::collect::Failure;
-use crate::policy_command::{self, Outcome};
+use crate::output::{self, OutputError};
+use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
 use crate::run::{self, Done, RunError};
 use crate::sandbox::spawn::STAGE_ARGUMENT;
@@ -53,6 +54,7 @@ fn run(request: &RunRequest) -> u8 {
             verdict,
             failure,
             kept,
+            lost,
         }) => {
             if let Some(failure) = failure {
                 tell("error", &failure, failure.hint());
@@ -60,7 +62,11 @@ fn run(request: &RunRequest) -> u8 {
             if let Some(copy) = kept {
                 note(&format!("the home is kept in {}", copy.display()));
             }
+            for error in &lost {
+                tell("error", error, None);
+            }
             match verdict {
+                Verdict::Passed | Verdict::Failed if !lost.is_empty() => ERRORED,
                 Verdict::Passed => 0,
                 Verdict::Failed => 1,
                 Verdict::Errored => ERRORED,
@@ -74,7 +80,10 @@ fn run(request: &RunRequest) -> u8 {
 }
 
 fn policy(action: &PolicyAction) -> u8 {
-    match policy_command::run(action, &mut io::stdout().lock()) {
+    let done = output::stdout()
+        .map_err(PolicyCommandError::from)
+        .and_then(|mut stdout| policy_command::run(action, &mut stdout));
+    match done {
         Ok(Outcome::Good) => 0,
         Ok(Outcome::Bad) => USAGE,
         Err(error) => {
@@ -87,8 +96,7 @@ fn policy(action: &PolicyAction) -> u8 {
 impl RunError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Output(error) if error.is_before_the_run() => USAGE,
-            Self::Output(_) => ERRORED,
+            Self::Output(_) => USAGE,
             Self::Prepare(error) if error.is_policy() => USAGE,
             Self::Prepare(_)
             | Self::Namespaces(_)
@@ -105,6 +113,7 @@ impl RunError {
             Self::Prepare(PrepareError::FewFiles { .. }) => {
                 Some("raise the hard limit, as with `ulimit -Hn 1024`, before the start")
             }
+            Self::Output(OutputError::Replaces { .. }) => Some("give the report a file of its own"),
             Self::Output(_)
             | Self::Prepare(_)
             | Self::EventLoop(_)

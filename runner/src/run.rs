@@ -2,20 +2,21 @@
 
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 use thiserror::Error;
 
 use crate::assemble;
+use crate::case::Source;
 use crate::check;
-use crate::cli::{Format, RunRequest};
+use crate::cli::{ClientProgram, Format, RunRequest};
 use crate::clock::Clock;
 use crate::collect::keep::keep;
 use crate::collect::{self, Capture, Failure, Watch};
 use crate::describe;
 use crate::digest;
-use crate::output::{self, Output, OutputError};
+use crate::output::{self, Input, Output, OutputError, WriteError};
 use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::report::human::Colour;
 use crate::report::{RenderError, Report, human, json};
@@ -52,6 +53,8 @@ pub(crate) struct Done {
     pub(crate) failure: Option<Failure>,
     /// Where the copy of the home lies.
     pub(crate) kept: Option<PathBuf>,
+    /// Reports that nobody got.
+    pub(crate) lost: Vec<WriteError>,
 }
 
 /// Makes one run and writes its reports.
@@ -60,7 +63,7 @@ pub(crate) struct Done {
 /// What stood in the way of a report. A run that could not be made is no error here: its report says so.
 pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let clock = Clock::start();
-    let outputs = output::open(&request.reports)?;
+    let outputs = output::open(&request.reports, &inputs(request))?;
     let prepared = prepare(request)?;
     let (mut capture, digests) = launch_and_collect(request, &prepared, clock)?;
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
@@ -86,15 +89,51 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         verdict,
         evidence,
     );
-    for output in outputs {
-        let rendered = render(&report, &output)?;
-        output.write(&rendered)?;
-    }
+    let lost = write(outputs, &report)?;
     Ok(Done {
         verdict,
         failure,
         kept: kept.transpose()?.flatten(),
+        lost,
     })
+}
+
+/// The files that the run reads.
+fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
+    let client = match &request.client {
+        ClientProgram::File(path) => Some(Input {
+            what: "the client",
+            path,
+        }),
+        ClientProgram::Reference => None,
+    };
+    let own = Input {
+        what: "this program",
+        path: Path::new(spawn::OWN_FILE),
+    };
+    let others = [
+        policy_file("the case", &request.case.origin.source),
+        policy_file("the profile", &request.profile.origin.source),
+        client,
+    ];
+    others.into_iter().flatten().chain([own]).collect()
+}
+
+fn policy_file<'r>(what: &'static str, source: &'r Source) -> Option<Input<'r>> {
+    match source {
+        Source::File(path) => Some(Input { what, path }),
+        Source::BuiltIn => None,
+    }
+}
+
+/// Every report is tried: what is lost of one is no reason to lose another.
+fn write(outputs: Vec<Output>, report: &Report) -> Result<Vec<WriteError>, RenderError> {
+    let mut lost = Vec::new();
+    for output in outputs {
+        let rendered = render(report, &output)?;
+        lost.extend(output.write(&rendered).err());
+    }
+    Ok(lost)
 }
 
 /// The one part that makes processes. The program is hashed beside it, in a thread that starts after them.
