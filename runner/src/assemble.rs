@@ -2,6 +2,7 @@
 //!
 //! Runs when nothing of the sandbox is left alive, so nothing that it reads can change under it.
 
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use stub::Needle;
@@ -14,17 +15,19 @@ use crate::collect::census::{made_and_gone, next_number};
 use crate::collect::files::{self, Bounds, Found};
 use crate::collect::output::Boundaries;
 use crate::evidence::{
-    Attempt, Connection, Evidence, Exit, Gap, GapKind, Root, Served, from_journal,
+    Attempt, Connection, Evidence, Exit, Gap, GapKind, Lookup, Root, Served, from_journal,
 };
+use crate::lookups;
 use crate::profile::SideRequest;
-use crate::sandbox::plan::Identity;
+use crate::sandbox::plan::Plan;
+use crate::sandbox::supervise::ledger::lookups::Lookups;
 use crate::sandbox::supervise::ledger::{Connect, Ledger};
 
 /// The evidence of one run. Ends the capture: home and temporary directory are gone afterwards.
 pub(crate) fn evidence(
     capture: Capture,
     limits: &Limits,
-    identity: Identity,
+    plan: &Plan,
     clock: Clock,
     needle: &Needle,
     side_requests: &[SideRequest],
@@ -39,7 +42,9 @@ pub(crate) fn evidence(
     let (before, unreconciled) = boundaries(&served, &capture);
     let ledger = capture.ledger;
     let ledger_gaps = incomplete_ledger(&ledger);
+    let lookup_gaps = incomplete_lookups(&ledger.lookups);
     let (records, seen_on_stdout) = capture.output.into_records(before, now_us, needle);
+    let seen_in_passing = capture.passed.and_then(|passed| passed.sighting("stdout"));
     let (stderr, seen_on_stderr) = capture.errors.into_stderr(needle);
     let names = capture.questions.finish(capture.exit);
     let mut found = Found::default();
@@ -52,7 +57,7 @@ pub(crate) fn evidence(
             };
             let trees = [(Root::Home, home), (Root::Tmp, tmp)];
             for ((root, tree), first) in trees.into_iter().zip(capture.first_numbers) {
-                let last = next_number(&tree, identity);
+                let last = next_number(&tree, plan.identity);
                 found.objects.clear();
                 files::walk(root, tree, needle, bounds, &mut found);
                 // What was not walked would count as gone.
@@ -87,6 +92,7 @@ pub(crate) fn evidence(
         sightings: [
             served.sightings,
             seen_on_stdout,
+            Vec::from_iter(seen_in_passing),
             Vec::from_iter(seen_on_stderr),
             ledger.sightings,
             names.sightings,
@@ -95,6 +101,7 @@ pub(crate) fn evidence(
         .concat(),
         exit: capture.exit,
         attempts: redacted_attempts(ledger.attempts, needle),
+        lookups: weighed(&ledger.lookups, plan, needle),
         names: names.asked,
         processes: ledger.processes,
         survivors: capture.survivors,
@@ -107,6 +114,7 @@ pub(crate) fn evidence(
             found.gaps,
             unreconciled,
             ledger_gaps,
+            lookup_gaps,
         ]
         .concat(),
         wall: (clock.wall, SystemTime::now()),
@@ -192,6 +200,31 @@ fn refused(journal: &[Entry]) -> u64 {
         }
     };
     journal.iter().map(count).max().unwrap_or(0)
+}
+
+/// What was looked for and is not as it is on the host. The runner's user's home is named by HOME, as for a shell.
+fn weighed(lookups: &Lookups, plan: &Plan, needle: &Needle) -> Vec<Lookup> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    lookups::weigh(
+        lookups,
+        &plan.root.binds,
+        home.as_deref(),
+        needle,
+        lookups::host::probe,
+    )
+}
+
+fn incomplete_lookups(lookups: &Lookups) -> Vec<Gap> {
+    let missing = [
+        (lookups.further, "more lookups than are kept"),
+        (lookups.unreadable, "lookups whose path could not be read"),
+    ];
+    let missing = missing.into_iter().filter(|(count, _)| *count > 0);
+    let gap = |(count, what): (u64, &str)| Gap {
+        what: GapKind::Lookups,
+        detail: format!("{count} {what}"),
+    };
+    missing.map(gap).collect()
 }
 
 fn incomplete_ledger(ledger: &Ledger) -> Vec<Gap> {

@@ -169,24 +169,28 @@ pub enum Presence {
     IfPresent,
 }
 
-/// What the client may do below a path. Nothing on the host is ever writable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the client may do below a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Access {
     /// Read files and list directories.
     Read,
     /// The same, and run programs.
     ReadExecute,
+    /// Read, write, make and remove, and run nothing. No policy file can ask for it, only the command line of an
+    /// audit.
+    Write,
 }
 
 impl Access {
-    /// Every access there is.
-    pub const ALL: [Self; 2] = [Self::Read, Self::ReadExecute];
+    /// Every access that a policy file can ask for.
+    pub const IN_POLICIES: [Self; 2] = [Self::Read, Self::ReadExecute];
 
-    /// The word for it in case and profile files.
+    /// The word for it in policy files and reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::ReadExecute => "read-execute",
+            Self::Write => "write",
         }
     }
 }
@@ -380,23 +384,23 @@ pub enum CacheControl {
 
 closed_sets! {
     /// One of the client's two writable trees.
-    Root
+    Root of ALL,
 
     /// A device of the host that /dev may hold.
-    Device
+    Device of ALL,
 
     /// A switch that a profile spells for its client.
-    Switch
+    Switch of ALL,
 
     /// What seals the network: an own namespace that has loopback only, or the container's, verified to have no more.
-    Tier
+    Tier of ALL,
 
-    /// What the client may do below a path. Nothing on the host is ever writable.
-    Access
+    /// What the client may do below a path. By a policy file nothing on the host is ever writable.
+    Access of IN_POLICIES,
 
     /// Whether `HEAD /` may come before the message request.
-    Preflight
+    Preflight of ALL,
 
     /// A JSON type.
-    JsonKind
+    JsonKind of ALL,
 }

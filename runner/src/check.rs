@@ -9,12 +9,15 @@
 
 use crate::case::Case;
 use crate::evidence::{CanaryStatus, Evidence, Exit, GapKind, LayerNeed, LayerStatus};
-use crate::profile::Profile;
+use crate::profile::{ExpectedAttempt, Profile};
 use crate::verdict::{Finding, Status, Verdict};
 
+use Rule::{Any, Case as Asked};
 use outcome::{Deviation, NotPassed, Outcome, Run};
 
-pub use attempts::{AttemptGroup, attempt_groups, reason_for_attempt, reason_for_name};
+pub use attempts::{
+    AttemptGroup, attempt_groups, reason_for_attempt, reason_for_name, resolver_target,
+};
 pub use files::reason_for_file;
 pub(crate) use outbound::kernel_refuses;
 pub(crate) use outcome::count;
@@ -41,7 +44,16 @@ struct Check {
     /// A gap of one of these kinds makes it errored.
     needs: &'static [GapKind],
     judges: Judges,
-    run: fn(&Run) -> Outcome,
+    rule: Rule,
+}
+
+/// How a check is made.
+#[derive(Clone, Copy)]
+enum Rule {
+    /// Against what a case expects of a client.
+    Case(fn(&Run) -> Outcome),
+    /// Of any program, an audited one too; what is told of its attempts beforehand is all that it needs.
+    Any(fn(&Evidence, &[ExpectedAttempt]) -> Outcome),
 }
 
 /// Whose behaviour a check judges.
@@ -73,42 +85,42 @@ const SEARCHED: &[GapKind] = &[
 
 #[rustfmt::skip]
 const CHECKS: [Check; 36] = [
-    client("requests/first-and-only",           "4.2", REQUESTS,  requests::first_and_only),
-    client("requests/sequence",                 "4.1", REQUESTS,  requests::sequence),
-    client("requests/post-count",               "4.2", REQUESTS,  requests::post_count),
-    client("requests/connections",              "4.2", REQUESTS,  requests::connections),
-    client("requests/query",                    "4.2", REQUESTS,  requests::query),
-    client("headers/api-key-present",           "5",   REQUESTS,  headers::api_key_present),
-    client("headers/authorization-absent",      "5",   REQUESTS,  headers::authorization_absent),
-    client("headers/user-agent",                "2.2", BOTH,      headers::user_agent),
-    client("headers/beta-families",             "2.2", REQUESTS,  headers::beta_families),
-    client("headers/preflight-unauthenticated", "5",   REQUESTS,  headers::preflight_unauthenticated),
-    client("headers/nothing-else",              "2.2", REQUESTS,  headers::nothing_else),
-    client("body/fields",                       "2.1", REQUESTS,  body::fields),
-    client("body/messages-blocks",              "2.1", REQUESTS,  body::messages_blocks),
-    client("body/system-blocks",                "2.1", REQUESTS,  body::system_blocks),
-    client("body/cache-control",                "2.1", REQUESTS,  body::cache_control),
-    client("body/tools-empty",                  "2.1", REQUESTS,  body::tools_empty),
-    client("body/stream",                       "2.1", REQUESTS,  body::stream),
-    client("records/json-lines",                "2.3", RECORDS,   records::json_lines),
-    client("records/sequence",                  "6.2", BOTH,      records::sequence),
-    client("records/init-fields",               "2.3", RECORDS,   records::init_fields),
-    client("records/tools-empty",               "2.3", RECORDS,   records::tools_empty),
-    client("records/init-before-post",          "6.2", ORDER,     records::init_before_post),
-    client("records/events-match-provider",     "6.2", BOTH,      records::events_match_provider),
-    client("records/assistant-text",            "2.3", BOTH,      records::assistant_text),
-    client("records/assistant-position",        "6.2", RECORDS,   records::assistant_position),
-    client("records/result-success",            "2.3", RECORDS,   records::result_success),
-    client("files/state-file",                  "2.4", FILES,     files::state_file),
-    client("files/backup",                      "2.4", FILES,     files::backup),
-    client("files/modes",                       "2.4", FILES,     files::modes),
-    client("files/nothing-else",                "2.4", FILES,     files::nothing_else),
-    client("files/no-transcript",               "2.4", FILES,     files::no_transcript),
-    client("secrets/credential-not-written",    "5",   SEARCHED,  secrets::credential_not_written),
-    sandbox("outbound/denied",                  "1",   OUTBOUND,  outbound::denied),
-    client("outbound/no-attempts",              "1",   ATTEMPTS,  attempts::no_attempts),
-    sandbox("process/exit-zero",                "1",   PROCESSES, process::exit_zero),
-    client("process/no-survivors",              "1",   PROCESSES, process::no_survivors),
+    client("requests/first-and-only",           "4.2", REQUESTS,  Asked(requests::first_and_only)),
+    client("requests/sequence",                 "4.1", REQUESTS,  Asked(requests::sequence)),
+    client("requests/post-count",               "4.2", REQUESTS,  Asked(requests::post_count)),
+    client("requests/connections",              "4.2", REQUESTS,  Asked(requests::connections)),
+    client("requests/query",                    "4.2", REQUESTS,  Asked(requests::query)),
+    client("headers/api-key-present",           "5",   REQUESTS,  Asked(headers::api_key_present)),
+    client("headers/authorization-absent",      "5",   REQUESTS,  Asked(headers::authorization_absent)),
+    client("headers/user-agent",                "2.2", BOTH,      Asked(headers::user_agent)),
+    client("headers/beta-families",             "2.2", REQUESTS,  Asked(headers::beta_families)),
+    client("headers/preflight-unauthenticated", "5",   REQUESTS,  Asked(headers::preflight_unauthenticated)),
+    client("headers/nothing-else",              "2.2", REQUESTS,  Asked(headers::nothing_else)),
+    client("body/fields",                       "2.1", REQUESTS,  Asked(body::fields)),
+    client("body/messages-blocks",              "2.1", REQUESTS,  Asked(body::messages_blocks)),
+    client("body/system-blocks",                "2.1", REQUESTS,  Asked(body::system_blocks)),
+    client("body/cache-control",                "2.1", REQUESTS,  Asked(body::cache_control)),
+    client("body/tools-empty",                  "2.1", REQUESTS,  Asked(body::tools_empty)),
+    client("body/stream",                       "2.1", REQUESTS,  Asked(body::stream)),
+    client("records/json-lines",                "2.3", RECORDS,   Asked(records::json_lines)),
+    client("records/sequence",                  "6.2", BOTH,      Asked(records::sequence)),
+    client("records/init-fields",               "2.3", RECORDS,   Asked(records::init_fields)),
+    client("records/tools-empty",               "2.3", RECORDS,   Asked(records::tools_empty)),
+    client("records/init-before-post",          "6.2", ORDER,     Asked(records::init_before_post)),
+    client("records/events-match-provider",     "6.2", BOTH,      Asked(records::events_match_provider)),
+    client("records/assistant-text",            "2.3", BOTH,      Asked(records::assistant_text)),
+    client("records/assistant-position",        "6.2", RECORDS,   Asked(records::assistant_position)),
+    client("records/result-success",            "2.3", RECORDS,   Asked(records::result_success)),
+    client("files/state-file",                  "2.4", FILES,     Asked(files::state_file)),
+    client("files/backup",                      "2.4", FILES,     Asked(files::backup)),
+    client("files/modes",                       "2.4", FILES,     Asked(files::modes)),
+    client("files/nothing-else",                "2.4", FILES,     Asked(files::nothing_else)),
+    client("files/no-transcript",               "2.4", FILES,     Asked(files::no_transcript)),
+    client("secrets/credential-not-written",    "5",   SEARCHED,  Any(|evidence, _| secrets::credential_not_written(evidence))),
+    sandbox("outbound/denied",                  "1",   OUTBOUND,  Any(|evidence, _| outbound::denied(evidence))),
+    client("outbound/no-attempts",              "1",   ATTEMPTS,  Any(attempts::no_attempts)),
+    sandbox("process/exit-zero",                "1",   PROCESSES, Asked(process::exit_zero)),
+    client("process/no-survivors",              "1",   PROCESSES, Any(|evidence, _| process::no_survivors(evidence))),
 ];
 
 /// The stable ids of all checks, in the order of every report.
@@ -116,14 +128,33 @@ pub fn ids() -> impl Iterator<Item = &'static str> {
     CHECKS.iter().map(|check| check.id)
 }
 
-/// Makes every check: one finding for each id, in the order of [`ids`].
+/// Makes every check of a case: one finding for each id, in the order of [`ids`].
 pub fn check(case: &Case, profile: &Profile, evidence: &Evidence) -> Vec<Finding> {
     let run = Run {
         case,
         profile,
         evidence,
     };
-    CHECKS.iter().map(|check| check.make(&run)).collect()
+    let outcome = |check: &Check| match check.rule {
+        Rule::Case(rule) => rule(&run),
+        Rule::Any(rule) => rule(evidence, &profile.attempts),
+    };
+    make_all(evidence, outcome)
+}
+
+/// Makes the checks that hold for any program, and skips those that a case asks for. `expected` are the attempts
+/// that are no finding.
+pub fn audit(expected: &[ExpectedAttempt], evidence: &Evidence) -> Vec<Finding> {
+    let outcome = |check: &Check| match check.rule {
+        Rule::Case(_) => outcome::not_asked("an audit expects nothing of the program"),
+        Rule::Any(rule) => rule(evidence, expected),
+    };
+    make_all(evidence, outcome)
+}
+
+fn make_all(evidence: &Evidence, outcome: impl Fn(&Check) -> Outcome) -> Vec<Finding> {
+    let make = |check: &Check| check.make(evidence, || outcome(check));
+    CHECKS.iter().map(make).collect()
 }
 
 /// The one word for the run.
@@ -192,14 +223,14 @@ const fn client(
     id: &'static str,
     spec: &'static str,
     needs: &'static [GapKind],
-    run: fn(&Run) -> Outcome,
+    rule: Rule,
 ) -> Check {
     Check {
         id,
         spec,
         needs,
         judges: Judges::Client,
-        run,
+        rule,
     }
 }
 
@@ -207,23 +238,22 @@ const fn sandbox(
     id: &'static str,
     spec: &'static str,
     needs: &'static [GapKind],
-    run: fn(&Run) -> Outcome,
+    rule: Rule,
 ) -> Check {
     Check {
         judges: Judges::Sandbox,
-        ..client(id, spec, needs, run)
+        ..client(id, spec, needs, rule)
     }
 }
 
 impl Check {
-    fn make(&self, run: &Run) -> Finding {
-        if self.judges == Judges::Client && run.evidence.exit == Exit::NotStarted {
+    fn make(&self, evidence: &Evidence, outcome: impl FnOnce() -> Outcome) -> Finding {
+        if self.judges == Judges::Client && evidence.exit == Exit::NotStarted {
             return self.skipped("the client was never started".to_owned());
         }
-        let outcome = (self.run)(run);
-        match self.missing(run.evidence) {
-            None => self.finding(outcome),
-            Some(because) => self.undecided(outcome, because),
+        match self.missing(evidence) {
+            None => self.finding(outcome()),
+            Some(because) => self.undecided(outcome(), because),
         }
     }
 

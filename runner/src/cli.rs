@@ -3,6 +3,7 @@
 //! [`Cli::resolve`] turns it into a [`Command`], with policies read and contradictions refused. Both exit with
 //! status 2 on an error. Must not know: how a run is made, or how a report looks.
 
+mod audit;
 mod error;
 mod help;
 mod program;
@@ -24,7 +25,9 @@ pub use error::UsageError;
 pub use program::ClientProgram;
 pub use reports::{Destination, Format, ReportTarget};
 pub use resolve::{Command, InitAction, Isolation, PolicyAction, RunRequest};
-pub use values::{FormatWord, ReportArgument};
+pub use values::{FormatWord, ReportArgument, VariableArgument};
+
+use crate::profile::Destination as AttemptDestination;
 
 /// What the user typed.
 #[derive(Debug, Parser)]
@@ -64,6 +67,9 @@ pub enum CliCommand {
         #[command(flatten)]
         options: RunOptions,
     },
+    /// Run any program sealed, expect nothing of it, and say what it tried
+    #[command(after_help = help::AUDIT_EXIT_CODES)]
+    Audit(AuditOptions),
     /// List, print, start and check case and profile files
     Policy {
         /// What to do with them.
@@ -104,6 +110,41 @@ pub struct RunOptions {
     pub keep_home: bool,
 }
 
+/// The options of an audit.
+#[derive(Debug, Args)]
+pub struct AuditOptions {
+    /// The program and its arguments; `{base_url}` in them stands for the address of the provider stub
+    #[arg(last = true, required = true, value_name = "PROGRAM [ARGS]", help_heading = help::PROGRAM)]
+    pub program: Vec<OsString>,
+    /// Set a variable, or pass yours on; {base_url}, {credential}, {home} and {tmp} in VALUE are replaced
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = values::variable, help_heading = help::PROGRAM)]
+    pub env: Vec<VariableArgument>,
+    /// What the provider stub answers: a scenario by name, or none
+    #[arg(long, value_name = "none|SCENARIO", help_heading = help::PROGRAM)]
+    pub stub: Option<String>,
+    /// Show a file or directory of this machine, read-only. May be given again
+    #[arg(long, value_name = "PATH", help_heading = help::SANDBOX)]
+    pub read: Vec<PathBuf>,
+    /// Let the program write there; nothing in it can be run. May be given again
+    #[arg(long, value_name = "PATH", help_heading = help::SANDBOX)]
+    pub write: Vec<PathBuf>,
+    /// Say that an attempt is no finding, such as name:example.com or inet:192.0.2.1:443; nothing is let out
+    #[arg(long, value_name = "DESTINATION", help_heading = help::SANDBOX)]
+    pub allow_attempt: Vec<AttemptDestination>,
+    /// What must seal the network; a run is never unsealed
+    #[arg(long, value_enum, value_name = "TIER", default_value_t, help_heading = help::SANDBOX)]
+    pub isolation: IsolationArgument,
+    /// Wall time of the program, such as 60s or 5min [default: 5min]
+    #[arg(long, value_name = "TIME", value_parser = values::timeout, help_heading = help::SANDBOX)]
+    pub timeout: Option<Duration>,
+    /// Write a report to a file: human or json. May be given again
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = values::report(), help_heading = help::OUTPUT)]
+    pub report: Vec<ReportArgument>,
+    /// Copy the home to a fresh temporary directory at the end and say where
+    #[arg(long, help_heading = help::OUTPUT)]
+    pub keep_home: bool,
+}
+
 /// What `--isolation` accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum IsolationArgument {
@@ -137,7 +178,7 @@ pub enum PolicyCommand {
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
     },
-    /// Print the JSON Schema of case files, profile files or JSON reports
+    /// Print the JSON Schema of policy files or of JSON reports
     Schema {
         /// What the schema is of
         #[arg(value_enum, value_name = "FORM")]
@@ -158,6 +199,8 @@ pub enum SchemaForm {
     Case,
     /// Client profiles
     Profile,
+    /// The policy of audits
+    Audit,
     /// Reports of `--report json`
     Report,
 }

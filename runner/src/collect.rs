@@ -11,6 +11,7 @@ pub(crate) mod files;
 mod hear;
 pub(crate) mod keep;
 pub(crate) mod output;
+mod pass;
 mod pipes;
 pub(crate) mod questions;
 pub(crate) mod transient;
@@ -39,7 +40,10 @@ use crate::sandbox::spawn::Stage;
 use crate::sandbox::supervise::{LinesWanted, Supervisor};
 use crate::sys::fds::watched;
 
+use pass::Pass;
+
 pub(crate) use capture::{Capture, Failure};
+use output::Errors;
 use pipes::{Read, readable, receive};
 use transient::Watcher;
 
@@ -63,6 +67,8 @@ pub(crate) struct Watch<'a> {
     /// More requests than this end the client.
     pub(crate) requests: u64,
     pub(crate) output_bytes: u64,
+    /// The client's output goes to our own, and makes no records.
+    pub(crate) passes_output: bool,
     pub(crate) needle: &'a Needle,
     /// /proc/self/ns of the runner.
     pub(crate) namespaces: std::collections::BTreeMap<String, String>,
@@ -85,7 +91,7 @@ enum Phase {
 ///
 /// # Errors
 /// The errno of the runtime's own set-up (epoll, signals). Everything else is in the capture.
-pub(crate) async fn collect(stage: Stage, watch: Watch<'_>) -> std::io::Result<Capture> {
+pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Result<Capture> {
     let pid = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
     let (control, to_stage) =
         tokio::net::UnixStream::from_std(stage.control.try_clone()?)?.into_split();
@@ -95,8 +101,11 @@ pub(crate) async fn collect(stage: Stage, watch: Watch<'_>) -> std::io::Result<C
         control_open: true,
         to_stage,
         channel: Some(watched(stage.channel.try_clone()?)?),
-        stdout: Some(watched(stage.stdout.try_clone()?)?),
-        stderr: Some(watched(stage.stderr.try_clone()?)?),
+        stdout: stage.stdout.take().map(watched).transpose()?,
+        stderr: stage.stderr.take().map(watched).transpose()?,
+        pass: watch
+            .passes_output
+            .then(|| (Pass::to_stdout(), Pass::to_stderr())),
         questions: Some(watched(stage.questions.try_clone()?)?),
         watcher: Watcher::default(),
         watch_at: None,
@@ -114,7 +123,11 @@ pub(crate) async fn collect(stage: Stage, watch: Watch<'_>) -> std::io::Result<C
         capture: Capture::nothing(watch.output_bytes, watch.needle),
         watch,
     };
+    if session.pass.is_some() {
+        session.capture.passed = Some(Errors::new(session.watch.needle));
+    }
     session.run().await;
+    session.finish_passing().await;
     let Session {
         mut capture,
         supervisor,
@@ -149,6 +162,8 @@ struct Session<'a> {
     stdout: Option<AsyncFd<OwnedFd>>,
     stderr: Option<AsyncFd<OwnedFd>>,
     questions: Option<AsyncFd<OwnedFd>>,
+    /// Where standard output and standard error of an audited program go.
+    pass: Option<(Pass, Pass)>,
     watcher: Watcher,
     /// When to begin with it; `None` before the client runs, and once it has begun.
     watch_at: Option<Instant>,
@@ -193,8 +208,8 @@ impl Session<'_> {
                 biased;
                 _ = self.interrupt.recv() => self.interrupted(),
                 _ = self.terminate.recv() => self.interrupted(),
-                read = readable(self.stdout.as_ref()) => self.read_stdout(read),
-                read = readable(self.stderr.as_ref()) => self.read_stderr(read),
+                read = readable(self.stdout.as_ref(), self.pass.as_ref().map(|(out, _)| out)) => self.read_stdout(read),
+                read = readable(self.stderr.as_ref(), self.pass.as_ref().map(|(_, err)| err)) => self.read_stderr(read),
                 read = self.control.read_until(b'\n', &mut line), if self.control_open => match read {
                     Ok(length) if length > 0 && line.ends_with(b"\n") => {
                         let next = self.control_line(&line).await;
@@ -320,11 +335,19 @@ impl Session<'_> {
     fn read_stdout(&mut self, read: Read) -> Next {
         match read {
             Read::End => self.stdout = None,
-            Read::Piece(piece) => {
-                self.capture
-                    .output
-                    .push(&piece, self.watch.clock.elapsed_us());
-            }
+            Read::Piece(piece) => match (&mut self.pass, &mut self.capture.passed) {
+                (Some((out, _)), Some(passed)) => {
+                    passed.push(&piece);
+                    out.push(&piece);
+                    if passed.bytes() > self.watch.output_bytes && self.phase == Phase::Running {
+                        return self.end_client(Exit::OutputLimit);
+                    }
+                }
+                _ => {
+                    let now = self.watch.clock.elapsed_us();
+                    self.capture.output.push(&piece, now);
+                }
+            },
         }
         Next::Continue
     }
@@ -342,6 +365,9 @@ impl Session<'_> {
             Read::End => self.stderr = None,
             Read::Piece(piece) => {
                 self.capture.errors.push(&piece);
+                if let Some((_, err)) = &mut self.pass {
+                    err.push(&piece);
+                }
                 if self.capture.errors.bytes() > self.watch.output_bytes
                     && self.phase == Phase::Running
                 {
@@ -354,6 +380,17 @@ impl Session<'_> {
             }
         }
         Next::Continue
+    }
+
+    /// Waits until the program's output has gone where it goes. A signal ends the wait.
+    async fn finish_passing(&mut self) {
+        if let Some((out, err)) = self.pass.take() {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+                () = async { out.finish().await; err.finish().await } => {}
+            }
+        }
     }
 
     fn question(&mut self, told: Option<FromResolver>) -> Next {

@@ -1,12 +1,14 @@
 //! From a run to its [`Report`]: who was run, on what, by which rules, beside verdict and evidence.
 
+use crate::audit::{ASKED_FOR, Audit, Place};
 use crate::case::{Case, Limits, PathRule, Preflight, Tier};
 use crate::cli::RunRequest;
 use crate::evidence::Evidence;
 use crate::policy::{self, Reference, shown_path};
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
-use crate::profile::Profile;
+use crate::profile::{ExpectedAttempt, Profile, Variable};
 use crate::report::{Arg, Client, Host, Known, Policy, Process, Report, Runner, WiderRule};
+use crate::subject::Subject;
 use crate::verdict::{Finding, Verdict};
 
 /// Puts together what every report shows.
@@ -19,8 +21,8 @@ pub(crate) fn report(
     verdict: Verdict,
     evidence: Evidence,
 ) -> Report {
-    let (case, profile) = (&request.case, &request.profile);
-    let prompts = case.invocation.prompts();
+    let subject = &request.subject;
+    let prompts = subject.prompts();
     Report {
         runner: Runner {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -31,29 +33,18 @@ pub(crate) fn report(
             arch: std::env::consts::ARCH.to_owned(),
             landlock_abi: u32::try_from(landlock_abi).unwrap_or(0),
         },
+        purpose: subject.purpose(),
         case: Policy {
-            name: case.name.clone(),
-            origin: case.origin.clone(),
+            name: subject.name().to_owned(),
+            origin: subject.origin().clone(),
         },
         client: Client {
-            program: prepared
-                .program_path
-                .as_deref()
-                .map_or("built in".to_owned(), shown_path),
+            program: program_name(request, prepared),
             sha256: program,
-            profile: Policy {
-                name: profile.name.clone(),
-                origin: profile.origin.clone(),
-            },
+            profile: profile(subject),
             args: arguments(prepared, &prompts),
-            settings: profile
-                .variables(&case.name, request.settings)
-                .cloned()
-                .collect(),
-            left_out: profile
-                .left_out(&case.name, request.settings)
-                .cloned()
-                .collect(),
+            settings: subject.variables().into_iter().map(shown).collect(),
+            left_out: subject.left_out().into_iter().cloned().collect(),
         },
         tier: Tier::Namespace,
         verdict,
@@ -64,12 +55,70 @@ pub(crate) fn report(
             .map(|process| Process::new(process, &prompts))
             .collect(),
         known: Known {
-            attempts: profile.attempts.clone(),
-            files: profile.files.clone(),
+            attempts: subject.expected_attempts().to_vec(),
+            files: subject.known_files().cloned(),
         },
         evidence,
         not_proved: Vec::new(),
-        wider_rules: wider_rules(case, profile, prepared),
+        wider_rules: match subject {
+            Subject::Client { case, profile, .. } => wider_rules(case, profile, prepared),
+            Subject::Program(audit) => asked_for(audit, prepared),
+        },
+    }
+}
+
+/// The path of the program as it was found; where it is a link, that is what its user knows it by.
+fn program_name(request: &RunRequest, prepared: &Prepared) -> String {
+    let found = match &request.subject {
+        Subject::Program(Audit {
+            place: Place::Own { path },
+            ..
+        }) => Some(path.as_path()),
+        Subject::Program(_) | Subject::Client { .. } => prepared.program_path.as_deref(),
+    };
+    found.map_or("built in".to_owned(), shown_path)
+}
+
+fn profile(subject: &Subject) -> Option<Policy> {
+    match subject {
+        Subject::Client { profile, .. } => Some(Policy {
+            name: profile.name.clone(),
+            origin: profile.origin.clone(),
+        }),
+        Subject::Program(_) => None,
+    }
+}
+
+/// A value that was given on the command line may be its user's secret.
+fn shown(variable: &Variable) -> Variable {
+    let mut shown = variable.clone();
+    if shown.reason == ASKED_FOR {
+        shown.value = "(not shown)".to_owned();
+    }
+    shown
+}
+
+/// What the command line of an audit adds to its policy.
+fn asked_for(audit: &Audit, prepared: &Prepared) -> Vec<WiderRule> {
+    let Ok(policy) = policy::audit() else {
+        return Vec::new();
+    };
+    let mut wider: Vec<WiderRule> =
+        more_paths(&audit.sandbox.paths, &policy.sandbox.paths, prepared).collect();
+    let variables = audit.environment.iter();
+    let more = variables.filter(|variable| !policy.environment.contains(variable));
+    wider.extend(more.map(|variable| WiderRule {
+        rule: format!("variable {}", variable.name),
+        reason: variable.reason.clone(),
+    }));
+    wider.extend(audit.attempts.iter().map(allowed_attempt));
+    wider
+}
+
+fn allowed_attempt(attempt: &ExpectedAttempt) -> WiderRule {
+    WiderRule {
+        rule: format!("an attempt at {} is no finding", attempt.destination),
+        reason: attempt.reason.clone(),
     }
 }
 
@@ -121,10 +170,7 @@ fn wider_rules(case: &Case, profile: &Profile, prepared: &Prepared) -> Vec<Wider
             .attempts
             .iter()
             .filter(|attempt| !built_in.attempts.contains(attempt));
-        wider.extend(attempts.map(|attempt| WiderRule {
-            rule: format!("an attempt at {} is no finding", attempt.destination),
-            reason: attempt.reason.clone(),
-        }));
+        wider.extend(attempts.map(allowed_attempt));
         let queries = profile
             .queries
             .iter()

@@ -10,6 +10,7 @@ use stub::journal::{Body, End, Head};
 
 mod from_journal;
 mod ledger;
+mod lookup;
 mod read;
 mod target;
 
@@ -22,6 +23,7 @@ pub use ledger::{
     ARGUMENT_BYTES, Attempt, AttemptKind, MOST_ARGUMENTS, MOST_ATTEMPTS, MOST_PROCESSES,
     MOST_QUESTIONS, Outcome, Process, Question,
 };
+pub use lookup::{Advice, LOOKUP_BYTES, Lookup, LookupKind, MOST_LOOKUPS, Reason};
 
 /// Everything that one run left to judge.
 #[derive(Clone, Debug)]
@@ -47,6 +49,8 @@ pub struct Evidence {
     pub exit: Exit,
     /// What the client tried.
     pub attempts: Vec<Attempt>,
+    /// What it looked for and is not shown, or may not be written; empty where lookups are not asked for.
+    pub lookups: Vec<Lookup>,
     /// Whom it asked for.
     pub names: Vec<Question>,
     /// What it started.
@@ -349,4 +353,6 @@ pub enum GapKind {
     Attempts,
     /// The search for the credential.
     Secrets,
+    /// Which paths the client looked for.
+    Lookups,
 }

@@ -23,8 +23,9 @@
 //! | room | owns | must not know |
 //! |---|---|---|
 //! | [`cli`] | what was typed, and what it means | how a run is made |
-//! | [`policy`], [`case`], [`profile`] | case and profile files, and the values that they become | the kernel |
+//! | [`policy`], [`case`], [`profile`], [`audit`] | policy files, and the values that they become | the kernel |
 //! | [`needs`] | the loader and libraries that an ELF program asks for | any policy |
+//! | [`subject`] | what a run is about: a client under a case, or an audited program | how it is judged |
 //! | [`prepare`] | paths resolved, the credential, the plan | processes |
 //! | [`sandbox`] | namespaces, root, rules, filter, canaries | what a client should do |
 //! | [`sys`] | the system calls that no crate wraps; the only `unsafe` | any policy |
@@ -39,6 +40,7 @@
 //! its entry point is, or one fault could hide in both.
 
 mod assemble;
+pub mod audit;
 pub mod case;
 pub mod check;
 pub mod cli;
@@ -48,6 +50,7 @@ mod describe;
 mod digest;
 mod dns;
 pub mod evidence;
+mod lookups;
 pub mod needs;
 mod output;
 pub mod policy;
@@ -60,6 +63,7 @@ pub mod report;
 mod run;
 mod sandbox;
 mod schema;
+pub mod subject;
 mod sys;
 mod text;
 pub mod verdict;

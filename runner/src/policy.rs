@@ -1,9 +1,11 @@
-//! Cases and profiles as files: built in or the user's own, parsed strictly into [`crate::case`] and [`crate::profile`].
+//! Cases, profiles and the policy of audits as files: built in or the user's own, parsed strictly into
+//! [`crate::case`], [`crate::profile`] and [`crate::audit`].
 //!
 //! Owns the file format, the built-in files and the digest of what was read. A file becomes a value whole or
 //! not at all, and an error names the file, the line, the key, what was expected, what was found and what helps.
 //! Knows nothing of the run: whether a case can be had on this host is found out elsewhere.
 
+mod audit_file;
 mod builtin;
 mod case_file;
 mod document;
@@ -22,6 +24,7 @@ mod values;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use crate::audit::AuditPolicy;
 use crate::case::Case;
 use crate::profile::Profile;
 use document::Document;
@@ -29,6 +32,7 @@ pub(crate) use error::shown_path;
 pub use error::{Fault, MAX_FILE_BYTES, PolicyError, Position};
 pub(crate) use limits::TIMEOUT_BOUNDS;
 pub use schema::schema;
+pub(crate) use values::{NEVER_SHOWN, is_variable_name, may_be_shown};
 
 /// What a policy file describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,14 +41,20 @@ pub enum Kind {
     Case,
     /// How one client is told, and its own names.
     Profile,
+    /// What an audited program is shown and allowed.
+    Audit,
 }
 
 impl Kind {
+    /// Every kind there is.
+    pub const ALL: [Self; 3] = [Self::Case, Self::Profile, Self::Audit];
+
     /// The word for people.
     pub fn word(self) -> &'static str {
         match self {
             Self::Case => "case",
             Self::Profile => "profile",
+            Self::Audit => "audit",
         }
     }
 
@@ -53,6 +63,7 @@ impl Kind {
         match self {
             Self::Case => "runner.case/1",
             Self::Profile => "runner.profile/1",
+            Self::Audit => "runner.audit/1",
         }
     }
 }
@@ -101,7 +112,16 @@ pub fn profile(reference: &Reference) -> Result<Profile, PolicyError> {
     Document::load(reference, Some(Kind::Profile))?.profile()
 }
 
-/// Reads a policy of either kind, told apart by its `schema`, and reports what it is.
+/// The built-in policy of audits.
+///
+/// # Errors
+/// None in a released executable: its tests parse every built-in file.
+pub fn audit() -> Result<AuditPolicy, PolicyError> {
+    let reference = Reference::BuiltIn("audit".to_owned());
+    Document::load(&reference, Some(Kind::Audit))?.audit()
+}
+
+/// Reads a policy of any kind, told apart by its `schema`, and reports what it is.
 pub fn check(reference: &Reference) -> Result<Entry, PolicyError> {
     Document::load(reference, None)?.entry()
 }

@@ -88,6 +88,7 @@ fn print_schema(form: SchemaForm, out: &mut impl Write) -> Result<Outcome, Polic
     let schema = match form {
         SchemaForm::Case => policy::schema(Kind::Case),
         SchemaForm::Profile => policy::schema(Kind::Profile),
+        SchemaForm::Audit => policy::schema(Kind::Audit),
         SchemaForm::Report => json::schema(),
     };
     out.write_all(&schema::print(&schema).map_err(PolicyCommandError::Schema)?)?;
@@ -168,12 +169,9 @@ mod tests {
         fs::write(&file, text).unwrap();
         let (outcome, text) = output(PolicyAction::Check(vec![file.clone()]));
         assert_eq!(outcome, Outcome::Good);
-        let list = policy::list().unwrap();
-        let digest = &list
-            .iter()
-            .find(|entry| entry.name == "reference")
-            .unwrap()
-            .sha256;
+        let listed = policy::list().unwrap();
+        let entry = listed.iter().find(|entry| entry.name == "reference");
+        let digest = &entry.unwrap().sha256;
         assert_eq!(
             text,
             format!("ok: {}: profile reference {digest}\n", file.display())

@@ -3,7 +3,7 @@
 //! Paths are resolved and identified here, the credential is made here, the two canary targets outside are
 //! chosen here. Nothing in here makes a process.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt as _;
@@ -13,20 +13,24 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::unistd::{AccessFlags, access};
 use stub::Needle;
 use thiserror::Error;
 
+use crate::audit::Place;
 use crate::case::{Access, Limits, PathRule, Presence};
 use crate::cli::{ClientProgram, RunRequest};
-use crate::profile::{Surroundings, Unspelt};
+use crate::profile::{Surroundings, Unspelt, filled};
 use crate::random;
+use crate::report::Purpose;
 use crate::sandbox::identity;
 use crate::sandbox::limits::CORE_BYTES;
 use crate::sandbox::plan::{
-    BASE_URL, Bind, BindKind, ClientPlan, HOME, PROGRAM_DIRECTORY, Plan, ProbePlan, ResourceLimits,
-    RootPlan, StubPlan, TMP,
+    BASE_URL, Bind, BindKind, ClientPlan, HOME, Identity, PROGRAM_DIRECTORY, Plan, ProbePlan,
+    ResourceLimits, RootPlan, StubPlan, TMP,
 };
 use crate::sandbox::spawn::OWN_FILE;
+use crate::subject::Subject;
 
 /// Hidden first argument with which our own file is the reference client.
 pub(crate) const CLIENT_ARGUMENT: &str = "__client";
@@ -35,7 +39,7 @@ pub(crate) const CLIENT_ARGUMENT: &str = "__client";
 const FEWEST_FILES: u64 = 256;
 
 /// Trees that no path rule may lead into: they are the kernel's or hold other programs' sockets.
-const FORBIDDEN: [&str; 4] = ["/proc", "/sys", "/dev", "/run"];
+pub(crate) const FORBIDDEN: [&str; 4] = ["/proc", "/sys", "/dev", "/run"];
 
 /// What a run is made of.
 pub(crate) struct Prepared {
@@ -65,7 +69,7 @@ pub(crate) enum PrepareError {
         path: String,
         source: std::io::Error,
     },
-    #[error("cannot resolve {path}, which a path rule names")]
+    #[error("cannot resolve {path}, which is to be shown")]
     Rule {
         path: String,
         source: std::io::Error,
@@ -76,6 +80,10 @@ pub(crate) enum PrepareError {
         resolved: String,
         what: &'static str,
     },
+    #[error(
+        "{path} is to be writable, and user {user}, as whom the program runs, may not write there"
+    )]
+    NotWritable { path: String, user: u32 },
     #[error("no directory of the host can serve as the canary for host paths")]
     NoOutsideDirectory,
     #[error("cannot listen on an abstract socket, the canary for the host's sockets")]
@@ -95,6 +103,7 @@ impl PrepareError {
             Self::Program { .. }
             | Self::Rule { .. }
             | Self::ForbiddenRule { .. }
+            | Self::NotWritable { .. }
             | Self::Unspelt(_) => true,
             Self::NoOutsideDirectory
             | Self::OutsideSocket { .. }
@@ -113,27 +122,24 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
     let credential = format!("runner-key-{}", random::token());
     let needle = Needle::new(&credential).map_err(|_| PrepareError::Credential)?;
     let (program, program_path) = open_program(&request.client)?;
-    let inside = Path::new(PROGRAM_DIRECTORY).join(&request.profile.names.program);
-    let mut binds = vec![program_bind(&program, &program_path, &inside)?];
-    for rule in request
-        .case
-        .sandbox
-        .paths
-        .iter()
-        .chain(&request.profile.paths)
-    {
-        binds.extend(rule_bind(rule, request)?);
+    let subject = &request.subject;
+    let identity = identity::for_caller();
+    let placed = Placed::of(subject, &program_path);
+    let mut binds = vec![program_bind(&program, &program_path, &placed.file)?];
+    for rule in subject.path_rules() {
+        binds.extend(rule_bind(rule, request, identity)?);
     }
     // A directory before what lies in it: the one mount would hide the other.
     binds.sort_by(|one, other| one.target.cmp(&other.target));
     let (outside_socket, outside_name) = listen_outside()?;
     let outside_directory = outside_directory(&binds)?;
-    let limits = &request.case.sandbox.limits;
+    let limits = &subject.sandbox().limits;
     let plan = Plan {
         runner_pid: i32::try_from(std::process::id()).unwrap_or(0),
-        identity: identity::for_caller(),
+        identity,
         stub: StubPlan {
-            scenario: request.case.stub.clone(),
+            scenario: subject.scenario(),
+            is_known: subject.knows_stub(),
             credential: credential.clone(),
             body_bytes: limits.body_bytes,
             requests: limits.requests,
@@ -143,14 +149,15 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
             bytes: limits.home_bytes,
             files: limits.home_files,
             binds,
-            devices: request.profile.devices.clone(),
+            devices: subject.devices(),
         },
-        client: client_plan(request, &inside, &credential)?,
+        client: client_plan(request, placed, &credential)?,
         limits: resource_limits(limits),
         probe: ProbePlan {
             outside_socket: outside_name,
             outside_directory,
         },
+        lookups: subject.purpose() == Purpose::Audit,
         #[cfg(feature = "weaken")]
         weakened: crate::sandbox::weaken::asked(),
     };
@@ -182,6 +189,37 @@ fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError>
     }
 }
 
+/// Where the program lies inside.
+struct Placed {
+    /// Its file.
+    file: PathBuf,
+    /// What is given to execve(2): the file, or a link to it.
+    path: PathBuf,
+}
+
+impl Placed {
+    fn of(subject: &Subject, file: &Path) -> Self {
+        let own = |name: &OsStr| Path::new(PROGRAM_DIRECTORY).join(name);
+        match subject {
+            Subject::Client { profile, .. } => Self::at(own(profile.names.program.as_ref())),
+            Subject::Program(audit) => match &audit.place {
+                Place::Own { path } => Self {
+                    file: file.into(),
+                    path: path.clone(),
+                },
+                Place::Alone => Self::at(own(file.file_name().unwrap_or_default())),
+            },
+        }
+    }
+
+    fn at(path: PathBuf) -> Self {
+        Self {
+            file: path.clone(),
+            path,
+        }
+    }
+}
+
 fn program_bind(program: &File, path: &Path, inside: &Path) -> Result<Bind, PrepareError> {
     let status = program.metadata().map_err(|source| PrepareError::Program {
         path: path.display().to_string(),
@@ -193,12 +231,16 @@ fn program_bind(program: &File, path: &Path, inside: &Path) -> Result<Bind, Prep
         device: status.dev(),
         inode: status.ino(),
         kind: BindKind::File,
-        execute: true,
+        access: Access::ReadExecute,
     })
 }
 
 /// What a rule shows; `None` where it is for other hosts than this one.
-fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Option<Bind>, PrepareError> {
+fn rule_bind(
+    rule: &PathRule,
+    request: &RunRequest,
+    identity: Identity,
+) -> Result<Option<Bind>, PrepareError> {
     let path = rule.path.display().to_string();
     let failed = |source| PrepareError::Rule {
         path: path.clone(),
@@ -235,6 +277,10 @@ fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Option<Bind>, Prep
             what,
         });
     }
+    if rule.access == Access::Write && !may_write(&resolved, &status, identity) {
+        let (user, _) = identity::host_ids(identity);
+        return Err(PrepareError::NotWritable { path, user });
+    }
     Ok(Some(Bind {
         source: resolved.into(),
         target: rule.path.clone().into(),
@@ -245,8 +291,16 @@ fn rule_bind(rule: &PathRule, request: &RunRequest) -> Result<Option<Bind>, Prep
         } else {
             BindKind::File
         },
-        execute: rule.access == Access::ReadExecute,
+        access: rule.access,
     }))
+}
+
+/// Whether the program's user may write there: everybody must, where that is a user whom nobody knows.
+fn may_write(path: &Path, status: &fs::Metadata, identity: Identity) -> bool {
+    match identity {
+        Identity::Own { .. } => access(path, AccessFlags::W_OK).is_ok(),
+        Identity::Mapped { .. } => status.mode() & 0o002 != 0,
+    }
 }
 
 /// A client that sees a report grow could read what the verdict will be.
@@ -266,29 +320,17 @@ fn writes_below(request: &RunRequest, tree: &Path) -> bool {
 
 fn client_plan(
     request: &RunRequest,
-    inside: &Path,
+    placed: Placed,
     credential: &str,
 ) -> Result<ClientPlan, PrepareError> {
-    let profile = &request.profile;
-    let mut arguments: Vec<OsString> = vec![profile.names.program.clone().into()];
-    if request.client == ClientProgram::Reference {
-        arguments.push(CLIENT_ARGUMENT.into());
-    }
-    arguments.extend(
-        profile
-            .command_line(&request.case.invocation)?
-            .into_iter()
-            .map(OsString::from),
-    );
-    arguments.extend(request.extra_args.iter().cloned());
+    let subject = &request.subject;
     let surroundings = Surroundings {
         base_url: BASE_URL,
         credential,
         home: Path::new(HOME),
         tmp: Path::new(TMP),
     };
-    let environment = profile
-        .environment(&request.case.name, request.settings, surroundings)
+    let environment = filled(subject.variables(), surroundings)
         .into_iter()
         .map(|(name, value)| {
             let mut variable = OsString::from(name);
@@ -297,10 +339,32 @@ fn client_plan(
             variable
         });
     Ok(ClientPlan {
-        program: inside.into(),
-        arguments,
+        program: placed.path.into(),
+        arguments: arguments(request)?,
         environment: environment.collect(),
+        directory: subject.directory().unwrap_or(Path::new(HOME)).into(),
     })
+}
+
+fn arguments(request: &RunRequest) -> Result<Vec<OsString>, PrepareError> {
+    match &request.subject {
+        Subject::Program(audit) => Ok(audit.arguments.clone()),
+        Subject::Client {
+            case,
+            profile,
+            further,
+            ..
+        } => {
+            let mut arguments: Vec<OsString> = vec![profile.names.program.clone().into()];
+            if request.client == ClientProgram::Reference {
+                arguments.push(CLIENT_ARGUMENT.into());
+            }
+            let told = profile.command_line(&case.invocation)?;
+            arguments.extend(told.into_iter().map(OsString::from));
+            arguments.extend(further.iter().cloned());
+            Ok(arguments)
+        }
+    }
 }
 
 /// The case's limits, or ours where those are lower already: nobody can raise a hard limit.

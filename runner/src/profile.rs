@@ -9,7 +9,7 @@ mod side_request;
 pub(crate) mod template;
 
 pub use attempt::{Destination, DestinationError, ExpectedAttempt, Ports};
-pub use command_line::{Settings, Surroundings, Unspelt};
+pub use command_line::{Settings, Surroundings, Unspelt, filled};
 pub use path_pattern::{PATH_PLACEHOLDERS, PathPattern, PatternError};
 pub(crate) use side_request::MESSAGES;
 pub use side_request::{KeyPath, KeyPathError, SideRequest};
@@ -19,6 +19,9 @@ use crate::schema::values::closed_sets;
 
 /// The placeholder in an argument's words that stands for the option's value.
 pub const VALUE: &str = "value";
+
+/// Stands for the stub's origin, in variables and in the arguments of an audit.
+pub const BASE_URL: &str = "{base_url}";
 
 /// The placeholders that a variable's value may hold until the run replaces them.
 pub const VARIABLE_PLACEHOLDERS: [&str; 4] = ["base_url", "credential", "home", "tmp"];
@@ -213,5 +216,5 @@ pub struct ExpectedFile {
 
 closed_sets! {
     /// What words of the command line are for: a switch of the case, or a value of it.
-    ClientOption
+    ClientOption of ALL,
 }

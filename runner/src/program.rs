@@ -5,12 +5,15 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use nix::errno::Errno;
 
-use crate::cli::{Cli, Command, PolicyAction, RunRequest};
+use crate::cli::{Cli, Command, PolicyAction, RunRequest, UsageError};
 use crate::collect::Failure;
+use crate::evidence::Exit;
 use crate::output::{self, OutputError};
 use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
+use crate::report::Purpose;
 use crate::run::{self, Done, RunError};
 use crate::sandbox::spawn::STAGE_ARGUMENT;
 use crate::sandbox::stage;
@@ -20,6 +23,12 @@ use crate::verdict::Verdict;
 const USAGE: u8 = 2;
 /// The run says nothing, or could not be made.
 const ERRORED: u8 = 3;
+
+/// Of an audit, as timeout(1) and env(1) have them: everything below is the program's own.
+const AUDIT_TIMED_OUT: u8 = 124;
+const AUDIT_FAILED: u8 = 125;
+const NOT_EXECUTABLE: u8 = 126;
+const NOT_FOUND: u8 = 127;
 
 /// Entry of every process that is made of this executable. Two hidden first arguments make it the stage of a
 /// sandbox or the reference client; whatever else is the runner's command line.
@@ -36,45 +45,96 @@ pub fn main() -> ExitCode {
 }
 
 fn command(arguments: Vec<OsString>) -> ExitCode {
-    let code = match Cli::parse_from(arguments).resolve(std::env::var_os("PATH").as_deref()) {
+    let is_audit = arguments.get(1).is_some_and(|word| word == "audit");
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(told) => {
+            // Where its stream is closed there is nobody to tell.
+            let _ = told.print();
+            return ExitCode::from(match (told.use_stderr(), is_audit) {
+                (false, _) => 0,
+                (true, false) => USAGE,
+                (true, true) => AUDIT_FAILED,
+            });
+        }
+    };
+    let code = match cli.resolve(std::env::var_os("PATH").as_deref()) {
         Ok(Command::Run(request)) => run(&request),
         Ok(Command::Policy(action)) => policy(&action),
         Err(error) => {
             let hint = error.hint();
             tell("error", &error, Some(&hint));
-            USAGE
+            if is_audit {
+                refused_code(&error)
+            } else {
+                USAGE
+            }
         }
     };
     ExitCode::from(code)
 }
 
 fn run(request: &RunRequest) -> u8 {
+    let purpose = request.subject.purpose();
     match run::run(request) {
-        Ok(Done {
-            verdict,
-            failure,
-            kept,
-            lost,
-        }) => {
-            if let Some(failure) = failure {
-                tell("error", &failure, failure.hint());
+        Ok(done) => {
+            if let Some(failure) = &done.failure {
+                tell("error", failure, failure.hint(purpose));
             }
-            if let Some(copy) = kept {
+            if let Some(copy) = &done.kept {
                 note(&format!("the home is kept in {}", copy.display()));
             }
-            for error in &lost {
+            for error in &done.lost {
                 tell("error", error, None);
             }
-            match verdict {
-                Verdict::Passed | Verdict::Failed if !lost.is_empty() => ERRORED,
-                Verdict::Passed => 0,
-                Verdict::Failed => 1,
-                Verdict::Errored => ERRORED,
+            match purpose {
+                Purpose::Judge => verdict_code(&done),
+                Purpose::Audit => audit_code(&done),
             }
         }
         Err(error) => {
             tell("error", &error, error.hint());
-            error.exit_code()
+            match purpose {
+                Purpose::Judge => error.exit_code(),
+                Purpose::Audit => AUDIT_FAILED,
+            }
+        }
+    }
+}
+
+/// A verdict that somebody has not got is none.
+fn verdict_code(done: &Done) -> u8 {
+    match done.verdict {
+        Verdict::Passed | Verdict::Failed if !done.lost.is_empty() => ERRORED,
+        Verdict::Passed => 0,
+        Verdict::Failed => 1,
+        Verdict::Errored => ERRORED,
+    }
+}
+
+fn refused_code(error: &UsageError) -> u8 {
+    if matches!(error, UsageError::ClientNotFound { .. }) {
+        NOT_FOUND
+    } else if matches!(error, UsageError::ClientNotExecutable { .. }) {
+        NOT_EXECUTABLE
+    } else {
+        AUDIT_FAILED
+    }
+}
+
+/// The program's own code, unless the audit says nothing about it.
+fn audit_code(done: &Done) -> u8 {
+    match (&done.failure, done.exit) {
+        (Some(Failure::NotExecuted(Errno::ENOENT)), _) => NOT_FOUND,
+        (Some(Failure::NotExecuted(_)), _) => NOT_EXECUTABLE,
+        (Some(Failure::SetUp(_) | Failure::NotSealed(_)), _) => AUDIT_FAILED,
+        (None, _) if !done.lost.is_empty() => AUDIT_FAILED,
+        (None, Exit::Timeout(_)) => AUDIT_TIMED_OUT,
+        (None, _) if done.verdict == Verdict::Errored => AUDIT_FAILED,
+        (None, Exit::Code(code)) => u8::try_from(code).unwrap_or(AUDIT_FAILED),
+        (None, Exit::Signal(signal)) => u8::try_from(128 + signal).unwrap_or(AUDIT_FAILED),
+        (None, Exit::OutputLimit | Exit::RequestLimit | Exit::Interrupted | Exit::NotStarted) => {
+            AUDIT_FAILED
         }
     }
 }
@@ -114,6 +174,9 @@ impl RunError {
                 Some("raise the hard limit, as with `ulimit -Hn 1024`, before the start")
             }
             Self::Output(OutputError::Replaces { .. }) => Some("give the report a file of its own"),
+            Self::Prepare(PrepareError::NotWritable { .. }) => Some(
+                "start the runner as the user to whom it belongs; started by root, the program runs as a user whom nobody knows, and everybody must be allowed to write there",
+            ),
             Self::Output(_)
             | Self::Prepare(_)
             | Self::EventLoop(_)
@@ -125,16 +188,19 @@ impl RunError {
 }
 
 impl Failure {
-    fn hint(&self) -> Option<&'static str> {
+    fn hint(&self, purpose: Purpose) -> Option<&'static str> {
         match self {
+            Self::NotExecuted(Errno::ENOENT) if purpose == Purpose::Audit => Some(
+                "the loader or the interpreter that it names is not shown: `--read DIRECTORY` shows one",
+            ),
             Self::SetUp(error) => error.hint(),
             Self::NotSealed(_) => Some(
                 "this is a fault of the kernel, of its configuration or of this program: please report it",
             ),
-            Self::NotExecuted(nix::errno::Errno::ENOENT) => Some(
+            Self::NotExecuted(Errno::ENOENT) => Some(
                 "a dynamic program needs its loader and libraries, a script its interpreter: name their paths in the profile",
             ),
-            Self::NotExecuted(nix::errno::Errno::EACCES) => Some(
+            Self::NotExecuted(Errno::EACCES) => Some(
                 "the client runs as another user than root: its file must be readable and executable for all",
             ),
             Self::NotExecuted(_) => None,

@@ -8,7 +8,8 @@
 //! the log of a CI system.
 
 use crate::case::{Origin, Tier};
-use crate::evidence::Evidence;
+use crate::check;
+use crate::evidence::{Evidence, FileEntry};
 use crate::profile::{ExpectedAttempt, Files, Variable};
 use crate::verdict::{Finding, Verdict};
 
@@ -20,6 +21,7 @@ pub mod json;
 mod told;
 mod words;
 
+pub(crate) use escape::for_terminal;
 pub use told::{Arg, Process};
 
 #[cfg(test)]
@@ -34,7 +36,9 @@ pub struct Report {
     pub runner: Runner,
     /// The machine.
     pub host: Host,
-    /// The case that was run.
+    /// What is reported of.
+    pub purpose: Purpose,
+    /// The case that was run, or the policy of an audit.
     pub case: Policy,
     /// The subject.
     pub client: Client,
@@ -54,6 +58,15 @@ pub struct Report {
     pub not_proved: Vec<String>,
     /// Rules of the case or profile that are wider than the built-in case.
     pub wider_rules: Vec<WiderRule>,
+}
+
+/// What a run was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To compare a client with what a case expects.
+    Judge,
+    /// To see what a program tries.
+    Audit,
 }
 
 /// This program.
@@ -92,8 +105,8 @@ pub struct Client {
     pub program: String,
     /// SHA-256 of the program, lower-case hex.
     pub sha256: String,
-    /// The profile that spelt the options.
-    pub profile: Policy,
+    /// The profile that spelt the options; `None` for an audited program.
+    pub profile: Option<Policy>,
     /// The command line behind the program's name.
     pub args: Vec<Arg>,
     /// Its environment as the profile spells it: placeholders stand for what is different in each run.
@@ -107,8 +120,15 @@ pub struct Client {
 pub struct Known {
     /// Attempts that are no finding.
     pub attempts: Vec<ExpectedAttempt>,
-    /// Files that are no finding, and files that are there for a time.
-    pub files: Files,
+    /// Files that are no finding, and files that are there for a time; `None` where there is no profile.
+    pub files: Option<Files>,
+}
+
+impl Known {
+    /// Why a file is no surprise.
+    pub fn reason_for_file(&self, entry: &FileEntry) -> Option<&str> {
+        check::reason_for_file(self.files.as_ref()?, entry)
+    }
 }
 
 /// A rule that allows more than the built-in case does.

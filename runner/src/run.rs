@@ -16,14 +16,16 @@ use crate::collect::keep::keep;
 use crate::collect::{self, Capture, Failure, Watch};
 use crate::describe;
 use crate::digest;
+use crate::evidence::Exit;
 use crate::output::{self, Input, Output, OutputError, WriteError};
 use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::report::human::Colour;
-use crate::report::{RenderError, Report, human, json};
+use crate::report::{Purpose, RenderError, Report, human, json};
 use crate::sandbox::error::SetupError;
 use crate::sandbox::probe::namespaces;
 use crate::sandbox::readback::own_filters;
 use crate::sandbox::{canary, spawn};
+use crate::subject::Subject;
 use crate::verdict::Verdict;
 
 /// Why a run left no report, or a report that is not where it should be.
@@ -49,6 +51,8 @@ pub(crate) enum RunError {
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) verdict: Verdict,
+    /// How the client ended.
+    pub(crate) exit: Exit,
     /// Why the client was not started.
     pub(crate) failure: Option<Failure>,
     /// Where the copy of the home lies.
@@ -67,18 +71,22 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let prepared = prepare(request)?;
     let (mut capture, digests) = launch_and_collect(request, &prepared, clock)?;
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
+    let exit = capture.exit;
     let kept = request
         .keep_home
-        .then(|| kept_home(&capture, request.case.sandbox.limits.home_bytes));
+        .then(|| kept_home(&capture, request.subject.sandbox().limits.home_bytes));
     let evidence = assemble::evidence(
         capture,
-        &request.case.sandbox.limits,
-        prepared.plan.identity,
+        &request.subject.sandbox().limits,
+        &prepared.plan,
         clock,
         &prepared.needle,
-        &request.profile.side_requests,
+        request.subject.side_requests(),
     );
-    let checks = check::check(&request.case, &request.profile, &evidence);
+    let checks = match &request.subject {
+        Subject::Client { case, profile, .. } => check::check(case, profile, &evidence),
+        Subject::Program(audit) => check::audit(&audit.attempts, &evidence),
+    };
     let verdict = check::verdict(&checks, &evidence);
     let report = describe::report(
         request,
@@ -92,6 +100,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let lost = write(outputs, &report)?;
     Ok(Done {
         verdict,
+        exit,
         failure,
         kept: kept.transpose()?.flatten(),
         lost,
@@ -100,23 +109,31 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
 
 /// The files that the run reads.
 fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
-    let client = match &request.client {
-        ClientProgram::File(path) => Some(Input {
-            what: "the client",
-            path,
-        }),
+    let origin = &request.subject.origin().source;
+    let (policies, what) = match &request.subject {
+        Subject::Client { profile, .. } => (
+            [
+                policy_file("the case", origin),
+                policy_file("the profile", &profile.origin.source),
+            ],
+            "the client",
+        ),
+        Subject::Program(_) => ([policy_file("the policy", origin), None], "the program"),
+    };
+    let program = match &request.client {
+        ClientProgram::File(path) => Some(Input { what, path }),
         ClientProgram::Reference => None,
     };
     let own = Input {
-        what: "this program",
+        what: "the runner",
         path: Path::new(spawn::OWN_FILE),
     };
-    let others = [
-        policy_file("the case", &request.case.origin.source),
-        policy_file("the profile", &request.profile.origin.source),
-        client,
-    ];
-    others.into_iter().flatten().chain([own]).collect()
+    policies
+        .into_iter()
+        .flatten()
+        .chain(program)
+        .chain([own])
+        .collect()
 }
 
 fn policy_file<'r>(what: &'static str, source: &'r Source) -> Option<Input<'r>> {
@@ -142,7 +159,7 @@ fn launch_and_collect(
     prepared: &Prepared,
     clock: Clock,
 ) -> Result<(Capture, Digests), RunError> {
-    let limits = &request.case.sandbox.limits;
+    let limits = &request.subject.sandbox().limits;
     let spawned = spawn::spawn(&prepared.plan);
     // All of this happens while the stage makes its namespaces.
     let digests = Digests::take(prepared);
@@ -159,6 +176,7 @@ fn launch_and_collect(
         timeout: request.timeout.unwrap_or(limits.timeout),
         requests: limits.requests,
         output_bytes: limits.output_bytes,
+        passes_output: request.subject.purpose() == Purpose::Audit,
         needle: &prepared.needle,
         namespaces: namespaces().map_err(RunError::Namespaces)?,
         filters: own_filters(),

@@ -59,7 +59,7 @@ mod privilege;
 pub(crate) mod probe;
 pub(crate) mod readback;
 mod resolver;
-mod root;
+pub(crate) mod root;
 pub(crate) mod silence;
 pub(crate) mod spawn;
 pub(crate) mod stage;

@@ -78,8 +78,8 @@ impl Verdict {
 
 closed_sets! {
     /// How a check came out.
-    Status
+    Status of ALL,
 
     /// The word for a whole run.
-    Verdict
+    Verdict of ALL,
 }

@@ -6,10 +6,16 @@ use std::net::{IpAddr, Ipv4Addr};
 use crate::evidence::{Attempt, AttemptKind, Evidence, Outcome as End, Question};
 use crate::profile::{Destination, ExpectedAttempt};
 
-use super::outcome::{Deviation, Outcome, Run, count, list};
+use super::outcome::{Deviation, Outcome, count, list};
 
 /// Where names are asked for inside: the first name server of the sandbox's resolv.conf(5).
 const RESOLVER: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::LOCALHOST), 53);
+
+/// [`Attempt::target`] of the way to the resolver.
+pub fn resolver_target() -> String {
+    let (address, port) = RESOLVER;
+    format!("inet:{address}:{port}")
+}
 
 /// Attempts of one program at one destination that came out the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,8 +83,7 @@ pub fn reason_for_name<'a>(expected: &'a [ExpectedAttempt], name: &str) -> Optio
     Some(&rule.reason)
 }
 
-pub(super) fn no_attempts(run: &Run) -> Outcome {
-    let (expected, evidence) = (&run.profile.attempts, run.evidence);
+pub(super) fn no_attempts(evidence: &Evidence, expected: &[ExpectedAttempt]) -> Outcome {
     let (allowed, found): (Vec<_>, Vec<_>) = attempt_groups(expected, evidence)
         .into_iter()
         .partition(|group| group.reason.is_some());

@@ -6,7 +6,7 @@ use crate::evidence::{
 };
 
 use super::NotPassed;
-use super::outcome::{Deviation, Outcome, Run, list};
+use super::outcome::{Deviation, Outcome, list};
 
 /// Network canaries that the kernel itself, and the supervisor as well, must have refused in every run.
 pub(super) const REFUSED: [&str; 6] = ["tcp4", "tcp6", "udp4", "udp6", "broadcast", "multicast"];
@@ -18,9 +18,9 @@ const NO_FAMILY: &str = "EAFNOSUPPORT";
 pub(super) const REACHED: &str = "stub";
 const MODES: [CanaryMode; 2] = [CanaryMode::Continued, CanaryMode::Answered];
 
-pub(super) fn denied(run: &Run) -> Outcome {
-    canaries_hold(run.evidence)?;
-    if let Some(attempt) = let_through(run.evidence).next() {
+pub(super) fn denied(evidence: &Evidence) -> Outcome {
+    canaries_hold(evidence)?;
+    if let Some(attempt) = let_through(evidence).next() {
         return Deviation::new(
             "A call to somewhere else than loopback was let through to the kernel.",
         )
@@ -31,8 +31,7 @@ pub(super) fn denied(run: &Run) -> Outcome {
             "the supervisor is not what it should be; the canaries say what the kernel does",
         );
     }
-    let lacking = run
-        .evidence
+    let lacking = evidence
         .canaries
         .iter()
         .filter(|one| is_without_family(one));

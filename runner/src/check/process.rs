@@ -1,6 +1,6 @@
 //! How the client ended, and what it left running.
 
-use crate::evidence::Exit;
+use crate::evidence::{Evidence, Exit};
 
 use super::outcome::{Deviation, Outcome, Run, list};
 
@@ -29,8 +29,8 @@ pub(super) fn exit_zero(run: &Run) -> Outcome {
     }
 }
 
-pub(super) fn no_survivors(run: &Run) -> Outcome {
-    let survivors = &run.evidence.survivors;
+pub(super) fn no_survivors(evidence: &Evidence) -> Outcome {
+    let survivors = &evidence.survivors;
     if survivors.is_empty() {
         return Ok("No process outlived the client.".to_owned());
     }

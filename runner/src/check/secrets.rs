@@ -1,9 +1,11 @@
 //! Where the credential of the run was found and does not belong.
 
-use super::outcome::{Deviation, Outcome, Run, list};
+use crate::evidence::Evidence;
 
-pub(super) fn credential_not_written(run: &Run) -> Outcome {
-    let sightings = &run.evidence.sightings;
+use super::outcome::{Deviation, Outcome, list};
+
+pub(super) fn credential_not_written(evidence: &Evidence) -> Outcome {
+    let sightings = &evidence.sightings;
     if sightings.is_empty() {
         return Ok("The credential stands nowhere but in its own header.".to_owned());
     }

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::reports::Format;
 use crate::case::Tier;
-use crate::policy::PolicyError;
+use crate::policy::{NEVER_SHOWN, PolicyError};
 use crate::profile::Unspelt;
 
 /// What is wrong with a command line, or with a file that it names; nothing was run.
@@ -45,6 +45,44 @@ pub enum UsageError {
         /// As demanded.
         tier: Tier,
     },
+    /// What is to be shown is not there.
+    #[error("{path} cannot be shown to the program")]
+    PathNotFound {
+        /// Escaped.
+        path: String,
+        /// Of the look-up.
+        #[source]
+        source: std::io::Error,
+    },
+    /// What is to be shown never is.
+    #[error("{path} is never shown to a program")]
+    NeverShown {
+        /// Escaped.
+        path: String,
+    },
+    /// A variable to pass on that there is not.
+    #[error("the variable {name} is not set here, or is no UTF-8")]
+    VariableNotSet {
+        /// As typed.
+        name: String,
+    },
+    /// `{base_url}` with `--stub none`.
+    #[error("there is no stub, and {{base_url}} asks for its address")]
+    NoStub,
+    /// No scenario of this name.
+    #[error("the stub has no scenario {name}")]
+    NoScenario {
+        /// Escaped.
+        name: String,
+        /// The nearest known names.
+        known: String,
+    },
+    /// A report without a file, where standard output is the program's.
+    #[error("standard output is the program's, and the report {} wants it", format.word())]
+    StandardOutputTaken {
+        /// As typed.
+        format: Format,
+    },
     /// Two reports for one stream.
     #[error("the reports {} and {} both want standard output", first.word(), second.word())]
     StandardOutputTwice {
@@ -60,7 +98,7 @@ pub enum UsageError {
         file: String,
     },
     /// No such program.
-    #[error("the client {program} is not there")]
+    #[error("the program {program} is not there")]
     ClientNotFound {
         /// Escaped.
         program: String,
@@ -69,7 +107,7 @@ pub enum UsageError {
         source: Option<std::io::Error>,
     },
     /// A directory, or a file that nobody may execute.
-    #[error("the client {program} is not an executable file")]
+    #[error("the program {program} is not an executable file")]
     ClientNotExecutable {
         /// Escaped.
         program: String,
@@ -91,6 +129,17 @@ impl UsageError {
             Self::TierNotInThisVersion { .. } => "choose auto or namespace".into(),
             Self::TierNotAccepted { .. } => {
                 "leave --isolation out, or run a case that accepts the tier".into()
+            }
+            Self::PathNotFound { .. } => "name a file or directory that is there".into(),
+            Self::NeverShown { .. } => format!(
+                "never shown: / as a whole, {}; the program has a /tmp, /proc and /dev of its own",
+                NEVER_SHOWN.join(", ")
+            ),
+            Self::VariableNotSet { name } => format!("give it a value: --env {name}=VALUE"),
+            Self::NoStub => "leave --stub none out, or the address".into(),
+            Self::NoScenario { known, .. } => known.clone(),
+            Self::StandardOutputTaken { format } => {
+                format!("give it a file: --report {}=FILE", format.word())
             }
             Self::StandardOutputTwice { second, .. } => {
                 format!("give one of them a file: --report {}=FILE", second.word())

@@ -1,6 +1,7 @@
 //! The texts of the help that are longer than a line.
 
 pub(super) const CLIENT: &str = "Client";
+pub(super) const PROGRAM: &str = "Program";
 pub(super) const SANDBOX: &str = "Sandbox";
 pub(super) const OUTPUT: &str = "Output";
 
@@ -24,6 +25,23 @@ Exit codes:
   3  errored: the sandbox could not be had, or evidence was lost, or the run was interrupted"
     };
 }
+
+pub(super) const AUDIT_EXIT_CODES: &str = "\
+The program sees the system's directories read-only, its own, an empty home, and a network that has loopback \
+only. Its output is passed on; what it tried is told on standard error.
+
+Exit codes:
+  the program's own, and 128 + N where signal N ended it
+  124  it ran longer than --timeout
+  125  the audit itself failed: wrong use, no sandbox, or evidence lost
+  126  the program cannot be executed
+  127  the program, or the loader or interpreter that it names, is not there
+
+Examples:
+  runner audit -- curl -s https://example.com
+  runner audit --read . -- python3 build.py
+  runner audit --env ANTHROPIC_BASE_URL={base_url} --env ANTHROPIC_API_KEY={credential} -- ./agent -p hello
+  runner audit --report json=audit.json -- npm --version";
 
 pub(super) const RUN_EXIT_CODES: &str = run_exit_codes!();
 

@@ -38,6 +38,25 @@ impl ClientProgram {
         }
     }
 
+    /// The same for a program that is to lie inside where it lies outside: its absolute path as it was found, and
+    /// the file that it leads to.
+    pub(super) fn locate(
+        program: &Path,
+        search_path: Option<&OsStr>,
+    ) -> Result<(PathBuf, PathBuf), UsageError> {
+        let Self::File(path) = Self::find(program, search_path)? else {
+            return Err(UsageError::ClientNotFound {
+                program: shown_path(program),
+                source: None,
+            });
+        };
+        let file = fs::canonicalize(&path).map_err(|source| UsageError::ClientNotFound {
+            program: shown_path(program),
+            source: Some(source),
+        })?;
+        Ok((path, file))
+    }
+
     fn at(file: &Path) -> Result<Self, UsageError> {
         let absent = |source: io::Error| UsageError::ClientNotFound {
             program: shown_path(file),

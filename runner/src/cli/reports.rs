@@ -104,6 +104,26 @@ pub(super) fn targets(arguments: Vec<ReportArgument>) -> Result<Vec<ReportTarget
     Ok(targets)
 }
 
+/// The reports of an audit: the program has standard output, and people have standard error.
+pub(super) fn targets_of_audit(
+    arguments: Vec<ReportArgument>,
+) -> Result<Vec<ReportTarget>, UsageError> {
+    let mut targets = targets(arguments)?;
+    for target in &mut targets {
+        if target.destination == Destination::Stdout {
+            match target.format {
+                Format::Human => target.destination = Destination::Stderr,
+                Format::Json => {
+                    return Err(UsageError::StandardOutputTaken {
+                        format: target.format,
+                    });
+                }
+            }
+        }
+    }
+    Ok(targets)
+}
+
 fn in_this_version(format: FormatWord) -> Result<Format, UsageError> {
     match format {
         FormatWord::Human => Ok(Format::Human),

@@ -1,17 +1,18 @@
 //! What a command line means: policies read, programs found, contradictions refused.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{
     Cli, CliCommand, ClientProgram, InitCommand, IsolationArgument, PolicyCommand, ReportTarget,
-    RunOptions, SchemaForm, UsageError, reports,
+    RunOptions, SchemaForm, UsageError, audit, reports,
 };
 use crate::case::{Case, Tier};
 use crate::policy::init::PolicyName;
 use crate::policy::{self, Reference};
-use crate::profile::{Profile, Settings};
+use crate::profile::Settings;
+use crate::subject::Subject;
 
 /// What is to be done.
 #[derive(Debug)]
@@ -22,21 +23,14 @@ pub enum Command {
     Policy(PolicyAction),
 }
 
-/// One run, with everything that the command line and the policies say about it.
-///
-/// A required digest was compared already; the profile is known to have words for all that the case asks.
+/// One run, with everything that the command line and the policies say about it. A required digest was compared
+/// already.
 #[derive(Debug)]
 pub struct RunRequest {
-    /// What is asked, allowed and expected.
-    pub case: Case,
-    /// How the client is told.
-    pub profile: Profile,
-    /// Which of the profile's variables are set.
-    pub settings: Settings,
+    /// What it is about.
+    pub subject: Subject,
     /// What is run.
     pub client: ClientProgram,
-    /// Arguments after the profile's own.
-    pub extra_args: Vec<OsString>,
     /// Never empty: people always get a report.
     pub reports: Vec<ReportTarget>,
     /// What must seal the network.
@@ -90,6 +84,9 @@ impl Cli {
     /// (the variable PATH) if it is a bare name.
     pub fn resolve(self, search_path: Option<&OsStr>) -> Result<Command, UsageError> {
         let (case, options) = match self.command {
+            CliCommand::Audit(options) => {
+                return audit::request(options, search_path).map(Command::run);
+            }
             CliCommand::CaseA(options) => (Reference::BuiltIn("case-a".into()), options),
             CliCommand::CaseB(options) => (Reference::BuiltIn("case-b".into()), options),
             CliCommand::Run { case, options } => (Reference::File(case), options),
@@ -97,7 +94,13 @@ impl Cli {
                 return policy_action(command, search_path).map(Command::Policy);
             }
         };
-        run_request(&case, options, search_path).map(|request| Command::Run(Box::new(request)))
+        run_request(&case, options, search_path).map(Command::run)
+    }
+}
+
+impl Command {
+    fn run(request: RunRequest) -> Self {
+        Self::Run(Box::new(request))
     }
 }
 
@@ -118,15 +121,17 @@ fn run_request(
         Some(program) => ClientProgram::find(&program, search_path)?,
     };
     Ok(RunRequest {
-        case,
-        profile,
-        settings: if options.plain {
-            Settings::Plain
-        } else {
-            Settings::OfCase
+        subject: Subject::Client {
+            case: Box::new(case),
+            profile,
+            settings: if options.plain {
+                Settings::Plain
+            } else {
+                Settings::OfCase
+            },
+            further: options.client_args,
         },
         client,
-        extra_args: options.client_args,
         reports,
         isolation,
         timeout: options.timeout,
@@ -144,7 +149,10 @@ fn require(case: &Case, required: Option<String>) -> Result<(), UsageError> {
     }
 }
 
-fn isolation(argument: IsolationArgument, accepted: &[Tier]) -> Result<Isolation, UsageError> {
+pub(super) fn isolation(
+    argument: IsolationArgument,
+    accepted: &[Tier],
+) -> Result<Isolation, UsageError> {
     match argument {
         IsolationArgument::Auto => Ok(Isolation::Auto),
         IsolationArgument::Namespace if accepted.contains(&Tier::Namespace) => {

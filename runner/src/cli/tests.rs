@@ -6,8 +6,10 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 
 use super::*;
-use crate::case::Tier;
+use crate::audit::Audit;
+use crate::case::{Access, Tier};
 use crate::policy;
+use crate::subject::Subject;
 
 fn resolve(words: &[&str]) -> Result<Command, UsageError> {
     let words = std::iter::once("runner").chain(words.iter().copied());
@@ -18,6 +20,25 @@ fn run(words: &[&str]) -> RunRequest {
     match resolve(words).unwrap() {
         Command::Run(request) => *request,
         Command::Policy(action) => panic!("{action:?}"),
+    }
+}
+
+/// Of the case and of the profile.
+fn names(request: &RunRequest) -> (&str, &str) {
+    match &request.subject {
+        Subject::Client { case, profile, .. } => (&case.name, &profile.name),
+        Subject::Program(audit) => panic!("{audit:?}"),
+    }
+}
+
+fn audit(words: &[&str]) -> (RunRequest, Audit) {
+    let request = run(words);
+    match &request.subject {
+        Subject::Program(audit) => {
+            let audit = audit.clone();
+            (request, audit)
+        }
+        Subject::Client { .. } => panic!("no audit"),
     }
 }
 
@@ -40,10 +61,7 @@ fn the_definition_is_sound() {
 #[test]
 fn a_bare_case_runs_the_reference_client_with_its_profile() {
     let request = run(&["case-b"]);
-    assert_eq!(
-        (request.case.name.as_str(), request.profile.name.as_str()),
-        ("case-b", "reference")
-    );
+    assert_eq!(names(&request), ("case-b", "reference"));
     assert_eq!(request.client, ClientProgram::Reference);
     assert_eq!(request.isolation, Isolation::Auto);
     assert_eq!((request.timeout, request.keep_home), (None, false));
@@ -77,7 +95,66 @@ fn every_option_arrives() {
     assert_eq!(request.isolation, Isolation::Demanded(Tier::Namespace));
     assert_eq!(request.timeout, Some(Duration::from_secs(300)));
     assert!(request.keep_home);
-    assert_eq!(request.extra_args, ["--verbose", "--client"]);
+    let Subject::Client { further, .. } = &request.subject else {
+        panic!("no client");
+    };
+    assert_eq!(*further, ["--verbose", "--client"]);
+}
+
+#[test]
+fn an_audit_is_its_policy_and_what_the_command_line_adds() {
+    let (request, plain) = audit(&["audit", "--", "/bin/sh", "-c", "{base_url}"]);
+    assert_eq!(plain.arguments, ["/bin/sh", "-c", "{base_url}"]);
+    assert!(plain.stub.is_some() && plain.attempts.is_empty());
+    let people = ReportTarget {
+        format: Format::Human,
+        destination: Destination::Stderr,
+    };
+    assert_eq!(request.reports, [people]);
+    let (_, asked) = audit(&[
+        "audit",
+        "--read=.",
+        "--write=src",
+        "--env=A=b=c",
+        "--env=HOME=/x",
+        "--allow-attempt=name:example.com",
+        "--stub=none",
+        "--",
+        "/bin/sh",
+    ]);
+    let more = asked.sandbox.paths.iter().skip(plain.sandbox.paths.len());
+    let access: Vec<_> = more.map(|rule| rule.access).collect();
+    assert_eq!(access, [Access::ReadExecute, Access::Write]);
+    assert_eq!(asked.directory, std::env::current_dir().ok());
+    let value = |name: &str| {
+        let mut all = asked.environment.iter();
+        all.find(|variable| variable.name == name)
+            .map(|variable| variable.value.as_str())
+    };
+    assert_eq!((value("A"), value("HOME")), (Some("b=c"), Some("/x")));
+    assert_eq!(asked.attempts.len(), 1);
+    assert!(asked.stub.is_none());
+}
+
+#[test]
+fn what_an_audit_cannot_have_is_refused() {
+    for (words, message) in [
+        (&["--report=json"][..], "standard output is the program's"),
+        (&["--read=/no/such"], "/no/such cannot be shown"),
+        (&["--write=/proc"], "/proc is never shown"),
+        (&["--env=NO_SUCH_VARIABLE_HERE"], "is not set here"),
+        (&["--stub=none", "--env=A={base_url}"], "there is no stub"),
+        (&["--stub=nonsense"], "no scenario nonsense"),
+    ] {
+        let words = [&["audit"], words, &["--", "/bin/sh"]].concat();
+        let error = refused(&words);
+        assert!(error.contains(message), "{error}");
+    }
+    let parsed = |words: &[&str]| unparsed(&[&["audit"], words].concat()).kind();
+    assert_eq!(parsed(&[]), ErrorKind::MissingRequiredArgument);
+    let wrong = ErrorKind::ValueValidation;
+    assert_eq!(parsed(&["--allow-attempt=x", "--", "sh"]), wrong);
+    assert_eq!(parsed(&["--env=1A=x", "--", "sh"]), wrong);
 }
 
 #[test]
@@ -104,10 +181,7 @@ fn a_case_and_a_profile_of_ones_own_are_read_from_files() {
         "--profile",
         profile.to_str().unwrap(),
     ]);
-    assert_eq!(
-        (request.case.name.as_str(), request.profile.name.as_str()),
-        ("mine", "other")
-    );
+    assert_eq!(names(&request), ("mine", "other"));
 }
 
 #[test]
@@ -200,7 +274,7 @@ fn malformed_values_and_unknown_words_are_refused_by_the_parser() {
         unparsed(&["case-a", "--isolation", "none"]).kind(),
         ErrorKind::InvalidValue
     );
-    assert_eq!(unparsed(&["audit"]).kind(), ErrorKind::InvalidSubcommand);
+    assert_eq!(unparsed(&["watch"]).kind(), ErrorKind::InvalidSubcommand);
     assert_eq!(
         unparsed(&["case-a", "words"]).kind(),
         ErrorKind::UnknownArgument

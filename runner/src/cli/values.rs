@@ -8,9 +8,9 @@ use std::time::Duration;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use thiserror::Error;
 
-use crate::policy::TIMEOUT_BOUNDS;
 use crate::policy::init::PolicyName;
 use crate::policy::quantity::{self, QuantityError, show_duration};
+use crate::policy::{TIMEOUT_BOUNDS, is_variable_name};
 
 /// `FORMAT[=FILE]` as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,15 @@ pub struct ReportArgument {
     pub format: FormatWord,
     /// `None`: standard output.
     pub file: Option<PathBuf>,
+}
+
+/// `NAME[=VALUE]` as typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariableArgument {
+    /// As in environ(7).
+    pub name: String,
+    /// `None`: the caller's own.
+    pub value: Option<String>,
 }
 
 /// The report formats of the stable command line, those of later versions included.
@@ -72,10 +81,27 @@ pub(super) enum ValueError {
     Time(#[from] QuantityError),
     #[error("it must be {} to {}", show_duration(*TIMEOUT_BOUNDS.start()), show_duration(*TIMEOUT_BOUNDS.end()))]
     TimeOutOfBounds,
+    #[error("letters, digits and `_` make a variable's name, a digit not the first")]
+    Variable,
     #[error("64 hexadecimal digits are expected; `runner policy list` shows them")]
     Digest,
     #[error("a name has 1 to 64 of: a-z A-Z 0-9 . _ - and is not made of dots alone")]
     PolicyName,
+}
+
+/// Parser of `NAME[=VALUE]`.
+pub(super) fn variable(text: &str) -> Result<VariableArgument, ValueError> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value.to_owned())),
+        None => (text, None),
+    };
+    if !is_variable_name(name) {
+        return Err(ValueError::Variable);
+    }
+    Ok(VariableArgument {
+        name: name.to_owned(),
+        value,
+    })
 }
 
 /// Parser of `FORMAT[=FILE]`; the file may be any bytes.

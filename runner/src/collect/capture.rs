@@ -22,6 +22,8 @@ pub(crate) struct Capture {
     /// For each request, how many lines stood on standard output when its first byte was read.
     pub(crate) barriers: Vec<(u64, usize)>,
     pub(crate) output: Output,
+    /// Standard output of an audited program, which is passed on and makes no records.
+    pub(crate) passed: Option<Errors>,
     pub(crate) errors: Errors,
     pub(crate) questions: Questions,
     pub(crate) exit: Exit,
@@ -49,6 +51,7 @@ impl Capture {
             journal: Vec::new(),
             barriers: Vec::new(),
             output: Output::new(output_bytes),
+            passed: None,
             errors: Errors::new(needle),
             questions: Questions::new(needle),
             exit: Exit::NotStarted,

@@ -97,9 +97,9 @@ impl Session<'_> {
     }
 
     /// Reads what lies in standard output at this instant, and no more: a client that floods it cannot hold
-    /// whoever asks.
+    /// whoever asks. What is passed on makes no lines.
     pub(super) fn lines_now(&mut self) -> usize {
-        if let Some(stdout) = &self.stdout {
+        if let (Some(stdout), None) = (&self.stdout, &self.pass) {
             let now = self.watch.clock.elapsed_us();
             let mut left = readable_bytes(stdout.get_ref()).unwrap_or(0);
             let mut piece = vec![0; left.min(PIECE)];

@@ -174,7 +174,7 @@ fn parse(line: &[u8], left: &mut usize) -> Line {
     }
 }
 
-/// Standard error so far: counted, searched, and its last part kept.
+/// Standard error so far, or output that makes no records: counted, searched, and its last part kept.
 #[derive(Debug)]
 pub(crate) struct Errors {
     bytes: u64,
@@ -207,13 +207,17 @@ impl Errors {
         self.bytes
     }
 
+    /// The credential, if it was seen in this stream.
+    pub(crate) fn sighting(&self, stream: &str) -> Option<Sighting> {
+        self.scanner.found().map(|form| Sighting {
+            place: stream.to_owned(),
+            form: form.to_string(),
+        })
+    }
+
     /// The evidence, and the credential if it was seen.
     pub(crate) fn into_stderr(self, needle: &Needle) -> (Stderr, Option<Sighting>) {
-        let form = self.scanner.found().map(|form| form.to_string());
-        let sighting = form.map(|form| Sighting {
-            place: "stderr".to_owned(),
-            form,
-        });
+        let sighting = self.sighting("stderr");
         let text = needle.redact(&String::from_utf8_lossy(&self.tail));
         let from = text.len().saturating_sub(TAIL_BYTES);
         let from = (from..text.len())

@@ -6,6 +6,7 @@ use nix::errno::Errno;
 use tokio::io::unix::AsyncFd;
 
 use super::PIECE;
+use super::pass::Pass;
 use crate::sandbox::message::{self, FromInit};
 
 /// What one read of a pipe gave.
@@ -14,11 +15,17 @@ pub(super) enum Read {
     End,
 }
 
-/// One piece from a pipe; never ready for a pipe whose end was read.
-pub(super) async fn readable(pipe: Option<&AsyncFd<OwnedFd>>) -> Read {
+/// One piece from a pipe; never ready for a pipe whose end was read. Where it is passed on, not before there is
+/// room for it; once nobody reads on, it is as if the pipe had ended.
+pub(super) async fn readable(pipe: Option<&AsyncFd<OwnedFd>>, pass: Option<&Pass>) -> Read {
     let Some(pipe) = pipe else {
         return std::future::pending().await;
     };
+    if let Some(pass) = pass
+        && !pass.room().await
+    {
+        return Read::End;
+    }
     let mut piece = vec![0; PIECE];
     loop {
         let Ok(mut guard) = pipe.readable().await else {

@@ -116,6 +116,7 @@ fn evidence() -> Evidence {
         sightings: Vec::new(),
         exit: Exit::Code(0),
         attempts: ledger::setup(),
+        lookups: Vec::new(),
         names: Vec::new(),
         processes: ledger::processes(),
         survivors: Vec::new(),

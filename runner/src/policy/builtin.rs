@@ -11,8 +11,8 @@ pub(super) struct BuiltIn {
     pub(super) text: &'static str,
 }
 
-/// Every built-in policy; names are unique over both kinds.
-pub(super) static ALL: [BuiltIn; 4] = [
+/// Every built-in policy; names are unique over all kinds.
+pub(super) static ALL: [BuiltIn; 5] = [
     BuiltIn {
         name: "case-a",
         kind: Kind::Case,
@@ -32,6 +32,11 @@ pub(super) static ALL: [BuiltIn; 4] = [
         name: "reference",
         kind: Kind::Profile,
         text: include_str!("../../../policies/profiles/reference.toml"),
+    },
+    BuiltIn {
+        name: "audit",
+        kind: Kind::Audit,
+        text: include_str!("../../../policies/audit.toml"),
     },
 ];
 

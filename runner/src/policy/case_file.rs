@@ -70,7 +70,7 @@ struct InvocationFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Sandbox")]
-struct SandboxFile {
+pub(super) struct SandboxFile {
     /// Tiers in which a verdict of this case is meaningful, strongest first.
     #[schemars(with = "Vec<Tier>", length(min = 1), extend("uniqueItems" = true))]
     tiers: Spanned<Vec<Spanned<String>>>,

@@ -11,11 +11,13 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
+use super::audit_file::AuditFile;
 use super::case_file::CaseFile;
 use super::error::{Flaw, MAX_FILE_BYTES, known_words, quoted, shown_path, visible};
 use super::profile_file::ProfileFile;
 use super::structure::{self, key_at};
 use super::{Entry, Fault, Kind, PolicyError, Position, Reference, builtin};
+use crate::audit::AuditPolicy;
 use crate::case::{Case, Origin, Source};
 use crate::digest;
 use crate::profile::Profile;
@@ -99,11 +101,19 @@ impl Document {
             .map_err(|flaw| self.fault(flaw))
     }
 
+    /// The file as the policy of audits.
+    pub(super) fn audit(&self) -> Result<AuditPolicy, PolicyError> {
+        let file: AuditFile = self.parse()?;
+        file.into_policy(self.origin.clone())
+            .map_err(|flaw| self.fault(flaw))
+    }
+
     /// The file as what it says it is.
     pub(super) fn entry(&self) -> Result<Entry, PolicyError> {
         let name = match self.kind {
             Kind::Case => self.case()?.name,
             Kind::Profile => self.profile()?.name,
+            Kind::Audit => self.audit()?.name,
         };
         let summary = match self
             .table()?
@@ -123,7 +133,7 @@ impl Document {
     }
 
     fn declared_kind(&self) -> Result<Kind, PolicyError> {
-        let kinds = [Kind::Case, Kind::Profile];
+        let kinds = Kind::ALL;
         let hint = || {
             format!(
                 "a case begins with schema = {:?}, a profile with {:?}",

@@ -70,7 +70,7 @@ pub enum PolicyError {
     #[error("{0}")]
     Fault(Box<Fault>),
     /// A policy of the other kind.
-    #[error("{file} is a {found}, but a {wanted} is needed here", found = found.word(), wanted = wanted.word())]
+    #[error("{file} is of the kind {found}, but a {wanted} is needed here", found = found.word(), wanted = wanted.word())]
     WrongKind {
         file: String,
         found: Kind,
@@ -93,6 +93,7 @@ impl PolicyError {
             Self::Syntax { .. } => "`runner policy show case-a` prints a well-formed file".into(),
             Self::Fault(fault) => fault.hint.clone(),
             Self::WrongKind { found: Kind::Profile, .. } => "give the profile with --profile".into(),
+            Self::WrongKind { found: Kind::Audit, .. } => "the policy of audits is built in; `runner audit` uses it".into(),
             Self::WrongKind { found: Kind::Case, .. } => "run the case with `runner run CASE.toml`".into(),
         }
     }

@@ -103,7 +103,7 @@ fn library_path(directories: &[PathBuf]) -> String {
 fn rule_text(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     let plain = !text.contains(|c: char| c.is_control() || c == '{');
-    (plain && values::may_be_shown(text)).then(|| quoted(text))
+    (plain && values::is_host_path(text)).then(|| quoted(text))
 }
 
 /// A TOML basic string: JSON escapes the same characters in the same way, but for controls, which are not here.

@@ -4,7 +4,7 @@
 
 mod arguments;
 mod attempts;
-mod environment;
+pub(super) mod environment;
 mod files;
 mod records;
 mod requests;
@@ -21,7 +21,7 @@ use super::schema::{
 };
 use super::values::{PathRuleFile, name, path_rules, sentence};
 use crate::case::{Device, Origin, Root};
-use crate::profile::{ClientOption, Names, Profile};
+use crate::profile::{ClientOption, Names, Profile, VARIABLE_PLACEHOLDERS};
 
 /// How one client is told the abstract options of a case, and its own names for things. In most texts `{app}`,
 /// `{vendor}`, `{cli_name}`, `{runtime}` and `{program}` stand for the names of the table `names`.
@@ -108,7 +108,7 @@ struct ArgumentFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Variable")]
-struct VariableFile {
+pub(super) struct VariableFile {
     /// Its name.
     #[schemars(with = "VariableName")]
     name: Spanned<String>,
@@ -117,7 +117,7 @@ struct VariableFile {
     value: Spanned<String>,
     /// The cases in which it is set; without this key, every one. `--plain` leaves such variables out.
     #[schemars(with = "Option<Vec<Name>>", length(min = 1), extend("uniqueItems" = true))]
-    cases: Option<Spanned<Vec<Spanned<String>>>>,
+    pub(super) cases: Option<Spanned<Vec<Spanned<String>>>>,
     /// Why it is set.
     #[schemars(with = "Sentence")]
     reason: Spanned<String>,
@@ -259,7 +259,9 @@ impl ProfileFile {
             name: name(self.name)?,
             origin,
             arguments: arguments::parsed(self.arguments, &names)?,
-            environment: environment::parsed(self.environment, &names)?,
+            environment: environment::parsed(self.environment, |value| {
+                names.fill(value, &VARIABLE_PLACEHOLDERS)
+            })?,
             paths: path_rules(self.paths, |path| names.fill(path, &[]))?,
             devices: environment::devices(&self.devices)?,
             headers: requests::headers(self.headers, &names)?,

@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 
 use schemars::Schema;
 
+use super::audit_file::AuditFile;
 use super::case_file::CaseFile;
 use super::profile_file::ProfileFile;
 use super::quantity::{duration_units, size_units};
@@ -20,6 +21,7 @@ use crate::schema::values::value;
 pub fn schema(kind: Kind) -> Schema {
     match kind {
         Kind::Case => schema::of_file::<CaseFile>(kind.schema()),
+        Kind::Audit => schema::of_file::<AuditFile>(kind.schema()),
         Kind::Profile => schema::of_file::<ProfileFile>(kind.schema()),
     }
 }

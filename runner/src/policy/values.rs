@@ -17,7 +17,7 @@ pub(super) const MAX_SENTENCE_CHARS: usize = 300;
 pub(super) const MAX_NAME_CHARS: usize = 64;
 
 /// Directories of the host that are never shown: they hold sockets, devices or the kernel's own files.
-pub(super) const NEVER_SHOWN: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp"];
+pub(crate) const NEVER_SHOWN: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp"];
 
 /// A path of the host that the client sees, read-only.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ pub(super) fn path_rules(
         once(&mut seen, &path, "a path that no other rule names")?;
         parsed.push(PathRule {
             path: host_path(path)?,
-            access: one_of(&rule.access, &Access::ALL, Access::word)?,
+            access: one_of(&rule.access, &Access::IN_POLICIES, Access::word)?,
             presence: if rule.if_present {
                 Presence::IfPresent
             } else {
@@ -127,6 +127,12 @@ pub(super) fn is_name(text: &str) -> bool {
     !dots_only && text.len() <= MAX_NAME_CHARS && text.chars().all(fits)
 }
 
+/// Whether this can name a variable of the environment in every shell.
+pub(crate) fn is_variable_name(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(fits)
+}
+
 /// Text that can be an argument or an environment value: no NUL.
 pub(super) fn word(value: Spanned<String>) -> Result<String, Flaw> {
     if value.get_ref().contains('\0') {
@@ -160,8 +166,13 @@ pub(super) fn tree_path(value: Spanned<String>) -> Result<Spanned<String>, Flaw>
 }
 
 /// Whether a path rule may name this path.
-pub(super) fn may_be_shown(path: &str) -> bool {
+pub(super) fn is_host_path(path: &str) -> bool {
     host_path(Spanned::new(0..0, path.to_owned())).is_ok()
+}
+
+/// Whether a host path may be shown at all. What it leads to is looked at when a run is prepared.
+pub(crate) fn may_be_shown(path: &Path) -> bool {
+    path != Path::new("/") && !NEVER_SHOWN.iter().any(|never| path.starts_with(never))
 }
 
 /// A host path that may be shown: absolute, in its plain form, outside the directories that never are.
@@ -177,7 +188,7 @@ fn host_path(value: Spanned<String>) -> Result<PathBuf, Flaw> {
         let hint = "write it from the root, without `.`, `..`, `//` or a slash at the end";
         return Err(Flaw::new(value.span(), "an absolute path", found(), hint));
     }
-    if path == Path::new("/") || NEVER_SHOWN.iter().any(|never| path.starts_with(never)) {
+    if !may_be_shown(path) {
         let hint = format!("never shown: / as a whole, {}", NEVER_SHOWN.join(", "));
         return Err(Flaw::new(
             value.span(),

@@ -89,31 +89,29 @@ impl Profile {
                 Settings::Plain => variable.cases != Cases::Every && variable.cases.include(case),
             })
     }
+}
 
-    /// The client's whole environment in a run of a case: names and values.
-    pub fn environment(
-        &self,
-        case: &str,
-        settings: Settings,
-        surroundings: Surroundings<'_>,
-    ) -> Vec<(String, OsString)> {
-        let fill = |value: &str| {
-            let mut filled = OsString::new();
-            for piece in pieces(value) {
-                match piece {
-                    Piece::Text(text) => filled.push(text),
-                    Piece::Placeholder(name) => match surroundings.get(name) {
-                        Some(value) => filled.push(value),
-                        None => filled.push(format!("{{{name}}}")),
-                    },
-                }
+/// An environment: names, and values with their placeholders replaced.
+pub fn filled<'a>(
+    variables: impl IntoIterator<Item = &'a Variable>,
+    surroundings: Surroundings<'_>,
+) -> Vec<(String, OsString)> {
+    let fill = |value: &str| {
+        let mut filled = OsString::new();
+        for piece in pieces(value) {
+            match piece {
+                Piece::Text(text) => filled.push(text),
+                Piece::Placeholder(name) => match surroundings.get(name) {
+                    Some(value) => filled.push(value),
+                    None => filled.push(format!("{{{name}}}")),
+                },
             }
-            filled
-        };
-        self.variables(case, settings)
-            .map(|variable| (variable.name.clone(), fill(&variable.value)))
-            .collect()
-    }
+        }
+        filled
+    };
+    let variables = variables.into_iter();
+    let filled = variables.map(|variable| (variable.name.clone(), fill(&variable.value)));
+    filled.collect()
 }
 
 impl<'a> Surroundings<'a> {
@@ -230,7 +228,9 @@ mod tests {
 
     #[test]
     fn the_environment_is_the_profiles_and_nothing_else() {
-        let environment = reference().environment("case-b", Settings::OfCase, surroundings());
+        let profile = reference();
+        let variables = profile.variables("case-b", Settings::OfCase);
+        let environment = filled(variables, surroundings());
         let pairs: Vec<_> = environment
             .iter()
             .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
@@ -259,8 +259,8 @@ mod tests {
     #[test]
     fn a_setting_is_in_force_in_its_cases_and_in_no_other() {
         let value = |case, settings| {
-            let environment =
-                with_setting(&["case-a", "mine"]).environment(case, settings, surroundings());
+            let profile = with_setting(&["case-a", "mine"]);
+            let environment = filled(profile.variables(case, settings), surroundings());
             let found = environment.into_iter().find(|(name, _)| name == "MODEL");
             found.map(|(_, value)| value)
         };

@@ -5,7 +5,7 @@ use crate::check::{self, count};
 use crate::evidence::Before;
 use crate::verdict::Status;
 
-use super::Report;
+use super::{Purpose, Report};
 
 /// What no run proves.
 const NEVER_PROVED: [&str; 4] = [
@@ -37,8 +37,14 @@ pub(super) struct Claim {
 
 /// What the run is about: each claim with its standing, what is refuted first, then the proved ones.
 pub(super) fn claims(report: &Report) -> Vec<Claim> {
-    let mut claims: Vec<Claim> = [served(report), impossible(report), seen(report)].into();
-    claims.extend(order(report));
+    let mut claims: Vec<Claim> = match report.purpose {
+        Purpose::Judge => {
+            let all = [served(report), impossible(report), seen(report)];
+            all.into_iter().chain(order(report)).collect()
+        }
+        // Nobody said what would be an other request.
+        Purpose::Audit => [impossible(report), seen(report)].into(),
+    };
     claims.sort_by_key(|claim| match claim.standing {
         Standing::Refuted => 0,
         Standing::Proved => 1,
@@ -120,7 +126,13 @@ fn seen(report: &Report) -> Claim {
         .filter(|group| group.reason.is_some())
         .count();
     let (standing, ground) = match finding.map(|finding| finding.status) {
-        _ if is_refuted => (Standing::Refuted, "see the findings.".to_owned()),
+        _ if is_refuted => {
+            let place = match report.purpose {
+                Purpose::Judge => "see the findings.",
+                Purpose::Audit => "see the attempts.",
+            };
+            (Standing::Refuted, place.to_owned())
+        }
         Some(Status::Passed) if allowed == 0 => (
             Standing::Seen,
             "the ledger is complete and has none.".to_owned(),

@@ -8,10 +8,20 @@ use std::fmt::Write as _;
 
 /// The text with every dangerous character as `\u{…}`; a line feed as `\n`, a tab as `\t`.
 pub(super) fn visible(text: &str) -> String {
+    shown_but(text, &[])
+}
+
+/// Text of several lines for a terminal: the same, with its line feeds and tabs as they are.
+pub(crate) fn for_terminal(text: &str) -> String {
+    shown_but(text, &['\n', '\t'])
+}
+
+fn shown_but(text: &str, kept: &[char]) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut before = None;
     for c in text.chars() {
         match c {
+            _ if kept.contains(&c) => shown.push(c),
             '\n' => shown.push_str("\\n"),
             '\r' => shown.push_str("\\r"),
             '\t' => shown.push_str("\\t"),

@@ -11,10 +11,12 @@ use crate::profile::{Cases, Variable};
 use crate::verdict::{Finding, Status, Verdict};
 
 use super::claims::{self, Standing};
-use super::{Arg, Client, RenderError, Report, clock, words};
+use super::{Arg, Client, Purpose, RenderError, Report, clock, words};
 
+mod audit;
 mod evidence;
 mod ledger;
+mod lookups;
 mod page;
 
 use page::{Page, Tone};
@@ -24,19 +26,26 @@ pub use page::Colour;
 /// Renders the report as UTF-8 text. The caller decides about colours (`NO_COLOR`, a terminal).
 pub fn render(report: &Report, colour: Colour) -> Result<Vec<u8>, RenderError> {
     let mut page = Page::new(String::new(), colour);
-    verdict(&mut page, report)?;
-    run(&mut page, report)?;
-    unsound(&mut page, report)?;
-    findings(&mut page, report)?;
-    shown(&mut page, report)?;
-    evidence::sections(&mut page, report)?;
-    settings(&mut page, report)?;
-    wider_rules(&mut page, report)?;
-    passed(&mut page, report)?;
-    skipped(&mut page, report)?;
-    page.blank()?;
-    verdict(&mut page, report)?;
+    match report.purpose {
+        Purpose::Judge => judged(&mut page, report)?,
+        Purpose::Audit => audit::render(&mut page, report)?,
+    }
     Ok(page.finish().into_bytes())
+}
+
+fn judged(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    verdict(page, report)?;
+    run(page, report)?;
+    unsound(page, report)?;
+    findings(page, report, |_| true)?;
+    shown(page, report)?;
+    evidence::sections(page, report)?;
+    settings(page, report)?;
+    wider_rules(page, report, "Rules that are wider than the built-in case")?;
+    passed(page, report)?;
+    skipped(page, report)?;
+    page.blank()?;
+    verdict(page, report)
 }
 
 /// `FAILED  case-b: 2 checks failed, 31 passed, 2 skipped`
@@ -79,21 +88,24 @@ fn run(page: &mut Page<String>, report: &Report) -> fmt::Result {
         case.name,
         short(&case.origin.sha256)
     );
-    page.say("case", Tone::Quiet, &text)?;
+    let (policy, subject) = match report.purpose {
+        Purpose::Judge => ("case", "client"),
+        Purpose::Audit => ("policy", "program"),
+    };
+    page.say(policy, Tone::Quiet, &text)?;
     let text = format!(
         "{}, sha256 {}, {}",
         client.program,
         short(&client.sha256),
         exit(report.evidence.exit)
     );
-    page.say("client", Tone::Quiet, &text)?;
-    page.quote("arguments", &arguments(&client.args))?;
-    let profile = &client.profile;
-    page.say(
-        "profile",
-        Tone::Quiet,
-        &format!("{}, sha256 {}", profile.name, short(&profile.origin.sha256)),
-    )?;
+    page.say(subject, Tone::Quiet, &text)?;
+    let told = arguments(&client.args);
+    page.quote("arguments", if told.is_empty() { "none" } else { &told })?;
+    if let Some(profile) = &client.profile {
+        let text = format!("{}, sha256 {}", profile.name, short(&profile.origin.sha256));
+        page.say("profile", Tone::Quiet, &text)?;
+    }
     let landlock = match host.landlock_abi {
         0 => "no Landlock".to_owned(),
         abi => format!("Landlock ABI {abi}"),
@@ -136,11 +148,16 @@ fn unsound(page: &mut Page<String>, report: &Report) -> fmt::Result {
         .try_for_each(|reason| page.quote("lost", reason))
 }
 
-/// What failed and what could not be checked, in full.
-fn findings(page: &mut Page<String>, report: &Report) -> fmt::Result {
+/// What failed and what could not be checked, in full, as far as it is wanted here.
+fn findings(
+    page: &mut Page<String>,
+    report: &Report,
+    wanted: impl Fn(&Finding) -> bool,
+) -> fmt::Result {
     let wrong: Vec<_> = [Status::Failed, Status::Errored]
         .into_iter()
         .flat_map(|status| with_status(report, status))
+        .filter(|finding| wanted(finding))
         .collect();
     if wrong.is_empty() {
         return Ok(());
@@ -215,11 +232,11 @@ fn settings(page: &mut Page<String>, report: &Report) -> fmt::Result {
     page.quote("always", &always.join(" "))
 }
 
-fn wider_rules(page: &mut Page<String>, report: &Report) -> fmt::Result {
+fn wider_rules(page: &mut Page<String>, report: &Report, title: &str) -> fmt::Result {
     if report.wider_rules.is_empty() {
         return Ok(());
     }
-    page.heading("Rules that are wider than the built-in case")?;
+    page.heading(title)?;
     report.wider_rules.iter().try_for_each(|wider| {
         page.quote("allowed", &wider.rule)?;
         page.quote("reason", &wider.reason)
@@ -293,9 +310,6 @@ fn exit(exit: Exit) -> String {
 }
 
 fn arguments(args: &[Arg]) -> String {
-    if args.is_empty() {
-        return "none".to_owned();
-    }
     let words = args.iter().map(|arg| match arg {
         Arg::Word(word) if word.is_empty() || word.contains(' ') => format!("\"{word}\""),
         Arg::Word(word) => word.clone(),

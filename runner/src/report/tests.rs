@@ -16,8 +16,8 @@ use crate::evidence::fixture::{
     question, record,
 };
 use crate::evidence::{
-    Attempt, Connection, Exit, FileKind, GapKind, LayerStatus, Outcome, RequestClass, Root,
-    Sighting, Survivor,
+    Advice, Attempt, Connection, Exit, FileKind, GapKind, LayerStatus, Lookup, LookupKind, Outcome,
+    Reason, RequestClass, Root, Sighting, Survivor,
 };
 use crate::profile::Destination;
 
@@ -38,6 +38,7 @@ pub(super) fn report(run: Run) -> Report {
             arch: "x86_64".to_owned(),
             landlock_abi: 7,
         },
+        purpose: Purpose::Judge,
         case: Policy {
             name: run.case.name.clone(),
             origin: run.case.origin.clone(),
@@ -45,10 +46,10 @@ pub(super) fn report(run: Run) -> Report {
         client: Client {
             program: "built in".to_owned(),
             sha256: digest(12),
-            profile: Policy {
+            profile: Some(Policy {
                 name: run.profile.name.clone(),
                 origin: run.profile.origin.clone(),
-            },
+            }),
             args: vec![
                 word("--print"),
                 word("--tools"),
@@ -77,7 +78,7 @@ pub(super) fn report(run: Run) -> Report {
             .collect(),
         known: Known {
             attempts: run.profile.attempts,
-            files: run.profile.files,
+            files: Some(run.profile.files),
         },
         evidence: run.evidence,
         not_proved: Vec::new(),
@@ -178,6 +179,7 @@ fn tries_everything(evidence: &mut Evidence) {
         },
     ]);
     evidence.names.push(question(HOSTILE));
+    evidence.lookups = missed();
     evidence.processes.push(started(&[
         "::error::sh",
         "-c",
@@ -188,6 +190,43 @@ fn tries_everything(evidence: &mut Evidence) {
     let mut gone = file(Root::Home, "::error::state.tmp");
     (gone.transient, gone.sha256) = (true, None);
     evidence.files.push(gone);
+}
+
+/// Paths of every kind, with every kind of advice.
+fn missed() -> Vec<Lookup> {
+    let lookup = |path: &str, kind, advice| Lookup {
+        path: path.to_owned(),
+        paths: 1,
+        kind,
+        count: 1,
+        at_us: 230_000,
+        advice,
+    };
+    let python = "/root/.pyenv/versions/3.11";
+    let several = Lookup {
+        paths: 34,
+        count: 12_345,
+        ..lookup(python, LookupKind::Execute, Advice::Read(python.to_owned()))
+    };
+    let kernel = Advice::Never(Reason::System);
+    vec![
+        several,
+        lookup(
+            &format!("/srv/{HOSTILE}   --read /root"),
+            LookupKind::Write,
+            Advice::Write("/srv".to_owned()),
+        ),
+        lookup(
+            "/srv/it's",
+            LookupKind::List,
+            Advice::Read("/srv/it's".to_owned()),
+        ),
+        lookup("/sys/x", LookupKind::Read, kernel),
+        lookup("/srv/s", LookupKind::Read, Advice::Never(Reason::Special)),
+        lookup("/root", LookupKind::List, Advice::Never(Reason::Broad)),
+        lookup("/etc/hosts", LookupKind::Write, Advice::Never(Reason::Own)),
+        lookup(HOSTILE, LookupKind::Read, Advice::Never(Reason::Unspelt)),
+    ]
 }
 
 /// A program that the client started.

@@ -2,8 +2,8 @@
 
 use crate::case::Source;
 use crate::evidence::{
-    AttemptKind, Before, CanaryMode, CanaryStatus, FileKind, GapKind, LayerNeed, LayerStatus,
-    Outcome, RequestClass,
+    Advice, AttemptKind, Before, CanaryMode, CanaryStatus, FileKind, GapKind, LayerNeed,
+    LayerStatus, LookupKind, Outcome, Reason, RequestClass,
 };
 use crate::profile::Cases;
 
@@ -109,6 +109,30 @@ words! {
         CanaryStatus::NotApplicable => "not-applicable",
     }
 
+    /// What was wanted of a path.
+    lookup_kind(LookupKind) {
+        LookupKind::Read => "read",
+        LookupKind::List => "list",
+        LookupKind::Execute => "execute",
+        LookupKind::Write => "write",
+    }
+
+    /// An option of `runner audit` that would show a path, or `never` where none would.
+    advice(Advice by &) {
+        Advice::Read(_) => "read",
+        Advice::Write(_) => "write",
+        Advice::Never(_) => "never",
+    }
+
+    /// Why a path cannot be shown.
+    reason(Reason) {
+        Reason::System => "system",
+        Reason::Special => "special",
+        Reason::Broad => "broad",
+        Reason::Own => "own",
+        Reason::Unspelt => "unspelt",
+    }
+
     /// Which part of the evidence is incomplete.
     gap(GapKind) {
         GapKind::Order => "order",
@@ -120,5 +144,16 @@ words! {
         GapKind::Attempts => "attempts",
         GapKind::Isolation => "isolation",
         GapKind::Secrets => "secrets",
+        GapKind::Lookups => "lookups",
+    }
+}
+
+pub(super) fn reason_in_full(reason: Reason) -> &'static str {
+    match reason {
+        Reason::System => "never shown: the system's own",
+        Reason::Special => "never shown: a device, a socket, a pipe, or names of other machines",
+        Reason::Broad => "never shown as a whole: it is or holds a home or a tree of the sandbox",
+        Reason::Own => "the sandbox has its own",
+        Reason::Unspelt => "its name cannot be typed",
     }
 }

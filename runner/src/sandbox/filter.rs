@@ -8,6 +8,7 @@
 //! errno outranks a notification (seccomp(2)), so what is evidence is notified and nothing else refuses it. The unit tests run the program in a simulator over every row. This module knows neither
 //! processes nor the order of set-up.
 
+mod lookups;
 mod table;
 
 #[cfg(test)]
@@ -20,7 +21,13 @@ use super::plan::Plan;
 use super::weaken::Protection;
 use crate::sys::seccomp::{self, Instruction};
 
-pub(crate) use table::{CLIENT, STUB};
+pub(crate) use table::{STUB, SYS_FCHMODAT2};
+
+#[cfg(test)]
+pub(crate) use lookups::LOOKUPS;
+
+use lookups::CLIENT_WITH_LOOKUPS;
+use table::CLIENT;
 
 /// What happens to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +59,16 @@ pub(crate) struct Rule {
     pub(crate) call: libc::c_long,
     pub(crate) when: &'static [Test],
     pub(crate) action: Action,
+}
+
+/// The client's table, with the lookups where `plan` asks for them; what it keeps of that.
+pub(crate) fn for_client(plan: &Plan) -> Filter {
+    let filter = if plan.lookups {
+        CLIENT_WITH_LOOKUPS
+    } else {
+        CLIENT
+    };
+    filter.kept_by(plan)
 }
 
 /// A table and what happens to a call that no rule decides.

@@ -87,38 +87,35 @@ fn listen_inside() -> Result<UnixListener, SetupError> {
 
 fn program(plan: &ClientPlan, port: u16) -> Result<Program, SetupError> {
     let base_url = format!("http://127.0.0.1:{port}");
-    let environment = plan
-        .environment
-        .iter()
-        .map(|one| replace_base_url(one, base_url.as_bytes()));
+    let filled = |words: &[OsString]| -> Result<Vec<CString>, SetupError> {
+        let words = words.iter();
+        let filled = words.map(|word| with_base_url(word.as_bytes(), base_url.as_bytes()));
+        filled.map(c_string).collect()
+    };
     Ok(Program {
         path: c_string(plan.program.as_bytes().to_vec())?,
-        arguments: plan
-            .arguments
-            .iter()
-            .map(|one| c_string(one.as_bytes().to_vec()))
-            .collect::<Result<_, _>>()?,
-        environment: environment.map(c_string).collect::<Result<_, _>>()?,
+        arguments: filled(&plan.arguments)?,
+        environment: filled(&plan.environment)?,
     })
 }
 
-fn replace_base_url(variable: &OsString, base_url: &[u8]) -> Vec<u8> {
-    let (bytes, wanted) = (variable.as_bytes(), BASE_URL.as_bytes());
-    match bytes
-        .windows(wanted.len())
-        .position(|window| window == wanted)
-    {
-        Some(at) => {
-            let (before, rest) = bytes.split_at(at);
-            [
-                before,
-                base_url,
-                rest.get(wanted.len()..).unwrap_or_default(),
-            ]
-            .concat()
+/// Every placeholder replaced.
+fn with_base_url(word: &[u8], base_url: &[u8]) -> Vec<u8> {
+    let mut filled = Vec::with_capacity(word.len());
+    let mut rest = word;
+    while let Some(first) = rest.first() {
+        match rest.strip_prefix(BASE_URL.as_bytes()) {
+            Some(after) => {
+                filled.extend_from_slice(base_url);
+                rest = after;
+            }
+            None => {
+                filled.push(*first);
+                rest = rest.get(1..).unwrap_or_default();
+            }
         }
-        None => bytes.to_vec(),
     }
+    filled
 }
 
 fn c_string(bytes: Vec<u8>) -> Result<CString, SetupError> {
@@ -367,8 +364,8 @@ mod tests {
 
     #[test]
     fn the_base_url_stands_where_the_placeholder_was() {
-        let replaced = replace_base_url(&"A={base_url}/x".into(), b"http://127.0.0.1:9");
-        assert_eq!(replaced, b"A=http://127.0.0.1:9/x");
-        assert_eq!(replace_base_url(&"A=b".into(), b"u"), b"A=b");
+        let filled = with_base_url(b"A={base_url}/x,{base_url}", b"http://127.0.0.1:9");
+        assert_eq!(filled, b"A=http://127.0.0.1:9/x,http://127.0.0.1:9");
+        assert_eq!(with_base_url(b"A=b{base_ur", b"u"), b"A=b{base_ur");
     }
 }

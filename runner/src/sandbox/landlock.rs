@@ -6,7 +6,7 @@
 //! the layer whose claim it supports.
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
     PathBeneath, PathFd, PathFdError, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
     RulesetError, RulesetStatus, Scope,
 };
@@ -17,6 +17,7 @@ use std::ffi::OsStr;
 use super::error::{AsErrno, At as _, SetupError, Step};
 use super::plan::{Bind, BindKind, HOME, Plan, TMP};
 use super::weaken::Protection;
+use crate::case::Access;
 
 /// Without these there is no run.
 const REQUIRED: ABI = ABI::V3;
@@ -100,18 +101,32 @@ fn client_ruleset(binds: &[Bind]) -> Result<RulesetCreated, LandlockError> {
         .add_rule(beneath(HOME, own)?)?
         .add_rule(beneath(TMP, own)?)?;
     for bind in binds {
-        let execute = if bind.execute {
-            AccessFs::Execute.into()
-        } else {
-            BitFlags::EMPTY
-        };
-        let access = match bind.kind {
-            BindKind::File => execute | AccessFs::ReadFile,
-            BindKind::Directory => execute | data,
-        };
-        ruleset = ruleset.add_rule(beneath(&bind.target, access)?)?;
+        ruleset = ruleset.add_rule(beneath(&bind.target, rights(bind))?)?;
     }
     Ok(ruleset)
+}
+
+/// What may be done at or below a path of the host. A file has none of the rights of directories.
+fn rights(bind: &Bind) -> BitFlags<AccessFs> {
+    let rights = match bind.access {
+        Access::Read => AccessFs::ReadFile | AccessFs::ReadDir,
+        Access::ReadExecute => AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::Execute,
+        // Neither sockets nor FIFOs nor devices: nothing by which a process outside could be talked to.
+        Access::Write => {
+            AccessFs::from_write(REVIEWED)
+                & !(AccessFs::MakeChar
+                    | AccessFs::MakeBlock
+                    | AccessFs::MakeSock
+                    | AccessFs::MakeFifo
+                    | AccessFs::IoctlDev)
+                | AccessFs::ReadFile
+                | AccessFs::ReadDir
+        }
+    };
+    match bind.kind {
+        BindKind::Directory => rights,
+        BindKind::File => rights & AccessFs::from_file(REVIEWED),
+    }
 }
 
 fn stub_ruleset() -> Result<RulesetCreated, LandlockError> {

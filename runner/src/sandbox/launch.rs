@@ -7,6 +7,7 @@
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use nix::errno::Errno;
 use nix::sys::stat::{Mode, umask};
@@ -18,7 +19,7 @@ use super::filter;
 use super::landlock;
 use super::limits;
 use super::message::{self, Launch};
-use super::plan::{HOME, Plan};
+use super::plan::Plan;
 use super::probe;
 use super::weaken::Protection;
 use crate::sys::fds::own_table_closing_from;
@@ -53,12 +54,13 @@ fn restrict_and_probe(plan: &Plan, port: u16, socket: &OwnedFd) -> Result<(), Se
     setsid().at(Step::NewSession)?;
     umask(Mode::from_bits_truncate(0o022));
     default_signals();
-    chdir(HOME).at_object(Step::OpenTrees, HOME)?;
+    let directory = Path::new(&plan.client.directory);
+    chdir(directory).at_object(Step::OpenTrees, directory.display())?;
     if plan.keeps(Protection::Limits) {
         limits::apply(&plan.limits)?;
     }
     let landlock = landlock::restrict_client(plan)?;
-    let filter = filter::CLIENT.kept_by(plan);
+    let filter = filter::for_client(plan);
     let descriptor = filter.install_with_listener().at(Step::Filter)?;
     message::send(socket, &Launch::Listening { descriptor }, &[]).at(Step::Channel)?;
     expect(socket, |told| matches!(told, Launch::Detached))?;

@@ -9,7 +9,8 @@ use std::ffi::OsString;
 use serde::{Deserialize, Serialize};
 use stub::scenario::Scenario;
 
-use crate::case::Device;
+use crate::case::{Access, Device};
+pub(crate) use crate::profile::BASE_URL;
 
 /// Home of the client inside.
 pub(crate) const HOME: &str = "/home/sandbox";
@@ -33,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) client: ClientPlan,
     pub(crate) limits: ResourceLimits,
     pub(crate) probe: ProbePlan,
+    /// The paths that the client looks up are evidence.
+    pub(crate) lookups: bool,
     /// Test builds only: the protections that are switched off.
     #[cfg(feature = "weaken")]
     pub(crate) weakened: Vec<super::weaken::Protection>,
@@ -61,6 +64,8 @@ pub(crate) enum Identity {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StubPlan {
     pub(crate) scenario: Scenario,
+    /// The client is told where it is. Where it is not, a connection there is an attempt as any other.
+    pub(crate) is_known: bool,
     pub(crate) credential: String,
     pub(crate) body_bytes: u64,
     pub(crate) requests: u64,
@@ -79,7 +84,7 @@ pub(crate) struct RootPlan {
     pub(crate) devices: Vec<Device>,
 }
 
-/// One object of the host that the client sees, read-only: the same rule for the mount and for Landlock.
+/// One object of the host that the client sees: the same rule for the mount and for Landlock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bind {
     /// Absolute path on the host, resolved.
@@ -89,7 +94,7 @@ pub(crate) struct Bind {
     pub(crate) device: u64,
     pub(crate) inode: u64,
     pub(crate) kind: BindKind,
-    pub(crate) execute: bool,
+    pub(crate) access: Access,
 }
 
 /// What a bind mount covers.
@@ -104,14 +109,14 @@ pub(crate) enum BindKind {
 pub(crate) struct ClientPlan {
     /// Absolute path inside.
     pub(crate) program: OsString,
-    /// `argv`, from 0.
+    /// `argv`, from 0. In here and in the environment [`BASE_URL`] stands for the stub's base URL, which is known
+    /// once it listens.
     pub(crate) arguments: Vec<OsString>,
-    /// `NAME=value`; [`BASE_URL`] stands for the stub's base URL, which is known once it listens.
+    /// `NAME=value`.
     pub(crate) environment: Vec<OsString>,
+    /// Absolute path inside of the directory that it starts in.
+    pub(crate) directory: OsString,
 }
-
-/// Placeholder in [`ClientPlan::environment`].
-pub(crate) const BASE_URL: &str = "{base_url}";
 
 /// setrlimit(2) values of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::canary;
-use super::plan::{HOME, INSIDE_ID, Plan, TMP};
+use super::plan::{Bind, HOME, INSIDE_ID, Plan, TMP};
 use super::probe::{NAMESPACES, ProbeReport};
 use super::silence::Network;
+use crate::case::Access;
 use crate::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Layer, LayerNeed, LayerStatus};
 
 /// Layers and canaries of one run.
@@ -218,12 +219,9 @@ fn writable(report: &ProbeReport, path: &str) -> Layer {
 /// Whatever else is mounted was planned, and is read-only.
 fn mounts(report: &ProbeReport, plan: &Plan) -> Layer {
     let mounts = parse_mounts(&report.mounts);
-    let planned: Vec<String> = plan
-        .root
-        .binds
-        .iter()
-        .map(|bind| bind.target.to_string_lossy().replace(' ', "\\040"))
-        .collect();
+    let target = |bind: &Bind| bind.target.to_string_lossy().replace(' ', "\\040");
+    let binds = plan.root.binds.iter();
+    let planned: Vec<(String, Access)> = binds.map(|bind| (target(bind), bind.access)).collect();
     let mut count = 0;
     for mount in mounts
         .iter()
@@ -232,11 +230,12 @@ fn mounts(report: &ProbeReport, plan: &Plan) -> Layer {
         let expected = match mount.target {
             "/proc" => mount.kind == "proc" && has_all(mount, &["nosuid", "nodev", "noexec"]),
             target if target.starts_with("/dev/") => has_all(mount, &["ro", "nosuid", "noexec"]),
-            target => {
-                let below =
-                    |path: &String| target == path || target.starts_with(&format!("{path}/"));
-                planned.iter().any(below) && has_all(mount, &["ro", "nosuid", "nodev"])
-            }
+            target => governing(&planned, target).is_some_and(|access| match access {
+                Access::Read => has_all(mount, &["ro", "nosuid", "nodev", "noexec"]),
+                Access::ReadExecute => has_all(mount, &["ro", "nosuid", "nodev"]),
+                // Whether it is `rw` is for the host to say: it may be read-only there.
+                Access::Write => has_all(mount, &["nosuid", "nodev", "noexec"]),
+            }),
         };
         if !expected {
             return layer(
@@ -247,11 +246,27 @@ fn mounts(report: &ProbeReport, plan: &Plan) -> Layer {
         }
         count += 1;
     }
+    let writable = planned
+        .iter()
+        .filter(|(_, access)| *access == Access::Write);
+    let but = match writable.count() {
+        0 => String::new(),
+        number => format!(", but {number} that the command line makes writable"),
+    };
     layer(
         "mounts",
         true,
-        format!("{count} beside the root, home and tmp: read-only, or a fresh /proc"),
+        format!("{count} beside the root, home and tmp: read-only, or a fresh /proc{but}"),
     )
+}
+
+/// What the plan says of the mount at `target`: its own rule, or the nearest above it.
+fn governing(planned: &[(String, Access)], target: &str) -> Option<Access> {
+    let above = planned
+        .iter()
+        .filter(|(path, _)| target == path || target.starts_with(&format!("{path}/")));
+    let nearest = above.max_by_key(|(path, _)| path.len());
+    nearest.map(|(_, access)| *access)
 }
 
 fn has_all(mount: &Mount<'_>, wanted: &[&str]) -> bool {

@@ -22,8 +22,17 @@ use super::canary::UNRULED_FILE;
 use super::error::{At as _, SetupError, Step};
 use super::plan::{Bind, BindKind, HOME, HOST_NAME, INSIDE_ID, Plan, RootPlan, TMP};
 use super::weaken::Protection;
-use crate::case::Device;
+use crate::case::{Access, Device};
 use crate::sys::mount::{Seal, attach, open_tree, seal};
+
+/// Links in /dev, and where they lead.
+pub(crate) const DEVICE_LINKS: [(&str, &str); 5] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+    ("shm", TMP),
+];
 
 /// Directories on any of which the new root is mounted before it becomes the root. The sources have been
 /// taken by then, so it does not matter what it hides. /proc is not among them: a fresh /proc can be mounted
@@ -87,10 +96,12 @@ pub(super) fn take_sources(plan: &RootPlan) -> Result<Vec<Source>, SetupError> {
 }
 
 fn take(bind: &Bind) -> Result<Source, SetupError> {
-    let tree = take_tree(
-        &bind.source,
-        if bind.execute { Seal::Tree } else { Seal::Data },
-    )?;
+    let how = match bind.access {
+        Access::Read => Seal::Data,
+        Access::ReadExecute => Seal::Tree,
+        Access::Write => Seal::Writable,
+    };
+    let tree = take_tree(&bind.source, how)?;
     let status = fstat(&tree).at_object(Step::Describe, bind.source.display())?;
     if (status.st_dev, status.st_ino) != (bind.device, bind.inode) {
         return Err(Errno::ESTALE).at_object(Step::SourceChanged, bind.source.display());
@@ -167,11 +178,18 @@ fn tmpfs(target: &Path, options: &str, flags: MsFlags) -> Result<(), SetupError>
         .at_object(Step::RootFilesystem, target.display())
 }
 
-/// Our own name service files: the host's would tell its users, names and resolver.
 fn write_etc(etc: &Path) -> Result<(), SetupError> {
     make_directory(etc)?;
+    for (name, content) in etc_files() {
+        write_file(&etc.join(name), &content)?;
+    }
+    Ok(())
+}
+
+/// Our own name service files, by their names in /etc: the host's would tell its users, names and resolver.
+pub(crate) fn etc_files() -> [(&'static str, String); 6] {
     let id = INSIDE_ID;
-    for (name, content) in [
+    [
         ("passwd", format!("sandbox:x:{id}:{id}::{HOME}:/bin/sh\n")),
         ("group", format!("sandbox:x:{id}:\n")),
         (
@@ -188,10 +206,7 @@ fn write_etc(etc: &Path) -> Result<(), SetupError> {
             "resolv.conf",
             "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n".to_owned(),
         ),
-    ] {
-        write_file(&etc.join(name), &content)?;
-    }
-    Ok(())
+    ]
 }
 
 fn write_file(path: &Path, content: &str) -> Result<(), SetupError> {
@@ -206,13 +221,7 @@ fn write_file(path: &Path, content: &str) -> Result<(), SetupError> {
 
 fn make_devices(dev: &Path) -> Result<(), SetupError> {
     make_directory(dev)?;
-    for (name, target) in [
-        ("fd", "/proc/self/fd"),
-        ("stdin", "/proc/self/fd/0"),
-        ("stdout", "/proc/self/fd/1"),
-        ("stderr", "/proc/self/fd/2"),
-        ("shm", TMP),
-    ] {
+    for (name, target) in DEVICE_LINKS {
         std::os::unix::fs::symlink(target, dev.join(name)).at_object(Step::MakeTarget, name)?;
     }
     Ok(())
@@ -240,6 +249,8 @@ fn place(base: &Path, source: Source) -> Result<(), SetupError> {
     let target = base.join(relative);
     let made = match source.kind {
         BindKind::Directory => make_directory(&target),
+        // In a directory that is shown it lies already.
+        BindKind::File if target.symlink_metadata().is_ok() => Ok(()),
         BindKind::File => {
             if let Some(parent) = target.parent() {
                 make_directory(parent)?;

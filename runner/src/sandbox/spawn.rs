@@ -43,8 +43,9 @@ pub(crate) struct Stage {
     pub(crate) channel: OwnedFd,
     /// From the resolver; messages keep their borders.
     pub(crate) questions: OwnedFd,
-    pub(crate) stdout: OwnedFd,
-    pub(crate) stderr: OwnedFd,
+    /// The reading ends of the client's output, until they are taken.
+    pub(crate) stdout: Option<OwnedFd>,
+    pub(crate) stderr: Option<OwnedFd>,
 }
 
 /// Starts the stage and sends it the plan.
@@ -75,8 +76,8 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
         control,
         channel,
         questions,
-        stdout,
-        stderr,
+        stdout: Some(stdout),
+        stderr: Some(stderr),
     };
     send_plan(plan, &stage.control, &[init_channel, resolver_questions])?;
     stage.set_nonblocking()?;
@@ -86,7 +87,8 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
 impl Stage {
     fn set_nonblocking(&self) -> Result<(), SetupError> {
         self.control.set_nonblocking(true).at(Step::StartStage)?;
-        for descriptor in [&self.channel, &self.questions, &self.stdout, &self.stderr] {
+        let outputs = self.stdout.iter().chain(&self.stderr);
+        for descriptor in [&self.channel, &self.questions].into_iter().chain(outputs) {
             fcntl(descriptor, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).at(Step::StartStage)?;
         }
         Ok(())

@@ -1,13 +1,15 @@
 //! The supervisor: one plain thread that answers what the client's filter notifies, and writes it down.
 //!
 //! It waits with poll(2), receives one call, reads what it is about, makes sure that the caller still waits,
-//! decides, records, answers. It never answers what it could not record. It ends when no filtered process is
+//! decides, records, answers. It never answers what it could not record. A call that only looks a path up is let
+//! go on before it is written down: nothing about it is decided here. It ends when no filtered process is
 //! left. It talks to the event loop by one bounded channel, for one purpose: at a connection to the stub, what
 //! lies on the client's standard output is read before the connection is made.
 
 mod call;
 mod decide;
 pub(crate) mod ledger;
+mod lookup;
 mod sockets;
 mod target;
 
@@ -80,12 +82,14 @@ impl Supervisor {
         let watch = Watch {
             listener,
             stub,
+            stub_is_known: plan.stub.is_known,
             clock,
             questions,
             shared: Arc::clone(&shared),
             ledger: Ledger::default(),
             refuses: plan.keeps(Protection::Refusals),
             records: plan.keeps(Protection::Records),
+            lookups: plan.lookups,
             unix_sockets: !plan.shows_host_directories(),
             needle: needle.clone(),
         };
@@ -123,6 +127,8 @@ impl Supervisor {
 struct Watch {
     listener: OwnedFd,
     stub: SocketAddr,
+    /// The client was told where it is.
+    stub_is_known: bool,
     clock: Clock,
     questions: tokio::sync::mpsc::Sender<LinesWanted>,
     shared: Arc<Shared>,
@@ -130,6 +136,8 @@ struct Watch {
     /// Both false in a test build only.
     refuses: bool,
     records: bool,
+    /// Paths that are looked up are evidence.
+    lookups: bool,
     /// No directory of the host is shown.
     unix_sockets: bool,
     needle: Needle,
@@ -192,6 +200,9 @@ impl Watch {
     fn handle(&mut self, notification: &Notification) {
         let at_us = self.clock.elapsed_us();
         let launched = self.shared.launched.load(Ordering::SeqCst);
+        if let Some(paths) = lookup::paths(notification.call, &notification.arguments) {
+            return self.look_up(notification, paths, launched);
+        }
         // Before the launch only our own probe calls, and who it is matters to nobody.
         let caller = if launched {
             Target::read(notification.thread)
@@ -205,6 +216,7 @@ impl Watch {
         }
         let ground = Ground {
             stub: self.stub,
+            stub_is_known: !launched || self.stub_is_known,
             continued_port: (!launched).then_some(CONTINUED_PORT),
             unix_sockets: !launched || self.unix_sockets,
         };
@@ -226,9 +238,13 @@ impl Watch {
                 program,
                 arguments,
             } = &call
-                && !caller.lacks(*at, program)
             {
-                self.ledger.start(program, arguments, &caller, &self.needle);
+                if !caller.lacks(*at, program) {
+                    self.ledger.start(program, arguments, &caller, &self.needle);
+                } else if self.lookups {
+                    let wanted = lookup::executed(notification.thread, *at, program);
+                    self.ledger.lookups.add(wanted, at_us);
+                }
             }
             for descriptor in decision.to_stub {
                 self.reach_stub(notification, descriptor, &caller);

@@ -26,14 +26,14 @@ macro_rules! value {
 
 /// Gives closed sets their schema, from the table in which the parser looks a word up.
 macro_rules! closed_sets {
-    ($($(#[doc = $doc:literal])+ $name:ident)+) => {$(
+    ($($(#[doc = $doc:literal])+ $name:ident of $table:ident,)+) => {$(
         impl ::schemars::JsonSchema for $name {
             fn schema_name() -> ::std::borrow::Cow<'static, str> {
                 stringify!($name).into()
             }
 
             fn json_schema(_: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
-                let words = Self::ALL.map(Self::word);
+                let words = Self::$table.map(Self::word);
                 $crate::schema::values::described(concat!($($doc),+), $crate::schema::values::one_of(&words))
             }
         }

@@ -29,6 +29,8 @@ pub(crate) enum Seal {
     Tree,
     /// [`Seal::Tree`], and no program starts from it.
     Data,
+    /// No set-user-ID, no device nodes, and no program starts from it; writing is for whom the file system lets.
+    Writable,
     /// A device node: no set-user-ID, no program. Writing to a device is not writing to its file system.
     Device,
 }
@@ -40,6 +42,7 @@ impl Seal {
             Self::Data => {
                 MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC
             }
+            Self::Writable => MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
             Self::Device => MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
         }
     }

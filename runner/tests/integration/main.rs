@@ -8,6 +8,7 @@
 )]
 
 mod abuse;
+mod audits;
 mod basics;
 mod deviations;
 mod escapes;

@@ -7,11 +7,14 @@ use toml::Spanned;
 use super::VariableFile;
 use crate::case::Device;
 use crate::policy::error::{Flaw, quoted};
-use crate::policy::values::{name, once, one_of, sentence, word};
-use crate::profile::{Cases, Names, VARIABLE_PLACEHOLDERS, Variable};
+use crate::policy::values::{is_variable_name, name, once, one_of, sentence, word};
+use crate::profile::{Cases, Variable};
 
-/// Each variable at most once in each case.
-pub(super) fn parsed(file: Vec<VariableFile>, names: &Names) -> Result<Vec<Variable>, Flaw> {
+/// Each variable at most once in each case. `replace` fills placeholders, but for those that the run replaces.
+pub(in crate::policy) fn parsed(
+    file: Vec<VariableFile>,
+    replace: impl Fn(Spanned<String>) -> Result<Spanned<String>, Flaw>,
+) -> Result<Vec<Variable>, Flaw> {
     let mut seen: BTreeMap<String, Vec<Cases>> = BTreeMap::new();
     let mut parsed = Vec::new();
     for variable in file {
@@ -22,7 +25,7 @@ pub(super) fn parsed(file: Vec<VariableFile>, names: &Names) -> Result<Vec<Varia
         earlier.push(cases.clone());
         parsed.push(Variable {
             name: variable.name.into_inner(),
-            value: word(names.fill(variable.value, &VARIABLE_PLACEHOLDERS)?)?,
+            value: word(replace(variable.value)?)?,
             cases,
             reason: sentence(variable.reason)?,
         });
@@ -43,9 +46,7 @@ pub(super) fn devices(file: &[Spanned<String>]) -> Result<Vec<Device>, Flaw> {
 
 fn is_name(variable: &Spanned<String>) -> Result<(), Flaw> {
     let name = variable.get_ref();
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(fits)
-    {
+    if !is_variable_name(name) {
         let hint = "use letters, digits and `_`, not beginning with a digit";
         return Err(Flaw::new(
             variable.span(),

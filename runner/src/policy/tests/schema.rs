@@ -15,6 +15,8 @@ use crate::policy::{Kind, text};
 use crate::schema::tests::validator;
 
 static CASE: LazyLock<Validator> = LazyLock::new(|| validator(&crate::policy::schema(Kind::Case)));
+static AUDIT: LazyLock<Validator> =
+    LazyLock::new(|| validator(&crate::policy::schema(Kind::Audit)));
 static PROFILE: LazyLock<Validator> =
     LazyLock::new(|| validator(&crate::policy::schema(Kind::Profile)));
 
@@ -22,6 +24,7 @@ fn schema_of(kind: Kind) -> &'static Validator {
     match kind {
         Kind::Case => &CASE,
         Kind::Profile => &PROFILE,
+        Kind::Audit => &AUDIT,
     }
 }
 
@@ -51,16 +54,21 @@ fn is_structural(error: &str) -> bool {
 #[test]
 fn every_file_of_the_policies_is_valid() {
     let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies");
-    for (directory, kind) in [("", Kind::Case), ("profiles", Kind::Profile)] {
+    let mut valid = 0;
+    for directory in ["", "profiles"] {
         for entry in fs::read_dir(policies.join(directory)).unwrap() {
             let path = entry.unwrap().path();
             if path.is_file() {
                 let file: Value = toml::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+                let mut kinds = Kind::ALL.into_iter();
+                let kind = kinds.find(|kind| file["schema"] == kind.schema()).unwrap();
                 let result = schema_of(kind).validate(&file);
                 assert!(result.is_ok(), "{path:?}: {}", result.unwrap_err());
+                valid += 1;
             }
         }
     }
+    assert_eq!(valid, builtin::ALL.len());
 }
 
 #[test]

@@ -5,12 +5,11 @@ use std::fmt;
 
 use stub::journal::Head;
 
-use crate::check;
 use crate::evidence::{CanaryStatus, FileEntry, FileKind, LayerStatus, Record, Request};
 use crate::report::{Report, words};
 
 use super::page::{Align, Page, Row, Tone};
-use super::{ledger, short};
+use super::{ledger, lookups, short};
 
 /// Last lines of standard error that are shown.
 const STDERR_LINES: usize = 10;
@@ -19,6 +18,7 @@ pub(super) fn sections(page: &mut Page<String>, report: &Report) -> fmt::Result 
     requests(page, report)?;
     ledger::attempts(page, report)?;
     ledger::names(page, report)?;
+    lookups::lookups(page, report)?;
     records(page, report)?;
     files(page, report)?;
     transient_files(page, report)?;
@@ -29,7 +29,7 @@ pub(super) fn sections(page: &mut Page<String>, report: &Report) -> fmt::Result 
     gaps(page, report)
 }
 
-fn requests(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn requests(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let requests = &report.evidence.requests;
     if requests.is_empty() {
         return page.heading("Requests: none");
@@ -109,7 +109,7 @@ fn runs(records: &[Record]) -> Vec<Row<3>> {
         .collect()
 }
 
-fn files(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn files(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let (directories, files): (Vec<_>, Vec<_>) = report
         .evidence
         .files
@@ -150,19 +150,24 @@ fn file(entry: &FileEntry) -> Row<5> {
 }
 
 /// What the watch of the two trees saw and the end did not: a list without a claim to be whole.
-fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let rows: Vec<_> = report
         .evidence
         .files
         .iter()
         .filter(|entry| entry.transient)
         .map(|entry| {
-            let reason = check::reason_for_file(&report.known.files, entry);
+            let reason = report.known.reason_for_file(entry);
             Row {
                 cells: [
                     entry.root.word().to_owned(),
                     words::file_kind(entry.kind).to_owned(),
-                    reason.map_or("not known", |_| "known").to_owned(),
+                    match (&report.known.files, reason) {
+                        (None, _) => "",
+                        (Some(_), None) => "not known",
+                        (Some(_), Some(_)) => "known",
+                    }
+                    .to_owned(),
                 ],
                 last: match reason {
                     Some(reason) => format!("{}: {reason}", entry.path),
@@ -222,7 +227,7 @@ fn stderr(page: &mut Page<String>, report: &Report) -> fmt::Result {
     )
 }
 
-fn survivors(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn survivors(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let survivors = &report.evidence.survivors;
     if survivors.is_empty() {
         return Ok(());
@@ -235,7 +240,7 @@ fn survivors(page: &mut Page<String>, report: &Report) -> fmt::Result {
     page.table([Align::Right], &rows.collect::<Vec<_>>())
 }
 
-fn isolation(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn isolation(page: &mut Page<String>, report: &Report) -> fmt::Result {
     page.heading("Isolation")?;
     let layers = &report.evidence.layers;
     let enforced = layers
@@ -248,7 +253,26 @@ fn isolation(page: &mut Page<String>, report: &Report) -> fmt::Result {
         names.join(", ")
     };
     page.say("enforced", Tone::Good, &names)?;
-    for layer in layers {
+    lost_layers(page, report)?;
+    canaries(page, report)
+}
+
+/// The same with a number for the names of what holds.
+pub(super) fn isolation_in_short(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    page.heading("Isolation")?;
+    let layers = &report.evidence.layers;
+    let enforced = layers
+        .iter()
+        .filter(|layer| layer.status == LayerStatus::Enforced);
+    let text = format!("{} of {} layers", enforced.count(), layers.len());
+    page.say("enforced", Tone::Good, &text)?;
+    lost_layers(page, report)?;
+    canaries(page, report)
+}
+
+/// What is not enforced, or not all of it.
+fn lost_layers(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    for layer in &report.evidence.layers {
         let need = words::layer_need(layer.need).replace('-', " ");
         let text = format!("{} ({need}): {}", layer.name, layer.detail);
         match layer.status {
@@ -257,7 +281,7 @@ fn isolation(page: &mut Page<String>, report: &Report) -> fmt::Result {
             LayerStatus::Absent => page.say("absent", Tone::Bad, &text)?,
         }
     }
-    canaries(page, report)
+    Ok(())
 }
 
 fn canaries(page: &mut Page<String>, report: &Report) -> fmt::Result {
@@ -295,7 +319,7 @@ fn canaries(page: &mut Page<String>, report: &Report) -> fmt::Result {
     Ok(())
 }
 
-fn gaps(page: &mut Page<String>, report: &Report) -> fmt::Result {
+pub(super) fn gaps(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let gaps = &report.evidence.gaps;
     if gaps.is_empty() {
         return Ok(());

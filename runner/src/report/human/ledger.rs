@@ -116,6 +116,6 @@ fn program(process: &Process) -> Row<2> {
     }
 }
 
-fn times(number: u64) -> String {
+pub(super) fn times(number: u64) -> String {
     count(usize::try_from(number).unwrap_or(usize::MAX), "time")
 }

@@ -99,8 +99,8 @@ struct Client<'a> {
     /// Digest of the program.
     #[schemars(with = "Sha256")]
     sha256: &'a str,
-    /// How it was told what to do.
-    profile: Profile<'a>,
+    /// How it was told what to do; null for an audited program.
+    profile: Option<Profile<'a>>,
     /// Its command line, behind the name of the program.
     args: Vec<Arg<'a>>,
     /// Names of its environment variables.
@@ -300,10 +300,10 @@ impl<'a> Client<'a> {
         Client {
             program: &client.program,
             sha256: &client.sha256,
-            profile: Profile {
-                name: &client.profile.name,
-                sha256: &client.profile.origin.sha256,
-            },
+            profile: client.profile.as_ref().map(|profile| Profile {
+                name: &profile.name,
+                sha256: &profile.origin.sha256,
+            }),
             args: client.args.iter().map(Arg::from).collect(),
             env_names: client
                 .settings

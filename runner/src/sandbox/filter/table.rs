@@ -15,6 +15,7 @@ pub(super) const LAST_REVIEWED: libc::c_long = 469;
 /// linux/syscall numbers that libc does not name yet; alike on every architecture.
 const SYS_OPEN_TREE_ATTR: libc::c_long = 467;
 const SYS_SETXATTRAT: libc::c_long = 463;
+pub(crate) const SYS_FCHMODAT2: libc::c_long = 452;
 
 /// linux/ioprio.h and linux/in6.h.
 const IOPRIO_WHO_USER: i32 = 3;
@@ -60,7 +61,7 @@ const fn allow_if(call: libc::c_long, when: &'static [Test]) -> Rule {
     }
 }
 
-const fn notify(call: libc::c_long) -> Rule {
+pub(super) const fn notify(call: libc::c_long) -> Rule {
     Rule {
         call,
         when: &[],
@@ -68,7 +69,7 @@ const fn notify(call: libc::c_long) -> Rule {
     }
 }
 
-const fn notify_if(call: libc::c_long, when: &'static [Test]) -> Rule {
+pub(super) const fn notify_if(call: libc::c_long, when: &'static [Test]) -> Rule {
     Rule {
         call,
         when,

@@ -23,7 +23,7 @@ fn client(number: libc::c_long, arguments: &[u64]) -> Outcome {
 
 #[test]
 fn a_foreign_architecture_is_killed() {
-    for filter in [CLIENT, STUB] {
+    for filter in [CLIENT, CLIENT_WITH_LOOKUPS, STUB] {
         let call = Call::new(FOREIGN, libc::SYS_getpid as u32, &[]);
         assert_eq!(run(&filter.assemble(), &call), Outcome::Killed);
     }
@@ -53,7 +53,7 @@ fn numbers_above_the_last_reviewed_one_do_not_exist() {
 
 #[test]
 fn a_rule_without_tests_decides_whatever_the_arguments_are() {
-    for filter in [CLIENT, STUB] {
+    for filter in [CLIENT, CLIENT_WITH_LOOKUPS, STUB] {
         let program = filter.assemble();
         for rule in filter.rules.iter().filter(|rule| rule.when.is_empty()) {
             let earlier = filter
@@ -78,7 +78,7 @@ fn a_rule_without_tests_decides_whatever_the_arguments_are() {
 
 #[test]
 fn a_number_without_a_rule_gets_what_the_table_says_otherwise() {
-    for filter in [CLIENT, STUB] {
+    for filter in [CLIENT, CLIENT_WITH_LOOKUPS, STUB] {
         let program = filter.assemble();
         for number in 0..=table::LAST_REVIEWED {
             if filter.rules.iter().any(|rule| rule.call == number) {
@@ -303,4 +303,70 @@ fn a_client_may_have_a_filter_of_its_own_but_no_listener() {
     assert_eq!(filter(0), Outcome::Allowed);
     assert_eq!(filter(8), Outcome::Refused(Errno::EBUSY));
     assert_eq!(filter(8 | 32), Outcome::Refused(Errno::EBUSY));
+}
+
+/// Values that make the tests of each rule hold and fail.
+const FILLS: [u64; 4] = [0, 1, libc::AT_EMPTY_PATH as u64, u64::MAX];
+
+#[test]
+fn lookups_are_notified_where_they_are_asked_for_and_change_nothing_else() {
+    let (without, with) = (CLIENT.assemble(), CLIENT_WITH_LOOKUPS.assemble());
+    for number in 0..=table::LAST_REVIEWED + 1 {
+        let is_lookup = LOOKUPS.iter().any(|rule| rule.call == number);
+        for fill in FILLS {
+            let call = || Call::new(AUDIT_ARCH, number as u32, &[fill; 6]);
+            match (run(&without, &call()), run(&with, &call())) {
+                (Outcome::Allowed, Outcome::Notified) if is_lookup => {}
+                (before, after) => assert_eq!(before, after, "call {number}, {fill:#x}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn each_lookup_is_notified_with_a_path_and_no_flag() {
+    let program = CLIENT_WITH_LOOKUPS.assemble();
+    for rule in LOOKUPS {
+        let call = Call::new(AUDIT_ARCH, rule.call as u32, &[3, 0x1000, 0, 0, 0, 0]);
+        assert_eq!(
+            run(&program, &call),
+            Outcome::Notified,
+            "call {}",
+            rule.call
+        );
+    }
+}
+
+#[test]
+fn no_call_is_both_in_the_clients_table_and_a_lookup() {
+    for rule in LOOKUPS {
+        let twice = CLIENT.rules.iter().any(|other| other.call == rule.call);
+        assert!(!twice, "call {}", rule.call);
+    }
+}
+
+#[test]
+fn what_is_asked_of_a_descriptor_is_no_lookup() {
+    let program = CLIENT_WITH_LOOKUPS.assemble();
+    let empty = libc::AT_EMPTY_PATH as u64;
+    for (call, arguments) in [
+        (libc::SYS_newfstatat, [3, 0x1000, 0x2000, empty, 0]),
+        (libc::SYS_statx, [3, 0x1000, empty, 0xFFF, 0x2000]),
+        (libc::SYS_faccessat2, [3, 0x1000, 4, empty, 0]),
+        (libc::SYS_fchownat, [3, 0x1000, 1, 1, empty]),
+        (libc::SYS_utimensat, [3, 0, 0, 0, 0]),
+    ] {
+        let call_of = |arguments| Call::new(AUDIT_ARCH, call as u32, arguments);
+        assert_eq!(
+            run(&program, &call_of(&arguments)),
+            Outcome::Allowed,
+            "call {call}"
+        );
+        let path = arguments.map(|one| if one == empty { 0x100 } else { one.max(1) });
+        assert_eq!(
+            run(&program, &call_of(&path)),
+            Outcome::Notified,
+            "call {call}"
+        );
+    }
 }

@@ -18,7 +18,7 @@ const LONGEST_ARGUMENT: usize = 128 * 1024;
 /// Three quarters of _STK_LIM: the kernel takes no more in all (execve(2)).
 const MOST_ARGUMENT_BYTES: usize = 6 * 1024 * 1024;
 /// PATH_MAX of linux/limits.h.
-const LONGEST_PATH: usize = 4096;
+pub(super) const LONGEST_PATH: usize = 4096;
 /// Messages of one sendmmsg(2) that are looked at, UIO_MAXIOV of linux/uio.h: the kernel sends no more.
 const MOST_MESSAGES: u64 = 1024;
 /// Longest datagram that is looked into for a name.
@@ -272,7 +272,8 @@ fn port(bytes: &[u8]) -> Option<u16> {
 
 /// All arguments, for the search for the credential; more than execve(2) takes cannot be there.
 fn execute(memory: &File, at: i32, path: u64, arguments: u64) -> Result<Call, Errno> {
-    let program = read_string(memory, path, LONGEST_PATH)?;
+    let string = |at, longest| read_string(|at, piece| read_memory(memory, at, piece), at, longest);
+    let program = string(path, LONGEST_PATH)?;
     let mut words = Vec::new();
     let mut bytes = 0;
     // A null vector is an empty one (execve(2), on Linux).
@@ -285,7 +286,7 @@ fn execute(memory: &File, at: i32, path: u64, arguments: u64) -> Result<Call, Er
         )?;
         match u64::from_ne_bytes(pointer) {
             0 => break,
-            word => words.push(read_string(memory, word, LONGEST_ARGUMENT)?),
+            word => words.push(string(word, LONGEST_ARGUMENT)?),
         }
         bytes += words.last().map_or(0, Vec::len) + 8;
     }
@@ -297,13 +298,17 @@ fn execute(memory: &File, at: i32, path: u64, arguments: u64) -> Result<Call, Er
 }
 
 /// Up to the first NUL, at most `longest` bytes. Reads piece by piece, since the next page may not be there.
-fn read_string(memory: &File, at: u64, longest: usize) -> Result<Vec<u8>, Errno> {
+pub(super) fn read_string(
+    read: impl Fn(u64, &mut [u8]) -> Result<(), Errno>,
+    at: u64,
+    longest: usize,
+) -> Result<Vec<u8>, Errno> {
     const PIECE: u64 = 256;
     let mut string = Vec::new();
     while string.len() < longest {
         let from = at.wrapping_add(string.len() as u64);
         let mut piece = vec![0; (PIECE - from % PIECE) as usize];
-        read_memory(memory, from, &mut piece)?;
+        read(from, &mut piece)?;
         let end = piece.iter().position(|byte| *byte == 0);
         string.extend_from_slice(piece.get(..end.unwrap_or(piece.len())).unwrap_or_default());
         if end.is_some() {
@@ -384,14 +389,13 @@ mod tests {
     #[test]
     fn a_string_is_read_to_its_nul_and_no_further_than_the_limit() {
         let memory = open_memory(std::process::id() as i32).unwrap();
+        let read_string =
+            |at, longest| read_string(|at, piece| read_memory(&memory, at, piece), at, longest);
         let text =
             b"a string of more than sixty-four bytes, so that it is read in several pieces\0tail";
         let at = text.as_ptr() as u64;
-        assert_eq!(
-            read_string(&memory, at, 4096).unwrap(),
-            &text[..text.len() - 5]
-        );
-        assert_eq!(read_string(&memory, at, 8).unwrap(), b"a string");
-        assert_eq!(read_string(&memory, 8, 8), Err(Errno::EFAULT));
+        assert_eq!(read_string(at, 4096).unwrap(), &text[..text.len() - 5]);
+        assert_eq!(read_string(at, 8).unwrap(), b"a string");
+        assert_eq!(read_string(8, 8), Err(Errno::EFAULT));
     }
 }

@@ -40,6 +40,8 @@ pub(super) struct Decision {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ground {
     pub(super) stub: SocketAddr,
+    /// The way there is no attempt.
+    pub(super) stub_is_known: bool,
     /// The port whose non-loopback destinations the kernel is to refuse itself; canaries only.
     pub(super) continued_port: Option<u16>,
     /// Whether unix sockets may be made. A read-only directory of the host may hold sockets of its daemons, and
@@ -139,7 +141,9 @@ fn judge_destination(destination: &Destination, ground: Ground, refused: bool) -
 
 fn is_setup(destination: &Destination, ground: Ground) -> bool {
     match &destination.address {
-        Address::Inet(address) => destination.connects && canonical(*address) == ground.stub,
+        Address::Inet(address) => {
+            ground.stub_is_known && destination.connects && canonical(*address) == ground.stub
+        }
         Address::Path(path) => path == NAME_SERVICE_CACHE,
         Address::Netlink { process } => *process == 0,
         Address::Unspecified => true,
@@ -268,6 +272,7 @@ mod tests {
     fn ground() -> Ground {
         Ground {
             stub: STUB.parse().unwrap(),
+            stub_is_known: true,
             continued_port: None,
             unix_sockets: true,
         }
@@ -307,6 +312,17 @@ mod tests {
             );
             assert_eq!(decision.to_stub, [5]);
         }
+    }
+
+    #[test]
+    fn a_stub_that_the_client_was_not_told_of_is_reached_as_an_attempt() {
+        let unknown = Ground {
+            stub_is_known: false,
+            ..ground()
+        };
+        let decision = decide(&to(Address::Inet(STUB.parse().unwrap())), unknown);
+        assert_eq!(only(&decision).0, AttemptKind::Attempt);
+        assert_eq!(decision.to_stub, [5]);
     }
 
     #[test]

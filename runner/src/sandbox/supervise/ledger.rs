@@ -1,7 +1,10 @@
 //! The ledger of one run, as it grows: one entry for each program, call, destination and outcome, with a count.
 
+pub(crate) mod lookups;
+
 use std::collections::HashMap;
 
+use self::lookups::Lookups;
 use super::decide::Line;
 use super::target::Target;
 use crate::evidence::{
@@ -15,6 +18,7 @@ use stub::Needle;
 pub(crate) struct Ledger {
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) processes: Vec<Process>,
+    pub(crate) lookups: Lookups,
     /// Where the credential was found in what was given to execve(2), at most one for each process that is kept
     /// and one for all others.
     pub(crate) sightings: Vec<Sighting>,

@@ -5,8 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use stub::journal::{Content, End, Head};
 
-use super::ledger_form::{Attempt, Name, Process};
-use crate::check;
+use super::ledger_form::{Attempt, Lookup, Name, Process};
 use crate::evidence::{self, Line, Root};
 use crate::report::{Known, Report, words};
 use crate::schema::values::{FileMode, Sha256};
@@ -26,6 +25,8 @@ pub(super) struct Evidence<'a> {
     attempts: Vec<Attempt<'a>>,
     /// Names that the resolver was asked for.
     names: Vec<Name<'a>>,
+    /// Paths that were looked for in vain.
+    lookups: Vec<Lookup<'a>>,
     /// Programs that were started.
     processes: Vec<Process<'a>>,
     /// What the client wrote to standard error.
@@ -256,6 +257,7 @@ impl<'a> From<&'a Report> for Evidence<'a> {
                 .iter()
                 .map(|question| Name::new(question, &report.known))
                 .collect(),
+            lookups: evidence.lookups.iter().map(Lookup::from).collect(),
             processes: report.processes.iter().map(Process::from).collect(),
             stderr: Stderr {
                 bytes: evidence.stderr.bytes,
@@ -376,7 +378,7 @@ impl<'a> File<'a> {
             bytes: entry.bytes,
             sha256: entry.sha256.as_deref(),
             transient: entry.transient,
-            expected: check::reason_for_file(&known.files, entry),
+            expected: known.reason_for_file(entry),
         }
     }
 }

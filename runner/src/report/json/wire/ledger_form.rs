@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::Arg;
 use crate::check;
-use crate::evidence::{self, AttemptKind, Outcome};
+use crate::evidence::{self, Advice, AttemptKind, LookupKind, Outcome, Reason};
 use crate::report::{self, Known, Report, words};
 
 /// Who refuses what is denied: the kernel's refusals are not in the ledger.
@@ -68,6 +68,37 @@ pub(super) struct Name<'a> {
     expected: Option<&'a str>,
 }
 
+/// A path that was looked for in vain, or several that one option would show.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Lookup<'a> {
+    /// What was wanted of it.
+    #[schemars(with = "LookupKind")]
+    kind: &'static str,
+    /// The path, or one of them.
+    path: &'a str,
+    /// How many paths.
+    paths: u64,
+    /// How often.
+    count: u64,
+    /// The first time.
+    at_us: u64,
+    /// What would let the program have it.
+    advice: LookupAdvice<'a>,
+}
+
+/// The path that an option would show, or why none would.
+#[derive(Serialize, JsonSchema)]
+struct LookupAdvice<'a> {
+    /// The option.
+    #[schemars(with = "Advice")]
+    option: &'static str,
+    /// What to give to it.
+    path: Option<&'a str>,
+    /// Why there is no such path.
+    #[schemars(with = "Option<Reason>")]
+    reason: Option<&'static str>,
+}
+
 /// One program that was started, the client included.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Process<'a> {
@@ -122,6 +153,27 @@ impl<'a> Name<'a> {
             kind: &question.kind,
             count: question.count,
             expected: check::reason_for_name(&known.attempts, &question.name),
+        }
+    }
+}
+
+impl<'a> From<&'a evidence::Lookup> for Lookup<'a> {
+    fn from(lookup: &'a evidence::Lookup) -> Self {
+        let (path, reason) = match &lookup.advice {
+            Advice::Read(path) | Advice::Write(path) => (Some(path.as_str()), None),
+            Advice::Never(reason) => (None, Some(words::reason(*reason))),
+        };
+        Lookup {
+            kind: words::lookup_kind(lookup.kind),
+            path: &lookup.path,
+            paths: lookup.paths,
+            count: lookup.count,
+            at_us: lookup.at_us,
+            advice: LookupAdvice {
+                option: words::advice(&lookup.advice),
+                path,
+                reason,
+            },
         }
     }
 }

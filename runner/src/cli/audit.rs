@@ -1,0 +1,240 @@
+//! What `runner audit` means: the policy of audits with what the command line adds to it, and the program found.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::{env, fs, path};
+
+use stub::scenario::Scenario;
+
+use super::program::ClientProgram;
+use super::values::VariableArgument;
+use super::{AuditOptions, RunRequest, UsageError, reports, resolve};
+use crate::audit::{ASKED_FOR, Audit, Caller, Place, is_shown, show};
+use crate::case::{Access, PathRule, Presence};
+use crate::policy::{self, may_be_shown, shown_path};
+use crate::profile::{BASE_URL, Cases, ExpectedAttempt, Variable};
+use crate::subject::Subject;
+
+/// The word for no stub at all.
+const NO_STUB: &str = "none";
+
+/// One run of the program that `options` name, looked for in `search_path` (the variable PATH) if it is a bare name.
+pub(super) fn request(
+    options: AuditOptions,
+    search_path: Option<&OsStr>,
+) -> Result<RunRequest, UsageError> {
+    let policy = policy::audit().map_err(UsageError::Case)?;
+    let isolation = resolve::isolation(options.isolation, &policy.sandbox.tiers)?;
+    let reports = reports::targets_of_audit(options.report)?;
+    let name = options.program.first().map(PathBuf::from);
+    let (path, file) = ClientProgram::locate(&name.unwrap_or_default(), search_path)?;
+    let mut sandbox = policy.sandbox;
+    for asked in &options.read {
+        add_rule(&mut sandbox.paths, asked, Access::ReadExecute)?;
+    }
+    for asked in &options.write {
+        add_rule(&mut sandbox.paths, asked, Access::Write)?;
+    }
+    let directory = env::current_dir().ok();
+    let home = env::var_os("HOME").map(PathBuf::from);
+    let caller = Caller {
+        directory: directory.as_deref(),
+        home: home.as_deref(),
+    };
+    let place = show(&path, &file, &mut sandbox.paths, caller);
+    let mut environment = policy.environment;
+    if let Place::Own { path } = &place {
+        put_first_in_path(&mut environment, path);
+    }
+    for argument in options.env {
+        set(&mut environment, variable(argument)?);
+    }
+    let stub = match options.stub {
+        None => Some(policy.stub),
+        Some(word) => scenario(&word)?,
+    };
+    if stub.is_none() && names_stub(&options.program, &environment) {
+        return Err(UsageError::NoStub);
+    }
+    let directory = directory.filter(|directory| is_shown(directory, &sandbox.paths));
+    let attempts = options
+        .allow_attempt
+        .into_iter()
+        .map(|destination| ExpectedAttempt {
+            destination,
+            reason: ASKED_FOR.to_owned(),
+        });
+    Ok(RunRequest {
+        subject: Subject::Program(Audit {
+            name: policy.name,
+            origin: policy.origin,
+            stub,
+            sandbox,
+            environment,
+            attempts: attempts.collect(),
+            place,
+            arguments: options.program,
+            directory,
+        }),
+        client: ClientProgram::File(file),
+        reports,
+        isolation,
+        timeout: options.timeout,
+        keep_home: options.keep_home,
+    })
+}
+
+/// Shows `asked` where it lies; the last word on a path is the one that counts.
+fn add_rule(rules: &mut Vec<PathRule>, asked: &Path, access: Access) -> Result<(), UsageError> {
+    let failed = |source| UsageError::PathNotFound {
+        path: shown_path(asked),
+        source,
+    };
+    let whole = path::absolute(asked).map_err(failed)?;
+    // What lies above a link is not what its name says.
+    let climbs = whole.components().any(|part| part == Component::ParentDir);
+    let found = fs::canonicalize(asked).map_err(failed)?;
+    let path: PathBuf = if climbs {
+        found
+    } else {
+        whole.components().collect()
+    };
+    if !may_be_shown(&path) {
+        return Err(UsageError::NeverShown {
+            path: shown_path(&path),
+        });
+    }
+    rules.retain(|rule| rule.path != path);
+    rules.push(PathRule {
+        path,
+        access,
+        presence: Presence::Required,
+        reason: ASKED_FOR.to_owned(),
+    });
+    Ok(())
+}
+
+/// A program may start others that lie beside it.
+fn put_first_in_path(environment: &mut [Variable], program: &Path) {
+    let Some(directory) = program.parent().and_then(Path::to_str) else {
+        return;
+    };
+    for variable in environment
+        .iter_mut()
+        .filter(|variable| variable.name == "PATH")
+    {
+        if !variable.value.split(':').any(|listed| listed == directory) {
+            variable.value = format!("{directory}:{}", variable.value);
+            variable.reason = format!("{directory} comes first: the program's own directory");
+        }
+    }
+}
+
+fn set(environment: &mut Vec<Variable>, variable: Variable) {
+    environment.retain(|other| other.name != variable.name);
+    environment.push(variable);
+}
+
+fn variable(argument: VariableArgument) -> Result<Variable, UsageError> {
+    let VariableArgument { name, value } = argument;
+    let value = match value {
+        Some(value) => value,
+        None => env::var(&name).map_err(|_| UsageError::VariableNotSet { name: name.clone() })?,
+    };
+    Ok(Variable {
+        name,
+        value,
+        cases: Cases::Every,
+        reason: ASKED_FOR.to_owned(),
+    })
+}
+
+fn scenario(word: &str) -> Result<Option<Scenario>, UsageError> {
+    if word == NO_STUB {
+        return Ok(None);
+    }
+    if word != "text" {
+        return Err(UsageError::NoScenario {
+            name: word.to_owned(),
+            known: "the scenarios are: text".to_owned(),
+        });
+    }
+    Ok(Some(Scenario::default()))
+}
+
+fn names_stub(arguments: &[OsString], environment: &[Variable]) -> bool {
+    let holds = |bytes: &[u8]| {
+        let mut windows = bytes.windows(BASE_URL.len());
+        windows.any(|window| window == BASE_URL.as_bytes())
+    };
+    arguments.iter().any(|argument| holds(argument.as_bytes()))
+        || environment
+            .iter()
+            .any(|variable| holds(variable.value.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path_variable(value: &str) -> Vec<Variable> {
+        vec![Variable {
+            name: "PATH".to_owned(),
+            value: value.to_owned(),
+            cases: Cases::Every,
+            reason: String::new(),
+        }]
+    }
+
+    #[test]
+    fn the_directory_of_the_program_comes_first_in_its_path_unless_it_is_there() {
+        let mut environment = path_variable("/usr/bin:/bin");
+        put_first_in_path(&mut environment, Path::new("/opt/tool/bin/tool"));
+        assert_eq!(environment[0].value, "/opt/tool/bin:/usr/bin:/bin");
+        let mut environment = path_variable("/usr/bin:/bin");
+        put_first_in_path(&mut environment, Path::new("/bin/tool"));
+        assert_eq!(environment[0].value, "/usr/bin:/bin");
+    }
+
+    #[test]
+    fn a_path_is_taken_as_it_is_written_and_from_the_current_directory() {
+        let mut rules = Vec::new();
+        add_rule(&mut rules, Path::new("."), Access::ReadExecute).unwrap();
+        add_rule(&mut rules, Path::new("src/../src"), Access::Write).unwrap();
+        let here = env::current_dir().unwrap();
+        let paths: Vec<_> = rules
+            .iter()
+            .map(|rule| (rule.path.as_path(), rule.access))
+            .collect();
+        let source = here.join("src");
+        assert_eq!(
+            paths,
+            [
+                (here.as_path(), Access::ReadExecute),
+                (source.as_path(), Access::Write)
+            ]
+        );
+        add_rule(&mut rules, &here, Access::Write).unwrap();
+        assert_eq!((rules.len(), rules[1].access), (2, Access::Write));
+    }
+
+    #[test]
+    fn what_is_not_there_or_never_shown_is_refused() {
+        let error = add_rule(&mut Vec::new(), Path::new("/no/such"), Access::Write).unwrap_err();
+        assert!(matches!(error, UsageError::PathNotFound { .. }), "{error}");
+        for path in ["/", "/proc", "/tmp", "/dev/null"] {
+            let error =
+                add_rule(&mut Vec::new(), Path::new(path), Access::ReadExecute).unwrap_err();
+            assert!(matches!(error, UsageError::NeverShown { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_address_of_the_stub_is_found_in_arguments_and_variables() {
+        let arguments = |word: &str| vec![OsString::from("tool"), OsString::from(word)];
+        assert!(names_stub(&arguments("--url={base_url}/v1"), &[]));
+        assert!(names_stub(&arguments("x"), &path_variable("{base_url}")));
+        assert!(!names_stub(&arguments("base_url"), &path_variable("/bin")));
+    }
+}

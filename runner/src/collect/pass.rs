@@ -1,0 +1,205 @@
+//! The output of an audited program on its way to our own: a thread for each stream, behind a bounded queue.
+//!
+//! Whoever reads slowly slows the program down, as with any pipe, and nothing else: the loop waits for room, never
+//! for the reader. A terminal gets the program's text made harmless; a file or a pipe gets its bytes as they are.
+
+use std::io::{self, IsTerminal as _, Write};
+use std::thread;
+
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::oneshot;
+
+use crate::report::for_terminal;
+
+/// Pieces that wait for the reader; one is at most [`super::PIECE`] bytes.
+const QUEUED: usize = 16;
+
+/// One stream of ours that the program's output goes to.
+#[derive(Debug)]
+pub(super) struct Pass {
+    /// `None` once the program's output has ended, or nobody reads ours any more.
+    pieces: Option<Sender<Vec<u8>>>,
+    written: oneshot::Receiver<()>,
+}
+
+impl Pass {
+    /// To our standard output.
+    pub(super) fn to_stdout() -> Self {
+        Self::to(io::stdout().is_terminal(), io::stdout())
+    }
+
+    /// To our standard error.
+    pub(super) fn to_stderr() -> Self {
+        Self::to(io::stderr().is_terminal(), io::stderr())
+    }
+
+    fn to(is_terminal: bool, stream: impl Write + Send + 'static) -> Self {
+        let (pieces, queue) = channel(QUEUED);
+        let (done, written) = oneshot::channel();
+        thread::spawn(move || {
+            write_all(queue, is_terminal, stream);
+            // Where nobody waits for it, the run is over.
+            let _ = done.send(());
+        });
+        Self {
+            pieces: Some(pieces),
+            written,
+        }
+    }
+
+    /// Returns once there is room for a piece; whether anybody still reads.
+    pub(super) async fn room(&self) -> bool {
+        match &self.pieces {
+            Some(pieces) => pieces.reserve().await.is_ok(),
+            None => false,
+        }
+    }
+
+    /// Hands a piece over, for which there is room.
+    pub(super) fn push(&mut self, piece: &[u8]) {
+        let lost = self
+            .pieces
+            .as_ref()
+            .is_none_or(|pieces| pieces.try_send(piece.to_vec()).is_err());
+        if lost {
+            self.pieces = None;
+        }
+    }
+
+    /// Returns once everything is written, or can be written no more.
+    pub(super) async fn finish(mut self) {
+        self.pieces = None;
+        let _ = self.written.await;
+    }
+}
+
+/// Ends where nobody reads: the queue closes with it, and that is what the loop sees.
+fn write_all(mut queue: Receiver<Vec<u8>>, is_terminal: bool, mut stream: impl Write) {
+    let mut unfinished = Vec::new();
+    while let Some(piece) = queue.blocking_recv() {
+        let shown = if is_terminal {
+            unfinished.extend_from_slice(&piece);
+            let whole = whole_characters(&unfinished);
+            let text: Vec<u8> = unfinished.drain(..whole).collect();
+            for_terminal(&String::from_utf8_lossy(&text)).into_bytes()
+        } else {
+            piece
+        };
+        if stream
+            .write_all(&shown)
+            .and_then(|()| stream.flush())
+            .is_err()
+        {
+            return;
+        }
+    }
+    // What is left is the beginning of a character, and no character.
+    if !unfinished.is_empty() {
+        let _ = stream.write_all("\u{fffd}".as_bytes());
+    }
+}
+
+/// The length of `bytes` without a character at its end whose rest is still to come.
+fn whole_characters(bytes: &[u8]) -> usize {
+    let longest = bytes.len().saturating_sub(3);
+    let last_start = (longest..bytes.len()).find(|start| {
+        let rest = bytes.get(*start..).unwrap_or_default();
+        matches!(std::str::from_utf8(rest), Err(error) if error.valid_up_to() == 0 && error.error_len().is_none())
+    });
+    last_start.unwrap_or(bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    struct Broken;
+
+    impl Write for Broken {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn passed(is_terminal: bool, pieces: &[&[u8]]) -> Vec<u8> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let shared = Shared::default();
+        let mut pass = Pass::to(is_terminal, shared.clone());
+        runtime.block_on(async {
+            for piece in pieces {
+                assert!(pass.room().await);
+                pass.push(piece);
+            }
+            pass.finish().await;
+        });
+        shared.0.lock().unwrap().clone()
+    }
+
+    #[test]
+    fn a_pipe_gets_the_bytes_as_they_are() {
+        let bytes = b"\x1b[31m\xff\0\n".as_slice();
+        assert_eq!(passed(false, &[bytes, b"more"]), [bytes, b"more"].concat());
+    }
+
+    #[test]
+    fn a_terminal_gets_whole_characters_and_no_command() {
+        let shown = passed(
+            true,
+            &[
+                b"gr\xc3",
+                b"\xbcn\t\x1b]0;x\x07\n",
+                b"\xe6\x97",
+                b"\xa5\xf0\x9f",
+            ],
+        );
+        assert_eq!(
+            String::from_utf8(shown).unwrap(),
+            "grün\t\\u{1b}]0;x\\u{7}\n日\u{fffd}"
+        );
+    }
+
+    #[test]
+    fn a_character_is_whole_when_its_last_byte_is_there() {
+        assert_eq!(whole_characters("é".as_bytes()), 2);
+        assert_eq!(whole_characters(b"a\xc3"), 1);
+        assert_eq!(whole_characters(b"a\xf0\x9f\x98"), 1);
+        assert_eq!(whole_characters(b"a\xff\xfe"), 3);
+        assert_eq!(whole_characters(b""), 0);
+    }
+
+    #[test]
+    fn where_nobody_reads_there_is_room_no_more() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let mut pass = Pass::to(false, Broken);
+        runtime.block_on(async {
+            while pass.room().await {
+                pass.push(b"x");
+            }
+            pass.finish().await;
+        });
+    }
+}

@@ -1,0 +1,142 @@
+//! Which of the paths that a program looked for are not as they are on the host, and what would show them.
+//!
+//! Each path is followed twice, name by name and through symbolic links: inside, where only what the plan shows
+//! is found, and on the host. It is *hidden* where the way inside comes to a name that is not shown and the host has
+//! the object; it is *denied* where it was to be written, is shown or has a directory that is, and cannot be written.
+//! What the host has not either is nobody's loss and is left out, and so is:
+//!
+//! - everything below the home, the temporary directory and /proc of the sandbox: these are its own;
+//! - a directory that was only passed or asked about, where something below it is listed: it comes with that;
+//! - a directory to be made or changed that is shown: programs make the ways to their files over and over.
+//!
+//! The rest is folded (see [`fold`]) into few lines. Pure but for the probe of the host that it is given. It
+//! judges nothing: a lookup is help for whoever wants the program to run, and no finding.
+
+mod fold;
+pub(crate) mod host;
+mod world;
+
+use std::path::{Path, PathBuf};
+
+use stub::Needle;
+
+use self::fold::{Class, Entry};
+use self::world::{Found, Seen, World};
+use crate::evidence::{Advice, Lookup, LookupKind, Reason};
+use crate::sandbox::plan::Bind;
+use crate::sandbox::supervise::ledger::lookups::{Lookups, Wanted};
+use crate::text::printable;
+
+/// An object of the host, not followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HostObject {
+    File,
+    Directory,
+    /// A symbolic link and what it says.
+    Link(PathBuf),
+    /// What is never shown: a device, a socket, a pipe, a directory whose names lead to other machines.
+    Closed,
+}
+
+/// What was hidden from the program or denied to it by a root that shows `binds`. `home` is the runner's user's; `probe` says what the host has
+/// at an absolute path.
+pub(crate) fn weigh(
+    lookups: &Lookups,
+    binds: &[Bind],
+    home: Option<&Path>,
+    needle: &Needle,
+    probe: impl Fn(&Path) -> Option<HostObject>,
+) -> Vec<Lookup> {
+    let world = World::new(binds, home, &probe);
+    let entries = lookups.iter().filter_map(|(wanted, seen)| {
+        let (path, option, class, is_directory) = missed(&world, wanted)?;
+        Some(Entry {
+            path,
+            option,
+            class,
+            is_directory,
+            kind: wanted.kind,
+            paths: 1,
+            count: seen.count,
+            at_us: seen.at_us,
+        })
+    });
+    fold::fold(entries.collect(), &world)
+        .into_iter()
+        .map(|entry| told(entry, needle))
+        .collect()
+}
+
+/// The path that is missed, the path to show for it, how, and whether that is a directory; `None` where nothing is.
+fn missed(world: &World, wanted: &Wanted) -> Option<(PathBuf, PathBuf, Class, bool)> {
+    // One that begins nobody knows where cannot be followed.
+    if !wanted.path.is_absolute() {
+        return None;
+    }
+    let writes = wanted.kind == LookupKind::Write;
+    let path = match world.inside(&wanted.path) {
+        Seen::There(Found { writable: true, .. }) | Seen::Nothing => return None,
+        Seen::There(found) if !writes || found.object == HostObject::Directory => return None,
+        Seen::There(_) => wanted.path.clone(),
+        Seen::Missing { writable } if writable || !writes => return None,
+        Seen::Missing { .. } => wanted.path.clone(),
+        Seen::Hidden(path) => path,
+    };
+    let class = if writes { Class::Write } else { Class::Read };
+    let option = match (world.on_host(&path), path.parent()) {
+        (Some(_), _) => path.clone(),
+        // What is not there yet is made in its directory.
+        (None, Some(parent)) if writes && world.is_directory_on_host(parent) => parent.to_owned(),
+        // Shown, and not at this path of the host: the program's own directory.
+        (None, _) if world.is_own(&path) => path.clone(),
+        (None, _) => return None,
+    };
+    let is_directory = world.is_directory_on_host(&option);
+    let class = world.class(&option, class);
+    Some((path, option, class, is_directory))
+}
+
+fn told(entry: Entry, needle: &Needle) -> Lookup {
+    let shown = |path: &Path| needle.redact(&printable(path.as_os_str().as_encoded_bytes()));
+    let path = if entry.paths == 1 {
+        &entry.path
+    } else {
+        &entry.option
+    };
+    Lookup {
+        path: shown(path),
+        paths: entry.paths,
+        kind: entry.kind,
+        count: entry.count,
+        at_us: entry.at_us,
+        advice: match entry.class {
+            Class::Read => Advice::Read(shown(&entry.option)),
+            Class::Write => Advice::Write(shown(&entry.option)),
+            Class::Never(reason) => Advice::Never(reason),
+        },
+    }
+}
+
+/// Whether a name can be given on a command line as it is printed.
+fn is_spelt(path: &Path) -> bool {
+    path.to_str()
+        .is_some_and(|text| !text.chars().any(char::is_control))
+}
+
+/// Why `path`, which is `canonical` on the host, is never shown; `None` where it may be.
+fn never(world: &World, path: &Path, canonical: &Path, object: &HostObject) -> Option<Reason> {
+    let is_directory = *object == HostObject::Directory;
+    match () {
+        () if world::is_system(path) || world::is_system(canonical) => Some(Reason::System),
+        () if *object == HostObject::Closed => Some(Reason::Special),
+        () if is_directory && (world.is_broad(path) || world.is_broad(canonical)) => {
+            Some(Reason::Broad)
+        }
+        () if world.is_own(path) => Some(Reason::Own),
+        () if !is_spelt(path) => Some(Reason::Unspelt),
+        () => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

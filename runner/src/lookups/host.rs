@@ -1,0 +1,67 @@
+//! What the host has at a path that the program chose.
+//!
+//! Nothing is followed and nothing is opened: O_PATH (open(2)) triggers no automount at the last name, and what
+//! lies below a directory is asked only after the directory itself. Where names are served by somebody else, asking
+//! for one would carry it out of the sandbox: such a directory is closed, and nothing below it is ever asked for. The
+//! file server of a mount that the user has chosen is told names all the same, as by every program of that user.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use nix::fcntl::readlinkat;
+use nix::sys::statfs::{FsType, fstatfs};
+
+use super::HostObject;
+
+/// linux/magic.h: a server for each name (autofs, AFS), or a program that does with a name what it likes (FUSE).
+const SERVED: [i64; 4] = [0x0187, 0x5346_414F, 0x6B41_4653, 0x6573_5546];
+
+/// What lies at `path`, of which every directory above it was asked before; `None` also where we may not look.
+pub(crate) fn probe(path: &Path) -> Option<HostObject> {
+    let handle = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_PATH | libc::O_NOFOLLOW)
+        .open(path)
+        .ok()?;
+    let status = handle.metadata().ok()?;
+    let kind = status.file_type();
+    Some(match () {
+        () if kind.is_symlink() => HostObject::Link(readlinkat(&handle, "").ok()?.into()),
+        () if kind.is_file() => HostObject::File,
+        () if kind.is_dir() && !is_served(&handle, status.dev()) => HostObject::Directory,
+        () => HostObject::Closed,
+    })
+}
+
+/// A root that is served is what the whole system runs on, and what is on it as well.
+fn is_served(handle: &fs::File, device: u64) -> bool {
+    let is_root = || fs::metadata("/").is_ok_and(|root| root.dev() == device);
+    let of_served = |kind: FsType| SERVED.contains(&(kind.0 as i64));
+    fstatfs(handle).map_or(true, |found| of_served(found.filesystem_type())) && !is_root()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_at_a_path_is_told_and_a_link_is_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("file"), "").unwrap();
+        std::os::unix::fs::symlink("file", at("link")).unwrap();
+        std::os::unix::fs::symlink("nowhere", at("dangling")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        assert_eq!(probe(directory.path()), Some(HostObject::Directory));
+        assert_eq!(probe(&at("file")), Some(HostObject::File));
+        assert_eq!(probe(&at("link")), Some(HostObject::Link("file".into())));
+        assert_eq!(
+            probe(&at("dangling")),
+            Some(HostObject::Link("nowhere".into()))
+        );
+        assert_eq!(probe(&at("socket")), Some(HostObject::Closed));
+        assert_eq!(probe(Path::new("/dev/null")), Some(HostObject::Closed));
+        assert_eq!(probe(&at("absent")), None);
+    }
+}

@@ -1,0 +1,331 @@
+//! What is hidden or denied on a host that is a map, and into how few lines it goes.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::case::Access;
+use crate::sandbox::plan::BindKind;
+
+/// A host of these paths, their directories, and these links.
+struct Host {
+    objects: BTreeMap<PathBuf, HostObject>,
+}
+
+impl Host {
+    fn of(files: &[&str]) -> Self {
+        let mut host = Self {
+            objects: BTreeMap::new(),
+        };
+        files
+            .iter()
+            .for_each(|path| host.add(path, HostObject::File));
+        host
+    }
+
+    fn add(&mut self, path: &str, object: HostObject) {
+        for above in Path::new(path).ancestors().skip(1) {
+            self.objects
+                .entry(above.to_owned())
+                .or_insert(HostObject::Directory);
+        }
+        self.objects.insert(path.into(), object);
+    }
+
+    fn and(mut self, path: &str, object: HostObject) -> Self {
+        self.add(path, object);
+        self
+    }
+
+    fn link(self, path: &str, target: &str) -> Self {
+        self.and(path, HostObject::Link(target.into()))
+    }
+
+    /// Looks `wanted` up where /usr is shown, /lib is what /usr/lib is, and the program is /client/tool.
+    fn weigh(&self, wanted: &[(&str, LookupKind)]) -> Vec<Lookup> {
+        let mut lookups = Lookups::default();
+        for ((path, kind), at_us) in wanted.iter().zip(100..) {
+            let wanted = Wanted {
+                path: PathBuf::from(path),
+                kind: *kind,
+            };
+            lookups.add(wanted, at_us);
+        }
+        let binds = [
+            bind("/usr", "/usr"),
+            bind("/usr/lib", "/lib"),
+            bind("/opt/tool/bin/tool", "/client/tool"),
+        ];
+        let needle = Needle::new("runner-key-0123456789abcdef").unwrap();
+        let home = Path::new("/data/home/user");
+        weigh(&lookups, &binds, Some(home), &needle, |path| {
+            self.objects.get(path).cloned()
+        })
+    }
+
+    fn advice(&self, path: &str, kind: LookupKind) -> Option<Advice> {
+        let lookups = self.weigh(&[(path, kind)]);
+        assert!(lookups.len() <= 1, "{lookups:?}");
+        lookups.into_iter().next().map(|lookup| lookup.advice)
+    }
+}
+
+fn bind(source: &str, target: &str) -> Bind {
+    Bind {
+        source: source.into(),
+        target: target.into(),
+        device: 0,
+        inode: 0,
+        kind: BindKind::Directory,
+        access: Access::ReadExecute,
+    }
+}
+
+fn read(path: &str) -> Option<Advice> {
+    Some(Advice::Read(path.into()))
+}
+
+fn write(path: &str) -> Option<Advice> {
+    Some(Advice::Write(path.into()))
+}
+
+fn never(reason: Reason) -> Option<Advice> {
+    Some(Advice::Never(reason))
+}
+
+use LookupKind::{Execute, List, Read, Write};
+
+#[test]
+fn what_the_host_has_and_the_program_is_not_shown_is_hidden() {
+    let host = Host::of(&["/srv/data/x", "/usr/share/x"]);
+    for kind in [Read, Execute] {
+        assert_eq!(host.advice("/srv/data/x", kind), read("/srv/data/x"));
+        assert_eq!(host.advice("/usr/share/x", kind), None, "shown");
+        assert_eq!(
+            host.advice("/lib/x", kind),
+            None,
+            "shown at another path, and not there"
+        );
+        assert_eq!(
+            host.advice("/srv/data/y", kind),
+            None,
+            "the host has it not either"
+        );
+        assert_eq!(host.advice("/srv/data/x/y", kind), None, "below a file");
+        assert_eq!(host.advice("srv/data/x", kind), None, "nobody knows where");
+    }
+}
+
+#[test]
+fn the_sandboxs_own_home_temporary_directory_and_proc_hide_nothing() {
+    let host = Host::of(&["/home/sandbox/x", "/tmp/x", "/proc/77/maps", "/etc/passwd"])
+        .and("/dev/null", HostObject::Closed);
+    for path in ["/home/sandbox/x", "/tmp/x", "/dev/shm/x", "/dev/null"] {
+        assert_eq!(host.advice(path, Read), None, "{path}");
+        assert_eq!(host.advice(path, Write), None, "{path}");
+    }
+    for path in [
+        "/proc/77/maps",
+        "/etc/passwd",
+        "/",
+        "/home",
+        "/etc",
+        "/client",
+    ] {
+        assert_eq!(host.advice(path, Read), None, "{path}");
+    }
+}
+
+#[test]
+fn a_link_is_followed_as_far_as_it_is_shown() {
+    let host = Host::of(&["/usr/bin/python3.11", "/opt/sdk/bin/cc"])
+        .link("/usr/bin/python3", "/etc/alternatives/python3")
+        .link("/etc/alternatives/python3", "/usr/bin/python3.11")
+        .link("/usr/bin/python", "python3.11")
+        .link("/usr/bin/cc", "../../opt/sdk/bin/cc")
+        .link("/usr/bin/dangling", "/opt/nothing")
+        .link("/usr/bin/loop", "loop");
+    assert_eq!(
+        host.advice("/usr/bin/python3", Read),
+        read("/etc/alternatives/python3")
+    );
+    assert_eq!(host.advice("/usr/bin/python", Read), None);
+    assert_eq!(host.advice("/usr/bin/cc", Execute), read("/opt/sdk/bin/cc"));
+    assert_eq!(host.advice("/usr/bin/dangling", Read), None);
+    assert_eq!(host.advice("/usr/bin/loop", Read), None);
+}
+
+#[test]
+fn what_is_shown_and_was_to_be_written_is_denied() {
+    let host =
+        Host::of(&["/usr/lib/x", "/opt/tool/bin/tool", "/srv/log/x"]).link("/lib", "usr/lib");
+    assert_eq!(host.advice("/usr/lib/x", Write), write("/usr/lib/x"));
+    assert_eq!(host.advice("/lib/x", Write), write("/lib/x"));
+    assert_eq!(host.advice("/usr/lib/new", Write), write("/usr/lib"));
+    assert_eq!(
+        host.advice("/usr/no/new", Write),
+        None,
+        "no directory for it"
+    );
+    assert_eq!(
+        host.advice("/usr/lib", Write),
+        None,
+        "a directory that is there"
+    );
+    assert_eq!(host.advice("/client/tool", Write), never(Reason::Own));
+    assert_eq!(host.advice("/srv/log/x", Write), write("/srv/log/x"));
+    assert_eq!(host.advice("/srv/log/new", Write), write("/srv/log"));
+    assert_eq!(host.advice("/srv/no/new", Write), None);
+}
+
+#[test]
+fn what_can_never_be_shown_is_said_so_and_why() {
+    let host = Host::of(&[
+        "/sys/kernel/x",
+        "/run/x",
+        "/proc/sys/x",
+        "/etc/passwd",
+        "/srv/a\nb",
+    ])
+    .link("/var/run", "/run")
+    .link("/srv/status", "/sys/kernel/x")
+    .and("/dev/kvm", HostObject::Closed)
+    .and("/net", HostObject::Closed)
+    .and("/srv/socket", HostObject::Closed);
+    for path in [
+        "/sys/kernel/x",
+        "/run/x",
+        "/var/run/x",
+        "/srv/status",
+        "/dev/kvm",
+    ] {
+        assert_eq!(host.advice(path, Read), never(Reason::System), "{path}");
+    }
+    assert_eq!(host.advice("/proc/sys/x", Write), never(Reason::System));
+    assert_eq!(host.advice("/srv/socket", Read), never(Reason::Special));
+    assert_eq!(host.advice("/net", List), never(Reason::Special));
+    assert_eq!(host.advice("/net/elsewhere", Read), None, "never asked for");
+    assert_eq!(host.advice("/etc/passwd", Write), never(Reason::Own));
+    assert_eq!(host.advice("/srv/a\nb", Read), never(Reason::Unspelt));
+}
+
+#[test]
+fn no_home_and_nothing_above_one_is_ever_proposed() {
+    let host = Host::of(&["/root/x", "/home/other/x", "/data/home/user/x", "/etc/x"])
+        .link("/srv/me", "/data/home/user");
+    for path in [
+        "/root",
+        "/home/other",
+        "/data/home/user",
+        "/data/home",
+        "/data",
+        "/srv/me",
+    ] {
+        assert_eq!(host.advice(path, List), never(Reason::Broad), "{path}");
+    }
+    for directory in ["/root", "/home/other", "/data/home/user", "/etc"] {
+        let file = format!("{directory}/x");
+        assert_eq!(host.advice(&file, Read), read(&file));
+        assert_eq!(
+            host.advice(&format!("{directory}/new"), Write),
+            never(Reason::Broad)
+        );
+    }
+}
+
+/// `number` files below `directory`, and a lookup of each.
+fn many(directory: &str, number: usize) -> Vec<String> {
+    (0..number)
+        .map(|one| format!("{directory}/{one}"))
+        .collect()
+}
+
+fn weigh_all(paths: &[String]) -> Vec<(String, u64)> {
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let wanted: Vec<_> = paths.iter().map(|path| (*path, Read)).collect();
+    let lookups = Host::of(&paths).weigh(&wanted);
+    lookups
+        .into_iter()
+        .map(|one| (one.path, one.paths))
+        .collect()
+}
+
+#[test]
+fn many_files_of_one_directory_become_one_line_and_few_do_not() {
+    let lib = "/root/.pyenv/versions/3.11/lib";
+    assert_eq!(weigh_all(&many(lib, 500)), [(lib.to_owned(), 500)]);
+    assert_eq!(weigh_all(&many(lib, 4)), [(lib.to_owned(), 4)]);
+    assert_eq!(weigh_all(&many(lib, 3)).len(), 3);
+}
+
+#[test]
+fn many_directories_become_the_one_above_them() {
+    let version = "/root/.pyenv/versions/3.11";
+    let mut paths = Vec::new();
+    for package in ["a", "b", "c"] {
+        paths.extend(many(&format!("{version}/lib/{package}"), 10));
+    }
+    assert_eq!(weigh_all(&paths).len(), 3);
+    paths.extend(many(&format!("{version}/bin"), 1));
+    assert_eq!(weigh_all(&paths), [(version.to_owned(), 31)]);
+}
+
+#[test]
+fn files_of_a_home_or_of_a_tree_near_the_root_stay_lines_of_their_own() {
+    for directory in ["/root", "/home/other", "/data/home", "/etc", "/srv"] {
+        assert_eq!(weigh_all(&many(directory, 9)).len(), 9, "{directory}");
+    }
+}
+
+#[test]
+fn a_directory_that_was_only_passed_is_shown_with_what_lies_below_it() {
+    let host = Host::of(&["/root/app/lib/x", "/root/app/y"]);
+    let paths = ["/root", "/root/app", "/root/app/lib", "/root/app/lib/x"];
+    let passed = host.weigh(&paths.map(|path| (path, Read)));
+    assert_eq!(passed.len(), 1);
+    assert_eq!(passed[0].advice, Advice::Read("/root/app/lib/x".into()));
+    // One that was listed has to be shown itself, and everything below comes with it.
+    let listed = host.weigh(&[
+        ("/root", Read),
+        ("/root/app", List),
+        ("/root/app/lib/x", Read),
+        ("/root/app/lib/x", Execute),
+    ]);
+    let expected = Lookup {
+        path: "/root/app".into(),
+        paths: 2,
+        kind: Execute,
+        count: 3,
+        at_us: 101,
+        advice: Advice::Read("/root/app".into()),
+    };
+    assert_eq!(listed, [expected]);
+}
+
+#[test]
+fn what_is_read_below_a_directory_to_be_written_is_counted_there() {
+    let host = Host::of(&["/srv/cache/a", "/srv/cache/b"]);
+    let lookups = host.weigh(&[
+        ("/srv/cache/a", Read),
+        ("/srv/cache/b", Read),
+        ("/srv/cache/new", Write),
+        ("/srv/cache/new", Read),
+    ]);
+    let expected = Lookup {
+        path: "/srv/cache".into(),
+        paths: 3,
+        kind: Write,
+        count: 3,
+        at_us: 100,
+        advice: Advice::Write("/srv/cache".into()),
+    };
+    assert_eq!(lookups, [expected]);
+}
+
+#[test]
+fn options_come_first_and_the_credential_is_in_no_path() {
+    let secret = "/srv/runner-key-0123456789abcdef";
+    let host = Host::of(&[secret, "/sys/x"]);
+    let lookups = host.weigh(&[("/sys/x", Read), (secret, Read)]);
+    assert_eq!(lookups[1].advice, Advice::Never(Reason::System));
+    assert!(!format!("{lookups:?}").contains("0123456789abcdef"));
+}

@@ -1,0 +1,164 @@
+//! What a run is about, as far as launching it is concerned the same for both: a client that a case judges, or
+//! any program that is audited.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use stub::scenario::Scenario;
+
+use crate::audit::Audit;
+use crate::case::{Case, Device, Origin, PathRule, SandboxRules};
+use crate::profile::{ExpectedAttempt, Files, Profile, Settings, SideRequest, Variable};
+use crate::report::Purpose;
+
+/// The subject of one run.
+#[derive(Debug)]
+pub enum Subject {
+    /// A client, asked what the case says in the words of the profile, and judged by it.
+    Client {
+        /// What is asked, allowed and expected.
+        case: Box<Case>,
+        /// How the client is told; it has words for all that the case asks.
+        profile: Profile,
+        /// Which of the profile's variables are set.
+        settings: Settings,
+        /// Arguments after the profile's own.
+        further: Vec<OsString>,
+    },
+    /// Any program.
+    Program(Audit),
+}
+
+impl Subject {
+    /// `case-b`, `audit`.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Client { case, .. } => &case.name,
+            Self::Program(audit) => &audit.name,
+        }
+    }
+
+    /// What the run is for.
+    pub fn purpose(&self) -> Purpose {
+        match self {
+            Self::Client { .. } => Purpose::Judge,
+            Self::Program(_) => Purpose::Audit,
+        }
+    }
+
+    /// The file of the case, or of the policy of audits.
+    pub fn origin(&self) -> &Origin {
+        match self {
+            Self::Client { case, .. } => &case.origin,
+            Self::Program(audit) => &audit.origin,
+        }
+    }
+
+    /// Tiers and limits.
+    pub fn sandbox(&self) -> &SandboxRules {
+        match self {
+            Self::Client { case, .. } => &case.sandbox,
+            Self::Program(audit) => &audit.sandbox,
+        }
+    }
+
+    /// Everything of the host that is shown beside the program.
+    pub fn path_rules(&self) -> Vec<&PathRule> {
+        match self {
+            Self::Client { case, profile, .. } => {
+                case.sandbox.paths.iter().chain(&profile.paths).collect()
+            }
+            Self::Program(audit) => audit.sandbox.paths.iter().collect(),
+        }
+    }
+
+    /// What the stub answers, whoever asks it.
+    pub fn scenario(&self) -> Scenario {
+        match self {
+            Self::Client { case, .. } => case.stub.clone(),
+            Self::Program(audit) => audit.stub.clone().unwrap_or_default(),
+        }
+    }
+
+    /// Whether the subject is told where the stub is.
+    pub fn knows_stub(&self) -> bool {
+        match self {
+            Self::Client { .. } => true,
+            Self::Program(audit) => audit.stub.is_some(),
+        }
+    }
+
+    /// Attempts that are no finding.
+    pub fn expected_attempts(&self) -> &[ExpectedAttempt] {
+        match self {
+            Self::Client { profile, .. } => &profile.attempts,
+            Self::Program(audit) => &audit.attempts,
+        }
+    }
+
+    /// The whole environment, placeholders in it.
+    pub fn variables(&self) -> Vec<&Variable> {
+        match self {
+            Self::Client {
+                case,
+                profile,
+                settings,
+                ..
+            } => profile.variables(&case.name, *settings).collect(),
+            Self::Program(audit) => audit.environment.iter().collect(),
+        }
+    }
+
+    /// What the profile sets in this case and was told not to.
+    pub fn left_out(&self) -> Vec<&Variable> {
+        match self {
+            Self::Client {
+                case,
+                profile,
+                settings,
+                ..
+            } => profile.left_out(&case.name, *settings).collect(),
+            Self::Program(_) => Vec::new(),
+        }
+    }
+
+    /// Device nodes of the host that it sees.
+    pub fn devices(&self) -> Vec<Device> {
+        match self {
+            Self::Client { profile, .. } => profile.devices.clone(),
+            Self::Program(_) => Device::ALL.into(),
+        }
+    }
+
+    /// Requests that are known by name.
+    pub fn side_requests(&self) -> &[SideRequest] {
+        match self {
+            Self::Client { profile, .. } => &profile.side_requests,
+            Self::Program(_) => &[],
+        }
+    }
+
+    /// Files that are known; `None`: nothing is known of any.
+    pub fn known_files(&self) -> Option<&Files> {
+        match self {
+            Self::Client { profile, .. } => Some(&profile.files),
+            Self::Program(_) => None,
+        }
+    }
+
+    /// What is said to the client, and is shown by no report.
+    pub fn prompts(&self) -> Vec<&str> {
+        match self {
+            Self::Client { case, .. } => case.invocation.prompts(),
+            Self::Program(_) => Vec::new(),
+        }
+    }
+
+    /// The directory that it starts in; `None`: its home.
+    pub fn directory(&self) -> Option<&Path> {
+        match self {
+            Self::Client { .. } => None,
+            Self::Program(audit) => audit.directory.as_deref(),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! `runner audit`: any program in the same sandbox, its output, its exit code, and what it tried.
+
+mod files;
+mod programs;
+mod running;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::kit::Run;
+
+/// An audit, being described.
+struct Audit {
+    options: Vec<OsString>,
+    program: Vec<OsString>,
+    directory: Option<PathBuf>,
+    as_ordinary_user: bool,
+}
+
+/// What an audit left.
+struct Audited {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+    report: Value,
+}
+
+impl Audit {
+    fn of<I: IntoIterator<Item = S>, S: Into<OsString>>(program: I) -> Self {
+        Self {
+            options: Vec::new(),
+            program: program.into_iter().map(Into::into).collect(),
+            directory: None,
+            as_ordinary_user: false,
+        }
+    }
+
+    /// A line of shell.
+    fn shell(line: &str) -> Self {
+        Self::of(["/bin/sh", "-c", line])
+    }
+
+    fn option(mut self, option: impl Into<OsString>) -> Self {
+        self.options.push(option.into());
+        self
+    }
+
+    fn in_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = Some(directory.into());
+        self
+    }
+
+    #[allow(
+        clippy::wrong_self_convention,
+        reason = "reads as a part of the sentence"
+    )]
+    fn as_ordinary_user(mut self) -> Self {
+        self.as_ordinary_user = true;
+        self
+    }
+
+    fn command(&self) -> Command {
+        let mut run = Run::case("audit");
+        for option in &self.options {
+            run = run.argument(option);
+        }
+        for word in &self.program {
+            run = run.client_argument(word);
+        }
+        if self.as_ordinary_user {
+            run = run.as_ordinary_user();
+        }
+        let mut command = run.command();
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        command
+    }
+
+    /// Runs it with a JSON report in a file.
+    fn run(self) -> Audited {
+        let directory = open_directory("/tmp");
+        let report = directory.path().join("report.json");
+        let mut option = OsString::from("--report=json=");
+        option.push(&report);
+        let output = self.option(option).command().output().unwrap();
+        let text = fs::read(&report).unwrap_or_default();
+        Audited {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            report: serde_json::from_slice(&text).unwrap_or_default(),
+        }
+    }
+}
+
+impl Audited {
+    /// `address:port outcome` of every attempt, in the ledger's order; the way to the resolver is left out.
+    fn attempts(&self) -> Vec<String> {
+        let attempts = self.report["evidence"]["attempts"].as_array().unwrap();
+        let judged = attempts.iter().filter(|one| {
+            one["kind"] == "attempt"
+                && (&one["address"], &one["port"]) != (&json!("127.0.0.1"), &json!(53))
+        });
+        let line = |one: &Value| {
+            let (address, port) = (one["address"].as_str().unwrap(), &one["port"]);
+            let outcome = one["errno"].as_str().unwrap_or("allowed");
+            format!("{address}:{port} {outcome}")
+        };
+        judged.map(line).collect()
+    }
+
+    /// Every name that was asked for, once.
+    fn names(&self) -> Vec<&str> {
+        let names = self.report["evidence"]["names"].as_array().unwrap();
+        let mut names: Vec<_> = names
+            .iter()
+            .map(|one| one["name"].as_str().unwrap())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// `METHOD path` of every request.
+    fn requests(&self) -> Vec<String> {
+        let requests = self.report["evidence"]["requests"].as_array().unwrap();
+        let line = |one: &Value| {
+            let (method, path) = (one["method"].as_str(), one["path"].as_str());
+            format!("{} {}", method.unwrap(), path.unwrap())
+        };
+        requests.iter().map(line).collect()
+    }
+
+    /// The program's own code, with every word of both outputs in the message where it is another.
+    #[track_caller]
+    fn assert_code(&self, code: i32) {
+        assert_eq!(self.code, Some(code), "{}\n{}", self.stdout, self.stderr);
+    }
+
+    #[track_caller]
+    fn assert_printed(&self, code: i32, text: &str) {
+        assert_eq!(
+            (self.code, self.stdout.as_str()),
+            (Some(code), text),
+            "{}",
+            self.stderr
+        );
+    }
+}
+
+/// A fresh directory that every user may read and write.
+fn open_directory(within: impl AsRef<Path>) -> TempDir {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir_in(within).unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    directory
+}

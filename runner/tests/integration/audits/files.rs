@@ -1,0 +1,163 @@
+//! What of the host an audited program sees, and where it may write.
+
+use std::fs;
+use std::path::Path;
+
+use super::{Audit, Audited, open_directory};
+use crate::needs_sandbox;
+
+/// Opens a path as Python does and prints the name of the errno, or `ok`.
+fn open(path: &Path, mode: &str) -> Audit {
+    let program = "import errno, sys\ntry: open(sys.argv[1], sys.argv[2]); print('ok')\nexcept OSError as e: print(errno.errorcode[e.errno])";
+    Audit::of(["/usr/bin/python3", "-c", program])
+        .argument(path)
+        .argument(mode)
+}
+
+impl Audit {
+    fn argument(mut self, argument: impl AsRef<std::ffi::OsStr>) -> Self {
+        self.program.push(argument.as_ref().to_owned());
+        self
+    }
+}
+
+#[track_caller]
+fn assert_says(audited: &Audited, word: &str) {
+    audited.assert_printed(0, &format!("{word}\n"));
+}
+
+#[test]
+fn what_is_not_shown_is_not_there_and_what_was_asked_for_can_be_read_and_not_written() {
+    needs_sandbox!();
+    let directory = open_directory("/var/tmp");
+    let file = directory.path().join("file");
+    fs::write(&file, "content").unwrap();
+    let read = || format!("--read={}", directory.path().display());
+    assert_says(&open(&file, "r").run(), "ENOENT");
+    assert_says(&open(&file, "r").option(read()).run(), "ok");
+    assert_says(
+        &open(&file, "r").option(read()).as_ordinary_user().run(),
+        "ok",
+    );
+    assert_says(&open(&file, "a").option(read()).run(), "EACCES");
+    assert_says(
+        &open(&file, "r")
+            .option(format!("--read={}", file.display()))
+            .run(),
+        "ok",
+    );
+    assert_eq!(fs::read(&file).unwrap(), b"content");
+}
+
+#[test]
+fn the_current_directory_is_seen_only_where_it_was_asked_for() {
+    needs_sandbox!();
+    let directory = open_directory("/var/tmp");
+    fs::write(directory.path().join("note"), "a note\n").unwrap();
+    let audit = || Audit::shell("pwd; cat note").in_directory(directory.path());
+    let hidden = audit().run();
+    hidden.assert_printed(1, "/home/sandbox\n");
+    let shown = audit().option("--read=.").run();
+    shown.assert_printed(0, &format!("{}\na note\n", directory.path().display()));
+}
+
+#[test]
+fn a_script_beside_the_caller_is_shown_alone() {
+    needs_sandbox!();
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = open_directory("/var/tmp");
+    let script = directory.path().join("script");
+    fs::write(&script, "#!/bin/sh\nls /client\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let audit = || Audit::of(["./script"]).in_directory(directory.path());
+    audit().run().assert_printed(0, "script\n");
+    // Elsewhere its directory is its own, and shown with it.
+    fs::write(&script, "#!/bin/sh\nls \"$(dirname \"$0\")\"\n").unwrap();
+    let elsewhere = Audit::of([script.as_os_str()]).in_directory("/");
+    elsewhere.run().assert_printed(0, "script\n");
+}
+
+#[test]
+fn nothing_of_the_users_own_is_shown_by_itself() {
+    needs_sandbox!();
+    let line = "ls -A /home /root /var /opt /srv /tmp /run 2>/dev/null; ls -A /etc; id -un";
+    let audited = Audit::shell(line).run();
+    let seen: Vec<_> = audited.stdout.lines().collect();
+    for hidden in ["shadow", "machine-id", "ssh", "/root:", "/var:"] {
+        assert!(!seen.contains(&hidden), "{hidden} in {seen:?}");
+    }
+    assert!(
+        seen.contains(&"passwd") && seen.contains(&"sandbox"),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn what_is_made_writable_is_written_on_the_host_and_nothing_in_it_can_be_run() {
+    needs_sandbox!();
+    let directory = open_directory("/var/tmp");
+    let write = || format!("--write={}", directory.path().display());
+    let file = directory.path().join("made");
+    let at = |line: &str| Audit::shell(&line.replace("HERE", directory.path().to_str().unwrap()));
+    at("echo text > HERE/made").run().assert_code(2);
+    assert!(!file.exists());
+    for user in [
+        at("echo text > HERE/made").option(write()),
+        at("echo more >> HERE/ours")
+            .option(write())
+            .as_ordinary_user(),
+    ] {
+        user.run().assert_code(0);
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "text\n");
+    let line = "mkdir HERE/d && cp /bin/true HERE/d/true && mv HERE/d/true HERE/program && rmdir HERE/d; HERE/program";
+    at(line).option(write()).run().assert_code(126);
+    assert!(directory.path().join("program").is_file());
+    at("ln -s /etc/passwd HERE/link; mkfifo HERE/fifo")
+        .option(write())
+        .run()
+        .assert_code(1);
+    assert!(
+        !directory.path().join("fifo").exists(),
+        "no FIFO by which to talk to a process outside"
+    );
+}
+
+#[test]
+fn a_directory_that_the_programs_user_may_not_write_is_refused_beforehand() {
+    needs_sandbox!();
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = open_directory("/var/tmp");
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o555)).unwrap();
+    let write = format!("--write={}", directory.path().display());
+    for audit in [Audit::of(["true"]), Audit::of(["true"]).as_ordinary_user()] {
+        let audited = audit.option(&write).run();
+        audited.assert_code(125);
+        assert!(
+            audited.stderr.contains("may not write there"),
+            "{}",
+            audited.stderr
+        );
+    }
+}
+
+#[test]
+fn a_writable_directory_within_one_that_can_be_read_is_the_only_part_that_is_written() {
+    needs_sandbox!();
+    let directory = open_directory("/var/tmp");
+    let inner = directory.path().join("out");
+    fs::create_dir(&inner).unwrap();
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(&inner, fs::Permissions::from_mode(0o777)).unwrap();
+    let audit = |line: &str| {
+        Audit::shell(line)
+            .in_directory(directory.path())
+            .option("--read=.")
+            .option("--write=out")
+    };
+    audit("echo in > out/file && cat out/file")
+        .run()
+        .assert_printed(0, "in\n");
+    audit("echo in > file").run().assert_code(2);
+    assert!(inner.join("file").exists() && !directory.path().join("file").exists());
+}

@@ -1,0 +1,307 @@
+//! How an audited program is started, where its output goes, and what its exit code becomes.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use super::{Audit, open_directory};
+use crate::kit::{Run, fixture};
+use crate::needs_sandbox;
+
+#[test]
+fn the_exit_code_is_the_programs_own() {
+    needs_sandbox!();
+    for code in [0, 1, 2, 3, 42, 255] {
+        Audit::shell(&format!("exit {code}"))
+            .run()
+            .assert_code(code);
+    }
+    Audit::shell("kill -TERM $$").run().assert_code(128 + 15);
+    Audit::shell("kill -KILL $$").run().assert_code(128 + 9);
+}
+
+#[test]
+fn a_program_that_takes_too_long_is_ended_with_124() {
+    needs_sandbox!();
+    let audited = Audit::of(["sleep", "1000"]).option("--timeout=300ms").run();
+    audited.assert_code(124);
+    assert_eq!(audited.report["client"]["exit"], json!({"timeout": 300}));
+}
+
+#[test]
+fn a_program_that_cannot_be_started_has_126_or_127_and_says_why() {
+    needs_sandbox!();
+    let directory = open_directory("/var/tmp");
+    let file = |name: &str, mode: u32, content: &str| {
+        use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+        let path = directory.path().join(name);
+        let mut options = std::fs::OpenOptions::new();
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&path)
+            .unwrap();
+        file.write_all(content.as_bytes()).unwrap();
+        file.set_permissions(std::fs::Permissions::from_mode(mode))
+            .unwrap();
+        path
+    };
+    let text = file("text", 0o644, "");
+    let no_interpreter = file("no-interpreter", 0o755, "#!/no/such/interpreter\n");
+    let no_program = file("no-program", 0o755, "\u{7f}ELF");
+    for (program, code, words) in [
+        ("no-such-program-here".into(), 127, "is not there"),
+        (text.into_os_string(), 126, "is not an executable file"),
+        (
+            no_interpreter.into_os_string(),
+            127,
+            "`--read DIRECTORY` shows one",
+        ),
+        (no_program.into_os_string(), 126, "Exec format error"),
+    ] {
+        let audited = Audit::of([program]).run();
+        audited.assert_code(code);
+        assert!(audited.stderr.contains(words), "{}", audited.stderr);
+    }
+}
+
+#[test]
+fn what_the_audit_itself_cannot_do_is_125() {
+    for option in [
+        "--read=/no/such/path",
+        "--write=/proc",
+        "--no-such-option",
+        "--report=json",
+    ] {
+        let output = Audit::of(["true"])
+            .option(option)
+            .command()
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(125), "{option}");
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty());
+    }
+}
+
+#[test]
+fn both_outputs_are_passed_on_byte_for_byte_and_the_summary_follows_on_standard_error() {
+    needs_sandbox!();
+    let line = r"printf 'out\000\377\033[31m\n'; printf 'err\376\n' >&2; printf 'no line feed'";
+    let output = Audit::shell(line).command().output().unwrap();
+    assert_eq!(output.stdout, b"out\0\xff\x1b[31m\nno line feed");
+    let rest = output.stderr.strip_prefix(b"err\xfe\n").unwrap();
+    assert!(rest.starts_with(b"AUDITED  sh: exit code 0; "));
+}
+
+#[test]
+fn a_megabyte_arrives_whole_however_slowly_it_is_read() {
+    needs_sandbox!();
+    let line = "i=0; while [ $i -lt 1024 ]; do printf '%01024d' $i; i=$((i+1)); done";
+    let mut child = Audit::shell(line)
+        .command()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut bytes = Vec::new();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut piece = [0; 997];
+    loop {
+        match stdout.read(&mut piece).unwrap() {
+            0 => break,
+            length => bytes.extend_from_slice(&piece[..length]),
+        }
+    }
+    assert_eq!(bytes.len(), 1 << 20);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn where_nobody_reads_the_program_has_a_broken_pipe_as_anywhere() {
+    needs_sandbox!();
+    let mut child = Audit::of(["yes"])
+        .command()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = [0; 2];
+    child.stdout.take().unwrap().read_exact(&mut line).unwrap();
+    assert_eq!(&line, b"y\n");
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 13));
+}
+
+#[test]
+fn standard_input_is_empty_and_nothing_of_the_environment_is_inherited() {
+    needs_sandbox!();
+    let audit = Audit::shell("cat; env | sort")
+        .option("--env=GIVEN")
+        .option("--env=SET=a=b");
+    let mut command = audit.command();
+    command
+        .env("GIVEN", "from outside")
+        .env("SECRET", "never shown");
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let own = |line: &&str| {
+        !line.starts_with("PWD=") && !line.starts_with("_=") && !line.starts_with("OLDPWD=")
+    };
+    let lines: Vec<_> = text.lines().filter(own).collect();
+    let expected = [
+        "GIVEN=from outside",
+        "HOME=/home/sandbox",
+        "LANG=C.UTF-8",
+        "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
+        "SET=a=b",
+        "TERM=dumb",
+        "TMPDIR=/tmp",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_static_program_is_audited_with_the_stub_as_its_provider() {
+    needs_sandbox!();
+    let client = fixture("deviant-client").with_file_name("../agent-cli");
+    let audit = || {
+        Audit::of([
+            client.as_os_str(),
+            "--print".as_ref(),
+            "--output-format".as_ref(),
+            "stream-json".as_ref(),
+            "hello".as_ref(),
+        ])
+        .option("--env=AGENT_BASE_URL={base_url}")
+        .option("--env=AGENT_API_KEY={credential}")
+    };
+    for audited in [audit().run(), audit().as_ordinary_user().run()] {
+        audited.assert_code(0);
+        assert_eq!(audited.requests(), ["HEAD /", "POST /v1/messages"]);
+        assert_eq!(audited.attempts(), [""; 0]);
+        let last = audited.stdout.lines().last().unwrap();
+        let record: Value = serde_json::from_str(last).unwrap();
+        assert_eq!(
+            (&record["type"], &record["is_error"]),
+            (&json!("result"), &json!(false))
+        );
+        assert_eq!(audited.report["case"]["name"], "audit");
+        assert_eq!(audited.report["client"]["profile"], Value::Null);
+        assert_eq!(audited.report["verdict"], "passed");
+    }
+}
+
+#[test]
+fn an_attempt_is_a_finding_unless_the_command_line_says_that_it_is_none() {
+    needs_sandbox!();
+    let audit = || {
+        Audit::of([
+            "/usr/bin/python3",
+            "-c",
+            "import socket as s; print(s.socket().connect_ex(('192.0.2.1', 443)))",
+        ])
+    };
+    let found = audit().run();
+    found.assert_printed(0, &format!("{}\n", libc::ENETUNREACH));
+    assert_eq!(found.attempts(), ["192.0.2.1:443 ENETUNREACH"]);
+    assert_eq!(found.report["verdict"], "failed");
+    assert!(
+        found
+            .stderr
+            .contains("python3: exit code 0; 1 attempt, denied"),
+        "{}",
+        found.stderr
+    );
+    let told = audit().option("--allow-attempt=inet:192.0.2.1:443").run();
+    assert_eq!(told.attempts(), ["192.0.2.1:443 ENETUNREACH"]);
+    assert_eq!(told.report["verdict"], "passed");
+    let other = audit().option("--allow-attempt=inet:192.0.2.1:80").run();
+    assert_eq!(other.report["verdict"], "failed");
+}
+
+#[test]
+fn without_a_stub_there_is_no_address_and_a_connection_to_it_is_an_attempt() {
+    needs_sandbox!();
+    let refused = Audit::of(["echo", "{base_url}"])
+        .option("--stub=none")
+        .run();
+    refused.assert_code(125);
+    let told = Audit::of(["echo", "{base_url}"]).run();
+    let address = told.stdout.strip_prefix("http://127.0.0.1:").unwrap();
+    assert!(address.trim_end().parse::<u16>().is_ok());
+    // It finds the port where the kernel lists it.
+    let find = "import socket\nfor line in open('/proc/net/tcp').read().splitlines()[1:]:\n address, state = line.split()[1], line.split()[3]\n port = int(address.split(':')[1], 16)\n if state == '0A' and port != 53: print(socket.socket().connect_ex(('127.0.0.1', port)))";
+    let found = Audit::of(["/usr/bin/python3", "-c", find])
+        .option("--stub=none")
+        .run();
+    found.assert_printed(0, "0\n");
+    assert_eq!(found.attempts().len(), 1);
+    assert_eq!(found.report["verdict"], "failed");
+}
+
+#[test]
+fn a_signal_ends_the_program_and_leaves_a_report() {
+    needs_sandbox!();
+    let mut child = Audit::shell("echo started; sleep 1000")
+        .command()
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = [0; 8];
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut line)
+        .unwrap();
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.starts_with("ERRORED  sh: interrupted"), "{told}");
+}
+
+#[test]
+fn a_lost_stub_makes_the_audit_errored_whatever_the_program_says() {
+    needs_sandbox!();
+    let mut child = Audit::shell("echo started; sleep 1000")
+        .command()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = [0; 8];
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut line)
+        .unwrap();
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let stage = std::fs::read_to_string(children).unwrap();
+    let stage: i32 = stage.split_whitespace().next().unwrap().parse().unwrap();
+    kill(Pid::from_raw(stage), Signal::SIGKILL).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    assert!(output.stderr.starts_with(b"ERRORED"), "{:?}", output.stderr);
+}
+
+#[test]
+fn the_policy_of_audits_is_no_case() {
+    let output = Run::case("run")
+        .argument("policies/audit.toml")
+        .command()
+        .current_dir("..")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let expected = "policies/audit.toml is of the kind audit, but a case is needed here";
+    assert!(told.contains(expected), "{told}");
+}
