@@ -4,6 +4,8 @@
 //! Owns the file format, the built-in files and the digest of what was read. A file becomes a value whole or
 //! not at all, and an error names the file, the line, the key, what was expected, what was found and what helps.
 //! Knows nothing of the run: whether a case can be had on this host is found out elsewhere.
+//!
+#![doc = include_str!("policy/reference.md")]
 
 mod audit_file;
 mod builtin;

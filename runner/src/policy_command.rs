@@ -1,7 +1,7 @@
 //! `runner policy`: lists, prints, starts and checks policy files, and prints their schemas. Runs nothing.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -122,21 +122,46 @@ fn check(files: &[PathBuf], out: &mut impl Write) -> Result<Outcome, PolicyComma
             )?,
             Err(error) => {
                 outcome = Outcome::Bad;
-                explain(&error, out)?;
+                explain(&error, &hint(&error, file), out)?;
             }
         }
     }
     Ok(outcome)
 }
 
-fn explain(error: &PolicyError, out: &mut impl Write) -> io::Result<()> {
+/// What is checked is a file always, so that a name that is built in means nothing here.
+fn hint(error: &PolicyError, file: &Path) -> String {
+    match error {
+        PolicyError::Open { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            match file.to_str().filter(|name| policy::text(name).is_ok()) {
+                Some(name) => {
+                    format!("it is built in, and right: `runner policy show {name}` prints it")
+                }
+                None => {
+                    "name a file; `runner policy init case NAME` prints one to start from".into()
+                }
+            }
+        }
+        PolicyError::UnknownName { .. }
+        | PolicyError::Open { .. }
+        | PolicyError::Read { .. }
+        | PolicyError::NotAFile { .. }
+        | PolicyError::TooLarge { .. }
+        | PolicyError::NotUtf8 { .. }
+        | PolicyError::Syntax { .. }
+        | PolicyError::Fault(_)
+        | PolicyError::WrongKind { .. } => error.hint(),
+    }
+}
+
+fn explain(error: &PolicyError, hint: &str, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "error: {error}")?;
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
-        writeln!(out, "caused by: {error}")?;
+        writeln!(out, "  caused by: {error}")?;
         cause = error.source();
     }
-    writeln!(out, "hint: {}", error.hint())
+    writeln!(out, "  hint: {hint}")
 }
 
 #[cfg(test)]
@@ -194,18 +219,45 @@ mod tests {
             "{text}"
         );
         assert!(
-            lines[1].starts_with("hint: did you mean `timeout`?"),
+            lines[1].starts_with("  hint: did you mean `timeout`?"),
             "{text}"
         );
         assert!(lines[2].contains("cannot open"), "{text}");
         assert_eq!(
             lines[3],
-            "caused by: No such file or directory (os error 2)"
+            "  caused by: No such file or directory (os error 2)"
         );
         assert!(
             lines[5].starts_with("ok: ") && lines[5].contains(": case case-a "),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_told_from_a_built_in_name() {
+        let (_, text) = output(PolicyAction::Check(vec!["case-a".into()]));
+        assert!(text.contains("`runner policy show case-a`"), "{text}");
+        let (_, text) = output(PolicyAction::Check(vec!["case-z".into()]));
+        assert!(text.contains("`runner policy init case NAME`"), "{text}");
+    }
+
+    #[test]
+    fn each_schema_and_each_start_is_printed() {
+        for form in [
+            SchemaForm::Case,
+            SchemaForm::Profile,
+            SchemaForm::Audit,
+            SchemaForm::Report,
+        ] {
+            let (outcome, text) = output(PolicyAction::Schema(form));
+            assert_eq!(outcome, Outcome::Good);
+            assert!(text.contains("\"$id\": \"urn:runner:"), "{text}");
+        }
+        let name = init::PolicyName::parse("mine").unwrap();
+        let case = PolicyAction::Init(InitAction::Case(name.clone()));
+        assert!(output(case).1.contains("name = \"mine\""));
+        let profile = PolicyAction::Init(InitAction::Profile { name, client: None });
+        assert!(output(profile).1.contains("name = \"mine\""));
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod deviations;
 mod init;
 mod properties;
 mod reading;
+mod reference;
 mod schema;
 
 use std::time::Duration;

@@ -20,7 +20,7 @@ static AUDIT: LazyLock<Validator> =
 static PROFILE: LazyLock<Validator> =
     LazyLock::new(|| validator(&crate::policy::schema(Kind::Profile)));
 
-fn schema_of(kind: Kind) -> &'static Validator {
+pub(super) fn schema_of(kind: Kind) -> &'static Validator {
     match kind {
         Kind::Case => &CASE,
         Kind::Profile => &PROFILE,
@@ -168,7 +168,7 @@ fn apply(change: Change, file: &mut Value, place: &str) {
 }
 
 /// The value as a TOML file, every table inline. JSON escapes text as TOML does, but for DEL.
-fn as_toml(file: &Value) -> Option<String> {
+pub(super) fn as_toml(file: &Value) -> Option<String> {
     let line = |(key, value): (&String, &Value)| format!("{key:?} = {}\n", inline(value));
     Some(file.as_object()?.iter().map(line).collect())
 }
