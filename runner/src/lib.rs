@@ -30,6 +30,7 @@
 //! | [`sandbox`] | namespaces, root, rules, filter, canaries | what a client should do |
 //! | [`sys`] | the system calls that no crate wraps; the only `unsafe` | any policy |
 //! | [`collect`] | the event loop of a run, output, names, files | what is expected |
+//! | [`lookups`] | which paths a program missed, and the option that would show each | any judgement |
 //! | [`dns`] | a query's questions, and the answer to it | sockets |
 //! | [`evidence`] | what was collected | any judgement |
 //! | [`check`], [`verdict`] | one finding for each stable id | how evidence came about |

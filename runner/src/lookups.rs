@@ -5,7 +5,7 @@
 //! the object; it is *denied* where it was to be written, is shown or has a directory that is, and cannot be written.
 //! What the host has not either is nobody's loss and is left out, and so is:
 //!
-//! - everything below the home, the temporary directory and /proc of the sandbox: these are its own;
+//! - everything below the sandbox's own home and temporary directory, and what was to be read below its /proc;
 //! - a directory that was only passed or asked about, where something below it is listed: it comes with that;
 //! - a directory to be made or changed that is shown: programs make the ways to their files over and over.
 //!
@@ -75,24 +75,30 @@ fn missed(world: &World, wanted: &Wanted) -> Option<(PathBuf, PathBuf, Class, bo
     }
     let writes = wanted.kind == LookupKind::Write;
     let path = match world.inside(&wanted.path) {
-        Seen::There(Found { writable: true, .. }) | Seen::Nothing => return None,
+        Seen::There(Found { writable: true, .. }) | Seen::Missing { writable: true } => {
+            return None;
+        }
         Seen::There(found) if !writes || found.object == HostObject::Directory => return None,
-        Seen::There(_) => wanted.path.clone(),
-        Seen::Missing { writable } if writable || !writes => return None,
-        Seen::Missing { .. } => wanted.path.clone(),
+        Seen::Nothing => return None,
+        Seen::Missing { .. } if !writes => return None,
+        // The program itself, or a process: not at this path of the host.
+        Seen::There(_) if world.on_host(&wanted.path).is_none() => {
+            let path = wanted.path.clone();
+            let class = world.class(&path, Class::Write);
+            return Some((path.clone(), path, class, false));
+        }
+        Seen::There(_) | Seen::Missing { .. } => wanted.path.clone(),
         Seen::Hidden(path) => path,
     };
-    let class = if writes { Class::Write } else { Class::Read };
     let option = match (world.on_host(&path), path.parent()) {
         (Some(_), _) => path.clone(),
         // What is not there yet is made in its directory.
         (None, Some(parent)) if writes && world.is_directory_on_host(parent) => parent.to_owned(),
-        // Shown, and not at this path of the host: the program's own directory.
-        (None, _) if world.is_own(&path) => path.clone(),
         (None, _) => return None,
     };
+    let wanted = if writes { Class::Write } else { Class::Read };
+    let class = world.class(&option, wanted);
     let is_directory = world.is_directory_on_host(&option);
-    let class = world.class(&option, class);
     Some((path, option, class, is_directory))
 }
 

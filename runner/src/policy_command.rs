@@ -70,7 +70,7 @@ fn list(out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
         summary,
     } in policy::list().map_err(PolicyCommandError::Policy)?
     {
-        writeln!(out, "{name:<10} {:<8} {sha256}  {summary}", kind.word())?;
+        writeln!(out, "{name:<11} {:<8} {sha256}  {summary}", kind.word())?;
     }
     Ok(Outcome::Good)
 }
@@ -181,7 +181,7 @@ mod tests {
         let (outcome, text) = output(PolicyAction::List);
         assert_eq!(outcome, Outcome::Good);
         let entry = &policy::list().unwrap()[1];
-        let line = format!("case-b     case     {}  {}", entry.sha256, entry.summary);
+        let line = format!("case-b      case     {}  {}", entry.sha256, entry.summary);
         assert_eq!(text.lines().nth(1), Some(line.as_str()));
         assert_eq!(text.lines().count(), policy::list().unwrap().len());
     }

@@ -15,7 +15,12 @@ use nix::sys::statfs::{FsType, fstatfs};
 use super::HostObject;
 
 /// linux/magic.h: a server for each name (autofs, AFS), or a program that does with a name what it likes (FUSE).
-const SERVED: [i64; 4] = [0x0187, 0x5346_414F, 0x6B41_4653, 0x6573_5546];
+const SERVED: [FsType; 4] = [
+    FsType(0x0187),
+    FsType(0x5346_414F),
+    FsType(0x6B41_4653),
+    FsType(0x6573_5546),
+];
 
 /// What lies at `path`, of which every directory above it was asked before; `None` also where we may not look.
 pub(crate) fn probe(path: &Path) -> Option<HostObject> {
@@ -37,8 +42,7 @@ pub(crate) fn probe(path: &Path) -> Option<HostObject> {
 /// A root that is served is what the whole system runs on, and what is on it as well.
 fn is_served(handle: &fs::File, device: u64) -> bool {
     let is_root = || fs::metadata("/").is_ok_and(|root| root.dev() == device);
-    let of_served = |kind: FsType| SERVED.contains(&(kind.0 as i64));
-    fstatfs(handle).map_or(true, |found| of_served(found.filesystem_type())) && !is_root()
+    fstatfs(handle).map_or(true, |found| SERVED.contains(&found.filesystem_type())) && !is_root()
 }
 
 #[cfg(test)]

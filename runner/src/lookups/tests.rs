@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::case::Access;
+use crate::policy::may_be_shown;
 use crate::sandbox::plan::BindKind;
 
 /// A host of these paths, their directories, and these links.
@@ -57,9 +58,15 @@ impl Host {
         ];
         let needle = Needle::new("runner-key-0123456789abcdef").unwrap();
         let home = Path::new("/data/home/user");
-        weigh(&lookups, &binds, Some(home), &needle, |path| {
+        let lookups = weigh(&lookups, &binds, Some(home), &needle, |path| {
             self.objects.get(path).cloned()
-        })
+        });
+        for lookup in &lookups {
+            if let Advice::Read(path) | Advice::Write(path) = &lookup.advice {
+                assert!(may_be_shown(Path::new(path)), "{path} would be refused");
+            }
+        }
+        lookups
     }
 
     fn advice(&self, path: &str, kind: LookupKind) -> Option<Advice> {
@@ -123,6 +130,7 @@ fn the_sandboxs_own_home_temporary_directory_and_proc_hide_nothing() {
         assert_eq!(host.advice(path, Read), None, "{path}");
         assert_eq!(host.advice(path, Write), None, "{path}");
     }
+    assert_eq!(host.advice("/client/package.json", Read), None);
     for path in [
         "/proc/77/maps",
         "/etc/passwd",
@@ -201,6 +209,7 @@ fn what_can_never_be_shown_is_said_so_and_why() {
         assert_eq!(host.advice(path, Read), never(Reason::System), "{path}");
     }
     assert_eq!(host.advice("/proc/sys/x", Write), never(Reason::System));
+    assert_eq!(host.advice("/proc/self/comm", Write), never(Reason::System));
     assert_eq!(host.advice("/srv/socket", Read), never(Reason::Special));
     assert_eq!(host.advice("/net", List), never(Reason::Special));
     assert_eq!(host.advice("/net/elsewhere", Read), None, "never asked for");

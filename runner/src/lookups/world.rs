@@ -135,6 +135,7 @@ impl<'a> World<'a> {
             Some(found) => {
                 never(self, path, &found.path, &found.object).map_or(wanted, Class::Never)
             }
+            None if is_system(path) => Class::Never(Reason::System),
             None => Class::Never(Reason::Own),
         }
     }

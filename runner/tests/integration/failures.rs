@@ -96,7 +96,10 @@ fn an_unknown_profile_is_wrong_use() {
     assert_refused(
         &output,
         2,
-        &["no built-in profile", "hint: known here: `reference`"],
+        &[
+            "no built-in profile",
+            "hint: known here: `claude-code`, `reference`",
+        ],
     );
 }
 

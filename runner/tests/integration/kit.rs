@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -76,14 +77,26 @@ pub(crate) fn skip(reason: &str) {
     eprintln!("skipped ({count} so far), no sandbox here: {reason}");
 }
 
+/// A built-in policy of which `text` is replaced by `other`, in a file that every user can read.
+fn changed_policy(name: &str, text: &str, other: &str) -> (TempDir, PathBuf) {
+    let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies");
+    let policy = fs::read_to_string(policies.join(name).with_extension("toml")).unwrap();
+    assert!(policy.contains(text), "{name} does not say {text}");
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = directory.path().join("changed.toml");
+    fs::write(&path, policy.replace(text, other)).unwrap();
+    (directory, path)
+}
+
 /// A run of the executable, being described.
 pub(crate) struct Run {
     arguments: Vec<OsString>,
     client_arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     user: Option<u32>,
-    /// Holds the case file, where the case is not built in.
-    directory: Option<TempDir>,
+    /// Hold the case and the profile, where they are not built in.
+    directories: Vec<TempDir>,
 }
 
 /// What a run left.
@@ -102,7 +115,7 @@ impl Run {
             client_arguments: Vec::new(),
             environment: Vec::new(),
             user: None,
-            directory: None,
+            directories: Vec::new(),
         }
     }
 
@@ -116,15 +129,28 @@ impl Run {
 
     /// A built-in case of which `text` is replaced by `other`, from a file.
     pub(crate) fn changed_case(name: &str, text: &str, other: &str) -> Self {
-        let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies");
-        let case = fs::read_to_string(policies.join(name).with_extension("toml")).unwrap();
-        assert!(case.contains(text), "{name} does not say {text}");
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("case.toml");
-        fs::write(&path, case.replace(text, other)).unwrap();
+        let (directory, path) = changed_policy(name, text, other);
         let mut run = Self::case("run").argument(path);
-        run.directory = Some(directory);
+        run.directories.push(directory);
         run
+    }
+
+    /// With a built-in profile of which `text` is replaced by `other`, from a file.
+    pub(crate) fn changed_profile(mut self, name: &str, text: &str, other: &str) -> Self {
+        let (directory, path) = changed_policy(&format!("profiles/{name}"), text, other);
+        self.directories.push(directory);
+        self.argument("--profile").argument(path)
+    }
+
+    /// With the reference profile and these tables in it as well.
+    pub(crate) fn knowing(self, tables: &str) -> Self {
+        self.changed_profile("reference", "[records]", &format!("{tables}\n[records]"))
+    }
+
+    /// With the reference profile, which shows these devices: `"null", "zero"`.
+    pub(crate) fn with_devices(self, devices: &str) -> Self {
+        let listed = format!("devices = [{devices}]");
+        self.changed_profile("reference", "devices = []", &listed)
     }
 
     pub(crate) fn argument(mut self, argument: impl Into<OsString>) -> Self {

@@ -30,6 +30,7 @@ deviations! {
     a_socket_is_found: case_b, "socket" => ["files/nothing-else", "outbound/no-attempts"];
     a_link_is_found: case_b, "link" => ["files/nothing-else"];
     a_file_in_the_temporary_directory_is_found: case_b, "file-in-tmp" => ["files/nothing-else"];
+    a_directory_in_the_temporary_directory_is_found: case_b, "directory-in-tmp" => ["files/nothing-else"];
     a_file_in_shared_memory_is_found: case_b, "file-in-shared-memory" => ["files/nothing-else"];
     a_file_that_was_removed_again_is_not_seen: case_b, "removed-file" => [];
 

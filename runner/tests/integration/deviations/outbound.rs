@@ -1,10 +1,5 @@
 //! What the client tries beside its way to the stub.
 
-use std::fs;
-use std::path::Path;
-
-use tempfile::TempDir;
-
 use crate::kit::{Done, Run};
 use crate::needs_sandbox;
 
@@ -16,22 +11,18 @@ deviations! {
     an_attempt_at_a_unix_socket_is_found: case_b, "connects-to-a-unix-socket" => ["outbound/no-attempts"];
     a_datagram_to_another_host_is_found: case_b, "sends-a-datagram" => ["outbound/no-attempts"];
     a_socket_that_listens_is_found: case_b, "listens" => ["outbound/no-attempts"];
+    an_attempt_at_a_proxy_that_nobody_is_is_found: case_b, "connects-to-a-dead-proxy" =>
+        ["outbound/no-attempts"];
     a_name_that_is_asked_for_is_found: case_b, "asks-for-a-name" => ["outbound/no-attempts"];
 }
 
 /// A run of case B with the reference profile and these destinations in it.
-fn expecting(destinations: &[&str], deviation: &str) -> (TempDir, Done) {
-    let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/profiles");
-    let mut profile = fs::read_to_string(policies.join("reference.toml")).unwrap();
-    for destination in destinations {
-        let rule = format!("\n[[attempts]]\ndestination = \"{destination}\"\nreason = \"known\"\n");
-        profile.push_str(&rule);
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("profile.toml");
-    fs::write(&path, profile).unwrap();
-    let run = Run::case_b().argument("--profile").argument(path);
-    (directory, run.deviating(deviation).json())
+fn expecting(destinations: &[&str], deviation: &str) -> Done {
+    let rule = |destination: &&str| {
+        format!("[[attempts]]\ndestination = \"{destination}\"\nreason = \"known\"\n")
+    };
+    let rules: String = destinations.iter().map(rule).collect();
+    Run::case_b().knowing(&rules).deviating(deviation).json()
 }
 
 #[test]
@@ -43,7 +34,7 @@ fn attempts_that_the_profile_names_are_no_finding() {
         ("unix:/run/helper", "connects-to-a-unix-socket"),
         ("name:api.example.com", "asks-for-a-name"),
     ] {
-        expecting(&[destination], deviation).1.assert_passed();
+        expecting(&[destination], deviation).assert_passed();
     }
 }
 
@@ -63,7 +54,7 @@ fn a_neighbour_of_what_the_profile_names_is_found() {
         "listens",
         "asks-for-a-name",
     ] {
-        let (_directory, done) = expecting(&destinations[..], deviation);
+        let done = expecting(&destinations[..], deviation);
         // The way to the resolver is allowed by its address here; the name is not.
         done.assert_fails(&["outbound/no-attempts"]);
     }

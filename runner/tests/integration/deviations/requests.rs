@@ -30,6 +30,10 @@ deviations! {
     a_side_request_is_found_and_its_key_does_not_belong: case_b, "token-count" => ["requests/first-and-only",
         "secrets/credential-not-written"];
 
+    a_message_beside_the_turn_is_taken_for_the_turn_where_the_profile_does_not_know_it: case_b, "title" =>
+        ["requests/first-and-only", "requests/post-count", "body/fields", "body/messages-blocks", "records/sequence",
+        "records/events-match-provider", "records/assistant-text"];
+
     a_connection_that_carries_nothing_is_found: case_b, "idle-connection" => ["requests/connections"];
     a_connection_that_carries_nothing_fails_case_a_too: case_a, "idle-connection" => ["requests/connections"];
     half_a_head_is_found: case_b, "half-a-head" => ["requests/first-and-only", "requests/connections"];

@@ -10,6 +10,9 @@ use crate::kit::{Done, Run, fixture};
 /// The fixture's answer is read from the report's tail of standard error, which has room for this many.
 const BATCH: usize = 16;
 
+/// What /dev may hold.
+pub(crate) const EVERY_DEVICE: &str = r#""null", "zero", "full", "random", "urandom""#;
+
 /// What an attempt came to.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Made {
@@ -45,13 +48,15 @@ pub(crate) fn with_client(run: Run, program: &Path, attempts: &[&str]) -> Run {
     run
 }
 
-/// Makes the attempts inside, as whoever runs the tests and as an ordinary user; both see the same.
+/// Makes the attempts inside, as whoever runs the tests and as an ordinary user; both see the same. Every device is
+/// shown there: none is a way out.
 #[track_caller]
 pub(crate) fn inside(attempts: &[&str]) -> Vec<Made> {
     let mut made = Vec::new();
     for batch in attempts.chunks(BATCH) {
-        let own = said(&hostile(batch).json(), batch);
-        let ordinary = said(&hostile(batch).as_ordinary_user().json(), batch);
+        let run = || with_attempts(Run::case_b().with_devices(EVERY_DEVICE), batch);
+        let own = said(&run().json(), batch);
+        let ordinary = said(&run().as_ordinary_user().json(), batch);
         for ((one, other), attempt) in own.iter().zip(&ordinary).zip(batch) {
             assert_eq!(one.outcome, other.outcome, "{attempt}: by user");
         }

@@ -25,6 +25,7 @@ fn no_descriptor_of_the_caller_reaches_the_client() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let run = hostile(&["descriptors"])
+        .with_devices("\"null\"")
         .argument("--report")
         .argument("json");
     let done = Started::of(with_descriptors(port, &run.command())).wait();

@@ -27,7 +27,10 @@ fn outcome(attempt: &str) -> String {
     std::os::unix::fs::chown(directory.path(), Some(1000), None).ok();
     let file = directory.path().join("small.toml");
     std::fs::write(&file, text).unwrap();
-    let run = || with_attempts(Run::case("run").argument(&file), &[attempt]);
+    let run = || {
+        let run = Run::case("run").argument(&file).with_devices("\"null\"");
+        with_attempts(run, &[attempt])
+    };
     let own = said(&run().json(), &[attempt]).remove(0).outcome;
     let ordinary = said(&run().as_ordinary_user().json(), &[attempt]).remove(0);
     assert_eq!(own, ordinary.outcome);

@@ -60,7 +60,8 @@ fn the_client_is_told_its_arguments_and_no_path_of_the_host() {
 #[test]
 fn no_descriptor_of_the_runner_reaches_the_client() {
     needs_sandbox!();
-    let json = run().argument("--report").argument("json");
+    let run = run().with_devices("\"null\"");
+    let json = run.argument("--report").argument("json");
     let told = told(&Done::of(&after("exec 9</dev/null", &json)));
     let numbers: Vec<_> = told["descriptor"]
         .iter()

@@ -169,7 +169,7 @@ fn names_are_read_from_questions_wherever_they_go() {
         assert_eq!(attempt["names"], json!(["outgoing.example"]), "{class}");
     }
     let asked = run("dns-resolver");
-    let name = json!({"name": "outgoing.example", "type": "A", "count": 1});
+    let name = json!({"name": "outgoing.example", "type": "A", "count": 1, "expected": null});
     assert_eq!(listed(&asked, "names"), [name]);
     assert_eq!(
         listed(&run("dns-elsewhere"), "names"),

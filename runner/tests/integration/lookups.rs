@@ -1,0 +1,158 @@
+//! Paths that an audited program looks for: what is hidden from it or denied to it, and the option that would help.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::kit::{Run, fixture, runner};
+use crate::needs_sandbox;
+
+/// A directory of the host that nothing shows: not below /tmp, which the sandbox has its own of.
+struct Hidden(TempDir);
+
+impl Hidden {
+    fn new() -> Self {
+        Self(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap())
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        path
+    }
+}
+
+/// The report of an audit of the seeking client, which does these things.
+#[track_caller]
+fn audit(pairs: &[(&str, &Path)]) -> Value {
+    let directory = tempfile::tempdir().unwrap();
+    let report = directory.path().join("report.json");
+    let mut command = Command::new(runner());
+    command.arg("audit").arg("--report");
+    command.arg(format!("json={}", report.display()));
+    command.arg("--").arg(fixture("seeking-client"));
+    for (what, path) in pairs {
+        command.arg(what).arg(path);
+    }
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    serde_json::from_slice(&fs::read(report).unwrap()).unwrap()
+}
+
+/// Kind, path, paths, count and advice of what was looked for at or below `path`.
+fn lookups(report: &Value, path: &Path) -> Vec<Value> {
+    let all = report["evidence"]["lookups"].as_array().unwrap();
+    let below = all
+        .iter()
+        .filter(|one| Path::new(one["path"].as_str().unwrap()).starts_with(path));
+    let told = below.map(|one| {
+        let keys = ["kind", "path", "paths", "count", "advice"];
+        Value::from_iter(keys.map(|key| one[key].clone()))
+    });
+    told.collect()
+}
+
+fn option(option: &str, path: &Path) -> Value {
+    json!({"option": option, "path": path, "reason": null})
+}
+
+#[test]
+fn a_file_that_is_not_shown_is_told_with_the_option_that_shows_it() {
+    needs_sandbox!();
+    let hidden = Hidden::new();
+    let file = hidden.file("a/data");
+    let report = audit(&[("read", &file), ("read", &file), ("read", &file.join("no"))]);
+    let expected = json!(["read", file, 1, 2, option("read", &file)]);
+    assert_eq!(lookups(&report, hidden.0.path()), [expected]);
+    // The positive twin: what is shown is nothing to tell, and what nobody has neither.
+    let report = audit(&[("list", Path::new("/usr")), ("read", Path::new("/usr/no"))]);
+    assert_eq!(lookups(&report, Path::new("/usr")), [] as [Value; 0]);
+}
+
+#[test]
+fn many_files_of_one_directory_are_told_as_one() {
+    needs_sandbox!();
+    let hidden = Hidden::new();
+    let files: Vec<PathBuf> = (0..50).map(|n| hidden.file(&format!("lib/{n}"))).collect();
+    let pairs: Vec<_> = files.iter().map(|file| ("read", file.as_path())).collect();
+    let lib = hidden.0.path().join("lib");
+    let expected = json!(["read", lib, 50, 50, option("read", &lib)]);
+    assert_eq!(lookups(&audit(&pairs), hidden.0.path()), [expected]);
+}
+
+#[test]
+fn a_relative_path_is_followed_from_the_programs_directory_inside() {
+    needs_sandbox!();
+    let hidden = Hidden::new();
+    let file = hidden.file("data");
+    let relative = Path::new("..").join(file.strip_prefix("/").unwrap());
+    let report = audit(&[("enter", Path::new("/usr")), ("read", &relative)]);
+    let expected = json!(["read", file, 1, 1, option("read", &file)]);
+    assert_eq!(lookups(&report, hidden.0.path()), [expected]);
+}
+
+#[test]
+fn a_program_that_is_not_shown_is_told_as_one_to_be_executed() {
+    needs_sandbox!();
+    let hidden = Hidden::new();
+    let program = hidden.file("bin/tool");
+    let report = audit(&[("execute", &program)]);
+    let told = lookups(&report, hidden.0.path());
+    assert_eq!(told[0][0], "execute");
+    assert_eq!(told[0][4], option("read", &program));
+}
+
+#[test]
+fn what_was_to_be_written_is_told_with_the_directory_that_it_would_lie_in() {
+    needs_sandbox!();
+    let hidden = Hidden::new();
+    let file = hidden.file("log/old");
+    let new = file.with_file_name("new");
+    let report = audit(&[("write", &new), ("make", &file.with_file_name("d"))]);
+    let log = file.parent().unwrap();
+    let expected = json!(["write", log, 2, 2, option("write", log)]);
+    assert_eq!(lookups(&report, hidden.0.path()), [expected]);
+    // Shown, and read-only.
+    let report = audit(&[("write", Path::new("/usr/lib/no-such-file"))]);
+    let told = lookups(&report, Path::new("/usr/lib"));
+    assert_eq!(told[0][4], option("write", Path::new("/usr/lib")));
+    assert!(!Path::new("/usr/lib/no-such-file").exists());
+    // The program's own trees are written, and nothing is told of that.
+    let report = audit(&[
+        ("write", Path::new("/tmp/x")),
+        ("remove", Path::new("/tmp/x")),
+    ]);
+    assert_eq!(lookups(&report, Path::new("/tmp")), [] as [Value; 0]);
+}
+
+#[test]
+fn what_no_option_shows_is_told_with_the_reason() {
+    needs_sandbox!();
+    let report = audit(&[("list", Path::new("/sys")), ("list", Path::new("/root"))]);
+    for (path, reason) in [("/sys", "system"), ("/root", "broad")] {
+        let told = lookups(&report, Path::new(path));
+        let never = json!({"option": "never", "path": null, "reason": reason});
+        assert_eq!(told[0][4], never, "{path}");
+    }
+}
+
+#[test]
+fn a_flood_of_lookups_is_bounded_and_told_as_a_gap() {
+    needs_sandbox!();
+    let report = audit(&[("flood", Path::new("/usr/no"))]);
+    let gaps = report["evidence"]["gaps"].as_array().unwrap();
+    let of_lookups = gaps.iter().filter(|gap| gap["what"] == "lookups");
+    assert_eq!(of_lookups.count(), 1, "{gaps:?}");
+}
+
+#[test]
+fn a_case_records_no_lookups() {
+    needs_sandbox!();
+    let done = Run::case_b().json();
+    assert_eq!(done.report["evidence"]["lookups"], json!([]));
+}

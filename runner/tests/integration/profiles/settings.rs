@@ -1,0 +1,91 @@
+//! Variables that a profile sets in some cases only, and a run that leaves them out.
+
+use serde_json::{Value, json};
+
+use crate::kit::{Done, Run};
+use crate::needs_sandbox;
+
+/// A variable with two values, each in one case.
+const MODEL: &str = r#"
+[[environment]]
+name = "AGENT_MODEL"
+value = "small"
+cases = ["case-a"]
+reason = "as in case A"
+[[environment]]
+name = "AGENT_MODEL"
+value = "{home}/large"
+cases = ["case-b"]
+reason = "as in case B"
+"#;
+
+fn run(run: Run) -> Run {
+    run.knowing(MODEL).deviating("tell-surroundings")
+}
+
+/// The value of the variable, as the client told it.
+fn model(done: &Done) -> Option<&str> {
+    done.assert_passed();
+    let told = done.report["evidence"]["stderr"]["tail"].as_str().unwrap();
+    let mut lines = told.lines();
+    lines.find_map(|line| line.strip_prefix("variable AGENT_MODEL="))
+}
+
+#[test]
+fn a_variable_is_set_in_its_cases_and_plain_leaves_it_out() {
+    needs_sandbox!();
+    assert_eq!(model(&run(Run::case_a()).json()), Some("small"));
+    let large = Some("/home/sandbox/large");
+    assert_eq!(model(&run(Run::case_b()).json()), large);
+    assert_eq!(model(&run(Run::case_a()).argument("--plain").json()), None);
+    assert_eq!(model(&run(Run::case_b()).argument("--plain").json()), None);
+    // A case of another name has no settings, whatever stands in it.
+    let renamed = Run::changed_case("case-b", "name = \"case-b\"", "name = \"mine\"");
+    assert_eq!(model(&run(renamed).json()), None);
+}
+
+/// `[name, value, scope]` of the settings under `key`.
+fn settings(done: &Done, key: &str) -> Vec<Value> {
+    let settings = done.report["client"][key].as_array().unwrap();
+    let row = |one: &Value| json!([one["name"], one["value"], one["scope"]]);
+    settings.iter().map(row).collect()
+}
+
+#[test]
+fn settings_are_reported_as_the_profile_spells_them_and_those_left_out_apart() {
+    needs_sandbox!();
+    let always = [
+        json!(["AGENT_BASE_URL", "{base_url}", "always"]),
+        json!(["AGENT_API_KEY", "{credential}", "always"]),
+        json!(["HOME", "{home}", "always"]),
+        json!(["TMPDIR", "{tmp}", "always"]),
+    ];
+    let of_case = json!(["AGENT_MODEL", "{home}/large", "case"]);
+    let done = run(Run::case_b()).json();
+    assert_eq!(settings(&done, "settings")[..4], always);
+    assert_eq!(settings(&done, "settings")[4..], [of_case.clone()]);
+    assert_eq!(settings(&done, "left_out"), [Value::Null; 0]);
+    let names = done.report["client"]["env_names"].as_array().unwrap();
+    assert_eq!(names.last().unwrap(), "AGENT_MODEL");
+    let plain = run(Run::case_b()).argument("--plain").json();
+    assert_eq!(settings(&plain, "settings"), always);
+    assert_eq!(settings(&plain, "left_out"), [of_case]);
+}
+
+#[test]
+fn people_are_told_of_the_settings_and_of_those_left_out() {
+    needs_sandbox!();
+    let told = |run: Run| String::from_utf8(run.output().stdout).unwrap();
+    let with = told(run(Run::case_b()));
+    for line in [
+        "  | this case AGENT_MODEL={home}/large",
+        "  | reason    as in case B",
+    ] {
+        assert!(with.lines().any(|one| one == line), "{with}");
+    }
+    let plain = told(run(Run::case_b()).argument("--plain"));
+    let line = "  | left out  AGENT_MODEL={home}/large";
+    assert!(plain.lines().any(|one| one == line), "{plain}");
+    assert!(plain.contains("--plain: what the profile sets for this case was not set"));
+    assert!(!plain.contains("this case AGENT_MODEL"), "{plain}");
+}
