@@ -15,7 +15,8 @@ use crate::collect::census::{made_and_gone, next_number};
 use crate::collect::files::{self, Bounds, Found};
 use crate::collect::output::Boundaries;
 use crate::evidence::{
-    Attempt, Connection, Evidence, Exit, Gap, GapKind, Lookup, Root, Served, from_journal,
+    Attempt, Connection, Evidence, Exit, FileEntry, Gap, GapKind, Lookup, Root, Served,
+    from_journal,
 };
 use crate::lookups;
 use crate::profile::SideRequest;
@@ -81,6 +82,7 @@ pub(crate) fn evidence(
         .map_or_else(Default::default, |isolation| {
             (isolation.layers, isolation.canaries)
         });
+    let lookups = weighed(&ledger.lookups, &found.files, plan, needle);
     Evidence {
         connections: served.connections,
         requests: served.requests,
@@ -101,7 +103,7 @@ pub(crate) fn evidence(
         .concat(),
         exit: capture.exit,
         attempts: redacted_attempts(ledger.attempts, needle),
-        lookups: weighed(&ledger.lookups, plan, needle),
+        lookups,
         names: names.asked,
         processes: ledger.processes,
         survivors: capture.survivors,
@@ -203,11 +205,14 @@ fn refused(journal: &[Entry]) -> u64 {
 }
 
 /// What was looked for and is not as it is on the host. The runner's user's home is named by HOME, as for a shell.
-fn weighed(lookups: &Lookups, plan: &Plan, needle: &Needle) -> Vec<Lookup> {
+fn weighed(lookups: &Lookups, files: &[FileEntry], plan: &Plan, needle: &Needle) -> Vec<Lookup> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
+    let in_home = files.iter().filter(|entry| entry.root == Root::Home);
+    let there: Vec<&str> = in_home.map(|entry| entry.path.as_str()).collect();
     lookups::weigh(
         lookups,
         &plan.root.binds,
+        &there,
         home.as_deref(),
         needle,
         lookups::host::probe,

@@ -3,9 +3,11 @@
 //! Each path is followed twice, name by name and through symbolic links: inside, where only what the plan shows
 //! is found, and on the host. It is *hidden* where the way inside comes to a name that is not shown and the host has
 //! the object; it is *denied* where it was to be written, is shown or has a directory that is, and cannot be written.
-//! What the host has not either is nobody's loss and is left out, and so is:
+//! A name of the home that it asked for and that was never there is *absent*: the home is empty at the start, so what
+//! is looked for in it tells what a program would read of its user's. What the host has not either is nobody's loss
+//! and is left out, and so is:
 //!
-//! - everything below the sandbox's own home and temporary directory, and what was to be read below its /proc;
+//! - everything else below the sandbox's own home and temporary directory, and what was to be read below its /proc;
 //! - a directory that was only passed or asked about, where something below it is listed: it comes with that;
 //! - a directory to be made or changed that is shown: programs make the ways to their files over and over.
 //!
@@ -23,7 +25,7 @@ use stub::Needle;
 use self::fold::{Class, Entry};
 use self::world::{Found, Seen, World};
 use crate::evidence::{Advice, Lookup, LookupKind, Reason};
-use crate::sandbox::plan::Bind;
+use crate::sandbox::plan::{Bind, HOME};
 use crate::sandbox::supervise::ledger::lookups::{Lookups, Wanted};
 use crate::text::printable;
 
@@ -38,18 +40,21 @@ pub(crate) enum HostObject {
     Closed,
 }
 
-/// What was hidden from the program or denied to it by a root that shows `binds`. `home` is the runner's user's; `probe` says what the host has
-/// at an absolute path.
+/// What was hidden from the program or denied to it by a root that shows `binds`, and what it asked for in its home
+/// beside the files that were `there` (relative to the home, as reports print them). `home` is the runner's user's;
+/// `probe` says what the host has at an absolute path.
 pub(crate) fn weigh(
     lookups: &Lookups,
     binds: &[Bind],
+    there: &[&str],
     home: Option<&Path>,
     needle: &Needle,
     probe: impl Fn(&Path) -> Option<HostObject>,
 ) -> Vec<Lookup> {
     let world = World::new(binds, home, &probe);
     let entries = lookups.iter().filter_map(|(wanted, seen)| {
-        let (path, option, class, is_directory) = missed(&world, wanted)?;
+        let (path, option, class, is_directory) =
+            absent(wanted, there).or_else(|| missed(&world, wanted))?;
         Some(Entry {
             path,
             option,
@@ -65,6 +70,17 @@ pub(crate) fn weigh(
         .into_iter()
         .map(|entry| told(entry, needle))
         .collect()
+}
+
+/// A name of the home that was read and never there. Whatever the program made itself is known, and so is the way to it.
+fn absent(wanted: &Wanted, there: &[&str]) -> Option<(PathBuf, PathBuf, Class, bool)> {
+    let name = wanted.path.strip_prefix(HOME).ok()?;
+    let asked = wanted.kind != LookupKind::Write && name != Path::new("");
+    let name = printable(name.as_os_str().as_encoded_bytes());
+    let is_there = |one: &&str| Path::new(one).starts_with(&name);
+    let path = || wanted.path.clone();
+    (asked && !there.iter().any(is_there))
+        .then(|| (path(), path(), Class::Never(Reason::Absent), false))
 }
 
 /// The path that is missed, the path to show for it, how, and whether that is a directory; `None` where nothing is.

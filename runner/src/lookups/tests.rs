@@ -58,9 +58,14 @@ impl Host {
         ];
         let needle = Needle::new("runner-key-0123456789abcdef").unwrap();
         let home = Path::new("/data/home/user");
-        let lookups = weigh(&lookups, &binds, Some(home), &needle, |path| {
-            self.objects.get(path).cloned()
-        });
+        let lookups = weigh(
+            &lookups,
+            &binds,
+            &["made/file", "gone"],
+            Some(home),
+            &needle,
+            |path| self.objects.get(path).cloned(),
+        );
         for lookup in &lookups {
             if let Advice::Read(path) | Advice::Write(path) = &lookup.advice {
                 assert!(may_be_shown(Path::new(path)), "{path} would be refused");
@@ -126,7 +131,12 @@ fn what_the_host_has_and_the_program_is_not_shown_is_hidden() {
 fn the_sandboxs_own_home_temporary_directory_and_proc_hide_nothing() {
     let host = Host::of(&["/home/sandbox/x", "/tmp/x", "/proc/77/maps", "/etc/passwd"])
         .and("/dev/null", HostObject::Closed);
-    for path in ["/home/sandbox/x", "/tmp/x", "/dev/shm/x", "/dev/null"] {
+    for path in [
+        "/home/sandbox/made/file",
+        "/tmp/x",
+        "/dev/shm/x",
+        "/dev/null",
+    ] {
         assert_eq!(host.advice(path, Read), None, "{path}");
         assert_eq!(host.advice(path, Write), None, "{path}");
     }
@@ -337,4 +347,18 @@ fn options_come_first_and_the_credential_is_in_no_path() {
     let lookups = host.weigh(&[("/sys/x", Read), (secret, Read)]);
     assert_eq!(lookups[1].advice, Advice::Never(Reason::System));
     assert!(!format!("{lookups:?}").contains("0123456789abcdef"));
+}
+
+#[test]
+fn a_name_of_the_home_that_was_never_there_is_told_and_what_was_made_is_not() {
+    let host = Host::of(&["/usr/x"]);
+    let absent = never(Reason::Absent);
+    assert_eq!(host.advice("/home/sandbox/.aws/credentials", Read), absent);
+    assert_eq!(host.advice("/home/sandbox/made/other", List), absent);
+    for path in ["", "/made", "/made/file", "/gone"] {
+        assert_eq!(host.advice(&format!("/home/sandbox{path}"), Read), None);
+    }
+    assert_eq!(host.advice("/home/sandbox/.netrc", Write), None);
+    let many: Vec<String> = (0..9).map(|n| format!("/home/sandbox/.rc{n}")).collect();
+    assert_eq!(weigh_all(&many).len(), 9, "no name takes another's place");
 }

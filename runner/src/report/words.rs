@@ -131,6 +131,7 @@ words! {
         Reason::Broad => "broad",
         Reason::Own => "own",
         Reason::Unspelt => "unspelt",
+        Reason::Absent => "absent",
     }
 
     /// Which part of the evidence is incomplete.
@@ -155,5 +156,6 @@ pub(super) fn reason_in_full(reason: Reason) -> &'static str {
         Reason::Broad => "never shown as a whole: it is or holds a home or a tree of the sandbox",
         Reason::Own => "the sandbox has its own",
         Reason::Unspelt => "its name cannot be typed",
+        Reason::Absent => "not in its empty home",
     }
 }
