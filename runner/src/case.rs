@@ -9,6 +9,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use stub::scenario::Scenario;
 
+use crate::schema::values::closed_sets;
+
 /// A parsed case file.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -378,4 +380,27 @@ pub enum CacheControl {
         /// Which blocks of the user message carry it, counted from 1; no other does.
         user: Vec<usize>,
     },
+}
+
+closed_sets! {
+    /// One of the client's two writable trees.
+    Root of ALL,
+
+    /// A device of the host that /dev may hold.
+    Device of ALL,
+
+    /// A switch that a profile spells for its client.
+    Switch of ALL,
+
+    /// What seals the network: an own namespace that has loopback only, or the container's, verified to have no more.
+    Tier of ALL,
+
+    /// What the client may do below a path. By a policy file nothing on the host is ever writable.
+    Access of IN_POLICIES,
+
+    /// Whether `HEAD /` may come before the message request.
+    Preflight of ALL,
+
+    /// A JSON type.
+    JsonKind of ALL,
 }

@@ -19,10 +19,12 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::policy::init::PolicyName;
+
 pub use error::UsageError;
 pub use program::ClientProgram;
 pub use reports::{Destination, Format, ReportTarget};
-pub use resolve::{Command, Isolation, PolicyAction, RunRequest};
+pub use resolve::{Command, InitAction, Isolation, PolicyAction, RunRequest};
 pub use values::{FormatWord, ReportArgument, VariableArgument};
 
 use crate::profile::Destination as AttemptDestination;
@@ -58,7 +60,7 @@ pub enum CliCommand {
     /// Run a case of your own
     #[command(after_help = help::RUN_EXIT_CODES)]
     Run {
-        /// The case file; `runner policy show case-a` prints one to start from
+        /// The case file; `runner policy init case NAME` prints one to start from
         #[arg(value_name = "CASE.toml")]
         case: PathBuf,
         /// As for the built-in cases.
@@ -68,7 +70,7 @@ pub enum CliCommand {
     /// Run any program sealed, expect nothing of it, and say what it tried
     #[command(after_help = help::AUDIT_EXIT_CODES)]
     Audit(AuditOptions),
-    /// List, print and check case and profile files
+    /// List, print, start and check case and profile files
     Policy {
         /// What to do with them.
         #[command(subcommand)]
@@ -175,5 +177,50 @@ pub enum PolicyCommand {
         /// Case or profile files
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
+    },
+    /// Print the JSON Schema of policy files or of JSON reports
+    Schema {
+        /// What the schema is of
+        #[arg(value_enum, value_name = "FORM")]
+        form: SchemaForm,
+    },
+    /// Print a file of your own to start from, each key explained
+    Init {
+        /// Which kind of file.
+        #[command(subcommand)]
+        command: InitCommand,
+    },
+}
+
+/// What `runner policy schema` describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaForm {
+    /// Case files
+    Case,
+    /// Client profiles
+    Profile,
+    /// The policy of audits
+    Audit,
+    /// Reports of `--report json`
+    Report,
+}
+
+/// What `runner policy init` starts.
+#[derive(Debug, Subcommand)]
+pub enum InitCommand {
+    /// A case: what is asked, allowed and expected
+    Case {
+        /// Its name: letters, digits, `.`, `_` and `-`
+        #[arg(value_name = "NAME", value_parser = values::policy_name)]
+        name: PolicyName,
+    },
+    /// A profile: how a client is told, and its own names
+    Profile {
+        /// Its name: letters, digits, `.`, `_` and `-`
+        #[arg(value_name = "NAME", value_parser = values::policy_name)]
+        name: PolicyName,
+        /// Add the loader and the libraries that this program asks for; it is read and never run
+        #[arg(long, value_name = "PROGRAM")]
+        client: Option<PathBuf>,
     },
 }

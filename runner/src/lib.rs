@@ -24,6 +24,7 @@
 //! |---|---|---|
 //! | [`cli`] | what was typed, and what it means | how a run is made |
 //! | [`policy`], [`case`], [`profile`], [`audit`] | policy files, and the values that they become | the kernel |
+//! | [`needs`] | the loader and libraries that an ELF program asks for | any policy |
 //! | [`subject`] | what a run is about: a client under a case, or an audited program | how it is judged |
 //! | [`prepare`] | paths resolved, the credential, the plan | processes |
 //! | [`sandbox`] | namespaces, root, rules, filter, canaries | what a client should do |
@@ -33,6 +34,7 @@
 //! | [`dns`] | a query's questions, and the answer to it | sockets |
 //! | [`evidence`] | what was collected | any judgement |
 //! | [`check`], [`verdict`] | one finding for each stable id | how evidence came about |
+//! | [`schema`] | JSON Schemas, made from the types that are read and written | any run |
 //! | [`report`], [`describe`], [`output`] | the one value, its renderings, where they go | any judgement |
 //!
 //! The stub is our instrument, and its types are used here. The reference client is the subject: nothing but
@@ -50,6 +52,7 @@ mod digest;
 mod dns;
 pub mod evidence;
 mod lookups;
+pub mod needs;
 mod output;
 pub mod policy;
 pub mod policy_command;
@@ -60,6 +63,7 @@ mod random;
 pub mod report;
 mod run;
 mod sandbox;
+mod schema;
 pub mod subject;
 mod sys;
 mod text;

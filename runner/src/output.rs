@@ -1,14 +1,16 @@
 //! Where reports go. Each output is opened, or proved to be writable, before the run; a file is written whole
 //! under a temporary name and renamed, so that a reader never sees half a report.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, StdoutLock, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
 use crate::cli::{Destination, Format, ReportTarget};
 use crate::policy::shown_path;
+use crate::sys::streams;
 
 /// A report that can be written.
 #[derive(Debug)]
@@ -32,39 +34,57 @@ enum Sink {
     },
 }
 
-/// Why a report cannot be written.
+/// A file that the run reads, and that no report may replace.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Input<'p> {
+    /// For people: `the client`.
+    pub(crate) what: &'static str,
+    pub(crate) path: &'p Path,
+}
+
+/// Why nothing is run: a report would have no place.
 #[derive(Debug, Error)]
 pub(crate) enum OutputError {
     #[error("cannot open the report file {path}")]
     Open { path: String, source: io::Error },
     #[error("two reports go to {path}")]
     Twice { path: String },
-    #[error("cannot write the report to {path}")]
-    Write { path: String, source: io::Error },
+    #[error("the report would replace {what}, {path}")]
+    Replaces { path: String, what: &'static str },
 }
 
-impl OutputError {
-    /// Whether nothing was run yet.
-    pub(crate) fn is_before_the_run(&self) -> bool {
-        match self {
-            Self::Open { .. } | Self::Twice { .. } => true,
-            Self::Write { .. } => false,
-        }
-    }
+/// Why a report was lost.
+#[derive(Debug, Error)]
+#[error("cannot write the report to {path}")]
+pub(crate) struct WriteError {
+    path: String,
+    source: io::Error,
+}
+
+/// Standard output, where this process has one.
+///
+/// # Errors
+/// `EBADF` where it was closed at the start.
+pub(crate) fn stdout() -> io::Result<StdoutLock<'static>> {
+    streams::stdout_is_open().map(|()| io::stdout().lock())
 }
 
 /// Opens the outputs of `targets`.
 ///
 /// # Errors
-/// The first that cannot be opened, and one file that two reports go to by different names.
-pub(crate) fn open(targets: &[ReportTarget]) -> Result<Vec<Output>, OutputError> {
+/// The first that cannot be opened, one that is a file of `inputs`, and one file that two reports go to by different
+/// names.
+pub(crate) fn open(
+    targets: &[ReportTarget],
+    inputs: &[Input<'_>],
+) -> Result<Vec<Output>, OutputError> {
     let mut seen: Vec<PathBuf> = Vec::new();
     let mut outputs = Vec::with_capacity(targets.len());
     for target in targets {
         let sink = match &target.destination {
             Destination::Stdout => Sink::Stdout,
             Destination::Stderr => Sink::Stderr,
-            Destination::File(path) => open_file(path, &mut seen)?,
+            Destination::File(path) => open_file(path, inputs, &mut seen)?,
         };
         outputs.push(Output {
             format: target.format,
@@ -74,13 +94,23 @@ pub(crate) fn open(targets: &[ReportTarget]) -> Result<Vec<Output>, OutputError>
     Ok(outputs)
 }
 
-fn open_file(path: &Path, seen: &mut Vec<PathBuf>) -> Result<Sink, OutputError> {
+fn open_file(
+    path: &Path,
+    inputs: &[Input<'_>],
+    seen: &mut Vec<PathBuf>,
+) -> Result<Sink, OutputError> {
     let failed = |source| OutputError::Open {
         path: shown_path(path),
         source,
     };
     match fs::metadata(path) {
         Ok(status) if status.is_file() => {
+            if let Some(input) = inputs.iter().find(|input| input.is(&status)) {
+                return Err(OutputError::Replaces {
+                    path: shown_path(path),
+                    what: input.what,
+                });
+            }
             OpenOptions::new().append(true).open(path).map_err(failed)?;
         }
         Ok(status) if status.is_dir() => return Err(failed(io::ErrorKind::IsADirectory.into())),
@@ -112,6 +142,14 @@ fn open_file(path: &Path, seen: &mut Vec<PathBuf>) -> Result<Sink, OutputError> 
     Ok(Sink::File { path: target })
 }
 
+impl Input<'_> {
+    /// Whether it is this file, by whatever name.
+    fn is(&self, file: &Metadata) -> bool {
+        fs::metadata(self.path)
+            .is_ok_and(|input| (input.dev(), input.ino()) == (file.dev(), file.ino()))
+    }
+}
+
 fn directory(path: &Path) -> &Path {
     path.parent()
         .filter(|parent| !parent.as_os_str().is_empty())
@@ -123,23 +161,14 @@ impl Output {
     ///
     /// # Errors
     /// The destination and what the system said. A closed pipe is an error too: nobody has read the verdict.
-    pub(crate) fn write(self, report: &[u8]) -> Result<(), OutputError> {
-        let (name, written) = match self.sink {
-            Sink::Stdout => {
-                let mut stdout = io::stdout().lock();
-                (
-                    "standard output".to_owned(),
-                    stdout.write_all(report).and_then(|()| stdout.flush()),
-                )
-            }
-            Sink::Stderr => (
-                "standard error".to_owned(),
-                io::stderr().lock().write_all(report),
-            ),
+    pub(crate) fn write(self, report: &[u8]) -> Result<(), WriteError> {
+        let (path, written) = match self.sink {
+            Sink::Stdout => ("standard output".to_owned(), to_stdout(report)),
+            Sink::Stderr => ("standard error".to_owned(), to_stderr(report)),
             Sink::Stream { name, mut file } => (name, file.write_all(report)),
             Sink::File { path } => (shown_path(&path), replace(&path, report)),
         };
-        written.map_err(|source| OutputError::Write { path: name, source })
+        written.map_err(|source| WriteError { path, source })
     }
 
     /// Whether the report may be coloured: it goes to a terminal.
@@ -151,6 +180,17 @@ impl Output {
             Sink::File { .. } => false,
         }
     }
+}
+
+fn to_stdout(report: &[u8]) -> io::Result<()> {
+    let mut stdout = stdout()?;
+    stdout.write_all(report)?;
+    stdout.flush()
+}
+
+fn to_stderr(report: &[u8]) -> io::Result<()> {
+    streams::stderr_is_open()?;
+    io::stderr().lock().write_all(report)
 }
 
 /// Mode as any new file's: the umask takes away what it will.
@@ -182,7 +222,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("report.json");
         fs::write(&path, "old").unwrap();
-        let outputs = open(&[target(&path)]).unwrap();
+        let outputs = open(&[target(&path)], &[]).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"old");
         for output in outputs {
             output.write(b"new").unwrap();
@@ -197,7 +237,7 @@ mod tests {
         let (file, link) = (directory.path().join("file"), directory.path().join("link"));
         fs::write(&file, "").unwrap();
         symlink(&file, &link).unwrap();
-        open(&[target(&link)])
+        open(&[target(&link)], &[])
             .unwrap()
             .pop()
             .unwrap()
@@ -205,13 +245,37 @@ mod tests {
             .unwrap();
         assert!(link.is_symlink());
         assert_eq!(fs::read(&file).unwrap(), b"new");
-        let twice = open(&[target(&link), target(&file)]).unwrap_err();
+        let twice = open(&[target(&link), target(&file)], &[]).unwrap_err();
         assert!(matches!(twice, OutputError::Twice { .. }));
     }
 
     #[test]
+    fn a_report_replaces_no_file_that_the_run_reads_by_whatever_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let [file, link, hard, other] =
+            ["file", "link", "hard", "other"].map(|name| directory.path().join(name));
+        fs::write(&file, "client").unwrap();
+        fs::write(&other, "").unwrap();
+        symlink(&file, &link).unwrap();
+        fs::hard_link(&file, &hard).unwrap();
+        let inputs = [Input {
+            what: "the client",
+            path: &file,
+        }];
+        for path in [&file, &link, &hard] {
+            let error = open(&[target(path)], &inputs).unwrap_err();
+            assert!(
+                matches!(error, OutputError::Replaces { .. }),
+                "{path:?}: {error}"
+            );
+        }
+        open(&[target(&other)], &inputs).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"client");
+    }
+
+    #[test]
     fn a_device_is_written_as_it_is() {
-        open(&[target(Path::new("/dev/null"))])
+        open(&[target(Path::new("/dev/null"))], &[])
             .unwrap()
             .pop()
             .unwrap()
@@ -225,7 +289,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let absent = directory.path().join("absent/report.json");
         for path in [absent.as_path(), directory.path()] {
-            let error = open(&[target(path)]).unwrap_err();
+            let error = open(&[target(path)], &[]).unwrap_err();
             assert!(matches!(error, OutputError::Open { .. }), "{error}");
         }
     }

@@ -4,16 +4,20 @@
 //! Owns the file format, the built-in files and the digest of what was read. A file becomes a value whole or
 //! not at all, and an error names the file, the line, the key, what was expected, what was found and what helps.
 //! Knows nothing of the run: whether a case can be had on this host is found out elsewhere.
+//!
+#![doc = include_str!("policy/reference.md")]
 
 mod audit_file;
 mod builtin;
 mod case_file;
 mod document;
 mod error;
+pub mod init;
 mod limits;
 mod placeholders;
 mod profile_file;
 pub mod quantity;
+mod schema;
 mod structure;
 #[cfg(test)]
 mod tests;
@@ -29,6 +33,7 @@ use document::Document;
 pub(crate) use error::shown_path;
 pub use error::{Fault, MAX_FILE_BYTES, PolicyError, Position};
 pub(crate) use limits::TIMEOUT_BOUNDS;
+pub use schema::schema;
 pub(crate) use values::{NEVER_SHOWN, is_variable_name, may_be_shown};
 
 /// What a policy file describes.

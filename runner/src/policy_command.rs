@@ -1,12 +1,16 @@
-//! `runner policy`: lists, prints and checks policy files. Runs nothing.
+//! `runner policy`: lists, prints, starts and checks policy files, and prints their schemas. Runs nothing.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::cli::PolicyAction;
-use crate::policy::{self, Entry, PolicyError, Reference, shown_path};
+use crate::cli::{InitAction, PolicyAction, SchemaForm};
+use crate::needs::{Needs, NeedsError};
+use crate::policy::init;
+use crate::policy::{self, Entry, Kind, PolicyError, Reference, shown_path};
+use crate::report::json;
+use crate::schema;
 
 /// How the command came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +27,12 @@ pub enum PolicyCommandError {
     /// The named policy cannot be had: exit status 2.
     #[error("the policy cannot be shown")]
     Policy(#[source] PolicyError),
+    /// It cannot be said what a program needs: exit status 2.
+    #[error("the profile cannot be made")]
+    Needs(#[source] NeedsError),
+    /// The schema has no JSON form.
+    #[error("the schema has no JSON form")]
+    Schema(#[source] serde_json::Error),
     /// The output cannot be written: exit status 2.
     #[error("the output cannot be written")]
     Write(#[from] io::Error),
@@ -33,7 +43,8 @@ impl PolicyCommandError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Policy(error) => Some(error.hint()),
-            Self::Write(_) => None,
+            Self::Needs(error) => error.hint().map(str::to_owned),
+            Self::Schema(_) | Self::Write(_) => None,
         }
     }
 }
@@ -44,6 +55,8 @@ pub fn run(action: &PolicyAction, out: &mut impl Write) -> Result<Outcome, Polic
         PolicyAction::List => list(out)?,
         PolicyAction::Show(name) => show(name, out)?,
         PolicyAction::Check(files) => check(files, out)?,
+        PolicyAction::Schema(form) => print_schema(*form, out)?,
+        PolicyAction::Init(action) => start(action, out)?,
     };
     out.flush()?;
     Ok(outcome)
@@ -71,6 +84,29 @@ fn show(name: &str, out: &mut impl Write) -> Result<Outcome, PolicyCommandError>
     Ok(Outcome::Good)
 }
 
+fn print_schema(form: SchemaForm, out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
+    let schema = match form {
+        SchemaForm::Case => policy::schema(Kind::Case),
+        SchemaForm::Profile => policy::schema(Kind::Profile),
+        SchemaForm::Audit => policy::schema(Kind::Audit),
+        SchemaForm::Report => json::schema(),
+    };
+    out.write_all(&schema::print(&schema).map_err(PolicyCommandError::Schema)?)?;
+    Ok(Outcome::Good)
+}
+
+fn start(action: &InitAction, out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
+    let text = match action {
+        InitAction::Case(name) => init::case(name),
+        InitAction::Profile { name, client } => {
+            let needs = client.as_deref().map(Needs::of).transpose();
+            init::profile(name, needs.map_err(PolicyCommandError::Needs)?.as_ref())
+        }
+    };
+    out.write_all(text.as_bytes())?;
+    Ok(Outcome::Good)
+}
+
 /// One line for a good file; the error, its causes and the hint for a bad one. Every file is looked at.
 fn check(files: &[PathBuf], out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
     let mut outcome = Outcome::Good;
@@ -86,21 +122,46 @@ fn check(files: &[PathBuf], out: &mut impl Write) -> Result<Outcome, PolicyComma
             )?,
             Err(error) => {
                 outcome = Outcome::Bad;
-                explain(&error, out)?;
+                explain(&error, &hint(&error, file), out)?;
             }
         }
     }
     Ok(outcome)
 }
 
-fn explain(error: &PolicyError, out: &mut impl Write) -> io::Result<()> {
+/// What is checked is a file always, so that a name that is built in means nothing here.
+fn hint(error: &PolicyError, file: &Path) -> String {
+    match error {
+        PolicyError::Open { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            match file.to_str().filter(|name| policy::text(name).is_ok()) {
+                Some(name) => {
+                    format!("it is built in, and right: `runner policy show {name}` prints it")
+                }
+                None => {
+                    "name a file; `runner policy init case NAME` prints one to start from".into()
+                }
+            }
+        }
+        PolicyError::UnknownName { .. }
+        | PolicyError::Open { .. }
+        | PolicyError::Read { .. }
+        | PolicyError::NotAFile { .. }
+        | PolicyError::TooLarge { .. }
+        | PolicyError::NotUtf8 { .. }
+        | PolicyError::Syntax { .. }
+        | PolicyError::Fault(_)
+        | PolicyError::WrongKind { .. } => error.hint(),
+    }
+}
+
+fn explain(error: &PolicyError, hint: &str, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "error: {error}")?;
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
-        writeln!(out, "caused by: {error}")?;
+        writeln!(out, "  caused by: {error}")?;
         cause = error.source();
     }
-    writeln!(out, "hint: {}", error.hint())
+    writeln!(out, "  hint: {hint}")
 }
 
 #[cfg(test)]
@@ -158,18 +219,45 @@ mod tests {
             "{text}"
         );
         assert!(
-            lines[1].starts_with("hint: did you mean `timeout`?"),
+            lines[1].starts_with("  hint: did you mean `timeout`?"),
             "{text}"
         );
         assert!(lines[2].contains("cannot open"), "{text}");
         assert_eq!(
             lines[3],
-            "caused by: No such file or directory (os error 2)"
+            "  caused by: No such file or directory (os error 2)"
         );
         assert!(
             lines[5].starts_with("ok: ") && lines[5].contains(": case case-a "),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_told_from_a_built_in_name() {
+        let (_, text) = output(PolicyAction::Check(vec!["case-a".into()]));
+        assert!(text.contains("`runner policy show case-a`"), "{text}");
+        let (_, text) = output(PolicyAction::Check(vec!["case-z".into()]));
+        assert!(text.contains("`runner policy init case NAME`"), "{text}");
+    }
+
+    #[test]
+    fn each_schema_and_each_start_is_printed() {
+        for form in [
+            SchemaForm::Case,
+            SchemaForm::Profile,
+            SchemaForm::Audit,
+            SchemaForm::Report,
+        ] {
+            let (outcome, text) = output(PolicyAction::Schema(form));
+            assert_eq!(outcome, Outcome::Good);
+            assert!(text.contains("\"$id\": \"urn:runner:"), "{text}");
+        }
+        let name = init::PolicyName::parse("mine").unwrap();
+        let case = PolicyAction::Init(InitAction::Case(name.clone()));
+        assert!(output(case).1.contains("name = \"mine\""));
+        let profile = PolicyAction::Init(InitAction::Profile { name, client: None });
+        assert!(output(profile).1.contains("name = \"mine\""));
     }
 
     #[test]

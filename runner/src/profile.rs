@@ -15,6 +15,7 @@ pub(crate) use side_request::MESSAGES;
 pub use side_request::{KeyPath, KeyPathError, SideRequest};
 
 use crate::case::{Device, Origin, PathRule, Root, Switch};
+use crate::schema::values::closed_sets;
 
 /// The placeholder in an argument's words that stands for the option's value.
 pub const VALUE: &str = "value";
@@ -211,4 +212,9 @@ pub struct ExpectedFile {
     pub path: PathPattern,
     /// Why the client makes it.
     pub reason: String,
+}
+
+closed_sets! {
+    /// What words of the command line are for: a switch of the case, or a value of it.
+    ClientOption of ALL,
 }

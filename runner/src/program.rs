@@ -10,7 +10,8 @@ use nix::errno::Errno;
 use crate::cli::{Cli, Command, PolicyAction, RunRequest, UsageError};
 use crate::collect::Failure;
 use crate::evidence::Exit;
-use crate::policy_command::{self, Outcome};
+use crate::output::{self, OutputError};
+use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
 use crate::report::Purpose;
 use crate::run::{self, Done, RunError};
@@ -83,8 +84,11 @@ fn run(request: &RunRequest) -> u8 {
             if let Some(copy) = &done.kept {
                 note(&format!("the home is kept in {}", copy.display()));
             }
+            for error in &done.lost {
+                tell("error", error, None);
+            }
             match purpose {
-                Purpose::Judge => verdict_code(done.verdict),
+                Purpose::Judge => verdict_code(&done),
                 Purpose::Audit => audit_code(&done),
             }
         }
@@ -98,8 +102,10 @@ fn run(request: &RunRequest) -> u8 {
     }
 }
 
-fn verdict_code(verdict: Verdict) -> u8 {
-    match verdict {
+/// A verdict that somebody has not got is none.
+fn verdict_code(done: &Done) -> u8 {
+    match done.verdict {
+        Verdict::Passed | Verdict::Failed if !done.lost.is_empty() => ERRORED,
         Verdict::Passed => 0,
         Verdict::Failed => 1,
         Verdict::Errored => ERRORED,
@@ -122,6 +128,7 @@ fn audit_code(done: &Done) -> u8 {
         (Some(Failure::NotExecuted(Errno::ENOENT)), _) => NOT_FOUND,
         (Some(Failure::NotExecuted(_)), _) => NOT_EXECUTABLE,
         (Some(Failure::SetUp(_) | Failure::NotSealed(_)), _) => AUDIT_FAILED,
+        (None, _) if !done.lost.is_empty() => AUDIT_FAILED,
         (None, Exit::Timeout(_)) => AUDIT_TIMED_OUT,
         (None, _) if done.verdict == Verdict::Errored => AUDIT_FAILED,
         (None, Exit::Code(code)) => u8::try_from(code).unwrap_or(AUDIT_FAILED),
@@ -133,7 +140,10 @@ fn audit_code(done: &Done) -> u8 {
 }
 
 fn policy(action: &PolicyAction) -> u8 {
-    match policy_command::run(action, &mut io::stdout().lock()) {
+    let done = output::stdout()
+        .map_err(PolicyCommandError::from)
+        .and_then(|mut stdout| policy_command::run(action, &mut stdout));
+    match done {
         Ok(Outcome::Good) => 0,
         Ok(Outcome::Bad) => USAGE,
         Err(error) => {
@@ -146,8 +156,7 @@ fn policy(action: &PolicyAction) -> u8 {
 impl RunError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Output(error) if error.is_before_the_run() => USAGE,
-            Self::Output(_) => ERRORED,
+            Self::Output(_) => USAGE,
             Self::Prepare(error) if error.is_policy() => USAGE,
             Self::Prepare(_)
             | Self::Namespaces(_)
@@ -164,6 +173,7 @@ impl RunError {
             Self::Prepare(PrepareError::FewFiles { .. }) => {
                 Some("raise the hard limit, as with `ulimit -Hn 1024`, before the start")
             }
+            Self::Output(OutputError::Replaces { .. }) => Some("give the report a file of its own"),
             Self::Prepare(PrepareError::NotWritable { .. }) => Some(
                 "start the runner as the user to whom it belongs; started by root, the program runs as a user whom nobody knows, and everybody must be allowed to write there",
             ),

@@ -2,21 +2,22 @@
 
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 use thiserror::Error;
 
 use crate::assemble;
+use crate::case::Source;
 use crate::check;
-use crate::cli::{Format, RunRequest};
+use crate::cli::{ClientProgram, Format, RunRequest};
 use crate::clock::Clock;
 use crate::collect::keep::keep;
 use crate::collect::{self, Capture, Failure, Watch};
 use crate::describe;
 use crate::digest;
 use crate::evidence::Exit;
-use crate::output::{self, Output, OutputError};
+use crate::output::{self, Input, Output, OutputError, WriteError};
 use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::report::human::Colour;
 use crate::report::{Purpose, RenderError, Report, human, json};
@@ -56,6 +57,8 @@ pub(crate) struct Done {
     pub(crate) failure: Option<Failure>,
     /// Where the copy of the home lies.
     pub(crate) kept: Option<PathBuf>,
+    /// Reports that nobody got.
+    pub(crate) lost: Vec<WriteError>,
 }
 
 /// Makes one run and writes its reports.
@@ -64,7 +67,7 @@ pub(crate) struct Done {
 /// What stood in the way of a report. A run that could not be made is no error here: its report says so.
 pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let clock = Clock::start();
-    let outputs = output::open(&request.reports)?;
+    let outputs = output::open(&request.reports, &inputs(request))?;
     let prepared = prepare(request)?;
     let (mut capture, digests) = launch_and_collect(request, &prepared, clock)?;
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
@@ -94,16 +97,60 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         verdict,
         evidence,
     );
-    for output in outputs {
-        let rendered = render(&report, &output)?;
-        output.write(&rendered)?;
-    }
+    let lost = write(outputs, &report)?;
     Ok(Done {
         verdict,
         exit,
         failure,
         kept: kept.transpose()?.flatten(),
+        lost,
     })
+}
+
+/// The files that the run reads.
+fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
+    let origin = &request.subject.origin().source;
+    let (policies, what) = match &request.subject {
+        Subject::Client { profile, .. } => (
+            [
+                policy_file("the case", origin),
+                policy_file("the profile", &profile.origin.source),
+            ],
+            "the client",
+        ),
+        Subject::Program(_) => ([policy_file("the policy", origin), None], "the program"),
+    };
+    let program = match &request.client {
+        ClientProgram::File(path) => Some(Input { what, path }),
+        ClientProgram::Reference => None,
+    };
+    let own = Input {
+        what: "the runner",
+        path: Path::new(spawn::OWN_FILE),
+    };
+    policies
+        .into_iter()
+        .flatten()
+        .chain(program)
+        .chain([own])
+        .collect()
+}
+
+fn policy_file<'r>(what: &'static str, source: &'r Source) -> Option<Input<'r>> {
+    match source {
+        Source::File(path) => Some(Input { what, path }),
+        Source::BuiltIn => None,
+    }
+}
+
+/// Every report is tried: what is lost of one is no reason to lose another.
+fn write(outputs: Vec<Output>, report: &Report) -> Result<Vec<WriteError>, RenderError> {
+    let mut lost = Vec::new();
+    for output in outputs {
+        let rendered = render(report, &output)?;
+        lost.extend(output.write(&rendered).err());
+    }
+    Ok(lost)
 }
 
 /// The one part that makes processes. The program is hashed beside it, in a thread that starts after them.

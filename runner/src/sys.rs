@@ -12,3 +12,4 @@ pub(crate) mod notify;
 pub(crate) mod probe;
 pub(crate) mod process;
 pub(crate) mod seccomp;
+pub(crate) mod streams;

@@ -1,5 +1,7 @@
 //! What a run comes to: the result of each check, and the one word for all of them.
 
+use crate::schema::values::closed_sets;
+
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -46,6 +48,9 @@ pub enum Verdict {
 }
 
 impl Status {
+    /// Every one there is.
+    pub const ALL: [Self; 4] = [Self::Passed, Self::Failed, Self::Errored, Self::Skipped];
+
     /// The word in every report.
     pub fn word(self) -> &'static str {
         match self {
@@ -58,6 +63,9 @@ impl Status {
 }
 
 impl Verdict {
+    /// Every one there is.
+    pub const ALL: [Self; 3] = [Self::Passed, Self::Failed, Self::Errored];
+
     /// The word in every report.
     pub fn word(self) -> &'static str {
         match self {
@@ -66,4 +74,12 @@ impl Verdict {
             Verdict::Errored => "errored",
         }
     }
+}
+
+closed_sets! {
+    /// How a check came out.
+    Status of ALL,
+
+    /// The word for a whole run.
+    Verdict of ALL,
 }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Longest text of one answer, in bytes.
@@ -34,8 +35,12 @@ const DEFAULT_TEXT: &str = "Hello from the stub.";
 /// ```
 ///
 /// The default is one text delta, no pieces, no delays, no pings: the six events of the observed turn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Wire", into = "Wire")]
+#[schemars(
+    rename = "Stub",
+    description = "What the provider stub answers to the message request, and how the answer travels. Every key is optional."
+)]
 pub struct Scenario {
     deltas: Vec<String>,
     chunk_bytes: Option<usize>,
@@ -138,26 +143,42 @@ impl Default for Scenario {
 }
 
 /// The table as it is written.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Wire {
+    /// What the assistant says.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = MAX_TEXT_BYTES))]
     text: Option<String>,
+    /// In how many text deltas, or these.
     #[serde(skip_serializing_if = "Option::is_none")]
     deltas: Option<Deltas>,
+    /// The body of the answer goes out in pieces of so many bytes, wherever they cut.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     chunk_bytes: Option<usize>,
+    /// Milliseconds before the answer starts.
+    #[schemars(range(max = MAX_DELAY.as_millis() as u64))]
     first_delay_ms: u64,
+    /// Milliseconds between two events.
+    #[schemars(range(max = MAX_DELAY.as_millis() as u64))]
     event_delay_ms: u64,
+    /// Milliseconds between two pieces of the body; it needs `chunk_bytes`.
+    #[schemars(range(max = MAX_DELAY.as_millis() as u64))]
     chunk_delay_ms: u64,
+    /// How many `ping` events follow the first `content_block_start`.
+    #[schemars(range(max = MAX_PINGS))]
     pings: u32,
 }
 
-#[derive(Serialize, Deserialize)]
+/// The text deltas of an answer.
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "`deltas` is a number or a list of texts")]
 enum Deltas {
-    Count(usize),
-    List(Vec<String>),
+    /// The text is cut into so many.
+    Count(#[schemars(range(min = 1, max = MAX_DELTAS))] usize),
+    /// These, one after the other.
+    List(#[schemars(length(min = 1, max = MAX_DELTAS), inner(length(min = 1)))] Vec<String>),
 }
 
 impl TryFrom<Wire> for Scenario {

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{
-    Cli, CliCommand, ClientProgram, IsolationArgument, PolicyCommand, ReportTarget, RunOptions,
-    UsageError, audit, reports,
+    Cli, CliCommand, ClientProgram, InitCommand, IsolationArgument, PolicyCommand, ReportTarget,
+    RunOptions, SchemaForm, UsageError, audit, reports,
 };
 use crate::case::{Case, Tier};
+use crate::policy::init::PolicyName;
 use crate::policy::{self, Reference};
 use crate::profile::Settings;
 use crate::subject::Subject;
@@ -58,6 +59,24 @@ pub enum PolicyAction {
     Show(String),
     /// Parse these files.
     Check(Vec<PathBuf>),
+    /// Print a schema.
+    Schema(SchemaForm),
+    /// Print a file to start from.
+    Init(InitAction),
+}
+
+/// A file to start from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InitAction {
+    /// A case of this name.
+    Case(PolicyName),
+    /// A profile of this name, with what a program asks for.
+    Profile {
+        /// Its name.
+        name: PolicyName,
+        /// The program, if one was named.
+        client: Option<PathBuf>,
+    },
 }
 
 impl Cli {
@@ -71,7 +90,9 @@ impl Cli {
             CliCommand::CaseA(options) => (Reference::BuiltIn("case-a".into()), options),
             CliCommand::CaseB(options) => (Reference::BuiltIn("case-b".into()), options),
             CliCommand::Run { case, options } => (Reference::File(case), options),
-            CliCommand::Policy { command } => return Ok(Command::Policy(command.into())),
+            CliCommand::Policy { command } => {
+                return policy_action(command, search_path).map(Command::Policy);
+            }
         };
         run_request(&case, options, search_path).map(Command::run)
     }
@@ -147,12 +168,34 @@ pub(super) fn isolation(
     }
 }
 
-impl From<PolicyCommand> for PolicyAction {
-    fn from(command: PolicyCommand) -> Self {
-        match command {
-            PolicyCommand::List => Self::List,
-            PolicyCommand::Show { name } => Self::Show(name),
-            PolicyCommand::Check { files } => Self::Check(files),
+fn policy_action(
+    command: PolicyCommand,
+    search_path: Option<&OsStr>,
+) -> Result<PolicyAction, UsageError> {
+    Ok(match command {
+        PolicyCommand::List => PolicyAction::List,
+        PolicyCommand::Show { name } => PolicyAction::Show(name),
+        PolicyCommand::Check { files } => PolicyAction::Check(files),
+        PolicyCommand::Schema { form } => PolicyAction::Schema(form),
+        PolicyCommand::Init { command } => PolicyAction::Init(init_action(command, search_path)?),
+    })
+}
+
+fn init_action(
+    command: InitCommand,
+    search_path: Option<&OsStr>,
+) -> Result<InitAction, UsageError> {
+    match command {
+        InitCommand::Case { name } => Ok(InitAction::Case(name)),
+        InitCommand::Profile { name, client } => {
+            let client = client
+                .map(|program| ClientProgram::find(&program, search_path))
+                .transpose()?;
+            let client = match client {
+                Some(ClientProgram::File(file)) => Some(file),
+                Some(ClientProgram::Reference) | None => None,
+            };
+            Ok(InitAction::Profile { name, client })
         }
     }
 }

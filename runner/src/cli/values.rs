@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use thiserror::Error;
 
+use crate::policy::init::PolicyName;
 use crate::policy::quantity::{self, QuantityError, show_duration};
 use crate::policy::{TIMEOUT_BOUNDS, is_variable_name};
 
@@ -84,6 +85,8 @@ pub(super) enum ValueError {
     Variable,
     #[error("64 hexadecimal digits are expected; `runner policy list` shows them")]
     Digest,
+    #[error("a name has 1 to 64 of: a-z A-Z 0-9 . _ - and is not made of dots alone")]
+    PolicyName,
 }
 
 /// Parser of `NAME[=VALUE]`.
@@ -131,6 +134,11 @@ pub(super) fn timeout(text: &str) -> Result<Duration, ValueError> {
     } else {
         Err(ValueError::TimeOutOfBounds)
     }
+}
+
+/// The name of a policy.
+pub(super) fn policy_name(text: &str) -> Result<PolicyName, ValueError> {
+    PolicyName::parse(text).ok_or(ValueError::PolicyName)
 }
 
 /// A SHA-256, in lower case.

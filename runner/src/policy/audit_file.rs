@@ -1,5 +1,6 @@
 //! The wire form of the policy of audits, and its way into [`AuditPolicy`].
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use stub::scenario::Scenario;
@@ -8,21 +9,32 @@ use toml::Spanned;
 use super::case_file::SandboxFile;
 use super::error::Flaw;
 use super::profile_file::{VariableFile, environment};
+use super::schema::{Name, Sentence};
 use super::values::{name, sentence};
 use crate::audit::AuditPolicy;
 use crate::case::Origin;
 use crate::profile::Variable;
 
-/// A policy of audits.
-#[derive(Debug, Deserialize)]
+/// What an audited program is shown and allowed, whatever it is.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(title = "Policy of audits of runner")]
 pub(super) struct AuditFile {
+    /// The form of this file.
     #[serde(rename = "schema")]
+    #[schemars(with = "String")]
     _schema: IgnoredAny,
+    /// Short name, as in reports: `audit`.
+    #[schemars(with = "Name")]
     name: Spanned<String>,
+    /// One line for people.
+    #[schemars(with = "Sentence")]
     summary: Spanned<String>,
+    /// What the provider stub answers, where there is one.
     stub: Scenario,
+    /// What the sandbox allows beyond nothing.
     sandbox: SandboxFile,
+    /// The environment, before the options of the command line; no variable has `cases`.
     environment: Vec<VariableFile>,
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use stub::scenario::Scenario;
@@ -10,6 +11,7 @@ use toml::Spanned;
 
 use super::error::{Flaw, quoted};
 use super::limits::LimitsFile;
+use super::schema::{Name, Sentence, Text};
 use super::values::{PathRuleFile, name, once, one_of, path_rules, sentence, word};
 use crate::case::{
     BodyField, CacheControl, Case, Expectations, Invocation, JsonKind, Origin, Preflight,
@@ -19,72 +21,123 @@ use crate::case::{
 /// Blocks beyond this many are a slip.
 const MAX_BLOCKS: usize = 1_000;
 
-/// A case file.
-#[derive(Debug, Deserialize)]
+/// What an agent client is asked to do, what the provider stub answers, what the sandbox allows, and what must be
+/// seen. Every key without which the file has no meaning is required; unknown keys are errors.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(title = "Case file of runner")]
 pub(super) struct CaseFile {
+    /// The form of this file.
     #[serde(rename = "schema")]
+    #[schemars(with = "String")]
     _schema: IgnoredAny,
+    /// Short name, as in reports: `case-b`.
+    #[schemars(with = "Name")]
     name: Spanned<String>,
+    /// One line for people.
+    #[schemars(with = "Sentence")]
     summary: Spanned<String>,
+    /// What the client is asked to do, in terms that every client has; a profile spells them.
     invocation: InvocationFile,
+    /// What the provider stub answers to the message request.
     stub: Scenario,
+    /// What the sandbox allows beyond nothing.
     sandbox: SandboxFile,
+    /// What must be seen.
     expect: ExpectFile,
 }
 
-#[derive(Debug, Deserialize)]
+/// What the client is asked to do.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Invocation")]
 struct InvocationFile {
+    /// What the user says.
+    #[schemars(with = "Text")]
     prompt: Spanned<String>,
+    /// Replaces the client's own system prompt.
+    #[schemars(with = "Option<Text>")]
     system_prompt: Option<Spanned<String>>,
+    /// The model to ask for; without it the client's own default.
+    #[schemars(with = "Option<Text>")]
     model: Option<Spanned<String>>,
+    /// Switches without a value, each once.
+    #[schemars(with = "Vec<Switch>", extend("uniqueItems" = true))]
     switches: Vec<Spanned<String>>,
 }
 
-#[derive(Debug, Deserialize)]
+/// What the sandbox allows.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Sandbox")]
 pub(super) struct SandboxFile {
+    /// Tiers in which a verdict of this case is meaningful, strongest first.
+    #[schemars(with = "Vec<Tier>", length(min = 1), extend("uniqueItems" = true))]
     tiers: Spanned<Vec<Spanned<String>>>,
+    /// The bounds of a run.
     limits: LimitsFile,
+    /// Further paths of the host to show, read-only. What one client needs to start stands in its profile.
     #[serde(default)]
     paths: Vec<PathRuleFile>,
 }
 
-#[derive(Debug, Deserialize)]
+/// What must be seen.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Expect")]
 struct ExpectFile {
+    /// Of the requests.
     requests: ExpectRequests,
+    /// Of the body of the message request.
     body: ExpectBody,
+    /// Of the records on standard output.
     records: ExpectRecords,
 }
 
-#[derive(Debug, Deserialize)]
+/// What must be seen of the requests.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ExpectRequests {
+    /// Whether `HEAD /` may come before the message request.
+    #[schemars(with = "Preflight")]
     preflight: Spanned<String>,
 }
 
-#[derive(Debug, Deserialize)]
+/// What must be seen of the body of the message request.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ExpectBody {
+    /// Text blocks of the one user message.
+    #[schemars(with = "usize", range(max = MAX_BLOCKS))]
     user_blocks: Spanned<usize>,
+    /// Text blocks of the system input.
+    #[schemars(with = "usize", range(max = MAX_BLOCKS))]
     system_blocks: Spanned<usize>,
-    /// Absent: not checked.
+    /// Which blocks carry `cache_control`; without this table that is not checked.
     cache_control: Option<ExpectCacheControl>,
+    /// The top-level fields with their JSON types: these and no others.
+    #[schemars(with = "BTreeMap<String, JsonKind>", extend("minProperties" = 1))]
     fields: Spanned<BTreeMap<String, Spanned<String>>>,
 }
 
-#[derive(Debug, Deserialize)]
+/// Which blocks of the message request carry `cache_control`.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ExpectCacheControl {
+    /// How many of the system blocks.
+    #[schemars(with = "usize", range(max = MAX_BLOCKS))]
     system_count: Spanned<usize>,
+    /// Which blocks of the user message, counted from 1; no other does.
+    #[schemars(with = "Vec<usize>", inner(range(min = 1, max = MAX_BLOCKS)), extend("uniqueItems" = true))]
     user: Vec<Spanned<usize>>,
 }
 
-#[derive(Debug, Deserialize)]
+/// What must be seen of the records on standard output.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ExpectRecords {
+    /// Each provider event has a record. It agrees with the switch `partial-messages`.
+    #[schemars(with = "bool")]
     partial_messages: Spanned<bool>,
 }
 

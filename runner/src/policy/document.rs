@@ -167,7 +167,7 @@ impl Document {
         let deserializer = toml::de::Deserializer::from(self.table()?);
         T::deserialize(deserializer).map_err(|error| {
             let span = error.span().unwrap_or_default();
-            self.fault(structure::explain(error.message(), span))
+            self.fault(structure::explain(&self.text, error.message(), span))
         })
     }
 

@@ -38,6 +38,16 @@ const SIZE_UNITS: [(&str, u64); 5] = [
     ("TiB", 1 << 40),
 ];
 
+/// The units of a duration, shortest first.
+pub(super) fn duration_units() -> impl Iterator<Item = &'static str> {
+    DURATION_UNITS.iter().map(|(unit, _)| *unit)
+}
+
+/// The units of a size, smallest first.
+pub(super) fn size_units() -> impl Iterator<Item = &'static str> {
+    SIZE_UNITS.iter().map(|(unit, _)| *unit)
+}
+
 /// Parses `500ms`, `60s`, `5 min` or `1h`.
 pub fn duration(text: &str) -> Result<Duration, QuantityError> {
     amount(text, &DURATION_UNITS, "ms, s, min, h").map(Duration::from_millis)

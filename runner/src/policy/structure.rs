@@ -9,13 +9,13 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{Flaw, known_words, quoted, visible};
 
-/// What serde said, in our words.
-pub(super) fn explain(message: &str, span: Range<usize>) -> Flaw {
+/// What serde said of this file, in our words.
+pub(super) fn explain(file: &str, message: &str, span: Range<usize>) -> Flaw {
     unknown(message, &span)
         .or_else(|| missing(message, &span))
         .or_else(|| mismatch(message, &span))
         .unwrap_or_else(|| Flaw {
-            span,
+            span: named_key(file, message, &span).unwrap_or(span),
             problem: visible(message.chars()),
             hint: "`runner policy show case-a` prints a file that is right".into(),
         })
@@ -78,6 +78,20 @@ fn mismatch(message: &str, span: &Range<usize>) -> Option<Flaw> {
     Some(Flaw::new(span.clone(), expected, found, hint))
 }
 
+/// The place of the value that a message about a whole table names: "`pings` is 200".
+fn named_key(file: &str, message: &str, span: &Range<usize>) -> Option<Range<usize>> {
+    let name = message.split('`').nth(1)?;
+    let document = DeTable::parse(file).ok()?;
+    let mut table = document.get_ref();
+    for key in key_at(file, span)?.split('.') {
+        let DeValue::Table(inner) = table.get(key)?.get_ref() else {
+            return None;
+        };
+        table = inner;
+    }
+    table.get(name).map(toml::Spanned::span)
+}
+
 /// The dotted path of the innermost key whose name or value holds the span; `None` at the top level.
 pub(super) fn key_at(text: &str, span: &Range<usize>) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
@@ -129,6 +143,7 @@ mod tests {
     #[test]
     fn an_unknown_key_with_the_mark_in_its_name_is_still_told_from_the_list() {
         let flaw = explain(
+            "",
             "unknown field `a`, expected `b`, expected one of `x`, `y`",
             0..0,
         );
@@ -141,7 +156,21 @@ mod tests {
 
     #[test]
     fn a_sentence_that_serde_may_say_one_day_is_passed_on() {
-        assert_eq!(explain("something\nnew", 0..0).problem, r"something\nnew");
+        assert_eq!(
+            explain("", "something\nnew", 0..0).problem,
+            r"something\nnew"
+        );
+    }
+
+    #[test]
+    fn a_sentence_about_a_table_is_placed_at_the_key_that_it_names() {
+        let file = "[a]\nb = 1\n[c]\nb = 2\n";
+        let table = file.find("[c]").unwrap();
+        let flaw = explain(file, "`b` is 2, at most 1", table..table + 3);
+        assert_eq!(&file[flaw.span], "2");
+        for other in ["`x` is missing", "nothing is named"] {
+            assert_eq!(explain(file, other, table..table + 3).span.start, table);
+        }
     }
 
     #[test]

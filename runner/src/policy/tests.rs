@@ -1,9 +1,12 @@
 //! The built-in files, and what is no file of the right kind.
 
 mod deviations;
+mod init;
 mod profiles;
 mod properties;
 mod reading;
+mod reference;
+mod schema;
 
 use std::time::Duration;
 

@@ -5,27 +5,36 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::{Flaw, known_words, quoted};
+use super::schema::{HostPath, Sentence};
 use crate::case::{Access, PathRule, Presence};
 
-const MAX_SENTENCE_CHARS: usize = 300;
-const MAX_NAME_CHARS: usize = 64;
+pub(super) const MAX_SENTENCE_CHARS: usize = 300;
+pub(super) const MAX_NAME_CHARS: usize = 64;
 
 /// Directories of the host that are never shown: they hold sockets, devices or the kernel's own files.
 pub(crate) const NEVER_SHOWN: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp"];
 
-/// A path rule as it stands in a file.
-#[derive(Debug, Deserialize)]
+/// A path of the host that the client sees, read-only.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "PathRule")]
 pub(super) struct PathRuleFile {
+    /// The path, inside as on the host.
+    #[schemars(with = "HostPath")]
     path: Spanned<String>,
+    /// What the client may do below it.
+    #[schemars(with = "Access")]
     access: Spanned<String>,
-    /// Absent: a host without the path is an error.
+    /// On a host without the path the rule says nothing; else that is an error.
     #[serde(default)]
     if_present: bool,
+    /// Why the client needs it.
+    #[schemars(with = "Sentence")]
     reason: Spanned<String>,
 }
 
@@ -105,13 +114,17 @@ pub(super) fn sentence(value: Spanned<String>) -> Result<String, Flaw> {
 /// A name made of ASCII letters, digits, `.`, `_` and `-`; nothing that a path, a header or a placeholder could trip over.
 pub(super) fn name(value: Spanned<String>) -> Result<String, Flaw> {
     let text = value.get_ref();
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let dots_only = text.chars().all(|c| c == '.');
-    if dots_only || text.len() > MAX_NAME_CHARS || !text.chars().all(fits) {
+    if !is_name(text) {
         let hint = format!("use at most {MAX_NAME_CHARS} of: a-z A-Z 0-9 . _ -");
         return Err(Flaw::new(value.span(), "a name", quoted(text), hint));
     }
     Ok(value.into_inner())
+}
+
+pub(super) fn is_name(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let dots_only = text.chars().all(|c| c == '.');
+    !dots_only && text.len() <= MAX_NAME_CHARS && text.chars().all(fits)
 }
 
 /// Whether this can name a variable of the environment in every shell.
@@ -150,6 +163,11 @@ pub(super) fn tree_path(value: Spanned<String>) -> Result<Spanned<String>, Flaw>
         ));
     }
     Ok(value)
+}
+
+/// Whether a path rule may name this path.
+pub(super) fn is_host_path(path: &str) -> bool {
+    host_path(Spanned::new(0..0, path.to_owned())).is_ok()
 }
 
 /// Whether a host path may be shown at all. What it leads to is looked at when a run is prepared.

@@ -5,10 +5,12 @@
 
 use std::io::{self, Write};
 
+use schemars::Schema;
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 
 use super::{RenderError, Report, escape};
+use crate::schema;
 
 mod wire;
 
@@ -22,6 +24,11 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
     wire::Report::from(report).serialize(&mut serializer)?;
     bytes.push(b'\n');
     Ok(bytes)
+}
+
+/// The schema of what [`render`] writes.
+pub fn schema() -> Schema {
+    schema::of_document::<wire::Report<'_>>(wire::SCHEMA)
 }
 
 /// The pretty formatter, with more escapes than JSON asks for.

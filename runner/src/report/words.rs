@@ -2,10 +2,33 @@
 
 use crate::case::Source;
 use crate::evidence::{
-    AttemptKind, Before, CanaryMode, CanaryStatus, FileKind, GapKind, LayerNeed, LayerStatus,
-    LookupKind, Outcome, Reason, RequestClass,
+    Advice, AttemptKind, Before, CanaryMode, CanaryStatus, FileKind, GapKind, LayerNeed,
+    LayerStatus, LookupKind, Outcome, Reason, RequestClass,
 };
 use crate::profile::Cases;
+
+/// For each closed set a function from its value to its word, and from the same table its schema.
+macro_rules! words {
+    ($($(#[doc = $doc:literal])+ $function:ident($type:ident $(by $reference:tt)?) { $($value:pat => $word:literal,)+ })+) => {$(
+        $(#[doc = $doc])+
+        pub(super) fn $function(value: $($reference)? $type) -> &'static str {
+            match value {
+                $($value => $word,)+
+            }
+        }
+
+        impl ::schemars::JsonSchema for $type {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                let words = crate::schema::values::one_of(&[$($word),+]);
+                crate::schema::values::described(concat!($($doc),+), words)
+            }
+        }
+    )+};
+}
 
 /// `built in`, or the path.
 pub(super) fn source(source: &Source) -> String {
@@ -15,34 +38,31 @@ pub(super) fn source(source: &Source) -> String {
     }
 }
 
-/// Whether a variable belongs to some cases or to every one.
-pub(super) fn scope(cases: &Cases) -> &'static str {
-    match cases {
+words! {
+    /// Whether a variable belongs to some cases or to every one.
+    scope(Cases by &) {
         Cases::Every => "always",
         Cases::Only(_) => "case",
     }
-}
 
-pub(super) fn class(class: RequestClass) -> &'static str {
-    match class {
+    /// What a request is for.
+    class(RequestClass) {
         RequestClass::Message => "message",
         RequestClass::Retry => "retry",
         RequestClass::Preflight => "preflight",
         RequestClass::Side => "side",
         RequestClass::Unknown => "unknown",
     }
-}
 
-pub(super) fn before(before: Before) -> &'static str {
-    match before {
+    /// What had not happened yet when a record was on the pipe.
+    before(Before) {
         Before::Connect => "connect",
         Before::Post => "post",
         Before::None => "none",
     }
-}
 
-pub(super) fn file_kind(kind: FileKind) -> &'static str {
-    match kind {
+    /// What lies at a path.
+    file_kind(FileKind) {
         FileKind::File => "file",
         FileKind::Directory => "directory",
         FileKind::Symlink => "symlink",
@@ -50,69 +70,82 @@ pub(super) fn file_kind(kind: FileKind) -> &'static str {
         FileKind::Socket => "socket",
         FileKind::Device => "device",
     }
-}
 
-pub(super) fn attempt_kind(kind: AttemptKind) -> &'static str {
-    match kind {
+    /// Whether an entry of the ledger is judged (`attempt`), or part of reaching the stub (`setup`).
+    attempt_kind(AttemptKind) {
         AttemptKind::Attempt => "attempt",
         AttemptKind::Setup => "setup",
     }
-}
 
-pub(super) fn outcome(outcome: Outcome) -> &'static str {
-    match outcome {
+    /// What became of a call.
+    outcome(Outcome) {
         Outcome::Allowed => "allowed",
         Outcome::Denied(_) => "denied",
     }
-}
 
-pub(super) fn layer_need(need: LayerNeed) -> &'static str {
-    match need {
+    /// Whether a run counts without a layer.
+    layer_need(LayerNeed) {
         LayerNeed::Required => "required",
         LayerNeed::IfOffered => "if-offered",
     }
-}
 
-pub(super) fn layer_status(status: LayerStatus) -> &'static str {
-    match status {
+    /// What the kernel says of a layer.
+    layer_status(LayerStatus) {
         LayerStatus::Enforced => "enforced",
         LayerStatus::Partial => "partial",
         LayerStatus::Absent => "absent",
     }
-}
 
-pub(super) fn canary_mode(mode: CanaryMode) -> &'static str {
-    match mode {
+    /// Who was to refuse a canary: the supervisor (`answered`) or the kernel itself (`continued`).
+    canary_mode(CanaryMode) {
         CanaryMode::Answered => "answered",
         CanaryMode::Continued => "continued",
     }
-}
 
-pub(super) fn canary_status(status: CanaryStatus) -> &'static str {
-    match status {
+    /// What a canary says; `not-applicable` where it is refused outside of the sandbox as well.
+    canary_status(CanaryStatus) {
         CanaryStatus::Held => "held",
         CanaryStatus::NotHeld => "not-held",
         CanaryStatus::NotApplicable => "not-applicable",
     }
-}
 
-pub(super) fn lookup_kind(kind: LookupKind) -> &'static str {
-    match kind {
+    /// What was wanted of a path.
+    lookup_kind(LookupKind) {
         LookupKind::Read => "read",
         LookupKind::List => "list",
         LookupKind::Execute => "execute",
         LookupKind::Write => "write",
     }
-}
 
-pub(super) fn reason(reason: Reason) -> &'static str {
-    match reason {
+    /// An option of `runner audit` that would show a path, or `never` where none would.
+    advice(Advice by &) {
+        Advice::Read(_) => "read",
+        Advice::Write(_) => "write",
+        Advice::Never(_) => "never",
+    }
+
+    /// Why a path cannot be shown.
+    reason(Reason) {
         Reason::System => "system",
         Reason::Special => "special",
         Reason::Broad => "broad",
         Reason::Own => "own",
         Reason::Unspelt => "unspelt",
         Reason::Absent => "absent",
+    }
+
+    /// Which part of the evidence is incomplete.
+    gap(GapKind) {
+        GapKind::Order => "order",
+        GapKind::Requests => "requests",
+        GapKind::Records => "records",
+        GapKind::Stderr => "stderr",
+        GapKind::Files => "files",
+        GapKind::Processes => "processes",
+        GapKind::Attempts => "attempts",
+        GapKind::Isolation => "isolation",
+        GapKind::Secrets => "secrets",
+        GapKind::Lookups => "lookups",
     }
 }
 
@@ -124,20 +157,5 @@ pub(super) fn reason_in_full(reason: Reason) -> &'static str {
         Reason::Own => "the sandbox has its own",
         Reason::Unspelt => "its name cannot be typed",
         Reason::Absent => "not in its empty home",
-    }
-}
-
-pub(super) fn gap(kind: GapKind) -> &'static str {
-    match kind {
-        GapKind::Order => "order",
-        GapKind::Requests => "requests",
-        GapKind::Records => "records",
-        GapKind::Stderr => "stderr",
-        GapKind::Files => "files",
-        GapKind::Processes => "processes",
-        GapKind::Attempts => "attempts",
-        GapKind::Isolation => "isolation",
-        GapKind::Secrets => "secrets",
-        GapKind::Lookups => "lookups",
     }
 }

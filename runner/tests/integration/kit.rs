@@ -224,16 +224,32 @@ impl Run {
     }
 }
 
+/// A JSON report, found to fit its schema by a validator that is not ours; `said` explains its absence.
+#[track_caller]
+pub(crate) fn parsed(report: &[u8], said: &str) -> Value {
+    static SCHEMA: OnceLock<jsonschema::Validator> = OnceLock::new();
+    let schema = SCHEMA.get_or_init(|| {
+        let schema = runner::report::json::schema();
+        jsonschema::draft202012::new(schema.as_value()).unwrap()
+    });
+    let report = serde_json::from_slice(report)
+        .unwrap_or_else(|error| panic!("no report ({error}); standard error: {said}"));
+    let faults: Vec<String> = schema
+        .iter_errors(&report)
+        .map(|fault| format!("{}: {fault}", fault.instance_path()))
+        .collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    report
+}
+
 impl Done {
     /// What a run left that has its JSON report on standard output.
     #[track_caller]
     pub(crate) fn of(output: &Output) -> Self {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        let report = serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|error| panic!("no report ({error}); standard error: {stderr}"));
         Self {
             code: output.status.code(),
-            report,
+            report: parsed(&output.stdout, &stderr),
             text: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr,
         }

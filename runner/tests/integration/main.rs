@@ -19,6 +19,7 @@ mod kit;
 mod lookups;
 mod names;
 mod outside;
+mod policies;
 mod profiles;
 mod readme;
 mod real_client;

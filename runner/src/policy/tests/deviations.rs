@@ -7,15 +7,15 @@ use super::parse;
 /// Where the fault must be reported.
 const MARK: char = '§';
 
-struct Deviation<'t> {
-    file: &'t str,
+pub(super) struct Deviation<'t> {
+    pub(super) file: &'t str,
     from: &'t str,
     to: &'t str,
-    says: &'t str,
+    pub(super) says: &'t str,
     hint: &'t str,
 }
 
-fn listed() -> Vec<Deviation<'static>> {
+pub(super) fn listed() -> Vec<Deviation<'static>> {
     let entries = include_str!("deviations.txt").split("\n\n").skip(1);
     let field = |entry: &'static str, name: &str| {
         let line = entry
@@ -49,11 +49,8 @@ fn unlike_listed(listed: &Deviation<'_>) -> Option<String> {
         says,
         hint,
     } = listed;
-    let (from, to) = (from.replace('⏎', "\n"), to.replace('⏎', "\n"));
-    let original = text(file).unwrap();
-    assert!(original.contains(&from), "{file} has no {from}");
-    let marked = original.replacen(&from, &to, 1);
-    let error = parse(&marked.replace(MARK, "")).expect_err(&to);
+    let marked = marked(listed);
+    let error = parse(&marked.replace(MARK, "")).expect_err(to);
     let (place, said) = split_place(&error.to_string());
     let mark = marked
         .find(MARK)
@@ -64,6 +61,18 @@ fn unlike_listed(listed: &Deviation<'_>) -> Option<String> {
     (!as_listed).then(|| {
         format!("{file} at {place}\n  from {from}\n  to   {to}\n  says {said}\n  hint {hint}\n\n")
     })
+}
+
+/// The file with the deviation in it.
+pub(super) fn deviating(listed: &Deviation<'_>) -> String {
+    marked(listed).replace(MARK, "")
+}
+
+fn marked(listed: &Deviation<'_>) -> String {
+    let [from, to] = [listed.from, listed.to].map(|text| text.replace('⏎', "\n"));
+    let original = text(listed.file).unwrap();
+    assert!(original.contains(&from), "{} has no {from}", listed.file);
+    original.replacen(&from, &to, 1)
 }
 
 /// `x.toml:3:8: what` as `3:8` and `what`.

@@ -1,142 +1,263 @@
 //! The form of schema `runner.report/1`: its keys, in their order. It knows the domain types and no other.
 //! The part under `evidence` has a room of its own.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
+use crate::case::Tier;
+use crate::check;
 use crate::evidence::{self, Exit};
+use crate::profile::Cases;
 use crate::profile::Variable;
 use crate::report::{self, claims, clock, words};
-use crate::verdict::Finding;
+use crate::schema::values::{Sha256, Timestamp};
+use crate::verdict::{Finding, Status, Verdict};
 
 mod evidence_form;
 mod ledger_form;
 
 use evidence_form::Evidence;
 
-const SCHEMA: &str = "runner.report/1";
+pub(super) const SCHEMA: &str = "runner.report/1";
 
-#[derive(Serialize)]
+/// What one run of `runner` came to, and the evidence for it. Readers ignore keys that they do not know. Times
+/// named `at_us` are microseconds on one monotonic clock from the start of the run. Texts may be the client's own
+/// and hostile; control and invisible characters are escaped.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "Report of runner")]
 pub(super) struct Report<'a> {
+    /// The form of this document.
     schema: &'static str,
+    /// The program that made the run.
     runner: Runner<'a>,
+    /// The machine.
     host: Host<'a>,
+    /// What was asked, allowed and expected.
     case: Case<'a>,
+    /// The word for the whole run.
+    #[schemars(with = "Verdict")]
     verdict: &'static str,
+    /// What sealed the network.
+    #[schemars(with = "Tier")]
     tier: &'static str,
+    /// When the run began.
+    #[schemars(with = "Timestamp")]
     started_at: String,
+    /// How long it took, in milliseconds.
     duration_ms: u64,
+    /// The subject.
     client: Client<'a>,
+    /// The sandbox, as found from inside.
     isolation: Isolation<'a>,
+    /// One finding for each check, in a fixed order.
     checks: Vec<Check<'a>>,
+    /// What was collected, outside of the client.
     evidence: Evidence<'a>,
 }
 
-#[derive(Serialize)]
+/// The program that made the run.
+#[derive(Serialize, JsonSchema)]
 struct Runner<'a> {
+    /// Its version: `0.1.0`.
     version: &'a str,
+    /// Digest of its executable.
+    #[schemars(with = "Sha256")]
     sha256: &'a str,
 }
 
-#[derive(Serialize)]
+/// The machine.
+#[derive(Serialize, JsonSchema)]
 struct Host<'a> {
+    /// Release of the kernel, as in uname(2).
     kernel: &'a str,
+    /// Its architecture: `x86_64`.
     arch: &'a str,
+    /// ABI of Landlock that the kernel offers; 0 without any.
     landlock_abi: u32,
 }
 
-#[derive(Serialize)]
+/// The case of the run.
+#[derive(Serialize, JsonSchema)]
 struct Case<'a> {
+    /// Its name: `case-b`.
     name: &'a str,
+    /// `built in`, or the path of its file.
     source: String,
+    /// Digest of its file.
+    #[schemars(with = "Sha256")]
     sha256: &'a str,
 }
 
-#[derive(Serialize)]
+/// The program under test, and what it was told.
+#[derive(Serialize, JsonSchema)]
 struct Client<'a> {
+    /// Its path, or `built in`.
     program: &'a str,
+    /// Digest of the program.
+    #[schemars(with = "Sha256")]
     sha256: &'a str,
-    /// `null` for an audited program.
+    /// How it was told what to do; null for an audited program.
     profile: Option<Profile<'a>>,
+    /// Its command line, behind the name of the program.
     args: Vec<Arg<'a>>,
+    /// Names of its environment variables.
     env_names: Vec<&'a str>,
+    /// The variables, as the profile sets them.
     settings: Vec<Setting<'a>>,
     /// What `--plain` took away.
     left_out: Vec<Setting<'a>>,
+    /// How it ended.
     exit: ExitForm,
 }
 
 /// One variable of the client's environment; placeholders are not filled in.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Setting<'a> {
+    /// Its name.
     name: &'a str,
+    /// Its value, as in the profile.
     value: &'a str,
+    /// Why it is set.
     reason: &'a str,
-    /// `always`, or `case`: set in some cases only.
+    /// Whether it belongs to some cases or to every one.
+    #[schemars(with = "Cases")]
     scope: &'static str,
 }
 
-#[derive(Serialize)]
+/// The profile of the run.
+#[derive(Serialize, JsonSchema)]
 struct Profile<'a> {
+    /// Its name: `reference`.
     name: &'a str,
+    /// Digest of its file.
+    #[schemars(with = "Sha256")]
     sha256: &'a str,
 }
 
-#[derive(Serialize)]
+/// One argument: as it is, or a prompt, which no report shows.
+#[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(rename = "Argument")]
 enum Arg<'a> {
+    /// As it is.
     Word(&'a str),
-    Prompt { bytes: u64, sha256: &'a str },
+    /// A prompt of the case.
+    Prompt {
+        /// Its length.
+        bytes: u64,
+        /// Its digest.
+        #[schemars(with = "Sha256")]
+        sha256: &'a str,
+    },
 }
 
-/// One key that says how the client ended. `timeout` is in milliseconds.
-#[derive(Serialize)]
+/// One key that says how the client ended.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "Exit")]
 enum ExitForm {
+    /// It exited with this status.
     Code(i32),
+    /// This signal ended it.
     Signal(i32),
+    /// Ended by the runner after so many milliseconds.
     Timeout(u64),
+    /// Ended by the runner: it wrote more than the case allows.
     OutputLimit(bool),
+    /// Ended by the runner: it made more requests than the case allows.
     RequestLimit(bool),
+    /// The run was interrupted.
     Interrupted(bool),
+    /// It was never started.
     NotStarted(bool),
 }
 
-#[derive(Serialize)]
+/// The sandbox, as found from inside.
+#[derive(Serialize, JsonSchema)]
 struct Isolation<'a> {
+    /// What the kernel enforces, read back.
     layers: Vec<Layer<'a>>,
+    /// Forbidden calls, tried in the client's place just before it started.
     canaries: Vec<Canary<'a>>,
+    /// What this run does not prove, a sentence each.
     not_proved: Vec<String>,
 }
 
-#[derive(Serialize)]
+/// One layer of the sandbox, read back from the kernel.
+#[derive(Serialize, JsonSchema)]
 struct Layer<'a> {
+    /// Which: `network namespace`.
     name: &'a str,
+    /// What the kernel says of it.
+    #[schemars(with = "evidence::LayerStatus")]
     status: &'static str,
+    /// What exactly is enforced, or what is missing.
     detail: &'a str,
+    /// Whether the run counts without it.
+    #[schemars(with = "evidence::LayerNeed")]
     need: &'static str,
 }
 
-#[derive(Serialize)]
+/// One call that must fail, or a positive twin that must not.
+#[derive(Serialize, JsonSchema)]
 struct Canary<'a> {
+    /// Which: `tcp4`. The positive twins are `stub` and `home`.
     name: &'a str,
+    /// Who was to refuse it.
+    #[schemars(with = "evidence::CanaryMode")]
     mode: &'static str,
+    /// The errno that must come: `ENETUNREACH`; for a positive twin `ok`.
     expected: &'a str,
+    /// What came, in the same words.
     observed: &'a str,
+    /// What it says.
+    #[schemars(with = "evidence::CanaryStatus")]
     status: &'static str,
 }
 
-#[derive(Serialize)]
+/// What one check came to.
+#[derive(Serialize, JsonSchema)]
 struct Check<'a> {
+    /// Its stable id: `requests/first-and-only`.
+    #[schemars(with = "CheckId")]
     id: &'static str,
+    /// How it came out.
+    #[schemars(with = "Status")]
     status: &'static str,
+    /// One sentence for people.
     message: &'a str,
+    /// What was looked at: `request 2`.
     object: Option<&'a str>,
+    /// What the specification asks for.
     expected: Option<&'a str>,
+    /// What the evidence shows.
     found: Option<&'a str>,
+    /// Why it was skipped, or could not be made.
     because: Option<&'a str>,
+    /// Section of the specification: `2.1`.
     spec: &'static str,
+}
+
+/// Stands for [`Check::id`].
+#[derive(Debug)]
+enum CheckId {}
+
+impl JsonSchema for CheckId {
+    fn schema_name() -> Cow<'static, str> {
+        "CheckId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "The stable id of a check. A later version may have more.",
+            "type": "string",
+            "pattern": "^[a-z-]+/[a-z-]+$",
+            "examples": Vec::from_iter(check::ids()),
+        })
+    }
 }
 
 impl<'a> From<&'a report::Report> for Report<'a> {

@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
 
-use crate::kit::Run;
+use crate::kit::{Run, parsed};
 use crate::needs_sandbox;
 
 /// Longer than a client ever takes to start.
@@ -81,7 +80,7 @@ fn assert_interrupted_by(signal: Signal) {
     // The whole group, as a terminal's Ctrl-C.
     kill(Pid::from_raw(-i32::try_from(run.id()).unwrap()), signal).unwrap();
     assert_eq!(run.wait().unwrap().code(), Some(3));
-    let report: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    let report = parsed(&fs::read(path).unwrap(), "");
     assert_eq!(report["verdict"], "errored");
     assert_eq!(report["client"]["exit"]["interrupted"], true);
     let gaps = report["evidence"]["gaps"].to_string();

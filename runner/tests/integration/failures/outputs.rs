@@ -5,10 +5,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
-
 use super::{after, assert_refused, read_all};
-use crate::kit::Run;
+use crate::kit::{Run, parsed};
 use crate::needs_sandbox;
 
 #[test]
@@ -45,7 +43,7 @@ fn the_json_report_is_whole_in_its_file_and_the_human_one_on_standard_output() {
         .argument("--report")
         .argument("human")
         .output();
-    let report: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let report = parsed(&fs::read(&path).unwrap(), "");
     assert_eq!(
         (report["schema"].as_str(), report["verdict"].as_str()),
         (Some("runner.report/1"), Some("passed"))
@@ -80,7 +78,7 @@ fn a_failed_runs_json_report_is_in_its_file_as_well() {
         .argument(json)
         .deviating("unknown-get");
     assert_eq!(run.output().status.code(), Some(1));
-    let report: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let report = parsed(&fs::read(&path).unwrap(), "");
     assert_eq!(report["verdict"], "failed");
 }
 
@@ -90,20 +88,74 @@ fn a_run_whose_standard_input_is_closed_passes() {
     assert_eq!(after("exec <&-", &Run::case_b()).status.code(), Some(0));
 }
 
+/// Rust opens /dev/null in the place of a closed stream: the report would be gone without a word.
 #[test]
-fn a_run_whose_standard_output_is_closed_passes_and_writes_to_nothing_else() {
+fn a_report_to_a_standard_output_that_is_closed_is_an_error() {
     needs_sandbox!();
-    let output = after("exec >&-", &Run::case_b());
-    assert_eq!(output.status.code(), Some(0));
-    assert!(
-        output.stderr.is_empty(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert_eq!(
-        after("exec <&- >&- 2>&-", &Run::case_b()).status.code(),
-        Some(0)
-    );
+    for run in [
+        Run::case_b(),
+        Run::case_b().argument("--report").argument("json"),
+    ] {
+        let output = after("exec >&-", &run);
+        assert_refused(
+            &output,
+            3,
+            &[
+                "error: cannot write the report to standard output",
+                "caused by: Bad file descriptor",
+            ],
+        );
+    }
+    let silent = after("exec <&- >&- 2>&-", &Run::case_b());
+    assert_eq!(silent.status.code(), Some(3));
+}
+
+#[test]
+fn a_closed_standard_output_is_no_matter_where_no_report_goes_there() {
+    needs_sandbox!();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("report.json");
+    let json = format!("json={}", path.display());
+    let human = format!("human={}", directory.path().join("report.txt").display());
+    let run = Run::case_b().argument("--report").argument(json);
+    let both = run.argument("--report").argument(human);
+    // The human report has standard output all the same, and its loss takes no other report away.
+    assert_eq!(after("exec >&-", &both).status.code(), Some(3));
+    assert_eq!(parsed(&fs::read(&path).unwrap(), "")["verdict"], "passed");
+    // Whoever asks for nothing on it, as here, has lost nothing.
+    let quiet = after("exec >/dev/null", &both);
+    assert_eq!(quiet.status.code(), Some(0));
+}
+
+#[test]
+fn a_report_that_would_replace_what_the_run_reads_is_wrong_use() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = |name: &str| directory.path().join(name);
+    let [case, profile, client, other] = ["c.toml", "p.toml", "client", "other"].map(place);
+    for (file, name) in [(&case, "case-b"), (&profile, "reference")] {
+        fs::write(file, runner::policy::text(name).unwrap()).unwrap();
+    }
+    fs::copy("/bin/true", &client).unwrap();
+    fs::hard_link(&client, &other).unwrap();
+    for (report, what) in [
+        (&case, "the case"),
+        (&profile, "the profile"),
+        (&client, "the client"),
+        (&other, "the client"),
+    ] {
+        let before = fs::read(report).unwrap();
+        let run = Run::case("run").argument(&case).client(&client);
+        let run = run.argument("--profile").argument(&profile);
+        let json = format!("json={}", report.display());
+        let output = run.argument("--report").argument(json).output();
+        let told = format!("error: the report would replace {what}");
+        assert_refused(
+            &output,
+            2,
+            &[&told, "hint: give the report a file of its own"],
+        );
+        assert!(fs::read(report).unwrap() == before, "{what} was changed");
+    }
 }
 
 /// Nobody has read the verdict.

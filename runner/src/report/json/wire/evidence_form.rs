@@ -1,135 +1,219 @@
 //! What stands under `evidence` in schema `runner.report/1`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use stub::journal::{Content, End, Head};
 
 use super::ledger_form::{Attempt, Lookup, Name, Process};
-use crate::evidence::{self, Line};
+use crate::evidence::{self, Line, Root};
 use crate::report::{Known, Report, words};
+use crate::schema::values::{FileMode, Sha256};
 
-#[derive(Serialize)]
+/// What was collected, outside of the client.
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Evidence<'a> {
+    /// Connections that the stub accepted.
     connections: Vec<Connection>,
+    /// Requests that the stub read.
     requests: Vec<Request<'a>>,
+    /// Lines of the client's standard output.
     records: Vec<Record<'a>>,
+    /// What lay in its two directories at the end, or for a time.
     files: Vec<File<'a>>,
+    /// Calls that lead, or could lead, out of the client.
     attempts: Vec<Attempt<'a>>,
+    /// Names that the resolver was asked for.
     names: Vec<Name<'a>>,
+    /// Paths that were looked for in vain.
     lookups: Vec<Lookup<'a>>,
+    /// Programs that were started.
     processes: Vec<Process<'a>>,
+    /// What the client wrote to standard error.
     stderr: Stderr<'a>,
+    /// Evidence that could not be collected. A check that needs it is never passed.
     gaps: Vec<Gap<'a>>,
+    /// What the stub answered.
     provider_events: Vec<ProviderEvent<'a>>,
+    /// Places in which the credential of the run was found.
     sightings: Vec<Sighting<'a>>,
+    /// Processes that outlived the client.
     survivors: Vec<Survivor<'a>>,
+    /// What was made and removed again, for each directory.
     made_and_removed: Vec<MadeAndRemoved>,
 }
 
-/// Objects of one tree that were made and are gone; null where it is not known.
-#[derive(Serialize)]
+/// Objects of one tree that were made and are gone.
+#[derive(Serialize, JsonSchema)]
 struct MadeAndRemoved {
+    /// In which directory.
+    #[schemars(with = "Root")]
     root: &'static str,
+    /// How many; null where it is not known.
     count: Option<u64>,
 }
 
-#[derive(Serialize)]
+/// One connection that the stub accepted.
+#[derive(Serialize, JsonSchema)]
 struct Connection {
+    /// Counted from 1.
     seq: u64,
+    /// When it was accepted.
     at_us: u64,
+    /// Bytes read from it.
     bytes: u64,
+    /// Bytes among them that belong to no request.
     unaccounted: u64,
+    /// Requests that it carried.
     requests: u64,
+    /// How it ended.
     end: End,
 }
 
-#[derive(Serialize)]
+/// One request, as it stood on the wire.
+#[derive(Serialize, JsonSchema)]
 struct Request<'a> {
+    /// Counted from 1.
     seq: u64,
+    /// When its head was read.
     at_us: u64,
+    /// The connection that carried it.
     connection: u64,
+    /// What it is for.
+    #[schemars(with = "evidence::RequestClass")]
     class: &'static str,
     /// The profile's name for a request beside the turn.
     side: Option<&'a str>,
+    /// As spelt; null without a head.
     method: Option<&'a str>,
+    /// The target up to the first `?`; null without a head.
     path: Option<&'a str>,
+    /// What follows the first `?`.
     query: Option<&'a str>,
+    /// Name and value of each, as spelt and in order; credentials are `<redacted>`.
     headers: &'a [(String, String)],
+    /// Null where none was read.
     body: Option<Body<'a>>,
+    /// Head and body arrived whole.
     complete: bool,
+    /// Status of the answer, if one was begun.
     status: Option<u16>,
     /// Why there is no head, where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<&'a str>,
 }
 
-#[derive(Serialize)]
+/// The body of a request, without its text.
+#[derive(Serialize, JsonSchema)]
 struct Body<'a> {
+    /// Its length.
     bytes: u64,
+    /// Its digest.
+    #[schemars(with = "Sha256")]
     sha256: &'a str,
+    /// The JSON value, each string but those of `type` and `role` replaced by its length and digest.
     shape: Option<&'a Value>,
     /// Why there is no shape, where there are bytes and no shape.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
 }
 
-#[derive(Serialize)]
+/// One line of the client's standard output.
+#[derive(Serialize, JsonSchema)]
 struct Record<'a> {
+    /// Counted from 1.
     seq: u64,
+    /// When the runner read its end.
     at_us: u64,
+    /// The record's own `type`.
     #[serde(rename = "type")]
     kind: Option<&'a str>,
+    /// The record's own `subtype`.
     subtype: Option<&'a str>,
+    /// The provider event that it passes on.
     event: Option<&'a str>,
+    /// Length without the line feed.
     bytes: u64,
+    /// What had not happened yet when it was on the pipe.
+    #[schemars(with = "evidence::Before")]
     before: &'static str,
     /// Why the line is no record, where it is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<&'a str>,
 }
 
-#[derive(Serialize)]
+/// One thing that lay in the home or the temporary directory.
+#[derive(Serialize, JsonSchema)]
 struct File<'a> {
+    /// In which directory.
+    #[schemars(with = "Root")]
     root: &'static str,
+    /// Relative to it.
     path: &'a str,
+    /// What it is.
+    #[schemars(with = "evidence::FileKind")]
     kind: &'static str,
+    /// Its permission bits.
+    #[schemars(with = "FileMode")]
     mode: String,
+    /// Its size.
     bytes: u64,
+    /// Digest of a regular file.
+    #[schemars(with = "Option<Sha256>")]
     sha256: Option<&'a str>,
+    /// It was there for a time and is gone.
     transient: bool,
     /// Why it is no surprise, in the words of the profile or of the specification.
     expected: Option<&'a str>,
 }
 
-#[derive(Serialize)]
+/// What the client wrote to standard error.
+#[derive(Serialize, JsonSchema)]
 struct Stderr<'a> {
+    /// How much.
     bytes: u64,
+    /// The last part of it.
     tail: &'a str,
 }
 
-#[derive(Serialize)]
+/// Evidence that could not be collected.
+#[derive(Serialize, JsonSchema)]
 struct Gap<'a> {
+    /// Which part of the evidence is incomplete.
+    #[schemars(with = "evidence::GapKind")]
     what: &'static str,
+    /// What is missing, and why.
     detail: &'a str,
 }
 
-#[derive(Serialize)]
+/// One event that the stub handed to a connection.
+#[derive(Serialize, JsonSchema)]
 struct ProviderEvent<'a> {
+    /// When.
     at_us: u64,
+    /// The request that it answers.
     request: u64,
+    /// Its name.
     event: &'a str,
+    /// Its JSON.
     data: &'a Value,
 }
 
-#[derive(Serialize)]
+/// One place in which the credential of the run was found.
+#[derive(Serialize, JsonSchema)]
 struct Sighting<'a> {
+    /// Where: `request 2 header user-agent`.
     place: &'a str,
+    /// `as written`, `base64`, `hex` or `percent-encoding`.
     form: &'a str,
 }
 
-#[derive(Serialize)]
+/// A process that outlived the client.
+#[derive(Serialize, JsonSchema)]
 struct Survivor<'a> {
+    /// As seen inside.
     pid: i32,
+    /// Its name, from /proc.
     program: &'a str,
 }
 
