@@ -46,7 +46,10 @@ fn case_a_is_the_core_smoke_test() {
         (case.invocation.system_prompt, case.invocation.model),
         (None, None)
     );
-    assert_eq!(case.stub.deltas().len(), 1);
+    assert_eq!(
+        case.stub,
+        toml::from_str("text = \"This is a synthetic answer.\"").unwrap()
+    );
     assert_eq!(case.expect.preflight, Preflight::OptionalFirst);
     assert_eq!(case.expect.cache_control, CacheControl::NotChecked);
     assert!(case.expect.partial_messages);
