@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use stub::Needle;
 use stub::journal::Entry;
 
+use crate::audit::Caller;
 use crate::case::Limits;
 use crate::clock::Clock;
 use crate::collect::Capture;
@@ -15,11 +16,12 @@ use crate::collect::census::{made_and_gone, next_number};
 use crate::collect::files::{self, Bounds, Found};
 use crate::collect::output::Boundaries;
 use crate::evidence::{
-    Attempt, Connection, Evidence, Exit, Gap, GapKind, Lookup, Root, Served, from_journal,
+    Attempt, Connection, Evidence, Exit, FileEntry, Gap, GapKind, Lookup, Root, Served,
+    from_journal,
 };
 use crate::lookups;
 use crate::profile::SideRequest;
-use crate::sandbox::plan::Plan;
+use crate::sandbox::plan::{HOME, Plan};
 use crate::sandbox::supervise::ledger::lookups::Lookups;
 use crate::sandbox::supervise::ledger::{Connect, Ledger};
 
@@ -81,6 +83,7 @@ pub(crate) fn evidence(
         .map_or_else(Default::default, |isolation| {
             (isolation.layers, isolation.canaries)
         });
+    let lookups = weighed(&ledger.lookups, &found.files, plan, needle);
     Evidence {
         connections: served.connections,
         requests: served.requests,
@@ -101,7 +104,7 @@ pub(crate) fn evidence(
         .concat(),
         exit: capture.exit,
         attempts: redacted_attempts(ledger.attempts, needle),
-        lookups: weighed(&ledger.lookups, plan, needle),
+        lookups,
         names: names.asked,
         processes: ledger.processes,
         survivors: capture.survivors,
@@ -203,12 +206,21 @@ fn refused(journal: &[Entry]) -> u64 {
 }
 
 /// What was looked for and is not as it is on the host. The runner's user's home is named by HOME, as for a shell.
-fn weighed(lookups: &Lookups, plan: &Plan, needle: &Needle) -> Vec<Lookup> {
+fn weighed(lookups: &Lookups, files: &[FileEntry], plan: &Plan, needle: &Needle) -> Vec<Lookup> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
+    let starts_at_home = plan.client.directory == HOME;
+    let directory = std::env::current_dir().ok().filter(|_| starts_at_home);
+    let in_home = files.iter().filter(|entry| entry.root == Root::Home);
+    let there: Vec<&str> = in_home.map(|entry| entry.path.as_str()).collect();
+    let caller = Caller {
+        directory: directory.as_deref(),
+        home: home.as_deref(),
+    };
     lookups::weigh(
         lookups,
         &plan.root.binds,
-        home.as_deref(),
+        &there,
+        caller,
         needle,
         lookups::host::probe,
     )

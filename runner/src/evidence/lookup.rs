@@ -56,6 +56,8 @@ pub enum Reason {
     Own,
     /// Its name cannot be typed.
     Unspelt,
+    /// It is a name of the home, which was empty.
+    Absent,
 }
 
 /// Lookups that are kept; beyond them a gap says so.

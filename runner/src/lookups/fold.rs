@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::world::World;
 use crate::evidence::{LookupKind, Reason};
+use crate::sandbox::plan::HOME;
 
 /// Lines below one directory that are shown one by one.
 const FEW: usize = 3;
@@ -143,6 +144,8 @@ fn one_line(group: &[Entry], depth: usize, world: &World) -> Vec<Entry> {
         .unwrap_or(&first.option)
         .to_owned();
     let may_stand = match first.class {
+        // Which of them it was is all that is of interest.
+        Class::Never(Reason::Absent) => directory != Path::new(HOME),
         Class::Never(_) => true,
         Class::Read | Class::Write => world.class(&directory, first.class) == first.class,
     };

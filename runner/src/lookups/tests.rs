@@ -3,18 +3,23 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::audit::Caller;
 use crate::case::Access;
+use crate::policy::may_be_shown;
 use crate::sandbox::plan::BindKind;
 
 /// A host of these paths, their directories, and these links.
 struct Host {
     objects: BTreeMap<PathBuf, HostObject>,
+    /// The caller's, where the program does not start in it.
+    directory: Option<PathBuf>,
 }
 
 impl Host {
     fn of(files: &[&str]) -> Self {
         let mut host = Self {
             objects: BTreeMap::new(),
+            directory: None,
         };
         files
             .iter()
@@ -56,10 +61,20 @@ impl Host {
             bind("/opt/tool/bin/tool", "/client/tool"),
         ];
         let needle = Needle::new("runner-key-0123456789abcdef").unwrap();
-        let home = Path::new("/data/home/user");
-        weigh(&lookups, &binds, Some(home), &needle, |path| {
+        let caller = Caller {
+            directory: self.directory.as_deref(),
+            home: Some(Path::new("/data/home/user")),
+        };
+        let there = ["made/file", "gone"];
+        let lookups = weigh(&lookups, &binds, &there, caller, &needle, |path| {
             self.objects.get(path).cloned()
-        })
+        });
+        for lookup in &lookups {
+            if let Advice::Read(path) | Advice::Write(path) = &lookup.advice {
+                assert!(may_be_shown(Path::new(path)), "{path} would be refused");
+            }
+        }
+        lookups
     }
 
     fn advice(&self, path: &str, kind: LookupKind) -> Option<Advice> {
@@ -119,7 +134,12 @@ fn what_the_host_has_and_the_program_is_not_shown_is_hidden() {
 fn the_sandboxs_own_home_temporary_directory_and_proc_hide_nothing() {
     let host = Host::of(&["/home/sandbox/x", "/tmp/x", "/proc/77/maps", "/etc/passwd"])
         .and("/dev/null", HostObject::Closed);
-    for path in ["/home/sandbox/x", "/tmp/x", "/dev/shm/x", "/dev/null"] {
+    for path in [
+        "/home/sandbox/made/file",
+        "/tmp/x",
+        "/dev/shm/x",
+        "/dev/null",
+    ] {
         assert_eq!(host.advice(path, Read), None, "{path}");
         assert_eq!(host.advice(path, Write), None, "{path}");
     }
@@ -324,10 +344,46 @@ fn what_is_read_below_a_directory_to_be_written_is_counted_there() {
 }
 
 #[test]
+fn what_lies_in_the_callers_directory_is_missed_in_the_home() {
+    let mut host = Host::of(&["/srv/work/script", "/srv/work/src/x", "/root/script"]);
+    let home = |name: &str| format!("/home/sandbox/{name}");
+    let absent = never(Reason::Absent);
+    assert_eq!(host.advice(&home("script"), Read), absent);
+    host.directory = Some("/srv/work".into());
+    assert_eq!(host.advice(&home("script"), Read), read("/srv/work"));
+    assert_eq!(host.advice(&home("src/x"), Execute), read("/srv/work"));
+    assert_eq!(host.advice(&home(""), List), read("/srv/work"));
+    // Asked about by every shell, not there either, its own, and elsewhere.
+    assert_eq!(host.advice(&home(""), Read), None);
+    assert_eq!(host.advice(&home("other"), Read), absent);
+    assert_eq!(host.advice(&home("script"), Write), None);
+    assert_eq!(host.advice("/tmp/script", Read), None);
+    let script = home("script");
+    assert_eq!(host.weigh(&[(&script, Write), (&script, Read)]), []);
+    // A home is never shown.
+    host.directory = Some("/root".into());
+    assert_eq!(host.advice(&script, Read), absent);
+}
+
+#[test]
 fn options_come_first_and_the_credential_is_in_no_path() {
     let secret = "/srv/runner-key-0123456789abcdef";
     let host = Host::of(&[secret, "/sys/x"]);
     let lookups = host.weigh(&[("/sys/x", Read), (secret, Read)]);
     assert_eq!(lookups[1].advice, Advice::Never(Reason::System));
     assert!(!format!("{lookups:?}").contains("0123456789abcdef"));
+}
+
+#[test]
+fn a_name_of_the_home_that_was_never_there_is_told_and_what_was_made_is_not() {
+    let host = Host::of(&["/usr/x"]);
+    let absent = never(Reason::Absent);
+    assert_eq!(host.advice("/home/sandbox/.aws/credentials", Read), absent);
+    assert_eq!(host.advice("/home/sandbox/made/other", List), absent);
+    for path in ["", "/made", "/made/file", "/gone"] {
+        assert_eq!(host.advice(&format!("/home/sandbox{path}"), Read), None);
+    }
+    assert_eq!(host.advice("/home/sandbox/.netrc", Write), None);
+    let many: Vec<String> = (0..9).map(|n| format!("/home/sandbox/.rc{n}")).collect();
+    assert_eq!(weigh_all(&many).len(), 9, "no name takes another's place");
 }

@@ -112,6 +112,7 @@ pub(super) fn reason(reason: Reason) -> &'static str {
         Reason::Broad => "broad",
         Reason::Own => "own",
         Reason::Unspelt => "unspelt",
+        Reason::Absent => "absent",
     }
 }
 
@@ -122,6 +123,7 @@ pub(super) fn reason_in_full(reason: Reason) -> &'static str {
         Reason::Broad => "never shown as a whole: it is or holds a home or a tree of the sandbox",
         Reason::Own => "the sandbox has its own",
         Reason::Unspelt => "its name cannot be typed",
+        Reason::Absent => "not in its empty home",
     }
 }
 

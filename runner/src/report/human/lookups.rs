@@ -14,7 +14,7 @@ pub(super) fn lookups(page: &mut Page<String>, report: &Report) -> fmt::Result {
     if lookups.is_empty() {
         return Ok(());
     }
-    page.heading("Paths that it looked for, not shown or not writable here")?;
+    page.heading("Paths that it looked for and did not get")?;
     page.table(
         [Align::Left, Align::Right],
         &lookups.iter().map(row).collect::<Vec<_>>(),

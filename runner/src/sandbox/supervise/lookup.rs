@@ -47,8 +47,10 @@ impl Watch {
     pub(super) fn look_up(&mut self, notification: &Notification, paths: Paths, launched: bool) {
         let at_us = self.clock.elapsed_us();
         let recorded = launched && self.records;
-        let paths = paths.into_iter().flatten().filter(|_| recorded);
+        // Without a pointer there is no path: some runtimes ask in this way whether the kernel has a call.
+        let paths = paths.into_iter().flatten().filter(|named| named.at != 0);
         let read: Vec<_> = paths
+            .filter(|_| recorded)
             .map(|named| read(notification.thread, named))
             .collect();
         // A caller that is gone made no call, and what was read may be another's.
