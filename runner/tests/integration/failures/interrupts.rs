@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
 
 use crate::kit::{Run, parsed};
 use crate::needs_sandbox;
