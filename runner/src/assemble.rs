@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use stub::Needle;
 use stub::journal::Entry;
 
+use crate::audit::Caller;
 use crate::case::Limits;
 use crate::clock::Clock;
 use crate::collect::Capture;
@@ -20,7 +21,7 @@ use crate::evidence::{
 };
 use crate::lookups;
 use crate::profile::SideRequest;
-use crate::sandbox::plan::Plan;
+use crate::sandbox::plan::{HOME, Plan};
 use crate::sandbox::supervise::ledger::lookups::Lookups;
 use crate::sandbox::supervise::ledger::{Connect, Ledger};
 
@@ -207,13 +208,19 @@ fn refused(journal: &[Entry]) -> u64 {
 /// What was looked for and is not as it is on the host. The runner's user's home is named by HOME, as for a shell.
 fn weighed(lookups: &Lookups, files: &[FileEntry], plan: &Plan, needle: &Needle) -> Vec<Lookup> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
+    let starts_at_home = plan.client.directory == HOME;
+    let directory = std::env::current_dir().ok().filter(|_| starts_at_home);
     let in_home = files.iter().filter(|entry| entry.root == Root::Home);
     let there: Vec<&str> = in_home.map(|entry| entry.path.as_str()).collect();
+    let caller = Caller {
+        directory: directory.as_deref(),
+        home: home.as_deref(),
+    };
     lookups::weigh(
         lookups,
         &plan.root.binds,
         &there,
-        home.as_deref(),
+        caller,
         needle,
         lookups::host::probe,
     )

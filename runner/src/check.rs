@@ -21,6 +21,7 @@ pub use attempts::{
 pub use files::reason_for_file;
 pub(crate) use outbound::kernel_refuses;
 pub(crate) use outcome::count;
+pub use requests::is_expected_beside;
 
 mod attempts;
 mod body;

@@ -57,6 +57,7 @@ pub(crate) fn report(
         known: Known {
             attempts: subject.expected_attempts().to_vec(),
             files: subject.known_files().cloned(),
+            side_requests: subject.side_requests().to_vec(),
         },
         evidence,
         not_proved: Vec::new(),

@@ -11,6 +11,9 @@
 //! - a directory that was only passed or asked about, where something below it is listed: it comes with that;
 //! - a directory to be made or changed that is shown: programs make the ways to their files over and over.
 //!
+//! Where the program starts in its home because the directory of its caller is not shown, it also misses what it looks
+//! for in the home and that directory has; then the directory is what would have to be shown.
+//!
 //! The rest is folded (see [`fold`]) into few lines. Pure but for the probe of the host that it is given. It
 //! judges nothing: a lookup is help for whoever wants the program to run, and no finding.
 
@@ -24,6 +27,7 @@ use stub::Needle;
 
 use self::fold::{Class, Entry};
 use self::world::{Found, Seen, World};
+use crate::audit::Caller;
 use crate::evidence::{Advice, Lookup, LookupKind, Reason};
 use crate::sandbox::plan::{Bind, HOME};
 use crate::sandbox::supervise::ledger::lookups::{Lookups, Wanted};
@@ -41,20 +45,21 @@ pub(crate) enum HostObject {
 }
 
 /// What was hidden from the program or denied to it by a root that shows `binds`, and what it asked for in its home
-/// beside the files that were `there` (relative to the home, as reports print them). `home` is the runner's user's;
-/// `probe` says what the host has at an absolute path.
+/// beside the files that were `there` (relative to the home, as reports print them). `caller` names the runner's
+/// user's home, and the current directory where the program does not start in it; `probe` says what the host has at
+/// an absolute path.
 pub(crate) fn weigh(
     lookups: &Lookups,
     binds: &[Bind],
     there: &[&str],
-    home: Option<&Path>,
+    caller: Caller<'_>,
     needle: &Needle,
     probe: impl Fn(&Path) -> Option<HostObject>,
 ) -> Vec<Lookup> {
-    let world = World::new(binds, home, &probe);
+    let world = World::new(binds, caller, &probe);
     let entries = lookups.iter().filter_map(|(wanted, seen)| {
         let (path, option, class, is_directory) =
-            absent(wanted, there).or_else(|| missed(&world, wanted))?;
+            missed(&world, lookups, wanted).or_else(|| absent(lookups, wanted, there))?;
         Some(Entry {
             path,
             option,
@@ -72,28 +77,32 @@ pub(crate) fn weigh(
         .collect()
 }
 
+/// A path that is missed, the path to show for it, how, and whether that is a directory.
+type Missed = (PathBuf, PathBuf, Class, bool);
+
 /// A name of the home that was read and never there. Whatever the program made itself is known, and so is the way to it.
-fn absent(wanted: &Wanted, there: &[&str]) -> Option<(PathBuf, PathBuf, Class, bool)> {
+fn absent(lookups: &Lookups, wanted: &Wanted, there: &[&str]) -> Option<Missed> {
     let name = wanted.path.strip_prefix(HOME).ok()?;
-    let asked = wanted.kind != LookupKind::Write && name != Path::new("");
-    let name = printable(name.as_os_str().as_encoded_bytes());
-    let is_there = |one: &&str| Path::new(one).starts_with(&name);
+    let shown = printable(name.as_os_str().as_encoded_bytes());
+    let is_there = |one: &&str| Path::new(one).starts_with(&shown);
+    let is_own = name.as_os_str().is_empty()
+        || wanted.kind == LookupKind::Write
+        || lookups.wrote(&wanted.path)
+        || there.iter().any(is_there);
     let path = || wanted.path.clone();
-    (asked && !there.iter().any(is_there))
-        .then(|| (path(), path(), Class::Never(Reason::Absent), false))
+    (!is_own).then(|| (path(), path(), Class::Never(Reason::Absent), false))
 }
 
-/// The path that is missed, the path to show for it, how, and whether that is a directory; `None` where nothing is.
-fn missed(world: &World, wanted: &Wanted) -> Option<(PathBuf, PathBuf, Class, bool)> {
+/// What is missed where `wanted` was looked for, if anything is.
+fn missed(world: &World, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
     // One that begins nobody knows where cannot be followed.
     if !wanted.path.is_absolute() {
         return None;
     }
     let writes = wanted.kind == LookupKind::Write;
     let path = match world.inside(&wanted.path) {
-        Seen::There(Found { writable: true, .. }) | Seen::Missing { writable: true } => {
-            return None;
-        }
+        Seen::There(Found { writable: true, .. }) => return left_behind(world, lookups, wanted),
+        Seen::Missing { writable: true } => return None,
         Seen::There(found) if !writes || found.object == HostObject::Directory => return None,
         Seen::Nothing => return None,
         Seen::Missing { .. } if !writes => return None,
@@ -116,6 +125,21 @@ fn missed(world: &World, wanted: &Wanted) -> Option<(PathBuf, PathBuf, Class, bo
     let class = world.class(&option, wanted);
     let is_directory = world.is_directory_on_host(&option);
     Some((path, option, class, is_directory))
+}
+
+/// What was looked for in the home where the caller's directory was meant. Every shell asks for the directory itself,
+/// and what the program makes in its home is its own.
+fn left_behind(world: &World, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
+    let directory = world.left_behind()?;
+    let name = wanted.path.strip_prefix(HOME).ok()?;
+    let path: PathBuf = directory.components().chain(name.components()).collect();
+    let is_about_name = !name.as_os_str().is_empty() || wanted.kind == LookupKind::List;
+    let is_own = wanted.kind == LookupKind::Write || lookups.wrote(&wanted.path);
+    if is_own || !is_about_name {
+        return None;
+    }
+    world.on_host(&path)?;
+    Some((path, directory.to_owned(), Class::Read, true))
 }
 
 fn told(entry: Entry, needle: &Needle) -> Lookup {

@@ -10,7 +10,7 @@
 use crate::case::{Origin, Tier};
 use crate::check;
 use crate::evidence::{Evidence, FileEntry};
-use crate::profile::{ExpectedAttempt, Files, Variable};
+use crate::profile::{ExpectedAttempt, Files, SideRequest, Variable};
 use crate::verdict::{Finding, Verdict};
 
 mod claims;
@@ -122,6 +122,8 @@ pub struct Known {
     pub attempts: Vec<ExpectedAttempt>,
     /// Files that are no finding, and files that are there for a time; `None` where there is no profile.
     pub files: Option<Files>,
+    /// Requests beside the turn.
+    pub side_requests: Vec<SideRequest>,
 }
 
 impl Known {

@@ -5,32 +5,35 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use futures_core::Stream;
-use serde::Serialize;
 
-use crate::answer::Paced;
+use crate::connection::Line;
+use crate::handover::{self, REQUEST_ID};
 use crate::limits::{Budget, Limits};
-use crate::messages::{self, Ask, Fault};
-use crate::scenario::Scenario;
+use crate::messages::{self, Ask};
+use crate::scenario::{ErrorType, Scenario};
+use crate::script::{Context, Script};
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The provider as a router: `HEAD /` and `POST /v1/messages`; everything else is an error in the public
-/// shape.
-pub fn app(scenario: Scenario, limits: Limits) -> Router {
-    let budget = Budget::new(&limits);
+/// shape. `elsewhere` is the origin of the second host, to which redirects lead. The connections have to
+/// tell their [`Line`].
+pub(crate) fn app(scenario: Scenario, limits: Limits, elsewhere: String) -> Router {
     let provider = Arc::new(Provider {
         scenario,
+        asked: AtomicUsize::new(0),
+        elsewhere,
         body_bytes: limits.body_bytes,
-        budget,
+        budget: Budget::new(&limits),
     });
     Router::new()
         .route(
@@ -47,6 +50,9 @@ pub fn app(scenario: Scenario, limits: Limits) -> Router {
 
 struct Provider {
     scenario: Scenario,
+    /// Messages that were asked for so far.
+    asked: AtomicUsize,
+    elsewhere: String,
     body_bytes: usize,
     budget: Budget,
 }
@@ -59,7 +65,7 @@ async fn unknown(State(provider): State<Arc<Provider>>, request: Request) -> Res
     provider.read(request.into_body()).await?;
     Err(Refusal {
         status: StatusCode::NOT_FOUND,
-        fault: Fault::NotFound,
+        kind: ErrorType::NotFound,
         message: "Not found".to_owned(),
     })
 }
@@ -72,13 +78,14 @@ async fn wrong_method(
     let message = "Method not allowed".to_owned();
     Err(Refusal {
         status: StatusCode::METHOD_NOT_ALLOWED,
-        fault: Fault::InvalidRequest,
+        kind: ErrorType::InvalidRequest,
         message,
     })
 }
 
 async fn message(
     State(provider): State<Arc<Provider>>,
+    ConnectInfo(line): ConnectInfo<Line>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let has_key = has_key(request.headers());
@@ -87,7 +94,7 @@ async fn message(
         let message = "x-api-key header is required".to_owned();
         return Err(Refusal {
             status: StatusCode::UNAUTHORIZED,
-            fault: Fault::Authentication,
+            kind: ErrorType::Authentication,
             message,
         });
     }
@@ -95,28 +102,18 @@ async fn message(
         serde_json::from_slice(&body).map_err(|error| Refusal::invalid(error.to_string()))?;
     drop(body);
 
-    let scenario = &provider.scenario;
-    if !scenario.pace().first.is_zero() {
-        tokio::time::sleep(scenario.pace().first).await;
-    }
-    let id = messages::new_id("msg");
-    if !ask.stream {
-        return Ok(json(
-            StatusCode::OK,
-            &messages::new_id("req"),
-            &messages::message(&scenario.text(), &id, &ask.model),
-        ));
-    }
-    let stream = Paced::new(scenario, &messages::events(scenario, &id, &ask.model));
-    let mut response = Response::new(Body::from_stream(stream));
-    let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("text/event-stream; charset=utf-8"),
+    let before = provider.asked.fetch_add(1, Ordering::Relaxed);
+    let script = Script::new(
+        provider.scenario.answer(before),
+        Context {
+            request_id: &messages::new_id("req"),
+            message_id: &messages::new_id("msg"),
+            model: &ask.model,
+            streams: ask.stream,
+            elsewhere: &provider.elsewhere,
+        },
     );
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    insert_id(headers, &messages::new_id("req"));
-    Ok(response)
+    Ok(handover::respond(script, line).await)
 }
 
 /// A key in either of the two headers that the interface knows.
@@ -140,7 +137,7 @@ impl Provider {
                 let message = format!("the request is longer than {} bytes", self.body_bytes);
                 return Err(Refusal {
                     status: StatusCode::PAYLOAD_TOO_LARGE,
-                    fault: Fault::RequestTooLarge,
+                    kind: ErrorType::RequestTooLarge,
                     message,
                 });
             }
@@ -159,7 +156,7 @@ async fn next<S: Stream<Item = Result<Bytes, axum::Error>> + Unpin>(
 /// An answer in the public error shape.
 struct Refusal {
     status: StatusCode,
-    fault: Fault,
+    kind: ErrorType,
     message: String,
 }
 
@@ -167,7 +164,7 @@ impl Refusal {
     fn invalid(message: String) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
-            fault: Fault::InvalidRequest,
+            kind: ErrorType::InvalidRequest,
             message,
         }
     }
@@ -176,38 +173,11 @@ impl Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let id = messages::new_id("req");
-        body(
-            self.status,
-            &id,
-            messages::error_body(self.fault, &self.message, &id),
-        )
-    }
-}
-
-fn json(status: StatusCode, request_id: &str, value: &impl Serialize) -> Response {
-    // Plain structs and strings always serialise.
-    body(
-        status,
-        request_id,
-        serde_json::to_string(value).unwrap_or_default(),
-    )
-}
-
-fn body(status: StatusCode, request_id: &str, json: String) -> Response {
-    let mut response = Response::new(Body::from(json));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
-    insert_id(headers, request_id);
-    response
-}
-
-fn insert_id(headers: &mut HeaderMap, request_id: &str) {
-    // The identifier is a prefix and hexadecimal digits.
-    if let Ok(value) = HeaderValue::from_str(request_id) {
-        headers.insert(REQUEST_ID, value);
+        let body = messages::error_body(self.kind, &self.message, &id);
+        let headers = [
+            (header::CONTENT_TYPE, "application/json"),
+            (REQUEST_ID, id.as_str()),
+        ];
+        (self.status, headers, body).into_response()
     }
 }

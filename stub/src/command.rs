@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -20,6 +20,9 @@ use crate::limits::Limits;
 use crate::scenario::Scenario;
 use crate::serve::{ServeError, Setup, serve_until};
 
+/// The address of the second host.
+const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
 /// A wrong command line, or a file or address that cannot be used.
 const USAGE: u8 = 2;
 /// The run ended without its evidence being whole.
@@ -27,7 +30,8 @@ const ERRORED: u8 = 3;
 
 /// A loopback Messages provider that journals what each connection carried.
 ///
-/// Prints its base URL and serves until SIGINT or SIGTERM.
+/// Prints its base URL, and on a second line that of the second host where the scenario redirects to one,
+/// and serves until SIGINT or SIGTERM.
 #[derive(Debug, Parser)]
 #[command(name = "stub", version)]
 struct Arguments {
@@ -37,14 +41,21 @@ struct Arguments {
     /// File that receives the journal, one JSON object a line; overwritten
     #[arg(long, value_name = "FILE")]
     journal: PathBuf,
-    /// TOML file whose [stub] table says what is answered, such as a case
-    #[arg(long, value_name = "FILE")]
+    /// What is answered: a built-in scenario, or a TOML file with a [stub] table, such as a case
+    ///
+    /// A word without a dot and a slash is a name; write ./NAME for a file of that kind.
+    #[arg(long, value_name = "NAME|FILE")]
     scenario: Option<PathBuf>,
+    /// List the built-in scenarios and end
+    #[arg(long, exclusive = true)]
+    list_scenarios: bool,
 }
 
 /// Why the program ends without success.
 #[derive(Debug, thiserror::Error)]
 enum CommandError {
+    #[error("there is no scenario `{name}`; `stub --list-scenarios` lists those that there are")]
+    NoScenario { name: String },
     #[error("cannot read the scenario {}", path.display())]
     ReadScenario { path: PathBuf, source: io::Error },
     #[error("the scenario {} is not valid", path.display())]
@@ -61,8 +72,8 @@ enum CommandError {
     },
     #[error("cannot start the event loop")]
     Runtime(#[source] io::Error),
-    #[error("cannot write the base URL")]
-    Announce(#[source] io::Error),
+    #[error("cannot write to standard output")]
+    Print(#[source] io::Error),
     #[error("the run is not whole")]
     Serve(#[source] ServeError),
 }
@@ -96,17 +107,19 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<(), CommandError> {
+    if arguments.list_scenarios {
+        return list_scenarios().map_err(CommandError::Print);
+    }
     let scenario = arguments
         .scenario
         .as_deref()
         .map_or_else(|| Ok(Scenario::default()), read_scenario)?;
     let journal = open_journal(&arguments.journal)?;
-    let listen = |source| CommandError::Listen {
-        address: arguments.listen,
-        source,
-    };
-    let listener = TcpListener::bind(arguments.listen).map_err(listen)?;
-    let address = listener.local_addr().map_err(listen)?;
+    let (listener, address) = listen(arguments.listen)?;
+    let elsewhere = scenario
+        .needs_elsewhere()
+        .then(|| listen(SocketAddr::from((ELSEWHERE, 0))))
+        .transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -115,9 +128,11 @@ fn run(arguments: &Arguments) -> Result<(), CommandError> {
         // Asked for before the URL is printed: whoever reads it may signal at once.
         let mut interrupt = signal(SignalKind::interrupt()).map_err(CommandError::Runtime)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(CommandError::Runtime)?;
-        announce(address).map_err(CommandError::Announce)?;
+        let (elsewhere, other) = elsewhere.unzip();
+        announce(address, other).map_err(CommandError::Print)?;
         let setup = Setup {
             listener,
+            elsewhere,
             scenario,
             credential: None,
             limits: Limits::default(),
@@ -132,6 +147,16 @@ fn run(arguments: &Arguments) -> Result<(), CommandError> {
             .await
             .map_err(CommandError::Serve)
     })
+}
+
+fn listen(wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), CommandError> {
+    let failed = |source| CommandError::Listen {
+        address: wanted,
+        source,
+    };
+    let listener = TcpListener::bind(wanted).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
 }
 
 fn loopback(text: &str) -> Result<SocketAddr, String> {
@@ -153,6 +178,12 @@ fn read_scenario(path: &Path) -> Result<Scenario, CommandError> {
     #[derive(serde::Deserialize)]
     struct Tables {
         stub: Scenario,
+    }
+    if let Some(name) = path.to_str().filter(|name| !name.contains(['.', '/'])) {
+        let unknown = || CommandError::NoScenario {
+            name: name.to_owned(),
+        };
+        return Scenario::named(name).ok_or_else(unknown);
     }
     let text = std::fs::read_to_string(path).map_err(|source| CommandError::ReadScenario {
         path: path.to_owned(),
@@ -183,9 +214,19 @@ fn open_journal(path: &Path) -> Result<File, CommandError> {
     })
 }
 
-fn announce(address: SocketAddr) -> io::Result<()> {
+fn announce(address: SocketAddr, elsewhere: Option<SocketAddr>) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    writeln!(stdout, "http://{address}")?;
+    for address in [address].into_iter().chain(elsewhere) {
+        writeln!(stdout, "http://{address}")?;
+    }
+    stdout.flush()
+}
+
+fn list_scenarios() -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    for scenario in Scenario::names() {
+        writeln!(stdout, "{:<30} {}", scenario.name, scenario.summary)?;
+    }
     stdout.flush()
 }
 

@@ -21,12 +21,16 @@ use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 
 use crate::gate::Passed;
-use crate::journal::Entry;
+use crate::journal::{Entry, Host};
 use crate::recorder::now_us;
 use crate::refusal;
+use crate::scenario::Hangup;
 use crate::shared::Shared;
 
 mod carried;
+mod line;
+
+pub(crate) use line::Line;
 
 use carried::{Audience, Carried, Journal, Peer};
 
@@ -34,6 +38,8 @@ use carried::{Audience, Carried, Journal, Peer};
 const READ_BYTES: usize = 8 * 1024;
 /// Reads that are made at once when the server lets go.
 const LAST_READS: u32 = 8;
+/// Reads that are made before the connection is reset: more than the kernel keeps for one, tcp(7).
+const RESET_READS: u32 = 4096;
 
 /// One connection of the run.
 #[derive(Debug)]
@@ -62,11 +68,12 @@ impl Connection {
         id: u64,
         socket: TcpStream,
         peer: SocketAddr,
+        host: Host,
         shared: Arc<Shared>,
     ) -> io::Result<Self> {
         socket.set_nodelay(true)?;
         setsockopt(&socket, sockopt::OobInline, &true)?;
-        let carried = Mutex::new(Carried::new(id, shared.clone()));
+        let carried = Mutex::new(Carried::new(id, host, shared.clone()));
         Ok(Self {
             id,
             peer,
@@ -144,7 +151,7 @@ impl Connection {
 
     fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         loop {
-            if self.shared.is_frozen() {
+            if self.shared.is_frozen() || self.lock().hangup.is_some() {
                 return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
             }
             ready!(self.socket.poll_write_ready(cx))?;
@@ -161,9 +168,14 @@ impl Connection {
             return;
         }
         let mut carried = self.lock();
-        let ended = (0..LAST_READS)
+        let is_reset = carried.hangup == Some(Hangup::Reset);
+        let reads = if is_reset { RESET_READS } else { LAST_READS };
+        let ended = (0..reads)
             .map(|_| self.read_now(&mut carried))
             .find(|progress| *progress != Progress::Some);
+        if is_reset {
+            return self.reset(&mut carried);
+        }
         if ended == Some(Progress::End) && !carried.tap.is_refused() {
             return self.close(&mut carried);
         }
@@ -254,6 +266,15 @@ impl Connection {
         let _ = shutdown(self.socket.as_raw_fd(), Shutdown::Both);
     }
 
+    /// Ends the connection by a reset, which is sent when the socket is closed: nothing else holds it.
+    fn reset(&self, carried: &mut Carried) {
+        carried.end_sending();
+        carried.close();
+        self.shared.forget(self.id);
+        // It fails where the connection is gone already.
+        let _ = self.socket.set_zero_linger();
+    }
+
     fn lock(&self) -> MutexGuard<'_, Carried> {
         self.carried.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -271,7 +292,7 @@ fn poll_end(carried: &mut Carried, cx: &Context<'_>) -> Poll<io::Result<()>> {
     if carried.is_answered() || carried.tap.is_stopped_in_body() || carried.peer == Peer::Reset {
         return Poll::Ready(Ok(()));
     }
-    carried.reader = Some(cx.waker().clone());
+    carried.await_end(cx);
     Poll::Pending
 }
 

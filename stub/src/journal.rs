@@ -33,6 +33,8 @@ pub enum Entry {
         connection: u64,
         at_us: u64,
         peer: SocketAddr,
+        #[serde(default)]
+        host: Host,
     },
     /// The first byte of a request was read. Where a [`Control`] side listens, the answer is held until
     /// it says [`Control::Go`] for this request.
@@ -97,6 +99,17 @@ pub enum Entry {
     Refused { at_us: u64, connections: u64 },
     /// After [`Control::Finish`]: every connection was read to its end and nothing follows.
     Done { at_us: u64 },
+}
+
+/// Where a connection was accepted, and so what the client took for its server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Host {
+    /// The provider that the client was given.
+    #[default]
+    Stub,
+    /// The second host, to which only an answer of the provider can have led.
+    Elsewhere,
 }
 
 /// The head of one request as it stood on the wire.
@@ -185,7 +198,8 @@ pub enum End {
     Truncated,
     /// The peer reset the connection.
     Reset,
-    /// The stub closed: after an answer that said so, a malformed request, or a limit.
+    /// The stub closed: after an answer that said so, a malformed request, a limit, or where the scenario ends
+    /// the connection.
     ByStub,
     /// Still open when the run was frozen; everything that had arrived was read.
     Open,

@@ -4,7 +4,7 @@
 //! socket ─► connection ─► tap ─► journal          what was read, understood from the bytes
 //!               │ ▲
 //!               ▼ │                               only what follows the grammar, once the gate is open
-//!           HTTP server ─► app ─► messages        the answer, as the scenario says
+//!           HTTP server ─► app ─► script ─► handover        the answer, as the scenario says
 //! ```
 //!
 //! The rooms: [`scenario`] what is answered · [`journal`] the wire of the evidence · [`serve()`] one run,
@@ -17,20 +17,20 @@ pub mod scenario;
 pub mod secret;
 pub mod shape;
 
-mod answer;
 mod app;
 mod command;
 mod connection;
 mod gate;
+mod handover;
 mod listener;
 mod messages;
 mod recorder;
 mod refusal;
+mod script;
 mod serve;
 mod shared;
 mod tap;
 
-pub use app::app;
 pub use command::main;
 pub use gate::MAX_HOLD;
 pub use limits::Limits;

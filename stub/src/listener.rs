@@ -1,4 +1,4 @@
-//! The listening socket: every connection that it gives is enrolled before anyone sees it.
+//! A listening socket: every connection that it gives is enrolled before anyone sees it.
 
 use std::future::pending;
 use std::io::{self, ErrorKind};
@@ -9,12 +9,14 @@ use axum::serve::Listener;
 use nix::sys::socket::{setsockopt, sockopt};
 
 use crate::connection::{Connection, Served};
+use crate::journal::Host;
 use crate::shared::Shared;
 
-/// The listening socket of the run, for the server.
+/// One listening socket of the run, for the server.
 #[derive(Debug)]
 pub(crate) struct Door {
     socket: tokio::net::TcpListener,
+    host: Host,
     shared: Arc<Shared>,
 }
 
@@ -22,21 +24,28 @@ pub(crate) struct Door {
 #[derive(Debug)]
 pub(crate) struct LastDoor {
     socket: TcpListener,
+    host: Host,
     shared: Arc<Shared>,
 }
 
 /// Takes a bound, listening socket. Its connections inherit that urgent data stays in the stream.
-pub(crate) fn open(listener: TcpListener, shared: &Arc<Shared>) -> io::Result<(Door, LastDoor)> {
+pub(crate) fn open(
+    listener: TcpListener,
+    host: Host,
+    shared: &Arc<Shared>,
+) -> io::Result<(Door, LastDoor)> {
     listener.set_nonblocking(true)?;
     setsockopt(&listener, sockopt::OobInline, &true)?;
     let last = LastDoor {
         socket: listener.try_clone()?,
+        host,
         shared: shared.clone(),
     };
     let socket = tokio::net::TcpListener::from_std(listener)?;
     Ok((
         Door {
             socket,
+            host,
             shared: shared.clone(),
         },
         last,
@@ -51,7 +60,7 @@ impl LastDoor {
                 Ok((stream, peer)) => {
                     stream.set_nonblocking(true)?;
                     let stream = tokio::net::TcpStream::from_std(stream)?;
-                    if let Some(connection) = self.shared.enroll(stream, peer)? {
+                    if let Some(connection) = self.shared.enroll(stream, peer, self.host)? {
                         return Ok(Some(connection));
                     }
                 }
@@ -68,7 +77,7 @@ impl Door {
         loop {
             match self.socket.accept().await {
                 Ok((stream, peer)) => {
-                    if let Some(connection) = self.shared.enroll(stream, peer)? {
+                    if let Some(connection) = self.shared.enroll(stream, peer, self.host)? {
                         return Ok(connection);
                     }
                 }

@@ -1,14 +1,14 @@
 //! The public Messages shapes: events of a stream, a whole message, an error.
 //!
 //! Source: the types of the official SDKs and the public documentation of the Messages interface. Only
-//! JSON is made here; how it travels is the room of [`crate::answer`].
+//! JSON is made here; how it becomes the bytes of an answer is the room of [`crate::script`].
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::scenario::Scenario;
+use crate::scenario::{Block, ErrorType, EventName, Turn};
 
 /// The input tokens that each answer claims.
 const INPUT_TOKENS: u64 = 25;
@@ -22,13 +22,13 @@ pub(crate) struct Ask {
     #[serde(rename = "max_tokens")]
     _max_tokens: std::num::NonZeroU64,
     #[serde(rename = "messages")]
-    _messages: Vec<serde_json::Map<String, Value>>,
+    _messages: Vec<Map<String, Value>>,
     #[serde(default)]
     pub(crate) stream: bool,
 }
 
 /// One event of a stream.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Event<'a> {
     MessageStart {
@@ -36,7 +36,7 @@ pub(crate) enum Event<'a> {
     },
     ContentBlockStart {
         index: u32,
-        content_block: Block<'a>,
+        content_block: Content<'a>,
     },
     Ping,
     ContentBlockDelta {
@@ -47,167 +47,281 @@ pub(crate) enum Event<'a> {
         index: u32,
     },
     MessageDelta {
-        delta: Stop,
-        usage: OutputUsage,
+        delta: Stop<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        usage: Option<OutputUsage>,
     },
     MessageStop,
+    Error {
+        error: ErrorDetail<'a>,
+    },
+    /// No event of the interface: it may grow, and clients have to bear that.
+    StubNotice {
+        note: &'static str,
+    },
 }
 
 /// A message, whole or at its start.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Message<'a> {
     id: &'a str,
     r#type: &'static str,
     role: &'static str,
     model: &'a str,
-    content: Vec<Block<'a>>,
-    stop_reason: Option<&'static str>,
-    stop_sequence: Option<&'static str>,
-    usage: Usage,
+    content: Vec<Content<'a>>,
+    stop_reason: Option<&'a str>,
+    stop_sequence: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) usage: Option<Usage>,
 }
 
-/// A block of content.
-#[derive(Debug, Serialize)]
+/// A block of content, whole or at its start.
+#[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum Block<'a> {
-    Text { text: &'a str },
+pub(crate) enum Content<'a> {
+    Text {
+        text: String,
+    },
+    Thinking {
+        thinking: String,
+        signature: &'a str,
+    },
+    ToolUse {
+        id: String,
+        name: &'a str,
+        input: Map<String, Value>,
+    },
 }
 
 /// A piece of a block.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[allow(
+    clippy::enum_variant_names,
+    reason = "the words of the interface, which all end so"
+)]
 pub(crate) enum Delta<'a> {
     TextDelta { text: &'a str },
+    ThinkingDelta { thinking: &'a str },
+    SignatureDelta { signature: &'a str },
+    InputJsonDelta { partial_json: &'a str },
 }
 
 /// How a message ended.
-#[derive(Debug, Serialize)]
-pub(crate) struct Stop {
-    stop_reason: &'static str,
-    stop_sequence: Option<&'static str>,
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Stop<'a> {
+    stop_reason: &'a str,
+    stop_sequence: Option<&'a str>,
 }
 
 /// Tokens of a whole turn.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Usage {
     input_tokens: u64,
     output_tokens: u64,
 }
 
 /// Tokens so far.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct OutputUsage {
     output_tokens: u64,
+}
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct ErrorDetail<'a> {
+    r#type: ErrorType,
+    message: &'a str,
 }
 
 impl Event<'_> {
     /// The name on the `event:` line.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Self::MessageStart { .. } => "message_start",
-            Self::ContentBlockStart { .. } => "content_block_start",
-            Self::Ping => "ping",
-            Self::ContentBlockDelta { .. } => "content_block_delta",
-            Self::ContentBlockStop { .. } => "content_block_stop",
-            Self::MessageDelta { .. } => "message_delta",
-            Self::MessageStop => "message_stop",
+            Self::Error { .. } => "error",
+            Self::StubNotice { .. } => "stub_notice",
+            Self::MessageStart { .. }
+            | Self::ContentBlockStart { .. }
+            | Self::Ping
+            | Self::ContentBlockDelta { .. }
+            | Self::ContentBlockStop { .. }
+            | Self::MessageDelta { .. }
+            | Self::MessageStop => self.known().map_or("", EventName::word),
+        }
+    }
+
+    /// The name by which a scenario can point at the event.
+    pub(crate) fn known(&self) -> Option<EventName> {
+        Some(match self {
+            Self::MessageStart { .. } => EventName::MessageStart,
+            Self::ContentBlockStart { .. } => EventName::ContentBlockStart,
+            Self::Ping => EventName::Ping,
+            Self::ContentBlockDelta { .. } => EventName::ContentBlockDelta,
+            Self::ContentBlockStop { .. } => EventName::ContentBlockStop,
+            Self::MessageDelta { .. } => EventName::MessageDelta,
+            Self::MessageStop => EventName::MessageStop,
+            Self::Error { .. } | Self::StubNotice { .. } => return None,
+        })
+    }
+
+    /// An `error` event.
+    pub(crate) fn error(kind: ErrorType, message: &str) -> Event<'_> {
+        Event::Error {
+            error: ErrorDetail {
+                r#type: kind,
+                message,
+            },
         }
     }
 }
 
-/// The events of the answer, in order: the text as one block.
-pub(crate) fn events<'a>(scenario: &'a Scenario, id: &'a str, model: &'a str) -> Vec<Event<'a>> {
-    let start = Message {
-        id,
-        r#type: "message",
-        role: "assistant",
-        model,
-        content: Vec::new(),
-        stop_reason: None,
-        stop_sequence: None,
-        usage: Usage {
-            input_tokens: INPUT_TOKENS,
-            output_tokens: FIRST_TOKENS,
+/// The events of the answer, in order, as they should be.
+pub(crate) fn events<'a>(turn: &'a Turn, id: &'a str, model: &'a str) -> Vec<Event<'a>> {
+    let deltas: usize = turn.blocks.iter().map(|block| block.deltas().len()).sum();
+    let mut events = Vec::with_capacity(deltas + 8);
+    events.push(Event::MessageStart {
+        message: Message {
+            id,
+            r#type: "message",
+            role: "assistant",
+            model,
+            content: Vec::new(),
+            stop_reason: None,
+            stop_sequence: None,
+            usage: Some(Usage {
+                input_tokens: INPUT_TOKENS,
+                output_tokens: FIRST_TOKENS,
+            }),
         },
-    };
-    let mut events = Vec::with_capacity(scenario.deltas().len() + 8);
-    events.push(Event::MessageStart { message: start });
-    events.push(Event::ContentBlockStart {
-        index: 0,
-        content_block: Block::Text { text: "" },
     });
-    events.extend((0..scenario.pings()).map(|_| Event::Ping));
-    let delta = |text| Event::ContentBlockDelta {
-        index: 0,
-        delta: Delta::TextDelta { text },
-    };
-    events.extend(scenario.deltas().iter().map(|text| delta(text.as_str())));
-    events.push(Event::ContentBlockStop { index: 0 });
+    for (index, block) in (0..).zip(&turn.blocks) {
+        events.push(Event::ContentBlockStart {
+            index,
+            content_block: empty(block, index, id),
+        });
+        if index == 0 {
+            let note = "a client that does not know this event goes on";
+            events.extend((0..turn.pings).map(|_| Event::Ping));
+            events.extend((0..turn.unknown_events).map(|_| Event::StubNotice { note }));
+        }
+        let delta = |delta| Event::ContentBlockDelta { index, delta };
+        events.extend(pieces(block).into_iter().map(delta));
+        events.push(Event::ContentBlockStop { index });
+    }
     events.push(Event::MessageDelta {
         delta: Stop {
-            stop_reason: "end_turn",
-            stop_sequence: None,
+            stop_reason: turn.stop.word(),
+            stop_sequence: turn.stop.sequence(),
         },
-        usage: OutputUsage {
-            output_tokens: tokens(&scenario.text()),
-        },
+        usage: Some(OutputUsage {
+            output_tokens: tokens(turn),
+        }),
     });
     events.push(Event::MessageStop);
     events
 }
 
 /// The answer as one message.
-pub(crate) fn message<'a>(text: &'a str, id: &'a str, model: &'a str) -> Message<'a> {
+pub(crate) fn message<'a>(turn: &'a Turn, id: &'a str, model: &'a str) -> Message<'a> {
     Message {
         id,
         r#type: "message",
         role: "assistant",
         model,
-        content: vec![Block::Text { text }],
-        stop_reason: Some("end_turn"),
-        stop_sequence: None,
-        usage: Usage {
+        content: (0..)
+            .zip(&turn.blocks)
+            .map(|(index, block)| whole(block, index, id))
+            .collect(),
+        stop_reason: Some(turn.stop.word()),
+        stop_sequence: turn.stop.sequence(),
+        usage: Some(Usage {
             input_tokens: INPUT_TOKENS,
-            output_tokens: tokens(text),
+            output_tokens: tokens(turn),
+        }),
+    }
+}
+
+/// A block as its start shows it.
+fn empty<'a>(block: &'a Block, index: u32, message_id: &str) -> Content<'a> {
+    match block {
+        Block::Text { .. } => Content::Text {
+            text: String::new(),
+        },
+        Block::Thinking { .. } => Content::Thinking {
+            thinking: String::new(),
+            signature: "",
+        },
+        Block::ToolUse { id, name, .. } => Content::ToolUse {
+            id: tool_id(id.as_deref(), index, message_id),
+            name,
+            input: Map::new(),
         },
     }
 }
 
-/// A plausible number of tokens: one a word, at least one.
-fn tokens(text: &str) -> u64 {
-    text.split_whitespace().count().max(1) as u64
+fn whole<'a>(block: &'a Block, index: u32, message_id: &str) -> Content<'a> {
+    match block {
+        Block::Text { deltas } => Content::Text {
+            text: deltas.concat(),
+        },
+        Block::Thinking { deltas, signature } => Content::Thinking {
+            thinking: deltas.concat(),
+            signature,
+        },
+        Block::ToolUse {
+            id, name, input, ..
+        } => Content::ToolUse {
+            id: tool_id(id.as_deref(), index, message_id),
+            name,
+            input: input.clone(),
+        },
+    }
 }
 
-/// The kinds of error of the public interface that the stub answers with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Fault {
-    #[serde(rename = "invalid_request_error")]
-    InvalidRequest,
-    #[serde(rename = "authentication_error")]
-    Authentication,
-    #[serde(rename = "not_found_error")]
-    NotFound,
-    RequestTooLarge,
+/// The deltas of a block: a signature comes last, and JSON begins with an empty piece, as recorded.
+fn pieces(block: &Block) -> Vec<Delta<'_>> {
+    match block {
+        Block::Text { deltas } => deltas
+            .iter()
+            .map(|text| Delta::TextDelta { text })
+            .collect(),
+        Block::Thinking { deltas, signature } => deltas
+            .iter()
+            .map(|thinking| Delta::ThinkingDelta { thinking })
+            .chain([Delta::SignatureDelta { signature }])
+            .collect(),
+        Block::ToolUse { deltas, .. } => [""]
+            .into_iter()
+            .chain(deltas.iter().map(String::as_str))
+            .map(|partial_json| Delta::InputJsonDelta { partial_json })
+            .collect(),
+    }
+}
+
+/// The identifier of a call: the one that the scenario gives, or one that follows from the message's.
+fn tool_id(given: Option<&str>, index: u32, message_id: &str) -> String {
+    let bits = message_id.strip_prefix("msg_").unwrap_or(message_id);
+    given.map_or_else(|| format!("toolu_{index:02}{bits}"), str::to_owned)
+}
+
+/// A plausible number of tokens: one a word of each block, at least one.
+fn tokens(turn: &Turn) -> u64 {
+    let words = |block: &Block| block.deltas().concat().split_whitespace().count();
+    turn.blocks.iter().map(words).sum::<usize>().max(1) as u64
 }
 
 /// The body of an error.
-pub(crate) fn error_body(fault: Fault, message: &str, request_id: &str) -> String {
+pub(crate) fn error_body(kind: ErrorType, message: &str, request_id: &str) -> String {
     #[derive(Serialize)]
     struct Outer<'a> {
         r#type: &'static str,
-        error: Inner<'a>,
+        error: ErrorDetail<'a>,
         request_id: &'a str,
-    }
-    #[derive(Serialize)]
-    struct Inner<'a> {
-        r#type: Fault,
-        message: &'a str,
     }
     let outer = Outer {
         r#type: "error",
-        error: Inner {
-            r#type: fault,
+        error: ErrorDetail {
+            r#type: kind,
             message,
         },
         request_id,
@@ -227,82 +341,4 @@ pub(crate) fn new_id(prefix: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn the_default_answer_is_the_six_events_in_their_public_shapes() {
-        let scenario = Scenario::default();
-        let events = events(&scenario, "msg_1", "model-x");
-        let values: Vec<Value> = events
-            .iter()
-            .map(|event| serde_json::to_value(event).unwrap())
-            .collect();
-        let message = json!({
-            "id": "msg_1", "type": "message", "role": "assistant", "model": "model-x", "content": [],
-            "stop_reason": null, "stop_sequence": null, "usage": { "input_tokens": 25, "output_tokens": 1 },
-        });
-        assert_eq!(
-            values,
-            [
-                json!({ "type": "message_start", "message": message }),
-                json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
-                json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "Hello from the stub." } }),
-                json!({ "type": "content_block_stop", "index": 0 }),
-                json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn", "stop_sequence": null }, "usage": { "output_tokens": 4 } }),
-                json!({ "type": "message_stop" }),
-            ]
-        );
-        for (event, value) in events.iter().zip(values) {
-            assert_eq!(event.name(), value["type"]);
-        }
-    }
-
-    #[test]
-    fn pings_follow_the_start_of_the_block() {
-        let scenario: Scenario =
-            serde_json::from_value(json!({ "pings": 2, "deltas": 2 })).unwrap();
-        let names: Vec<_> = events(&scenario, "msg_1", "m")
-            .iter()
-            .map(Event::name)
-            .collect();
-        assert_eq!(
-            names[1..6],
-            [
-                "content_block_start",
-                "ping",
-                "ping",
-                "content_block_delta",
-                "content_block_delta"
-            ]
-        );
-        assert_eq!(
-            serde_json::to_string(&Event::Ping).unwrap(),
-            r#"{"type":"ping"}"#
-        );
-    }
-
-    #[test]
-    fn each_identifier_is_new_and_of_one_form() {
-        let ids: std::collections::HashSet<String> = (0..100).map(|_| new_id("msg")).collect();
-        assert_eq!(ids.len(), 100);
-        let hexadecimal = |id: &String| {
-            id.strip_prefix("msg_")
-                .is_some_and(|bits| u128::from_str_radix(bits, 16).is_ok())
-        };
-        assert!(ids.iter().all(|id| hexadecimal(id) && id.len() == 36));
-    }
-
-    #[test]
-    fn an_error_has_the_public_shape() {
-        let body: Value =
-            serde_json::from_str(&error_body(Fault::RequestTooLarge, "too much", "req_1")).unwrap();
-        let error = json!({ "type": "request_too_large", "message": "too much" });
-        assert_eq!(
-            body,
-            json!({ "type": "error", "error": error, "request_id": "req_1" })
-        );
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
 //! The answer to a head that is no request, which the server is not shown.
 
-use crate::messages::{self, Fault};
+use crate::messages;
+use crate::scenario::ErrorType;
 use crate::tap::head::HeadError;
 
 /// The whole answer, head and body, after which the connection closes.
@@ -19,7 +20,7 @@ pub(crate) fn answer(error: HeadError) -> Vec<u8> {
         | HeadError::OldCoding
         | HeadError::Many(_) => "400 Bad Request",
     };
-    let body = messages::error_body(Fault::InvalidRequest, &error.to_string(), &id);
+    let body = messages::error_body(ErrorType::InvalidRequest, &error.to_string(), &id);
     let length = body.len();
     format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nrequest-id: {id}\r\ncontent-length: {length}\r\n\

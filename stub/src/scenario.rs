@@ -1,342 +1,181 @@
 //! What the stub answers and how the answer travels, as a case file states it.
 //!
-//! Owns the `[stub]` table: its wire form, its limits and its defaults. Knows nothing of HTTP or of the
-//! events' JSON; that is the room of [`crate::messages`].
-
-use std::time::Duration;
+//! Owns the `[stub]` table: its wire form, its limits, its defaults, and the built-in scenarios. Knows
+//! nothing of HTTP; how an answer becomes bytes is the room of [`crate::script`].
+//!
+//! All keys are optional; an empty table is one text delta, no pieces, no delays, no pings: the six events
+//! of the observed turn.
+//!
+//! ```toml
+//! [stub]
+//! scenario = "error-529"     # a whole answer by its name; then no other key but `then` beside it
+//!
+//! # What the assistant says.
+//! text = "Hello."
+//! deltas = 3                 # in that many deltas, or a list: ["Hel", "lo."]
+//! stop_reason = "end_turn"   # by default what the last block asks for
+//! stop_sequence = "END"      # if that was the reason
+//! pings = 1                  # `ping` events after the first content_block_start
+//! unknown_events = 1         # events of a kind that no client knows, after the pings
+//!
+//! # Instead of `text` and `deltas`: blocks.
+//! blocks = [
+//!     { type = "thinking", thinking = "Let me see.", deltas = 2, signature = "c2ln" },
+//!     { type = "text", text = "Hello.", deltas = 2 },
+//!     { type = "tool_use", name = "get_weather", input = { city = "Bern" }, deltas = 3, id = "toolu_1" },
+//! ]
+//!
+//! # How it travels.
+//! first_delay_ms = 0         # before the answer starts
+//! event_delay_ms = 0         # between events
+//! chunk_delay_ms = 0         # between pieces of the body
+//! chunk_bytes = 7            # pieces of 7 bytes, wherever they cut; or
+//! chunk_cuts = [10, "mid-utf8", "mid-crlf", "event-data"]   # cut at these places; or
+//! chunk_seed = 1             # pieces of 1 to 64 bytes, the same for the same number
+//!
+//! # How the events are spelt.
+//! framing = { line_end = "lf|crlf|cr", bom = false, comments = false, data_space = true, last_blank_line = true }
+//!
+//! # What is wrong with single events, in this order. `nth` counts the events of that name, from 1. Faults:
+//! # duplicate, missing, early (before its predecessor), malformed-json, invalid-utf8, no-type, no-event-line,
+//! # no-usage, wrong-index.
+//! faults = [{ fault = "wrong-index", event = "content_block_delta", nth = 2, index = 7 }]
+//! error_event = { after = "message_start", nth = 1, type = "overloaded_error", message = "Overloaded" }
+//!
+//! # Where the answer breaks off. One of: at = "before-head" or "after-head", after = EVENT, inside = EVENT,
+//! # byte = N of the body. A cut is by "fin", "reset" or "end" (the body ends as if it were whole).
+//! cut = { after = "content_block_delta", nth = 2, by = "reset" }
+//! stall = { at = "before-head" }
+//!
+//! # Instead of a message:
+//! error = { status = 429, type = "rate_limit_error", message = "…", retry_after_s = 2, should_retry = true }
+//! redirect = { status = 307, to = "{elsewhere}/v1/messages" }   # or a full URL
+//! literal = { status = 200, content_type = "text/html", body = "<p>Sign in</p>" }
+//!
+//! # The answers to the second, third … message request; the last one repeats.
+//! [[stub.then]]
+//! scenario = "text"
+//! ```
+//!
+//! A message that is asked for without `stream` is answered with the same content as one JSON value; what
+//! concerns events does not apply to it, and `at` and `byte` do.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Longest text of one answer, in bytes.
-pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
-/// Most text deltas of one answer.
-pub const MAX_DELTAS: usize = 10_000;
-/// Most pings of one answer.
-pub const MAX_PINGS: u32 = 100;
-/// Longest single delay.
-pub const MAX_DELAY: Duration = Duration::from_secs(60);
+mod builtin;
+mod content;
+mod error;
+mod fault;
+mod file;
+mod framing;
+mod reply;
+mod travel;
 
-/// The text that is answered where a scenario names none.
-const DEFAULT_TEXT: &str = "Hello from the stub.";
+pub use content::{MAX_BLOCKS, MAX_DELTAS, MAX_PINGS, MAX_TEXT_BYTES};
+pub use error::ScenarioError;
+pub use fault::MAX_FAULTS;
+pub use file::MAX_ANSWERS;
+pub use reply::ELSEWHERE;
+pub use travel::{MAX_CUTS, MAX_DELAY};
 
-/// How the provider answers a message.
+pub(crate) use content::{Block, Turn};
+pub(crate) use fault::{Edit, Ending, EventName, Hangup, Place, Target};
+pub(crate) use framing::Framing;
+pub(crate) use reply::{Address, ErrorType};
+pub(crate) use travel::{Chunking, CutAt, CutName, Pace};
+
+/// How the provider answers message requests: the first, the second, and so on; the last answer repeats.
 ///
-/// In TOML (the `[stub]` table of a case), all keys optional:
-///
-/// ```toml
-/// text = "Hello."        # what the assistant says
-/// deltas = 3             # in that many text deltas, or a list: ["Hel", "lo."]
-/// chunk_bytes = 7        # body in pieces of 7 bytes, wherever they cut
-/// first_delay_ms = 0     # before the answer starts
-/// event_delay_ms = 0     # between events
-/// chunk_delay_ms = 0     # between pieces of the body
-/// pings = 1              # `ping` events after the first content_block_start
-/// ```
-///
-/// The default is one text delta, no pieces, no delays, no pings: the six events of the observed turn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "Wire", into = "Wire")]
+/// Parsed from the `[stub]` table of a case, whose keys the [module](self) lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "file::AnswerFile", into = "file::AnswerFile")]
 #[schemars(
     rename = "Stub",
     description = "What the provider stub answers to the message request, and how the answer travels. Every key is optional."
 )]
 pub struct Scenario {
-    deltas: Vec<String>,
-    chunk_bytes: Option<usize>,
-    pace: Pace,
-    pings: u32,
+    first: Answer,
+    then: Vec<Answer>,
 }
 
-/// The waits inside one answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pace {
-    /// Before the answer starts.
-    pub first: Duration,
-    /// Between two events.
-    pub event: Duration,
-    /// Between two pieces of the body.
-    pub chunk: Duration,
+/// The name of a built-in scenario, and what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// What `scenario = "…"` takes.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
 }
 
-/// Why a scenario is refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ScenarioError {
-    /// `text`, or the list of `deltas`, holds no character.
-    #[error("the answer has no text")]
-    NoText,
-    /// The text is too long.
-    #[error("the text has {bytes} bytes; at most {MAX_TEXT_BYTES} are allowed")]
-    LongText {
-        /// Length of the text.
-        bytes: usize,
-    },
-    /// The number of deltas does not fit the text.
-    #[error("`deltas` is {deltas}; with {characters} characters of text it must be 1 to {most}", most = (*characters).min(MAX_DELTAS))]
-    Deltas {
-        /// What was asked for.
-        deltas: usize,
-        /// Characters of the text.
-        characters: usize,
-    },
-    /// A list of deltas that does not add up to `text`.
-    #[error("the list `deltas` does not add up to `text`; leave `text` away, or make them agree")]
-    Disagree,
-    /// Pieces of zero bytes.
-    #[error("`chunk_bytes` must be at least 1")]
-    NoChunk,
-    /// A wait between pieces, but no pieces.
-    #[error("`chunk_delay_ms` needs `chunk_bytes`")]
-    ChunkDelay,
-    /// A delay is too long.
-    #[error("`{key}` is {ms}; at most {most} is allowed", most = MAX_DELAY.as_millis())]
-    LongDelay {
-        /// The key.
-        key: &'static str,
-        /// Its value.
-        ms: u64,
-    },
-    /// Too many pings.
-    #[error("`pings` is {pings}; at most {MAX_PINGS} are allowed")]
-    Pings {
-        /// What was asked for.
-        pings: u32,
-    },
+/// One answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) says: Says,
+    pub(crate) chunking: Option<Chunking>,
+    pub(crate) pace: Pace,
+    pub(crate) ending: Option<Ending>,
+}
+
+/// What an answer says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Says {
+    Message(Turn),
+    Error(reply::ErrorAnswer),
+    Redirect(reply::Redirect),
+    Literal(reply::Literal),
 }
 
 impl Scenario {
-    /// The pieces of text, one a delta, in order; none is empty.
-    pub fn deltas(&self) -> &[String] {
-        &self.deltas
+    /// The built-in scenario of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        builtin::named(name)
     }
 
-    /// The whole text of the answer.
-    pub fn text(&self) -> String {
-        self.deltas.concat()
+    /// The built-in scenarios, the default one first.
+    pub fn names() -> impl Iterator<Item = Summary> {
+        builtin::names()
     }
 
-    /// The size of the pieces in which the body of a stream is handed over; `None`: one piece an event.
-    pub fn chunk_bytes(&self) -> Option<usize> {
-        self.chunk_bytes
+    /// Whether an answer leads to the second host: a run then needs one.
+    pub fn needs_elsewhere(&self) -> bool {
+        let leads_elsewhere = |answer: &Answer| matches!(&answer.says, Says::Redirect(redirect) if matches!(redirect.to, Address::Elsewhere(_)));
+        leads_elsewhere(&self.first) || self.then.iter().any(leads_elsewhere)
     }
 
-    /// The waits inside the answer.
-    pub fn pace(&self) -> Pace {
-        self.pace
+    /// The answer to the message request with that many before it.
+    pub(crate) fn answer(&self, before: usize) -> &Answer {
+        let then = before.checked_sub(1).and_then(|index| {
+            let last = self.then.len().checked_sub(1)?;
+            self.then.get(index.min(last))
+        });
+        then.unwrap_or(&self.first)
     }
 
-    /// How many `ping` events follow the first `content_block_start`.
-    pub fn pings(&self) -> u32 {
-        self.pings
+    fn into_answers(self) -> Vec<Answer> {
+        let mut answers = vec![self.first];
+        answers.extend(self.then);
+        answers
     }
 }
 
-impl Default for Scenario {
+impl Default for Answer {
     fn default() -> Self {
         Self {
-            deltas: vec![DEFAULT_TEXT.to_owned()],
-            chunk_bytes: None,
+            says: Says::Message(Turn::default()),
+            chunking: None,
             pace: Pace::default(),
-            pings: 0,
+            ending: None,
         }
     }
 }
 
-/// The table as it is written.
-#[derive(Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-struct Wire {
-    /// What the assistant says.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = MAX_TEXT_BYTES))]
-    text: Option<String>,
-    /// In how many text deltas, or these.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    deltas: Option<Deltas>,
-    /// The body of the answer goes out in pieces of so many bytes, wherever they cut.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    chunk_bytes: Option<usize>,
-    /// Milliseconds before the answer starts.
-    #[schemars(range(max = MAX_DELAY.as_millis() as u64))]
-    first_delay_ms: u64,
-    /// Milliseconds between two events.
-    #[schemars(range(max = MAX_DELAY.as_millis() as u64))]
-    event_delay_ms: u64,
-    /// Milliseconds between two pieces of the body; it needs `chunk_bytes`.
-    #[schemars(range(max = MAX_DELAY.as_millis() as u64))]
-    chunk_delay_ms: u64,
-    /// How many `ping` events follow the first `content_block_start`.
-    #[schemars(range(max = MAX_PINGS))]
-    pings: u32,
-}
-
-/// The text deltas of an answer.
-#[derive(Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "`deltas` is a number or a list of texts")]
-enum Deltas {
-    /// The text is cut into so many.
-    Count(#[schemars(range(min = 1, max = MAX_DELTAS))] usize),
-    /// These, one after the other.
-    List(#[schemars(length(min = 1, max = MAX_DELTAS), inner(length(min = 1)))] Vec<String>),
-}
-
-impl TryFrom<Wire> for Scenario {
-    type Error = ScenarioError;
-
-    fn try_from(wire: Wire) -> Result<Self, ScenarioError> {
-        let deltas = match wire.deltas {
-            Some(Deltas::List(list)) => listed(list, wire.text)?,
-            Some(Deltas::Count(count)) => {
-                split(&wire.text.unwrap_or_else(|| DEFAULT_TEXT.to_owned()), count)?
-            }
-            None => split(&wire.text.unwrap_or_else(|| DEFAULT_TEXT.to_owned()), 1)?,
-        };
-        if wire.chunk_bytes == Some(0) {
-            return Err(ScenarioError::NoChunk);
-        }
-        if wire.chunk_delay_ms > 0 && wire.chunk_bytes.is_none() {
-            return Err(ScenarioError::ChunkDelay);
-        }
-        if wire.pings > MAX_PINGS {
-            return Err(ScenarioError::Pings { pings: wire.pings });
-        }
-        let pace = Pace {
-            first: delay("first_delay_ms", wire.first_delay_ms)?,
-            event: delay("event_delay_ms", wire.event_delay_ms)?,
-            chunk: delay("chunk_delay_ms", wire.chunk_delay_ms)?,
-        };
-        Ok(Self {
-            deltas,
-            chunk_bytes: wire.chunk_bytes,
-            pace,
-            pings: wire.pings,
-        })
-    }
-}
-
-impl From<Scenario> for Wire {
-    fn from(scenario: Scenario) -> Self {
-        let ms = |delay: Duration| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-        Self {
-            text: None,
-            deltas: Some(Deltas::List(scenario.deltas)),
-            chunk_bytes: scenario.chunk_bytes,
-            first_delay_ms: ms(scenario.pace.first),
-            event_delay_ms: ms(scenario.pace.event),
-            chunk_delay_ms: ms(scenario.pace.chunk),
-            pings: scenario.pings,
-        }
-    }
-}
-
-fn listed(list: Vec<String>, text: Option<String>) -> Result<Vec<String>, ScenarioError> {
-    let whole = list.concat();
-    if list.is_empty() || list.iter().any(String::is_empty) {
-        return Err(ScenarioError::NoText);
-    }
-    if text.is_some_and(|text| text != whole) {
-        return Err(ScenarioError::Disagree);
-    }
-    if whole.len() > MAX_TEXT_BYTES {
-        return Err(ScenarioError::LongText { bytes: whole.len() });
-    }
-    if list.len() > MAX_DELTAS {
-        return Err(ScenarioError::Deltas {
-            deltas: list.len(),
-            characters: whole.chars().count(),
-        });
-    }
-    Ok(list)
-}
-
-/// Cuts the text between characters into `count` pieces that differ by one character at most.
-fn split(text: &str, count: usize) -> Result<Vec<String>, ScenarioError> {
-    if text.is_empty() {
-        return Err(ScenarioError::NoText);
-    }
-    if text.len() > MAX_TEXT_BYTES {
-        return Err(ScenarioError::LongText { bytes: text.len() });
-    }
-    let characters = text.chars().count();
-    if count == 0 || count > characters.min(MAX_DELTAS) {
-        return Err(ScenarioError::Deltas {
-            deltas: count,
-            characters,
-        });
-    }
-    let mut rest = text.chars();
-    let pieces = (0..count).map(|index| {
-        let length = characters / count + usize::from(index < characters % count);
-        rest.by_ref().take(length).collect()
-    });
-    Ok(pieces.collect())
-}
-
-fn delay(key: &'static str, ms: u64) -> Result<Duration, ScenarioError> {
-    let delay = Duration::from_millis(ms);
-    if delay > MAX_DELAY {
-        Err(ScenarioError::LongDelay { key, ms })
-    } else {
-        Ok(delay)
-    }
-}
-
+/// Parsed from the `[stub]` table of a case, whose keys the [module](self) lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "file::AnswerFile", into = "file::AnswerFile")]
+#[schemars(
+    rename = "Stub",
+    description = "What the provider stub answers to the message request, and how the answer travels. Every key is optional."
+)]
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(toml: &str) -> Result<Scenario, String> {
-        toml::from_str(toml).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn an_empty_table_is_the_default_of_one_delta() {
-        assert_eq!(parse("").unwrap(), Scenario::default());
-        assert_eq!(Scenario::default().deltas().len(), 1);
-    }
-
-    #[test]
-    fn a_number_of_deltas_cuts_the_text_between_characters() {
-        let scenario = parse("text = \"añb€c\"\ndeltas = 3").unwrap();
-        assert_eq!(scenario.deltas(), ["añ", "b€", "c"]);
-        assert_eq!(scenario.text(), "añb€c");
-    }
-
-    #[test]
-    fn a_list_of_deltas_is_taken_as_written() {
-        assert_eq!(parse("deltas = [\"Hel\", \"lo\"]").unwrap().text(), "Hello");
-        assert!(
-            parse("text = \"Hi\"\ndeltas = [\"Hel\", \"lo\"]")
-                .unwrap_err()
-                .contains("does not add up")
-        );
-    }
-
-    #[test]
-    fn unknown_keys_and_values_out_of_range_are_refused_by_name() {
-        for (toml, message) in [
-            ("txt = \"a\"", "txt"),
-            ("text = \"\"", "no text"),
-            ("deltas = 0", "must be 1 to 20"),
-            ("deltas = 21", "must be 1 to 20"),
-            ("deltas = \"x\"", "a number or a list"),
-            ("chunk_bytes = 0", "at least 1"),
-            ("chunk_delay_ms = 1", "needs `chunk_bytes`"),
-            ("event_delay_ms = 60001", "`event_delay_ms` is 60001"),
-            ("pings = 101", "at most 100"),
-        ] {
-            let error = parse(toml).unwrap_err();
-            assert!(error.contains(message), "{toml}: {error}");
-        }
-    }
-
-    #[test]
-    fn a_scenario_survives_its_wire_form() {
-        let scenario =
-            parse("text = \"abc\"\ndeltas = 2\nchunk_bytes = 3\nchunk_delay_ms = 4\npings = 1")
-                .unwrap();
-        let wire = serde_json::to_string(&scenario).unwrap();
-        assert_eq!(serde_json::from_str::<Scenario>(&wire).unwrap(), scenario);
-    }
-}
+mod tests;

@@ -3,19 +3,20 @@
 //! Owns the order of things. Opens no file, connects nowhere, looks up no name, starts no thread: it works
 //! on descriptors that others opened, on a runtime of one thread.
 
-use std::future::IntoFuture as _;
+use std::future::pending;
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
 
+use axum::Router;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 
 use crate::app::app;
-use crate::connection::{Connection, Progress};
+use crate::connection::{Connection, Line, Progress};
 use crate::gate::Gate;
-use crate::journal::{Control, Entry};
+use crate::journal::{Control, Entry, Host};
 use crate::limits::Limits;
-use crate::listener::{self, LastDoor};
+use crate::listener::{self, Door, LastDoor};
 use crate::recorder::{Pump, now_us};
 use crate::scenario::Scenario;
 use crate::secret::Needle;
@@ -32,6 +33,9 @@ const FINISH_BYTES: u64 = 64 * 1024 * 1024;
 pub struct Setup {
     /// The bound, listening socket; it is made non-blocking here.
     pub listener: TcpListener,
+    /// The second host, to which `{elsewhere}` in a redirect leads: the same kind of socket at another
+    /// address. It answers each message with the default scenario, and is journaled like the first.
+    pub elsewhere: Option<TcpListener>,
     /// How messages are answered.
     pub scenario: Scenario,
     /// The credential of the run, to be searched for in all that arrives.
@@ -46,6 +50,9 @@ pub enum ServeError {
     /// The listening socket cannot be used.
     #[error("cannot listen")]
     Listen(#[source] io::Error),
+    /// The scenario leads to a second host, and there is none.
+    #[error("the scenario redirects to the second host, and no socket was given for it")]
+    NoElsewhere,
     /// The journal could not be written, or a connection not be accepted.
     #[error("evidence was lost: the journal could not be written or a connection not be accepted")]
     Journal(#[source] io::Error),
@@ -88,7 +95,8 @@ where
 {
     let shared = Arc::new(Shared::new(Gate::ordered(), setup.limits, setup.credential));
     let end = follow(control, &shared.gate);
-    run(setup.listener, setup.scenario, &shared, journal, end).await
+    let hosts = Hosts::open(setup.listener, setup.elsewhere, setup.scenario, &shared)?;
+    run(hosts, &shared, journal, end).await
 }
 
 /// Serves until `finish` resolves, then reads every connection to its end and returns. No request waits.
@@ -105,28 +113,97 @@ where
         finish.await;
         Ok(())
     };
-    run(setup.listener, setup.scenario, &shared, journal, end).await
+    let hosts = Hosts::open(setup.listener, setup.elsewhere, setup.scenario, &shared)?;
+    run(hosts, &shared, journal, end).await
+}
+
+/// The hosts of the run.
+struct Hosts {
+    stub: Served,
+    elsewhere: Option<Served>,
+}
+
+/// One host: its socket twice, and what is answered there.
+struct Served {
+    door: Door,
+    last_door: LastDoor,
+    router: Router,
+}
+
+impl Hosts {
+    fn open(
+        listener: TcpListener,
+        elsewhere: Option<TcpListener>,
+        scenario: Scenario,
+        shared: &Arc<Shared>,
+    ) -> Result<Self, ServeError> {
+        let origin = match &elsewhere {
+            Some(elsewhere) => {
+                let address = elsewhere.local_addr().map_err(ServeError::Listen)?;
+                format!("http://{address}")
+            }
+            None if scenario.needs_elsewhere() => return Err(ServeError::NoElsewhere),
+            None => String::new(),
+        };
+        let served = |listener, host, scenario, origin| {
+            let (door, last_door) =
+                listener::open(listener, host, shared).map_err(ServeError::Listen)?;
+            let router = app(scenario, shared.limits, origin);
+            Ok(Served {
+                door,
+                last_door,
+                router,
+            })
+        };
+        let plain = |listener| {
+            served(
+                listener,
+                Host::Elsewhere,
+                Scenario::default(),
+                String::new(),
+            )
+        };
+        Ok(Self {
+            stub: served(listener, Host::Stub, scenario, origin)?,
+            elsewhere: elsewhere.map(plain).transpose()?,
+        })
+    }
+}
+
+/// Serves at one socket, for ever; returns only what went wrong.
+async fn serve_at(door: Door, router: Router) -> io::Result<()> {
+    axum::serve(door, router.into_make_service_with_connect_info::<Line>()).await
 }
 
 async fn run<W: AsyncWrite + Unpin>(
-    listener: TcpListener,
-    scenario: Scenario,
+    hosts: Hosts,
     shared: &Arc<Shared>,
     journal: W,
     end: impl Future<Output = Result<(), ServeError>>,
 ) -> Result<(), ServeError> {
-    let (door, last_door) = listener::open(listener, shared).map_err(ServeError::Listen)?;
     let mut pump = Pump::new(journal);
-    let server = axum::serve(door, app(scenario, shared.limits));
+    let mut last_doors = vec![hosts.stub.last_door];
+    let stub = serve_at(hosts.stub.door, hosts.stub.router);
+    let elsewhere = hosts.elsewhere.map(|served| {
+        last_doors.push(served.last_door);
+        serve_at(served.door, served.router)
+    });
+    let elsewhere = async {
+        match elsewhere {
+            Some(served) => served.await,
+            None => pending().await,
+        }
+    };
     let outcome = tokio::select! {
         biased;
         error = pump.run(&shared.recorder) => Err(ServeError::Journal(error)),
         outcome = end => outcome,
-        outcome = server.into_future() => outcome.map_err(ServeError::Server),
+        outcome = stub => outcome.map_err(ServeError::Server),
+        outcome = elsewhere => outcome.map_err(ServeError::Server),
     };
     shared.freeze();
     let outcome = match outcome {
-        Ok(()) => finish(&last_door, shared, &mut pump).await,
+        Ok(()) => finish(&last_doors, shared, &mut pump).await,
         Err(error) => Err(error),
     };
     shared.forget_all();
@@ -135,14 +212,16 @@ async fn run<W: AsyncWrite + Unpin>(
 
 /// Journals everything that has arrived, and nothing after it.
 async fn finish<W: AsyncWrite + Unpin>(
-    door: &LastDoor,
+    doors: &[LastDoor],
     shared: &Shared,
     pump: &mut Pump<W>,
 ) -> Result<(), ServeError> {
-    while door.take().map_err(ServeError::Journal)?.is_some() {
-        pump.relieve(&shared.recorder)
-            .await
-            .map_err(ServeError::Journal)?;
+    for door in doors {
+        while door.take().map_err(ServeError::Journal)?.is_some() {
+            pump.relieve(&shared.recorder)
+                .await
+                .map_err(ServeError::Journal)?;
+        }
     }
     for connection in shared.open() {
         read_to_end(&connection, shared, pump).await?;

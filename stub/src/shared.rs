@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use crate::connection::Connection;
 use crate::gate::Gate;
-use crate::journal::Entry;
+use crate::journal::{Entry, Host};
 use crate::limits::{Budget, Limits};
 use crate::recorder::{Recorder, now_us};
 use crate::secret::Needle;
@@ -49,6 +49,7 @@ impl Shared {
         self: &Arc<Self>,
         stream: TcpStream,
         peer: SocketAddr,
+        host: Host,
     ) -> io::Result<Option<Arc<Connection>>> {
         if self.accepted.load(Ordering::Relaxed) == self.limits.connections {
             if self.refused.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -64,8 +65,9 @@ impl Shared {
             connection: id,
             at_us: now_us(),
             peer,
+            host,
         });
-        let connection = Arc::new(Connection::new(id, stream, peer, self.clone())?);
+        let connection = Arc::new(Connection::new(id, stream, peer, host, self.clone())?);
         self.registry().insert(id, connection.clone());
         Ok(Some(connection))
     }

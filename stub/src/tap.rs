@@ -19,7 +19,7 @@ pub(crate) mod body;
 pub(crate) mod framing;
 pub(crate) mod head;
 
-use crate::journal::{Body, Head};
+use crate::journal::{Body, Head, Host};
 use crate::limits::{Budget, Limits};
 use crate::secret::{Needle, Scanner};
 
@@ -45,6 +45,7 @@ pub(crate) enum Seen {
 pub(crate) struct RequestTap {
     limits: Limits,
     credential: Option<Needle>,
+    host: Host,
     budget: Budget,
     state: State,
     bytes: u64,
@@ -83,11 +84,17 @@ pub(crate) enum Cut {
 }
 
 impl RequestTap {
-    pub(crate) fn new(limits: Limits, budget: Budget, credential: Option<Needle>) -> Self {
+    pub(crate) fn new(
+        limits: Limits,
+        budget: Budget,
+        credential: Option<Needle>,
+        host: Host,
+    ) -> Self {
         let stray = credential.as_ref().map(Scanner::new);
         Self {
             limits,
             credential,
+            host,
             budget,
             state: State::Idle,
             bytes: 0,
@@ -234,7 +241,7 @@ impl RequestTap {
     }
 
     fn complete_head(&mut self, raw: &[u8], pass: &mut Vec<u8>, seen: &mut Vec<Seen>) {
-        let parsed = match head::read(raw, self.credential.as_ref()) {
+        let parsed = match head::read(raw, self.credential.as_ref(), self.host) {
             Ok(parsed) => parsed,
             Err(error) => return self.refuse(raw, error, seen),
         };

@@ -4,7 +4,7 @@ use stub::journal::{End, Head};
 
 use crate::case::Preflight;
 use crate::evidence::{Connection, Request, RequestClass};
-use crate::profile::Profile;
+use crate::profile::SideRequest;
 
 use super::outcome::{Deviation, Outcome, Run, absent, count, describe, list, name, not_asked};
 
@@ -31,7 +31,7 @@ pub(super) fn sequence(run: &Run) -> Outcome {
         .evidence
         .requests
         .iter()
-        .partition(|request| is_expected_beside(run.profile, request));
+        .partition(|request| is_expected_beside(&run.profile.side_requests, request));
     let classes: Vec<RequestClass> = others.iter().map(|request| request.class).collect();
     let sequence = match classes.as_slice() {
         [RequestClass::Message] => "POST /v1/messages, without a preflight",
@@ -55,9 +55,8 @@ pub(super) fn sequence(run: &Run) -> Outcome {
 }
 
 /// Whether a request beside the turn is one that the profile expects.
-fn is_expected_beside(profile: &Profile, request: &Request) -> bool {
-    let rule = profile
-        .side_requests
+pub fn is_expected_beside(known: &[SideRequest], request: &Request) -> bool {
+    let rule = known
         .iter()
         .find(|rule| Some(&rule.name) == request.side.as_ref());
     rule.is_some_and(|rule| rule.expected)

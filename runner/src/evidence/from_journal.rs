@@ -93,6 +93,7 @@ impl Fold {
                 connection,
                 at_us,
                 peer,
+                ..
             } => {
                 let at_us = self.since_start(*at_us);
                 self.accepted.push(Accepted {

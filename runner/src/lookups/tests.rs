@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::audit::Caller;
 use crate::case::Access;
 use crate::policy::may_be_shown;
 use crate::sandbox::plan::BindKind;
@@ -10,12 +11,15 @@ use crate::sandbox::plan::BindKind;
 /// A host of these paths, their directories, and these links.
 struct Host {
     objects: BTreeMap<PathBuf, HostObject>,
+    /// The caller's, where the program does not start in it.
+    directory: Option<PathBuf>,
 }
 
 impl Host {
     fn of(files: &[&str]) -> Self {
         let mut host = Self {
             objects: BTreeMap::new(),
+            directory: None,
         };
         files
             .iter()
@@ -57,15 +61,14 @@ impl Host {
             bind("/opt/tool/bin/tool", "/client/tool"),
         ];
         let needle = Needle::new("runner-key-0123456789abcdef").unwrap();
-        let home = Path::new("/data/home/user");
-        let lookups = weigh(
-            &lookups,
-            &binds,
-            &["made/file", "gone"],
-            Some(home),
-            &needle,
-            |path| self.objects.get(path).cloned(),
-        );
+        let caller = Caller {
+            directory: self.directory.as_deref(),
+            home: Some(Path::new("/data/home/user")),
+        };
+        let there = ["made/file", "gone"];
+        let lookups = weigh(&lookups, &binds, &there, caller, &needle, |path| {
+            self.objects.get(path).cloned()
+        });
         for lookup in &lookups {
             if let Advice::Read(path) | Advice::Write(path) = &lookup.advice {
                 assert!(may_be_shown(Path::new(path)), "{path} would be refused");
@@ -338,6 +341,28 @@ fn what_is_read_below_a_directory_to_be_written_is_counted_there() {
         advice: Advice::Write("/srv/cache".into()),
     };
     assert_eq!(lookups, [expected]);
+}
+
+#[test]
+fn what_lies_in_the_callers_directory_is_missed_in_the_home() {
+    let mut host = Host::of(&["/srv/work/script", "/srv/work/src/x", "/root/script"]);
+    let home = |name: &str| format!("/home/sandbox/{name}");
+    let absent = never(Reason::Absent);
+    assert_eq!(host.advice(&home("script"), Read), absent);
+    host.directory = Some("/srv/work".into());
+    assert_eq!(host.advice(&home("script"), Read), read("/srv/work"));
+    assert_eq!(host.advice(&home("src/x"), Execute), read("/srv/work"));
+    assert_eq!(host.advice(&home(""), List), read("/srv/work"));
+    // Asked about by every shell, not there either, its own, and elsewhere.
+    assert_eq!(host.advice(&home(""), Read), None);
+    assert_eq!(host.advice(&home("other"), Read), absent);
+    assert_eq!(host.advice(&home("script"), Write), None);
+    assert_eq!(host.advice("/tmp/script", Read), None);
+    let script = home("script");
+    assert_eq!(host.weigh(&[(&script, Write), (&script, Read)]), []);
+    // A home is never shown.
+    host.directory = Some("/root".into());
+    assert_eq!(host.advice(&script, Read), absent);
 }
 
 #[test]

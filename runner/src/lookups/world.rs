@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::fold::Class;
 use super::{HostObject, never};
+use crate::audit::Caller;
 use crate::case::{Access, Device};
 use crate::evidence::Reason;
 use crate::prepare::FORBIDDEN;
@@ -25,6 +26,8 @@ pub(super) struct World<'a> {
     own_files: Vec<PathBuf>,
     /// Homes that are known by name; every directory in /home is another one.
     homes: Vec<PathBuf>,
+    /// The caller's directory, where it is not shown and could be.
+    left_behind: Option<PathBuf>,
     probe: &'a dyn Fn(&Path) -> Option<HostObject>,
     known: RefCell<HashMap<PathBuf, Option<HostObject>>>,
 }
@@ -77,7 +80,7 @@ enum Place {
 impl<'a> World<'a> {
     pub(super) fn new(
         binds: &[Bind],
-        home: Option<&Path>,
+        caller: Caller<'_>,
         probe: &'a dyn Fn(&Path) -> Option<HostObject>,
     ) -> Self {
         let trees = binds.iter().map(|bind| Tree {
@@ -95,16 +98,23 @@ impl<'a> World<'a> {
             trees: trees.collect(),
             own_files: etc.into_iter().chain(devices).collect(),
             homes: vec![PathBuf::from("/root")],
+            left_behind: None,
             probe,
             known: RefCell::default(),
         };
-        if let Some(home) = home {
+        if let Some(home) = caller.home {
             let found = world.on_host(home).map(|found| found.path);
             world
                 .homes
                 .extend(found.into_iter().chain([home.to_owned()]));
         }
+        let may_be_shown = |path: &&Path| world.class(path, Class::Read) == Class::Read;
+        world.left_behind = caller.directory.filter(may_be_shown).map(Path::to_owned);
         world
+    }
+
+    pub(super) fn left_behind(&self) -> Option<&Path> {
+        self.left_behind.as_deref()
     }
 
     /// Follows `path`, which is absolute, as the program would.

@@ -2,6 +2,7 @@
 
 mod deviations;
 mod init;
+mod profiles;
 mod properties;
 mod reading;
 mod reference;
@@ -12,7 +13,6 @@ use std::time::Duration;
 use super::document::Document;
 use super::*;
 use crate::case::{CacheControl, JsonKind, Preflight, Source, Switch, Tier};
-use crate::profile::ClientOption;
 
 fn built_in(name: &str) -> Reference {
     Reference::BuiltIn(name.into())
@@ -46,7 +46,10 @@ fn case_a_is_the_core_smoke_test() {
         (case.invocation.system_prompt, case.invocation.model),
         (None, None)
     );
-    assert_eq!(case.stub.deltas().len(), 1);
+    assert_eq!(
+        case.stub,
+        toml::from_str("text = \"This is a synthetic answer.\"").unwrap()
+    );
     assert_eq!(case.expect.preflight, Preflight::OptionalFirst);
     assert_eq!(case.expect.cache_control, CacheControl::NotChecked);
     assert!(case.expect.partial_messages);
@@ -100,27 +103,6 @@ fn the_limits_of_the_built_in_cases_are_the_agreed_ones() {
         (16 << 20, 8 << 20)
     );
     assert_eq!((limits.requests, limits.connections), (1000, 1000));
-}
-
-#[test]
-fn the_placeholders_of_the_reference_profile_are_replaced_on_parsing() {
-    let profile = profile(&built_in("reference")).unwrap();
-    assert_eq!(profile.files.state, ".agent/.agent.json");
-    assert_eq!(
-        profile.files.backup_prefix,
-        ".agent/backups/.agent.json.backup."
-    );
-    assert!(profile.headers.message.contains(&"agent-beta".to_owned()));
-    assert_eq!(profile.headers.beta_families[0].prefix, "agent-cli-");
-    assert_eq!(profile.records.version_field, "agent_version");
-    assert!(
-        profile
-            .records
-            .init_fields
-            .contains(&"agent_version".to_owned())
-    );
-    assert_eq!(profile.environment[0].value, "{base_url}");
-    assert_eq!(profile.paths, []);
 }
 
 #[test]
@@ -193,29 +175,4 @@ fn names_and_files_are_told_apart_by_their_looks() {
             Reference::File(file.into())
         );
     }
-}
-
-#[test]
-fn every_option_of_a_profile_has_one_word() {
-    let mut words: Vec<_> = ClientOption::ALL
-        .iter()
-        .map(|option| option.word())
-        .collect();
-    words.sort_unstable();
-    words.dedup();
-    assert_eq!(words.len(), ClientOption::ALL.len());
-}
-
-#[test]
-fn expected_attempts_are_read_with_their_reasons_and_placeholders() {
-    let source = Source::File("x.toml".into());
-    let text = format!(
-        "{}\n[[attempts]]\ndestination = \"unix:/tmp/{{app}}.sock\"\nreason = \"its own helper\"\n",
-        text("reference").unwrap()
-    );
-    let document = Document::from_bytes("x.toml".into(), source, text.into(), None).unwrap();
-    let [attempt] = <[_; 1]>::try_from(document.profile().unwrap().attempts).unwrap();
-    assert_eq!(attempt.destination.to_string(), "unix:/tmp/agent.sock");
-    assert_eq!(attempt.reason, "its own helper");
-    assert_eq!(profile(&built_in("reference")).unwrap().attempts, []);
 }

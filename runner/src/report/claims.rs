@@ -81,7 +81,15 @@ fn served(report: &Report) -> Claim {
         count(report.evidence.requests.len(), "request"),
         count(report.evidence.connections.len(), "connection")
     );
+    let requests = report.evidence.requests.iter();
+    let expected = requests
+        .filter(|request| check::is_expected_beside(&report.known.side_requests, request))
+        .count();
     let (standing, text) = match (counting, carried) {
+        (Some(Status::Passed), Some(Status::Passed)) if expected > 0 => (
+            Standing::Proved,
+            format!("No other request was served but {expected} that the profile names: {counts}."),
+        ),
         (Some(Status::Passed), Some(Status::Passed)) => (
             Standing::Proved,
             format!("No other request was served: {counts}."),

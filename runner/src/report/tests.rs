@@ -19,7 +19,7 @@ use crate::evidence::{
     Advice, Attempt, Connection, Exit, FileKind, GapKind, LayerStatus, Lookup, LookupKind, Outcome,
     Reason, RequestClass, Root, Sighting, Survivor,
 };
-use crate::profile::Destination;
+use crate::profile::{Destination, ExpectedFile};
 
 /// What a client may try to make of the reader's terminal or log.
 const HOSTILE: &str = "\u{1b}[2J\u{202e}evil\u{200b}\r\n::error::owned\n##vso[task.complete result=Succeeded;]\u{9b}1m";
@@ -79,6 +79,7 @@ pub(super) fn report(run: Run) -> Report {
         known: Known {
             attempts: run.profile.attempts,
             files: Some(run.profile.files),
+            side_requests: run.profile.side_requests,
         },
         evidence: run.evidence,
         not_proved: Vec::new(),
@@ -142,6 +143,7 @@ fn hostile() -> Report {
         destination: Destination::Unix("/run/helper".to_owned()),
         reason: "the client asks its helper".to_owned(),
     });
+    asks_beside_the_turn(&mut run);
     let evidence = &mut run.evidence;
     evidence.exit = Exit::Timeout(Duration::from_secs(60));
     evidence.gaps.push(gap(GapKind::Stderr));
@@ -152,10 +154,27 @@ fn hostile() -> Report {
         rule: "reads /opt/runtime".to_owned(),
         reason: "the client's runtime lies there".to_owned(),
     });
+    report.client.left_out = report.client.settings.split_off(2);
     report
         .not_proved
         .push("Names are resolved by the container's own resolver.".to_owned());
     report
+}
+
+/// A request beside the turn that the profile knows, and a file that it knows to be there for a time.
+fn asks_beside_the_turn(run: &mut Run) {
+    let mut side = run.evidence.requests[0].clone();
+    (side.seq, side.class) = (3, RequestClass::Side);
+    side.side = Some("session title".to_owned());
+    run.evidence.requests.push(side);
+    run.profile.files.transient.push(ExpectedFile {
+        root: Root::Home,
+        path: ".agent/lock.{pid}".parse().expect("a path"),
+        reason: "held while the state is written".to_owned(),
+    });
+    let mut lock = file(Root::Home, ".agent/lock.2");
+    (lock.transient, lock.sha256) = (true, None);
+    run.evidence.files.push(lock);
 }
 
 /// Attempts, names, programs and files that were there for a time.

@@ -254,6 +254,7 @@ fn serve(
 ) -> Result<(), SetupError> {
     let setup = stub::Setup {
         listener: sockets.stub,
+        elsewhere: None,
         scenario: plan.scenario.clone(),
         credential: stub::Needle::new(&plan.credential).ok(),
         limits: stub::Limits {

@@ -29,9 +29,16 @@ impl Hidden {
 /// The report of an audit of the seeking client, which does these things.
 #[track_caller]
 fn audit(pairs: &[(&str, &Path)]) -> Value {
+    audit_from(Path::new("/"), pairs)
+}
+
+/// The same, started in a directory of the host.
+#[track_caller]
+fn audit_from(current: &Path, pairs: &[(&str, &Path)]) -> Value {
     let directory = tempfile::tempdir().unwrap();
     let report = directory.path().join("report.json");
     let mut command = Command::new(runner());
+    command.current_dir(current);
     command.arg("audit").arg("--report");
     command.arg(format!("json={}", report.display()));
     command.arg("--").arg(fixture("seeking-client"));
@@ -93,6 +100,16 @@ fn a_relative_path_is_followed_from_the_programs_directory_inside() {
     let relative = Path::new("..").join(file.strip_prefix("/").unwrap());
     let report = audit(&[("enter", Path::new("/usr")), ("read", &relative)]);
     let expected = json!(["read", file, 1, 1, option("read", &file)]);
+    assert_eq!(lookups(&report, hidden.0.path()), [expected]);
+}
+
+#[test]
+fn what_lies_in_a_current_directory_that_is_not_shown_is_told_with_that_directory() {
+    needs_sandbox!();
+    let hidden = Hidden::new();
+    let file = hidden.file("script");
+    let report = audit_from(hidden.0.path(), &[("read", Path::new("script"))]);
+    let expected = json!(["read", file, 1, 1, option("read", hidden.0.path())]);
     assert_eq!(lookups(&report, hidden.0.path()), [expected]);
 }
 

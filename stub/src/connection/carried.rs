@@ -5,11 +5,12 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 
 use crate::gate::Hold;
-use crate::journal::{End, Entry, Head};
+use crate::journal::{End, Entry, Head, Host};
 use crate::recorder::now_us;
+use crate::scenario::Hangup;
 use crate::shared::Shared;
 use crate::tap::answer::{AnswerTap, Awaited, Wrote};
 use crate::tap::head::HeadError;
@@ -19,6 +20,7 @@ use crate::tap::{Cut, RequestTap, Seen};
 #[derive(Debug)]
 pub(super) struct Carried {
     id: u64,
+    host: Host,
     shared: Arc<Shared>,
     pub(super) tap: RequestTap,
     answers: AnswerTap,
@@ -30,11 +32,17 @@ pub(super) struct Carried {
     /// The request that waits at the gate.
     pub(super) hold: Option<Hold>,
     /// The server, where it waits for the end of the stream.
-    pub(super) reader: Option<Waker>,
+    reader: Option<Waker>,
+    /// The answer, where it waits until something was written.
+    writer: Option<Waker>,
+    /// The answer, where it waits until the peer goes.
+    stalled: Option<Waker>,
     /// The last request that began; 0 before the first.
     request: u64,
     pub(super) peer: Peer,
     sending: Sending,
+    /// How the answer ends the connection, once it does.
+    pub(super) hangup: Option<Hangup>,
     pub(super) journal: Journal,
 }
 
@@ -71,13 +79,15 @@ pub(super) enum Journal {
 }
 
 impl Carried {
-    pub(super) fn new(id: u64, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(id: u64, host: Host, shared: Arc<Shared>) -> Self {
         Self {
             id,
+            host,
             tap: RequestTap::new(
                 shared.limits,
                 shared.budget.clone(),
                 shared.credential.clone(),
+                host,
             ),
             shared,
             answers: AnswerTap::new(),
@@ -86,9 +96,12 @@ impl Carried {
             outbox: Queue::default(),
             hold: None,
             reader: None,
+            writer: None,
+            stalled: None,
             request: 0,
             peer: Peer::Open,
             sending: Sending::Open,
+            hangup: None,
             journal: Journal::Open,
         }
     }
@@ -154,10 +167,40 @@ impl Carried {
                 }
             });
         }
+        if let Some(writer) = self.writer.take() {
+            writer.wake();
+        }
         if self.awaited.is_empty()
             && let Some(reader) = self.reader.take()
         {
             reader.wake();
+        }
+    }
+
+    /// Ready when that many bytes of the answer's body were written, and its head.
+    pub(super) fn poll_taken(&mut self, answer: &str, bytes: u64, cx: &Context<'_>) -> Poll<()> {
+        let taken = self.answers.taken(answer.as_bytes());
+        if taken.is_some_and(|taken| taken >= bytes) {
+            return Poll::Ready(());
+        }
+        self.writer = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Ready when the peer sends nothing more.
+    pub(super) fn poll_gone(&mut self, cx: &Context<'_>) -> Poll<()> {
+        if self.peer != Peer::Open {
+            return Poll::Ready(());
+        }
+        self.stalled = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// The server waits for the end of the stream, and an answer maybe for the end of the peer.
+    pub(super) fn await_end(&mut self, cx: &Context<'_>) {
+        self.reader = Some(cx.waker().clone());
+        if let Some(stalled) = self.stalled.take() {
+            stalled.wake();
         }
     }
 
@@ -251,7 +294,10 @@ impl Carried {
                 connection,
                 request: self.request,
                 at_us,
-                place,
+                place: match self.host {
+                    Host::Stub => place,
+                    Host::Elsewhere => format!("{place} at another host"),
+                },
             },
         };
         self.shared.recorder.record(&entry);

@@ -34,6 +34,17 @@ pub(crate) enum Wrote {
 #[derive(Debug)]
 pub(crate) struct AnswerTap {
     state: State,
+    /// The last final answer whose head was written.
+    last: Option<Progress>,
+}
+
+/// How much of an answer was written.
+#[derive(Debug)]
+struct Progress {
+    /// The value of its `request-id`; empty without one.
+    id: Vec<u8>,
+    /// Bytes of its body.
+    bytes: u64,
 }
 
 #[derive(Debug)]
@@ -51,7 +62,14 @@ impl AnswerTap {
     pub(crate) fn new() -> Self {
         Self {
             state: State::Head(Vec::new()),
+            last: None,
         }
+    }
+
+    /// Bytes of the body of the answer with that `request-id` that were written; `None` before its head.
+    pub(crate) fn taken(&self, id: &[u8]) -> Option<u64> {
+        let last = self.last.as_ref().filter(|last| last.id == id)?;
+        Some(last.bytes)
     }
 
     /// Takes what was written. Answers belong to `awaited` in order; each that ends is removed from it.
@@ -68,12 +86,17 @@ impl AnswerTap {
                     let taken = take_head(head, bytes);
                     if head.ends_with(b"\r\n\r\n") {
                         let head = std::mem::take(head);
-                        self.state = after_head(&head, current, wrote);
+                        let (state, id) = after_head(&head, current, wrote);
+                        self.state = state;
+                        self.last = id.map(|id| Progress { id, bytes: 0 });
                     }
                     taken
                 }
                 State::Body { decoder, events } => match decoder.step(bytes) {
                     Ok(piece) => {
+                        if let Some(last) = &mut self.last {
+                            last.bytes += piece.data.len() as u64;
+                        }
                         if let (Some(events), Some(current)) = (events, current) {
                             events.push(&bytes[piece.data], |event| {
                                 wrote.push((current.request, event))
@@ -110,16 +133,21 @@ fn take_head(head: &mut Vec<u8>, bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-fn after_head(head: &[u8], current: Option<Awaited>, wrote: &mut Vec<(u64, Wrote)>) -> State {
+/// What follows the head, and the identifier in it where it is that of a final answer.
+fn after_head(
+    head: &[u8],
+    current: Option<Awaited>,
+    wrote: &mut Vec<(u64, Wrote)>,
+) -> (State, Option<Vec<u8>>) {
     let mut headers = [EMPTY_HEADER; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut headers);
     let (Ok(Status::Complete(_)), Some(status), Some(current)) =
         (response.parse(head), response.code, current)
     else {
-        return State::Lost;
+        return (State::Lost, None);
     };
     if (100..200).contains(&status) && status != 101 {
-        return State::Head(Vec::new());
+        return (State::Head(Vec::new()), None);
     }
     wrote.push((current.request, Wrote::Status(status)));
     let value = |name: &str| {
@@ -143,16 +171,23 @@ fn after_head(head: &[u8], current: Option<Awaited>, wrote: &mut Vec<(u64, Wrote
         length().map_or(Framing::ToClose, Framing::Length)
     };
     let streams = value("content-type").is_some_and(|kind| kind.starts_with(b"text/event-stream"));
-    State::Body {
+    let id = value("request-id").unwrap_or_default().to_vec();
+    let body = State::Body {
         decoder: Decoder::new(framing),
         events: streams.then(Events::default),
-    }
+    };
+    (body, Some(id))
 }
 
-/// The server-sent events of one answer: `event:` and `data:` lines, ended by an empty line.
+/// The server-sent events of one answer, read as their standard says: lines end in LF, CR or CR LF, a byte
+/// order mark may stand before the first, an empty line ends an event, and what no empty line ends is none.
 #[derive(Debug, Default)]
 struct Events {
     line: Vec<u8>,
+    /// The last byte was a carriage return: a line feed now belongs to it.
+    after_return: bool,
+    /// A line has ended.
+    past_first: bool,
     name: String,
     data: Option<Vec<u8>>,
 }
@@ -160,10 +195,15 @@ struct Events {
 impl Events {
     fn push(&mut self, bytes: &[u8], mut report: impl FnMut(Wrote)) {
         for byte in bytes {
+            let after_return = std::mem::replace(&mut self.after_return, *byte == b'\r');
             match byte {
-                b'\n' => {
+                b'\n' if after_return => {}
+                b'\n' | b'\r' => {
                     let line = std::mem::take(&mut self.line);
-                    self.line(line.strip_suffix(b"\r").unwrap_or(&line), &mut report);
+                    let first = !std::mem::replace(&mut self.past_first, true);
+                    let mark = "\u{feff}".as_bytes();
+                    let line = line.strip_prefix(mark).filter(|_| first).unwrap_or(&line);
+                    self.line(line, &mut report);
                 }
                 _ => self.line.push(*byte),
             }

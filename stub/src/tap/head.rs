@@ -6,7 +6,7 @@
 use httparse::{EMPTY_HEADER, Status};
 
 use super::framing::Framing;
-use crate::journal::Head;
+use crate::journal::{Head, Host};
 use crate::secret::Needle;
 
 /// Most header lines of a request; the server's own limit.
@@ -62,7 +62,11 @@ pub(crate) enum HeadError {
 }
 
 /// Reads `raw`, which ends with the empty line.
-pub(crate) fn read(raw: &[u8], credential: Option<&Needle>) -> Result<Parsed, HeadError> {
+pub(crate) fn read(
+    raw: &[u8],
+    credential: Option<&Needle>,
+    host: Host,
+) -> Result<Parsed, HeadError> {
     let mut headers = [EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     let (Status::Complete(length), Some(method), Some(target), Some(minor)) = (
@@ -99,8 +103,9 @@ pub(crate) fn read(raw: &[u8], credential: Option<&Needle>) -> Result<Parsed, He
             .map(|header| (shown(header.name), shown(&value(header))))
             .collect(),
     };
-    let sightings =
-        credential.map_or_else(Vec::new, |needle| sightings(needle, line, request.headers));
+    let sightings = credential.map_or_else(Vec::new, |needle| {
+        sightings(needle, line, request.headers, host)
+    });
     let surplus = surplus(raw, line, request.headers);
     Ok(Parsed {
         head,
@@ -178,8 +183,13 @@ pub(crate) fn readable(bytes: &[u8]) -> String {
 }
 
 /// Where the credential stands, but for the one place where it belongs: alone, as the value of the first
-/// `x-api-key` of the message itself.
-fn sightings(needle: &Needle, line: Line<'_>, headers: &[httparse::Header<'_>]) -> Vec<String> {
+/// `x-api-key` of the message itself, at the host that it is for.
+fn sightings(
+    needle: &Needle,
+    line: Line<'_>,
+    headers: &[httparse::Header<'_>],
+    host: Host,
+) -> Vec<String> {
     let mut places = Vec::new();
     let mut look = |bytes: &[u8], place: &dyn Fn() -> String| {
         if needle.find(bytes).is_some() {
@@ -197,7 +207,7 @@ fn sightings(needle: &Needle, line: Line<'_>, headers: &[httparse::Header<'_>]) 
         let name = header.name.to_ascii_lowercase();
         let is_key = name == "x-api-key";
         keys += usize::from(is_key);
-        let message = line.method == "POST" && line.path == "/v1/messages";
+        let message = host == Host::Stub && line.method == "POST" && line.path == "/v1/messages";
         if is_key && message && keys == 1 && needle.is(header.value) {
             continue;
         }
@@ -239,7 +249,7 @@ mod tests {
 
     fn parse(raw: &str) -> Result<Parsed, HeadError> {
         let needle = Needle::new(KEY).unwrap();
-        read(raw.as_bytes(), Some(&needle))
+        read(raw.as_bytes(), Some(&needle), Host::Stub)
     }
 
     fn error(raw: &str) -> HeadError {
@@ -279,7 +289,7 @@ mod tests {
     #[test]
     fn values_of_credentials_are_redacted_and_other_bytes_escaped() {
         let raw = b"GET / HTTP/1.1\r\nX-Api-Key: a\r\nCookie: b\r\nauthorization:\r\nother: \xff\xe9\r\n\r\n";
-        let Head::Request { headers, .. } = read(raw, None).unwrap().head else {
+        let Head::Request { headers, .. } = read(raw, None, Host::Stub).unwrap().head else {
             panic!()
         };
         let values: Vec<_> = headers.iter().map(|(_, value)| value.as_str()).collect();

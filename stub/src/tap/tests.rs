@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::journal::Content;
+use crate::journal::{Content, Host};
 
 const KEY: &str = "sk-stub-0123456789";
 
@@ -33,7 +33,12 @@ struct Outcome {
 
 /// Reads the wire in the pieces that `cuts` give and checks that every byte was taken.
 fn tap_in(pieces: &[&[u8]]) -> Outcome {
-    let mut tap = RequestTap::new(limits(), budget(1000), Some(Needle::new(KEY).unwrap()));
+    let mut tap = RequestTap::new(
+        limits(),
+        budget(1000),
+        Some(Needle::new(KEY).unwrap()),
+        Host::Stub,
+    );
     let (mut seen, mut passed) = (Vec::new(), Vec::new());
     for piece in pieces {
         let mut rest = *piece;
@@ -264,7 +269,7 @@ fn a_body_beyond_the_limit_is_counted_and_hashed_to_its_end() {
 #[test]
 fn bodies_together_take_no_more_memory_than_the_budget() {
     let budget = budget(10);
-    let mut tap = RequestTap::new(limits(), budget, None);
+    let mut tap = RequestTap::new(limits(), budget, None, Host::Stub);
     let mut seen = Vec::new();
     let wire = b"POST / HTTP/1.1\r\nContent-Length: 11\r\n\r\n[1,2,3,4,5]";
     let mut at = 0;

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use landlock::{RulesetCreated, RulesetStatus};
 use serde_json::Value;
-use stub::journal::{Body, Control, End, Entry, Head};
+use stub::journal::{Body, Control, End, Entry, Head, Host};
 use stub::{Limits, Needle, Scenario, ServeError, Setup};
 use tokio::sync::oneshot;
 
@@ -20,6 +20,8 @@ pub(crate) struct Plan {
     pub(crate) scenario: Scenario,
     pub(crate) limits: Limits,
     pub(crate) surroundings: Surroundings,
+    /// Gives the run no second host, even where its scenario needs one.
+    pub(crate) without_elsewhere: bool,
 }
 
 /// What the thread of the stub may do.
@@ -50,6 +52,8 @@ enum Steering {
 /// A run.
 pub(crate) struct Run {
     pub(crate) address: SocketAddr,
+    /// The second host, where the scenario leads to one.
+    pub(crate) elsewhere: Option<SocketAddr>,
     journal: BufReader<UnixStream>,
     entries: Vec<Entry>,
     steering: Steering,
@@ -107,11 +111,22 @@ impl Plan {
     {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
+        // Another address of loopback, so that it is another host for whoever compares hosts alone.
+        let elsewhere = self
+            .scenario
+            .needs_elsewhere()
+            .then_some(())
+            .filter(|()| !self.without_elsewhere)
+            .map(|()| TcpListener::bind("127.0.0.2:0").unwrap());
+        let elsewhere_address = elsewhere
+            .as_ref()
+            .map(|listener| listener.local_addr().unwrap());
         let (near, journal) = UnixStream::pair().unwrap();
         journal.set_nonblocking(true).unwrap();
         let credential = Some(Needle::new(KEY).unwrap());
         let setup = Setup {
             listener,
+            elsewhere,
             scenario: self.scenario,
             credential,
             limits: self.limits,
@@ -129,6 +144,7 @@ impl Plan {
         });
         Run {
             address,
+            elsewhere: elsewhere_address,
             journal: BufReader::new(near),
             entries: Vec::new(),
             steering,
@@ -141,6 +157,12 @@ impl Run {
     pub(crate) fn connect(&self) -> Client {
         Client {
             stream: TcpStream::connect(self.address).unwrap(),
+        }
+    }
+
+    pub(crate) fn connect_elsewhere(&self) -> Client {
+        Client {
+            stream: TcpStream::connect(self.elsewhere.unwrap()).unwrap(),
         }
     }
 
@@ -198,6 +220,11 @@ impl Run {
         journal
     }
 
+    /// The error with which the run ends by itself.
+    pub(crate) fn fail(self) -> ServeError {
+        self.join().0.unwrap_err()
+    }
+
     /// Closes the control side without a word.
     pub(crate) fn abandon(mut self) -> Result<(), ServeError> {
         self.steering = Steering::Finish(oneshot::channel().0);
@@ -249,7 +276,12 @@ impl Journal {
     /// The entries as short words, without those of the events.
     pub(crate) fn story(&self) -> Vec<String> {
         let word = |entry: &Entry| match entry {
-            Entry::Accepted { connection, .. } => format!("{connection} accepted"),
+            Entry::Accepted {
+                connection, host, ..
+            } => match host {
+                Host::Stub => format!("{connection} accepted"),
+                Host::Elsewhere => format!("{connection} accepted elsewhere"),
+            },
             Entry::Began {
                 connection,
                 request,

@@ -3,6 +3,7 @@
 
 mod barrier;
 mod connections;
+mod faults;
 mod kit;
 mod program;
 mod provider;

@@ -1,7 +1,7 @@
 //! Journals whole and broken, and what they fold into.
 
 use serde_json::{Value, json};
-use stub::journal::Content;
+use stub::journal::{Content, Host};
 
 use super::*;
 
@@ -17,6 +17,7 @@ impl Journal {
             connection,
             at_us: START_US + connection,
             peer: peer(connection),
+            host: Host::Stub,
         });
         self
     }
@@ -339,6 +340,7 @@ fn only_the_first_connection_of_the_canarys_address_is_left_out() {
         connection: 2,
         at_us: START_US,
         peer: peer(1),
+        host: Host::Stub,
     };
     let journal = Journal::default()
         .accepted(1)

@@ -1,9 +1,9 @@
 //! Each claim by itself: what moves one leaves the others where they are.
 
 use super::*;
-use crate::evidence::fixture::{Run, case_b, connect, gap};
-use crate::evidence::{Attempt, CanaryMode, CanaryStatus, Exit, GapKind, Outcome};
-use crate::profile::{Destination, ExpectedAttempt};
+use crate::evidence::fixture::{Run, case_a, case_b, connect, gap};
+use crate::evidence::{Attempt, CanaryMode, CanaryStatus, Exit, GapKind, Outcome, RequestClass};
+use crate::profile::{Destination, ExpectedAttempt, SideRequest};
 use crate::report::tests::report;
 
 const SERVED: &str = "No other request was served";
@@ -102,6 +102,30 @@ fn what_the_profile_names_is_said_with_the_claim() {
         "{}",
         claim.text
     );
+}
+
+#[test]
+fn a_request_that_the_profile_expects_is_said_with_the_claim() {
+    let mut run = case_a();
+    let mut side = run.evidence.requests[1].clone();
+    side.class = RequestClass::Side;
+    side.side = Some("models".to_owned());
+    run.evidence.requests.push(side);
+    run.profile.side_requests.push(SideRequest {
+        name: "models".to_owned(),
+        method: "GET".to_owned(),
+        path: "/v1/models".to_owned(),
+        with: Vec::new(),
+        without: Vec::new(),
+        expected: true,
+        reason: "known".to_owned(),
+    });
+    let claims = claims(&report(run));
+    let claim = claim(&claims, SERVED);
+    assert_eq!(claim.standing, Proved);
+    let text =
+        "No other request was served but 1 that the profile names: 3 requests on 2 connections.";
+    assert_eq!(claim.text, text);
 }
 
 #[test]

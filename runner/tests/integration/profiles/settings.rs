@@ -63,7 +63,8 @@ fn settings_are_reported_as_the_profile_spells_them_and_those_left_out_apart() {
     let of_case = json!(["AGENT_MODEL", "{home}/large", "case"]);
     let done = run(Run::case_b()).json();
     assert_eq!(settings(&done, "settings")[..4], always);
-    assert_eq!(settings(&done, "settings")[4..], [of_case.clone()]);
+    let of_this_case = std::slice::from_ref(&of_case);
+    assert_eq!(&settings(&done, "settings")[4..], of_this_case);
     assert_eq!(settings(&done, "left_out"), [Value::Null; 0]);
     let names = done.report["client"]["env_names"].as_array().unwrap();
     assert_eq!(names.last().unwrap(), "AGENT_MODEL");

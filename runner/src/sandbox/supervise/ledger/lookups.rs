@@ -1,7 +1,7 @@
 //! The paths that were looked up, as they grow: one entry for each path and kind, with a count.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::evidence::{LOOKUP_BYTES, LookupKind, MOST_LOOKUPS};
 
@@ -46,6 +46,14 @@ impl Lookups {
         }
         self.bytes = bytes;
         self.seen.insert(wanted, Seen { count: 1, at_us });
+    }
+
+    /// Whether `path` was also to be written.
+    pub(crate) fn wrote(&self, path: &Path) -> bool {
+        self.seen.contains_key(&Wanted {
+            path: path.to_owned(),
+            kind: LookupKind::Write,
+        })
     }
 
     /// All of them, in no order.

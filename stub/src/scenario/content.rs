@@ -1,0 +1,336 @@
+//! What the assistant says: blocks in pieces, and why the turn stopped.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::ScenarioError;
+use super::fault::{ErrorEvent, EventFault};
+use super::framing::Framing;
+
+/// Longest text of one answer, in bytes.
+pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
+/// Most deltas of one block.
+pub const MAX_DELTAS: usize = 10_000;
+/// Most blocks of one answer.
+pub const MAX_BLOCKS: usize = 100;
+/// Most `ping` events of one answer, and most events of an unknown kind.
+pub const MAX_PINGS: u32 = 100;
+
+/// The text that is answered where a scenario names none.
+const DEFAULT_TEXT: &str = "Hello from the stub.";
+/// The signature of a thinking block that names none.
+const DEFAULT_SIGNATURE: &str = "c3R1Yi1zaWduYXR1cmU=";
+
+/// One turn of the assistant, and how it is written as a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// At least one.
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) stop: StopReason,
+    pub(crate) pings: u32,
+    pub(crate) unknown_events: u32,
+    pub(crate) framing: Framing,
+    pub(crate) faults: Vec<EventFault>,
+    pub(crate) error_event: Option<ErrorEvent>,
+}
+
+/// A block of content; each list of deltas adds up to the whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Block {
+    Text {
+        deltas: Vec<String>,
+    },
+    Thinking {
+        deltas: Vec<String>,
+        signature: String,
+    },
+    ToolUse {
+        /// `None`: a new one for each answer.
+        id: Option<String>,
+        name: String,
+        input: Map<String, Value>,
+        /// The input as JSON text.
+        deltas: Vec<String>,
+    },
+}
+
+/// Why a turn stopped; the public words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StopReason {
+    EndTurn,
+    MaxTokens,
+    StopSequence(String),
+    ToolUse,
+    PauseTurn,
+    Refusal,
+    ModelContextWindowExceeded,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Self {
+            blocks: vec![Block::Text {
+                deltas: vec![DEFAULT_TEXT.to_owned()],
+            }],
+            stop: StopReason::EndTurn,
+            pings: 0,
+            unknown_events: 0,
+            framing: Framing::default(),
+            faults: Vec::new(),
+            error_event: None,
+        }
+    }
+}
+
+impl Block {
+    pub(crate) fn deltas(&self) -> &[String] {
+        match self {
+            Self::Text { deltas }
+            | Self::Thinking { deltas, .. }
+            | Self::ToolUse { deltas, .. } => deltas,
+        }
+    }
+}
+
+impl StopReason {
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::EndTurn => "end_turn",
+            Self::MaxTokens => "max_tokens",
+            Self::StopSequence(_) => "stop_sequence",
+            Self::ToolUse => "tool_use",
+            Self::PauseTurn => "pause_turn",
+            Self::Refusal => "refusal",
+            Self::ModelContextWindowExceeded => "model_context_window_exceeded",
+        }
+    }
+
+    pub(crate) fn sequence(&self) -> Option<&str> {
+        if let Self::StopSequence(sequence) = self {
+            Some(sequence)
+        } else {
+            None
+        }
+    }
+}
+
+/// A block as it is written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum BlockFile {
+    Text {
+        text: Option<String>,
+        deltas: Option<Deltas>,
+    },
+    Thinking {
+        thinking: Option<String>,
+        deltas: Option<Deltas>,
+        signature: Option<String>,
+    },
+    ToolUse {
+        id: Option<String>,
+        name: String,
+        #[serde(default)]
+        input: Map<String, Value>,
+        deltas: Option<usize>,
+    },
+}
+
+/// How a text is cut into deltas, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "`deltas` is a number or a list of texts")]
+pub(super) enum Deltas {
+    Count(usize),
+    List(Vec<String>),
+}
+
+/// A reason to stop as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum StopWord {
+    EndTurn,
+    MaxTokens,
+    StopSequence,
+    ToolUse,
+    PauseTurn,
+    Refusal,
+    ModelContextWindowExceeded,
+}
+
+impl TryFrom<BlockFile> for Block {
+    type Error = ScenarioError;
+
+    fn try_from(file: BlockFile) -> Result<Self, ScenarioError> {
+        Ok(match file {
+            BlockFile::Text { text, deltas } => Self::Text {
+                deltas: pieces(text, deltas)?,
+            },
+            BlockFile::Thinking {
+                thinking,
+                deltas,
+                signature,
+            } => Self::Thinking {
+                deltas: pieces(thinking, deltas)?,
+                signature: signature.unwrap_or_else(|| DEFAULT_SIGNATURE.to_owned()),
+            },
+            BlockFile::ToolUse {
+                id,
+                name,
+                input,
+                deltas,
+            } => {
+                let json = Value::Object(input.clone()).to_string();
+                Self::ToolUse {
+                    id,
+                    name,
+                    input,
+                    deltas: split(&json, deltas.unwrap_or(1))?,
+                }
+            }
+        })
+    }
+}
+
+impl From<Block> for BlockFile {
+    fn from(block: Block) -> Self {
+        match block {
+            Block::Text { deltas } => Self::Text {
+                text: None,
+                deltas: Some(Deltas::List(deltas)),
+            },
+            Block::Thinking { deltas, signature } => Self::Thinking {
+                thinking: None,
+                deltas: Some(Deltas::List(deltas)),
+                signature: Some(signature),
+            },
+            Block::ToolUse {
+                id,
+                name,
+                input,
+                deltas,
+            } => Self::ToolUse {
+                id,
+                name,
+                input,
+                deltas: Some(deltas.len()),
+            },
+        }
+    }
+}
+
+/// The blocks of `blocks`, or the one block that `text` and `deltas` make.
+pub(super) fn blocks(
+    blocks: Option<Vec<BlockFile>>,
+    text: Option<String>,
+    deltas: Option<Deltas>,
+) -> Result<Vec<Block>, ScenarioError> {
+    let Some(list) = blocks else {
+        let deltas = pieces(text, deltas)?;
+        return Ok(vec![Block::Text { deltas }]);
+    };
+    if list.is_empty() || list.len() > MAX_BLOCKS {
+        return Err(ScenarioError::Blocks { blocks: list.len() });
+    }
+    let blocks: Vec<Block> = list
+        .into_iter()
+        .map(Block::try_from)
+        .collect::<Result<_, _>>()?;
+    let lengths = blocks.iter().flat_map(Block::deltas).map(String::len);
+    let bytes = lengths.sum();
+    if bytes > MAX_TEXT_BYTES {
+        return Err(ScenarioError::LongText { bytes });
+    }
+    Ok(blocks)
+}
+
+/// The reason to stop; by default the one that the last block asks for.
+pub(super) fn stop_reason(
+    word: Option<StopWord>,
+    sequence: Option<String>,
+    blocks: &[Block],
+) -> Result<StopReason, ScenarioError> {
+    let default = match (&sequence, blocks.last()) {
+        (Some(_), _) => StopWord::StopSequence,
+        (None, Some(Block::ToolUse { .. })) => StopWord::ToolUse,
+        (None, _) => StopWord::EndTurn,
+    };
+    let word = word.unwrap_or(default);
+    if sequence.is_some() != (word == StopWord::StopSequence) {
+        return Err(ScenarioError::StopSequence);
+    }
+    Ok(match word {
+        StopWord::EndTurn => StopReason::EndTurn,
+        StopWord::MaxTokens => StopReason::MaxTokens,
+        StopWord::StopSequence => StopReason::StopSequence(sequence.unwrap_or_default()),
+        StopWord::ToolUse => StopReason::ToolUse,
+        StopWord::PauseTurn => StopReason::PauseTurn,
+        StopWord::Refusal => StopReason::Refusal,
+        StopWord::ModelContextWindowExceeded => StopReason::ModelContextWindowExceeded,
+    })
+}
+
+/// The word of a reason, and its sequence.
+pub(super) fn stop_words(stop: StopReason) -> (StopWord, Option<String>) {
+    match stop {
+        StopReason::EndTurn => (StopWord::EndTurn, None),
+        StopReason::MaxTokens => (StopWord::MaxTokens, None),
+        StopReason::StopSequence(sequence) => (StopWord::StopSequence, Some(sequence)),
+        StopReason::ToolUse => (StopWord::ToolUse, None),
+        StopReason::PauseTurn => (StopWord::PauseTurn, None),
+        StopReason::Refusal => (StopWord::Refusal, None),
+        StopReason::ModelContextWindowExceeded => (StopWord::ModelContextWindowExceeded, None),
+    }
+}
+
+fn pieces(text: Option<String>, deltas: Option<Deltas>) -> Result<Vec<String>, ScenarioError> {
+    let whole = |text: Option<String>| text.unwrap_or_else(|| DEFAULT_TEXT.to_owned());
+    match deltas {
+        Some(Deltas::List(list)) => listed(list, text),
+        Some(Deltas::Count(count)) => split(&whole(text), count),
+        None => split(&whole(text), 1),
+    }
+}
+
+fn listed(list: Vec<String>, text: Option<String>) -> Result<Vec<String>, ScenarioError> {
+    let whole = list.concat();
+    if list.is_empty() || list.iter().any(String::is_empty) {
+        return Err(ScenarioError::NoText);
+    }
+    if text.is_some_and(|text| text != whole) {
+        return Err(ScenarioError::Disagree);
+    }
+    if whole.len() > MAX_TEXT_BYTES {
+        return Err(ScenarioError::LongText { bytes: whole.len() });
+    }
+    if list.len() > MAX_DELTAS {
+        return Err(ScenarioError::Deltas {
+            deltas: list.len(),
+            characters: whole.chars().count(),
+        });
+    }
+    Ok(list)
+}
+
+/// Cuts the text between characters into `count` pieces that differ by one character at most.
+fn split(text: &str, count: usize) -> Result<Vec<String>, ScenarioError> {
+    if text.is_empty() {
+        return Err(ScenarioError::NoText);
+    }
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(ScenarioError::LongText { bytes: text.len() });
+    }
+    let characters = text.chars().count();
+    if count == 0 || count > characters.min(MAX_DELTAS) {
+        return Err(ScenarioError::Deltas {
+            deltas: count,
+            characters,
+        });
+    }
+    let mut rest = text.chars();
+    let pieces = (0..count).map(|index| {
+        let length = characters / count + usize::from(index < characters % count);
+        rest.by_ref().take(length).collect()
+    });
+    Ok(pieces.collect())
+}

@@ -1,0 +1,267 @@
+//! The `[stub]` table as it is written, and its way into a [`Scenario`] and back.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::content::{self, BlockFile, Deltas, StopWord, Turn};
+use super::fault::{self, CutFile, ErrorEvent, EventFault, MAX_FAULTS, Place, StallFile};
+use super::framing::Framing;
+use super::reply::{ErrorAnswer, Literal, Redirect};
+use super::travel::{Chunking, CutAt, Pace, delay};
+use super::{Answer, Says, Scenario, ScenarioError, builtin};
+use crate::script;
+
+/// One answer, and those that follow it. An absent key is not the same as its default: a whole answer that
+/// is named leaves no room for one.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct AnswerFile {
+    text: Option<String>,
+    deltas: Option<Deltas>,
+    blocks: Option<Vec<BlockFile>>,
+    stop_reason: Option<StopWord>,
+    stop_sequence: Option<String>,
+    pings: Option<u32>,
+    unknown_events: Option<u32>,
+    framing: Option<Framing>,
+    faults: Option<Vec<EventFault>>,
+    error_event: Option<ErrorEvent>,
+    chunk_bytes: Option<usize>,
+    chunk_cuts: Option<Vec<CutAt>>,
+    chunk_seed: Option<u64>,
+    first_delay_ms: Option<u64>,
+    event_delay_ms: Option<u64>,
+    chunk_delay_ms: Option<u64>,
+    cut: Option<CutFile>,
+    stall: Option<StallFile>,
+    error: Option<ErrorAnswer>,
+    redirect: Option<Redirect>,
+    literal: Option<Literal>,
+    scenario: Option<String>,
+    then: Option<Vec<AnswerFile>>,
+}
+
+/// Most answers of one scenario.
+pub const MAX_ANSWERS: usize = 100;
+
+impl AnswerFile {
+    /// The keys that say what a message holds and how it is streamed: the first that is there.
+    fn message_key(&self) -> Option<&'static str> {
+        first(&[
+            ("text", self.text.is_some()),
+            ("deltas", self.deltas.is_some()),
+            ("blocks", self.blocks.is_some()),
+            ("stop_reason", self.stop_reason.is_some()),
+            ("stop_sequence", self.stop_sequence.is_some()),
+            ("pings", self.pings.is_some()),
+            ("unknown_events", self.unknown_events.is_some()),
+            ("framing", self.framing.is_some()),
+            ("faults", self.faults.is_some()),
+            ("error_event", self.error_event.is_some()),
+            ("event_delay_ms", self.event_delay_ms.is_some()),
+        ])
+    }
+
+    /// The keys that say how any answer travels: the first that is there.
+    fn travel_key(&self) -> Option<&'static str> {
+        first(&[
+            ("chunk_bytes", self.chunk_bytes.is_some()),
+            ("chunk_cuts", self.chunk_cuts.is_some()),
+            ("chunk_seed", self.chunk_seed.is_some()),
+            ("first_delay_ms", self.first_delay_ms.is_some()),
+            ("chunk_delay_ms", self.chunk_delay_ms.is_some()),
+            ("cut", self.cut.is_some()),
+            ("stall", self.stall.is_some()),
+        ])
+    }
+
+    /// The keys that stand for what is answered instead of a message.
+    fn reply_keys(&self) -> impl Iterator<Item = &'static str> {
+        [
+            ("error", self.error.is_some()),
+            ("redirect", self.redirect.is_some()),
+            ("literal", self.literal.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(key, there)| there.then_some(key))
+    }
+
+    /// The answers of this table, without those of `then`.
+    fn answers(self) -> Result<Vec<Answer>, ScenarioError> {
+        let Some(name) = self.scenario.clone() else {
+            return self.answer().map(|answer| vec![answer]);
+        };
+        let beside = self
+            .message_key()
+            .or_else(|| self.travel_key())
+            .or_else(|| self.reply_keys().next());
+        if let Some(key) = beside {
+            let other = "scenario";
+            return Err(ScenarioError::Beside { key, other });
+        }
+        match builtin::named(&name) {
+            Some(scenario) => Ok(scenario.into_answers()),
+            None => Err(ScenarioError::Unknown { name }),
+        }
+    }
+
+    fn answer(self) -> Result<Answer, ScenarioError> {
+        let mut replies = self.reply_keys();
+        let reply = replies.next();
+        let beside = self.message_key().or_else(|| replies.next());
+        if let (Some(other), Some(key)) = (reply, beside) {
+            return Err(ScenarioError::Beside { key, other });
+        }
+        drop(replies);
+        let pace = Pace {
+            first: delay("first_delay_ms", self.first_delay_ms)?,
+            event: delay("event_delay_ms", self.event_delay_ms)?,
+            chunk: delay("chunk_delay_ms", self.chunk_delay_ms)?,
+        };
+        let chunking = Chunking::new(self.chunk_bytes, self.chunk_cuts, self.chunk_seed)?;
+        if !pace.chunk.is_zero() && chunking.is_none() {
+            return Err(ScenarioError::ChunkDelay);
+        }
+        let ending = fault::ending(self.cut, self.stall)?;
+        let says = match (self.error, self.redirect, self.literal) {
+            (Some(error), _, _) => Says::Error(error),
+            (None, Some(redirect), _) => Says::Redirect(redirect),
+            (None, None, Some(literal)) => Says::Literal(literal),
+            (None, None, None) => {
+                let blocks = content::blocks(self.blocks, self.text, self.deltas)?;
+                let stop = content::stop_reason(self.stop_reason, self.stop_sequence, &blocks)?;
+                Says::Message(Turn {
+                    stop,
+                    blocks,
+                    pings: few("pings", self.pings)?,
+                    unknown_events: few("unknown_events", self.unknown_events)?,
+                    framing: self.framing.unwrap_or_default(),
+                    faults: self.faults.unwrap_or_default(),
+                    error_event: self.error_event,
+                })
+            }
+        };
+        let answer = Answer {
+            says,
+            chunking,
+            pace,
+            ending,
+        };
+        checked(answer)
+    }
+}
+
+/// Refuses places and faults that name what is not there.
+fn checked(answer: Answer) -> Result<Answer, ScenarioError> {
+    let place = answer.ending.map(fault::Ending::place);
+    match &answer.says {
+        Says::Message(turn) if turn.faults.len() > MAX_FAULTS => {
+            let faults = turn.faults.len();
+            return Err(ScenarioError::Faults { faults });
+        }
+        Says::Message(turn) => {
+            script::check(turn, answer.chunking.as_ref(), place)?;
+        }
+        Says::Error(_) | Says::Redirect(_) | Says::Literal(_) => {
+            if let Some(Place::After(_) | Place::Inside(_)) = place {
+                return Err(ScenarioError::EventOfNothing);
+            }
+            if let Some(Chunking::At(cuts)) = &answer.chunking {
+                let named = cuts.iter().find_map(|cut| match cut {
+                    CutAt::Named(name) => Some(name.word()),
+                    CutAt::Offset(_) => None,
+                });
+                if let Some(cut) = named {
+                    return Err(ScenarioError::NoSuchCut { cut });
+                }
+            }
+        }
+    }
+    Ok(answer)
+}
+
+fn first(keys: &[(&'static str, bool)]) -> Option<&'static str> {
+    keys.iter().find_map(|(key, there)| there.then_some(*key))
+}
+
+fn few(key: &'static str, count: Option<u32>) -> Result<u32, ScenarioError> {
+    match count.unwrap_or(0) {
+        events if events > content::MAX_PINGS => Err(ScenarioError::Many { key, events }),
+        events => Ok(events),
+    }
+}
+
+impl TryFrom<AnswerFile> for Scenario {
+    type Error = ScenarioError;
+
+    fn try_from(mut file: AnswerFile) -> Result<Self, ScenarioError> {
+        let then = file.then.take().unwrap_or_default();
+        let mut answers = file.answers()?;
+        for file in then {
+            if file.then.is_some() {
+                return Err(ScenarioError::ThenInThen);
+            }
+            answers.extend(file.answers()?);
+        }
+        if answers.len() > MAX_ANSWERS {
+            let answers = answers.len();
+            return Err(ScenarioError::Answers { answers });
+        }
+        let mut answers = answers.into_iter();
+        // A table makes at least one.
+        let first = answers.next().unwrap_or_default();
+        let then = answers.collect();
+        Ok(Self { first, then })
+    }
+}
+
+impl From<Scenario> for AnswerFile {
+    fn from(scenario: Scenario) -> Self {
+        let then: Vec<Self> = scenario.then.into_iter().map(Self::from).collect();
+        Self {
+            then: (!then.is_empty()).then_some(then),
+            ..Self::from(scenario.first)
+        }
+    }
+}
+
+impl From<Answer> for AnswerFile {
+    fn from(answer: Answer) -> Self {
+        let ms = |delay: Duration| {
+            (!delay.is_zero()).then(|| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX))
+        };
+        let (cut, stall) = fault::tables(answer.ending);
+        let mut file = Self {
+            first_delay_ms: ms(answer.pace.first),
+            event_delay_ms: ms(answer.pace.event),
+            chunk_delay_ms: ms(answer.pace.chunk),
+            cut,
+            stall,
+            ..Self::default()
+        };
+        match answer.chunking {
+            None => {}
+            Some(Chunking::Size(size)) => file.chunk_bytes = Some(size),
+            Some(Chunking::At(cuts)) => file.chunk_cuts = Some(cuts),
+            Some(Chunking::Seed(seed)) => file.chunk_seed = Some(seed),
+        }
+        match answer.says {
+            Says::Error(error) => file.error = Some(error),
+            Says::Redirect(redirect) => file.redirect = Some(redirect),
+            Says::Literal(literal) => file.literal = Some(literal),
+            Says::Message(turn) => {
+                let (word, sequence) = content::stop_words(turn.stop);
+                file.blocks = Some(turn.blocks.into_iter().map(BlockFile::from).collect());
+                (file.stop_reason, file.stop_sequence) = (Some(word), sequence);
+                file.pings = Some(turn.pings);
+                file.unknown_events = Some(turn.unknown_events);
+                file.framing = Some(turn.framing);
+                file.faults = Some(turn.faults);
+                file.error_event = turn.error_event;
+            }
+        }
+        file
+    }
+}

@@ -1,0 +1,108 @@
+//! How an answer travels: the waits in it, and where its body is cut into pieces.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ScenarioError;
+
+/// Longest single delay.
+pub const MAX_DELAY: Duration = Duration::from_secs(60);
+/// Most named or numbered cuts of one answer.
+pub const MAX_CUTS: usize = 10_000;
+
+/// The waits inside one answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pace {
+    /// Before the answer starts.
+    pub(crate) first: Duration,
+    /// Between two events.
+    pub(crate) event: Duration,
+    /// Between two pieces of the body.
+    pub(crate) chunk: Duration,
+}
+
+/// Where the body is cut into pieces. Each piece is one write and one chunk of HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Chunking {
+    /// Pieces of one size, at least 1.
+    Size(usize),
+    /// At these places; never empty.
+    At(Vec<CutAt>),
+    /// Pieces of sizes that follow from the number.
+    Seed(u64),
+}
+
+/// One place at which the body is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "a cut is a number of bytes, \"mid-utf8\", \"mid-crlf\" or \"event-data\""
+)]
+pub(crate) enum CutAt {
+    /// After that many bytes; not reached where the body is shorter.
+    Offset(usize),
+    Named(CutName),
+}
+
+/// Places that decoders get wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum CutName {
+    /// Inside each character of more than one byte.
+    #[serde(rename = "mid-utf8")]
+    MidUtf8,
+    /// Between each carriage return and its line feed.
+    MidCrlf,
+    /// Between the `event:` and the `data:` line of each event.
+    EventData,
+}
+
+impl CutName {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::MidUtf8 => "mid-utf8",
+            Self::MidCrlf => "mid-crlf",
+            Self::EventData => "event-data",
+        }
+    }
+}
+
+impl Chunking {
+    pub(super) fn new(
+        bytes: Option<usize>,
+        cuts: Option<Vec<CutAt>>,
+        seed: Option<u64>,
+    ) -> Result<Option<Self>, ScenarioError> {
+        Ok(match (bytes, cuts, seed) {
+            (None, None, None) => None,
+            (Some(0), None, None) => return Err(ScenarioError::NoChunk),
+            (Some(size), None, None) => Some(Self::Size(size)),
+            (None, Some(cuts), None) => Some(Self::At(checked(cuts)?)),
+            (None, None, Some(seed)) => Some(Self::Seed(seed)),
+            _ => return Err(ScenarioError::TwoChunkings),
+        })
+    }
+}
+
+fn checked(cuts: Vec<CutAt>) -> Result<Vec<CutAt>, ScenarioError> {
+    if cuts.is_empty() || cuts.len() > MAX_CUTS {
+        return Err(ScenarioError::Cuts { cuts: cuts.len() });
+    }
+    if cuts.contains(&CutAt::Offset(0)) {
+        return Err(ScenarioError::NoChunk);
+    }
+    Ok(cuts)
+}
+
+/// The wait that `key` says.
+pub(super) fn delay(key: &'static str, ms: Option<u64>) -> Result<Duration, ScenarioError> {
+    let ms = ms.unwrap_or(0);
+    let delay = Duration::from_millis(ms);
+    if delay > MAX_DELAY {
+        Err(ScenarioError::LongDelay { key, ms })
+    } else {
+        Ok(delay)
+    }
+}
