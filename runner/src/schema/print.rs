@@ -51,12 +51,15 @@ fn serialize_keywords<S: Serializer>(
     order.sort_by_key(|(rank, ..)| *rank);
     let mut map = serializer.serialize_map(Some(order.len()))?;
     for (_, key, value) in order {
-        match value {
-            Value::Object(schemas) if OF_NAMES.contains(&key.as_str()) => {
+        match value
+            .as_object()
+            .filter(|_| OF_NAMES.contains(&key.as_str()))
+        {
+            Some(schemas) => {
                 let first = required(keywords);
                 map.serialize_entry(key, &Named { schemas, first })?;
             }
-            other => map.serialize_entry(key, &Ordered(other))?,
+            None => map.serialize_entry(key, &Ordered(value))?,
         }
     }
     map.end()
