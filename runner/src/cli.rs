@@ -93,7 +93,7 @@ pub struct RunOptions {
     /// Further arguments for the program, after the profile's own
     #[arg(last = true, value_name = "CLIENT-ARGS", help_heading = help::CLIENT)]
     pub client_args: Vec<OsString>,
-    /// What the provider stub answers: a scenario by name, as below [default: the case's]
+    /// What the provider stub answers: a scenario that `runner policy list` names [default: the case's]
     #[arg(long, value_name = "SCENARIO", help_heading = help::CLIENT)]
     pub stub: Option<String>,
     /// What must seal the network; a run is never unsealed
@@ -122,7 +122,7 @@ pub struct AuditOptions {
     /// Set a variable, or pass yours on; {base_url}, {credential}, {home} and {tmp} in VALUE are replaced
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = values::variable, help_heading = help::PROGRAM)]
     pub env: Vec<VariableArgument>,
-    /// What the provider stub answers: a scenario by name, as below, or none
+    /// What the provider stub answers: a scenario that `runner policy list` names, or none
     #[arg(long, value_name = "none|SCENARIO", help_heading = help::PROGRAM)]
     pub stub: Option<String>,
     /// Show a file or directory of this machine, read-only. May be given again
@@ -167,7 +167,7 @@ pub enum IsolationArgument {
 /// What `runner policy` does.
 #[derive(Debug, Subcommand)]
 pub enum PolicyCommand {
-    /// List the built-in cases and profiles with their digests
+    /// List the built-in policies with their digests, and the stub's scenarios
     List,
     /// Print a built-in file as it is, comments included
     Show {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use stub::scenario::{Scenario, Summary};
 use thiserror::Error;
 
 use crate::cli::{InitAction, PolicyAction, SchemaForm};
@@ -71,6 +72,10 @@ fn list(out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
     } in policy::list().map_err(PolicyCommandError::Policy)?
     {
         writeln!(out, "{name:<11} {:<8} {sha256}  {summary}", kind.word())?;
+    }
+    // What `scenario = "…"` of a case and `--stub` take; part of the executable, so without a digest.
+    for Summary { name, summary } in Scenario::names() {
+        writeln!(out, "{name:<29} scenario  {summary}")?;
     }
     Ok(Outcome::Good)
 }
@@ -183,7 +188,10 @@ mod tests {
         let entry = &policy::list().unwrap()[1];
         let line = format!("case-b      case     {}  {}", entry.sha256, entry.summary);
         assert_eq!(text.lines().nth(1), Some(line.as_str()));
-        assert_eq!(text.lines().count(), policy::list().unwrap().len());
+        let all = policy::list().unwrap().len() + Scenario::names().count();
+        assert_eq!(text.lines().count(), all);
+        let text_scenario = text.lines().find(|line| line.starts_with("text "));
+        assert!(text_scenario.unwrap().contains(" scenario  "));
     }
 
     #[test]

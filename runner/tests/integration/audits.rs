@@ -2,6 +2,7 @@
 
 mod files;
 mod programs;
+mod redirects;
 mod running;
 
 use std::ffi::OsString;
