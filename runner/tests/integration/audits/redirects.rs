@@ -88,10 +88,16 @@ fn a_program_that_leaves_its_credential_behind_is_seen_without_it() {
     let second = &audited.report["evidence"]["requests"][1];
     assert_eq!(second["host"], "elsewhere");
     // Long lines of the report are broken at blanks.
-    let told: Vec<_> = audited.stderr.split([' ', '
-', '|']).filter(|word| !word.is_empty()).collect();
+    let told: Vec<_> = audited
+        .stderr
+        .split([' ', '\n', '|'])
+        .filter(|word| !word.is_empty())
+        .collect();
     let told = told.join(" ");
-    assert!(told.contains("at the second host, without a credential"), "{told}");
+    assert!(
+        told.contains("at the second host, without a credential"),
+        "{told}"
+    );
     assert_eq!(failed(&audited), ["outbound/no-attempts"]);
 }
 
