@@ -40,6 +40,8 @@ pub struct Audit {
     pub origin: Origin,
     /// What the provider stub answers; `None`: a connection to it is an attempt as any other.
     pub stub: Option<Scenario>,
+    /// The name of the scenario, where the command line has one.
+    pub asked_stub: Option<String>,
     /// Tiers, limits, and what of the host this program is shown.
     pub sandbox: SandboxRules,
     /// The whole environment.

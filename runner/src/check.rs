@@ -19,6 +19,7 @@ pub use attempts::{
     AttemptGroup, attempt_groups, reason_for_attempt, reason_for_name, resolver_target,
 };
 pub use files::reason_for_file;
+pub(crate) use headers::CREDENTIALS;
 pub(crate) use outbound::kernel_refuses;
 pub(crate) use outcome::count;
 pub use requests::is_expected_beside;

@@ -93,6 +93,9 @@ pub struct RunOptions {
     /// Further arguments for the program, after the profile's own
     #[arg(last = true, value_name = "CLIENT-ARGS", help_heading = help::CLIENT)]
     pub client_args: Vec<OsString>,
+    /// What the provider stub answers: a scenario by name, as below [default: the case's]
+    #[arg(long, value_name = "SCENARIO", help_heading = help::CLIENT)]
+    pub stub: Option<String>,
     /// What must seal the network; a run is never unsealed
     #[arg(long, value_enum, value_name = "TIER", default_value_t, help_heading = help::SANDBOX)]
     pub isolation: IsolationArgument,
@@ -119,7 +122,7 @@ pub struct AuditOptions {
     /// Set a variable, or pass yours on; {base_url}, {credential}, {home} and {tmp} in VALUE are replaced
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = values::variable, help_heading = help::PROGRAM)]
     pub env: Vec<VariableArgument>,
-    /// What the provider stub answers: a scenario by name, or none
+    /// What the provider stub answers: a scenario by name, as below, or none
     #[arg(long, value_name = "none|SCENARIO", help_heading = help::PROGRAM)]
     pub stub: Option<String>,
     /// Show a file or directory of this machine, read-only. May be given again

@@ -37,7 +37,7 @@ use crate::sandbox::message::{ClientEnd, ExitStatus, FromResolver, ToInit};
 use crate::sandbox::plan::Plan;
 use crate::sandbox::silence::Network;
 use crate::sandbox::spawn::Stage;
-use crate::sandbox::supervise::{LinesWanted, Supervisor};
+use crate::sandbox::supervise::{LinesWanted, Served, Supervisor};
 use crate::sys::fds::watched;
 
 use pass::Pass;
@@ -173,7 +173,7 @@ struct Session<'a> {
     phase: Phase,
     deadline: Instant,
     /// Told by the stage and by init, in either order; the client waits for both.
-    network: Option<(u16, Network)>,
+    network: Option<(Served, Network)>,
     /// Of the client's filter, until the supervisor has it.
     listener: Option<OwnedFd>,
     supervisor: Option<Supervisor>,

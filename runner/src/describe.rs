@@ -61,10 +61,13 @@ pub(crate) fn report(
         },
         evidence,
         not_proved: Vec::new(),
-        wider_rules: match subject {
-            Subject::Client { case, profile, .. } => wider_rules(case, profile, prepared),
-            Subject::Program(audit) => asked_for(audit, prepared),
-        },
+        wider_rules: asked_stub(subject)
+            .into_iter()
+            .chain(match subject {
+                Subject::Client { case, profile, .. } => wider_rules(case, profile, prepared),
+                Subject::Program(audit) => asked_for(audit, prepared),
+            })
+            .collect(),
     }
 }
 
@@ -97,6 +100,14 @@ fn shown(variable: &Variable) -> Variable {
         shown.value = "(not shown)".to_owned();
     }
     shown
+}
+
+/// The stub's scenario, where it is not that of the case or policy.
+fn asked_stub(subject: &Subject) -> Option<WiderRule> {
+    subject.asked_stub().map(|name| WiderRule {
+        rule: format!("the stub answers as the scenario {name} says"),
+        reason: ASKED_FOR.to_owned(),
+    })
 }
 
 /// What the command line of an audit adds to its policy.

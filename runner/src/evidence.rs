@@ -6,7 +6,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use stub::journal::{Body, End, Head};
+use stub::journal::{Body, End, Head, Host};
 
 mod from_journal;
 mod ledger;
@@ -76,6 +76,8 @@ pub struct Connection {
     pub seq: u64,
     /// When it was accepted.
     pub at_us: u64,
+    /// Where it was accepted.
+    pub host: Host,
     /// Bytes read from it.
     pub bytes: u64,
     /// Bytes that belong to no request.
@@ -95,6 +97,8 @@ pub struct Request {
     pub at_us: u64,
     /// [`Connection::seq`]; 0 where the journal named a connection that it never accepted.
     pub connection: u64,
+    /// Where it was asked.
+    pub host: Host,
     /// What it is for.
     pub class: RequestClass,
     /// The profile's name for a side request that it knows.

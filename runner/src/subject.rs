@@ -22,6 +22,8 @@ pub enum Subject {
         profile: Profile,
         /// Which of the profile's variables are set.
         settings: Settings,
+        /// The name of the stub's scenario, where the command line has one.
+        asked_stub: Option<String>,
         /// Arguments after the profile's own.
         further: Vec<OsString>,
     },
@@ -77,6 +79,14 @@ impl Subject {
         match self {
             Self::Client { case, .. } => case.stub.clone(),
             Self::Program(audit) => audit.stub.clone().unwrap_or_default(),
+        }
+    }
+
+    /// The name of the stub's scenario, where the command line has one.
+    pub fn asked_stub(&self) -> Option<&str> {
+        match self {
+            Self::Client { asked_stub, .. } => asked_stub.as_deref(),
+            Self::Program(audit) => audit.asked_stub.as_deref(),
         }
     }
 

@@ -102,7 +102,7 @@ pub enum Entry {
 }
 
 /// Where a connection was accepted, and so what the client took for its server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Host {
     /// The provider that the client was given.

@@ -1,6 +1,6 @@
 //! Boundaries, gaps and what is told of the ledger.
 
-use stub::journal::End;
+use stub::journal::{End, Host};
 
 use super::*;
 use crate::evidence::{Connection, Request, RequestClass};
@@ -16,6 +16,7 @@ fn connection(seq: u64, at_us: u64) -> Connection {
     Connection {
         seq,
         at_us,
+        host: Host::Stub,
         bytes: 9,
         unaccounted: 0,
         requests: 1,
@@ -35,6 +36,7 @@ fn post(seq: u64, connection: u64) -> Request {
         seq,
         at_us: 0,
         connection,
+        host: Host::Stub,
         class: RequestClass::Message,
         side: None,
         head,

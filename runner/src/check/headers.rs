@@ -7,7 +7,7 @@ use crate::evidence::Request;
 use super::outcome::{Deviation, Outcome, Run, absent, list, name};
 
 /// Headers that carry a credential.
-const CREDENTIALS: [&str; 4] = [
+pub(crate) const CREDENTIALS: [&str; 4] = [
     "x-api-key",
     "authorization",
     "proxy-authorization",

@@ -2,7 +2,7 @@
 //!
 //! Messages are ours; text of the client stands only in `object`, `found` and reasons, cut to a limit.
 
-use stub::journal::Head;
+use stub::journal::{Head, Host};
 
 use crate::case::Case;
 use crate::evidence::{Evidence, Request, RequestClass};
@@ -142,6 +142,9 @@ pub(super) fn name(request: &Request) -> String {
 /// `POST /v1/messages`; client text.
 pub(super) fn describe(request: &Request) -> String {
     match &request.head {
+        Head::Request { method, path, .. } if request.host == Host::Elsewhere => {
+            format!("{method} {path} (at the second host)")
+        }
         Head::Request { method, path, .. } if request.side.is_some() => {
             let side = request.side.as_deref().unwrap_or_default();
             format!("{method} {path} ({side})")

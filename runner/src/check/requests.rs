@@ -1,6 +1,6 @@
 //! Which requests the stub was asked, and what its connections carried besides.
 
-use stub::journal::{End, Head};
+use stub::journal::{End, Head, Host};
 
 use crate::case::Preflight;
 use crate::evidence::{Connection, Request, RequestClass};
@@ -13,7 +13,7 @@ pub(super) fn first_and_only(run: &Run) -> Outcome {
         return not_asked("the case allows a preflight: requests/sequence is its check");
     }
     match run.evidence.requests.as_slice() {
-        [only] if only.class == RequestClass::Message => {
+        [only] if only.class == RequestClass::Message && only.host == Host::Stub => {
             Ok("One request was served, and it is POST /v1/messages.".to_owned())
         }
         all => Deviation::new("The message request is not the first and only request.")

@@ -5,8 +5,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::{env, fs, path};
 
-use stub::scenario::Scenario;
-
 use super::program::ClientProgram;
 use super::values::VariableArgument;
 use super::{AuditOptions, RunRequest, UsageError, reports, resolve};
@@ -50,9 +48,11 @@ pub(super) fn request(
     for argument in options.env {
         set(&mut environment, variable(argument)?);
     }
+    let asked_stub = options.stub.clone();
     let stub = match options.stub {
         None => Some(policy.stub),
-        Some(word) => scenario(&word)?,
+        Some(word) if word == NO_STUB => None,
+        Some(word) => Some(resolve::scenario(&word)?),
     };
     if stub.is_none() && names_stub(&options.program, &environment) {
         return Err(UsageError::NoStub);
@@ -70,6 +70,7 @@ pub(super) fn request(
             name: policy.name,
             origin: policy.origin,
             stub,
+            asked_stub,
             sandbox,
             environment,
             attempts: attempts.collect(),
@@ -148,19 +149,6 @@ fn variable(argument: VariableArgument) -> Result<Variable, UsageError> {
         cases: Cases::Every,
         reason: ASKED_FOR.to_owned(),
     })
-}
-
-fn scenario(word: &str) -> Result<Option<Scenario>, UsageError> {
-    if word == NO_STUB {
-        return Ok(None);
-    }
-    if word != "text" {
-        return Err(UsageError::NoScenario {
-            name: word.to_owned(),
-            known: "the scenarios are: text".to_owned(),
-        });
-    }
-    Ok(Some(Scenario::default()))
 }
 
 fn names_stub(arguments: &[OsString], environment: &[Variable]) -> bool {

@@ -4,13 +4,15 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use stub::scenario::Scenario;
+
 use super::{
     Cli, CliCommand, ClientProgram, InitCommand, IsolationArgument, PolicyCommand, ReportTarget,
     RunOptions, SchemaForm, UsageError, audit, reports,
 };
 use crate::case::{Case, Tier};
 use crate::policy::init::PolicyName;
-use crate::policy::{self, Reference};
+use crate::policy::{self, Reference, known_words, quoted};
 use crate::profile::Settings;
 use crate::subject::Subject;
 
@@ -110,9 +112,12 @@ fn run_request(
     search_path: Option<&OsStr>,
 ) -> Result<RunRequest, UsageError> {
     let reports = reports::targets(options.report)?;
-    let case = policy::case(case).map_err(UsageError::Case)?;
+    let mut case = policy::case(case).map_err(UsageError::Case)?;
     require(&case, options.require_case)?;
     let isolation = isolation(options.isolation, &case.sandbox.tiers)?;
+    if let Some(name) = &options.stub {
+        case.stub = scenario(name)?;
+    }
     let profile =
         policy::profile(&Reference::parse(&options.profile)).map_err(UsageError::Profile)?;
     profile.command_line(&case.invocation)?;
@@ -129,6 +134,7 @@ fn run_request(
             } else {
                 Settings::OfCase
             },
+            asked_stub: options.stub,
             further: options.client_args,
         },
         client,
@@ -147,6 +153,14 @@ fn require(case: &Case, required: Option<String>) -> Result<(), UsageError> {
         }),
         Some(_) | None => Ok(()),
     }
+}
+
+/// The stub's scenario of this name.
+pub(super) fn scenario(name: &str) -> Result<Scenario, UsageError> {
+    Scenario::named(name).ok_or_else(|| UsageError::NoScenario {
+        name: quoted(name),
+        known: known_words(name, Scenario::names().map(|known| known.name)),
+    })
 }
 
 pub(super) fn isolation(

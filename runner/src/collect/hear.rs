@@ -18,7 +18,7 @@ use crate::sandbox::message::{self, FromInit, FromStage, ToInit, ToStage};
 use crate::sandbox::plan::Identity;
 use crate::sandbox::probe::ProbeReport;
 use crate::sandbox::readback::{self, Outside};
-use crate::sandbox::supervise::Supervisor;
+use crate::sandbox::supervise::{Served, Supervisor};
 use crate::sandbox::weaken::Protection;
 use crate::sys::net::readable_bytes;
 
@@ -34,8 +34,13 @@ impl Session<'_> {
     pub(super) async fn control_line(&mut self, line: &[u8]) -> Next {
         match serde_json::from_slice(line) {
             Ok(ControlLine::Stage(FromStage::Unmapped)) => self.write_maps().await,
-            Ok(ControlLine::Stage(FromStage::Serving { port, network })) => {
-                self.network = Some((port, network));
+            Ok(ControlLine::Stage(FromStage::Serving {
+                port,
+                elsewhere,
+                network,
+            })) => {
+                let stub = (std::net::Ipv4Addr::LOCALHOST, port).into();
+                self.network = Some((Served { stub, elsewhere }, network));
                 self.supervise()
             }
             Ok(ControlLine::Stage(FromStage::Failed { error })) => {
@@ -165,16 +170,15 @@ impl Session<'_> {
 
     /// Starts the supervisor once there are a listener and a stub whose address it knows.
     fn supervise(&mut self) -> Next {
-        let (Some((port, _)), Some(listener)) = (
+        let (Some((served, _)), Some(listener)) = (
             &self.network,
             self.listener.take_if(|_| self.network.is_some()),
         ) else {
             return Next::Continue;
         };
-        let stub = (std::net::Ipv4Addr::LOCALHOST, *port).into();
         match Supervisor::start(
             listener,
-            stub,
+            *served,
             self.watch.clock,
             self.ask.clone(),
             self.watch.plan,

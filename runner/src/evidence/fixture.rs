@@ -3,7 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use stub::journal::{Body, Content, End, Head};
+use stub::journal::{Body, Content, End, Head, Host};
 
 use super::*;
 use crate::case::{CacheControl, Case, Preflight};
@@ -83,6 +83,7 @@ pub(crate) fn head_request() -> Request {
         seq: 1,
         at_us: 181_000,
         connection: 1,
+        host: Host::Stub,
         class: RequestClass::Preflight,
         side: None,
         head: head(
@@ -102,6 +103,7 @@ fn evidence() -> Evidence {
         connections: vec![Connection {
             seq: 1,
             at_us: 211_000,
+            host: Host::Stub,
             bytes: 1_604,
             unaccounted: 0,
             requests: 1,
@@ -155,6 +157,7 @@ fn post() -> Request {
         seq: 1,
         at_us: 212_000,
         connection: 1,
+        host: Host::Stub,
         class: RequestClass::Message,
         side: None,
         head: head("POST", "/v1/messages", &headers),

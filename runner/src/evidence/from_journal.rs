@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use stub::journal::{Body, End, Entry, Head};
+use stub::journal::{Body, End, Entry, Head, Host};
 
 use super::{Connection, Gap, GapKind, ProviderEvent, Request, RequestClass, Sighting};
 use crate::profile::{MESSAGES, SideRequest};
@@ -52,6 +52,7 @@ pub fn from_journal(
 struct Fold {
     start_us: u64,
     accepted: Vec<Accepted>,
+    hosts: BTreeMap<u64, Host>,
     requests: BTreeMap<u64, Asked>,
     provider_events: Vec<ProviderEvent>,
     sightings: Vec<Sighting>,
@@ -64,6 +65,7 @@ struct Fold {
 struct Accepted {
     number: u64,
     at_us: u64,
+    host: Host,
     peer: SocketAddr,
     closed: Option<Closed>,
 }
@@ -93,12 +95,14 @@ impl Fold {
                 connection,
                 at_us,
                 peer,
-                ..
+                host,
             } => {
                 let at_us = self.since_start(*at_us);
+                self.hosts.insert(*connection, *host);
                 self.accepted.push(Accepted {
                     number: *connection,
                     at_us,
+                    host: *host,
                     peer: *peer,
                     closed: None,
                 });
@@ -273,9 +277,12 @@ impl Fold {
             }
             let head = asked.head.unwrap_or(Head::Incomplete);
             let side = side(&head, asked.body.as_ref(), side_requests);
-            let class = match side {
-                Some(_) => RequestClass::Side,
-                None => class(&head, asked.body.as_ref(), &digests),
+            let host = self.host(asked.connection);
+            let class = match (side, class(&head, asked.body.as_ref(), &digests)) {
+                (Some(_), _) => RequestClass::Side,
+                // Whether the provider can be reached is asked of the provider.
+                (None, RequestClass::Preflight) if host == Host::Elsewhere => RequestClass::Unknown,
+                (None, class) => class,
             };
             let digest = asked.body.as_ref().map(|body| body.sha256.clone());
             if matches!(class, RequestClass::Message | RequestClass::Retry) {
@@ -285,6 +292,7 @@ impl Fold {
                 seq,
                 at_us: asked.at_us,
                 connection: numbers.get(&asked.connection).copied().unwrap_or(0),
+                host,
                 class,
                 side: side.map(str::to_owned),
                 head,
@@ -320,6 +328,7 @@ impl Fold {
             connections.push(Connection {
                 seq,
                 at_us: accepted.at_us,
+                host: accepted.host,
                 bytes: closed.bytes,
                 unaccounted: closed.unaccounted,
                 requests: closed.requests,
@@ -338,6 +347,12 @@ impl Fold {
             Some(true) => self.lacks(format!("request {request} has a second {part}")),
             Some(false) => {}
         }
+    }
+
+    /// Where a connection was accepted, by its number in the journal.
+    fn host(&self, connection: u64) -> Host {
+        let accepted = self.hosts.get(&connection);
+        accepted.copied().unwrap_or_default()
     }
 
     fn lacks(&mut self, detail: impl Into<String>) {

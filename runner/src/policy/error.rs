@@ -180,7 +180,7 @@ impl Flaw {
 }
 
 /// Foreign text between backticks: control, bidi and invisible characters escaped, long text cut.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut shown = visible(text.chars().take(MAX_QUOTED_CHARS));
     if text.chars().nth(MAX_QUOTED_CHARS).is_some() {
         shown.push('…');
@@ -212,7 +212,7 @@ pub(super) fn visible(text: impl Iterator<Item = char>) -> String {
 }
 
 /// `did you mean …?` if one word is near, and the known words.
-pub(super) fn known_words<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn known_words<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let scored = known
         .iter()

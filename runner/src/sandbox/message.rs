@@ -6,6 +6,7 @@
 //! the resolver tells the runner what it was asked.
 
 use std::io::{IoSlice, Read, Write};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
 use nix::errno::Errno;
@@ -33,6 +34,8 @@ pub(crate) enum FromStage {
     /// The network namespace is sealed, the stub listens and init was started. The journal follows.
     Serving {
         port: u16,
+        /// Of the second host, where the scenario leads to one.
+        elsewhere: Option<SocketAddr>,
         network: Network,
     },
     Failed {

@@ -60,9 +60,14 @@ struct Ends {
     questions: OwnedFd,
 }
 
+/// Address of the second host: loopback as well, and yet another host to a client.
+const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
 /// What the stage serves on.
 struct Sockets {
     stub: TcpListener,
+    /// The second host, where the scenario leads to one.
+    elsewhere: Option<TcpListener>,
     resolver: UdpSocket,
     questions: OwnedFd,
 }
@@ -121,6 +126,11 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
     let network = seal_network()?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).at(Step::StubSocket)?;
     let port = listener.local_addr().at(Step::StubSocket)?.port();
+    let elsewhere = if plan.stub.scenario.needs_elsewhere() {
+        Some(TcpListener::bind((ELSEWHERE, 0)).at(Step::StubSocket)?)
+    } else {
+        None
+    };
     let resolver = resolver::bind().at(Step::ResolverSocket)?;
     let (gate, init_gate) = socketpair(
         AddressFamily::Unix,
@@ -139,6 +149,7 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
         Side::Parent(_) => Role::Stub {
             sockets: Sockets {
                 stub: listener,
+                elsewhere,
                 resolver,
                 questions: ends.questions,
             },
@@ -218,6 +229,8 @@ fn become_stub(
     network: Network,
 ) -> Result<(), SetupError> {
     let port = sockets.stub.local_addr().at(Step::StubSocket)?.port();
+    let elsewhere = sockets.elsewhere.as_ref().map(TcpListener::local_addr);
+    let elsewhere = elsewhere.transpose().at(Step::StubSocket)?;
     identity::become_inside_user(plan.identity)?;
     prctl::set_dumpable(false).at(Step::HideProcess)?;
     null_stdio()?;
@@ -233,7 +246,12 @@ fn become_stub(
     // Taking the user of the namespace has cleared it.
     arm_death_signal(plan)?;
     filter::STUB.install().at(Step::Filter)?;
-    message::write_line(control, &FromStage::Serving { port, network }).at(Step::Channel)?;
+    let serving = FromStage::Serving {
+        port,
+        elsewhere,
+        network,
+    };
+    message::write_line(control, &serving).at(Step::Channel)?;
     serve(&plan.stub, &runtime, control, sockets)
 }
 
@@ -254,7 +272,7 @@ fn serve(
 ) -> Result<(), SetupError> {
     let setup = stub::Setup {
         listener: sockets.stub,
-        elsewhere: None,
+        elsewhere: sockets.elsewhere,
         scenario: plan.scenario.clone(),
         credential: stub::Needle::new(&plan.credential).ok(),
         limits: stub::Limits {

@@ -45,6 +45,15 @@ const HAND_OVER: Duration = Duration::from_secs(2);
 /// What the event loop is asked at a connection to the stub: how many lines stand on standard output.
 pub(crate) type LinesWanted = SyncSender<usize>;
 
+/// Where connections arrive at the stub: as many are to be accepted there as were let through.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served {
+    /// The provider that the client was given.
+    pub(crate) stub: SocketAddr,
+    /// The second host, where there is one. The way there is an attempt: only an answer can have led there.
+    pub(crate) elsewhere: Option<SocketAddr>,
+}
+
 /// The supervisor, running.
 #[derive(Debug)]
 pub(crate) struct Supervisor {
@@ -68,7 +77,7 @@ impl Supervisor {
     /// layout than ours.
     pub(crate) fn start(
         listener: OwnedFd,
-        stub: SocketAddr,
+        served: Served,
         clock: Clock,
         questions: tokio::sync::mpsc::Sender<LinesWanted>,
         plan: &Plan,
@@ -81,7 +90,7 @@ impl Supervisor {
         let (hand_over, ledger) = sync_channel(1);
         let watch = Watch {
             listener,
-            stub,
+            served,
             stub_is_known: plan.stub.is_known,
             clock,
             questions,
@@ -126,7 +135,7 @@ impl Supervisor {
 /// The thread's own state.
 struct Watch {
     listener: OwnedFd,
-    stub: SocketAddr,
+    served: Served,
     /// The client was told where it is.
     stub_is_known: bool,
     clock: Clock,
@@ -215,7 +224,7 @@ impl Watch {
             return;
         }
         let ground = Ground {
-            stub: self.stub,
+            served: self.served,
             stub_is_known: !launched || self.stub_is_known,
             continued_port: (!launched).then_some(CONTINUED_PORT),
             unix_sockets: !launched || self.unix_sockets,

@@ -3,8 +3,9 @@
 
 use std::fmt;
 
-use stub::journal::Head;
+use stub::journal::{Head, Host};
 
+use crate::check;
 use crate::evidence::{CanaryStatus, FileEntry, FileKind, LayerStatus, Record, Request};
 use crate::report::{Report, words};
 
@@ -67,6 +68,10 @@ fn request(request: &Request) -> Row<5> {
         Some(side) => format!("{last} ({side})"),
         None => last,
     };
+    let last = match request.host {
+        Host::Stub => last,
+        Host::Elsewhere => format!("{last} at the second host, {}", carried(request)),
+    };
     let cells = [
         request.seq.to_string(),
         seconds(request.at_us),
@@ -77,6 +82,19 @@ fn request(request: &Request) -> Row<5> {
         format!("{} bytes", grouped(body)),
     ];
     Row { cells, last }
+}
+
+/// Which credentials went along.
+fn carried(request: &Request) -> String {
+    let credentials: Vec<_> = check::CREDENTIALS
+        .into_iter()
+        .filter(|name| !request.header(name).is_empty())
+        .collect();
+    if credentials.is_empty() {
+        "without a credential".to_owned()
+    } else {
+        format!("with {}", credentials.join(", "))
+    }
 }
 
 fn records(page: &mut Page<String>, report: &Report) -> fmt::Result {

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use nix::errno::Errno;
 
+use super::Served;
 use super::call::{Address, Call, Destination};
 use super::sockets::{Socket, family_name};
 use crate::evidence::{AttemptKind, Outcome};
@@ -39,8 +40,8 @@ pub(super) struct Decision {
 /// What a decision depends on beside the call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ground {
-    pub(super) stub: SocketAddr,
-    /// The way there is no attempt.
+    pub(super) served: Served,
+    /// The way to the stub is no attempt.
     pub(super) stub_is_known: bool,
     /// The port whose non-loopback destinations the kernel is to refuse itself; canaries only.
     pub(super) continued_port: Option<u16>,
@@ -106,7 +107,7 @@ fn judge_destinations(destinations: &[Destination], ground: Ground) -> Decision 
         .collect();
     let to_stub = destinations
         .iter()
-        .filter(|destination| destination.connects && reaches(&destination.address, ground.stub))
+        .filter(|destination| destination.connects && reaches(&destination.address, ground.served))
         .map(|destination| destination.descriptor)
         .collect();
     Decision {
@@ -142,7 +143,9 @@ fn judge_destination(destination: &Destination, ground: Ground, refused: bool) -
 fn is_setup(destination: &Destination, ground: Ground) -> bool {
     match &destination.address {
         Address::Inet(address) => {
-            ground.stub_is_known && destination.connects && canonical(*address) == ground.stub
+            ground.stub_is_known
+                && destination.connects
+                && canonical(*address) == ground.served.stub
         }
         Address::Path(path) => path == NAME_SERVICE_CACHE,
         Address::Netlink { process } => *process == 0,
@@ -168,13 +171,16 @@ fn leads_out(address: &Address, ground: Ground) -> bool {
     }
 }
 
-/// Whether a connection there arrives at the stub: the unspecified IPv4 address is this host (ip(7)).
-fn reaches(address: &Address, stub: SocketAddr) -> bool {
+/// Whether a connection there arrives at the stub: the unspecified IPv4 address is this host (ip(7)), and leads to
+/// 127.0.0.1.
+fn reaches(address: &Address, served: Served) -> bool {
     let Address::Inet(address) = address else {
         return false;
     };
     let address = canonical(*address);
+    let Served { stub, elsewhere } = served;
     address == stub
+        || Some(address) == elsewhere
         || (address.ip() == IpAddr::V4(Ipv4Addr::UNSPECIFIED) && address.port() == stub.port())
 }
 
@@ -268,10 +274,14 @@ mod tests {
     use super::*;
 
     const STUB: &str = "127.0.0.1:8000";
+    const ELSEWHERE: &str = "127.0.0.2:9000";
 
     fn ground() -> Ground {
         Ground {
-            stub: STUB.parse().unwrap(),
+            served: Served {
+                stub: STUB.parse().unwrap(),
+                elsewhere: Some(ELSEWHERE.parse().unwrap()),
+            },
             stub_is_known: true,
             continued_port: None,
             unix_sockets: true,
@@ -312,6 +322,17 @@ mod tests {
             );
             assert_eq!(decision.to_stub, [5]);
         }
+    }
+
+    #[test]
+    fn the_second_host_is_an_attempt_that_arrives_at_the_stub() {
+        let decision = connect(ELSEWHERE);
+        assert_eq!(
+            only(&decision),
+            (AttemptKind::Attempt, Outcome::Allowed, Answer::Continue)
+        );
+        assert_eq!(decision.to_stub, [5]);
+        assert!(connect("127.0.0.2:8000").to_stub.is_empty());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use stub::journal::{Content, End, Head};
+use stub::journal::{Content, End, Head, Host};
 
 use super::ledger_form::{Attempt, Lookup, Name, Process};
 use crate::evidence::{self, Line, Root};
@@ -60,6 +60,8 @@ struct Connection {
     seq: u64,
     /// When it was accepted.
     at_us: u64,
+    /// The provider, or the second host to which only an answer can have led.
+    host: Host,
     /// Bytes read from it.
     bytes: u64,
     /// Bytes among them that belong to no request.
@@ -79,6 +81,8 @@ struct Request<'a> {
     at_us: u64,
     /// The connection that carried it.
     connection: u64,
+    /// Where it was asked, as in its connection.
+    host: Host,
     /// What it is for.
     #[schemars(with = "evidence::RequestClass")]
     class: &'static str,
@@ -284,6 +288,7 @@ impl From<&evidence::Connection> for Connection {
         Connection {
             seq: connection.seq,
             at_us: connection.at_us,
+            host: connection.host,
             bytes: connection.bytes,
             unaccounted: connection.unaccounted,
             requests: connection.requests,
@@ -318,6 +323,7 @@ impl<'a> From<&'a evidence::Request> for Request<'a> {
             seq: request.seq,
             at_us: request.at_us,
             connection: request.connection,
+            host: request.host,
             class: words::class(request.class),
             side: request.side.as_deref(),
             method,
