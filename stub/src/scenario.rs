@@ -170,12 +170,5 @@ impl Default for Answer {
     }
 }
 
-/// Parsed from the `[stub]` table of a case, whose keys the [module](self) lists.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "file::AnswerFile", into = "file::AnswerFile")]
-#[schemars(
-    rename = "Stub",
-    description = "What the provider stub answers to the message request, and how the answer travels. Every key is optional."
-)]
 #[cfg(test)]
 mod tests;

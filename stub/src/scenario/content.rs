@@ -118,21 +118,34 @@ impl StopReason {
 /// A block as it is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(rename = "Block")]
 pub(super) enum BlockFile {
+    /// A text.
     Text {
+        /// What it says.
         text: Option<String>,
+        /// In how many deltas, or these.
         deltas: Option<Deltas>,
     },
+    /// Thinking.
     Thinking {
+        /// What it says.
         thinking: Option<String>,
+        /// In how many deltas, or these.
         deltas: Option<Deltas>,
+        /// Its signature.
         signature: Option<String>,
     },
+    /// A call of a tool.
     ToolUse {
+        /// Its id; without it, a new one for each answer.
         id: Option<String>,
+        /// Name of the tool.
         name: String,
+        /// What the tool is given.
         #[serde(default)]
         input: Map<String, Value>,
+        /// In how many deltas its JSON text is cut.
         deltas: Option<usize>,
     },
 }
@@ -141,8 +154,10 @@ pub(super) enum BlockFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "`deltas` is a number or a list of texts")]
 pub(super) enum Deltas {
-    Count(usize),
-    List(Vec<String>),
+    /// The text is cut into so many.
+    Count(#[schemars(range(min = 1, max = MAX_DELTAS))] usize),
+    /// These, one after the other.
+    List(#[schemars(length(min = 1, max = MAX_DELTAS), inner(length(min = 1)))] Vec<String>),
 }
 
 /// A reason to stop as it is written.

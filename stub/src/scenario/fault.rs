@@ -125,12 +125,18 @@ impl Ending {
     }
 }
 
+/// One event that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FaultFile {
+    /// What is wrong.
     fault: FaultWord,
+    /// The event.
     event: EventName,
+    /// Which event of the name, counted from 1.
+    #[schemars(range(min = 1))]
     nth: Option<usize>,
+    /// The block that it names, for `wrong-index`.
     index: Option<u32>,
 }
 
@@ -152,9 +158,14 @@ enum FaultWord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ErrorEventFile {
+    /// The event that it follows; without it, it is the first.
     after: Option<EventName>,
+    /// Which event of the name, counted from 1.
+    #[schemars(range(min = 1))]
     nth: Option<usize>,
+    /// Its type.
     r#type: Option<ErrorType>,
+    /// What it says.
     message: Option<String>,
 }
 
@@ -162,11 +173,18 @@ struct ErrorEventFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CutFile {
+    /// Beside the head.
     at: Option<HeadPlace>,
+    /// After so many bytes of the body.
     byte: Option<usize>,
+    /// After this event.
     after: Option<EventName>,
+    /// In the middle of this event.
     inside: Option<EventName>,
+    /// Which event of the name, counted from 1.
+    #[schemars(range(min = 1))]
     nth: Option<usize>,
+    /// How: the connection is ended or reset, or the body ends as if it were whole.
     by: Option<CutWord>,
 }
 
@@ -174,10 +192,16 @@ pub(super) struct CutFile {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StallFile {
+    /// Beside the head.
     at: Option<HeadPlace>,
+    /// After so many bytes of the body.
     byte: Option<usize>,
+    /// After this event.
     after: Option<EventName>,
+    /// In the middle of this event.
     inside: Option<EventName>,
+    /// Which event of the name, counted from 1.
+    #[schemars(range(min = 1))]
     nth: Option<usize>,
 }
 

@@ -9,7 +9,7 @@ use super::content::{self, BlockFile, Deltas, StopWord, Turn};
 use super::fault::{self, CutFile, ErrorEvent, EventFault, MAX_FAULTS, Place, StallFile};
 use super::framing::Framing;
 use super::reply::{ErrorAnswer, Literal, Redirect};
-use super::travel::{Chunking, CutAt, Pace, delay};
+use super::travel::{Chunking, CutAt, MAX_CUTS, MAX_DELAY, Pace, delay};
 use super::{Answer, Says, Scenario, ScenarioError, builtin};
 use crate::script;
 
@@ -17,29 +17,65 @@ use crate::script;
 /// is named leaves no room for one.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Answer")]
 pub(super) struct AnswerFile {
+    /// What the assistant says.
+    #[schemars(length(min = 1, max = content::MAX_TEXT_BYTES))]
     text: Option<String>,
+    /// In how many text deltas, or these.
     deltas: Option<Deltas>,
+    /// Blocks of content, in place of `text` and `deltas`.
+    #[schemars(length(min = 1, max = content::MAX_BLOCKS))]
     blocks: Option<Vec<BlockFile>>,
+    /// Why the turn stops; without it, what the last block asks for.
     stop_reason: Option<StopWord>,
+    /// The sequence that stopped it, where that is the reason.
     stop_sequence: Option<String>,
+    /// `ping` events after the first `content_block_start`.
+    #[schemars(range(max = content::MAX_PINGS))]
     pings: Option<u32>,
+    /// Events of a kind that no client knows, after the pings.
+    #[schemars(range(max = content::MAX_PINGS))]
     unknown_events: Option<u32>,
+    /// How the events are spelt.
     framing: Option<Framing>,
+    /// What is wrong with single events, in this order.
+    #[schemars(length(max = MAX_FAULTS))]
     faults: Option<Vec<EventFault>>,
+    /// An `error` event, and nothing after it.
     error_event: Option<ErrorEvent>,
+    /// The body goes out in pieces of so many bytes, wherever they cut.
+    #[schemars(range(min = 1))]
     chunk_bytes: Option<usize>,
+    /// The body is cut at these places.
+    #[schemars(length(min = 1, max = MAX_CUTS))]
     chunk_cuts: Option<Vec<CutAt>>,
+    /// The body goes out in pieces of 1 to 64 bytes, the same for the same number.
     chunk_seed: Option<u64>,
+    /// Milliseconds before the answer starts.
+    #[schemars(range(max = MAX_DELAY.as_millis() as u64))]
     first_delay_ms: Option<u64>,
+    /// Milliseconds between two events.
+    #[schemars(range(max = MAX_DELAY.as_millis() as u64))]
     event_delay_ms: Option<u64>,
+    /// Milliseconds between two pieces of the body; it needs one of the `chunk_` keys.
+    #[schemars(range(max = MAX_DELAY.as_millis() as u64))]
     chunk_delay_ms: Option<u64>,
+    /// Where the connection or the body ends before its end.
     cut: Option<CutFile>,
+    /// Where nothing more comes.
     stall: Option<StallFile>,
+    /// An error in place of a message.
     error: Option<ErrorAnswer>,
+    /// A redirect in place of a message.
     redirect: Option<Redirect>,
+    /// A body taken as written, in place of a message.
     literal: Option<Literal>,
+    /// A built-in answer by its name; then no other key but `then` stands beside it.
+    #[schemars(extend("enum" = Vec::from_iter(builtin::names().map(|known| known.name))))]
     scenario: Option<String>,
+    /// The answers to the second, third and further message requests; the last one repeats.
+    #[schemars(length(max = MAX_ANSWERS - 1))]
     then: Option<Vec<AnswerFile>>,
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Framing {
+    /// How a line ends.
     pub(crate) line_end: LineEnd,
     /// A byte order mark before everything.
     pub(crate) bom: bool,

@@ -118,25 +118,36 @@ pub(crate) struct Literal {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ErrorFile {
+    /// Its status.
+    #[schemars(range(min = 400, max = 599))]
     status: u16,
+    /// Its type; without it, the one of the public table.
     r#type: Option<ErrorType>,
+    /// What it says.
     message: Option<String>,
+    /// Seconds of the header `retry-after`.
     retry_after_s: Option<u32>,
+    /// The header `x-should-retry`.
     should_retry: Option<bool>,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RedirectFile {
+    /// Its status.
     status: u16,
+    /// A full URL, or a path on the second host behind `{elsewhere}`.
     to: String,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LiteralFile {
+    /// Its status; without it 200.
     status: Option<u16>,
+    /// Its `content-type`.
     content_type: String,
+    /// Its bytes.
     #[serde(default)]
     body: String,
 }

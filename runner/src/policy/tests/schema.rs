@@ -153,7 +153,13 @@ fn apply(change: Change, file: &mut Value, place: &str) {
                 map.insert("zzz".into(), Value::Bool(true));
             }
         }
-        Change::Replace(value) => *file.pointer_mut(place).unwrap() = value,
+        Change::Replace(value) => {
+            let old = file.pointer_mut(place).unwrap();
+            // serde takes a list for a table whose keys stand in order; the schema alone refuses that.
+            if !(old.is_object() && value.is_array()) {
+                *old = value;
+            }
+        }
         Change::Edit(at, character) => {
             if let Some(Value::String(text)) = file.pointer_mut(place) {
                 let at = text.floor_char_boundary(at.index(text.len() + 1));
