@@ -144,7 +144,7 @@ fn what_an_audit_cannot_have_is_refused() {
         (&["--write=/proc"], "/proc is never shown"),
         (&["--env=NO_SUCH_VARIABLE_HERE"], "is not set here"),
         (&["--stub=none", "--env=A={base_url}"], "there is no stub"),
-        (&["--stub=nonsense"], "no scenario nonsense"),
+        (&["--stub=nonsense"], "no scenario `nonsense`"),
     ] {
         let words = [&["audit"], words, &["--", "/bin/sh"]].concat();
         let error = refused(&words);
