@@ -35,6 +35,17 @@ const ERRORED: u8 = 3;
 #[derive(Debug, Parser)]
 #[command(name = "stub", version)]
 struct Arguments {
+    /// `None` only beside `--list-scenarios`.
+    #[command(flatten)]
+    run: Option<RunArguments>,
+    /// List the built-in scenarios and end
+    #[arg(long, exclusive = true)]
+    list_scenarios: bool,
+}
+
+/// What a run is started with.
+#[derive(Debug, clap::Args)]
+struct RunArguments {
     /// Loopback address and port to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
     listen: SocketAddr,
@@ -46,9 +57,6 @@ struct Arguments {
     /// A word without a dot and a slash is a name; write ./NAME for a file of that kind.
     #[arg(long, value_name = "NAME|FILE")]
     scenario: Option<PathBuf>,
-    /// List the built-in scenarios and end
-    #[arg(long, exclusive = true)]
-    list_scenarios: bool,
 }
 
 /// Why the program ends without success.
@@ -93,7 +101,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             };
         }
     };
-    match run(&arguments) {
+    let outcome = match &arguments.run {
+        Some(arguments) => run(arguments),
+        None => list_scenarios().map_err(CommandError::Print),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             report(&error);
@@ -106,10 +118,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    if arguments.list_scenarios {
-        return list_scenarios().map_err(CommandError::Print);
-    }
+fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let scenario = arguments
         .scenario
         .as_deref()
@@ -215,10 +224,13 @@ fn open_journal(path: &Path) -> Result<File, CommandError> {
 }
 
 fn announce(address: SocketAddr, elsewhere: Option<SocketAddr>) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    for address in [address].into_iter().chain(elsewhere) {
-        writeln!(stdout, "http://{address}")?;
+    let mut urls = format!("http://{address}\n");
+    if let Some(elsewhere) = elsewhere {
+        urls.push_str(&format!("http://{elsewhere}\n"));
     }
+    // In one write: whoever reads the first line may read nothing more.
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(urls.as_bytes())?;
     stdout.flush()
 }
 
