@@ -1,0 +1,244 @@
+//! Each kind of call: what is recorded, and what is answered.
+
+use super::*;
+
+const STUB: &str = "127.0.0.1:8000";
+const ELSEWHERE: &str = "127.0.0.2:9000";
+
+fn ground() -> Ground {
+    Ground {
+        served: Served {
+            stub: STUB.parse().unwrap(),
+            elsewhere: Some(ELSEWHERE.parse().unwrap()),
+        },
+        stub_is_known: true,
+        continued_port: None,
+        unix_sockets: true,
+    }
+}
+
+fn to(address: Address) -> Call {
+    Call::To(vec![Destination {
+        address,
+        descriptor: 5,
+        connects: true,
+        payload: Vec::new(),
+    }])
+}
+
+fn connect(address: &str) -> Decision {
+    decide(&to(Address::Inet(address.parse().unwrap())), ground())
+}
+
+fn only(decision: &Decision) -> (AttemptKind, Outcome, Answer) {
+    assert_eq!(decision.lines.len(), 1);
+    (
+        decision.lines[0].kind,
+        decision.lines[0].outcome,
+        decision.answer,
+    )
+}
+
+const UNREACHABLE: Outcome = Outcome::Denied(Errno::ENETUNREACH);
+
+#[test]
+fn the_stub_is_reached_and_judged_by_nobody() {
+    for address in [STUB, "[::ffff:127.0.0.1]:8000"] {
+        let decision = connect(address);
+        assert_eq!(
+            only(&decision),
+            (AttemptKind::Setup, Outcome::Allowed, Answer::Continue)
+        );
+        assert_eq!(decision.to_stub, [5]);
+    }
+}
+
+#[test]
+fn the_second_host_is_an_attempt_that_arrives_at_the_stub() {
+    let decision = connect(ELSEWHERE);
+    assert_eq!(
+        only(&decision),
+        (AttemptKind::Attempt, Outcome::Allowed, Answer::Continue)
+    );
+    assert_eq!(decision.to_stub, [5]);
+    assert!(connect("127.0.0.2:8000").to_stub.is_empty());
+}
+
+#[test]
+fn a_stub_that_the_client_was_not_told_of_is_reached_as_an_attempt() {
+    let unknown = Ground {
+        stub_is_known: false,
+        ..ground()
+    };
+    let decision = decide(&to(Address::Inet(STUB.parse().unwrap())), unknown);
+    assert_eq!(only(&decision).0, AttemptKind::Attempt);
+    assert_eq!(decision.to_stub, [5]);
+}
+
+#[test]
+fn the_unspecified_address_leads_to_the_stub_and_is_an_attempt() {
+    let decision = connect("0.0.0.0:8000");
+    assert_eq!(
+        only(&decision),
+        (AttemptKind::Attempt, Outcome::Allowed, Answer::Continue)
+    );
+    assert_eq!(decision.to_stub, [5]);
+}
+
+#[test]
+fn other_loopback_addresses_go_on_as_attempts() {
+    for address in [
+        "127.0.0.1:8001",
+        "127.0.0.2:8000",
+        "[::1]:8000",
+        "[::ffff:127.0.0.1]:53",
+        "[::]:8000",
+    ] {
+        let decision = connect(address);
+        assert_eq!(
+            only(&decision),
+            (AttemptKind::Attempt, Outcome::Allowed, Answer::Continue),
+            "{address}"
+        );
+        assert!(decision.to_stub.is_empty());
+    }
+}
+
+#[test]
+fn whatever_leads_out_is_answered_at_once() {
+    for address in [
+        "192.0.2.1:443",
+        "255.255.255.255:67",
+        "224.0.0.251:5353",
+        "169.254.169.254:80",
+        "[2001:db8::1]:443",
+        "[ff02::fb]:5353",
+        "[::ffff:192.0.2.1]:8000",
+    ] {
+        let answer = Answer::Refuse(Errno::ENETUNREACH);
+        assert_eq!(
+            only(&connect(address)),
+            (AttemptKind::Attempt, UNREACHABLE, answer),
+            "{address}"
+        );
+    }
+}
+
+#[test]
+fn one_destination_that_leads_out_refuses_the_whole_call() {
+    let there = |address: &str| Destination {
+        address: Address::Inet(address.parse().unwrap()),
+        descriptor: 5,
+        connects: false,
+        payload: Vec::new(),
+    };
+    let decision = decide(&Call::To(vec![there(STUB), there("192.0.2.1:9")]), ground());
+    assert_eq!(decision.answer, Answer::Refuse(Errno::ENETUNREACH));
+    assert!(
+        decision
+            .lines
+            .iter()
+            .all(|line| line.outcome == UNREACHABLE)
+    );
+    assert!(decision.to_stub.is_empty());
+}
+
+#[test]
+fn the_kernel_is_asked_for_the_continued_port_only() {
+    let ground = Ground {
+        continued_port: Some(444),
+        ..ground()
+    };
+    let there = |port: u16| {
+        to(Address::Inet(SocketAddr::new(
+            "192.0.2.1".parse().unwrap(),
+            port,
+        )))
+    };
+    assert_eq!(decide(&there(444), ground).answer, Answer::Continue);
+    assert_eq!(
+        decide(&there(443), ground).answer,
+        Answer::Refuse(Errno::ENETUNREACH)
+    );
+}
+
+#[test]
+fn unix_names_go_on_as_attempts_and_only_the_name_service_cache_is_expected() {
+    let unix = |path: &[u8]| decide(&to(Address::Path(path.to_vec())), ground());
+    assert_eq!(only(&unix(b"/run/docker.sock")).0, AttemptKind::Attempt);
+    assert_eq!(only(&unix(b"/var/run/nscd/socket")).0, AttemptKind::Setup);
+    let decision = decide(&to(Address::Abstract(b"x".to_vec())), ground());
+    assert_eq!(decision.lines[0].address.as_deref(), Some("@x"));
+    assert_eq!(
+        only(&decision),
+        (AttemptKind::Attempt, Outcome::Allowed, Answer::Continue)
+    );
+}
+
+#[test]
+fn where_host_directories_are_shown_no_unix_socket_is_made() {
+    let shut = Ground {
+        unix_sockets: false,
+        ..ground()
+    };
+    let socket = |family| {
+        Call::Socket(Socket {
+            family,
+            kind: libc::SOCK_STREAM,
+            protocol: 0,
+        })
+    };
+    let denied = Outcome::Denied(Errno::EACCES);
+    assert_eq!(
+        only(&decide(&socket(libc::AF_UNIX), shut)),
+        (AttemptKind::Setup, denied, Answer::Refuse(Errno::EACCES))
+    );
+    assert_eq!(
+        decide(&socket(libc::AF_INET), shut).answer,
+        Answer::Continue
+    );
+    assert_eq!(
+        decide(&socket(libc::AF_UNIX), ground()).answer,
+        Answer::Continue
+    );
+}
+
+#[test]
+fn binding_is_an_attempt_only_with_a_port_of_ones_own() {
+    let bind = |address| only(&decide(&Call::Bind(address), ground())).0;
+    assert_eq!(
+        bind(Address::Inet("127.0.0.1:0".parse().unwrap())),
+        AttemptKind::Setup
+    );
+    assert_eq!(
+        bind(Address::Inet("127.0.0.1:80".parse().unwrap())),
+        AttemptKind::Attempt
+    );
+    assert_eq!(bind(Address::Netlink { process: 0 }), AttemptKind::Setup);
+}
+
+#[test]
+fn what_cannot_be_read_is_denied_and_recorded() {
+    let decision = decide(&Call::Unreadable, ground());
+    let denied = Outcome::Denied(Errno::EACCES);
+    assert_eq!(
+        only(&decision),
+        (AttemptKind::Attempt, denied, Answer::Refuse(Errno::EACCES))
+    );
+}
+
+#[test]
+fn a_ring_is_refused_and_an_undumpable_process_is_only_told_so() {
+    assert_eq!(
+        decide(&Call::IoUring, ground()).answer,
+        Answer::Refuse(Errno::ENOSYS)
+    );
+    assert_eq!(
+        decide(&Call::Dumpable { on: false }, ground()).answer,
+        Answer::Pretend
+    );
+    assert_eq!(
+        decide(&Call::Dumpable { on: true }, ground()).answer,
+        Answer::Continue
+    );
+}
