@@ -13,7 +13,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::kit::Run;
+use crate::kit::{self, Run};
 
 /// An audit, being described.
 struct Audit {
@@ -90,12 +90,16 @@ impl Audit {
         let mut option = OsString::from("--report=json=");
         option.push(&report);
         let output = self.option(option).command().output().unwrap();
-        let text = fs::read(&report).unwrap_or_default();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let report = match fs::read(&report) {
+            Ok(text) => kit::parsed(&text, &told),
+            Err(_) => Value::Null,
+        };
         Audited {
             code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-            report: serde_json::from_slice(&text).unwrap_or_default(),
+            stderr: told,
+            report,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::kit::{Run, fixture, runner};
+use crate::kit::{self, Run, fixture, runner};
 use crate::needs_sandbox;
 
 /// A directory of the host that nothing shows: not below /tmp, which the sandbox has its own of.
@@ -48,7 +48,7 @@ fn audit_from(current: &Path, pairs: &[(&str, &Path)]) -> Value {
     let output = command.stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    serde_json::from_slice(&fs::read(report).unwrap()).unwrap()
+    kit::parsed(&fs::read(report).unwrap(), &said)
 }
 
 /// Kind, path, paths, count and advice of what was looked for at or below `path`.
