@@ -5,13 +5,15 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::{env, fs, path};
 
+use stub::scenario::Scenario;
+
 use super::program::ClientProgram;
 use super::values::VariableArgument;
 use super::{AuditOptions, RunRequest, UsageError, reports, resolve};
 use crate::audit::{ASKED_FOR, Audit, Caller, Place, is_shown, show};
 use crate::case::{Access, PathRule, Presence};
 use crate::policy::{self, may_be_shown, shown_path};
-use crate::profile::{BASE_URL, Cases, ExpectedAttempt, Variable};
+use crate::profile::{BASE_URL, Cases, Destination, ExpectedAttempt, Variable};
 use crate::subject::Subject;
 
 /// The word for no stub at all.
@@ -28,12 +30,8 @@ pub(super) fn request(
     let name = options.program.first().map(PathBuf::from);
     let (path, file) = ClientProgram::locate(&name.unwrap_or_default(), search_path)?;
     let mut sandbox = policy.sandbox;
-    for asked in &options.read {
-        add_rule(&mut sandbox.paths, asked, Access::ReadExecute)?;
-    }
-    for asked in &options.write {
-        add_rule(&mut sandbox.paths, asked, Access::Write)?;
-    }
+    add_rules(&mut sandbox.paths, &options.read, Access::ReadExecute)?;
+    add_rules(&mut sandbox.paths, &options.write, Access::Write)?;
     let directory = env::current_dir().ok();
     let home = env::var_os("HOME").map(PathBuf::from);
     let caller = Caller {
@@ -41,42 +39,23 @@ pub(super) fn request(
         home: home.as_deref(),
     };
     let place = show(&path, &file, &mut sandbox.paths, caller);
-    let mut environment = policy.environment;
-    if let Place::Own { path } = &place {
-        put_first_in_path(&mut environment, path);
-    }
-    for argument in options.env {
-        set(&mut environment, variable(argument)?);
-    }
-    let asked_stub = options.stub.clone();
-    let stub = match options.stub {
-        None => Some(policy.stub),
-        Some(word) if word == NO_STUB => None,
-        Some(word) => Some(resolve::scenario(&word)?),
-    };
+    let environment = environment(policy.environment, options.env, &place)?;
+    let stub = stub(policy.stub, options.stub.as_deref())?;
     if stub.is_none() && names_stub(&options.program, &environment) {
         return Err(UsageError::NoStub);
     }
-    let directory = directory.filter(|directory| is_shown(directory, &sandbox.paths));
-    let attempts = options
-        .allow_attempt
-        .into_iter()
-        .map(|destination| ExpectedAttempt {
-            destination,
-            reason: ASKED_FOR.to_owned(),
-        });
     Ok(RunRequest {
         subject: Subject::Program(Audit {
             name: policy.name,
             origin: policy.origin,
             stub,
-            asked_stub,
+            asked_stub: options.stub,
+            directory: directory.filter(|directory| is_shown(directory, &sandbox.paths)),
             sandbox,
             environment,
-            attempts: attempts.collect(),
+            attempts: allowed(options.allow_attempt),
             place,
             arguments: options.program,
-            directory,
         }),
         client: ClientProgram::File(file),
         reports,
@@ -84,6 +63,24 @@ pub(super) fn request(
         timeout: options.timeout,
         keep_home: options.keep_home,
     })
+}
+
+fn allowed(destinations: Vec<Destination>) -> Vec<ExpectedAttempt> {
+    let rule = |destination| ExpectedAttempt {
+        destination,
+        reason: ASKED_FOR.to_owned(),
+    };
+    destinations.into_iter().map(rule).collect()
+}
+
+fn add_rules(
+    rules: &mut Vec<PathRule>,
+    asked: &[PathBuf],
+    access: Access,
+) -> Result<(), UsageError> {
+    asked
+        .iter()
+        .try_for_each(|path| add_rule(rules, path, access))
 }
 
 /// Shows `asked` where it lies; the last word on a path is the one that counts.
@@ -116,6 +113,31 @@ fn add_rule(rules: &mut Vec<PathRule>, asked: &Path, access: Access) -> Result<(
     Ok(())
 }
 
+/// What the policy sets, then what the command line does; the last word on a variable is the one that counts.
+fn environment(
+    mut environment: Vec<Variable>,
+    asked: Vec<VariableArgument>,
+    place: &Place,
+) -> Result<Vec<Variable>, UsageError> {
+    if let Place::Own { path } = place {
+        put_first_in_path(&mut environment, path);
+    }
+    for argument in asked {
+        let variable = variable(argument)?;
+        environment.retain(|other| other.name != variable.name);
+        environment.push(variable);
+    }
+    Ok(environment)
+}
+
+fn stub(of_policy: Scenario, asked: Option<&str>) -> Result<Option<Scenario>, UsageError> {
+    match asked {
+        None => Ok(Some(of_policy)),
+        Some(NO_STUB) => Ok(None),
+        Some(name) => resolve::scenario(name).map(Some),
+    }
+}
+
 /// A program may start others that lie beside it.
 fn put_first_in_path(environment: &mut [Variable], program: &Path) {
     let Some(directory) = program.parent().and_then(Path::to_str) else {
@@ -130,11 +152,6 @@ fn put_first_in_path(environment: &mut [Variable], program: &Path) {
             variable.reason = format!("{directory} comes first: the program's own directory");
         }
     }
-}
-
-fn set(environment: &mut Vec<Variable>, variable: Variable) {
-    environment.retain(|other| other.name != variable.name);
-    environment.push(variable);
 }
 
 fn variable(argument: VariableArgument) -> Result<Variable, UsageError> {
