@@ -331,4 +331,73 @@ mod tests {
         );
         assert_eq!(left, 1);
     }
+
+    /// The events in a stream of that body, the same however it is cut.
+    fn events(body: &[u8]) -> Vec<(String, Value)> {
+        let mut wire = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n".to_vec();
+        wire.extend_from_slice(body);
+        let at = |size| {
+            let (wrote, _) = follow(&wire, &[awaited(1)], size);
+            let event = |(_, wrote)| match wrote {
+                Wrote::Event { name, data } => Some((name, data)),
+                Wrote::Status(_) => None,
+            };
+            wrote.into_iter().filter_map(event).collect::<Vec<_>>()
+        };
+        let whole = at(wire.len());
+        for size in 1..wire.len() {
+            assert_eq!(at(size), whole, "{size}");
+        }
+        whole
+    }
+
+    #[test]
+    fn lines_end_in_any_of_the_three_ways_and_two_line_feeds_after_a_return_are_two() {
+        let one = [("a".to_owned(), json!(1))];
+        assert_eq!(events(b"event: a\ndata: 1\n\n"), one);
+        assert_eq!(events(b"event: a\rdata: 1\r\r"), one);
+        assert_eq!(events(b"event: a\r\ndata: 1\r\n\r\n"), one);
+        assert_eq!(events(b"event: a\rdata: 1\n\r\n"), one);
+        assert_eq!(events(b"event: a\r\ndata: 1\r\n"), []);
+    }
+
+    #[test]
+    fn a_mark_before_the_first_line_comments_and_a_missing_space_change_nothing() {
+        let one = [("a".to_owned(), json!(1))];
+        assert_eq!(events("\u{feff}event: a\ndata: 1\n\n".as_bytes()), one);
+        assert_eq!(events(b": comment\nevent:a\ndata:1\n\n"), one);
+        let second = events("event: a\n\u{feff}data: 1\ndata: 2\n\n".as_bytes());
+        assert_eq!(second, [("a".to_owned(), json!(2))]);
+    }
+
+    #[test]
+    fn what_no_empty_line_ends_is_no_event() {
+        assert_eq!(events(b"event: a\ndata: 1\n"), []);
+        assert_eq!(
+            events(b"event: a\ndata: {\"x\":\n\n"),
+            [("a".to_owned(), json!("{\"x\":"))]
+        );
+    }
+
+    #[test]
+    fn how_much_of_an_answer_was_taken_is_known_by_its_identifier() {
+        let mut tap = AnswerTap::new();
+        let mut requests = VecDeque::from([awaited(1), awaited(2)]);
+        let mut push =
+            |tap: &mut AnswerTap, bytes: &[u8]| tap.push(bytes, &mut requests, &mut Vec::new());
+        push(
+            &mut tap,
+            b"HTTP/1.1 200 OK\r\nrequest-id: req_1\r\ncontent-length: 5\r\n",
+        );
+        assert_eq!(tap.taken(b"req_1"), None);
+        push(&mut tap, b"\r\nab");
+        assert_eq!((tap.taken(b"req_1"), tap.taken(b"req_2")), (Some(2), None));
+        push(&mut tap, b"cdeHTTP/1.1 200 OK\r\n");
+        assert_eq!(tap.taken(b"req_1"), Some(5));
+        push(
+            &mut tap,
+            b"request-id: req_2\r\ntransfer-encoding: chunked\r\n\r\n3\r\nab",
+        );
+        assert_eq!((tap.taken(b"req_1"), tap.taken(b"req_2")), (None, Some(2)));
+    }
 }

@@ -74,11 +74,16 @@ fn error(error: &Value) -> String {
     if error.is_null() {
         return String::new();
     }
-    let parts = ["class", "status", "type"].map(|key| match &error[key] {
-        Value::Null => String::new(),
-        Value::String(word) => word.clone(),
-        other => other.to_string(),
-    });
+    let part = |key: &str| {
+        let value = &error[key];
+        let word = value.as_str().map(str::to_owned);
+        word.unwrap_or_else(|| {
+            value
+                .as_u64()
+                .map_or_else(String::new, |number| number.to_string())
+        })
+    };
+    let parts = ["class", "status", "type"].map(part);
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join(" ")
 }

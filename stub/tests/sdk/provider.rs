@@ -34,6 +34,7 @@ impl Provider {
         let mut url = String::new();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         stdout.read_line(&mut url).unwrap();
+        assert!(url.starts_with("http://"), "{scenario}: {url:?}");
         Self {
             scenario,
             mode,

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod barrier;
+mod chunks;
 mod connections;
 mod faults;
 mod kit;

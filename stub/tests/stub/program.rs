@@ -125,3 +125,72 @@ fn a_wrong_scenario_is_refused_with_its_cause() {
         "{text}"
     );
 }
+
+#[test]
+fn a_built_in_scenario_is_taken_by_its_name() {
+    let journal = file("named.journal");
+    let mut child = program(&[
+        "--listen",
+        "127.0.0.1:0",
+        "--journal",
+        journal.to_str().unwrap(),
+        "--scenario",
+        "redirect-307",
+    ]);
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut urls = [String::new(), String::new()];
+    for url in &mut urls {
+        stdout.read_line(url).unwrap();
+    }
+    let address = |url: &str| url.trim_end().strip_prefix("http://").unwrap().to_owned();
+    let [here, elsewhere] = urls.map(|url| address(&url));
+    assert!(elsewhere.starts_with("127.0.0.2:"), "{elsewhere}");
+    for (address, status) in [(here, 307), (elsewhere, 200)] {
+        let stream = TcpStream::connect(address).unwrap();
+        assert_eq!(Client { stream }.send(post()).answer().status, status);
+    }
+    kill(
+        Pid::from_raw(child.id().try_into().unwrap()),
+        Signal::SIGTERM,
+    )
+    .unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_name_that_is_none_is_refused_with_the_way_to_the_list() {
+    let journal = file("unnamed.journal");
+    let (code, text) = failure(&[
+        "--listen",
+        "127.0.0.1:0",
+        "--journal",
+        journal.to_str().unwrap(),
+        "--scenario",
+        "txt",
+    ]);
+    assert_eq!(code, Some(2));
+    assert_eq!(
+        text,
+        "error: there is no scenario `txt`; `stub --list-scenarios` lists those that there are\n"
+    );
+}
+
+#[test]
+fn the_built_in_scenarios_are_listed_one_a_line() {
+    let output = program(&["--list-scenarios"]).wait_with_output().unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let listed: Vec<_> = text
+        .lines()
+        .map(|line| line.split_once(' ').unwrap().0)
+        .collect();
+    let names: Vec<_> = stub::Scenario::names()
+        .map(|scenario| scenario.name)
+        .collect();
+    assert_eq!(listed, names);
+    assert_eq!(
+        failure(&["--list-scenarios", "--listen", "127.0.0.1:0"]).0,
+        Some(2)
+    );
+    assert_eq!(failure(&[]).0, Some(2));
+}
