@@ -4,7 +4,9 @@
 //! socket ─► connection ─► tap ─► journal          what was read, understood from the bytes
 //!               │ ▲
 //!               ▼ │                               only what follows the grammar, once the gate is open
-//!           HTTP server ─► app ─► script ─► handover        the answer, as the scenario says
+//!           HTTP server ─► app ─► script        the answer, as the scenario says
+//!                 ▲                   ▼
+//!                 └────── handover ───┘         piece by piece, each when the one before is taken
 //! ```
 //!
 //! The rooms: [`scenario`] what is answered · [`journal`] the wire of the evidence · [`serve()`] one run,
