@@ -388,7 +388,11 @@ impl Session<'_> {
             tokio::select! {
                 _ = self.interrupt.recv() => {}
                 _ = self.terminate.recv() => {}
-                () = async { out.finish().await; err.finish().await } => {}
+                (out, err) = async { (out.finish().await, err.finish().await) } => {
+                    let streams = [("standard output", out), ("standard error", err)];
+                    let unwritten = |(stream, written): (_, std::io::Result<()>)| Some((stream, written.err()?));
+                    self.capture.unwritten = streams.into_iter().filter_map(unwritten).collect();
+                }
             }
         }
     }

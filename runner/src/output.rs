@@ -53,12 +53,17 @@ pub(crate) enum OutputError {
     Replaces { path: String, what: &'static str },
 }
 
-/// Why a report was lost.
+/// What was lost on its way out, and why.
 #[derive(Debug, Error)]
-#[error("cannot write the report to {path}")]
-pub(crate) struct WriteError {
-    path: String,
-    source: io::Error,
+pub(crate) enum WriteError {
+    #[error("cannot write the report to {path}")]
+    Report { path: String, source: io::Error },
+    /// Output of an audited program.
+    #[error("cannot pass the program's output on to {stream}")]
+    Passing {
+        stream: &'static str,
+        source: io::Error,
+    },
 }
 
 /// Standard output, where this process has one.
@@ -168,7 +173,7 @@ impl Output {
             Sink::Stream { name, mut file } => (name, file.write_all(report)),
             Sink::File { path } => (shown_path(&path), replace(&path, report)),
         };
-        written.map_err(|source| WriteError { path, source })
+        written.map_err(|source| WriteError::Report { path, source })
     }
 
     /// Whether the report may be coloured: it goes to a terminal.

@@ -34,7 +34,7 @@ pub use error::{Fault, MAX_FILE_BYTES, PolicyError, Position};
 pub(crate) use error::{known_words, quoted, shown_path};
 pub(crate) use limits::TIMEOUT_BOUNDS;
 pub use schema::schema;
-pub(crate) use values::{NEVER_SHOWN, is_variable_name, may_be_shown};
+pub(crate) use values::{is_variable_name, may_be_shown, never_shown};
 
 /// What a policy file describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,22 +3,20 @@
 //! Paths are resolved and identified here, the credential is made here, the two canary targets outside are
 //! chosen here. Nothing in here makes a process.
 
-use std::ffi::{OsStr, OsString};
+pub(crate) mod binds;
+
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::unistd::{AccessFlags, access};
 use stub::Needle;
 use thiserror::Error;
 
-use crate::audit::Place;
-use crate::case::{Access, Limits, PathRule, Presence};
+use crate::case::Limits;
 use crate::cli::{ClientProgram, RunRequest};
 use crate::profile::{Surroundings, Unspelt, filled};
 use crate::random;
@@ -26,8 +24,8 @@ use crate::report::Purpose;
 use crate::sandbox::identity;
 use crate::sandbox::limits::CORE_BYTES;
 use crate::sandbox::plan::{
-    BASE_URL, Bind, BindKind, ClientPlan, HOME, Identity, PROGRAM_DIRECTORY, Plan, ProbePlan,
-    ResourceLimits, RootPlan, StubPlan, TMP,
+    BASE_URL, Bind, ClientPlan, HOME, PROGRAM_DIRECTORY, Plan, ProbePlan, ResourceLimits, RootPlan,
+    StubPlan, TMP,
 };
 use crate::sandbox::spawn::OWN_FILE;
 use crate::subject::Subject;
@@ -37,9 +35,6 @@ pub(crate) const CLIENT_ARGUMENT: &str = "__client";
 
 /// Open files that the runner needs for itself: its sockets and pipes, and a directory for each level of a walk.
 const FEWEST_FILES: u64 = 256;
-
-/// Trees that no path rule may lead into: they are the kernel's or hold other programs' sockets.
-pub(crate) const FORBIDDEN: [&str; 4] = ["/proc", "/sys", "/dev", "/run"];
 
 /// What a run is made of.
 pub(crate) struct Prepared {
@@ -80,10 +75,12 @@ pub(crate) enum PrepareError {
         resolved: String,
         what: &'static str,
     },
-    #[error(
-        "{path} is to be writable, and user {user}, as whom the program runs, may not write there"
-    )]
-    NotWritable { path: String, user: u32 },
+    #[error("user {user}, as whom the program runs, may not {what} {path}, which is to be shown")]
+    NoRight {
+        path: String,
+        what: &'static str,
+        user: u32,
+    },
     #[error("no directory of the host can serve as the canary for host paths")]
     NoOutsideDirectory,
     #[error("cannot listen on an abstract socket, the canary for the host's sockets")]
@@ -103,7 +100,7 @@ impl PrepareError {
             Self::Program { .. }
             | Self::Rule { .. }
             | Self::ForbiddenRule { .. }
-            | Self::NotWritable { .. }
+            | Self::NoRight { .. }
             | Self::Unspelt(_) => true,
             Self::NoOutsideDirectory
             | Self::OutsideSocket { .. }
@@ -124,10 +121,10 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
     let (program, program_path) = open_program(&request.client)?;
     let subject = &request.subject;
     let identity = identity::for_caller();
-    let placed = Placed::of(subject, &program_path);
-    let mut binds = vec![program_bind(&program, &program_path, &placed.file)?];
+    let placed = binds::Placed::of(subject, &program_path);
+    let mut binds = vec![binds::of_program(&program, &program_path, &placed.file)?];
     for rule in subject.path_rules() {
-        binds.extend(rule_bind(rule, request, identity)?);
+        binds.extend(binds::of_rule(rule, request, identity)?);
     }
     // A directory before what lies in it: the one mount would hide the other.
     binds.sort_by(|one, other| one.target.cmp(&other.target));
@@ -189,138 +186,9 @@ fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError>
     }
 }
 
-/// Where the program lies inside.
-struct Placed {
-    /// Its file.
-    file: PathBuf,
-    /// What is given to execve(2): the file, or a link to it.
-    path: PathBuf,
-}
-
-impl Placed {
-    fn of(subject: &Subject, file: &Path) -> Self {
-        let own = |name: &OsStr| Path::new(PROGRAM_DIRECTORY).join(name);
-        match subject {
-            Subject::Client { profile, .. } => Self::at(own(profile.names.program.as_ref())),
-            Subject::Program(audit) => match &audit.place {
-                Place::Own { path } => Self {
-                    file: file.into(),
-                    path: path.clone(),
-                },
-                Place::Alone => Self::at(own(file.file_name().unwrap_or_default())),
-            },
-        }
-    }
-
-    fn at(path: PathBuf) -> Self {
-        Self {
-            file: path.clone(),
-            path,
-        }
-    }
-}
-
-fn program_bind(program: &File, path: &Path, inside: &Path) -> Result<Bind, PrepareError> {
-    let status = program.metadata().map_err(|source| PrepareError::Program {
-        path: path.display().to_string(),
-        source,
-    })?;
-    Ok(Bind {
-        source: path.into(),
-        target: inside.into(),
-        device: status.dev(),
-        inode: status.ino(),
-        kind: BindKind::File,
-        access: Access::ReadExecute,
-    })
-}
-
-/// What a rule shows; `None` where it is for other hosts than this one.
-fn rule_bind(
-    rule: &PathRule,
-    request: &RunRequest,
-    identity: Identity,
-) -> Result<Option<Bind>, PrepareError> {
-    let path = rule.path.display().to_string();
-    let failed = |source| PrepareError::Rule {
-        path: path.clone(),
-        source,
-    };
-    let resolved = match fs::canonicalize(&rule.path) {
-        Err(error)
-            if rule.presence == Presence::IfPresent && error.kind() == ErrorKind::NotFound =>
-        {
-            return Ok(None);
-        }
-        resolved => resolved.map_err(failed)?,
-    };
-    let handle = fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_PATH)
-        .open(&resolved)
-        .map_err(failed)?;
-    let status = handle.metadata().map_err(failed)?;
-    let kind = status.file_type();
-    let forbidden = FORBIDDEN.iter().any(|tree| resolved.starts_with(tree));
-    let what = match () {
-        () if forbidden => Some("below /proc, /sys, /dev or /run"),
-        () if kind.is_socket() => Some("a socket"),
-        () if !kind.is_file() && !kind.is_dir() => Some("neither a file nor a directory"),
-        () if writes_below(request, &resolved) => Some("where this run writes a report"),
-        () => None,
-    };
-    if let Some(what) = what {
-        let resolved = resolved.display().to_string();
-        return Err(PrepareError::ForbiddenRule {
-            path,
-            resolved,
-            what,
-        });
-    }
-    if rule.access == Access::Write && !may_write(&resolved, &status, identity) {
-        let (user, _) = identity::host_ids(identity);
-        return Err(PrepareError::NotWritable { path, user });
-    }
-    Ok(Some(Bind {
-        source: resolved.into(),
-        target: rule.path.clone().into(),
-        device: status.dev(),
-        inode: status.ino(),
-        kind: if kind.is_dir() {
-            BindKind::Directory
-        } else {
-            BindKind::File
-        },
-        access: rule.access,
-    }))
-}
-
-/// Whether the program's user may write there: everybody must, where that is a user whom nobody knows.
-fn may_write(path: &Path, status: &fs::Metadata, identity: Identity) -> bool {
-    match identity {
-        Identity::Own { .. } => access(path, AccessFlags::W_OK).is_ok(),
-        Identity::Mapped { .. } => status.mode() & 0o002 != 0,
-    }
-}
-
-/// A client that sees a report grow could read what the verdict will be.
-fn writes_below(request: &RunRequest, tree: &Path) -> bool {
-    request
-        .reports
-        .iter()
-        .filter_map(|target| target.destination.file())
-        .any(|file| {
-            let directory = file
-                .parent()
-                .filter(|parent| !parent.as_os_str().is_empty())
-                .unwrap_or(Path::new("."));
-            fs::canonicalize(directory).is_ok_and(|directory| directory.starts_with(tree))
-        })
-}
-
 fn client_plan(
     request: &RunRequest,
-    placed: Placed,
+    placed: binds::Placed,
     credential: &str,
 ) -> Result<ClientPlan, PrepareError> {
     let subject = &request.subject;

@@ -174,9 +174,12 @@ impl RunError {
                 Some("raise the hard limit, as with `ulimit -Hn 1024`, before the start")
             }
             Self::Output(OutputError::Replaces { .. }) => Some("give the report a file of its own"),
-            Self::Prepare(PrepareError::NotWritable { .. }) => Some(
-                "start the runner as the user to whom it belongs; started by root, the program runs as a user whom nobody knows, and everybody must be allowed to write there",
+            Self::Prepare(PrepareError::NoRight { .. }) => Some(
+                "start the runner as the user to whom it belongs; started by root, the program is a user whom nobody knows, and everybody must have the right",
             ),
+            Self::Prepare(PrepareError::ForbiddenRule { .. }) => {
+                Some("show a narrower path, or write the report elsewhere")
+            }
             Self::Output(_)
             | Self::Prepare(_)
             | Self::EventLoop(_)

@@ -57,7 +57,7 @@ pub(crate) struct Done {
     pub(crate) failure: Option<Failure>,
     /// Where the copy of the home lies.
     pub(crate) kept: Option<PathBuf>,
-    /// Reports that nobody got.
+    /// Reports and output that nobody got.
     pub(crate) lost: Vec<WriteError>,
 }
 
@@ -72,6 +72,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let (mut capture, digests) = launch_and_collect(request, &prepared, clock)?;
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
     let exit = capture.exit;
+    let unwritten = std::mem::take(&mut capture.unwritten);
     let kept = request
         .keep_home
         .then(|| kept_home(&capture, request.subject.sandbox().limits.home_bytes));
@@ -97,7 +98,9 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         verdict,
         evidence,
     );
-    let lost = write(outputs, &report)?;
+    let mut lost = write(outputs, &report)?;
+    let passing = |(stream, source)| WriteError::Passing { stream, source };
+    lost.extend(unwritten.into_iter().map(passing));
     Ok(Done {
         verdict,
         exit,

@@ -228,7 +228,7 @@ mod tests {
     fn what_is_not_there_or_never_shown_is_refused() {
         let error = add_rule(&mut Vec::new(), Path::new("/no/such"), Access::Write).unwrap_err();
         assert!(matches!(error, UsageError::PathNotFound { .. }), "{error}");
-        for path in ["/", "/proc", "/tmp", "/dev/null"] {
+        for path in ["/", "/proc", "/tmp", "/dev/null", "/etc", "/home"] {
             let error =
                 add_rule(&mut Vec::new(), Path::new(path), Access::ReadExecute).unwrap_err();
             assert!(matches!(error, UsageError::NeverShown { .. }), "{error}");

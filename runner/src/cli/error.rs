@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::reports::Format;
 use crate::case::Tier;
-use crate::policy::{NEVER_SHOWN, PolicyError};
+use crate::policy::{PolicyError, never_shown};
 use crate::profile::Unspelt;
 
 /// What is wrong with a command line, or with a file that it names; nothing was run.
@@ -131,10 +131,7 @@ impl UsageError {
                 "leave --isolation out, or run a case that accepts the tier".into()
             }
             Self::PathNotFound { .. } => "name a file or directory that is there".into(),
-            Self::NeverShown { .. } => format!(
-                "never shown: / as a whole, {}; the program has a /tmp, /proc and /dev of its own",
-                NEVER_SHOWN.join(", ")
-            ),
+            Self::NeverShown { .. } => never_shown(),
             Self::VariableNotSet { name } => format!("give it a value: --env {name}=VALUE"),
             Self::NoStub => "leave --stub none out, or the address".into(),
             Self::NoScenario { known, .. } => known.clone(),

@@ -1,5 +1,6 @@
 //! What one run left to look at, before anybody makes evidence of it.
 
+use std::io;
 use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
@@ -29,6 +30,8 @@ pub(crate) struct Capture {
     pub(crate) exit: Exit,
     pub(crate) survivors: Vec<Survivor>,
     pub(crate) isolation: Option<Isolation>,
+    /// Streams of ours to which the output of an audited program could not be passed on, and why.
+    pub(crate) unwritten: Vec<(&'static str, io::Error)>,
     /// The kernel's; 0 until the client's process has reported it.
     pub(crate) landlock_abi: i32,
     /// Our end of the canary's connection to the stub.
@@ -52,6 +55,7 @@ impl Capture {
             barriers: Vec::new(),
             output: Output::new(output_bytes),
             passed: None,
+            unwritten: Vec::new(),
             errors: Errors::new(needle),
             questions: Questions::new(needle),
             exit: Exit::NotStarted,

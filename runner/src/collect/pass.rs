@@ -19,7 +19,7 @@ const QUEUED: usize = 16;
 pub(super) struct Pass {
     /// `None` once the program's output has ended, or nobody reads ours any more.
     pieces: Option<Sender<Vec<u8>>>,
-    written: oneshot::Receiver<()>,
+    written: oneshot::Receiver<io::Result<()>>,
 }
 
 impl Pass {
@@ -37,9 +37,8 @@ impl Pass {
         let (pieces, queue) = channel(QUEUED);
         let (done, written) = oneshot::channel();
         thread::spawn(move || {
-            write_all(queue, is_terminal, stream);
             // Where nobody waits for it, the run is over.
-            let _ = done.send(());
+            let _ = done.send(write_all(queue, is_terminal, stream));
         });
         Self {
             pieces: Some(pieces),
@@ -67,14 +66,25 @@ impl Pass {
     }
 
     /// Returns once everything is written, or can be written no more.
-    pub(super) async fn finish(mut self) {
+    ///
+    /// # Errors
+    /// Why not all of it was written. That nobody reads any more is none, as for any program in a pipe.
+    pub(super) async fn finish(mut self) -> io::Result<()> {
         self.pieces = None;
-        let _ = self.written.await;
+        match self.written.await {
+            Ok(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Ok(written) => written,
+            Err(_) => Err(io::Error::other("its thread was lost")),
+        }
     }
 }
 
-/// Ends where nobody reads: the queue closes with it, and that is what the loop sees.
-fn write_all(mut queue: Receiver<Vec<u8>>, is_terminal: bool, mut stream: impl Write) {
+/// Ends where nothing can be written: the queue closes with it, and that is what the loop sees.
+fn write_all(
+    mut queue: Receiver<Vec<u8>>,
+    is_terminal: bool,
+    mut stream: impl Write,
+) -> io::Result<()> {
     let mut unfinished = Vec::new();
     while let Some(piece) = queue.blocking_recv() {
         let shown = if is_terminal {
@@ -85,18 +95,14 @@ fn write_all(mut queue: Receiver<Vec<u8>>, is_terminal: bool, mut stream: impl W
         } else {
             piece
         };
-        if stream
-            .write_all(&shown)
-            .and_then(|()| stream.flush())
-            .is_err()
-        {
-            return;
-        }
+        stream.write_all(&shown)?;
+        stream.flush()?;
     }
     // What is left is the beginning of a character, and no character.
     if !unfinished.is_empty() {
-        let _ = stream.write_all("\u{fffd}".as_bytes());
+        stream.write_all("\u{fffd}".as_bytes())?;
     }
+    stream.flush()
 }
 
 /// The length of `bytes` without a character at its end whose rest is still to come.
@@ -129,11 +135,11 @@ mod tests {
         }
     }
 
-    struct Broken;
+    struct Broken(io::ErrorKind);
 
     impl Write for Broken {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            Err(io::ErrorKind::BrokenPipe.into())
+            Err(self.0.into())
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -152,7 +158,7 @@ mod tests {
                 assert!(pass.room().await);
                 pass.push(piece);
             }
-            pass.finish().await;
+            pass.finish().await.unwrap();
         });
         shared.0.lock().unwrap().clone()
     }
@@ -189,17 +195,28 @@ mod tests {
         assert_eq!(whole_characters(b""), 0);
     }
 
-    #[test]
-    fn where_nobody_reads_there_is_room_no_more() {
+    /// What is said at the end of a stream that fails like this.
+    fn broken(kind: io::ErrorKind) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();
-        let mut pass = Pass::to(false, Broken);
+        let mut pass = Pass::to(false, Broken(kind));
         runtime.block_on(async {
             while pass.room().await {
                 pass.push(b"x");
             }
-            pass.finish().await;
-        });
+            pass.finish().await
+        })
+    }
+
+    #[test]
+    fn where_nobody_reads_there_is_room_no_more_and_that_is_no_error() {
+        broken(io::ErrorKind::BrokenPipe).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_told() {
+        let error = broken(io::ErrorKind::StorageFull).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
 }

@@ -10,7 +10,7 @@ use super::{HostObject, never};
 use crate::audit::Caller;
 use crate::case::{Access, Device};
 use crate::evidence::Reason;
-use crate::prepare::FORBIDDEN;
+use crate::prepare::binds::FORBIDDEN;
 use crate::sandbox::plan::{Bind, HOME, PROGRAM_DIRECTORY, TMP};
 use crate::sandbox::root::{DEVICE_LINKS, etc_files};
 

@@ -12,12 +12,13 @@ use toml::Spanned;
 use super::error::{Flaw, known_words, quoted};
 use super::schema::{HostPath, Sentence};
 use crate::case::{Access, PathRule, Presence};
+use crate::sandbox::plan::{HOME, PROGRAM_DIRECTORY};
 
 pub(super) const MAX_SENTENCE_CHARS: usize = 300;
 pub(super) const MAX_NAME_CHARS: usize = 64;
 
 /// Directories of the host that are never shown: they hold sockets, devices or the kernel's own files.
-pub(crate) const NEVER_SHOWN: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp"];
+pub(super) const NEVER_SHOWN: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp"];
 
 /// A path of the host that the client sees, read-only.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -170,9 +171,22 @@ pub(super) fn is_host_path(path: &str) -> bool {
     host_path(Spanned::new(0..0, path.to_owned())).is_ok()
 }
 
+/// What is never shown, for people.
+pub(crate) fn never_shown() -> String {
+    format!(
+        "never shown: {}, and as a whole /, /etc and /home",
+        NEVER_SHOWN.join(", ")
+    )
+}
+
 /// Whether a host path may be shown at all. What it leads to is looked at when a run is prepared.
 pub(crate) fn may_be_shown(path: &Path) -> bool {
-    path != Path::new("/") && !NEVER_SHOWN.iter().any(|never| path.starts_with(never))
+    let own = [HOME, PROGRAM_DIRECTORY];
+    let mut never = NEVER_SHOWN.iter().chain(&own);
+    // What is shown there would hide what the sandbox has of its own.
+    let mut hidden = own.iter().chain(&["/etc"]);
+    !never.any(|tree| path.starts_with(tree))
+        && !hidden.any(|tree| Path::new(tree).starts_with(path))
 }
 
 /// A host path that may be shown: absolute, in its plain form, outside the directories that never are.
@@ -189,7 +203,7 @@ fn host_path(value: Spanned<String>) -> Result<PathBuf, Flaw> {
         return Err(Flaw::new(value.span(), "an absolute path", found(), hint));
     }
     if !may_be_shown(path) {
-        let hint = format!("never shown: / as a whole, {}", NEVER_SHOWN.join(", "));
+        let hint = never_shown();
         return Err(Flaw::new(
             value.span(),
             "a path that may be shown to the client",

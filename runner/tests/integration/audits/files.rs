@@ -134,7 +134,7 @@ fn a_directory_that_the_programs_user_may_not_write_is_refused_beforehand() {
         let audited = audit.option(&write).run();
         audited.assert_code(125);
         assert!(
-            audited.stderr.contains("may not write there"),
+            audited.stderr.contains("may not write"),
             "{}",
             audited.stderr
         );
@@ -160,4 +160,37 @@ fn a_writable_directory_within_one_that_can_be_read_is_the_only_part_that_is_wri
         .assert_printed(0, "in\n");
     audit("echo in > file").run().assert_code(2);
     assert!(inner.join("file").exists() && !directory.path().join("file").exists());
+}
+
+#[test]
+fn a_path_that_the_programs_user_may_not_read_is_refused_beforehand() {
+    needs_sandbox!();
+    use std::os::unix::fs::PermissionsExt as _;
+    if !crate::kit::is_root() {
+        // An ordinary user's program has that user's rights.
+        return;
+    }
+    let directory = open_directory("/var/tmp");
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    let read = format!("--read={}", directory.path().display());
+    for audit in [Audit::of(["true"]), Audit::of(["true"]).as_ordinary_user()] {
+        let audited = audit.option(&read).run();
+        audited.assert_code(125);
+        assert!(
+            audited.stderr.contains("may not read"),
+            "{}",
+            audited.stderr
+        );
+    }
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o711)).unwrap();
+    Audit::of(["true"]).option(&read).run().assert_code(0);
+}
+
+#[test]
+fn what_the_sandbox_has_of_its_own_is_not_hidden_by_the_hosts() {
+    for path in ["/etc", "/home", "/", "/tmp", "/proc/self"] {
+        let audited = Audit::of(["true"]).option(format!("--read={path}")).run();
+        audited.assert_code(125);
+        assert!(audited.stderr.contains("never shown"), "{}", audited.stderr);
+    }
 }

@@ -137,6 +137,24 @@ fn where_nobody_reads_the_program_has_a_broken_pipe_as_anywhere() {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_told_and_is_125() {
+    needs_sandbox!();
+    let full = std::fs::File::create("/dev/full").unwrap();
+    let output = Audit::of(["echo", "hi"])
+        .command()
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    let told = String::from_utf8(output.stderr).unwrap();
+    let words = "cannot pass the program's output on to standard output";
+    assert!(
+        told.contains(words) && told.contains("No space left"),
+        "{told}"
+    );
+}
+
+#[test]
 fn standard_input_is_empty_and_nothing_of_the_environment_is_inherited() {
     needs_sandbox!();
     let audit = Audit::shell("cat; env | sort")
