@@ -1,6 +1,7 @@
 //! What of the host an audited program sees, and where it may write.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use super::{Audit, Audited, open_directory};
@@ -32,6 +33,8 @@ fn what_is_not_shown_is_not_there_and_what_was_asked_for_can_be_read_and_not_wri
     let directory = open_directory("/var/tmp");
     let file = directory.path().join("file");
     fs::write(&file, "content").unwrap();
+    // So that nothing but the mount is in the way of writing.
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
     let read = || format!("--read={}", directory.path().display());
     assert_says(&open(&file, "r").run(), "ENOENT");
     assert_says(&open(&file, "r").option(read()).run(), "ok");
@@ -39,7 +42,7 @@ fn what_is_not_shown_is_not_there_and_what_was_asked_for_can_be_read_and_not_wri
         &open(&file, "r").option(read()).as_ordinary_user().run(),
         "ok",
     );
-    assert_says(&open(&file, "a").option(read()).run(), "EACCES");
+    assert_says(&open(&file, "a").option(read()).run(), "EROFS");
     assert_says(
         &open(&file, "r")
             .option(format!("--read={}", file.display()))
@@ -64,7 +67,6 @@ fn the_current_directory_is_seen_only_where_it_was_asked_for() {
 #[test]
 fn a_script_beside_the_caller_is_shown_alone() {
     needs_sandbox!();
-    use std::os::unix::fs::PermissionsExt as _;
     let directory = open_directory("/var/tmp");
     let script = directory.path().join("script");
     fs::write(&script, "#!/bin/sh\nls /client\n").unwrap();
@@ -126,7 +128,6 @@ fn what_is_made_writable_is_written_on_the_host_and_nothing_in_it_can_be_run() {
 #[test]
 fn a_directory_that_the_programs_user_may_not_write_is_refused_beforehand() {
     needs_sandbox!();
-    use std::os::unix::fs::PermissionsExt as _;
     let directory = open_directory("/var/tmp");
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o555)).unwrap();
     let write = format!("--write={}", directory.path().display());
@@ -147,7 +148,6 @@ fn a_writable_directory_within_one_that_can_be_read_is_the_only_part_that_is_wri
     let directory = open_directory("/var/tmp");
     let inner = directory.path().join("out");
     fs::create_dir(&inner).unwrap();
-    use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(&inner, fs::Permissions::from_mode(0o777)).unwrap();
     let audit = |line: &str| {
         Audit::shell(line)
@@ -165,7 +165,6 @@ fn a_writable_directory_within_one_that_can_be_read_is_the_only_part_that_is_wri
 #[test]
 fn a_path_that_the_programs_user_may_not_read_is_refused_beforehand() {
     needs_sandbox!();
-    use std::os::unix::fs::PermissionsExt as _;
     if !crate::kit::is_root() {
         // An ordinary user's program has that user's rights.
         return;
