@@ -1,5 +1,8 @@
 //! What a profile may say of a client, each with a client that does just that and one that does something near it.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::{Value, json};
 
 use crate::escapes::attempt::{EVERY_DEVICE, said, with_attempts};
@@ -248,7 +251,11 @@ fn a_path_of_another_layout_is_passed_over_and_any_other_absent_one_is_an_error(
 #[test]
 fn a_path_that_is_present_is_shown_and_told() {
     needs_sandbox!();
-    let there = "/usr/bin/env";
+    let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+    fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
+    let file = directory.path().join("there");
+    fs::write(&file, "here").unwrap();
+    let there = file.to_str().unwrap();
     let attempt = format!("read {there}");
     let outcome = |run: Run| {
         let run = with_attempts(run, &[&attempt]);
