@@ -281,6 +281,13 @@ impl Session<'_> {
             self.gap(GapKind::Processes, "interrupted twice".to_owned());
             return Next::Stop;
         }
+        if self.phase == Phase::Finishing && self.pass.is_some() {
+            self.gap(
+                GapKind::Records,
+                "interrupted before all output was read".to_owned(),
+            );
+            return Next::Stop;
+        }
         self.gap(GapKind::Processes, "interrupted by a signal".to_owned());
         self.end_client(Exit::Interrupted)
     }
@@ -302,6 +309,11 @@ impl Session<'_> {
                     "init did not report the client's end".to_owned(),
                 );
                 Next::Stop
+            }
+            // Nobody is left to write: what is still to come waits for whoever reads ours, as in any pipe.
+            Phase::Finishing if self.done && self.pass.is_some() => {
+                self.enter(Phase::Finishing, FINISHING);
+                Next::Continue
             }
             Phase::Finishing => {
                 if !self.done {

@@ -1,9 +1,11 @@
 //! How an audited program is started, where its output goes, and what its exit code becomes.
 
 use std::io::{Read as _, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 
+use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -118,6 +120,34 @@ fn a_megabyte_arrives_whole_however_slowly_it_is_read() {
         }
     }
     assert_eq!(bytes.len(), 1 << 20);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_reader_that_begins_long_after_the_program_has_ended_gets_all_of_it() {
+    needs_sandbox!();
+    // More than the pipes and the queue between them hold.
+    let line = "head -c 500000 /dev/zero; echo ended >&2";
+    let mut child = Audit::shell(line)
+        .command()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = child.stderr.take().unwrap();
+    // The program writes this when our pipe, the queue and its own pipe hold the rest.
+    let mut stdout = child.stdout.take().unwrap();
+    let mut some = vec![0; 150_000];
+    stdout.read_exact(&mut some).unwrap();
+    let mut ended = [0; 6];
+    stderr.read_exact(&mut ended).unwrap();
+    assert_eq!(&ended, b"ended\n");
+    // No summary, and no end, within more than the runner gives a client whose output it keeps.
+    let mut polled = [PollFd::new(stderr.as_fd(), PollFlags::POLLIN)];
+    assert_eq!(poll(&mut polled, 2_500_u16), Ok(0));
+    let mut rest = Vec::new();
+    stdout.read_to_end(&mut rest).unwrap();
+    assert_eq!(some.len() + rest.len(), 500_000);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
