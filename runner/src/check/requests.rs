@@ -32,10 +32,14 @@ pub(super) fn sequence(run: &Run) -> Outcome {
         .requests
         .iter()
         .partition(|request| is_expected_beside(&run.profile.side_requests, request));
-    let classes: Vec<RequestClass> = others.iter().map(|request| request.class).collect();
-    let sequence = match classes.as_slice() {
-        [RequestClass::Message] => "POST /v1/messages, without a preflight",
-        [RequestClass::Preflight, RequestClass::Message] => "HEAD /, then POST /v1/messages",
+    let asked = |request: &&Request| (request.host, request.class);
+    let asked: Vec<(Host, RequestClass)> = others.iter().map(asked).collect();
+    let sequence = match asked.as_slice() {
+        [(Host::Stub, RequestClass::Message)] => "POST /v1/messages, without a preflight",
+        [
+            (Host::Stub, RequestClass::Preflight),
+            (Host::Stub, RequestClass::Message),
+        ] => "HEAD /, then POST /v1/messages",
         _ => {
             return Deviation::new(
                 "The requests are not an optional HEAD / and then one POST /v1/messages.",
@@ -59,7 +63,7 @@ pub fn is_expected_beside(known: &[SideRequest], request: &Request) -> bool {
     let rule = known
         .iter()
         .find(|rule| Some(&rule.name) == request.side.as_ref());
-    rule.is_some_and(|rule| rule.expected)
+    request.host == Host::Stub && rule.is_some_and(|rule| rule.expected)
 }
 
 pub(super) fn post_count(run: &Run) -> Outcome {

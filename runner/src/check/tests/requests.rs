@@ -1,6 +1,6 @@
 //! Deviations in which requests came, and on which connections.
 
-use stub::journal::{End, Head};
+use stub::journal::{End, Head, Host};
 
 use serde_json::json;
 
@@ -44,6 +44,20 @@ deviations! {
         side.class = RequestClass::Side;
         run.evidence.requests.push(side);
     } => ["requests/first-and-only"];
+
+    a_message_at_the_second_host_is_none_for_the_provider: case_b, |run| {
+        run.evidence.requests[0].host = Host::Elsewhere;
+    } => ["requests/first-and-only"];
+
+    a_sequence_at_the_second_host_is_none_for_the_provider: case_a, |run| {
+        run.evidence.requests[1].host = Host::Elsewhere;
+    } => ["requests/sequence"];
+
+    what_is_expected_beside_the_turn_is_expected_at_the_provider: case_a, |run| {
+        run.profile.side_requests.push(title(true));
+        beside_the_turn(run, 1);
+        run.evidence.requests[1].host = Host::Elsewhere;
+    } => ["requests/sequence", "requests/post-count"];
 
     a_message_beside_the_turn_leaves_the_turn_to_be_judged: case_b, |run| {
         run.profile.side_requests.push(title(true));
