@@ -193,3 +193,44 @@ fn what_the_sandbox_has_of_its_own_is_not_hidden_by_the_hosts() {
         assert!(audited.stderr.contains("never shown"), "{}", audited.stderr);
     }
 }
+
+#[test]
+fn a_missing_library_is_told_with_the_option_that_shows_it() {
+    needs_sandbox!();
+    let directory = open_directory("/var/tmp");
+    let at = |name: &str| directory.path().join(name);
+    fs::create_dir(at("bin")).unwrap();
+    fs::write(at("answer.c"), "int answer(void) { return 42; }").unwrap();
+    fs::write(
+        at("main.c"),
+        "int answer(void); int main(void) { return answer(); }",
+    )
+    .unwrap();
+    compile(
+        &["-shared", "-fPIC", "-o"],
+        &[&at("libanswer.so"), &at("answer.c")],
+    );
+    let program = at("bin/program");
+    compile(&["-o"], &[&program, &at("main.c"), &at("libanswer.so")]);
+    let hidden = Audit::of([&program]).run();
+    hidden.assert_code(127);
+    let option = format!("--read {}", at("libanswer.so").display());
+    let told: Vec<_> = hidden.stderr.split_whitespace().collect();
+    assert!(told.join(" ").contains(&option), "{}", hidden.stderr);
+    let shown = Audit::of([&program]).option(option.replace(' ', "="));
+    shown.run().assert_code(42);
+}
+
+/// By the compiler that links this project as well. A library is asked for by the path that is given here.
+fn compile(options: &[&str], files: &[&Path]) {
+    let output = std::process::Command::new("cc")
+        .args(options)
+        .args(files)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    for file in files {
+        let _ = fs::set_permissions(file, fs::Permissions::from_mode(0o755));
+    }
+}
