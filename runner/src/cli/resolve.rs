@@ -12,7 +12,7 @@ use super::{
 };
 use crate::case::{Case, Tier};
 use crate::policy::init::PolicyName;
-use crate::policy::{self, Reference, known_words, quoted};
+use crate::policy::{self, Reference, quoted, with_nearest};
 use crate::profile::Settings;
 use crate::subject::Subject;
 
@@ -159,7 +159,11 @@ fn require(case: &Case, required: Option<String>) -> Result<(), UsageError> {
 pub(super) fn scenario(name: &str) -> Result<Scenario, UsageError> {
     Scenario::named(name).ok_or_else(|| UsageError::NoScenario {
         name: quoted(name),
-        known: known_words(name, Scenario::names().map(|known| known.name)),
+        known: with_nearest(
+            name,
+            Scenario::names().map(|known| known.name),
+            "`runner policy list` names all of them",
+        ),
     })
 }
 

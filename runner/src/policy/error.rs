@@ -212,19 +212,28 @@ pub(super) fn visible(text: impl Iterator<Item = char>) -> String {
 }
 
 /// `did you mean …?` if one word is near, and the known words.
-pub(crate) fn known_words<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub(super) fn known_words<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
+    let list: Vec<String> = known.iter().map(|word| format!("`{word}`")).collect();
+    let all = format!("known here: {}", list.join(", "));
+    with_nearest(found, known, &all)
+}
+
+/// `did you mean …?` if one word is near, and where all of them are told.
+pub(crate) fn with_nearest<'a>(
+    found: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    all: &str,
+) -> String {
     let scored = known
-        .iter()
-        .map(|word| (strsim::jaro_winkler(found, word), *word));
+        .into_iter()
+        .map(|word| (strsim::jaro_winkler(found, word), word));
     let nearest = scored
         .filter(|(score, _)| *score > 0.75)
         .max_by(|a, b| a.0.total_cmp(&b.0));
-    let list: Vec<String> = known.iter().map(|word| format!("`{word}`")).collect();
-    let list = list.join(", ");
     match nearest {
-        Some((_, word)) => format!("did you mean `{word}`? known here: {list}"),
-        None => format!("known here: {list}"),
+        Some((_, word)) => format!("did you mean `{word}`? {all}"),
+        None => all.to_owned(),
     }
 }
 
