@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::{Signal, kill};
@@ -291,9 +291,8 @@ fn without_a_stub_there_is_no_address_and_a_connection_to_it_is_an_attempt() {
     assert_eq!(found.report["verdict"], "failed");
 }
 
-#[test]
-fn a_signal_ends_the_program_and_leaves_a_report() {
-    needs_sandbox!();
+/// An audit whose program runs until it is ended.
+fn started() -> Child {
     let mut child = Audit::shell("echo started; sleep 1000")
         .command()
         .process_group(0)
@@ -302,12 +301,16 @@ fn a_signal_ends_the_program_and_leaves_a_report() {
         .spawn()
         .unwrap();
     let mut line = [0; 8];
+    let stdout = child.stdout.as_mut().unwrap();
+    stdout.read_exact(&mut line).unwrap();
+    assert_eq!(&line, b"started\n");
     child
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut line)
-        .unwrap();
+}
+
+#[test]
+fn a_signal_ends_the_program_and_leaves_a_report() {
+    needs_sandbox!();
+    let child = started();
     kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(125));
@@ -318,19 +321,7 @@ fn a_signal_ends_the_program_and_leaves_a_report() {
 #[test]
 fn a_lost_stub_makes_the_audit_errored_whatever_the_program_says() {
     needs_sandbox!();
-    let mut child = Audit::shell("echo started; sleep 1000")
-        .command()
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = [0; 8];
-    child
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut line)
-        .unwrap();
+    let child = started();
     let children = format!("/proc/{0}/task/{0}/children", child.id());
     let stage = std::fs::read_to_string(children).unwrap();
     let stage: i32 = stage.split_whitespace().next().unwrap().parse().unwrap();
