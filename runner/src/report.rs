@@ -18,6 +18,7 @@ mod clock;
 mod escape;
 pub mod human;
 pub mod json;
+pub mod junit;
 mod told;
 mod words;
 
@@ -148,6 +149,9 @@ pub enum RenderError {
     /// A value has no JSON form.
     #[error("the report has no JSON form")]
     Json(#[from] serde_json::Error),
+    /// The report has no XML form.
+    #[error("the report has no JUnit form")]
+    Junit(#[from] quick_junit::SerializeError),
     /// A text could not be formatted.
     #[error("the report could not be formatted")]
     Text(#[from] std::fmt::Error),

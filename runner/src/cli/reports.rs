@@ -17,6 +17,8 @@ pub enum Format {
     Human,
     /// The whole report, for programs.
     Json,
+    /// A test case for each check, for CI systems.
+    Junit,
 }
 
 impl Format {
@@ -25,6 +27,7 @@ impl Format {
         match self {
             Self::Human => "human",
             Self::Json => "json",
+            Self::Junit => "junit",
         }
     }
 }
@@ -95,7 +98,7 @@ pub(super) fn targets(arguments: Vec<ReportArgument>) -> Result<Vec<ReportTarget
     let for_people = match on_stdout {
         None => Some(Destination::Stdout),
         Some(Format::Human) => None,
-        Some(Format::Json) => Some(Destination::Stderr),
+        Some(Format::Json | Format::Junit) => Some(Destination::Stderr),
     };
     targets.extend(for_people.map(|destination| ReportTarget {
         format: Format::Human,
@@ -113,7 +116,7 @@ pub(super) fn targets_of_audit(
         if target.destination == Destination::Stdout {
             match target.format {
                 Format::Human => target.destination = Destination::Stderr,
-                Format::Json => {
+                Format::Json | Format::Junit => {
                     return Err(UsageError::StandardOutputTaken {
                         format: target.format,
                     });
@@ -128,7 +131,8 @@ fn in_this_version(format: FormatWord) -> Result<Format, UsageError> {
     match format {
         FormatWord::Human => Ok(Format::Human),
         FormatWord::Json => Ok(Format::Json),
-        FormatWord::Junit | FormatWord::Markdown | FormatWord::Html | FormatWord::Sarif => {
+        FormatWord::Junit => Ok(Format::Junit),
+        FormatWord::Markdown | FormatWord::Html | FormatWord::Sarif => {
             Err(UsageError::FormatNotInThisVersion {
                 format: format.word(),
             })
@@ -208,12 +212,7 @@ mod tests {
 
     #[test]
     fn a_format_of_a_later_version_is_said_to_be_one() {
-        for format in [
-            FormatWord::Junit,
-            FormatWord::Markdown,
-            FormatWord::Html,
-            FormatWord::Sarif,
-        ] {
+        for format in [FormatWord::Markdown, FormatWord::Html, FormatWord::Sarif] {
             let error = resolved(&[(format, None)]).unwrap_err();
             assert_eq!(
                 error,

@@ -37,7 +37,7 @@ pub enum FormatWord {
     Human,
     /// The whole report, for programs.
     Json,
-    /// Not in this version.
+    /// A test case for each check, for CI systems.
     Junit,
     /// Not in this version.
     Markdown,
@@ -73,7 +73,7 @@ impl FormatWord {
 /// Why a value of the command line is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(super) enum ValueError {
-    #[error("the formats are human and json")]
+    #[error("the formats are human, json and junit")]
     UnknownFormat,
     #[error("a file name must follow the `=`; leave the `=` out for standard output")]
     NoFile,

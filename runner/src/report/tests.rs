@@ -20,6 +20,7 @@ use crate::evidence::{
     Reason, RequestClass, Root, Sighting, Survivor,
 };
 use crate::profile::{Destination, ExpectedFile};
+use crate::verdict::Status;
 
 /// What a client may try to make of the reader's terminal or log.
 const HOSTILE: &str = "\u{1b}[2J\u{202e}evil\u{200b}\r\n::error::owned\n##vso[task.complete result=Succeeded;]\u{9b}1m";
@@ -290,6 +291,43 @@ fn the_human_report_of_a_run_in_a_broken_sandbox() {
     run.evidence.records.clear();
     run.evidence.files.clear();
     insta::assert_snapshot!(human(&report(run)));
+}
+
+#[test]
+fn the_junit_report_of_a_failed_run_with_hostile_text() {
+    insta::assert_snapshot!(junit(&hostile()));
+}
+
+/// The reader is the crate's own, which is another part of it than the writer.
+#[test]
+fn a_reader_finds_each_check_of_the_junit_report_with_its_status() {
+    for report in [report(case_b()), hostile()] {
+        let read = quick_junit::Report::deserialize_from_str(&junit(&report)).unwrap();
+        let [suite] = read.test_suites.as_slice() else {
+            panic!("{read:?}");
+        };
+        let cases: Vec<_> = suite
+            .test_cases
+            .iter()
+            .map(|case| case.name.as_str())
+            .collect();
+        let ids: Vec<_> = report.checks.iter().map(|finding| finding.id).collect();
+        assert_eq!(cases, ids);
+        let number = |status| {
+            report
+                .checks
+                .iter()
+                .filter(|one| one.status == status)
+                .count()
+        };
+        let counts = (suite.tests, suite.failures, suite.errors, suite.disabled);
+        let (failed, errored) = (number(Status::Failed), number(Status::Errored));
+        assert_eq!(counts, (36, failed, errored, number(Status::Skipped)));
+    }
+}
+
+fn junit(report: &Report) -> String {
+    String::from_utf8(super::junit::render(report).unwrap()).unwrap()
 }
 
 #[test]

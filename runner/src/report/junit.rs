@@ -1,0 +1,80 @@
+//! The report for test viewers of CI systems: JUnit XML, a suite for the run and a test case for each check.
+//!
+//! What passed, failed, could not be made and was skipped keeps its kind. Text of the client is escaped as for
+//! people before it becomes XML, so that neither the document nor the viewer's log can be led astray.
+
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite, XmlString};
+
+use super::{RenderError, Report, escape};
+use crate::verdict::{Finding, Status};
+
+/// Renders the report as UTF-8 XML.
+pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
+    let mut suite = TestSuite::new(text(&report.case.name));
+    suite.set_time(report.evidence.duration);
+    for (name, value) in properties(report) {
+        suite.add_property((name, escape::visible(&value).as_str()));
+    }
+    suite.add_test_cases(report.checks.iter().map(test_case));
+    let mut document = quick_junit::Report::new("runner");
+    document.add_test_suite(suite);
+    Ok(document.to_string()?.into_bytes())
+}
+
+fn properties(report: &Report) -> [(&'static str, String); 8] {
+    let client = &report.client;
+    [
+        ("verdict", report.verdict.word().to_owned()),
+        ("tier", report.tier.word().to_owned()),
+        ("case", report.case.name.clone()),
+        ("case.sha256", report.case.origin.sha256.clone()),
+        ("client", client.program.clone()),
+        ("client.sha256", client.sha256.clone()),
+        ("runner.version", report.runner.version.clone()),
+        ("runner.sha256", report.runner.sha256.clone()),
+    ]
+}
+
+fn test_case(finding: &Finding) -> TestCase {
+    let (area, _) = finding.id.split_once('/').unwrap_or((finding.id, ""));
+    let mut case = TestCase::new(finding.id, status(finding));
+    case.set_classname(area);
+    case
+}
+
+fn status(finding: &Finding) -> TestCaseStatus {
+    let kind = match finding.status {
+        Status::Passed => return TestCaseStatus::success(),
+        Status::Skipped => {
+            let mut skipped = TestCaseStatus::skipped();
+            skipped.set_message(text(finding.because.as_deref().unwrap_or_default()));
+            return skipped;
+        }
+        Status::Failed => NonSuccessKind::Failure,
+        Status::Errored => NonSuccessKind::Error,
+    };
+    let mut status = TestCaseStatus::non_success(kind);
+    status
+        .set_message(text(&finding.message))
+        .set_type(format!("specification, section {}", finding.spec))
+        .set_description(description(finding));
+    status
+}
+
+/// What was expected and what was found, a line each.
+fn description(finding: &Finding) -> XmlString {
+    let parts = [
+        ("object", &finding.object),
+        ("expected", &finding.expected),
+        ("found", &finding.found),
+        ("because", &finding.because),
+    ];
+    let told = parts
+        .into_iter()
+        .filter_map(|(label, part)| Some(format!("{label}: {}", escape::visible(part.as_ref()?))));
+    XmlString::new(told.collect::<Vec<_>>().join("\n"))
+}
+
+fn text(text: &str) -> XmlString {
+    XmlString::new(escape::visible(text))
+}
