@@ -105,7 +105,7 @@ pub struct RunOptions {
     /// Refuse to run unless the case file has this SHA-256
     #[arg(long, value_name = "SHA256", value_parser = values::sha256, help_heading = help::SANDBOX)]
     pub require_case: Option<String>,
-    /// Write a report: human, json or junit; without a file, to standard output. May be given again
+    /// Write a report: human, json, junit or markdown; without a file, to standard output. May be given again
     #[arg(long, value_name = "FORMAT[=FILE]", value_parser = values::report(), help_heading = help::OUTPUT)]
     pub report: Vec<ReportArgument>,
     /// Copy the home to a fresh temporary directory at the end and say where
@@ -140,7 +140,7 @@ pub struct AuditOptions {
     /// Wall time of the program, such as 60s or 5min [default: 5min]
     #[arg(long, value_name = "TIME", value_parser = values::timeout, help_heading = help::SANDBOX)]
     pub timeout: Option<Duration>,
-    /// Write a report to a file: human, json or junit. May be given again
+    /// Write a report to a file: human, json, junit or markdown. May be given again
     #[arg(long, value_name = "FORMAT=FILE", value_parser = values::report(), help_heading = help::OUTPUT)]
     pub report: Vec<ReportArgument>,
     /// Copy the home to a fresh temporary directory at the end and say where

@@ -19,6 +19,7 @@ mod escape;
 pub mod human;
 pub mod json;
 pub mod junit;
+pub mod markdown;
 mod told;
 mod words;
 

@@ -20,7 +20,7 @@ use crate::evidence::Exit;
 use crate::output::{self, Input, Output, OutputError, WriteError};
 use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::report::human::Colour;
-use crate::report::{Purpose, RenderError, Report, human, json, junit};
+use crate::report::{Purpose, RenderError, Report, human, json, junit, markdown};
 use crate::sandbox::error::SetupError;
 use crate::sandbox::probe::namespaces;
 use crate::sandbox::readback::own_filters;
@@ -231,6 +231,7 @@ fn render(report: &Report, output: &Output) -> Result<Vec<u8>, RenderError> {
     match output.format {
         Format::Json => json::render(report),
         Format::Junit => junit::render(report),
+        Format::Markdown => markdown::render(report),
         Format::Human => human::render(report, colour(output)),
     }
 }

@@ -125,7 +125,7 @@ impl UsageError {
             Self::OtherCase { .. } => {
                 "read what changed in the case, then require its new digest".into()
             }
-            Self::FormatNotInThisVersion { .. } => "choose human, json or junit".into(),
+            Self::FormatNotInThisVersion { .. } => "choose human, json, junit or markdown".into(),
             Self::TierNotInThisVersion { .. } => "choose auto or namespace".into(),
             Self::TierNotAccepted { .. } => {
                 "leave --isolation out, or run a case that accepts the tier".into()

@@ -19,6 +19,8 @@ pub enum Format {
     Json,
     /// A test case for each check, for CI systems.
     Junit,
+    /// For the summary page of a CI job.
+    Markdown,
 }
 
 impl Format {
@@ -28,6 +30,7 @@ impl Format {
             Self::Human => "human",
             Self::Json => "json",
             Self::Junit => "junit",
+            Self::Markdown => "markdown",
         }
     }
 }
@@ -98,7 +101,7 @@ pub(super) fn targets(arguments: Vec<ReportArgument>) -> Result<Vec<ReportTarget
     let for_people = match on_stdout {
         None => Some(Destination::Stdout),
         Some(Format::Human) => None,
-        Some(Format::Json | Format::Junit) => Some(Destination::Stderr),
+        Some(Format::Json | Format::Junit | Format::Markdown) => Some(Destination::Stderr),
     };
     targets.extend(for_people.map(|destination| ReportTarget {
         format: Format::Human,
@@ -116,7 +119,7 @@ pub(super) fn targets_of_audit(
         if target.destination == Destination::Stdout {
             match target.format {
                 Format::Human => target.destination = Destination::Stderr,
-                Format::Json | Format::Junit => {
+                Format::Json | Format::Junit | Format::Markdown => {
                     return Err(UsageError::StandardOutputTaken {
                         format: target.format,
                     });
@@ -132,11 +135,10 @@ fn in_this_version(format: FormatWord) -> Result<Format, UsageError> {
         FormatWord::Human => Ok(Format::Human),
         FormatWord::Json => Ok(Format::Json),
         FormatWord::Junit => Ok(Format::Junit),
-        FormatWord::Markdown | FormatWord::Html | FormatWord::Sarif => {
-            Err(UsageError::FormatNotInThisVersion {
-                format: format.word(),
-            })
-        }
+        FormatWord::Markdown => Ok(Format::Markdown),
+        FormatWord::Html | FormatWord::Sarif => Err(UsageError::FormatNotInThisVersion {
+            format: format.word(),
+        }),
     }
 }
 
@@ -212,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_format_of_a_later_version_is_said_to_be_one() {
-        for format in [FormatWord::Markdown, FormatWord::Html, FormatWord::Sarif] {
+        for format in [FormatWord::Html, FormatWord::Sarif] {
             let error = resolved(&[(format, None)]).unwrap_err();
             assert_eq!(
                 error,

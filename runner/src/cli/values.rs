@@ -39,7 +39,7 @@ pub enum FormatWord {
     Json,
     /// A test case for each check, for CI systems.
     Junit,
-    /// Not in this version.
+    /// For the summary page of a CI job.
     Markdown,
     /// Not in this version.
     Html,
@@ -73,7 +73,7 @@ impl FormatWord {
 /// Why a value of the command line is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(super) enum ValueError {
-    #[error("the formats are human, json and junit")]
+    #[error("the formats are human, json, junit and markdown")]
     UnknownFormat,
     #[error("a file name must follow the `=`; leave the `=` out for standard output")]
     NoFile,

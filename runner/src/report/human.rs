@@ -6,7 +6,6 @@
 use std::fmt;
 
 use crate::check;
-use crate::evidence::Exit;
 use crate::profile::{Cases, Variable};
 use crate::verdict::{Finding, Status, Verdict};
 
@@ -97,7 +96,7 @@ fn run(page: &mut Page<String>, report: &Report) -> fmt::Result {
         "{}, sha256 {}, {}",
         client.program,
         short(&client.sha256),
-        exit(report.evidence.exit)
+        words::exit(report.evidence.exit)
     );
     page.say(subject, Tone::Quiet, &text)?;
     let told = arguments(&client.args);
@@ -295,18 +294,6 @@ fn with_status(report: &Report, status: Status) -> impl Iterator<Item = &Finding
         .checks
         .iter()
         .filter(move |finding| finding.status == status)
-}
-
-fn exit(exit: Exit) -> String {
-    match exit {
-        Exit::Code(code) => format!("exit code {code}"),
-        Exit::Signal(signal) => format!("ended by signal {signal}"),
-        Exit::Timeout(after) => format!("ended by the runner after {:.1} s", after.as_secs_f64()),
-        Exit::OutputLimit => "ended by the runner at its output limit".to_owned(),
-        Exit::RequestLimit => "ended by the runner at its request limit".to_owned(),
-        Exit::Interrupted => "interrupted".to_owned(),
-        Exit::NotStarted => "never started".to_owned(),
-    }
 }
 
 fn arguments(args: &[Arg]) -> String {

@@ -331,6 +331,59 @@ fn junit(report: &Report) -> String {
 }
 
 #[test]
+fn the_markdown_report_of_a_failed_run_with_hostile_text() {
+    insta::assert_snapshot!(markdown(&hostile()));
+}
+
+#[test]
+fn the_markdown_report_of_a_passed_run() {
+    insta::assert_snapshot!(markdown(&report(case_b())));
+}
+
+/// What a reader that is not ours makes of the Markdown: text, code, headings, lists and tables, and nothing that
+/// leads anywhere.
+fn assert_leads_nowhere(text: &str) {
+    use pulldown_cmark::{Event, Options, Parser, Tag};
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
+        let is_plain = match &event {
+            Event::Start(tag) => !matches!(
+                tag,
+                Tag::Link { .. } | Tag::Image { .. } | Tag::HtmlBlock | Tag::CodeBlock(_)
+            ),
+            Event::Html(_) | Event::InlineHtml(_) => false,
+            _ => true,
+        };
+        assert!(is_plain, "{event:?} in {text}");
+    }
+    let commands = text
+        .lines()
+        .find(|line| line.trim_start().starts_with("::"));
+    assert_eq!(commands, None);
+}
+
+#[test]
+fn a_reader_finds_nothing_in_the_markdown_that_leads_anywhere() {
+    assert_leads_nowhere(&markdown(&hostile()));
+}
+
+#[test]
+fn a_summary_stays_below_the_limit_whatever_the_client_does() {
+    let mut run = case_b();
+    for number in 0..5_000 {
+        let name = format!("{number}{}", "|`".repeat(400));
+        run.evidence.names.push(question(&name));
+        run.evidence.files.push(file(Root::Home, &name));
+    }
+    let text = markdown(&report(run));
+    assert!(text.len() < 1 << 20, "{}", text.len());
+    assert!(text.contains("And 4900 more rows."));
+}
+
+fn markdown(report: &Report) -> String {
+    String::from_utf8(super::markdown::render(report).unwrap()).unwrap()
+}
+
+#[test]
 fn the_json_report_of_a_passed_run() {
     insta::assert_snapshot!(json(&report(case_b())));
 }
@@ -417,7 +470,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text_is_harmless_in_both_reports(text in "(\\PC|\\pC|::|##|\n| ){0,60}") {
+    fn any_text_is_harmless_in_every_report(text in "(\\PC|\\pC|::|##|`|\\||<a>|\\]\\(|\n| ){0,60}") {
         let mut run = case_b();
         run.evidence.survivors.push(Survivor { pid: 7, program: text.clone() });
         run.evidence.attempts.push(Attempt { program: text.clone(), ..connect("unix", &text, None) });
@@ -427,6 +480,8 @@ proptest! {
         run.evidence.stderr.tail = text.clone();
         insert_record(&mut run.evidence, 2, json!({"type": text.clone(), "subtype": text.clone()}));
         let report = report(run);
+        assert_leads_nowhere(&markdown(&report));
+        quick_junit::Report::deserialize_from_str(&junit(&report)).unwrap();
         assert_harmless(&human(&report));
         assert_harmless(&json(&report));
         let value: Value = serde_json::from_str(&json(&report)).expect("JSON");

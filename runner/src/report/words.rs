@@ -1,9 +1,12 @@
 //! The words of the report's schema for closed sets. They are stable.
 
+use stub::journal::{Head, Host};
+
 use crate::case::Source;
+use crate::check;
 use crate::evidence::{
-    Advice, AttemptKind, Before, CanaryMode, CanaryStatus, FileKind, GapKind, LayerNeed,
-    LayerStatus, LookupKind, Outcome, Reason, RequestClass,
+    Advice, AttemptKind, Before, CanaryMode, CanaryStatus, Exit, FileKind, GapKind, LayerNeed,
+    LayerStatus, LookupKind, Outcome, Reason, Request, RequestClass,
 };
 use crate::profile::Cases;
 
@@ -157,5 +160,59 @@ pub(super) fn reason_in_full(reason: Reason) -> &'static str {
         Reason::Own => "the sandbox has its own",
         Reason::Unspelt => "its name cannot be typed",
         Reason::Absent => "not in its empty home",
+    }
+}
+
+/// `POST /v1/messages?beta=true (session title)`; client text.
+pub(super) fn request_line(request: &Request) -> String {
+    let last = match &request.head {
+        Head::Request {
+            method,
+            path,
+            query: Some(query),
+            ..
+        } => format!("{method} {path}?{query}"),
+        Head::Request {
+            method,
+            path,
+            query: None,
+            ..
+        } => format!("{method} {path}"),
+        Head::Malformed { reason } => format!("no request: {reason}"),
+        Head::Incomplete => "a head that does not end".to_owned(),
+    };
+    let last = match &request.side {
+        Some(side) => format!("{last} ({side})"),
+        None => last,
+    };
+    match request.host {
+        Host::Stub => last,
+        Host::Elsewhere => format!("{last} at the second host, {}", carried(request)),
+    }
+}
+
+/// Which credentials went along.
+fn carried(request: &Request) -> String {
+    let credentials: Vec<_> = check::CREDENTIALS
+        .into_iter()
+        .filter(|name| !request.header(name).is_empty())
+        .collect();
+    if credentials.is_empty() {
+        "without a credential".to_owned()
+    } else {
+        format!("with {}", credentials.join(", "))
+    }
+}
+
+/// How the program ended.
+pub(super) fn exit(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("ended by signal {signal}"),
+        Exit::Timeout(after) => format!("ended by the runner after {:.1} s", after.as_secs_f64()),
+        Exit::OutputLimit => "ended by the runner at its output limit".to_owned(),
+        Exit::RequestLimit => "ended by the runner at its request limit".to_owned(),
+        Exit::Interrupted => "interrupted".to_owned(),
+        Exit::NotStarted => "never started".to_owned(),
     }
 }

@@ -10,7 +10,7 @@ use crate::report::Report;
 use crate::verdict::{Finding, Status, Verdict};
 
 use super::page::{Page, Tone};
-use super::{evidence, exit, ledger, lookups};
+use super::{evidence, ledger, lookups, words};
 
 pub(super) fn render(page: &mut Page<String>, report: &Report) -> fmt::Result {
     summary(page, report)?;
@@ -52,7 +52,7 @@ fn summary(page: &mut Page<String>, report: &Report) -> fmt::Result {
         Verdict::Errored => ("ERRORED", Tone::Bad),
     };
     let name = report.client.program.rsplit('/').next().unwrap_or_default();
-    let mut parts = vec![format!("{name}: {}", exit(report.evidence.exit))];
+    let mut parts = vec![format!("{name}: {}", words::exit(report.evidence.exit))];
     parts.push(attempts(report));
     parts.extend(names(&report.evidence));
     parts.extend(

@@ -3,9 +3,6 @@
 
 use std::fmt;
 
-use stub::journal::{Head, Host};
-
-use crate::check;
 use crate::evidence::{CanaryStatus, FileEntry, FileKind, LayerStatus, Record, Request};
 use crate::report::{Report, words};
 
@@ -47,31 +44,8 @@ pub(super) fn requests(page: &mut Page<String>, report: &Report) -> fmt::Result 
 }
 
 fn request(request: &Request) -> Row<5> {
-    let last = match &request.head {
-        Head::Request {
-            method,
-            path,
-            query: Some(query),
-            ..
-        } => format!("{method} {path}?{query}"),
-        Head::Request {
-            method,
-            path,
-            query: None,
-            ..
-        } => format!("{method} {path}"),
-        Head::Malformed { reason } => format!("no request: {reason}"),
-        Head::Incomplete => "a head that does not end".to_owned(),
-    };
+    let last = words::request_line(request);
     let body = request.body.as_ref().map_or(0, |body| body.bytes);
-    let last = match &request.side {
-        Some(side) => format!("{last} ({side})"),
-        None => last,
-    };
-    let last = match request.host {
-        Host::Stub => last,
-        Host::Elsewhere => format!("{last} at the second host, {}", carried(request)),
-    };
     let cells = [
         request.seq.to_string(),
         seconds(request.at_us),
@@ -82,19 +56,6 @@ fn request(request: &Request) -> Row<5> {
         format!("{} bytes", grouped(body)),
     ];
     Row { cells, last }
-}
-
-/// Which credentials went along.
-fn carried(request: &Request) -> String {
-    let credentials: Vec<_> = check::CREDENTIALS
-        .into_iter()
-        .filter(|name| !request.header(name).is_empty())
-        .collect();
-    if credentials.is_empty() {
-        "without a credential".to_owned()
-    } else {
-        format!("with {}", credentials.join(", "))
-    }
 }
 
 fn records(page: &mut Page<String>, report: &Report) -> fmt::Result {

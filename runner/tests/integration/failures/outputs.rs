@@ -298,3 +298,17 @@ fn the_junit_report_is_written_also_where_the_run_fails_or_is_no_run() {
     let (tests, _, errors) = read(Run::case_b().client("/etc/../bin/true"), 3);
     assert!(tests == 36 && errors > 0);
 }
+
+#[test]
+fn the_markdown_report_goes_to_standard_output_with_the_verdict_first() {
+    needs_sandbox!();
+    let output = Run::case_b()
+        .argument("--report")
+        .argument("markdown")
+        .output();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("## PASSED: ` case-b `\n"), "{text}");
+    assert!(text.contains("\n### Attempts\n\nNone.\n"), "{text}");
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.starts_with("PASSED  case-b"), "{told}");
+}
