@@ -1,9 +1,9 @@
 //! The runner's event loop: everything that arrives from outside the client while it runs, until the end.
 //!
-//! One loop over the control socket (the stub's journal), the channel (init), the client's output, the
-//! resolver's questions, the watch on the two trees, the signals and one deadline. It decides nothing about the client; it only keeps order: when the first byte of
-//! a request is read, what lies in the client's standard output at that instant is read before the answer
-//! may go out.
+//! One loop over the control socket (the stub's journal), the channel (init), the client's output, the resolver's
+//! questions, the watch on the two trees, the signals and one deadline. It decides nothing about the client; it
+//! only keeps order: when the first byte of a request is read, what lies in the client's standard output at that
+//! instant is read before the answer may go out.
 
 mod capture;
 pub(crate) mod census;

@@ -4,9 +4,10 @@
 //! all hold decides. Every program starts alike: a foreign architecture is killed, x32 numbers and numbers
 //! above the last that the table was reviewed against get `ENOSYS`.
 //!
-//! We assemble it ourselves: one filter needs several actions and a notification, which no crate offers. An
-//! errno outranks a notification (seccomp(2)), so what is evidence is notified and nothing else refuses it. The unit tests run the program in a simulator over every row. This module knows neither
-//! processes nor the order of set-up.
+//! We assemble it ourselves: one filter needs several actions and a notification, which no crate offers. An errno
+//! outranks a notification (seccomp(2)), so what is evidence is notified and nothing else refuses it. The unit
+//! tests run the program in a simulator over every row. This module knows neither processes nor the order of
+//! set-up.
 
 mod lookups;
 mod table;
