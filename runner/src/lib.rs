@@ -23,6 +23,7 @@
 //! | room | owns | must not know |
 //! |---|---|---|
 //! | [`cli`] | what was typed, and what it means | how a run is made |
+//! | [`policy_command`] | files printed, started and checked | any run |
 //! | [`policy`], [`case`], [`profile`], [`audit`] | policy files, and the values that they become | the kernel |
 //! | [`needs`] | the loader and libraries that an ELF program asks for | any policy |
 //! | [`subject`] | what a run is about: a client under a case, or an audited program | how it is judged |

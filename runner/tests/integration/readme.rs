@@ -1,7 +1,7 @@
 //! The README's commands work as they are written, and its sample and its exit codes are true.
 //!
-//! Each `sh` block is one script, each `$ ` line of a `console` block one command with its output. They run in a
-//! directory of their own; `cargo run --release --` and `runner` are the executable under test.
+//! Each `sh` block is one script, each `$ ` line of a `console` block one command with its output. The blocks of a
+//! section run in a directory of their own; `cargo run --release --` and `runner` are the executable under test.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -29,16 +29,19 @@ fn the_start_is_two_commands_one_for_the_main_job_and_one_for_the_tests() {
     );
 }
 
+/// The blocks of one section are steps in one directory.
 #[test]
 fn each_shell_block_runs_as_written() {
     needs_sandbox!();
-    for script in blocks("sh") {
-        let Some(script) = runnable(&script) else {
-            continue;
-        };
+    for section in README.split("\n## ") {
         let place = Place::new();
-        let output = place.sh(&script);
-        assert!(output.status.success(), "{script}\n{}", said(&output));
+        for script in blocks_of(section, "sh") {
+            let Some(script) = runnable(&script) else {
+                continue;
+            };
+            let output = place.sh(&script);
+            assert!(output.status.success(), "{script}\n{}", said(&output));
+        }
     }
 }
 
@@ -118,7 +121,11 @@ fn section(heading: &str) -> &'static str {
 
 /// The contents of the fenced blocks in this language.
 fn blocks(language: &str) -> Vec<String> {
-    let mut parts = README.split("\n```");
+    blocks_of(README, language)
+}
+
+fn blocks_of(text: &str, language: &str) -> Vec<String> {
+    let mut parts = text.split("\n```");
     parts.next();
     let mut found = Vec::new();
     while let (Some(block), Some(_)) = (parts.next(), parts.next()) {

@@ -138,6 +138,19 @@ fn the_real_client_by_itself_fails_case_a_by_that_and_by_the_body_of_its_own_mod
     }
 }
 
+/// As the README says: its key goes to wherever a redirect leads.
+#[test]
+fn the_real_client_follows_a_redirect_with_its_key() {
+    let client = needs_real_client!();
+    let run = run("case-b", client).argument("--stub=redirect-307");
+    run.json().assert_fails(&[
+        "requests/first-and-only",
+        "requests/post-count",
+        "secrets/credential-not-written",
+        "outbound/no-attempts",
+    ]);
+}
+
 #[test]
 fn what_the_real_client_sends_and_asks_for_by_itself_is_told_by_name() {
     let client = needs_real_client!();
