@@ -38,7 +38,7 @@ fn shown_but(text: &str, kept: &[char]) -> String {
 
 /// Whether a character must not stand behind another one as it is.
 pub(super) fn is_dangerous(before: Option<char>, c: char) -> bool {
-    c.is_control() || is_invisible(c) || (c == '#' && before == Some('#'))
+    c.is_control() || is_invisible(c) || is_no_character(c) || (c == '#' && before == Some('#'))
 }
 
 /// Characters that have no width, turn the direction, or look like a plain blank and are none.
@@ -51,6 +51,11 @@ fn is_invisible(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
         || is_combining(c)
         || (c != ' ' && c.is_whitespace())
+}
+
+/// What Unicode keeps from being characters, and XML 1.0 (section 2.2) partly from documents.
+fn is_no_character(c: char) -> bool {
+    matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
 
 /// Marks that are drawn over what stands before them.
@@ -85,6 +90,10 @@ mod tests {
             r"a\u{a0}b\u{3000}c\u{2028}"
         );
         assert_eq!(visible("\u{e0041}e\u{301}"), r"\u{e0041}e\u{301}");
+        assert_eq!(
+            visible("\u{fffe}\u{ffff}\u{fdd0}\u{1ffff}"),
+            r"\u{fffe}\u{ffff}\u{fdd0}\u{1ffff}"
+        );
     }
 
     #[test]
