@@ -3,9 +3,9 @@
 //! Owns the claims of a run and the words for them. A report judges nothing and collects nothing: the verdict,
 //! the findings and the evidence come from [`crate::check`] and [`crate::evidence`].
 //!
-//! Text of the client is hostile. The JSON report escapes it so that it reads back unchanged, the human report
-//! shows the escapes; neither lets a control, bidirectional or invisible character through, nor a command to
-//! the log of a CI system.
+//! Text of the client is hostile. The JSON report escapes it so that it reads back unchanged, the others show the
+//! escapes; none lets a control, bidirectional or invisible character through, nor a command to the log of a CI
+//! system.
 
 use crate::case::{Origin, Tier};
 use crate::check;
@@ -16,6 +16,7 @@ use crate::verdict::{Finding, Verdict};
 mod claims;
 mod clock;
 mod escape;
+mod headline;
 pub mod human;
 pub mod json;
 pub mod junit;

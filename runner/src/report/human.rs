@@ -10,6 +10,7 @@ use crate::profile::{Cases, Variable};
 use crate::verdict::{Finding, Status, Verdict};
 
 use super::claims::{self, Standing};
+use super::headline::{Headline, headline};
 use super::{Arg, Client, Purpose, RenderError, Report, clock, words};
 
 mod audit;
@@ -49,30 +50,12 @@ fn judged(page: &mut Page<String>, report: &Report) -> fmt::Result {
 
 /// `FAILED  case-b: 2 checks failed, 31 passed, 2 skipped`
 fn verdict(page: &mut Page<String>, report: &Report) -> fmt::Result {
-    let (word, tone) = match report.verdict {
-        Verdict::Passed => ("PASSED", Tone::Good),
-        Verdict::Failed => ("FAILED", Tone::Bad),
-        Verdict::Errored => ("ERRORED", Tone::Doubtful),
+    let tone = match report.verdict {
+        Verdict::Passed => Tone::Good,
+        Verdict::Failed => Tone::Bad,
+        Verdict::Errored => Tone::Doubtful,
     };
-    let ranked = [
-        Status::Failed,
-        Status::Errored,
-        Status::Passed,
-        Status::Skipped,
-    ];
-    let counts = ranked.map(|status| (with_status(report, status).count(), status.word()));
-    let mut counts = counts.into_iter().filter(|(number, _)| *number > 0);
-    let mut text = match counts.next() {
-        Some((number, word)) => format!(
-            "{}: {} {word}",
-            report.case.name,
-            check::count(number, "check")
-        ),
-        None => format!("{}: no checks", report.case.name),
-    };
-    for (number, word) in counts {
-        text.push_str(&format!(", {number} {word}"));
-    }
+    let Headline { word, text } = headline(report);
     page.headline(word, tone, &text)
 }
 

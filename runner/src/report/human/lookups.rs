@@ -4,7 +4,8 @@
 use std::fmt;
 
 use crate::evidence::{Advice, Lookup};
-use crate::report::{Report, words};
+use crate::report::Report;
+use crate::report::words::{self, quoted};
 
 use super::ledger::times;
 use super::page::{Align, Page, Row};
@@ -38,36 +39,5 @@ fn row(lookup: &Lookup) -> Row<2> {
             times(lookup.count),
         ],
         last: format!("{paths}   {advice}"),
-    }
-}
-
-/// As a shell takes it for one word. A path of the program's choice is quoted as well, or it could look like an
-/// option of ours.
-fn quoted(path: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:,@%=".contains(c);
-    if !path.is_empty() && path.chars().all(is_plain) {
-        return path.to_owned();
-    }
-    format!("'{}'", path.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_quoted_where_a_shell_would_read_more_than_one_word_in_it() {
-        for (path, word) in [
-            ("/usr/lib/python3.11", "/usr/lib/python3.11"),
-            ("/srv/grün", "/srv/grün"),
-            ("/srv/a b", "'/srv/a b'"),
-            ("/srv/$(id)", "'/srv/$(id)'"),
-            ("/srv/it's", r"'/srv/it'\''s'"),
-            ("/srv/x   --read /root", "'/srv/x   --read /root'"),
-            ("~", "'~'"),
-            ("", "''"),
-        ] {
-            assert_eq!(quoted(path), word);
-        }
     }
 }
