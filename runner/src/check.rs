@@ -130,6 +130,12 @@ pub fn ids() -> impl Iterator<Item = &'static str> {
     CHECKS.iter().map(|check| check.id)
 }
 
+/// The ids of the checks that hold for any program, in the same order; an audit makes no other.
+pub fn ids_for_any_program() -> impl Iterator<Item = &'static str> {
+    let for_any = |check: &&Check| matches!(check.rule, Rule::Any(_));
+    CHECKS.iter().filter(for_any).map(|check| check.id)
+}
+
 /// Makes every check of a case: one finding for each id, in the order of [`ids`].
 pub fn check(case: &Case, profile: &Profile, evidence: &Evidence) -> Vec<Finding> {
     let run = Run {

@@ -1,68 +1,99 @@
 //! The report for the summary page of a CI job, in the Markdown of GitHub and GitLab: where the program went comes
-//! first. Shorter than the other reports, and always below [`LIMIT`].
+//! first. Shorter than the other reports, and always below 1 MiB: what is cut is counted.
 //!
 //! Text of the client stands in code spans only, escaped as for people before: there Markdown knows neither links nor
 //! mentions, HTML or markers, and no line begins with it.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use super::claims::{self, Standing};
-use super::{Purpose, RenderError, Report, escape, words};
-use crate::check::{self, count};
+use super::headline::{Headline, headline, is_told_as_an_attempt};
+use super::{Purpose, RenderError, Report, words};
+use crate::check;
 use crate::evidence::{Advice, GapKind};
-use crate::verdict::{Finding, Status, Verdict};
+use crate::verdict::{Finding, Status};
 
-/// GitHub drops a summary of more than 1 MiB.
-const LIMIT: usize = 900 * 1024;
-/// Rows of one table.
-const ROWS: usize = 100;
-/// Characters of one piece of the client's text.
-const CUT: usize = 300;
+mod page;
+
+use page::{Page, code};
 
 /// Renders the report as UTF-8 Markdown.
 pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
     let mut page = Page::default();
-    verdict(&mut page, report)?;
-    attempts(&mut page, report)?;
-    names(&mut page, report)?;
-    requests(&mut page, report)?;
-    findings(&mut page, report)?;
-    lookups(&mut page, report)?;
-    files(&mut page, report)?;
-    programs(&mut page, report)?;
-    claims(&mut page, report)?;
-    Ok(page.out.into_bytes())
+    match report.purpose {
+        Purpose::Judge => judged(&mut page, report)?,
+        Purpose::Audit => audited(&mut page, report)?,
+    }
+    Ok(page.finish().into_bytes())
 }
 
+fn judged(page: &mut Page, report: &Report) -> fmt::Result {
+    verdict(page, report)?;
+    unsound(page, report)?;
+    attempts(page, report, "Attempts")?;
+    names(page, report)?;
+    requests(page, report, Some("None."))?;
+    findings(page, report, |_| true)?;
+    claims(page, report)?;
+    lookups(page, report)?;
+    files(page, report)?;
+    programs(page, report)?;
+    wider_rules(page, report, "Rules that are wider than the built-in case")?;
+    gaps(page, report)?;
+    not_proved(page, report)
+}
+
+/// What was tried comes before all else, and what to type for a program to get further.
+fn audited(page: &mut Page, report: &Report) -> fmt::Result {
+    verdict(page, report)?;
+    unsound(page, report)?;
+    attempts(page, report, "What it tried")?;
+    names(page, report)?;
+    requests(page, report, None)?;
+    lookups(page, report)?;
+    findings(page, report, |finding| !is_told_as_an_attempt(finding))?;
+    files(page, report)?;
+    programs(page, report)?;
+    wider_rules(
+        page,
+        report,
+        "What the command line adds to what every program is shown",
+    )?;
+    claims(page, report)?;
+    gaps(page, report)?;
+    not_proved(page, report)
+}
+
+/// The headline, and what was run in what.
 fn verdict(page: &mut Page, report: &Report) -> fmt::Result {
-    let word = report.verdict.word().to_uppercase();
-    // An audit expects nothing, so nothing fails in it but the audit itself.
-    let (word, subject) = match (report.purpose, report.verdict) {
-        (Purpose::Judge, _) => (word.as_str(), &report.case.name),
-        (Purpose::Audit, Verdict::Errored) => (word.as_str(), &report.client.program),
-        (Purpose::Audit, Verdict::Passed | Verdict::Failed) => ("AUDITED", &report.client.program),
+    let Headline { word, text } = headline(report);
+    page.title(word, &text)?;
+    let client = &report.client;
+    let subject = match report.purpose {
+        Purpose::Judge => "Client",
+        Purpose::Audit => "Program",
     };
-    writeln!(page.out, "## {word}: {}", code(subject))?;
-    let number = |status| {
-        let with = report.checks.iter().filter(|one| one.status == status);
-        format!("{} {}", with.count(), status.word())
-    };
-    let counts = Status::ALL.map(number).join(", ");
-    writeln!(
-        page.out,
-        "\nChecks: {counts}. Client {}, sha256 {}, {}. Tier {}.",
-        code(&report.client.program),
-        code(report.client.sha256.get(..12).unwrap_or_default()),
+    page.paragraph(&format!(
+        "{subject} {}, sha256 {}, {}. Tier {}. Runner {}.",
+        code(&client.program),
+        code(client.sha256.get(..12).unwrap_or_default()),
         words::exit(report.evidence.exit),
         report.tier.word(),
-    )?;
-    for reason in check::unsound(&report.evidence).iter().take(ROWS) {
-        writeln!(page.out, "- This run says nothing: {}", code(reason))?;
-    }
-    Ok(())
+        code(&report.runner.version),
+    ))
 }
 
-fn attempts(page: &mut Page, report: &Report) -> fmt::Result {
+fn unsound(page: &mut Page, report: &Report) -> fmt::Result {
+    let reasons = check::unsound(&report.evidence);
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    page.heading("Why this run says nothing about the client")?;
+    let reasons: Vec<_> = reasons.iter().map(|reason| code(reason)).collect();
+    page.list(&reasons)
+}
+
+fn attempts(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
     let groups = check::attempt_groups(&report.known.attempts, &report.evidence);
     let rows = groups.iter().map(|group| {
         let expected = group.reason.as_deref().map_or(String::new(), code);
@@ -79,19 +110,24 @@ fn attempts(page: &mut Page, report: &Report) -> fmt::Result {
         Some(_) => "None in what was recorded.",
     };
     let head = ["destination", "outcome", "times", "program", "expected"];
-    page.table("Attempts", head, rows, Some(none))
+    page.table(title, head, rows, Some(none))
 }
 
 fn names(page: &mut Page, report: &Report) -> fmt::Result {
-    let rows = report
-        .evidence
-        .names
-        .iter()
-        .map(|name| [code(&name.name), code(&name.kind), name.count.to_string()]);
-    page.table("Names asked for", ["name", "type", "times"], rows, None)
+    let rows = report.evidence.names.iter().map(|name| {
+        let reason = check::reason_for_name(&report.known.attempts, &name.name);
+        [
+            code(&name.name),
+            code(&name.kind),
+            name.count.to_string(),
+            reason.map_or(String::new(), code),
+        ]
+    });
+    let head = ["name", "type", "times", "expected"];
+    page.table("Names asked for", head, rows, None)
 }
 
-fn requests(page: &mut Page, report: &Report) -> fmt::Result {
+fn requests(page: &mut Page, report: &Report, none: Option<&str>) -> fmt::Result {
     let rows = report.evidence.requests.iter().map(|request| {
         [
             request.seq.to_string(),
@@ -108,11 +144,14 @@ fn requests(page: &mut Page, report: &Report) -> fmt::Result {
         ]
     });
     let head = ["request", "class", "line", "status", "bytes"];
-    page.table("Requests", head, rows, Some("None."))
+    page.table("Requests", head, rows, none)
 }
 
-fn findings(page: &mut Page, report: &Report) -> fmt::Result {
-    let wrong = |finding: &&Finding| matches!(finding.status, Status::Failed | Status::Errored);
+/// What failed and what could not be checked, as far as it is wanted here.
+fn findings(page: &mut Page, report: &Report, wanted: impl Fn(&Finding) -> bool) -> fmt::Result {
+    let wrong = |finding: &&Finding| {
+        matches!(finding.status, Status::Failed | Status::Errored) && wanted(finding)
+    };
     let part = |part: &Option<String>| part.as_deref().map_or(String::new(), code);
     let rows = report.checks.iter().filter(wrong).map(|finding| {
         [
@@ -131,18 +170,19 @@ fn findings(page: &mut Page, report: &Report) -> fmt::Result {
 fn lookups(page: &mut Page, report: &Report) -> fmt::Result {
     let rows = report.evidence.lookups.iter().map(|lookup| {
         let advice = match &lookup.advice {
-            Advice::Read(path) => code(&format!("--read {path}")),
-            Advice::Write(path) => code(&format!("--write {path}")),
+            Advice::Read(path) => code(&format!("--read {}", words::quoted(path))),
+            Advice::Write(path) => code(&format!("--write {}", words::quoted(path))),
             Advice::Never(reason) => words::reason_in_full(*reason).to_owned(),
         };
         [
-            code(&lookup.path),
+            code(&words::quoted(&lookup.path)),
+            lookup.paths.to_string(),
             words::lookup_kind(lookup.kind).to_owned(),
             lookup.count.to_string(),
             advice,
         ]
     });
-    let head = ["path", "wanted", "times", "what would show it"];
+    let head = ["path", "paths", "wanted", "times", "what would show it"];
     page.table("Paths that it looked for and did not get", head, rows, None)
 }
 
@@ -173,75 +213,43 @@ fn programs(page: &mut Page, report: &Report) -> fmt::Result {
     page.table("Programs started", ["pid", "program"], rows, None)
 }
 
+fn wider_rules(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
+    let rows = report
+        .wider_rules
+        .iter()
+        .map(|wider| [code(&wider.rule), code(&wider.reason)]);
+    page.table(title, ["allowed", "reason"], rows, None)
+}
+
+fn gaps(page: &mut Page, report: &Report) -> fmt::Result {
+    let gaps = report.evidence.gaps.iter();
+    let rows = gaps.map(|gap| [words::gap(gap.what).to_owned(), code(&gap.detail)]);
+    page.table("Evidence that is incomplete", ["part", "why"], rows, None)
+}
+
+/// What the run is about, as far as it is not open.
 fn claims(page: &mut Page, report: &Report) -> fmt::Result {
-    page.out
-        .push_str("\n### What this run shows, and what it does not\n\n");
-    for claim in claims::claims(report) {
+    let told = |claim: claims::Claim| {
         let word = match claim.standing {
             Standing::Proved => "proved",
             Standing::Seen => "seen",
             Standing::Refuted => "not so",
-            Standing::NotProved => "not proved",
+            Standing::NotProved => return None,
         };
-        writeln!(page.out, "- {word}: {}", claim.text)?;
-    }
-    claims::further_not_proved(report)
-        .try_for_each(|text| writeln!(page.out, "- not proved: {text}"))
-}
-
-/// The text so far.
-#[derive(Default)]
-struct Page {
-    out: String,
-}
-
-impl Page {
-    /// A table below a heading; without rows `none`, or nothing at all.
-    fn table<const N: usize>(
-        &mut self,
-        title: &str,
-        head: [&str; N],
-        rows: impl Iterator<Item = [String; N]>,
-        none: Option<&str>,
-    ) -> fmt::Result {
-        let rows: Vec<_> = rows.collect();
-        if rows.is_empty() {
-            return match none {
-                Some(none) => writeln!(self.out, "\n### {title}\n\n{none}"),
-                None => Ok(()),
-            };
-        }
-        writeln!(self.out, "\n### {title}\n\n| {} |", head.join(" | "))?;
-        writeln!(self.out, "|{}", "---|".repeat(N))?;
-        let mut shown = 0;
-        for row in rows.iter().take(ROWS) {
-            let line = format!("| {} |\n", row.join(" | "));
-            if self.out.len() + line.len() > LIMIT {
-                break;
-            }
-            self.out.push_str(&line);
-            shown += 1;
-        }
-        match rows.len() - shown {
-            0 => Ok(()),
-            more => writeln!(self.out, "\nAnd {}.", count(more, "more row")),
-        }
-    }
-}
-
-/// A code span that holds the text whatever stands in it (CommonMark, section 6.1), in a cell of a table as well,
-/// where a pipe would end it (GitHub Flavored Markdown, section 4.10).
-fn code(text: &str) -> String {
-    let visible = escape::visible(text);
-    let text = match visible.char_indices().nth(CUT) {
-        Some((end, _)) => format!("{}… (cut)", visible.get(..end).unwrap_or_default()),
-        None => visible,
+        Some(format!("{word}: {}", claim.text))
     };
-    if text.is_empty() {
-        return String::new();
+    let told: Vec<_> = claims::claims(report)
+        .into_iter()
+        .filter_map(told)
+        .collect();
+    if told.is_empty() {
+        return Ok(());
     }
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest + 1);
-    // A backslash before a pipe would be read as its escape, and a blank at both ends is taken away.
-    format!("{fence} {} {fence}", text.replace('|', "\\|"))
+    page.heading("What this run shows")?;
+    page.list(&told)
+}
+
+fn not_proved(page: &mut Page, report: &Report) -> fmt::Result {
+    page.heading("What was not proved")?;
+    page.list(&claims::not_proved(report))
 }

@@ -1,4 +1,4 @@
-//! Both reports of one fixed evidence, and what hostile text may not do in them.
+//! The reports of one fixed evidence, and what hostile text may not do in them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,6 +21,8 @@ use crate::evidence::{
 };
 use crate::profile::{Destination, ExpectedFile};
 use crate::verdict::Status;
+
+mod ci;
 
 /// What a client may try to make of the reader's terminal or log.
 const HOSTILE: &str = "\u{1b}[2J\u{202e}evil\u{200b}\r\n::error::owned\n##vso[task.complete result=Succeeded;]\u{9b}1m";
@@ -259,6 +261,22 @@ fn started(args: &[&str]) -> crate::evidence::Process {
     }
 }
 
+/// A run whose client was never started, as a layer and a canary did not hold.
+fn broken() -> Report {
+    let mut run = case_b();
+    run.evidence.layers[1].status = LayerStatus::Absent;
+    run.evidence.canaries[0].status = crate::evidence::CanaryStatus::NotHeld;
+    run.evidence.canaries[0].observed = "ok".to_owned();
+    run.evidence.exit = Exit::NotStarted;
+    run.evidence.attempts.clear();
+    run.evidence.processes.clear();
+    run.evidence.requests.clear();
+    run.evidence.connections.clear();
+    run.evidence.records.clear();
+    run.evidence.files.clear();
+    report(run)
+}
+
 fn human(report: &Report) -> String {
     String::from_utf8(human::render(report, Colour::Plain).expect("a report")).expect("UTF-8")
 }
@@ -279,106 +297,7 @@ fn the_human_report_of_a_failed_run_with_hostile_text() {
 
 #[test]
 fn the_human_report_of_a_run_in_a_broken_sandbox() {
-    let mut run = case_b();
-    run.evidence.layers[1].status = LayerStatus::Absent;
-    run.evidence.canaries[0].status = crate::evidence::CanaryStatus::NotHeld;
-    run.evidence.canaries[0].observed = "ok".to_owned();
-    run.evidence.exit = Exit::NotStarted;
-    run.evidence.attempts.clear();
-    run.evidence.processes.clear();
-    run.evidence.requests.clear();
-    run.evidence.connections.clear();
-    run.evidence.records.clear();
-    run.evidence.files.clear();
-    insta::assert_snapshot!(human(&report(run)));
-}
-
-#[test]
-fn the_junit_report_of_a_failed_run_with_hostile_text() {
-    insta::assert_snapshot!(junit(&hostile()));
-}
-
-/// The reader is the crate's own, which is another part of it than the writer.
-#[test]
-fn a_reader_finds_each_check_of_the_junit_report_with_its_status() {
-    for report in [report(case_b()), hostile()] {
-        let read = quick_junit::Report::deserialize_from_str(&junit(&report)).unwrap();
-        let [suite] = read.test_suites.as_slice() else {
-            panic!("{read:?}");
-        };
-        let cases: Vec<_> = suite
-            .test_cases
-            .iter()
-            .map(|case| case.name.as_str())
-            .collect();
-        let ids: Vec<_> = report.checks.iter().map(|finding| finding.id).collect();
-        assert_eq!(cases, ids);
-        let number = |status| {
-            report
-                .checks
-                .iter()
-                .filter(|one| one.status == status)
-                .count()
-        };
-        let counts = (suite.tests, suite.failures, suite.errors, suite.disabled);
-        let (failed, errored) = (number(Status::Failed), number(Status::Errored));
-        assert_eq!(counts, (36, failed, errored, number(Status::Skipped)));
-    }
-}
-
-fn junit(report: &Report) -> String {
-    String::from_utf8(super::junit::render(report).unwrap()).unwrap()
-}
-
-#[test]
-fn the_markdown_report_of_a_failed_run_with_hostile_text() {
-    insta::assert_snapshot!(markdown(&hostile()));
-}
-
-#[test]
-fn the_markdown_report_of_a_passed_run() {
-    insta::assert_snapshot!(markdown(&report(case_b())));
-}
-
-/// What a reader that is not ours makes of the Markdown: text, code, headings, lists and tables, and nothing that
-/// leads anywhere.
-fn assert_leads_nowhere(text: &str) {
-    use pulldown_cmark::{Event, Options, Parser, Tag};
-    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
-        let leads_on = matches!(
-            event,
-            Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::HtmlBlock | Tag::CodeBlock(_))
-                | Event::Html(_)
-                | Event::InlineHtml(_)
-        );
-        assert!(!leads_on, "{event:?} in {text}");
-    }
-    let commands = text
-        .lines()
-        .find(|line| line.trim_start().starts_with("::"));
-    assert_eq!(commands, None);
-}
-
-#[test]
-fn a_reader_finds_nothing_in_the_markdown_that_leads_anywhere() {
-    assert_leads_nowhere(&markdown(&hostile()));
-}
-
-#[test]
-fn a_summary_stays_below_the_limit_whatever_the_client_does() {
-    let mut run = case_b();
-    for number in 0..5_000 {
-        let name = format!("{number}{}", "|`".repeat(400));
-        run.evidence.names.push(question(&name));
-        run.evidence.files.push(file(Root::Home, &name));
-    }
-    let text = markdown(&report(run));
-    assert!(text.len() < 1 << 20, "{}", text.len());
-    assert!(text.contains("And 4900 more rows."));
-}
-
-fn markdown(report: &Report) -> String {
-    String::from_utf8(super::markdown::render(report).unwrap()).unwrap()
+    insta::assert_snapshot!(human(&broken()));
 }
 
 #[test]
@@ -468,7 +387,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text_is_harmless_in_every_report(text in "(\\PC|\\pC|::|##|`|\\||<a>|\\]\\(|\n| ){0,60}") {
+    fn any_text_is_harmless_in_both_reports(text in "(\\PC|\\pC|::|##|\n| ){0,60}") {
         let mut run = case_b();
         run.evidence.survivors.push(Survivor { pid: 7, program: text.clone() });
         run.evidence.attempts.push(Attempt { program: text.clone(), ..connect("unix", &text, None) });
@@ -478,8 +397,6 @@ proptest! {
         run.evidence.stderr.tail = text.clone();
         insert_record(&mut run.evidence, 2, json!({"type": text.clone(), "subtype": text.clone()}));
         let report = report(run);
-        assert_leads_nowhere(&markdown(&report));
-        quick_junit::Report::deserialize_from_str(&junit(&report)).unwrap();
         assert_harmless(&human(&report));
         assert_harmless(&json(&report));
         let value: Value = serde_json::from_str(&json(&report)).expect("JSON");

@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use crate::kit::{Run, parsed};
 use crate::needs_sandbox;
 
+mod for_ci;
 mod interrupts;
 mod outputs;
 mod surroundings;

@@ -59,11 +59,13 @@ fn descendants(of: u32) -> Vec<i32> {
 fn assert_interrupted_by(signal: Signal) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("report.json");
-    let json = format!("json={}", path.display());
-    let run = Run::case_b()
-        .argument("--report")
-        .argument(json)
-        .deviating("stays");
+    let [xml, page] = ["junit.xml", "summary.md"].map(|name| directory.path().join(name));
+    let mut run = Run::case_b().deviating("stays");
+    for (format, file) in [("json", &path), ("junit", &xml), ("markdown", &page)] {
+        run = run
+            .argument("--report")
+            .argument(format!("{format}={}", file.display()));
+    }
     let mut run = run
         .command()
         .stdout(Stdio::null())
@@ -87,6 +89,20 @@ fn assert_interrupted_by(signal: Signal) {
     assert!(
         gaps.contains("interrupted by a signal") && !gaps.contains("lost"),
         "{gaps}"
+    );
+    let xml = fs::read_to_string(xml).unwrap();
+    let errors = quick_junit::Report::deserialize_from_str(&xml)
+        .unwrap()
+        .errors;
+    assert!(
+        errors > 0 && xml.contains("<system-out>ERRORED  case-b: "),
+        "{xml}"
+    );
+    let page = fs::read_to_string(page).unwrap();
+    assert!(
+        page.starts_with("## ERRORED: ` case-b: ")
+            && page.contains("\n- ` the run was interrupted `\n"),
+        "{page}"
     );
     assert!(everything.contains(&client));
     // Not even an exit status is left for somebody else to fetch.

@@ -276,39 +276,3 @@ fn without_keep_home_nothing_is_left() {
     assert_eq!(run.output().status.code(), Some(0));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
-
-#[test]
-fn the_junit_report_is_written_also_where_the_run_fails_or_is_no_run() {
-    needs_sandbox!();
-    let read = |run: Run, code: i32| {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("junit.xml");
-        let output = run
-            .argument("--report")
-            .argument(format!("junit={}", file.display()))
-            .output();
-        assert_eq!(output.status.code(), Some(code));
-        let text = fs::read_to_string(file).unwrap();
-        let read = quick_junit::Report::deserialize_from_str(&text).unwrap();
-        (read.tests, read.failures, read.errors)
-    };
-    assert_eq!(read(Run::case_b(), 0), (36, 0, 0));
-    let failing = Run::case_b().deviating("missing-beta-family");
-    assert_eq!(read(failing, 1).1, 1);
-    let (tests, _, errors) = read(Run::case_b().client("/etc/../bin/true"), 3);
-    assert!(tests == 36 && errors > 0);
-}
-
-#[test]
-fn the_markdown_report_goes_to_standard_output_with_the_verdict_first() {
-    needs_sandbox!();
-    let output = Run::case_b()
-        .argument("--report")
-        .argument("markdown")
-        .output();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.starts_with("## PASSED: ` case-b `\n"), "{text}");
-    assert!(text.contains("\n### Attempts\n\nNone.\n"), "{text}");
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.starts_with("PASSED  case-b"), "{told}");
-}
