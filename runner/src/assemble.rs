@@ -59,7 +59,7 @@ pub(crate) fn evidence(
             };
             let trees = [(Root::Home, home), (Root::Tmp, tmp)];
             for ((root, tree), first) in trees.into_iter().zip(capture.first_numbers) {
-                let last = next_number(&tree, plan.identity);
+                let last = first.and_then(|_| next_number(&tree, plan.identity));
                 found.objects.clear();
                 files::walk(root, tree, needle, bounds, &mut found);
                 // What was not walked would count as gone.

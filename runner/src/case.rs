@@ -126,7 +126,7 @@ pub struct SandboxRules {
 }
 
 /// What seals the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Tier {
     /// An own network namespace that has loopback only.
     Namespace,

@@ -156,8 +156,7 @@ pub enum IsolationArgument {
     Auto,
     /// An own network namespace that has loopback only
     Namespace,
-    /// The container's own namespace, verified to be loopback only (not in this version)
-    #[value(hide = true)]
+    /// The network that a container was given, if it has loopback only (`--network none`)
     Inherited,
     /// Reserved (not in this version)
     #[value(hide = true)]

@@ -135,6 +135,7 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         control,
         to_stage,
         channel,
+        watch,
         ..
     } = session;
     capture.gone = watcher.finish();
@@ -147,8 +148,30 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         });
     }
     drop((control, to_stage, channel, stage));
+    if capture.isolation.is_some() && capture.failure.is_none() {
+        capture.gaps.extend(network_since(watch.plan));
+    }
     capture.take_ledger(supervisor);
     Ok(capture)
+}
+
+/// What a network that is not ours has got since it was looked at first. Its processes may do with it what they like.
+fn network_since(plan: &Plan) -> Option<Gap> {
+    if !plan.is_inherited() {
+        return None;
+    }
+    let detail = match Network::read() {
+        Ok(network) => network.more_than_loopback().map(|what| {
+            format!("the container's network has more than loopback after the run: {what}")
+        }),
+        Err(errno) => Some(format!(
+            "the container's network cannot be listed after the run: {errno}"
+        )),
+    };
+    detail.map(|detail| Gap {
+        what: GapKind::Isolation,
+        detail,
+    })
 }
 
 struct Session<'a> {

@@ -8,6 +8,7 @@ use crate::policy::{self, Reference, shown_path};
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
 use crate::profile::{ExpectedAttempt, Profile, Variable};
 use crate::report::{Arg, Client, Host, Known, Policy, Process, Report, Runner, WiderRule};
+use crate::run::PassedOver;
 use crate::subject::Subject;
 use crate::verdict::{Finding, Verdict};
 
@@ -17,6 +18,7 @@ pub(crate) fn report(
     prepared: &Prepared,
     (program, own): (String, String),
     landlock_abi: i32,
+    passed_over: Option<&PassedOver>,
     checks: Vec<Finding>,
     verdict: Verdict,
     evidence: Evidence,
@@ -46,7 +48,8 @@ pub(crate) fn report(
             settings: subject.variables().into_iter().map(shown).collect(),
             left_out: subject.left_out().into_iter().cloned().collect(),
         },
-        tier: Tier::Namespace,
+        tier: prepared.plan.tier,
+        tier_because: passed_over.map(because),
         verdict,
         checks,
         processes: evidence
@@ -60,7 +63,10 @@ pub(crate) fn report(
             side_requests: subject.side_requests().to_vec(),
         },
         evidence,
-        not_proved: Vec::new(),
+        not_proved: match prepared.plan.tier {
+            Tier::Namespace => Vec::new(),
+            Tier::Inherited => NOT_PROVED_INHERITED.map(str::to_owned).into(),
+        },
         wider_rules: asked_stub(subject)
             .into_iter()
             .chain(match subject {
@@ -69,6 +75,18 @@ pub(crate) fn report(
             })
             .collect(),
     }
+}
+
+/// What a sandbox without namespaces does not show, beside what none does.
+const NOT_PROVED_INHERITED: [&str; 4] = [
+    "Which names it would have looked up: there are no datagram sockets in this tier, so no question was made.",
+    "What it looked for: names, sizes and times of the container's files and its list of processes are not closed in this tier; what the files hold is.",
+    "That it acted alone: the other processes of this container are trusted.",
+    "What it made and removed again, and how much it wrote in all: its home is on the container's disk, where only single files have a limit.",
+];
+
+fn because(PassedOver { tier, error }: &PassedOver) -> String {
+    format!("there is no tier {} here: {error}", tier.word())
 }
 
 /// The path of the program as it was found; where it is a link, that is what its user knows it by.

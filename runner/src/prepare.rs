@@ -7,6 +7,7 @@ pub(crate) mod binds;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::net::{self, Ipv4Addr, TcpListener};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -16,7 +17,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use stub::Needle;
 use thiserror::Error;
 
-use crate::case::Limits;
+use crate::case::{Limits, Tier};
 use crate::cli::{ClientProgram, RunRequest};
 use crate::profile::{Surroundings, Unspelt, filled};
 use crate::random;
@@ -24,8 +25,8 @@ use crate::report::Purpose;
 use crate::sandbox::identity;
 use crate::sandbox::limits::CORE_BYTES;
 use crate::sandbox::plan::{
-    BASE_URL, Bind, ClientPlan, HOME, PROGRAM_DIRECTORY, Plan, ProbePlan, ResourceLimits, RootPlan,
-    StubPlan, TMP,
+    BASE_URL, Bind, ClientPlan, HOME, PROGRAM_DIRECTORY, Places, Plan, ProbePlan, ResourceLimits,
+    RootPlan, StubPlan, TMP,
 };
 use crate::sandbox::spawn::OWN_FILE;
 use crate::subject::Subject;
@@ -45,8 +46,9 @@ pub(crate) struct Prepared {
     pub(crate) program: File,
     /// As the report names it; `None` for the client that this executable carries.
     pub(crate) program_path: Option<PathBuf>,
-    /// A live target in our own network namespace; it listens as long as this is held, and nobody is served.
+    /// Live targets in our own network namespace: they listen as long as this is held, and nobody is served.
     _outside_socket: UnixListener,
+    _neighbour: Option<TcpListener>,
 }
 
 impl Prepared {
@@ -85,6 +87,8 @@ pub(crate) enum PrepareError {
     NoOutsideDirectory,
     #[error("cannot listen on an abstract socket, the canary for the host's sockets")]
     OutsideSocket { source: std::io::Error },
+    #[error("cannot listen on loopback, the canary for its neighbours")]
+    Neighbour { source: std::io::Error },
     #[error("no more than {hard} open files are allowed here, and a run needs {FEWEST_FILES}")]
     FewFiles { hard: u64 },
     #[error("cannot make a credential")]
@@ -104,35 +108,51 @@ impl PrepareError {
             | Self::Unspelt(_) => true,
             Self::NoOutsideDirectory
             | Self::OutsideSocket { .. }
+            | Self::Neighbour { .. }
             | Self::Credential
             | Self::FewFiles { .. } => false,
         }
     }
 }
 
-/// Resolves everything that `request` names.
+/// Resolves everything that `request` names, for a sandbox of this tier whose client has these places.
 ///
 /// # Errors
 /// What could not be resolved, with its path.
-pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
+pub(crate) fn prepare(
+    request: &RunRequest,
+    tier: Tier,
+    places: &Places,
+) -> Result<Prepared, PrepareError> {
     open_enough_files()?;
     let credential = format!("runner-key-{}", random::token());
     let needle = Needle::new(&credential).map_err(|_| PrepareError::Credential)?;
     let (program, program_path) = open_program(&request.client)?;
     let subject = &request.subject;
-    let identity = identity::for_caller();
-    let placed = binds::Placed::of(subject, &program_path);
+    let identity = identity::for_caller(tier);
+    let mut placed = binds::Placed::of(subject, &program_path);
     let mut binds = vec![binds::of_program(&program, &program_path, &placed.file)?];
     for rule in subject.path_rules() {
         binds.extend(binds::of_rule(rule, request, identity)?);
     }
+    if tier == Tier::Inherited {
+        placed = placed.in_place(&program_path);
+        for bind in &mut binds {
+            bind.target.clone_from(&bind.source);
+        }
+    }
     // A directory before what lies in it: the one mount would hide the other.
     binds.sort_by(|one, other| one.target.cmp(&other.target));
     let (outside_socket, outside_name) = listen_outside()?;
-    let outside_directory = outside_directory(&binds)?;
+    let outside_directory = match &places.closed_directory {
+        Some(directory) => directory.clone().into(),
+        None => outside_directory(&binds)?,
+    };
+    let neighbour = neighbour(tier)?;
     let limits = &subject.sandbox().limits;
     let plan = Plan {
         runner_pid: i32::try_from(std::process::id()).unwrap_or(0),
+        tier,
         identity,
         stub: StubPlan {
             scenario: subject.scenario(),
@@ -143,18 +163,26 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
             connections: limits.connections,
         },
         root: RootPlan {
+            home: places.home.clone().into(),
+            tmp: places.tmp.clone().into(),
             bytes: limits.home_bytes,
             files: limits.home_files,
             binds,
             devices: subject.devices(),
         },
-        client: client_plan(request, placed, &credential)?,
+        client: client_plan(request, placed, &credential, places)?,
         limits: resource_limits(limits),
         probe: ProbePlan {
+            home: places.home.clone().into(),
+            unruled_file: places.unruled_file.clone().into(),
+            inside_socket: format!("runner-canary-{}", random::token()),
             outside_socket: outside_name,
             outside_directory,
+            outside_file: places.outside_file.clone().into(),
+            neighbour: neighbour.as_ref().map(|(_, address)| *address),
         },
-        lookups: subject.purpose() == Purpose::Audit,
+        // They are told by paths of a root that is the client's own.
+        lookups: subject.purpose() == Purpose::Audit && tier == Tier::Namespace,
         #[cfg(feature = "weaken")]
         weakened: crate::sandbox::weaken::asked(),
     };
@@ -165,6 +193,7 @@ pub(crate) fn prepare(request: &RunRequest) -> Result<Prepared, PrepareError> {
         program,
         program_path,
         _outside_socket: outside_socket,
+        _neighbour: neighbour.map(|(listener, _)| listener),
     })
 }
 
@@ -190,13 +219,14 @@ fn client_plan(
     request: &RunRequest,
     placed: binds::Placed,
     credential: &str,
+    places: &Places,
 ) -> Result<ClientPlan, PrepareError> {
     let subject = &request.subject;
     let surroundings = Surroundings {
         base_url: BASE_URL,
         credential,
-        home: Path::new(HOME),
-        tmp: Path::new(TMP),
+        home: &places.home,
+        tmp: &places.tmp,
     };
     let environment = filled(subject.variables(), surroundings)
         .into_iter()
@@ -210,7 +240,7 @@ fn client_plan(
         program: placed.path.into(),
         arguments: arguments(request)?,
         environment: environment.collect(),
-        directory: subject.directory().unwrap_or(Path::new(HOME)).into(),
+        directory: subject.directory().unwrap_or(&places.home).into(),
     })
 }
 
@@ -271,6 +301,21 @@ fn listen_outside() -> Result<(UnixListener, String), PrepareError> {
     Ok((listener, name))
 }
 
+/// Where the network is shared, somebody else on loopback.
+fn neighbour(tier: Tier) -> Result<Option<(TcpListener, net::SocketAddr)>, PrepareError> {
+    if tier == Tier::Namespace {
+        return Ok(None);
+    }
+    let listen = || {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    };
+    listen()
+        .map(Some)
+        .map_err(|source| PrepareError::Neighbour { source })
+}
+
 /// A directory that we can open and that is not among what the client sees: the caller's home at best, since
 /// that is what a reviewer cares for most.
 fn outside_directory(binds: &[Bind]) -> Result<OsString, PrepareError> {
@@ -278,7 +323,7 @@ fn outside_directory(binds: &[Bind]) -> Result<OsString, PrepareError> {
     let current = std::env::current_dir().ok();
     home.into_iter()
         .chain(current)
-        .chain(["/usr", "/var", "/lib", "/boot"].map(PathBuf::from))
+        .chain(["/usr", "/var", "/lib", "/boot", "/sys"].map(PathBuf::from))
         .find(|path| path.is_absolute() && fs::read_dir(path).is_ok() && !seen_inside(path, binds))
         .map(PathBuf::into_os_string)
         .ok_or(PrepareError::NoOutsideDirectory)

@@ -14,7 +14,8 @@ use crate::output::{self, OutputError};
 use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
 use crate::report::Purpose;
-use crate::run::{self, Done, RunError};
+use crate::run::{self, Done, PassedOver, RunError};
+use crate::sandbox::guard::{self, GUARD_ARGUMENT};
 use crate::sandbox::spawn::STAGE_ARGUMENT;
 use crate::sandbox::stage;
 use crate::verdict::Verdict;
@@ -30,12 +31,13 @@ const AUDIT_FAILED: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-/// Entry of every process that is made of this executable. Two hidden first arguments make it the stage of a
-/// sandbox or the reference client; whatever else is the runner's command line.
+/// Entry of every process that is made of this executable. Three hidden first arguments make it the stage of a
+/// sandbox, the guard of temporary directories or the reference client; whatever else is the runner's command line.
 pub fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some(STAGE_ARGUMENT) => stage::main(),
+        Some(GUARD_ARGUMENT) => guard::main(),
         Some(CLIENT_ARGUMENT) => {
             arguments.remove(1);
             client::main(arguments)
@@ -79,6 +81,10 @@ fn run(request: &RunRequest) -> u8 {
     match run::run(request) {
         Ok(done) => {
             if let Some(failure) = &done.failure {
+                for PassedOver { tier, error } in &done.passed_over {
+                    let what = format!("no sandbox of tier {}: {error}", tier.word());
+                    tell_text("error", &what, error.hint());
+                }
                 tell("error", failure, failure.hint(purpose));
             }
             if let Some(copy) = &done.kept {
@@ -161,6 +167,7 @@ impl RunError {
             Self::Prepare(_)
             | Self::Namespaces(_)
             | Self::EventLoop(_)
+            | Self::NoTier
             | Self::Keep(_)
             | Self::Digest(_)
             | Self::Render(_) => ERRORED,
@@ -183,6 +190,7 @@ impl RunError {
             Self::Output(_)
             | Self::Prepare(_)
             | Self::EventLoop(_)
+            | Self::NoTier
             | Self::Keep(_)
             | Self::Digest(_)
             | Self::Render(_) => None,
@@ -213,12 +221,17 @@ impl Failure {
 
 /// `error:`, then each cause on a line of its own, then a hint.
 fn tell(label: &str, error: &dyn std::error::Error, hint: Option<&str>) {
-    let mut text = format!("{label}: {error}\n");
+    let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        text.push_str(&format!("  caused by: {error}\n"));
+        text.push_str(&format!("\n  caused by: {error}"));
         cause = error.source();
     }
+    tell_text(label, &text, hint);
+}
+
+fn tell_text(label: &str, text: &str, hint: Option<&str>) {
+    let mut text = format!("{label}: {text}\n");
     if let Some(hint) = hint {
         text.push_str(&format!("  hint: {hint}\n"));
     }

@@ -47,6 +47,8 @@ pub struct Report {
     pub client: Client,
     /// What sealed the network.
     pub tier: Tier,
+    /// Why it is not a stronger one that would have done.
+    pub tier_because: Option<String>,
     /// From [`crate::check::verdict`].
     pub verdict: Verdict,
     /// From [`crate::check::check`], in its order.

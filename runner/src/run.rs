@@ -5,10 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
+use nix::unistd::Pid;
 use thiserror::Error;
 
 use crate::assemble;
-use crate::case::Source;
+use crate::case::{Source, Tier};
 use crate::check;
 use crate::cli::{ClientProgram, Format, RunRequest};
 use crate::clock::Clock;
@@ -22,6 +23,8 @@ use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::report::human::Colour;
 use crate::report::{Purpose, RenderError, Report, human, json, junit, markdown};
 use crate::sandbox::error::SetupError;
+use crate::sandbox::guard::TemporaryTrees;
+use crate::sandbox::plan::Places;
 use crate::sandbox::probe::namespaces;
 use crate::sandbox::readback::own_filters;
 use crate::sandbox::{canary, spawn};
@@ -39,6 +42,8 @@ pub(crate) enum RunError {
     Namespaces(#[source] SetupError),
     #[error("cannot set up the event loop")]
     EventLoop(#[source] io::Error),
+    #[error("the case accepts no tier")]
+    NoTier,
     #[error("cannot hash the program")]
     Digest(#[source] io::Error),
     #[error("cannot copy the home")]
@@ -55,6 +60,8 @@ pub(crate) struct Done {
     pub(crate) exit: Exit,
     /// Why the client was not started.
     pub(crate) failure: Option<Failure>,
+    /// The stronger tiers that this host does not have.
+    pub(crate) passed_over: Vec<PassedOver>,
     /// Where the copy of the home lies.
     pub(crate) kept: Option<PathBuf>,
     /// Reports and output that nobody got.
@@ -68,8 +75,13 @@ pub(crate) struct Done {
 pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let clock = Clock::start();
     let outputs = output::open(&request.reports, &inputs(request))?;
-    let prepared = prepare(request)?;
-    let (mut capture, digests) = launch_and_collect(request, &prepared, clock)?;
+    let Launched {
+        prepared,
+        trees,
+        mut capture,
+        digests,
+        passed_over,
+    } = launch_in_strongest_tier(request, clock)?;
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
     let exit = capture.exit;
     let unwritten = std::mem::take(&mut capture.unwritten);
@@ -84,6 +96,8 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         &prepared.needle,
         request.subject.side_requests(),
     );
+    // Everything that was to be read of them has been.
+    drop(trees);
     let checks = match &request.subject {
         Subject::Client { case, profile, .. } => check::check(case, profile, &evidence),
         Subject::Program(audit) => check::audit(&audit.attempts, &evidence),
@@ -94,6 +108,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         &prepared,
         digests.wait().map_err(RunError::Digest)?,
         landlock_abi,
+        passed_over.first(),
         checks,
         verdict,
         evidence,
@@ -105,6 +120,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         verdict,
         exit,
         failure,
+        passed_over,
         kept: kept.transpose()?.flatten(),
         lost,
     })
@@ -156,22 +172,89 @@ fn write(outputs: Vec<Output>, report: &Report) -> Result<Vec<WriteError>, Rende
     Ok(lost)
 }
 
-/// The one part that makes processes. The program is hashed beside it, in a thread that starts after them.
+/// A tier that would have done, and the step that was refused there.
+#[derive(Debug)]
+pub(crate) struct PassedOver {
+    pub(crate) tier: Tier,
+    pub(crate) error: SetupError,
+}
+
+/// A run whose client has ended, or was not started.
+struct Launched {
+    prepared: Prepared,
+    /// The client's own directories, where they are on disk: removed when this is dropped.
+    trees: Option<TemporaryTrees>,
+    capture: Capture,
+    digests: Digests,
+    passed_over: Vec<PassedOver>,
+}
+
+/// Makes the run in the strongest tier that will do and that this host has. A tier is tried by being used: no guess
+/// is as good. The client has not been started where another one is tried.
+fn launch_in_strongest_tier(request: &RunRequest, clock: Clock) -> Result<Launched, RunError> {
+    let mut passed_over = Vec::new();
+    let mut digests = None;
+    let mut tiers = request.tiers().into_iter().peekable();
+    while let Some(tier) = tiers.next() {
+        let made = match tier {
+            Tier::Namespace => Ok(None),
+            Tier::Inherited => TemporaryTrees::make().map(Some),
+        };
+        let places = match &made {
+            Ok(Some(trees)) => trees.places(),
+            Ok(None) | Err(_) => Places::in_own_root(),
+        };
+        let prepared = prepare(request, tier, &places)?;
+        let (mut capture, trees) = match made {
+            Ok(trees) => {
+                let guard = trees.as_ref().map(TemporaryTrees::guard);
+                let capture = launch_and_collect(request, &prepared, guard, clock, &mut digests)?;
+                (capture, trees)
+            }
+            Err(error) => (failed(request, &prepared, error), None),
+        };
+        let refused = capture.failure.take_if(|failure| {
+            tiers.peek().is_some()
+                && matches!(failure, Failure::SetUp(error) if error.rules_out_namespaces())
+        });
+        if let Some(Failure::SetUp(error)) = refused {
+            passed_over.push(PassedOver { tier, error });
+            continue;
+        }
+        let digests = digests.unwrap_or_else(|| Digests::take(&prepared));
+        return Ok(Launched {
+            prepared,
+            trees,
+            capture,
+            digests,
+            passed_over,
+        });
+    }
+    // A case accepts at least one tier.
+    Err(RunError::NoTier)
+}
+
+fn failed(request: &RunRequest, prepared: &Prepared, error: SetupError) -> Capture {
+    let limits = &request.subject.sandbox().limits;
+    Capture::failed(error, limits.output_bytes, &prepared.needle)
+}
+
+/// The one part that makes the sandbox's processes. The program is hashed beside it, in a thread that starts after
+/// them.
 fn launch_and_collect(
     request: &RunRequest,
     prepared: &Prepared,
+    guard: Option<Pid>,
     clock: Clock,
-) -> Result<(Capture, Digests), RunError> {
+    digests: &mut Option<Digests>,
+) -> Result<Capture, RunError> {
     let limits = &request.subject.sandbox().limits;
-    let spawned = spawn::spawn(&prepared.plan);
+    let spawned = spawn::spawn(&prepared.plan, guard);
     // All of this happens while the stage makes its namespaces.
-    let digests = Digests::take(prepared);
+    digests.get_or_insert_with(|| Digests::take(prepared));
     let stage = match spawned {
         Ok(stage) => stage,
-        Err(error) => {
-            let capture = Capture::failed(error, limits.output_bytes, &prepared.needle);
-            return Ok((capture, digests));
-        }
+        Err(error) => return Ok(failed(request, prepared, error)),
     };
     let watch = Watch {
         plan: &prepared.plan,
@@ -183,16 +266,15 @@ fn launch_and_collect(
         needle: &prepared.needle,
         namespaces: namespaces().map_err(RunError::Namespaces)?,
         filters: own_filters(),
-        refused: canary::refused_outside(&prepared.plan.probe),
+        refused: canary::refused_outside(prepared.plan.tier, &prepared.plan.probe),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(RunError::EventLoop)?;
-    let capture = runtime
+    runtime
         .block_on(collect::collect(stage, watch))
-        .map_err(RunError::EventLoop)?;
-    Ok((capture, digests))
+        .map_err(RunError::EventLoop)
 }
 
 /// SHA-256 of the client's program and of this executable, being taken.

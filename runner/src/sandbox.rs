@@ -48,6 +48,7 @@
 pub(crate) mod canary;
 pub(crate) mod error;
 mod filter;
+pub(crate) mod guard;
 pub(crate) mod identity;
 mod init;
 mod landlock;
@@ -58,6 +59,7 @@ pub(crate) mod plan;
 mod privilege;
 pub(crate) mod probe;
 pub(crate) mod readback;
+mod reaper;
 mod resolver;
 pub(crate) mod root;
 pub(crate) mod silence;

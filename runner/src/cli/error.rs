@@ -126,7 +126,7 @@ impl UsageError {
                 "read what changed in the case, then require its new digest".into()
             }
             Self::FormatNotInThisVersion { .. } => "choose human, json, junit or markdown".into(),
-            Self::TierNotInThisVersion { .. } => "choose auto or namespace".into(),
+            Self::TierNotInThisVersion { .. } => "choose auto, namespace or inherited".into(),
             Self::TierNotAccepted { .. } => {
                 "leave --isolation out, or run a case that accepts the tier".into()
             }

@@ -52,6 +52,16 @@ pub enum Isolation {
     Demanded(Tier),
 }
 
+impl RunRequest {
+    /// The tiers that will do, strongest first.
+    pub fn tiers(&self) -> Vec<Tier> {
+        match self.isolation {
+            Isolation::Auto => self.subject.sandbox().tiers.clone(),
+            Isolation::Demanded(tier) => vec![tier],
+        }
+    }
+}
+
 /// Something with policy files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PolicyAction {
@@ -173,16 +183,19 @@ pub(super) fn isolation(
 ) -> Result<Isolation, UsageError> {
     match argument {
         IsolationArgument::Auto => Ok(Isolation::Auto),
-        IsolationArgument::Namespace if accepted.contains(&Tier::Namespace) => {
-            Ok(Isolation::Demanded(Tier::Namespace))
-        }
-        IsolationArgument::Namespace => Err(UsageError::TierNotAccepted {
-            tier: Tier::Namespace,
-        }),
-        IsolationArgument::Inherited => Err(UsageError::TierNotInThisVersion { tier: "inherited" }),
+        IsolationArgument::Namespace => demanded(Tier::Namespace, accepted),
+        IsolationArgument::Inherited => demanded(Tier::Inherited, accepted),
         IsolationArgument::Supervised => {
             Err(UsageError::TierNotInThisVersion { tier: "supervised" })
         }
+    }
+}
+
+fn demanded(tier: Tier, accepted: &[Tier]) -> Result<Isolation, UsageError> {
+    if accepted.contains(&tier) {
+        Ok(Isolation::Demanded(tier))
+    } else {
+        Err(UsageError::TierNotAccepted { tier })
     }
 }
 

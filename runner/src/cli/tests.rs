@@ -196,13 +196,20 @@ fn a_required_digest_holds_in_either_case_and_another_is_refused() {
 }
 
 #[test]
-fn tiers_of_later_versions_are_parsed_and_refused() {
-    for tier in ["inherited", "supervised"] {
-        let message = refused(&["case-a", "--isolation", tier]);
-        assert_eq!(
-            message,
-            format!("the isolation tier {tier} is not in this version")
-        );
+fn a_tier_of_later_versions_is_parsed_and_refused() {
+    let message = refused(&["case-a", "--isolation", "supervised"]);
+    assert_eq!(
+        message,
+        "the isolation tier supervised is not in this version"
+    );
+}
+
+#[test]
+fn a_tier_that_is_demanded_is_the_only_one_that_will_do() {
+    let tiers = |words: &[&str]| run(words).tiers();
+    assert_eq!(tiers(&["case-a"]), Tier::ALL);
+    for tier in Tier::ALL {
+        assert_eq!(tiers(&["case-a", "--isolation", tier.word()]), [tier]);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What stage and init say, and what they are told: set-up, the barrier, the release of the client.
 
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use serde::Deserialize;
@@ -82,7 +83,9 @@ impl Session<'_> {
     async fn write_maps(&mut self) -> Next {
         let mapped = match self.watch.plan.identity {
             Identity::Mapped { host_id } => identity::map_other(self.stage, host_id),
-            Identity::Own { .. } => Err(Errno::EPROTO).at(Step::WriteIdMaps),
+            Identity::Own { .. } | Identity::Unmapped { .. } => {
+                Err(Errno::EPROTO).at(Step::WriteIdMaps)
+            }
         };
         if let Err(error) = mapped {
             return self.failed(Failure::SetUp(error));
@@ -155,7 +158,7 @@ impl Session<'_> {
             Ok(Some((FromInit::Probed { report }, _))) => self.release(&report),
             Ok(Some((FromInit::Started, _))) => {
                 self.enter(Phase::Running, self.watch.timeout);
-                self.watch_at = Some(Instant::now() + UNWATCHED);
+                self.watch_at = Some(Instant::now() + self.unwatched());
                 // Until its end is known it counts as interrupted: nothing else ends the loop early.
                 self.capture.exit = Exit::Interrupted;
                 Next::Continue
@@ -164,6 +167,12 @@ impl Session<'_> {
                 self.failed(Failure::NotExecuted(Errno::from_raw(errno)))
             }
             Ok(Some((FromInit::Failed { error }, _))) => self.failed(Failure::SetUp(error)),
+            Ok(Some((FromInit::Ending, _))) => {
+                if let Some(supervisor) = &self.supervisor {
+                    supervisor.refuse_new_processes();
+                }
+                Next::Continue
+            }
             Ok(Some((FromInit::Ended { end }, _))) => self.ended(end).await,
         }
     }
@@ -196,7 +205,7 @@ impl Session<'_> {
 
     /// The one place where the client is let go: every layer read back, every canary held.
     fn release(&mut self, report: &ProbeReport) -> Next {
-        let (Some((_, network)), Some(supervisor)) = (&self.network, &self.supervisor) else {
+        let (Some((served, network)), Some(supervisor)) = (&self.network, &self.supervisor) else {
             // The probe's own calls are answered by the supervisor, so it cannot have ended before.
             return self.failed(Failure::NotSealed(
                 "the canaries were not supervised".to_owned(),
@@ -206,6 +215,7 @@ impl Session<'_> {
         let outside = Outside {
             plan: self.watch.plan,
             network,
+            stub_port: served.stub.port(),
             namespaces: &self.watch.namespaces,
             filters: self.watch.filters,
             refused: &self.watch.refused,
@@ -224,13 +234,27 @@ impl Session<'_> {
         match broken {
             None => {
                 // From here on what happens in the two trees is the client's doing.
-                let numbers = self.capture.trees.as_ref().map(|(home, tmp)| {
+                let counted = self
+                    .capture
+                    .trees
+                    .as_ref()
+                    .filter(|_| !self.watch.plan.is_inherited());
+                let numbers = counted.map(|(home, tmp)| {
                     [home, tmp].map(|tree| next_number(tree, self.watch.plan.identity))
                 });
                 self.capture.first_numbers = numbers.unwrap_or_default();
                 self.tell_init(ToInit::Go)
             }
             Some(what) => self.failed(Failure::NotSealed(what)),
+        }
+    }
+
+    /// The container's file systems do not number what is made in them, so the watch is all that there is.
+    fn unwatched(&self) -> Duration {
+        if self.watch.plan.is_inherited() {
+            Duration::ZERO
+        } else {
+            UNWATCHED
         }
     }
 

@@ -46,6 +46,19 @@ impl Placed {
         }
     }
 
+    /// Where no root of its own is made, it lies where it is. A path that its user chose stays.
+    pub(super) fn in_place(self, file: &Path) -> Self {
+        let path = if self.path.starts_with(PROGRAM_DIRECTORY) {
+            file.into()
+        } else {
+            self.path
+        };
+        Self {
+            file: file.into(),
+            path,
+        }
+    }
+
     fn at(path: PathBuf) -> Self {
         Self {
             file: path.clone(),
@@ -146,7 +159,7 @@ fn has_right(
     };
     let may_enter = AccessFlags::X_OK;
     let allowed = match identity {
-        Identity::Own { .. } => {
+        Identity::Own { .. } | Identity::Unmapped { .. } => {
             access(resolved, flag).is_ok()
                 || (flag == AccessFlags::R_OK && access(resolved, may_enter).is_ok())
         }

@@ -101,6 +101,9 @@ fn run(page: &mut Page<String>, report: &Report) -> fmt::Result {
             host.kernel, host.arch
         ),
     )?;
+    if let Some(because) = &report.tier_because {
+        page.say("", Tone::Quiet, because)?;
+    }
     let started = clock::rfc3339(report.evidence.wall.0);
     let seconds = report.evidence.duration.as_secs_f64();
     page.say(

@@ -71,6 +71,7 @@ pub(super) fn report(run: Run) -> Report {
             left_out: Vec::new(),
         },
         tier: Tier::Namespace,
+        tier_because: None,
         verdict,
         checks,
         processes: run

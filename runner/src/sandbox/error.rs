@@ -29,6 +29,8 @@ fn errno_text(errno: i32) -> String {
 /// The steps of set-up, in the order in which they are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Step {
+    StartGuard,
+    MakeTrees,
     StartStage,
     HandOverPipes,
     ReceivePlan,
@@ -40,6 +42,7 @@ pub(crate) enum Step {
     LoopbackUp,
     ReadNetwork,
     ForeignNetwork,
+    InheritedNetwork,
     StubSocket,
     ResolverSocket,
     EventLoop,
@@ -62,6 +65,7 @@ pub(crate) enum Step {
     DropCapabilities,
     SetLimit,
     Landlock,
+    LandlockAlone,
     Filter,
     Supervise,
     CloneClient,
@@ -75,6 +79,8 @@ pub(crate) enum Step {
 impl std::fmt::Display for Step {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
+            Self::StartGuard => "start the guard of the temporary directories",
+            Self::MakeTrees => "make a temporary directory",
             Self::StartStage => "start the stage",
             Self::HandOverPipes => "give the output pipes to the client's user",
             Self::ReceivePlan => "receive the plan",
@@ -86,6 +92,9 @@ impl std::fmt::Display for Step {
             Self::LoopbackUp => "set the loopback device up",
             Self::ReadNetwork => "list links, addresses and routes",
             Self::ForeignNetwork => "seal the network: it has more than loopback",
+            Self::InheritedNetwork => {
+                "share the network of this container: it has more than loopback"
+            }
             Self::StubSocket => "bind the stub's socket",
             Self::ResolverSocket => "bind the resolver's socket",
             Self::EventLoop => "set up the stub's event loop",
@@ -110,6 +119,7 @@ impl std::fmt::Display for Step {
             Self::DropCapabilities => "drop all capabilities",
             Self::SetLimit => "set a resource limit",
             Self::Landlock => "apply the Landlock rules",
+            Self::LandlockAlone => "apply the Landlock rules, which stand alone here",
             Self::Filter => "install the system call filter",
             Self::Supervise => "start the supervisor",
             Self::CloneClient => "make the client's process",
@@ -123,6 +133,30 @@ impl std::fmt::Display for Step {
 }
 
 impl SetupError {
+    /// Whether it is the namespaces or their mounts that this host refuses, so that a tier without any may do.
+    pub(crate) fn rules_out_namespaces(&self) -> bool {
+        match self.step {
+            Step::HandOverPipes
+            | Step::DropGroups
+            | Step::UserAndNetworkNamespace
+            | Step::WriteIdMaps
+            | Step::BecomeInsideUser
+            | Step::LoopbackUp
+            | Step::ResolverSocket
+            | Step::CloneInit
+            | Step::PrivateMounts
+            | Step::RootFilesystem
+            | Step::AttachSource
+            | Step::MountProc
+            | Step::PivotRoot
+            | Step::ReadOnlyRoot
+            | Step::HostName => true,
+            // The calls themselves are refused, and not this path.
+            Step::TakeSource => matches!(Errno::from_raw(self.errno), Errno::EPERM | Errno::ENOSYS),
+            _ => false,
+        }
+    }
+
     /// One line that says what to do, where the step and the errno tell.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         let errno = Errno::from_raw(self.errno);
@@ -156,6 +190,15 @@ impl SetupError {
             ),
             (Step::Landlock, _) => Some(
                 "Linux 6.2 or later is needed, with landlock in its list of security modules: boot with `lsm=landlock,…`",
+            ),
+            (Step::LandlockAlone, _) => Some(
+                "without namespaces Landlock ABI 6 is needed: Linux 6.12 or later, with landlock in its list of security modules",
+            ),
+            (Step::InheritedNetwork, _) => Some(
+                "start the container with `--network none`, or let it make namespaces of its own (Docker: `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`)",
+            ),
+            (Step::MakeTrees, _) => Some(
+                "name a directory that can be written in TMPDIR, or give the container one: `--tmpfs /tmp`",
             ),
             (Step::TakeSource, Errno::EACCES) => Some(
                 "the user who starts the runner must be able to read every path that the policy names",

@@ -10,10 +10,13 @@
 //! set-up.
 
 mod lookups;
+mod shared;
 mod table;
 
 #[cfg(test)]
 mod simulator;
+
+use std::borrow::Cow;
 
 use nix::errno::Errno;
 
@@ -24,10 +27,8 @@ use crate::sys::seccomp::{self, Instruction};
 
 pub(crate) use table::{STUB, SYS_FCHMODAT2};
 
-#[cfg(test)]
 pub(crate) use lookups::LOOKUPS;
 
-use lookups::CLIENT_WITH_LOOKUPS;
 use table::CLIENT;
 
 /// What happens to a call.
@@ -62,20 +63,49 @@ pub(crate) struct Rule {
     pub(crate) action: Action,
 }
 
-/// The client's table, with the lookups where `plan` asks for them; what it keeps of that.
+/// The client's table and what `plan` puts around it.
 pub(crate) fn for_client(plan: &Plan) -> Filter {
-    let filter = if plan.lookups {
-        CLIENT_WITH_LOOKUPS
-    } else {
-        CLIENT
+    let around = Around {
+        no_unix: plan.is_inherited() || plan.shows_host_directories(),
+        shared: plan.is_inherited(),
+        lookups: plan.lookups,
     };
-    filter.kept_by(plan)
+    around.the_clients_table().kept_by(plan)
+}
+
+/// What stands around the client's table. Of two rules for a call the first decides, so nothing that the table
+/// refuses is let through by what stands behind it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Around {
+    /// No unix socket may be made.
+    no_unix: bool,
+    /// No namespace is the client's own.
+    shared: bool,
+    /// The paths that are looked up are evidence.
+    lookups: bool,
+}
+
+impl Around {
+    fn the_clients_table(self) -> Filter {
+        let parts = [
+            (self.no_unix, shared::NO_UNIX),
+            (self.shared, shared::FRONT),
+            (true, &CLIENT.rules),
+            (self.shared, shared::BEHIND),
+            (self.lookups, LOOKUPS),
+        ];
+        let wanted = parts.into_iter().filter(|(wanted, _)| *wanted);
+        Filter {
+            rules: wanted.flat_map(|(_, rules)| rules).copied().collect(),
+            otherwise: CLIENT.otherwise,
+        }
+    }
 }
 
 /// A table and what happens to a call that no rule decides.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Filter {
-    pub(crate) rules: &'static [Rule],
+    pub(crate) rules: Cow<'static, [Rule]>,
     pub(crate) otherwise: Action,
 }
 
@@ -92,23 +122,22 @@ impl Filter {
 
     /// The table as `plan` keeps it; test builds can do without what it refuses, or without what it notifies.
     #[cfg(feature = "weaken")]
-    pub(crate) fn kept_by(&self, plan: &Plan) -> Self {
+    fn kept_by(self, plan: &Plan) -> Self {
         let kept = |rule: &&Rule| match rule.action {
             Action::Refuse(_) | Action::Skip => plan.keeps(Protection::Filter),
             Action::Notify => plan.keeps(Protection::Ledger),
             Action::Allow => true,
         };
-        let rules: Vec<Rule> = self.rules.iter().filter(kept).copied().collect();
         Self {
-            rules: rules.leak(),
+            rules: self.rules.iter().filter(kept).copied().collect(),
             otherwise: self.otherwise,
         }
     }
 
     /// The whole table.
     #[cfg(not(feature = "weaken"))]
-    pub(crate) const fn kept_by(&self, _: &Plan) -> Self {
-        *self
+    fn kept_by(self, _: &Plan) -> Self {
+        self
     }
 
     /// Installs the filter for this process and everything that it starts.

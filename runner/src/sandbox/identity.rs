@@ -1,5 +1,6 @@
 //! Who the client is: user 1000 inside, and outside either a host id that nobody has or the user who started
-//! the runner. It is never the host's root.
+//! the runner. It is never the host's root. Without a user namespace (tier `inherited`) it is whoever started the
+//! runner, also the container's root, and then has no capability.
 
 use std::fs;
 
@@ -8,14 +9,20 @@ use nix::unistd::{Gid, Pid, Uid, setgroups, setresgid, setresuid};
 
 use super::error::{At as _, SetupError, Step};
 use super::plan::{INSIDE_ID, Identity};
+use crate::case::Tier;
 
 /// Host ids that no allocation uses: containers end below (systemd's UIDS-GIDS.md), foreign ids start above.
 const FREE_IDS: std::ops::Range<u32> = 1_879_048_192..2_147_352_576;
 
-/// The identity for whoever runs this process.
-pub(crate) fn for_caller() -> Identity {
+/// The identity of the client for whoever runs this process.
+pub(crate) fn for_caller(tier: Tier) -> Identity {
     let (uid, gid) = (Uid::current(), Gid::current());
-    if uid.is_root() {
+    if tier == Tier::Inherited {
+        Identity::Unmapped {
+            uid: uid.as_raw(),
+            gid: gid.as_raw(),
+        }
+    } else if uid.is_root() {
         let host_id = FREE_IDS.start + crate::random::below(FREE_IDS.end - FREE_IDS.start);
         Identity::Mapped { host_id }
     } else {
@@ -30,7 +37,7 @@ pub(crate) fn for_caller() -> Identity {
 pub(crate) fn host_ids(identity: Identity) -> (u32, u32) {
     match identity {
         Identity::Mapped { host_id } => (host_id, host_id),
-        Identity::Own { uid, gid } => (uid, gid),
+        Identity::Own { uid, gid } | Identity::Unmapped { uid, gid } => (uid, gid),
     }
 }
 
@@ -38,7 +45,7 @@ pub(crate) fn host_ids(identity: Identity) -> (u32, u32) {
 pub(super) fn drop_groups(identity: Identity) -> Result<(), SetupError> {
     match identity {
         Identity::Mapped { .. } => setgroups(&[]).at(Step::DropGroups),
-        Identity::Own { .. } => Ok(()),
+        Identity::Own { .. } | Identity::Unmapped { .. } => Ok(()),
     }
 }
 
@@ -69,13 +76,16 @@ pub(super) fn become_inside_group(identity: Identity) -> Result<(), SetupError> 
             let gid = Gid::from_raw(INSIDE_ID);
             setresgid(gid, gid, gid).at(Step::BecomeInsideUser)
         }
-        Identity::Own { .. } => Ok(()),
+        Identity::Own { .. } | Identity::Unmapped { .. } => Ok(()),
     }
 }
 
 /// Takes the user of the namespace; an ordinary user has it since the maps were written. Note that it clears
 /// the death signal.
 pub(super) fn become_inside_user(identity: Identity) -> Result<(), SetupError> {
+    if matches!(identity, Identity::Unmapped { .. }) {
+        return Ok(());
+    }
     if matches!(identity, Identity::Mapped { .. }) {
         let uid = Uid::from_raw(INSIDE_ID);
         setresuid(uid, uid, uid).at(Step::BecomeInsideUser)?;

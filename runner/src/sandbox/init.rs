@@ -1,16 +1,16 @@
 //! Init, pid 1 of the client's namespaces: builds the root, launches the client, reaps, and ends everything.
+//! Without namespaces (tier `inherited`) it is the subreaper of all that the client starts.
 //!
 //! Init is out of the client's reach: never in its Landlock domain, no capabilities, no signal handlers, not
 //! dumpable once the client's process exists. It polls two sockets, the gate (whose other end only the stage
 //! holds) and the channel (whose other end only the runner holds): when either closes it ends, and the
-//! kernel ends everything in its namespace with it.
+//! kernel ends everything in its namespace with it. A subreaper ends everything itself before it ends.
 
 use std::ffi::{CString, OsString};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
-use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -20,31 +20,42 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::unistd::{Pid, dup2_stdin};
 
-use super::canary::INSIDE_SOCKET;
 use super::error::{At as _, SetupError, Step};
 use super::launch::{self, Program};
-use super::message::{self, ClientEnd, ExitStatus, FromInit, Launch, MOST_SURVIVORS, ToInit};
+use super::message::{self, ClientEnd, ExitStatus, FromInit, Launch, ToInit};
 use super::plan::{BASE_URL, ClientPlan, Plan};
+use super::reaper::{self, Survivors};
 use super::root::Entered;
 use super::weaken::Protection;
 use super::{identity, privilege, root};
+use crate::case::Tier;
 use crate::sys::fds::adopt;
 use crate::sys::process::{self, Reaped, Side, clone_process};
-
-/// How long processes that the client left may take to end by themselves before they are survivors.
-const GRACE: Duration = Duration::from_millis(200);
 
 /// What init inherits from the stage.
 pub(super) struct Inheritance {
     pub(super) channel: OwnedFd,
     pub(super) gate: OwnedFd,
-    /// Port of the stub.
-    pub(super) port: u16,
+    pub(super) ports: Ports,
+}
+
+/// Where the stub listens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ports {
+    pub(super) stub: u16,
+    /// Of the second host, where the scenario leads to one.
+    pub(super) elsewhere: Option<u16>,
 }
 
 /// Runs init to its end and gives the code to exit with.
 pub(super) fn main(plan: &Plan, inheritance: &Inheritance) -> i32 {
-    match run(plan, inheritance) {
+    let outcome = run(plan, inheritance);
+    let ended = if plan.is_inherited() {
+        reaper::end_descendants()
+    } else {
+        Ok(())
+    };
+    match outcome.and(ended) {
         Ok(()) => 0,
         Err(error) => {
             // Where this fails the runner is gone, and there is nobody to tell.
@@ -55,34 +66,46 @@ pub(super) fn main(plan: &Plan, inheritance: &Inheritance) -> i32 {
 }
 
 fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
-    root::make_private()?;
-    let sources = root::take_sources(&plan.root)?;
-    identity::become_inside_user(plan.identity)?;
-    let Entered { trees, null } = root::build(plan, sources)?;
+    let Entered { trees, null } = enter(plan)?;
     let descriptors = [trees.home.as_raw_fd(), trees.tmp.as_raw_fd()];
     message::send(&inheritance.channel, &FromInit::Root, &descriptors).at(Step::Channel)?;
     drop(trees);
     dup2_stdin(null).at(Step::StandardInput)?;
     privilege::set_no_new_privileges()?;
     if plan.keeps(Protection::Capabilities) {
-        privilege::drop_all()?;
+        privilege::drop_all(plan.tier)?;
     }
-    let program = program(&plan.client, inheritance.port)?;
-    let target = listen_inside()?;
+    let program = program(&plan.client, inheritance.ports.stub)?;
+    let target = listen_inside(&plan.probe.inside_socket)?;
     let client = Client::clone_from(plan, inheritance, &program)?;
     // Before the client's process exists this would make its memory unreadable to an ordinary user's runner.
     if plan.keeps(Protection::HiddenInit) {
         prctl::set_dumpable(false).at(Step::HideProcess)?;
     }
     message::send(&client.socket, &Launch::Settled, &[]).at(Step::Channel)?;
-    client.accompany(inheritance, target)
+    client.accompany(plan, inheritance, target)
+}
+
+fn enter(plan: &Plan) -> Result<Entered, SetupError> {
+    match plan.tier {
+        Tier::Namespace => {
+            root::make_private()?;
+            let sources = root::take_sources(&plan.root)?;
+            identity::become_inside_user(plan.identity)?;
+            root::build(plan, sources)
+        }
+        Tier::Inherited => {
+            prctl::set_child_subreaper(true).at(Step::Signals)?;
+            root::shared(&plan.root)
+        }
+    }
 }
 
 /// The live target of a canary: only Landlock's scope keeps the client's process from it.
-fn listen_inside() -> Result<UnixListener, SetupError> {
-    SocketAddr::from_abstract_name(INSIDE_SOCKET)
+fn listen_inside(name: &str) -> Result<UnixListener, SetupError> {
+    SocketAddr::from_abstract_name(name)
         .and_then(|address| UnixListener::bind_addr(&address))
-        .at_object(Step::Probe, INSIDE_SOCKET)
+        .at_object(Step::Probe, name)
 }
 
 fn program(plan: &ClientPlan, port: u16) -> Result<Program, SetupError> {
@@ -158,7 +181,7 @@ impl Client {
         match clone_process(libc::CLONE_FILES).at(Step::CloneClient)? {
             // Nothing is dropped here: the table is init's as well.
             Side::Child => {
-                std::process::exit(launch::run(plan, inheritance.port, program, &theirs))
+                std::process::exit(launch::run(plan, inheritance.ports, program, &theirs))
             }
             Side::Parent(pid) => Ok(Self {
                 pid,
@@ -173,6 +196,7 @@ impl Client {
     /// Passes messages between runner and client until the client has ended, then ends everything else.
     fn accompany(
         mut self,
+        plan: &Plan,
         inheritance: &Inheritance,
         target: UnixListener,
     ) -> Result<(), SetupError> {
@@ -213,7 +237,7 @@ impl Client {
         drop(target);
         let end = ClientEnd {
             status,
-            survivors: end_everything()?,
+            survivors: end_everything(plan, inheritance)?,
         };
         message::send(&inheritance.channel, &FromInit::Ended { end }, &[]).at(Step::Channel)
     }
@@ -305,57 +329,27 @@ impl Client {
     }
 }
 
+/// Ends every process but init: first by waiting, then by SIGKILL. The ones that had to be killed are named.
+fn end_everything(plan: &Plan, inheritance: &Inheritance) -> Result<Survivors, SetupError> {
+    let Some(survivors) = reaper::wait_for_all()? else {
+        return Ok(Survivors::new());
+    };
+    match plan.tier {
+        Tier::Namespace => reaper::end_namespace()?,
+        Tier::Inherited => {
+            message::send(&inheritance.channel, &FromInit::Ending, &[]).at(Step::Channel)?;
+            reaper::end_descendants()?;
+        }
+    }
+    Ok(survivors)
+}
+
 /// Which of the polled descriptors have something.
 struct Ready {
     gate: bool,
     channel: bool,
     signal: bool,
     launch: bool,
-}
-
-/// Ends every process but init: first by waiting, then by SIGKILL. The ones that had to be killed are named.
-/// Every orphan is a child of pid 1, so "no child" means "no process".
-fn end_everything() -> Result<Vec<(i32, String)>, SetupError> {
-    let deadline = Instant::now() + GRACE;
-    while reap_one(libc::WNOHANG)? {
-        if Instant::now() >= deadline {
-            let survivors = survivors()?;
-            // kill(2) -1: everything in this namespace but init itself.
-            match kill(Pid::from_raw(-1), Signal::SIGKILL) {
-                Ok(()) | Err(Errno::ESRCH) => {}
-                Err(errno) => return Err(errno).at(Step::Signals),
-            }
-            while reap_one(0)? {}
-            return Ok(survivors);
-        }
-    }
-    Ok(Vec::new())
-}
-
-/// Reaps one process, or waits a moment where none has ended; whether one may be left.
-fn reap_one(flags: libc::c_int) -> Result<bool, SetupError> {
-    match process::reap(flags) {
-        Ok(Reaped::NoChild) => return Ok(false),
-        Ok(Reaped::None) => std::thread::sleep(Duration::from_millis(2)),
-        Ok(Reaped::Exited(..) | Reaped::Killed(..)) | Err(Errno::EINTR) => {}
-        Err(errno) => return Err(errno).at(Step::Signals),
-    }
-    Ok(true)
-}
-
-/// Processes of this namespace beside init, from /proc. There are some when this is called, so a list that
-/// cannot be had is an error and not an empty list.
-fn survivors() -> Result<Vec<(i32, String)>, SetupError> {
-    let listed = std::fs::read_dir("/proc").at_object(Step::Signals, "/proc")?;
-    Ok(listed
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|pid| *pid != 1)
-        .take(MOST_SURVIVORS)
-        .map(|pid: i32| {
-            let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-            (pid, String::from_utf8_lossy(&name).trim_end().to_owned())
-        })
-        .collect())
 }
 
 #[cfg(test)]

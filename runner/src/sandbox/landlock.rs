@@ -1,9 +1,12 @@
 //! Landlock: the same path rules as the mounts, enforced a second time and on the process itself.
 //!
-//! Required are all file system rights of ABI 3 (Linux 6.2). Newer rights and the two scopes are asked for
-//! and taken where the kernel has them; the report says which. TCP ports are not ruled here: in tier
-//! `namespace` the network namespace refuses everything but loopback, and each canary must show the errno of
-//! the layer whose claim it supports.
+//! In tier `namespace` all file system rights of ABI 3 (Linux 6.2) are required. Newer rights and the two scopes are
+//! asked for and taken where the kernel has them; the report says which. TCP ports are not ruled there: the network
+//! namespace refuses everything but loopback, and each canary must show the errno of the layer whose claim it
+//! supports.
+//!
+//! In tier `inherited` Landlock stands alone before the container's files, neighbours and processes: ABI 6 is
+//! required whole, with the TCP ports and both scopes, and no rule covers the root.
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
@@ -15,12 +18,17 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 
 use super::error::{AsErrno, At as _, SetupError, Step};
+use super::init::Ports;
 use super::plan::{Bind, BindKind, HOME, Plan, TMP};
 use super::weaken::Protection;
-use crate::case::Access;
+use crate::case::{Access, Tier};
+
+mod shared;
 
 /// Without these there is no run.
 const REQUIRED: ABI = ABI::V3;
+/// Without these there is no run in tier `inherited`: TCP ports and the scopes are the wall to the neighbours.
+const REQUIRED_ALONE: ABI = ABI::V6;
 /// The newest that was reviewed; the crate asks for what the kernel has of it.
 const REVIEWED: ABI = ABI::V7;
 
@@ -33,6 +41,8 @@ pub(crate) struct LandlockReport {
     pub(crate) full: bool,
     /// Scopes (abstract sockets, signals) are enforced: ABI 6.
     pub(crate) scopes: bool,
+    /// TCP connect and bind are ruled; never in tier `namespace`.
+    pub(crate) ports: bool,
 }
 
 /// Why a ruleset could not be applied.
@@ -62,19 +72,30 @@ impl AsErrno for LandlockError {
     }
 }
 
-/// Restricts the calling process to what the client may reach: the plan's paths, its two own trees, and the
-/// names in the new root, which are ours.
-pub(super) fn restrict_client(plan: &Plan) -> Result<LandlockReport, SetupError> {
+/// Restricts the calling process to what the client may reach: the plan's paths, its two own trees, and of names
+/// that are not the plan's the new root's, which are ours, or the few of the container that every program reads.
+pub(super) fn restrict_client(plan: &Plan, ports: Ports) -> Result<LandlockReport, SetupError> {
     if !plan.keeps(Protection::Landlock) {
         return Ok(LandlockReport {
             abi: 0,
             full: false,
             scopes: true,
+            ports: plan.is_inherited(),
         });
     }
-    client_ruleset(&plan.root.binds)
-        .and_then(restrict)
-        .at(Step::Landlock)
+    match plan.tier {
+        Tier::Namespace => client_ruleset(&plan.root.binds)
+            .and_then(restrict)
+            .at(Step::Landlock),
+        Tier::Inherited => {
+            let ruleset = shared::client_ruleset(&plan.root, ports)?;
+            let report = restrict(ruleset).at(Step::LandlockAlone)?;
+            Ok(LandlockReport {
+                ports: true,
+                ..report
+            })
+        }
+    }
 }
 
 /// Restricts the calling process to no file at all and to no new TCP connection. Signals are not scoped: a
@@ -87,8 +108,7 @@ pub(super) fn restrict_stub() -> Result<(), SetupError> {
 }
 
 fn client_ruleset(binds: &[Bind]) -> Result<RulesetCreated, LandlockError> {
-    let own = AccessFs::from_all(REVIEWED)
-        & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+    let own = own_rights();
     let data = AccessFs::ReadFile | AccessFs::ReadDir;
     let mut ruleset = files_handled()?
         .set_compatibility(CompatLevel::BestEffort)
@@ -104,6 +124,12 @@ fn client_ruleset(binds: &[Bind]) -> Result<RulesetCreated, LandlockError> {
         ruleset = ruleset.add_rule(beneath(&bind.target, rights(bind))?)?;
     }
     Ok(ruleset)
+}
+
+/// What may be done in home and temporary directory.
+fn own_rights() -> BitFlags<AccessFs> {
+    AccessFs::from_all(REVIEWED)
+        & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
 }
 
 /// What may be done at or below a path of the host. A file has none of the rights of directories.
@@ -168,5 +194,6 @@ fn restrict(ruleset: RulesetCreated) -> Result<LandlockReport, LandlockError> {
         abi: kernel_abi.unwrap_or(effective_abi as i32),
         full: status.ruleset == RulesetStatus::FullyEnforced,
         scopes: effective_abi >= ABI::V6,
+        ports: false,
     })
 }

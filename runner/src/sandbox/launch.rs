@@ -10,12 +10,15 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use nix::errno::Errno;
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{chdir, execve, setsid};
+use nix::unistd::{chdir, execve, getppid, setsid};
 
 use super::error::{At as _, SetupError, Step};
 use super::filter;
+use super::init::Ports;
 use super::landlock;
 use super::limits;
 use super::message::{self, Launch};
@@ -34,8 +37,8 @@ pub(super) struct Program {
 
 /// Restricts this process, probes, and becomes the program. Returns only where that failed, with the code to
 /// exit with.
-pub(super) fn run(plan: &Plan, port: u16, program: &Program, socket: &OwnedFd) -> i32 {
-    let told = match restrict_and_probe(plan, port, socket) {
+pub(super) fn run(plan: &Plan, ports: Ports, program: &Program, socket: &OwnedFd) -> i32 {
+    let told = match restrict_and_probe(plan, ports, socket) {
         Ok(()) => {
             let Err(errno) = execve(&program.path, &program.arguments, &program.environment);
             Launch::NotStarted {
@@ -49,8 +52,13 @@ pub(super) fn run(plan: &Plan, port: u16, program: &Program, socket: &OwnedFd) -
     126
 }
 
-fn restrict_and_probe(plan: &Plan, port: u16, socket: &OwnedFd) -> Result<(), SetupError> {
+fn restrict_and_probe(plan: &Plan, ports: Ports, socket: &OwnedFd) -> Result<(), SetupError> {
     expect(socket, |told| matches!(told, Launch::Settled))?;
+    let init = getppid();
+    if plan.is_inherited() {
+        // Behind init, which ends everything that it can see; a program may take it back.
+        prctl::set_pdeathsig(Signal::SIGKILL).at(Step::ArmDeathSignal)?;
+    }
     setsid().at(Step::NewSession)?;
     umask(Mode::from_bits_truncate(0o022));
     default_signals();
@@ -59,14 +67,14 @@ fn restrict_and_probe(plan: &Plan, port: u16, socket: &OwnedFd) -> Result<(), Se
     if plan.keeps(Protection::Limits) {
         limits::apply(&plan.limits)?;
     }
-    let landlock = landlock::restrict_client(plan)?;
+    let landlock = landlock::restrict_client(plan, ports)?;
     let filter = filter::for_client(plan);
     let descriptor = filter.install_with_listener().at(Step::Filter)?;
     message::send(socket, &Launch::Listening { descriptor }, &[]).at(Step::Channel)?;
     expect(socket, |told| matches!(told, Launch::Detached))?;
     own_table_closing_from(3).at(Step::Channel)?;
     probe_in_child(socket, || {
-        let report = probe::gather(&plan.probe, port, landlock)?;
+        let report = probe::gather(plan, ports.stub, init, landlock)?;
         message::send(socket, &Launch::Probed { report }, &[]).at(Step::Channel)
     })?;
     expect(socket, |told| matches!(told, Launch::Go))

@@ -69,7 +69,10 @@ pub(crate) enum FromInit {
     NotStarted {
         errno: i32,
     },
-    /// The client has ended and so has everything in its namespace.
+    /// The client has ended and left processes, which are about to be ended; nothing may be started any more. Only
+    /// without a pid namespace, which would end them all at once.
+    Ending,
+    /// The client has ended and so has everything that it started.
     Ended {
         end: ClientEnd,
     },

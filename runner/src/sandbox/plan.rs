@@ -5,29 +5,64 @@
 //! the one that was resolved.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use stub::scenario::Scenario;
 
-use crate::case::{Access, Device};
+use crate::case::{Access, Device, Tier};
 pub(crate) use crate::profile::BASE_URL;
 
-/// Home of the client inside.
+/// Home of the client inside a root of its own.
 pub(crate) const HOME: &str = "/home/sandbox";
-/// Temporary directory of the client inside; `/dev/shm` leads here too, so that there is one place to walk.
+/// Temporary directory of the client inside a root of its own; `/dev/shm` leads here too, so that there is one place
+/// to walk.
 pub(crate) const TMP: &str = "/tmp";
-/// Directory in which the client's program lies inside.
+/// Directory in which the client's program lies inside a root of its own.
 pub(crate) const PROGRAM_DIRECTORY: &str = "/client";
+/// A file of a new root that everybody may read by its mode, and that no Landlock rule names.
+pub(crate) const UNRULED_FILE: &str = "/.canary";
+/// A file of a new root that is not there.
+const NEW_FILE: &str = "/canary";
 /// Host name inside.
 pub(crate) const HOST_NAME: &str = "sandbox";
 /// User and group id inside.
 pub(crate) const INSIDE_ID: u32 = 1000;
+
+/// Where the client's own directories are, and what beside them must stay closed to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    pub(crate) home: PathBuf,
+    pub(crate) tmp: PathBuf,
+    /// A file that everybody may read by its mode, and that no rule names.
+    pub(crate) unruled_file: PathBuf,
+    /// A file that is not there.
+    pub(crate) outside_file: PathBuf,
+    /// A directory that its user may open; `None`: one of the host is to be found.
+    pub(crate) closed_directory: Option<PathBuf>,
+}
+
+impl Places {
+    /// In a root of the client's own.
+    pub(crate) fn in_own_root() -> Self {
+        Self {
+            home: HOME.into(),
+            tmp: TMP.into(),
+            unruled_file: UNRULED_FILE.into(),
+            outside_file: NEW_FILE.into(),
+            closed_directory: None,
+        }
+    }
+}
 
 /// What the stage and init carry out.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
     /// The process to which the stage must still belong when it has armed its death signal.
     pub(crate) runner_pid: i32,
+    /// What seals the network, and whether there is a root of the client's own.
+    pub(crate) tier: Tier,
     pub(crate) identity: Identity,
     pub(crate) stub: StubPlan,
     pub(crate) root: RootPlan,
@@ -42,6 +77,11 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Whether the network, and everything else that is not a file, is shared with whoever else is in the container.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.tier == Tier::Inherited
+    }
+
     /// Whether a directory of the host is shown, and not only single files.
     pub(crate) fn shows_host_directories(&self) -> bool {
         self.root
@@ -58,6 +98,8 @@ pub(crate) enum Identity {
     Mapped { host_id: u32 },
     /// Started by an ordinary user: that user, in maps that the stage writes for itself.
     Own { uid: u32, gid: u32 },
+    /// Without a user namespace: whoever started the runner, and only without capabilities.
+    Unmapped { uid: u32, gid: u32 },
 }
 
 /// What the stub serves.
@@ -72,9 +114,13 @@ pub(crate) struct StubPlan {
     pub(crate) connections: u64,
 }
 
-/// What the new root holds beside the files that are always the same.
+/// What the client sees of files, beside those of a new root that are always the same.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RootPlan {
+    /// Home of the client, as it names it.
+    pub(crate) home: OsString,
+    /// Its temporary directory, as it names it.
+    pub(crate) tmp: OsString,
     /// Size of home and of the temporary directory, each.
     pub(crate) bytes: u64,
     /// Inodes of home and of the temporary directory, each.
@@ -129,11 +175,21 @@ pub(crate) struct ResourceLimits {
     pub(crate) file_bytes: u64,
 }
 
-/// Targets of the canaries that lie outside.
+/// Targets of the canaries.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ProbePlan {
+    /// Home of the client, as it names it.
+    pub(crate) home: OsString,
+    /// A file that everybody may read by its mode, and that no Landlock rule names.
+    pub(crate) unruled_file: OsString,
+    /// Abstract name on which init listens while the canaries run: a live target beside the client.
+    pub(crate) inside_socket: String,
     /// Abstract name on which the runner listens in its own network namespace.
     pub(crate) outside_socket: String,
-    /// A directory of the host that must not be visible.
+    /// A directory of the host that must not be visible, or not be opened.
     pub(crate) outside_directory: OsString,
+    /// A file that is not there, and that must not be made.
+    pub(crate) outside_file: OsString,
+    /// Where the runner listens on loopback, where the client has no network of its own: a neighbour.
+    pub(crate) neighbour: Option<SocketAddr>,
 }

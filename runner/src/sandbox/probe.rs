@@ -8,13 +8,14 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
+use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use super::canary::{self, Mode, Observation};
+use super::canary::{self, Mode, Observation, Scene};
 use super::error::{At as _, SetupError, Step};
 use super::landlock::LandlockReport;
 use super::message::errno_of;
-use super::plan::ProbePlan;
+use super::plan::Plan;
 use crate::sys::fds::survives_exec;
 
 /// Namespaces that the client has of its own, as named in /proc/self/ns.
@@ -41,8 +42,9 @@ pub(crate) struct ProbeReport {
 
 /// Reads back and tries everything.
 pub(super) fn gather(
-    plan: &ProbePlan,
+    plan: &Plan,
     port: u16,
+    init: Pid,
     landlock: LandlockReport,
 ) -> Result<ProbeReport, SetupError> {
     let status =
@@ -54,7 +56,12 @@ pub(super) fn gather(
         .collect();
     let (stub_peer, reached) = reach_stub(port);
     let mut observations = vec![canary::observation(canary::STUB, Mode::Continued, reached)];
-    observations.extend(canary::observe(plan));
+    let scene = Scene {
+        plan: &plan.probe,
+        init,
+        stub_port: port,
+    };
+    observations.extend(canary::observe(plan.tier, &scene));
     Ok(ProbeReport {
         status,
         namespaces: namespaces()?,

@@ -1,12 +1,14 @@
 //! The layers as the kernel tells them: what the probe read back, judged outside.
 
+mod inherited;
+
 use std::collections::BTreeMap;
 
 use super::canary;
 use super::plan::{Bind, HOME, INSIDE_ID, Plan, TMP};
 use super::probe::{NAMESPACES, ProbeReport};
 use super::silence::Network;
-use crate::case::Access;
+use crate::case::{Access, Tier};
 use crate::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Layer, LayerNeed, LayerStatus};
 
 /// Layers and canaries of one run.
@@ -48,6 +50,7 @@ impl Isolation {
 pub(crate) struct Outside<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) network: &'a Network,
+    pub(crate) stub_port: u16,
     /// /proc/self/ns of the runner.
     pub(crate) namespaces: &'a BTreeMap<String, String>,
     /// Seccomp filters of the runner itself.
@@ -60,8 +63,28 @@ pub(crate) struct Outside<'a> {
 
 /// Judges what was read back.
 pub(crate) fn judge(report: &ProbeReport, outside: &Outside<'_>) -> Isolation {
-    let mut layers: Vec<Layer> = NAMESPACES
-        .iter()
+    let layers = match outside.plan.tier {
+        Tier::Namespace => own_layers(report, outside),
+        Tier::Inherited => inherited::layers(report, outside),
+    };
+    let ground = canary::Ground {
+        tier: outside.plan.tier,
+        stub_port: outside.stub_port,
+        observed: &report.observations,
+        recorded: outside.recorded,
+        refused_outside: outside.refused,
+        scopes: report.landlock.scopes,
+    };
+    Isolation {
+        layers,
+        canaries: ground.judge(),
+    }
+}
+
+/// The layers of a sandbox with namespaces of its own.
+fn own_layers(report: &ProbeReport, outside: &Outside<'_>) -> Vec<Layer> {
+    let namespaces = NAMESPACES.iter();
+    let mut layers: Vec<Layer> = namespaces
         .map(|name| namespace(name, report, outside))
         .collect();
     layers.extend([
@@ -79,16 +102,7 @@ pub(crate) fn judge(report: &ProbeReport, outside: &Outside<'_>) -> Isolation {
         descriptors(report),
         limits(report, outside.plan),
     ]);
-    let ground = canary::Ground {
-        observed: &report.observations,
-        recorded: outside.recorded,
-        refused_outside: outside.refused,
-        scopes: report.landlock.scopes,
-    };
-    Isolation {
-        layers,
-        canaries: ground.judge(),
-    }
+    layers
 }
 
 /// Seccomp filters of the calling process, which the client's are one more than.

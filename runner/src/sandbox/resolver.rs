@@ -21,6 +21,7 @@ use nix::sys::socket::{MsgFlags, recv};
 use tokio::io::unix::AsyncFd;
 
 use super::message::{self, FromResolver};
+use crate::case::Tier;
 use crate::dns::{self, Asked};
 use crate::evidence::MOST_QUESTIONS;
 use crate::sys::fds::watched;
@@ -36,9 +37,18 @@ const TELLING: Duration = Duration::from_secs(1);
 /// Stands for a datagram that is no query; no name is empty, and no type is written in small letters.
 const MALFORMED: &str = "malformed";
 
-/// Takes the resolver's address. Below 1024, so it has to be done before the capabilities are dropped.
-pub(super) fn bind() -> io::Result<UdpSocket> {
-    UdpSocket::bind((Ipv4Addr::LOCALHOST, PORT))
+/// Takes the resolver's address. Below 1024, so it has to be done before the capabilities are dropped. In a network
+/// that is not ours the port may be another's, and the client has no datagram sockets to ask with: the socket there is
+/// connected to itself, so that nobody else's datagrams are taken for the client's.
+pub(super) fn bind(tier: Tier) -> io::Result<UdpSocket> {
+    match tier {
+        Tier::Namespace => UdpSocket::bind((Ipv4Addr::LOCALHOST, PORT)),
+        Tier::Inherited => {
+            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+            socket.connect(socket.local_addr()?)?;
+            Ok(socket)
+        }
+    }
 }
 
 /// The resolver of one run.

@@ -18,9 +18,8 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::stat::{Mode, fstat};
 use nix::unistd::{chdir, pivot_root, sethostname};
 
-use super::canary::UNRULED_FILE;
 use super::error::{At as _, SetupError, Step};
-use super::plan::{Bind, BindKind, HOME, HOST_NAME, INSIDE_ID, Plan, RootPlan, TMP};
+use super::plan::{Bind, BindKind, HOME, HOST_NAME, INSIDE_ID, Plan, RootPlan, TMP, UNRULED_FILE};
 use super::weaken::Protection;
 use crate::case::{Access, Device};
 use crate::sys::mount::{Seal, attach, open_tree, seal};
@@ -37,7 +36,7 @@ pub(crate) const DEVICE_LINKS: [(&str, &str); 5] = [
 /// Directories on any of which the new root is mounted before it becomes the root. The sources have been
 /// taken by then, so it does not matter what it hides. /proc is not among them: a fresh /proc can be mounted
 /// only where the old one is still fully visible.
-const STAGING: [&str; 6] = ["/tmp", "/mnt", "/var", "/opt", "/usr", "/etc"];
+const STAGING: [&str; 7] = ["/tmp", "/mnt", "/var", "/opt", "/usr", "/etc", "/sys"];
 
 /// A detached mount and where it goes.
 pub(super) struct Source {
@@ -154,9 +153,19 @@ pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupE
     }
     sethostname(HOST_NAME).at_object(Step::HostName, HOST_NAME)?;
     let trees = Trees {
-        home: open_directory(HOME)?,
-        tmp: open_directory(TMP)?,
+        home: open_directory(OsStr::new(HOME))?,
+        tmp: open_directory(OsStr::new(TMP))?,
     };
+    Ok(Entered { trees, null })
+}
+
+/// The container's root as it is, where none can be made: Landlock alone says what of it is reached.
+pub(super) fn shared(plan: &RootPlan) -> Result<Entered, SetupError> {
+    let trees = Trees {
+        home: open_directory(&plan.home)?,
+        tmp: open_directory(&plan.tmp)?,
+    };
+    let null = standard_input()?;
     Ok(Entered { trees, null })
 }
 
@@ -296,9 +305,9 @@ fn make_read_only() -> Result<(), SetupError> {
     mount(None::<&str>, "/", None::<&str>, flags, None::<&str>).at(Step::ReadOnlyRoot)
 }
 
-fn open_directory(path: &str) -> Result<OwnedFd, SetupError> {
-    let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
-    open(path, flags, Mode::empty()).at_object(Step::OpenTrees, path)
+fn open_directory(path: &OsStr) -> Result<OwnedFd, SetupError> {
+    let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    open(path, flags, Mode::empty()).at_object(Step::OpenTrees, path.display())
 }
 
 fn c_path(bytes: &[u8]) -> Result<CString, SetupError> {

@@ -78,6 +78,11 @@ impl Network {
         Some(format!("a route leads through device {device} ({name})"))
     }
 
+    /// Whether the loopback device can be used.
+    pub(crate) fn is_loopback_up(&self) -> bool {
+        self.links.iter().any(|link| link.loopback && link.up)
+    }
+
     /// What there is, in one line for people.
     pub(crate) fn describe(&self) -> String {
         let links: Vec<String> = self

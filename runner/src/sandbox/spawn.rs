@@ -17,12 +17,13 @@ use nix::sys::prctl;
 use nix::sys::socket::{
     AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair,
 };
-use nix::sys::wait::{WaitPidFlag, waitpid};
-use nix::unistd::{Gid, Uid, fchown, pipe2};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Gid, Pid, Uid, fchown, pipe2};
 
 use super::error::{At as _, SetupError, Step};
 use super::identity;
 use super::plan::Plan;
+use super::reaper;
 use crate::sys::fds::close_on_exec_from;
 use crate::sys::process::default_child_signal;
 
@@ -46,13 +47,15 @@ pub(crate) struct Stage {
     /// The reading ends of the client's output, until they are taken.
     pub(crate) stdout: Option<OwnedFd>,
     pub(crate) stderr: Option<OwnedFd>,
+    /// Our other child, which is to live on; only without a pid namespace.
+    guard: Option<Pid>,
 }
 
 /// Starts the stage and sends it the plan.
 ///
 /// # Errors
 /// The step that failed; nothing is left running.
-pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
+pub(crate) fn spawn(plan: &Plan, guard: Option<Pid>) -> Result<Stage, SetupError> {
     // Whatever our caller left open is nothing to the stage: it becomes the stub, and init's parent.
     close_on_exec_from(3).at(Step::StartStage)?;
     let (control, stage_control) = UnixStream::pair().at(Step::StartStage)?;
@@ -78,6 +81,7 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
         questions,
         stdout: Some(stdout),
         stderr: Some(stderr),
+        guard,
     };
     send_plan(plan, &stage.control, &[init_channel, resolver_questions])?;
     stage.set_nonblocking()?;
@@ -103,13 +107,36 @@ impl Drop for Stage {
         // Both fail only for a process that has been reaped already.
         let _ = self.process.kill();
         let _ = self.process.wait();
-        let deadline = Instant::now() + LAST_GASP;
-        while !matches!(
-            waitpid(None, Some(WaitPidFlag::WNOHANG)),
-            Err(Errno::ECHILD)
-        ) && Instant::now() < deadline
+        if !self.is_alone_within(LAST_GASP)
+            && let Some(guard) = self.guard
         {
+            // Init was lost, and without a pid namespace nobody else ends what it started.
+            let deadline = Instant::now() + LAST_GASP;
+            while !self.is_alone_within(Duration::from_millis(2)) && Instant::now() < deadline {
+                let _ = reaper::kill_children(Some(guard));
+            }
+        }
+    }
+}
+
+impl Stage {
+    /// Reaps, until no child is left but the guard.
+    fn is_alone_within(&self, time: Duration) -> bool {
+        let deadline = Instant::now() + time;
+        while !self.is_alone() {
+            if Instant::now() >= deadline {
+                return false;
+            }
             std::thread::sleep(Duration::from_micros(200));
+        }
+        true
+    }
+
+    fn is_alone(&self) -> bool {
+        match (waitpid(None, Some(WaitPidFlag::WNOHANG)), self.guard) {
+            (Err(Errno::ECHILD), _) => true,
+            (Ok(WaitStatus::StillAlive), Some(guard)) => reaper::has_only(guard),
+            _ => false,
         }
     }
 }
@@ -129,7 +156,10 @@ fn message_pair() -> Result<(OwnedFd, OwnedFd), SetupError> {
 fn client_pipe(plan: &Plan) -> Result<(OwnedFd, OwnedFd), SetupError> {
     let (read, write) = pipe2(OFlag::O_CLOEXEC).at(Step::StartStage)?;
     let (uid, gid) = identity::host_ids(plan.identity);
-    fchown(&write, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid))).at(Step::HandOverPipes)?;
+    if !plan.is_inherited() {
+        fchown(&write, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))
+            .at(Step::HandOverPipes)?;
+    }
     Ok((read, write))
 }
 

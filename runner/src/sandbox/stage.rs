@@ -24,23 +24,17 @@ use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout, getppid, setsid};
 use tokio::runtime::Runtime;
 
 use super::error::{At as _, SetupError, Step};
-use super::init::{self, Inheritance};
+use super::init::{self, Inheritance, Ports};
 use super::message::{self, FromStage, ToStage, errno_of};
 use super::plan::{Identity, Plan, StubPlan};
 use super::resolver::{self, Resolver};
 use super::silence::Network;
 use super::weaken::Protection;
 use super::{filter, identity, landlock, privilege};
+use crate::case::Tier;
 use crate::sys::fds;
 use crate::sys::net::set_loopback_up;
 use crate::sys::process::{Side, clone_process, default_child_signal};
-
-/// Namespaces of init and the client; the user and the network namespace are the stage's.
-const INIT_NAMESPACES: libc::c_int = libc::CLONE_NEWPID
-    | libc::CLONE_NEWNS
-    | libc::CLONE_NEWIPC
-    | libc::CLONE_NEWUTS
-    | libc::CLONE_NEWCGROUP;
 
 /// What the process is after the clone.
 enum Role {
@@ -118,12 +112,14 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
     umask(Mode::from_bits_truncate(0o022));
     // Ctrl-C goes to the whole foreground group; it is the runner's to answer.
     setsid().at(Step::NewSession)?;
-    identity::drop_groups(plan.identity)?;
-    unshare(namespaces(plan)).at(Step::UserAndNetworkNamespace)?;
-    write_maps(control, plan.identity)?;
-    identity::become_inside_group(plan.identity)?;
+    if !plan.is_inherited() {
+        identity::drop_groups(plan.identity)?;
+        unshare(namespaces(plan)).at(Step::UserAndNetworkNamespace)?;
+        write_maps(control, plan.identity)?;
+        identity::become_inside_group(plan.identity)?;
+    }
     arm_death_signal(plan)?;
-    let network = seal_network()?;
+    let network = seal_network(plan)?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).at(Step::StubSocket)?;
     let port = listener.local_addr().at(Step::StubSocket)?.port();
     let elsewhere = if plan.stub.scenario.needs_elsewhere() {
@@ -131,7 +127,9 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
     } else {
         None
     };
-    let resolver = resolver::bind().at(Step::ResolverSocket)?;
+    let elsewhere_port = elsewhere.as_ref().map(TcpListener::local_addr);
+    let elsewhere_port = elsewhere_port.transpose().at(Step::StubSocket)?;
+    let resolver = resolver::bind(plan.tier).at(Step::ResolverSocket)?;
     let (gate, init_gate) = socketpair(
         AddressFamily::Unix,
         SockType::Stream,
@@ -140,23 +138,28 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
     )
     .at(Step::CloneInit)?;
     // On each side, what the other one holds is closed at the end of this function.
-    Ok(match clone_process(INIT_NAMESPACES).at(Step::CloneInit)? {
-        Side::Child => Role::Init(Inheritance {
-            channel: ends.channel,
-            gate: init_gate,
-            port,
-        }),
-        Side::Parent(_) => Role::Stub {
-            sockets: Sockets {
-                stub: listener,
-                elsewhere,
-                resolver,
-                questions: ends.questions,
+    Ok(
+        match clone_process(init_namespaces(plan)).at(Step::CloneInit)? {
+            Side::Child => Role::Init(Inheritance {
+                channel: ends.channel,
+                gate: init_gate,
+                ports: Ports {
+                    stub: port,
+                    elsewhere: elsewhere_port.map(|address| address.port()),
+                },
+            }),
+            Side::Parent(_) => Role::Stub {
+                sockets: Sockets {
+                    stub: listener,
+                    elsewhere,
+                    resolver,
+                    questions: ends.questions,
+                },
+                network,
+                gate,
             },
-            network,
-            gate,
         },
-    })
+    )
 }
 
 fn namespaces(plan: &Plan) -> CloneFlags {
@@ -164,6 +167,20 @@ fn namespaces(plan: &Plan) -> CloneFlags {
         CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET
     } else {
         CloneFlags::CLONE_NEWUSER
+    }
+}
+
+/// Namespaces of init and the client; the user and the network namespace are the stage's.
+fn init_namespaces(plan: &Plan) -> libc::c_int {
+    match plan.tier {
+        Tier::Namespace => {
+            libc::CLONE_NEWPID
+                | libc::CLONE_NEWNS
+                | libc::CLONE_NEWIPC
+                | libc::CLONE_NEWUTS
+                | libc::CLONE_NEWCGROUP
+        }
+        Tier::Inherited => 0,
     }
 }
 
@@ -186,6 +203,7 @@ fn receive_plan(control: &UnixStream) -> Result<(Plan, Ends), SetupError> {
 
 fn write_maps(control: &UnixStream, identity: Identity) -> Result<(), SetupError> {
     match identity {
+        Identity::Unmapped { .. } => Ok(()),
         Identity::Own { uid, gid } => identity::map_own(uid, gid),
         Identity::Mapped { .. } => {
             message::write_line(control, &FromStage::Unmapped).at(Step::Channel)?;
@@ -206,19 +224,31 @@ fn arm_death_signal(plan: &Plan) -> Result<(), SetupError> {
     }
 }
 
-fn seal_network() -> Result<Network, SetupError> {
-    let any = socket(
-        AddressFamily::Inet,
-        SockType::Datagram,
-        SockFlag::SOCK_CLOEXEC,
-        None,
-    )
-    .at(Step::LoopbackUp)?;
-    set_loopback_up(any).at(Step::LoopbackUp)?;
+/// Brings our own loopback device up, or takes the network as it is; in both cases there must be nothing else.
+fn seal_network(plan: &Plan) -> Result<Network, SetupError> {
+    if !plan.is_inherited() {
+        let any = socket(
+            AddressFamily::Inet,
+            SockType::Datagram,
+            SockFlag::SOCK_CLOEXEC,
+            None,
+        )
+        .at(Step::LoopbackUp)?;
+        set_loopback_up(any).at(Step::LoopbackUp)?;
+    }
     let network = Network::read().at(Step::ReadNetwork)?;
     match network.more_than_loopback() {
-        None => Ok(network),
-        Some(what) => Err(Errno::ENOTUNIQ).at_object(Step::ForeignNetwork, what),
+        None if network.is_loopback_up() => Ok(network),
+        None => Err(Errno::ENETDOWN).at(Step::LoopbackUp),
+        Some(what) => Err(Errno::ENOTUNIQ).at_object(foreign_network(plan), what),
+    }
+}
+
+fn foreign_network(plan: &Plan) -> Step {
+    if plan.is_inherited() {
+        Step::InheritedNetwork
+    } else {
+        Step::ForeignNetwork
     }
 }
 
@@ -241,7 +271,7 @@ fn become_stub(
         .build()
         .at(Step::EventLoop)?;
     privilege::set_no_new_privileges()?;
-    privilege::drop_all()?;
+    privilege::drop_all(plan.tier)?;
     landlock::restrict_stub()?;
     // Taking the user of the namespace has cleared it.
     arm_death_signal(plan)?;

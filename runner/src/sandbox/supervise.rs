@@ -6,8 +6,10 @@
 //! left. It talks to the event loop by one bounded channel, for one purpose: at a connection to the stub, what
 //! lies on the client's standard output is read before the connection is made.
 
+mod attributes;
 mod call;
 mod decide;
+mod descriptor;
 pub(crate) mod ledger;
 mod lookup;
 mod sockets;
@@ -15,6 +17,7 @@ mod target;
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,7 +33,6 @@ use self::call::Call;
 use self::decide::{Ground, decide};
 use self::ledger::{Connect, Ledger};
 use self::target::Target;
-use super::canary::CONTINUED_PORT;
 use super::plan::Plan;
 use super::weaken::Protection;
 use crate::clock::Clock;
@@ -65,6 +67,8 @@ pub(crate) struct Supervisor {
 struct Shared {
     /// The client's own program runs; until then every call is our own, for the canaries.
     launched: AtomicBool,
+    /// The client has ended, and nothing may be started any more.
+    ending: AtomicBool,
     /// What was recorded before that.
     canaries: Mutex<Vec<Attempt>>,
 }
@@ -99,7 +103,9 @@ impl Supervisor {
             refuses: plan.keeps(Protection::Refusals),
             records: plan.keeps(Protection::Records),
             lookups: plan.lookups,
-            unix_sockets: !plan.shows_host_directories(),
+            unix_sockets: !plan.is_inherited() && !plan.shows_host_directories(),
+            shared_network: plan.is_inherited(),
+            own_trees: [&plan.root.home, &plan.root.tmp].map(PathBuf::from),
             needle: needle.clone(),
         };
         thread::Builder::new()
@@ -115,6 +121,11 @@ impl Supervisor {
     /// From here on, calls are the client's.
     pub(crate) fn launch(&self) {
         self.shared.launched.store(true, Ordering::SeqCst);
+    }
+
+    /// From here on, no process is made: whoever ends what is left must not run after it.
+    pub(crate) fn refuse_new_processes(&self) {
+        self.shared.ending.store(true, Ordering::SeqCst);
     }
 
     /// What was recorded of the canaries.
@@ -147,8 +158,12 @@ struct Watch {
     records: bool,
     /// Paths that are looked up are evidence.
     lookups: bool,
-    /// No directory of the host is shown.
+    /// Nobody but the client can be behind one.
     unix_sockets: bool,
+    /// Network and file systems are the container's.
+    shared_network: bool,
+    /// Home and temporary directory, as the client names them.
+    own_trees: [PathBuf; 2],
     needle: Needle,
 }
 
@@ -207,6 +222,20 @@ impl Watch {
     }
 
     fn handle(&mut self, notification: &Notification) {
+        if call::makes_process(notification.call) {
+            let answer = if self.shared.ending.load(Ordering::SeqCst) {
+                Answer::Refuse(Errno::EAGAIN)
+            } else {
+                Answer::Continue
+            };
+            self.answer(notification, answer);
+            return;
+        }
+        if self.shared_network
+            && let Some(change) = attributes::change(notification.call, &notification.arguments)
+        {
+            return self.change(notification, change);
+        }
         let at_us = self.clock.elapsed_us();
         let launched = self.shared.launched.load(Ordering::SeqCst);
         if let Some(paths) = lookup::paths(notification.call, &notification.arguments) {
@@ -226,8 +255,9 @@ impl Watch {
         let ground = Ground {
             served: self.served,
             stub_is_known: !launched || self.stub_is_known,
-            continued_port: (!launched).then_some(CONTINUED_PORT),
-            unix_sockets: !launched || self.unix_sockets,
+            canaries: !launched,
+            unix_sockets: self.unix_sockets,
+            shared_network: self.shared_network,
         };
         let mut decision = decide(&call, ground);
         if !self.refuses {
@@ -278,8 +308,7 @@ impl Watch {
     /// A connection is about to be made: the runner reads the client's output before that. A socket that is
     /// connected or connecting makes no new one.
     fn reach_stub(&mut self, notification: &Notification, descriptor: i32, caller: &Target) {
-        let copy = notify::copy_descriptor(notification.thread, caller.process, descriptor);
-        match copy.and_then(notify::is_unconnected) {
+        match descriptor::is_unconnected_tcp(notification.thread, caller, descriptor) {
             Ok(false) => return,
             // No TCP socket: an address kept for later, no connection.
             Err(Errno::EOPNOTSUPP | Errno::ENOPROTOOPT | Errno::ENOTSOCK | Errno::EBADF) => return,

@@ -1,5 +1,6 @@
 //! Calls on sockets and pipes: a link set up, the bytes that wait in a pipe, the datagrams that were dropped.
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd};
 
 use nix::errno::Errno;
@@ -63,4 +64,26 @@ pub(crate) fn dropped_datagrams(socket: impl AsFd) -> Result<u64, Errno> {
         )
     })?;
     Ok(u64::from(words[DROPS]))
+}
+
+/// getxattr(2) of `system.sockprotoname`: the protocol of a socket as net/socket.c names it, `TCP`, `UDPv6`, by a path
+/// that leads to its descriptor.
+///
+/// # Errors
+/// The errno of getxattr(2); `ENODATA` or `EOPNOTSUPP` for what is no socket.
+pub(crate) fn socket_protocol(path: &CStr) -> Result<Vec<u8>, Errno> {
+    let mut name = vec![0_u8; 32];
+    // SAFETY: both names end with NUL; the kernel writes at most 32 bytes to the buffer, which has as many.
+    let length = unsafe {
+        libc::getxattr(
+            path.as_ptr(),
+            c"system.sockprotoname".as_ptr(),
+            name.as_mut_ptr().cast(),
+            name.len(),
+        )
+    };
+    name.truncate(Errno::result(length)?.unsigned_abs());
+    // The value ends with a NUL of its own.
+    name.retain(|byte| *byte != 0);
+    Ok(name)
 }

@@ -82,6 +82,20 @@ pub(crate) fn default_signals() {
     let _ = nix::sys::signal::SigSet::empty().thread_set_mask();
 }
 
+/// sigaction(2): what a terminal sends to the whole foreground group, and what asks a process to end, is ignored.
+pub(crate) fn ignore_terminal_signals() {
+    for number in [
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGHUP,
+        libc::SIGTERM,
+        libc::SIGPIPE,
+    ] {
+        // SAFETY: SIG_IGN is no function, so nothing of ours can be called.
+        unsafe { libc::signal(number, libc::SIG_IGN) };
+    }
+}
+
 /// sigaction(2): SIGCHLD as it is by default. Where our caller ignored it, nobody's end could be waited for.
 pub(crate) fn default_child_signal() {
     // SAFETY: SIG_DFL is no function, so nothing of ours can be called.

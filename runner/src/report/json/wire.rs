@@ -178,6 +178,8 @@ enum ExitForm {
 /// The sandbox, as found from inside.
 #[derive(Serialize, JsonSchema)]
 struct Isolation<'a> {
+    /// Why the tier is not a stronger one that would have done; null where it is the strongest.
+    because: Option<&'a str>,
     /// What the kernel enforces, read back.
     layers: Vec<Layer<'a>>,
     /// Forbidden calls, tried in the client's place just before it started.
@@ -285,6 +287,7 @@ impl<'a> From<&'a report::Report> for Report<'a> {
             duration_ms: millis(evidence.duration),
             client: Client::new(&report.client, evidence.exit),
             isolation: Isolation {
+                because: report.tier_because.as_deref(),
                 layers: evidence.layers.iter().map(Layer::from).collect(),
                 canaries: evidence.canaries.iter().map(Canary::from).collect(),
                 not_proved: claims::not_proved(report),

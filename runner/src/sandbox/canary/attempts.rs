@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 
@@ -11,15 +11,14 @@ use nix::fcntl::{OFlag, open};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::ptrace;
+use nix::sys::signal::kill;
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, SockaddrIn6, UnixAddr,
-    connect, sendto, setsockopt, socket, sockopt,
+    AddressFamily, Backlog, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, SockaddrIn6,
+    UnixAddr, connect, listen, sendto, setsockopt, socket, sockopt,
 };
 use nix::sys::stat::Mode;
-use nix::unistd::Pid;
 
-use super::super::plan::{HOME, ProbePlan, TMP};
-use super::{INSIDE_SOCKET, UNRULED_FILE};
+use super::Scene;
 use crate::sys::probe::{io_uring_setup, push_input};
 
 /// Addresses for documentation (RFC 5737, RFC 3849): nobody has them.
@@ -27,24 +26,27 @@ const NOWHERE_4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const NOWHERE_6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 const MULTICAST: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 251);
 
-fn inet(kind: SockType) -> Result<OwnedFd, Errno> {
-    socket(AddressFamily::Inet, kind, SockFlag::SOCK_CLOEXEC, None)
+/// A unix socket's one protocol, PF_UNIX of linux/net.h, has the number of ICMP. Naming it marks the socket.
+const UNIX: SockProtocol = SockProtocol::Icmp;
+
+fn stream(family: AddressFamily) -> Result<OwnedFd, Errno> {
+    socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
 }
 
-fn inet6(kind: SockType) -> Result<OwnedFd, Errno> {
-    socket(AddressFamily::Inet6, kind, SockFlag::SOCK_CLOEXEC, None)
+fn datagram(family: AddressFamily, protocol: Option<SockProtocol>) -> Result<OwnedFd, Errno> {
+    socket(family, SockType::Datagram, SockFlag::SOCK_CLOEXEC, protocol)
 }
 
-pub(super) fn tcp4(port: u16) -> Result<(), Errno> {
+pub(super) fn tcp4(port: u16, _: Option<SockProtocol>) -> Result<(), Errno> {
     connect(
-        inet(SockType::Stream)?.as_raw_fd(),
+        stream(AddressFamily::Inet)?.as_raw_fd(),
         &SockaddrIn::from(SocketAddrV4::new(NOWHERE_4, port)),
     )
 }
 
-pub(super) fn tcp6(port: u16) -> Result<(), Errno> {
+pub(super) fn tcp6(port: u16, _: Option<SockProtocol>) -> Result<(), Errno> {
     let address = SockaddrIn6::from(SocketAddrV6::new(NOWHERE_6, port, 0, 0));
-    connect(inet6(SockType::Stream)?.as_raw_fd(), &address)
+    connect(stream(AddressFamily::Inet6)?.as_raw_fd(), &address)
 }
 
 fn send_datagram(address: Ipv4Addr, port: u16, socket: &OwnedFd) -> Result<(), Errno> {
@@ -52,33 +54,28 @@ fn send_datagram(address: Ipv4Addr, port: u16, socket: &OwnedFd) -> Result<(), E
     sendto(socket.as_raw_fd(), b"canary", &address, MsgFlags::empty()).map(drop)
 }
 
-pub(super) fn udp4(port: u16) -> Result<(), Errno> {
-    send_datagram(NOWHERE_4, port, &inet(SockType::Datagram)?)
+pub(super) fn udp4(port: u16, protocol: Option<SockProtocol>) -> Result<(), Errno> {
+    send_datagram(NOWHERE_4, port, &datagram(AddressFamily::Inet, protocol)?)
 }
 
-pub(super) fn udp6(port: u16) -> Result<(), Errno> {
+pub(super) fn udp6(port: u16, protocol: Option<SockProtocol>) -> Result<(), Errno> {
     let address = SockaddrIn6::from(SocketAddrV6::new(NOWHERE_6, port, 0, 0));
-    sendto(
-        inet6(SockType::Datagram)?.as_raw_fd(),
-        b"canary",
-        &address,
-        MsgFlags::empty(),
-    )
-    .map(drop)
+    let socket = datagram(AddressFamily::Inet6, protocol)?;
+    sendto(socket.as_raw_fd(), b"canary", &address, MsgFlags::empty()).map(drop)
 }
 
-pub(super) fn broadcast(port: u16) -> Result<(), Errno> {
-    let socket = inet(SockType::Datagram)?;
+pub(super) fn broadcast(port: u16, protocol: Option<SockProtocol>) -> Result<(), Errno> {
+    let socket = datagram(AddressFamily::Inet, protocol)?;
     setsockopt(&socket, sockopt::Broadcast, &true)?;
     send_datagram(Ipv4Addr::BROADCAST, port, &socket)
 }
 
-pub(super) fn multicast(port: u16) -> Result<(), Errno> {
-    send_datagram(MULTICAST, port, &inet(SockType::Datagram)?)
+pub(super) fn multicast(port: u16, protocol: Option<SockProtocol>) -> Result<(), Errno> {
+    send_datagram(MULTICAST, port, &datagram(AddressFamily::Inet, protocol)?)
 }
 
-pub(super) fn any_ipv6(_: &ProbePlan) -> Result<(), Errno> {
-    inet6(SockType::Datagram).map(drop)
+pub(super) fn any_ipv6(_: &Scene<'_>) -> Result<(), Errno> {
+    datagram(AddressFamily::Inet6, None).map(drop)
 }
 
 fn connect_abstract(name: &str) -> Result<(), Errno> {
@@ -86,7 +83,7 @@ fn connect_abstract(name: &str) -> Result<(), Errno> {
         AddressFamily::Unix,
         SockType::Stream,
         SockFlag::SOCK_CLOEXEC,
-        None,
+        UNIX,
     )?;
     connect(
         socket.as_raw_fd(),
@@ -94,16 +91,39 @@ fn connect_abstract(name: &str) -> Result<(), Errno> {
     )
 }
 
-pub(super) fn abstract_outside(plan: &ProbePlan) -> Result<(), Errno> {
-    connect_abstract(&plan.outside_socket)
+pub(super) fn abstract_outside(scene: &Scene<'_>) -> Result<(), Errno> {
+    connect_abstract(&scene.plan.outside_socket)
 }
 
-pub(super) fn abstract_inside(_: &ProbePlan) -> Result<(), Errno> {
-    connect_abstract(INSIDE_SOCKET)
+pub(super) fn abstract_inside(scene: &Scene<'_>) -> Result<(), Errno> {
+    connect_abstract(&scene.plan.inside_socket)
+}
+
+pub(super) fn unix(_: &Scene<'_>) -> Result<(), Errno> {
+    stream(AddressFamily::Unix).map(drop)
+}
+
+/// A socket that was never bound gets a port of its own by listen(2).
+pub(super) fn listener(_: &Scene<'_>) -> Result<(), Errno> {
+    listen(&stream(AddressFamily::Inet)?, Backlog::new(1)?)
+}
+
+/// A listener on loopback that is not the stub; nobody is served there.
+pub(super) fn neighbour(scene: &Scene<'_>) -> Result<(), Errno> {
+    let Some(SocketAddr::V4(address)) = scene.plan.neighbour else {
+        return Err(Errno::EDESTADDRREQ);
+    };
+    let socket = stream(AddressFamily::Inet)?;
+    connect(socket.as_raw_fd(), &SockaddrIn::from(address))
+}
+
+/// Signal 0 is only checked, and nobody gets it.
+pub(super) fn signal_init(scene: &Scene<'_>) -> Result<(), Errno> {
+    kill(scene.init, None)
 }
 
 /// Whether the socket of a well-known daemon is there; connecting outside would talk to it.
-pub(super) fn path_socket(_: &ProbePlan) -> Result<(), Errno> {
+pub(super) fn path_socket(_: &Scene<'_>) -> Result<(), Errno> {
     let candidates = [
         "/run/docker.sock",
         "/var/run/docker.sock",
@@ -115,7 +135,7 @@ pub(super) fn path_socket(_: &ProbePlan) -> Result<(), Errno> {
     if found { Ok(()) } else { Err(Errno::ENOENT) }
 }
 
-pub(super) fn raw(_: &ProbePlan) -> Result<(), Errno> {
+pub(super) fn raw(_: &Scene<'_>) -> Result<(), Errno> {
     let protocol = SockProtocol::Icmp;
     socket(
         AddressFamily::Inet,
@@ -126,7 +146,7 @@ pub(super) fn raw(_: &ProbePlan) -> Result<(), Errno> {
     .map(drop)
 }
 
-pub(super) fn packet(_: &ProbePlan) -> Result<(), Errno> {
+pub(super) fn packet(_: &Scene<'_>) -> Result<(), Errno> {
     socket(
         AddressFamily::Packet,
         SockType::Raw,
@@ -138,7 +158,7 @@ pub(super) fn packet(_: &ProbePlan) -> Result<(), Errno> {
 
 /// What packet(7) asks for. The socket itself is not made outside: closing it waits for the whole network
 /// stack, some 15 ms.
-pub(super) fn packet_is_possible(_: &ProbePlan) -> Result<(), Errno> {
+pub(super) fn packet_is_possible(_: &Scene<'_>) -> Result<(), Errno> {
     let capable = caps::has_cap(None, caps::CapSet::Effective, caps::Capability::CAP_NET_RAW);
     let known = Path::new("/proc/net/packet").exists();
     if capable.unwrap_or(false) && known {
@@ -148,7 +168,7 @@ pub(super) fn packet_is_possible(_: &ProbePlan) -> Result<(), Errno> {
     }
 }
 
-pub(super) fn vsock(_: &ProbePlan) -> Result<(), Errno> {
+pub(super) fn vsock(_: &Scene<'_>) -> Result<(), Errno> {
     socket(
         AddressFamily::Vsock,
         SockType::Stream,
@@ -158,28 +178,28 @@ pub(super) fn vsock(_: &ProbePlan) -> Result<(), Errno> {
     .map(drop)
 }
 
-pub(super) fn io_uring(_: &ProbePlan) -> Result<(), Errno> {
+pub(super) fn io_uring(_: &Scene<'_>) -> Result<(), Errno> {
     io_uring_setup().map(drop)
 }
 
 /// PTRACE_SEIZE does not stop its target, and ends with this process.
-pub(super) fn trace_init(_: &ProbePlan) -> Result<(), Errno> {
-    ptrace::seize(Pid::from_raw(1), ptrace::Options::empty())
+pub(super) fn trace_init(scene: &Scene<'_>) -> Result<(), Errno> {
+    ptrace::seize(scene.init, ptrace::Options::empty())
 }
 
-pub(super) fn new_namespace(_: &ProbePlan) -> Result<(), Errno> {
+pub(super) fn new_namespace(_: &Scene<'_>) -> Result<(), Errno> {
     unshare(CloneFlags::CLONE_NEWUSER)
 }
 
-pub(super) fn join_namespace(_: &ProbePlan) -> Result<(), Errno> {
-    let namespace = open_for("/proc/self/ns/uts", OFlag::O_RDONLY)?;
-    setns(namespace, CloneFlags::CLONE_NEWUTS)
+/// Standard input is no namespace: without the filter the kernel would say EINVAL.
+pub(super) fn join_namespace(_: &Scene<'_>) -> Result<(), Errno> {
+    setns(std::io::stdin(), CloneFlags::CLONE_NEWUTS)
 }
 
-pub(super) fn mount_something(_: &ProbePlan) -> Result<(), Errno> {
+pub(super) fn mount_something(_: &Scene<'_>) -> Result<(), Errno> {
     mount(
         Some("tmpfs"),
-        TMP,
+        "/",
         Some("tmpfs"),
         MsFlags::empty(),
         None::<&str>,
@@ -187,33 +207,34 @@ pub(super) fn mount_something(_: &ProbePlan) -> Result<(), Errno> {
 }
 
 /// Standard input is /dev/null: without the filter the kernel would say ENOTTY.
-pub(super) fn terminal_input(_: &ProbePlan) -> Result<(), Errno> {
+pub(super) fn terminal_input(_: &Scene<'_>) -> Result<(), Errno> {
     push_input(std::io::stdin(), 0)
 }
 
-pub(super) fn outside_directory(plan: &ProbePlan) -> Result<(), Errno> {
+pub(super) fn outside_directory(scene: &Scene<'_>) -> Result<(), Errno> {
     open_for(
-        &plan.outside_directory,
+        &scene.plan.outside_directory,
         OFlag::O_DIRECTORY | OFlag::O_RDONLY,
     )
     .map(drop)
 }
 
-pub(super) fn write_root(_: &ProbePlan) -> Result<(), Errno> {
-    open_for("/canary", OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY).map(drop)
+pub(super) fn outside_file(scene: &Scene<'_>) -> Result<(), Errno> {
+    let new = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY;
+    open_for(&scene.plan.outside_file, new).map(drop)
 }
 
 /// Mode and mount allow it: only Landlock refuses.
-pub(super) fn read_unruled(_: &ProbePlan) -> Result<(), Errno> {
-    open_for(UNRULED_FILE, OFlag::O_RDONLY).map(drop)
+pub(super) fn read_unruled(scene: &Scene<'_>) -> Result<(), Errno> {
+    open_for(&scene.plan.unruled_file, OFlag::O_RDONLY).map(drop)
 }
 
-pub(super) fn init_memory(_: &ProbePlan) -> Result<(), Errno> {
-    open_for("/proc/1/mem", OFlag::O_RDONLY).map(drop)
+pub(super) fn init_memory(scene: &Scene<'_>) -> Result<(), Errno> {
+    open_for(format!("/proc/{}/mem", scene.init), OFlag::O_RDONLY).map(drop)
 }
 
-pub(super) fn write_home(_: &ProbePlan) -> Result<(), Errno> {
-    let path = Path::new(HOME).join(".canary");
+pub(super) fn write_home(scene: &Scene<'_>) -> Result<(), Errno> {
+    let path = Path::new(&scene.plan.home).join(".canary");
     let written = open_for(&path, OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY)
         .and_then(|file| nix::unistd::write(file, b"canary"));
     nix::unistd::unlink(&path)?;

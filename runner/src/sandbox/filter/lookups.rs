@@ -7,23 +7,8 @@
 //! the table notifies always. Lookups are help for a reader and no boundary: mounts and Landlock decide what is
 //! reached, and a client that wants to look something up unseen has ways to.
 
-use super::table::{CLIENT, SYS_FCHMODAT2, notify, notify_if};
-use super::{Filter, Rule, Test};
-
-/// The client's table with the lookups behind it: of two rules for a call the first decides, so nothing that the
-/// table refuses is let through by this.
-pub(crate) const CLIENT_WITH_LOOKUPS: Filter = Filter {
-    otherwise: CLIENT.otherwise,
-    rules: &BOTH,
-};
-
-const BOTH: [Rule; CLIENT.rules.len() + LOOKUPS.len()] = {
-    let mut both = [notify(libc::SYS_openat); CLIENT.rules.len() + LOOKUPS.len()];
-    let (front, back) = both.split_at_mut(CLIENT.rules.len());
-    front.copy_from_slice(CLIENT.rules);
-    back.copy_from_slice(LOOKUPS);
-    both
-};
+use super::table::{SYS_FCHMODAT2, notify, notify_if};
+use super::{Rule, Test};
 
 /// The flags in `argument` do not say that the path is empty. With AT_EMPTY_PATH a call is about its descriptor:
 /// that is how several libcs spell fstat(2), once for each file that they open.

@@ -5,6 +5,8 @@
 //! have led out of such boundaries, and the ones that would make evidence incomplete. The stub's table
 //! allows: what it does not name is refused, since the stub's needs are known.
 
+use std::borrow::Cow;
+
 use nix::errno::Errno;
 
 use super::{Action, Filter, Rule, Test};
@@ -21,7 +23,7 @@ pub(crate) const SYS_FCHMODAT2: libc::c_long = 452;
 const IOPRIO_WHO_USER: i32 = 3;
 const IPV6_2292PKTOPTIONS: i32 = 6;
 
-const fn refuse(call: libc::c_long, errno: Errno) -> Rule {
+pub(super) const fn refuse(call: libc::c_long, errno: Errno) -> Rule {
     Rule {
         call,
         when: &[],
@@ -29,7 +31,7 @@ const fn refuse(call: libc::c_long, errno: Errno) -> Rule {
     }
 }
 
-const fn refuse_if(call: libc::c_long, when: &'static [Test], errno: Errno) -> Rule {
+pub(super) const fn refuse_if(call: libc::c_long, when: &'static [Test], errno: Errno) -> Rule {
     Rule {
         call,
         when,
@@ -77,7 +79,7 @@ pub(super) const fn notify_if(call: libc::c_long, when: &'static [Test]) -> Rule
     }
 }
 
-const fn is(argument: u8, value: i32) -> Test {
+pub(super) const fn is(argument: u8, value: i32) -> Test {
     Test::Equals {
         argument,
         mask: u32::MAX,
@@ -97,7 +99,7 @@ const NEW_NAMESPACE: u32 = (libc::CLONE_NEWNS
 /// What the client may not call.
 pub(crate) const CLIENT: Filter = Filter {
     otherwise: Action::Allow,
-    rules: &[
+    rules: Cow::Borrowed(&[
         // Where the client goes, and what it starts: the supervisor records it, and answers. A message without
         // an address goes where its socket is connected to, which was recorded then.
         notify(libc::SYS_socket),
@@ -258,13 +260,13 @@ pub(crate) const CLIENT: Filter = Filter {
         refuse(libc::SYS_iopl, Errno::EPERM),
         #[cfg(target_arch = "x86_64")]
         refuse(libc::SYS_ioperm, Errno::EPERM),
-    ],
+    ]),
 };
 
 /// What the stub may call: an event loop over sockets that it holds already, memory, time, its own end.
 pub(crate) const STUB: Filter = Filter {
     otherwise: Action::Refuse(Errno::EPERM),
-    rules: &[
+    rules: Cow::Borrowed(&[
         // Its connections and its journal.
         allow(libc::SYS_accept4),
         allow(libc::SYS_read),
@@ -318,5 +320,5 @@ pub(crate) const STUB: Filter = Filter {
         allow(libc::SYS_restart_syscall),
         allow(libc::SYS_exit),
         allow(libc::SYS_exit_group),
-    ],
+    ]),
 };

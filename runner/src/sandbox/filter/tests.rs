@@ -14,6 +14,34 @@ fn outcome(action: Action) -> Outcome {
     }
 }
 
+fn with_lookups() -> Filter {
+    Around {
+        lookups: true,
+        ..Around::default()
+    }
+    .the_clients_table()
+}
+
+fn with_all() -> Filter {
+    Around {
+        no_unix: true,
+        shared: true,
+        lookups: true,
+    }
+    .the_clients_table()
+}
+
+/// Where no namespace is the client's own.
+fn sharing(number: libc::c_long, arguments: &[u64]) -> Outcome {
+    let filter = Around {
+        no_unix: true,
+        shared: true,
+        lookups: false,
+    };
+    let call = Call::new(AUDIT_ARCH, number as u32, arguments);
+    run(&filter.the_clients_table().assemble(), &call)
+}
+
 fn client(number: libc::c_long, arguments: &[u64]) -> Outcome {
     run(
         &CLIENT.assemble(),
@@ -23,7 +51,7 @@ fn client(number: libc::c_long, arguments: &[u64]) -> Outcome {
 
 #[test]
 fn a_foreign_architecture_is_killed() {
-    for filter in [CLIENT, CLIENT_WITH_LOOKUPS, STUB] {
+    for filter in [CLIENT, with_lookups(), with_all(), STUB] {
         let call = Call::new(FOREIGN, libc::SYS_getpid as u32, &[]);
         assert_eq!(run(&filter.assemble(), &call), Outcome::Killed);
     }
@@ -53,14 +81,12 @@ fn numbers_above_the_last_reviewed_one_do_not_exist() {
 
 #[test]
 fn a_rule_without_tests_decides_whatever_the_arguments_are() {
-    for filter in [CLIENT, CLIENT_WITH_LOOKUPS, STUB] {
+    for filter in [CLIENT, with_lookups(), with_all(), STUB] {
         let program = filter.assemble();
         for rule in filter.rules.iter().filter(|rule| rule.when.is_empty()) {
-            let earlier = filter
-                .rules
-                .iter()
-                .any(|r| r.call == rule.call && !r.when.is_empty());
-            if earlier {
+            let first = filter.rules.iter().find(|other| other.call == rule.call);
+            let decides = first.is_some_and(|first| std::ptr::eq(first, rule));
+            if !decides {
                 continue;
             }
             for fill in [0, u64::MAX, 0xDEAD_BEEF_0000_0001] {
@@ -78,7 +104,7 @@ fn a_rule_without_tests_decides_whatever_the_arguments_are() {
 
 #[test]
 fn a_number_without_a_rule_gets_what_the_table_says_otherwise() {
-    for filter in [CLIENT, CLIENT_WITH_LOOKUPS, STUB] {
+    for filter in [CLIENT, with_lookups(), with_all(), STUB] {
         let program = filter.assemble();
         for number in 0..=table::LAST_REVIEWED {
             if filter.rules.iter().any(|rule| rule.call == number) {
@@ -216,7 +242,7 @@ fn a_jump_over_more_than_255_steps_lands_where_a_short_one_would() {
         })
         .collect();
     let filter = Filter {
-        rules: rules.leak(),
+        rules: rules.into(),
         otherwise: Action::Allow,
     };
     let program = filter.assemble();
@@ -310,7 +336,7 @@ const FILLS: [u64; 4] = [0, 1, libc::AT_EMPTY_PATH as u64, u64::MAX];
 
 #[test]
 fn lookups_are_notified_where_they_are_asked_for_and_change_nothing_else() {
-    let (without, with) = (CLIENT.assemble(), CLIENT_WITH_LOOKUPS.assemble());
+    let (without, with) = (CLIENT.assemble(), with_lookups().assemble());
     for number in 0..=table::LAST_REVIEWED + 1 {
         let is_lookup = LOOKUPS.iter().any(|rule| rule.call == number);
         for fill in FILLS {
@@ -325,7 +351,7 @@ fn lookups_are_notified_where_they_are_asked_for_and_change_nothing_else() {
 
 #[test]
 fn each_lookup_is_notified_with_a_path_and_no_flag() {
-    let program = CLIENT_WITH_LOOKUPS.assemble();
+    let program = with_lookups().assemble();
     for rule in LOOKUPS {
         let call = Call::new(AUDIT_ARCH, rule.call as u32, &[3, 0x1000, 0, 0, 0, 0]);
         assert_eq!(
@@ -347,7 +373,7 @@ fn no_call_is_both_in_the_clients_table_and_a_lookup() {
 
 #[test]
 fn what_is_asked_of_a_descriptor_is_no_lookup() {
-    let program = CLIENT_WITH_LOOKUPS.assemble();
+    let program = with_lookups().assemble();
     let empty = libc::AT_EMPTY_PATH as u64;
     for (call, arguments) in [
         (libc::SYS_newfstatat, [3, 0x1000, 0x2000, empty, 0]),
@@ -368,5 +394,71 @@ fn what_is_asked_of_a_descriptor_is_no_lookup() {
             Outcome::Notified,
             "call {call}"
         );
+    }
+}
+
+#[test]
+fn where_no_unix_socket_is_made_a_pair_stays_connected_to_itself() {
+    let pair = |kind: i32| sharing(libc::SYS_socketpair, &[1, kind as u64, 0, 0x1000]);
+    let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        assert_eq!(pair(kind), Outcome::Refused(Errno::EACCES));
+        assert_eq!(pair(kind | flags), Outcome::Refused(Errno::EACCES));
+    }
+    for kind in [libc::SOCK_STREAM, libc::SOCK_SEQPACKET | flags] {
+        assert_eq!(pair(kind), Outcome::Allowed);
+    }
+    let alone = client(
+        libc::SYS_socketpair,
+        &[1, libc::SOCK_DGRAM as u64, 0, 0x1000],
+    );
+    assert_eq!(alone, Outcome::Allowed, "where they lead nowhere");
+}
+
+#[test]
+fn where_nothing_is_its_own_no_message_opens_a_connection() {
+    let fast = libc::MSG_FASTOPEN as u64;
+    let refused = Outcome::Refused(Errno::EOPNOTSUPP);
+    for (call, flags) in [
+        (libc::SYS_sendto, 3),
+        (libc::SYS_sendmsg, 2),
+        (libc::SYS_sendmmsg, 3),
+    ] {
+        let with = |value: u64| {
+            let mut arguments = [0, 0x1000, 1, 0, 0x2000, 16];
+            arguments[flags] = value;
+            sharing(call, &arguments)
+        };
+        assert_eq!(with(fast), refused);
+        assert_eq!(with(fast | libc::MSG_NOSIGNAL as u64), refused);
+        assert_eq!(with(libc::MSG_NOSIGNAL as u64), Outcome::Notified);
+    }
+}
+
+#[test]
+fn where_nothing_is_its_own_new_processes_wait_for_the_supervisor_and_threads_do_not() {
+    let clone = |flags: i32| sharing(libc::SYS_clone, &[flags as u64]);
+    assert_eq!(clone(libc::SIGCHLD), Outcome::Notified);
+    assert_eq!(clone(libc::CLONE_VM | libc::CLONE_VFORK), Outcome::Notified);
+    assert_eq!(clone(libc::CLONE_THREAD), Outcome::Allowed);
+    let refused = Outcome::Refused(Errno::EPERM);
+    assert_eq!(clone(libc::CLONE_NEWUSER | libc::CLONE_THREAD), refused);
+    assert_eq!(client(libc::SYS_clone, &[0]), Outcome::Allowed);
+}
+
+#[test]
+fn where_nothing_is_its_own_every_rule_of_the_clients_table_holds_as_well() {
+    let (alone, shared) = (CLIENT.assemble(), with_all().assemble());
+    for rule in CLIENT.rules.iter() {
+        for fill in FILLS {
+            let call = || Call::new(AUDIT_ARCH, rule.call as u32, &[fill; 6]);
+            let (before, after) = (run(&alone, &call()), run(&shared, &call()));
+            let tighter = matches!(
+                (before, after),
+                (Outcome::Allowed | Outcome::Notified, Outcome::Refused(_))
+                    | (Outcome::Allowed, Outcome::Notified)
+            );
+            assert!(before == after || tighter, "call {}, {fill:#x}", rule.call);
+        }
     }
 }

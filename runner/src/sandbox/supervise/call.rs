@@ -82,6 +82,15 @@ pub(super) enum Address {
     },
 }
 
+/// Whether a call makes a process; the filter notifies clone(2) only where it makes no thread.
+pub(super) fn makes_process(call: libc::c_long) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if matches!(call, libc::SYS_fork | libc::SYS_vfork) {
+        return true;
+    }
+    call == libc::SYS_clone
+}
+
 /// Reads what `notification` is about.
 pub(super) fn read(notification: &Notification) -> Call {
     read_all(notification).unwrap_or(Call::Unreadable)

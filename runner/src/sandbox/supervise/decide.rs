@@ -3,6 +3,10 @@
 //! Non-loopback is answered at once with the errno that the namespace would give. Loopback and unix addresses go
 //! on: what they lead to is inside. An answer that lets a call through rests on the namespace, never on memory
 //! that was read.
+//!
+//! Where the network is the container's, others are on loopback too: only the stub is reached, no datagram or unix
+//! socket is made, and nobody listens. What is refused by what memory holds is refused by Landlock as well, or finds
+//! no such socket to be called on.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -43,11 +47,21 @@ pub(super) struct Ground {
     pub(super) served: Served,
     /// The way to the stub is no attempt.
     pub(super) stub_is_known: bool,
-    /// The port whose non-loopback destinations the kernel is to refuse itself; canaries only.
-    pub(super) continued_port: Option<u16>,
+    /// It is our canaries that call. What they mark is to be refused by the kernel itself, and goes on.
+    pub(super) canaries: bool,
     /// Whether unix sockets may be made. A read-only directory of the host may hold sockets of its daemons, and
     /// neither the mount nor Landlock (before ABI 9) keeps anybody from connecting to them.
     pub(super) unix_sockets: bool,
+    /// The network is the container's, and its processes are neighbours.
+    pub(super) shared_network: bool,
+}
+
+impl Ground {
+    /// The canaries name the protocol of a socket that is to be made, and the stub's port or a neighbour's.
+    fn is_marked(&self, address: SocketAddr) -> bool {
+        let neighbour = self.shared_network && address.ip().is_loopback();
+        self.canaries && (neighbour || address.port() == self.served.stub.port())
+    }
 }
 
 /// libc asks the name service cache before anything else; that it is not there is no finding.
@@ -59,7 +73,10 @@ pub(super) fn decide(call: &Call, ground: Ground) -> Decision {
         Call::Socket(socket) => judge_socket(*socket, ground),
         Call::To(destinations) => judge_destinations(destinations, ground),
         Call::Connected | Call::Execute { .. } => silent(Answer::Continue),
-        Call::Bind(address) => judge_bind(address),
+        Call::Bind(address) => judge_bind(address, ground),
+        Call::Listen { .. } if ground.shared_network => {
+            refuse(attempt(Outcome::Denied(Errno::EACCES)), Errno::EACCES)
+        }
         Call::Listen { .. } => one(attempt(Outcome::Allowed), Answer::Continue),
         Call::IoUring => refuse(attempt(Outcome::Denied(Errno::ENOSYS)), Errno::ENOSYS),
         Call::Dumpable { on: false } => one(setup(Outcome::Allowed), Answer::Pretend),
@@ -75,15 +92,21 @@ pub(super) fn decide(call: &Call, ground: Ground) -> Decision {
 }
 
 fn judge_socket(socket: Socket, ground: Ground) -> Decision {
-    let shut = socket.family == libc::AF_UNIX && !ground.unix_sockets;
-    let refusal = if shut {
-        Some(Errno::EACCES)
+    let is_unix = socket.family == libc::AF_UNIX;
+    let shut = if is_unix {
+        !ground.unix_sockets
+    } else {
+        ground.shared_network && socket.is_datagram()
+    };
+    let marked = ground.canaries && socket.protocol != 0;
+    let refusal = if shut && !marked {
+        socket.refusal().or(Some(Errno::EACCES))
     } else {
         socket.refusal()
     };
     let base = match refusal {
         // libc asks for the name service cache over such a socket; this one reaches nothing whoever asked.
-        Some(errno) if shut => setup(Outcome::Denied(errno)),
+        Some(errno) if is_unix => setup(Outcome::Denied(errno)),
         Some(errno) => attempt(Outcome::Denied(errno)),
         None => setup(Outcome::Allowed),
     };
@@ -100,7 +123,7 @@ fn judge_socket(socket: Socket, ground: Ground) -> Decision {
 fn judge_destinations(destinations: &[Destination], ground: Ground) -> Decision {
     let refused = destinations
         .iter()
-        .any(|destination| leads_out(&destination.address, ground));
+        .find_map(|destination| refusal(&destination.address, ground));
     let lines = destinations
         .iter()
         .map(|destination| judge_destination(destination, ground, refused))
@@ -112,21 +135,17 @@ fn judge_destinations(destinations: &[Destination], ground: Ground) -> Decision 
         .collect();
     Decision {
         lines,
-        answer: if refused {
-            Answer::Refuse(Errno::ENETUNREACH)
+        answer: refused.map_or(Answer::Continue, Answer::Refuse),
+        to_stub: if refused.is_none() {
+            to_stub
         } else {
-            Answer::Continue
+            Vec::new()
         },
-        to_stub: if refused { Vec::new() } else { to_stub },
     }
 }
 
-fn judge_destination(destination: &Destination, ground: Ground, refused: bool) -> Line {
-    let outcome = if refused {
-        Outcome::Denied(Errno::ENETUNREACH)
-    } else {
-        Outcome::Allowed
-    };
+fn judge_destination(destination: &Destination, ground: Ground, refused: Option<Errno>) -> Line {
+    let outcome = refused.map_or(Outcome::Allowed, Outcome::Denied);
     let base = if is_setup(destination, ground) {
         setup(outcome)
     } else {
@@ -154,20 +173,26 @@ fn is_setup(destination: &Destination, ground: Ground) -> bool {
     }
 }
 
-/// Whether the network namespace would refuse it, so that it is answered here, unless the kernel is to be asked.
-fn leads_out(address: &Address, ground: Ground) -> bool {
+/// The errno with which a destination is answered here, unless the kernel is to be asked: where it is not on this
+/// host, what a network that has loopback only would say.
+fn refusal(address: &Address, ground: Ground) -> Option<Errno> {
     match address {
-        Address::Inet(address) => {
-            let inside = canonical(*address).ip();
-            let outside = !inside.is_loopback() && !inside.is_unspecified();
-            outside && ground.continued_port != Some(address.port())
+        Address::Inet(address) if ground.is_marked(canonical(*address)) => None,
+        Address::Inet(inet) => {
+            let inside = canonical(*inet).ip();
+            if !inside.is_loopback() && !inside.is_unspecified() {
+                Some(Errno::ENETUNREACH)
+            } else {
+                let foreign = ground.shared_network && !reaches(address, ground.served);
+                foreign.then_some(Errno::EACCES)
+            }
         }
-        Address::Other { .. } => true,
+        Address::Other { .. } => Some(Errno::ENETUNREACH),
         Address::Path(_)
         | Address::Abstract(_)
         | Address::Unnamed
         | Address::Netlink { .. }
-        | Address::Unspecified => false,
+        | Address::Unspecified => None,
     }
 }
 
@@ -189,14 +214,18 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     (address.ip().to_canonical(), address.port()).into()
 }
 
-fn judge_bind(address: &Address) -> Decision {
+fn judge_bind(address: &Address, ground: Ground) -> Decision {
+    let refusal =
+        (ground.shared_network && matches!(address, Address::Inet(_))).then_some(Errno::EACCES);
+    let outcome = refusal.map_or(Outcome::Allowed, Outcome::Denied);
     let fixed = matches!(address, Address::Inet(address) if address.port() != 0);
     let base = if fixed {
-        attempt(Outcome::Allowed)
+        attempt(outcome)
     } else {
-        setup(Outcome::Allowed)
+        setup(outcome)
     };
-    one(with_address(base, address), Answer::Continue)
+    let answer = refusal.map_or(Answer::Continue, Answer::Refuse);
+    one(with_address(base, address), answer)
 }
 
 fn with_address(line: Line, address: &Address) -> Line {

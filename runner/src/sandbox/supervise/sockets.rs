@@ -41,6 +41,11 @@ impl Socket {
         }
     }
 
+    /// An internet socket whose messages need no connection.
+    pub(super) fn is_datagram(self) -> bool {
+        matches!(self.family, libc::AF_INET | libc::AF_INET6) && self.kind == libc::SOCK_DGRAM
+    }
+
     /// `stream`, `dgram`, … or the number.
     pub(super) fn kind_name(self) -> String {
         match self.kind {

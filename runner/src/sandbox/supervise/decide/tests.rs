@@ -12,8 +12,9 @@ fn ground() -> Ground {
             elsewhere: Some(ELSEWHERE.parse().unwrap()),
         },
         stub_is_known: true,
-        continued_port: None,
+        canaries: false,
         unix_sockets: true,
+        shared_network: false,
     }
 }
 
@@ -144,22 +145,130 @@ fn one_destination_that_leads_out_refuses_the_whole_call() {
 }
 
 #[test]
-fn the_kernel_is_asked_for_the_continued_port_only() {
-    let ground = Ground {
-        continued_port: Some(444),
-        ..ground()
-    };
+fn the_kernel_is_asked_for_what_our_canaries_mark_and_for_nothing_else() {
     let there = |port: u16| {
         to(Address::Inet(SocketAddr::new(
             "192.0.2.1".parse().unwrap(),
             port,
         )))
     };
-    assert_eq!(decide(&there(444), ground).answer, Answer::Continue);
+    let refused = Answer::Refuse(Errno::ENETUNREACH);
+    let canaries = Ground {
+        canaries: true,
+        ..ground()
+    };
+    assert_eq!(decide(&there(8000), canaries).answer, Answer::Continue);
+    assert_eq!(decide(&there(443), canaries).answer, refused);
+    assert_eq!(decide(&there(8000), ground()).answer, refused);
+}
+
+/// A network that is the container's.
+fn shared() -> Ground {
+    Ground {
+        unix_sockets: false,
+        shared_network: true,
+        ..ground()
+    }
+}
+
+fn socket(family: i32, kind: i32, protocol: i32) -> Call {
+    Call::Socket(Socket {
+        family,
+        kind,
+        protocol,
+    })
+}
+
+const NO_RIGHT: Errno = Errno::EACCES;
+
+#[test]
+fn in_a_shared_network_only_the_stub_is_reached() {
+    let to = |address: &str| decide(&to(Address::Inet(address.parse().unwrap())), shared());
+    assert_eq!(to(STUB).answer, Answer::Continue);
+    assert_eq!(to(ELSEWHERE).answer, Answer::Continue);
+    for neighbour in [
+        "127.0.0.1:8001",
+        "[::1]:8000",
+        "127.0.0.2:8000",
+        "0.0.0.0:1",
+    ] {
+        let decision = to(neighbour);
+        assert_eq!(
+            only(&decision),
+            (
+                AttemptKind::Attempt,
+                Outcome::Denied(NO_RIGHT),
+                Answer::Refuse(NO_RIGHT)
+            ),
+            "{neighbour}"
+        );
+        assert!(decision.to_stub.is_empty());
+    }
     assert_eq!(
-        decide(&there(443), ground).answer,
+        to("192.0.2.1:8000").answer,
         Answer::Refuse(Errno::ENETUNREACH)
     );
+}
+
+#[test]
+fn in_a_shared_network_no_datagram_or_unix_socket_is_made() {
+    let refused = Answer::Refuse(NO_RIGHT);
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        for protocol in [0, libc::IPPROTO_UDP] {
+            let decision = decide(&socket(family, libc::SOCK_DGRAM, protocol), shared());
+            assert_eq!(decision.answer, refused);
+            assert_eq!(decision.lines[0].kind, AttemptKind::Attempt);
+        }
+        let stream = decide(&socket(family, libc::SOCK_STREAM, 0), shared());
+        assert_eq!(stream.answer, Answer::Continue);
+    }
+    for protocol in [0, 1] {
+        let unix = socket(libc::AF_UNIX, libc::SOCK_STREAM, protocol);
+        assert_eq!(decide(&unix, shared()).answer, refused);
+    }
+}
+
+#[test]
+fn in_a_shared_network_nobody_listens_or_takes_an_address() {
+    let listen = decide(&Call::Listen { descriptor: 3 }, shared());
+    assert_eq!(
+        only(&listen),
+        (
+            AttemptKind::Attempt,
+            Outcome::Denied(NO_RIGHT),
+            Answer::Refuse(NO_RIGHT)
+        )
+    );
+    for (address, kind) in [
+        ("127.0.0.1:8080", AttemptKind::Attempt),
+        ("127.0.0.1:0", AttemptKind::Setup),
+    ] {
+        let bind = Call::Bind(Address::Inet(address.parse().unwrap()));
+        let decision = decide(&bind, shared());
+        assert_eq!(
+            only(&decision),
+            (kind, Outcome::Denied(NO_RIGHT), Answer::Refuse(NO_RIGHT))
+        );
+    }
+    let netlink = Call::Bind(Address::Netlink { process: 0 });
+    assert_eq!(decide(&netlink, shared()).answer, Answer::Continue);
+}
+
+#[test]
+fn in_a_shared_network_our_canaries_ask_the_kernel_by_naming_a_protocol_or_a_neighbour() {
+    let canaries = Ground {
+        canaries: true,
+        ..shared()
+    };
+    let answer = |call: &Call| decide(call, canaries).answer;
+    let udp = |protocol| socket(libc::AF_INET, libc::SOCK_DGRAM, protocol);
+    let unix = |protocol| socket(libc::AF_UNIX, libc::SOCK_STREAM, protocol);
+    assert_eq!(answer(&udp(libc::IPPROTO_UDP)), Answer::Continue);
+    assert_eq!(answer(&unix(1)), Answer::Continue);
+    assert_eq!(answer(&udp(0)), Answer::Refuse(NO_RIGHT));
+    assert_eq!(answer(&unix(0)), Answer::Refuse(NO_RIGHT));
+    let neighbour = to(Address::Inet("127.0.0.1:9".parse().unwrap()));
+    assert_eq!(answer(&neighbour), Answer::Continue);
 }
 
 #[test]

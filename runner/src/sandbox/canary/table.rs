@@ -1,0 +1,212 @@
+//! The canaries as data: what is tried, in which tier, and what must come of it.
+
+use nix::errno::Errno;
+use nix::sys::socket::SockProtocol;
+
+use super::{ABSTRACT_INSIDE, Attempt, Mode, Outcome, Try, attempts};
+use crate::case::Tier;
+
+/// A way out of the network.
+pub(super) struct Way {
+    pub(super) name: &'static str,
+    /// Call, family and address by which the supervisor's record is found.
+    pub(super) syscall: &'static str,
+    pub(super) family: &'static str,
+    pub(super) address: &'static str,
+    /// Port, and the protocol of its datagram socket.
+    pub(super) attempt: fn(u16, Option<SockProtocol>) -> Result<(), Errno>,
+    pub(super) outside: Option<Try>,
+}
+
+/// One other attempt.
+pub(super) struct Probe {
+    pub(super) name: &'static str,
+    /// The only tier in which it means something; `None`: both.
+    tier: Option<Tier>,
+    /// `None`: it must succeed.
+    pub(super) errno: Option<Errno>,
+    /// The call and the family with which the supervisor records its refusal, where it is the one to refuse.
+    recorded: Option<(&'static str, Option<&'static str>)>,
+    pub(super) inside: Try,
+    /// The same attempt made by the runner outside, where that is harmless.
+    pub(super) outside: Option<Try>,
+}
+
+/// What must come of an attempt.
+#[derive(Clone, Copy)]
+pub(super) struct Expected {
+    /// `None`: it must succeed.
+    pub(super) errno: Option<Errno>,
+    /// What the supervisor must have written down.
+    pub(super) record: Option<Record>,
+}
+
+/// An entry of the supervisor's, as far as it is looked for.
+#[derive(Clone, Copy)]
+pub(super) struct Record {
+    pub(super) syscall: &'static str,
+    pub(super) family: Option<&'static str>,
+    pub(super) destination: Option<(&'static str, u16)>,
+    pub(super) outcome: Outcome,
+}
+
+impl Record {
+    pub(super) fn is(&self, attempt: &Attempt) -> bool {
+        let destination = attempt.address.as_deref().zip(attempt.port);
+        attempt.syscall == self.syscall
+            && attempt.family.as_deref() == self.family
+            && attempt.outcome == self.outcome
+            && (self.destination.is_none() || destination == self.destination)
+    }
+}
+
+/// What a network that has loopback only says of each: there is no way to there.
+const UNREACHABLE: Errno = Errno::ENETUNREACH;
+
+#[rustfmt::skip]
+pub(super) const WAYS: &[Way] = &[
+    Way { name: "tcp4", syscall: "connect", family: "inet", address: "192.0.2.1", attempt: attempts::tcp4, outside: None },
+    Way { name: "tcp6", syscall: "connect", family: "inet6", address: "2001:db8::1", attempt: attempts::tcp6, outside: Some(attempts::any_ipv6) },
+    Way { name: "udp4", syscall: "sendto", family: "inet", address: "192.0.2.1", attempt: attempts::udp4, outside: None },
+    Way { name: "udp6", syscall: "sendto", family: "inet6", address: "2001:db8::1", attempt: attempts::udp6, outside: Some(attempts::any_ipv6) },
+    Way { name: "broadcast", syscall: "sendto", family: "inet", address: "255.255.255.255", attempt: attempts::broadcast, outside: None },
+    Way { name: "multicast", syscall: "sendto", family: "inet", address: "224.0.0.251", attempt: attempts::multicast, outside: None },
+];
+
+#[rustfmt::skip]
+const PROBES: &[Probe] = &[
+    succeeds("home", attempts::write_home),
+    // The network namespace; where it is shared, Landlock's scope.
+    fails("abstract-socket-outside", Errno::ECONNREFUSED, attempts::abstract_outside).outside(attempts::abstract_outside).only(Tier::Namespace),
+    fails("abstract-socket-outside", Errno::EPERM, attempts::abstract_outside).outside(attempts::abstract_outside).only(Tier::Inherited),
+    // The supervisor.
+    fails("raw-socket", Errno::EPERM, attempts::raw).outside(attempts::raw).answered("socket", Some("inet")),
+    fails("packet-socket", Errno::EAFNOSUPPORT, attempts::packet).outside(attempts::packet_is_possible).answered("socket", Some("packet")),
+    fails("vsock", Errno::EAFNOSUPPORT, attempts::vsock).outside(attempts::vsock).answered("socket", Some("vsock")),
+    fails("io-uring", Errno::ENOSYS, attempts::io_uring).outside(attempts::io_uring).answered("io_uring_setup", None),
+    fails("unix-socket", Errno::EACCES, attempts::unix).outside(attempts::unix).answered("socket", Some("unix")).only(Tier::Inherited),
+    fails("listener", Errno::EACCES, attempts::listener).outside(attempts::listener).answered("listen", None).only(Tier::Inherited),
+    // The filter.
+    fails("ptrace", Errno::EPERM, attempts::trace_init),
+    fails("unshare", Errno::EPERM, attempts::new_namespace),
+    fails("setns", Errno::EPERM, attempts::join_namespace),
+    fails("mount", Errno::EPERM, attempts::mount_something),
+    fails("terminal-input", Errno::EPERM, attempts::terminal_input),
+    // The new root and its mounts; where there is none, Landlock.
+    fails("host-directory", Errno::ENOENT, attempts::outside_directory).outside(attempts::outside_directory).only(Tier::Namespace),
+    fails("host-directory", Errno::EACCES, attempts::outside_directory).outside(attempts::outside_directory).only(Tier::Inherited),
+    fails("write-root", Errno::EROFS, attempts::outside_file).only(Tier::Namespace),
+    fails("write-outside", Errno::EACCES, attempts::outside_file).only(Tier::Inherited),
+    fails("pathname-socket", Errno::ENOENT, attempts::path_socket).outside(attempts::path_socket).only(Tier::Namespace),
+    // Landlock.
+    fails("landlock-read", Errno::EACCES, attempts::read_unruled),
+    fails(ABSTRACT_INSIDE, Errno::EPERM, attempts::abstract_inside),
+    fails("neighbour", Errno::EACCES, attempts::neighbour).outside(attempts::neighbour).only(Tier::Inherited),
+    fails("signal", Errno::EPERM, attempts::signal_init).only(Tier::Inherited),
+    // Init is out of reach.
+    fails("init-memory", Errno::EACCES, attempts::init_memory),
+];
+
+/// The probes of a tier, in the order of the table.
+pub(super) fn probes(tier: Tier) -> impl Iterator<Item = &'static Probe> {
+    PROBES
+        .iter()
+        .filter(move |probe| probe.tier.is_none_or(|only| only == tier))
+}
+
+const fn succeeds(name: &'static str, inside: Try) -> Probe {
+    Probe {
+        name,
+        tier: None,
+        errno: None,
+        recorded: None,
+        inside,
+        outside: None,
+    }
+}
+
+const fn fails(name: &'static str, errno: Errno, inside: Try) -> Probe {
+    Probe {
+        errno: Some(errno),
+        ..succeeds(name, inside)
+    }
+}
+
+impl Probe {
+    const fn outside(self, attempt: Try) -> Self {
+        Self {
+            outside: Some(attempt),
+            ..self
+        }
+    }
+
+    const fn answered(self, syscall: &'static str, family: Option<&'static str>) -> Self {
+        Self {
+            recorded: Some((syscall, family)),
+            ..self
+        }
+    }
+
+    const fn only(self, tier: Tier) -> Self {
+        Self {
+            tier: Some(tier),
+            ..self
+        }
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        if self.recorded.is_some() {
+            Mode::Answered
+        } else {
+            Mode::Continued
+        }
+    }
+
+    pub(super) fn expected(&self) -> Expected {
+        let record = self.recorded.zip(self.errno);
+        Expected {
+            errno: self.errno,
+            record: record.map(|((syscall, family), errno)| Record {
+                syscall,
+                family,
+                destination: None,
+                outcome: Outcome::Denied(errno),
+            }),
+        }
+    }
+}
+
+impl Way {
+    /// In a network that is shared there are no datagram sockets: a canary that is answered gets none.
+    pub(super) fn expected(&self, tier: Tier, mode: Mode, stub_port: u16) -> Expected {
+        let datagram = self.syscall == "sendto";
+        let (errno, record) = match mode {
+            Mode::Answered if datagram && tier == Tier::Inherited => (
+                Errno::EACCES,
+                Record {
+                    syscall: "socket",
+                    destination: None,
+                    ..self.record(mode, stub_port, Outcome::Denied(Errno::EACCES))
+                },
+            ),
+            Mode::Answered => (
+                UNREACHABLE,
+                self.record(mode, stub_port, Outcome::Denied(UNREACHABLE)),
+            ),
+            Mode::Continued => (UNREACHABLE, self.record(mode, stub_port, Outcome::Allowed)),
+        };
+        Expected {
+            errno: Some(errno),
+            record: Some(record),
+        }
+    }
+
+    fn record(&self, mode: Mode, stub_port: u16, outcome: Outcome) -> Record {
+        Record {
+            syscall: self.syscall,
+            family: Some(self.family),
+            destination: Some((self.address, mode.port(stub_port))),
+            outcome,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+use super::table::Record;
+use super::*;
+use crate::evidence::AttemptKind;
+
+fn record(
+    syscall: &'static str,
+    family: Option<&str>,
+    address: Option<&str>,
+    port: Option<u16>,
+    outcome: Outcome,
+) -> Attempt {
+    Attempt {
+        seq: 1,
+        at_us: 0,
+        kind: AttemptKind::Attempt,
+        pid: 3,
+        program: String::new(),
+        syscall,
+        family: family.map(str::to_owned),
+        socket_type: None,
+        protocol: None,
+        address: address.map(str::to_owned),
+        port,
+        outcome,
+        count: 1,
+        names: Vec::new(),
+    }
+}
+
+struct Tried {
+    observed: Vec<Observation>,
+    recorded: Vec<Attempt>,
+}
+
+const STUB_PORT: u16 = 8000;
+const TIERS: [Tier; 2] = Tier::ALL;
+
+fn as_expected(tier: Tier) -> Tried {
+    let mut observed = vec![observation(STUB, Mode::Continued, Ok(()))];
+    let mut recorded = Vec::new();
+    let ways = WAYS.iter().flat_map(|way| {
+        Mode::BOTH.map(|mode| (way.name, mode, way.expected(tier, mode, STUB_PORT)))
+    });
+    let probes = probes(tier).map(|probe| (probe.name, probe.mode(), probe.expected()));
+    for (name, mode, expected) in ways.chain(probes) {
+        observed.push(observation(name, mode, expected.errno.map_or(Ok(()), Err)));
+        if let Some(Record {
+            syscall,
+            family,
+            destination,
+            outcome,
+        }) = expected.record
+        {
+            let (address, port) = destination.unzip();
+            recorded.push(record(syscall, family, address, port, outcome));
+        }
+    }
+    Tried { observed, recorded }
+}
+
+fn judge(tier: Tier, tried: &Tried, refused_outside: &[&'static str], scopes: bool) -> Vec<Canary> {
+    let Tried { observed, recorded } = tried;
+    Ground {
+        tier,
+        stub_port: STUB_PORT,
+        observed,
+        recorded,
+        refused_outside,
+        scopes,
+    }
+    .judge()
+}
+
+fn not_held(canaries: &[Canary]) -> Vec<&str> {
+    let broken = canaries
+        .iter()
+        .filter(|canary| canary.status == CanaryStatus::NotHeld);
+    broken.map(|canary| canary.name.as_str()).collect()
+}
+
+fn status(canaries: &[Canary], name: &str) -> CanaryStatus {
+    canaries
+        .iter()
+        .find(|canary| canary.name == name)
+        .unwrap()
+        .status
+}
+
+#[test]
+fn every_canary_is_held_when_errno_and_record_are_the_expected_ones() {
+    for tier in TIERS {
+        let canaries = judge(tier, &as_expected(tier), &[], true);
+        assert!(
+            canaries
+                .iter()
+                .all(|canary| canary.status == CanaryStatus::Held),
+            "{canaries:?}"
+        );
+        assert_eq!(canaries.len(), 1 + 2 * WAYS.len() + probes(tier).count());
+    }
+}
+
+#[test]
+fn another_errno_is_not_good_enough() {
+    for tier in TIERS {
+        for index in 0..as_expected(tier).observed.len() {
+            let mut tried = as_expected(tier);
+            tried.observed[index].errno = Errno::EXDEV as i32;
+            assert_eq!(
+                not_held(&judge(tier, &tried, &[], true)),
+                [tried.observed[index].name.as_str()]
+            );
+        }
+    }
+}
+
+#[test]
+fn a_missing_canary_is_not_held() {
+    for tier in TIERS {
+        for index in 0..as_expected(tier).observed.len() {
+            let mut tried = as_expected(tier);
+            let missing = tried.observed.remove(index);
+            assert_eq!(
+                not_held(&judge(tier, &tried, &[], true)),
+                [missing.name.as_str()]
+            );
+        }
+    }
+}
+
+/// Several datagram canaries ask for the same socket, of which the ledger has one line.
+#[test]
+fn what_the_supervisor_did_not_record_is_not_held() {
+    for tier in TIERS {
+        for gone in &as_expected(tier).recorded {
+            let mut tried = as_expected(tier);
+            tried.recorded.retain(|attempt| attempt != gone);
+            let lost = not_held(&judge(tier, &tried, &[], true)).len();
+            let same = as_expected(tier).recorded;
+            assert_eq!(lost, same.iter().filter(|other| *other == gone).count());
+        }
+    }
+}
+
+#[test]
+fn in_a_shared_network_a_datagram_canary_is_answered_where_its_socket_is_made() {
+    let tried = as_expected(Tier::Inherited);
+    let sockets = tried.recorded.iter().filter(|one| one.syscall == "socket");
+    let denied = Outcome::Denied(Errno::EACCES);
+    assert_eq!(sockets.filter(|one| one.outcome == denied).count(), 5);
+}
+
+#[test]
+fn what_is_refused_outside_as_well_supports_no_claim_but_may_not_succeed_inside() {
+    let tier = Tier::Namespace;
+    let mut tried = as_expected(tier);
+    assert_eq!(
+        status(&judge(tier, &tried, &["vsock"], true), "vsock"),
+        CanaryStatus::NotApplicable
+    );
+    tried
+        .observed
+        .iter_mut()
+        .find(|one| one.name == "vsock")
+        .unwrap()
+        .errno = 0;
+    assert_eq!(
+        status(&judge(tier, &tried, &["vsock"], true), "vsock"),
+        CanaryStatus::NotHeld
+    );
+}
+
+#[test]
+fn without_scopes_the_inner_abstract_socket_supports_no_claim() {
+    let tier = Tier::Namespace;
+    let mut tried = as_expected(tier);
+    tried
+        .observed
+        .iter_mut()
+        .find(|one| one.name == ABSTRACT_INSIDE)
+        .unwrap()
+        .errno = 0;
+    assert_eq!(
+        status(&judge(tier, &tried, &[], false), ABSTRACT_INSIDE),
+        CanaryStatus::NotApplicable
+    );
+    assert_eq!(
+        status(&judge(tier, &tried, &[], true), ABSTRACT_INSIDE),
+        CanaryStatus::NotHeld
+    );
+}

@@ -1,0 +1,334 @@
+//! The guard of tier `inherited`: makes the client's home and temporary directory on the container's disk, and
+//! removes them when the runner lets go of them, however the runner ends.
+//!
+//! A process of its own, since a runner that is killed removes nothing. It makes the directories itself, so that
+//! there is no moment in which they exist and nobody would remove them. The runner holds one end of a socket; the
+//! guard waits for its end.
+
+use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+use std::{env, fs, io};
+
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, OFlag, openat, renameat};
+use nix::sys::prctl;
+use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
+use nix::unistd::{Pid, UnlinkatFlags, setsid, unlinkat};
+
+use super::error::{At as _, SetupError, Step};
+use super::plan::Places;
+use super::spawn::OWN_FILE;
+use crate::sys::process::{default_child_signal, ignore_terminal_signals};
+
+/// Hidden first argument with which our own file is the guard.
+pub(crate) const GUARD_ARGUMENT: &str = "__guard";
+
+/// Where the directories are made: the first in which one can be. /dev/shm is writable in a container with a
+/// read-only root.
+const CANDIDATES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+/// What ended with the runner may still be ending, and writing.
+const REMOVING: Duration = Duration::from_secs(10);
+/// The guard makes three directories in this time.
+const STARTING: Duration = Duration::from_secs(10);
+
+/// Names below the directory that the guard makes.
+const HOME: &str = "home";
+const TMP: &str = "tmp";
+const UNRULED: &str = "unruled";
+/// Never made.
+const NEW: &str = "new";
+
+/// Home and temporary directory of the client. They are removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct TemporaryTrees {
+    base: PathBuf,
+    /// `None` once it has been let go.
+    line: Option<UnixStream>,
+    guard: Child,
+}
+
+impl TemporaryTrees {
+    /// Starts a guard that makes them.
+    ///
+    /// # Errors
+    /// The step that failed; nothing is left then.
+    pub(crate) fn make() -> Result<Self, SetupError> {
+        let (line, theirs) = UnixStream::pair().at(Step::StartGuard)?;
+        default_child_signal();
+        let guard = Command::new(OWN_FILE)
+            .arg0("runner-guard")
+            .arg(GUARD_ARGUMENT)
+            .env_clear()
+            .envs(env::var_os("TMPDIR").map(|directory| ("TMPDIR", directory)))
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .at_object(Step::StartGuard, OWN_FILE)?;
+        let mut trees = Self {
+            base: PathBuf::new(),
+            line: Some(line),
+            guard,
+        };
+        trees.base = trees.told()?;
+        Ok(trees)
+    }
+
+    /// The directory, or why there is none.
+    fn told(&self) -> Result<PathBuf, SetupError> {
+        let line = self
+            .line
+            .as_ref()
+            .ok_or(Errno::EPIPE)
+            .at(Step::StartGuard)?;
+        line.set_read_timeout(Some(STARTING)).at(Step::StartGuard)?;
+        let mut told = Vec::new();
+        BufReader::new(line)
+            .read_until(b'\0', &mut told)
+            .at(Step::StartGuard)?;
+        match told.split_last() {
+            Some((b'\0', path)) if path.starts_with(b"/") => {
+                Ok(OsString::from_vec(path.to_vec()).into())
+            }
+            _ => Err(Errno::EROFS).at_object(Step::MakeTrees, candidates_text()),
+        }
+    }
+
+    /// What the client has of them. The directory around them is closed to it.
+    pub(crate) fn places(&self) -> Places {
+        Places {
+            home: self.base.join(HOME),
+            tmp: self.base.join(TMP),
+            unruled_file: self.base.join(UNRULED),
+            outside_file: self.base.join(NEW),
+            closed_directory: Some(self.base.clone()),
+        }
+    }
+
+    /// The process that removes them.
+    pub(crate) fn guard(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.guard.id()).unwrap_or(0))
+    }
+}
+
+impl Drop for TemporaryTrees {
+    fn drop(&mut self) {
+        self.line = None;
+        let waited = self.guard.wait();
+        // A guard that somebody has killed has removed nothing.
+        if !self.base.as_os_str().is_empty() && !waited.is_ok_and(|status| status.success()) {
+            // There is nobody left to tell.
+            let _ = remove(&self.base);
+        }
+    }
+}
+
+fn candidates() -> impl Iterator<Item = PathBuf> {
+    let own = env::var_os("TMPDIR").map(PathBuf::from);
+    let absolute = own.filter(|path| path.is_absolute());
+    absolute
+        .into_iter()
+        .chain(CANDIDATES.into_iter().map(PathBuf::from))
+}
+
+fn candidates_text() -> String {
+    let all: Vec<String> = candidates()
+        .map(|path| path.display().to_string())
+        .collect();
+    format!("tried {}", all.join(", "))
+}
+
+/// Entry of the guard's process.
+pub(crate) fn main() -> ExitCode {
+    let Ok(mut line) = io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .map(UnixStream::from)
+    else {
+        return ExitCode::FAILURE;
+    };
+    // Ctrl-C goes to the whole foreground group; it is the runner's to answer.
+    let _ = setsid();
+    ignore_terminal_signals();
+    let _ = prctl::set_dumpable(false);
+    let Some(base) = candidates().find_map(|directory| make(&directory).ok()) else {
+        return ExitCode::FAILURE;
+    };
+    let mut told = base.as_os_str().as_bytes().to_vec();
+    told.push(b'\0');
+    // Where this fails the runner is gone, and its end is read below.
+    let _ = line.write_all(&told);
+    // Nothing is ever sent: this returns when the other end is closed.
+    let _ = line.read_to_end(&mut Vec::new());
+    match remove(&base) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Makes everything below a fresh directory of `parent`; nothing where a part of it fails.
+fn make(parent: &Path) -> io::Result<PathBuf> {
+    let private = fs::Permissions::from_mode(0o700);
+    let directory = tempfile::Builder::new()
+        .prefix("runner-")
+        .permissions(private)
+        .tempdir_in(parent)?;
+    let base = fs::canonicalize(directory.path())?;
+    for name in [HOME, TMP] {
+        fs::DirBuilder::new().mode(0o700).create(base.join(name))?;
+    }
+    fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o644)
+        .open(base.join(UNRULED))?;
+    let _ = directory.keep();
+    Ok(base)
+}
+
+/// Removes a directory and everything below it, and does so again while something is still being made there.
+fn remove(base: &Path) -> nix::Result<()> {
+    let deadline = Instant::now() + REMOVING;
+    loop {
+        let removed = empty(base).and_then(|()| unlinkat(AT_FDCWD, base, UnlinkatFlags::RemoveDir));
+        match removed {
+            Ok(()) | Err(Errno::ENOENT) => return Ok(()),
+            Err(errno) if Instant::now() >= deadline => return Err(errno),
+            Err(_) => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+/// Removes everything below `base`. What lies deeper is first moved up to it, so that no depth takes more than two
+/// descriptors; no link is followed.
+fn empty(base: &Path) -> nix::Result<()> {
+    let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    let top = openat(AT_FDCWD, base, flags, Mode::empty())?;
+    let mut moved = 0_u64;
+    loop {
+        let names = names(openat(&top, ".", flags, Mode::empty())?)?;
+        if names.is_empty() {
+            return Ok(());
+        }
+        for name in names {
+            if is_gone(unlinkat(&top, name.as_os_str(), UnlinkatFlags::NoRemoveDir))? {
+                continue;
+            }
+            open_up(&top, &name)?;
+            let directory = openat(&top, name.as_os_str(), flags, Mode::empty())?;
+            for inner in self::names(openat(&directory, ".", flags, Mode::empty())?)? {
+                if is_gone(unlinkat(
+                    &directory,
+                    inner.as_os_str(),
+                    UnlinkatFlags::NoRemoveDir,
+                ))? {
+                    continue;
+                }
+                // Moving a directory changes its entry `..`.
+                open_up(&directory, &inner)?;
+                moved += 1;
+                let name = format!("moved-{moved}");
+                renameat(&directory, inner.as_os_str(), &top, name.as_str())?;
+            }
+            unlinkat(&top, name.as_os_str(), UnlinkatFlags::RemoveDir)?;
+        }
+    }
+}
+
+/// Whether an object is removed; a directory is not.
+fn is_gone(unlinked: nix::Result<()>) -> nix::Result<bool> {
+    match unlinked {
+        Ok(()) | Err(Errno::ENOENT) => Ok(true),
+        Err(Errno::EISDIR | Errno::EPERM) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The client may have shut its own directories.
+fn open_up(parent: &OwnedFd, name: &OsString) -> nix::Result<()> {
+    fchmodat(
+        parent,
+        name.as_os_str(),
+        Mode::S_IRWXU,
+        FchmodatFlags::FollowSymlink,
+    )
+}
+
+fn names(directory: OwnedFd) -> nix::Result<Vec<OsString>> {
+    let mut directory = Dir::from_fd(directory)?;
+    let mut names = Vec::new();
+    for entry in directory.iter() {
+        let name = entry?.file_name().to_bytes().to_vec();
+        if name != b"." && name != b".." {
+            names.push(OsString::from_vec(name));
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_has_closed_directories_and_an_open_file() {
+        let parent = tempfile::tempdir().unwrap();
+        let base = make(parent.path()).unwrap();
+        let mode = |name: &str| {
+            let path = base.join(name);
+            fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
+        };
+        assert_eq!(mode("."), 0o700);
+        assert_eq!(
+            (mode(HOME), mode(TMP), mode(UNRULED)),
+            (0o700, 0o700, 0o644)
+        );
+        remove(&base).unwrap();
+        assert!(!base.exists());
+    }
+
+    #[test]
+    fn a_directory_in_which_nothing_can_be_made_leaves_nothing() {
+        assert!(make(Path::new("/proc")).is_err());
+    }
+
+    #[test]
+    fn removing_reaches_what_was_shut_and_what_lies_deep() {
+        let parent = tempfile::tempdir().unwrap();
+        let base = make(parent.path()).unwrap();
+        let mut at = fs::File::open(base.join(HOME)).map(OwnedFd::from).unwrap();
+        for _ in 0..3000 {
+            nix::sys::stat::mkdirat(&at, "d", Mode::S_IRWXU).unwrap();
+            let flags = OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+            at = openat(&at, "d", flags, Mode::empty()).unwrap();
+        }
+        let shut = base.join(TMP).join("shut");
+        fs::create_dir(&shut).unwrap();
+        fs::write(shut.join("file"), "").unwrap();
+        fs::set_permissions(&shut, fs::Permissions::from_mode(0)).unwrap();
+        remove(&base).unwrap();
+        assert!(!base.exists());
+    }
+
+    #[test]
+    fn removing_does_not_follow_a_link() {
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("kept"), "").unwrap();
+        let parent = tempfile::tempdir().unwrap();
+        let base = make(parent.path()).unwrap();
+        std::os::unix::fs::symlink(outside.path(), base.join(HOME).join("link")).unwrap();
+        std::os::unix::fs::symlink(outside.path(), base.join("moved-1")).unwrap();
+        remove(&base).unwrap();
+        assert!(!base.exists());
+        assert!(outside.path().join("kept").exists());
+    }
+}

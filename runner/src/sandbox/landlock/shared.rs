@@ -1,0 +1,112 @@
+//! The client's rules where it has no root of its own: every object is opened first and compared with the one that
+//! was checked, and the rule is for what was opened.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use landlock::{
+    Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, NetPort, PathBeneath,
+    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, Scope,
+};
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
+
+use super::super::error::{At as _, SetupError, Step};
+use super::super::init::Ports;
+use super::super::plan::{Bind, BindKind, RootPlan};
+use super::{LandlockError, REQUIRED_ALONE, REVIEWED, own_rights, rights};
+
+/// Files of the container that name services read; they tell its users and its names.
+const NAME_SERVICE: [&str; 6] = [
+    "/etc/passwd",
+    "/etc/group",
+    "/etc/hosts",
+    "/etc/hostname",
+    "/etc/nsswitch.conf",
+    "/etc/resolv.conf",
+];
+
+/// The rules of tier `inherited`.
+///
+/// # Errors
+/// The path that is not what it was, or what the kernel does not enforce.
+pub(super) fn client_ruleset(root: &RootPlan, ports: Ports) -> Result<RulesetCreated, SetupError> {
+    let mut rules = Vec::new();
+    for tree in [&root.home, &root.tmp] {
+        rules.push((open(Path::new(tree))?, own_rights()));
+    }
+    let data = AccessFs::ReadFile | AccessFs::ReadDir;
+    rules.push((open(Path::new("/proc"))?, data));
+    for path in NAME_SERVICE {
+        // A link there leads to what the container itself shows by that name.
+        if let Some(file) = if_present(path)? {
+            rules.push((file, AccessFs::ReadFile.into()));
+        }
+    }
+    for device in &root.devices {
+        let device = open(Path::new(&format!("/dev/{}", device.word())))?;
+        rules.push((device, AccessFs::ReadFile | AccessFs::WriteFile));
+    }
+    for bind in &root.binds {
+        rules.push((checked(bind)?, rights(bind)));
+    }
+    ruleset(rules, ports)
+        .map_err(LandlockError::from)
+        .at(Step::LandlockAlone)
+}
+
+fn ruleset(
+    rules: Vec<(OwnedFd, BitFlags<AccessFs>)>,
+    ports: Ports,
+) -> Result<RulesetCreated, RulesetError> {
+    let required = REQUIRED_ALONE;
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(required))?
+        .handle_access(AccessNet::from_all(required))?
+        .scope(Scope::from_all(required))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(REVIEWED))?
+        .create()?;
+    for port in [Some(ports.stub), ports.elsewhere].into_iter().flatten() {
+        ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
+    }
+    for (object, access) in rules {
+        ruleset = ruleset.add_rule(PathBeneath::new(object, access))?;
+    }
+    Ok(ruleset)
+}
+
+/// Opens a path that was resolved: a link in it was put there since.
+fn open(path: &Path) -> Result<OwnedFd, SetupError> {
+    let how = OpenHow::new()
+        .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
+        .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
+    openat2(AT_FDCWD, path, how).at_object(Step::TakeSource, path.display())
+}
+
+fn if_present(path: &str) -> Result<Option<OwnedFd>, SetupError> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file.into())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).at_object(Step::TakeSource, path),
+    }
+}
+
+/// The object of a rule, if it still is the one that was checked.
+fn checked(bind: &Bind) -> Result<OwnedFd, SetupError> {
+    let source = Path::new(&bind.source);
+    let file = File::from(open(source)?);
+    let status = file
+        .metadata()
+        .at_object(Step::Describe, source.display())?;
+    let is_same = (status.dev(), status.ino()) == (bind.device, bind.inode)
+        && status.is_dir() == (bind.kind == BindKind::Directory);
+    if is_same {
+        Ok(file.into())
+    } else {
+        Err(Errno::ESTALE).at_object(Step::SourceChanged, source.display())
+    }
+}

@@ -1,0 +1,313 @@
+//! Mode and times of the client's own files, changed on its behalf where no file system is its own.
+//!
+//! Landlock does not rule them, and the container's files belong to the client's user. So the calls never go on. The
+//! supervisor opens what a call names, looks where that is, and makes the change itself, to what it has opened: memory
+//! that is rewritten meanwhile changes nothing.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, open, openat2};
+use nix::sys::stat::{FchmodatFlags, Mode, UtimensatFlags, fchmodat, utimensat};
+use nix::sys::time::TimeSpec;
+
+use super::Watch;
+use super::call::{LONGEST_PATH, read_string};
+use crate::sandbox::filter::SYS_FCHMODAT2;
+use crate::sys::notify::{self, Answer, Notification, open_memory, read_memory};
+
+/// Set-user-ID and set-group-ID: nobody is to get the rights of the container's users from such a file.
+const SET_ID: u32 = 0o6000;
+
+/// One such call, by its registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    object: Object,
+    to: To,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Object {
+    Descriptor(i32),
+    Path {
+        /// Below which a relative path begins, or AT_FDCWD.
+        directory: i32,
+        at: u64,
+        follow: bool,
+        /// AT_EMPTY_PATH: without a path it is about the directory's descriptor.
+        may_be_empty: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum To {
+    Mode(u32),
+    /// Two structs timespec in memory; 0: now.
+    TimesAt(u64),
+}
+
+/// What a call changes; `None` where it is another call.
+pub(super) fn change(call: libc::c_long, arguments: &[u64; 6]) -> Option<Change> {
+    let [first, second, third, fourth, ..] = *arguments;
+    let path = |directory: u64, at, flags: u64| Object::Path {
+        directory: directory as i32,
+        at,
+        follow: flags as i32 & libc::AT_SYMLINK_NOFOLLOW == 0,
+        may_be_empty: flags as i32 & libc::AT_EMPTY_PATH != 0,
+    };
+    let (object, to) = match call {
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_chmod => (
+            path(libc::AT_FDCWD as u64, first, 0),
+            To::Mode(second as u32),
+        ),
+        libc::SYS_fchmod => (Object::Descriptor(first as i32), To::Mode(second as u32)),
+        libc::SYS_fchmodat => (path(first, second, 0), To::Mode(third as u32)),
+        SYS_FCHMODAT2 => (path(first, second, fourth), To::Mode(third as u32)),
+        libc::SYS_utimensat if second == 0 => {
+            (Object::Descriptor(first as i32), To::TimesAt(third))
+        }
+        libc::SYS_utimensat => (path(first, second, fourth), To::TimesAt(third)),
+        _ => return None,
+    };
+    Some(Change { object, to })
+}
+
+impl Watch {
+    /// Makes the change, or refuses it. It is no attempt: what it could reach outside is not reached.
+    pub(super) fn change(&mut self, notification: &Notification, change: Change) {
+        let made = opened(notification.thread, change.object).and_then(|object| {
+            let times = times(notification.thread, change.to)?;
+            // What was opened and read was the caller's, if it still waits.
+            if !notify::is_valid(&self.listener, notification.id) {
+                return Err(Errno::ESRCH);
+            }
+            if is_below(&object, &self.own_trees)? {
+                apply(&object, change.to, times)
+            } else {
+                Err(Errno::EPERM)
+            }
+        });
+        let answer = made.map_or_else(Answer::Refuse, |()| Answer::Pretend);
+        self.answer(notification, answer);
+    }
+}
+
+/// What is changed, opened so that nothing but its attributes can be.
+fn opened(thread: i32, object: Object) -> Result<OwnedFd, Errno> {
+    let handle = OFlag::O_PATH | OFlag::O_CLOEXEC;
+    let descriptor = |number: i32| {
+        let path = match number {
+            libc::AT_FDCWD => format!("/proc/{thread}/cwd"),
+            number => format!("/proc/{thread}/fd/{number}"),
+        };
+        open(path.as_str(), handle, Mode::empty()).map_err(|errno| match errno {
+            Errno::ENOENT => Errno::EBADF,
+            errno => errno,
+        })
+    };
+    let Object::Path {
+        directory,
+        at,
+        follow,
+        may_be_empty,
+    } = object
+    else {
+        let Object::Descriptor(number) = object else {
+            return Err(Errno::EINVAL);
+        };
+        return descriptor(number);
+    };
+    let memory = open_memory(thread)?;
+    let path = read_string(
+        |at, piece| read_memory(&memory, at, piece),
+        at,
+        LONGEST_PATH,
+    )?;
+    let path = Path::new(OsStr::from_bytes(&path));
+    if path.as_os_str().is_empty() {
+        return if may_be_empty {
+            descriptor(directory)
+        } else {
+            Err(Errno::ENOENT)
+        };
+    }
+    let nofollow = if follow {
+        OFlag::empty()
+    } else {
+        OFlag::O_NOFOLLOW
+    };
+    // /proc/self would be ours, and its links are resolved by the kernel alone.
+    let how = OpenHow::new()
+        .flags(handle | nofollow)
+        .resolve(ResolveFlag::RESOLVE_NO_MAGICLINKS);
+    if path.is_absolute() {
+        openat2(AT_FDCWD, path, how)
+    } else {
+        openat2(descriptor(directory)?, path, how)
+    }
+}
+
+fn times(thread: i32, to: To) -> Result<[TimeSpec; 2], Errno> {
+    let now = TimeSpec::new(0, libc::UTIME_NOW);
+    let To::TimesAt(at) = to else {
+        return Ok([now; 2]);
+    };
+    if at == 0 {
+        return Ok([now; 2]);
+    }
+    let mut words = [0; 32];
+    read_memory(&open_memory(thread)?, at, &mut words)?;
+    let word = |index: usize| {
+        let bytes = words.as_chunks::<8>().0.get(index).copied();
+        i64::from_ne_bytes(bytes.unwrap_or_default())
+    };
+    Ok([
+        TimeSpec::new(word(0), word(1)),
+        TimeSpec::new(word(2), word(3)),
+    ])
+}
+
+/// Whether an object is one of the trees or lies in one, by the name that the kernel has for it now. The client can
+/// move nothing out of its trees and link nothing into them.
+fn is_below(object: &OwnedFd, trees: &[PathBuf; 2]) -> Result<bool, Errno> {
+    let name = nix::fcntl::readlink(ours(object).as_str())?;
+    let name = Path::new(&name);
+    Ok(trees.iter().any(|tree| name.starts_with(tree)))
+}
+
+fn apply(object: &OwnedFd, to: To, [accessed, modified]: [TimeSpec; 2]) -> Result<(), Errno> {
+    let path = ours(object);
+    match to {
+        To::Mode(mode) if mode & SET_ID != 0 => Err(Errno::EPERM),
+        To::Mode(mode) => {
+            let mode = Mode::from_bits_truncate(mode);
+            fchmodat(AT_FDCWD, path.as_str(), mode, FchmodatFlags::FollowSymlink)
+        }
+        To::TimesAt(_) => {
+            let follow = UtimensatFlags::FollowSymlink;
+            utimensat(AT_FDCWD, path.as_str(), &accessed, &modified, follow)
+        }
+    }
+}
+
+fn ours(object: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", object.as_raw_fd())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn trees() -> (tempfile::TempDir, [PathBuf; 2]) {
+        let base = tempfile::tempdir().unwrap();
+        let path = fs::canonicalize(base.path()).unwrap();
+        let trees = ["home", "tmp"].map(|name| path.join(name));
+        for tree in &trees {
+            fs::create_dir(tree).unwrap();
+        }
+        (base, trees)
+    }
+
+    fn handle(path: &Path) -> OwnedFd {
+        let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        open(path, flags, Mode::empty()).unwrap()
+    }
+
+    #[test]
+    fn what_lies_in_a_tree_is_the_clients_and_nothing_else_is() {
+        let (base, trees) = trees();
+        let inside = trees[0].join("file");
+        let beside = base.path().join("home-of-another");
+        fs::write(&inside, "").unwrap();
+        fs::write(&beside, "").unwrap();
+        assert_eq!(is_below(&handle(&inside), &trees), Ok(true));
+        assert_eq!(is_below(&handle(&trees[1]), &trees), Ok(true));
+        assert_eq!(is_below(&handle(&beside), &trees), Ok(false));
+        let removed = handle(&inside);
+        fs::remove_file(&inside).unwrap();
+        assert_eq!(is_below(&removed, &trees), Ok(true));
+    }
+
+    #[test]
+    fn a_mode_is_set_without_set_id_bits() {
+        let (_base, trees) = trees();
+        let path = trees[0].join("file");
+        fs::write(&path, "").unwrap();
+        let now = [TimeSpec::new(0, 0); 2];
+        assert_eq!(apply(&handle(&path), To::Mode(0o640), now), Ok(()));
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+            0o640
+        );
+        for mode in [0o4755, 0o2755] {
+            assert_eq!(
+                apply(&handle(&path), To::Mode(mode), now),
+                Err(Errno::EPERM)
+            );
+        }
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+            0o640
+        );
+    }
+
+    #[test]
+    fn times_are_set() {
+        let (_base, trees) = trees();
+        let path = trees[0].join("file");
+        fs::write(&path, "").unwrap();
+        let times = [TimeSpec::new(11, 0), TimeSpec::new(22, 0)];
+        assert_eq!(apply(&handle(&path), To::TimesAt(1), times), Ok(()));
+        let status = fs::metadata(&path).unwrap();
+        assert_eq!((status.atime(), status.mtime()), (11, 22));
+    }
+
+    #[test]
+    fn a_link_in_a_tree_leads_to_what_is_not_the_clients() {
+        let (base, trees) = trees();
+        let outside = base.path().join("outside");
+        fs::write(&outside, "").unwrap();
+        let link = trees[0].join("link");
+        symlink(&outside, &link).unwrap();
+        let through = |follow| {
+            let path = std::ffi::CString::new(link.as_os_str().as_bytes()).unwrap();
+            let object = Object::Path {
+                directory: libc::AT_FDCWD,
+                at: path.as_ptr() as u64,
+                follow,
+                may_be_empty: false,
+            };
+            opened(std::process::id() as i32, object).unwrap()
+        };
+        assert_eq!(is_below(&through(true), &trees), Ok(false));
+        assert_eq!(is_below(&through(false), &trees), Ok(true));
+    }
+
+    #[test]
+    fn a_path_through_proc_self_is_not_taken_for_ours() {
+        let path = c"/proc/self/fd/0";
+        let object = Object::Path {
+            directory: libc::AT_FDCWD,
+            at: path.as_ptr() as u64,
+            follow: true,
+            may_be_empty: false,
+        };
+        let refused = opened(std::process::id() as i32, object);
+        assert_eq!(refused.unwrap_err(), Errno::ELOOP);
+    }
+
+    #[test]
+    fn the_high_half_of_a_register_changes_nothing() {
+        let high = 1_u64 << 32;
+        let plain = change(libc::SYS_fchmod, &[3, 0o600, 0, 0, 0, 0]).unwrap();
+        let other = change(libc::SYS_fchmod, &[3 | high, 0o600 | high, 0, 0, 0, 0]).unwrap();
+        assert_eq!(plain, other);
+    }
+}
