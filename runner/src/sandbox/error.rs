@@ -135,26 +135,26 @@ impl std::fmt::Display for Step {
 impl SetupError {
     /// Whether it is the namespaces or their mounts that this host refuses, so that a tier without any may do.
     pub(crate) fn rules_out_namespaces(&self) -> bool {
-        match self.step {
+        // Without the call no path can be taken; another errno is about this path.
+        let is_the_call = matches!(Errno::from_raw(self.errno), Errno::EPERM | Errno::ENOSYS);
+        matches!(
+            self.step,
             Step::HandOverPipes
-            | Step::DropGroups
-            | Step::UserAndNetworkNamespace
-            | Step::WriteIdMaps
-            | Step::BecomeInsideUser
-            | Step::LoopbackUp
-            | Step::ResolverSocket
-            | Step::CloneInit
-            | Step::PrivateMounts
-            | Step::RootFilesystem
-            | Step::AttachSource
-            | Step::MountProc
-            | Step::PivotRoot
-            | Step::ReadOnlyRoot
-            | Step::HostName => true,
-            // The calls themselves are refused, and not this path.
-            Step::TakeSource => matches!(Errno::from_raw(self.errno), Errno::EPERM | Errno::ENOSYS),
-            _ => false,
-        }
+                | Step::DropGroups
+                | Step::UserAndNetworkNamespace
+                | Step::WriteIdMaps
+                | Step::BecomeInsideUser
+                | Step::LoopbackUp
+                | Step::ResolverSocket
+                | Step::CloneInit
+                | Step::PrivateMounts
+                | Step::RootFilesystem
+                | Step::AttachSource
+                | Step::MountProc
+                | Step::PivotRoot
+                | Step::ReadOnlyRoot
+                | Step::HostName
+        ) || (self.step == Step::TakeSource && is_the_call)
     }
 
     /// One line that says what to do, where the step and the errno tell.

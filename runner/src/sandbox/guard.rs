@@ -314,7 +314,7 @@ mod tests {
         let shut = base.join(TMP).join("shut");
         fs::create_dir(&shut).unwrap();
         fs::write(shut.join("file"), "").unwrap();
-        fs::set_permissions(&shut, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
         remove(&base).unwrap();
         assert!(!base.exists());
     }

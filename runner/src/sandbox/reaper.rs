@@ -59,13 +59,15 @@ pub(super) fn end_descendants() -> Result<(), SetupError> {
     }
 }
 
-/// Sends SIGKILL to every child of the calling process but one; how many there are. A child that has not been reaped
-/// keeps its id, so the signal cannot meet another process.
-pub(super) fn kill_children(but: Option<Pid>) -> Result<usize, SetupError> {
+/// Sends SIGKILL to every child of the calling process but one. A child that has not been reaped keeps its id, so the
+/// signal cannot meet another process.
+pub(super) fn kill_children(but: Option<Pid>) -> Result<(), SetupError> {
     let children = Processes::read()?.children();
-    let ended = children.iter().filter(|child| Some(**child) != but);
-    // One that has ended in between waits to be reaped.
-    Ok(ended.map(|child| kill(*child, Signal::SIGKILL)).count())
+    for child in children.into_iter().filter(|child| Some(*child) != but) {
+        // One that has ended in between waits to be reaped.
+        let _ = kill(child, Signal::SIGKILL);
+    }
+    Ok(())
 }
 
 /// Whether the calling process has this child and no other. Where the list cannot be had it has others.

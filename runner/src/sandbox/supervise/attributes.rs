@@ -104,10 +104,7 @@ fn opened(thread: i32, object: Object) -> Result<OwnedFd, Errno> {
             libc::AT_FDCWD => format!("/proc/{thread}/cwd"),
             number => format!("/proc/{thread}/fd/{number}"),
         };
-        open(path.as_str(), handle, Mode::empty()).map_err(|errno| match errno {
-            Errno::ENOENT => Errno::EBADF,
-            errno => errno,
-        })
+        open(path.as_str(), handle, Mode::empty())
     };
     let Object::Path {
         directory,

@@ -56,10 +56,12 @@ fn state<'a>(listed: &'a str, inode: &str) -> Option<&'a str> {
 }
 
 fn no_descriptor(errno: Errno) -> Errno {
-    match errno {
-        Errno::ENOENT => Errno::EBADF,
-        Errno::ENODATA => Errno::ENOTSOCK,
-        errno => errno,
+    if errno == Errno::ENOENT {
+        Errno::EBADF
+    } else if errno == Errno::ENODATA {
+        Errno::ENOTSOCK
+    } else {
+        errno
     }
 }
 
