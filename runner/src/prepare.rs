@@ -171,7 +171,8 @@ pub(crate) fn prepare(
             devices: subject.devices(),
         },
         client: client_plan(request, placed, &credential, places)?,
-        limits: resource_limits(limits),
+        limits: resource_limits(limits, tier),
+        offspring: limits.processes,
         probe: ProbePlan {
             home: places.home.clone().into(),
             unruled_file: places.unruled_file.clone().into(),
@@ -266,13 +267,17 @@ fn arguments(request: &RunRequest) -> Result<Vec<OsString>, PrepareError> {
 }
 
 /// The case's limits, or ours where those are lower already: nobody can raise a hard limit.
-fn resource_limits(limits: &Limits) -> ResourceLimits {
+fn resource_limits(limits: &Limits, tier: Tier) -> ResourceLimits {
     let lower =
         |resource, wanted: u64| getrlimit(resource).map_or(wanted, |(_, hard)| wanted.min(hard));
     ResourceLimits {
         core_bytes: lower(Resource::RLIMIT_CORE, CORE_BYTES),
         data_bytes: lower(Resource::RLIMIT_DATA, limits.memory_bytes),
-        processes: lower(Resource::RLIMIT_NPROC, limits.processes),
+        processes: match tier {
+            Tier::Namespace => lower(Resource::RLIMIT_NPROC, limits.processes),
+            // It would count whatever else the user has running.
+            Tier::Inherited => lower(Resource::RLIMIT_NPROC, u64::MAX),
+        },
         cpu_seconds: lower(Resource::RLIMIT_CPU, limits.cpu.as_secs()),
         open_files: lower(Resource::RLIMIT_NOFILE, limits.open_files),
         file_bytes: lower(Resource::RLIMIT_FSIZE, limits.file_bytes),

@@ -188,6 +188,12 @@ impl SetupError {
             (Step::MountProc, Errno::EPERM) => Some(
                 "/proc is masked here, as in a container: add `--security-opt systempaths=unconfined` (Docker) or `--security-opt unmask=ALL` (Podman)",
             ),
+            (Step::Filter, Errno::EBUSY) => Some(
+                "a seccomp filter around the runner has a listener already, and there can be only one: as in WSL 2 and in some other sandboxes; start the runner outside of it",
+            ),
+            (Step::Filter, Errno::EINVAL | Errno::ENOSYS) => Some(
+                "this kernel or this container has no seccomp filters with user notification: Linux 5.5 or later and an engine that lets seccomp(2) through are needed",
+            ),
             (Step::Landlock, _) => Some(
                 "Linux 6.2 or later is needed, with landlock in its list of security modules: boot with `lsm=landlock,…`",
             ),

@@ -100,11 +100,12 @@ pub(super) fn restrict_client(plan: &Plan, ports: Ports) -> Result<LandlockRepor
 
 /// Restricts the calling process to no file at all and to no new TCP connection. Signals are not scoped: a
 /// scope on the stub would refuse its own death signal.
-pub(super) fn restrict_stub() -> Result<(), SetupError> {
-    stub_ruleset()
-        .and_then(restrict)
-        .map(drop)
-        .at(Step::Landlock)
+pub(super) fn restrict_stub(tier: Tier) -> Result<(), SetupError> {
+    let step = match tier {
+        Tier::Namespace => Step::Landlock,
+        Tier::Inherited => Step::LandlockAlone,
+    };
+    stub_ruleset().and_then(restrict).map(drop).at(step)
 }
 
 fn client_ruleset(binds: &[Bind]) -> Result<RulesetCreated, LandlockError> {

@@ -68,6 +68,8 @@ pub(crate) struct Plan {
     pub(crate) root: RootPlan,
     pub(crate) client: ClientPlan,
     pub(crate) limits: ResourceLimits,
+    /// Processes and threads that the client may have, where the supervisor counts them: only without a user namespace.
+    pub(crate) offspring: u64,
     pub(crate) probe: ProbePlan,
     /// The paths that the client looks up are evidence.
     pub(crate) lookups: bool,

@@ -70,6 +70,14 @@ pub(super) fn kill_children(but: Option<Pid>) -> Result<(), SetupError> {
     Ok(())
 }
 
+/// Threads of every process below the calling one.
+pub(super) fn threads_below_this_process() -> Result<u64, SetupError> {
+    let processes = Processes::read()?;
+    let below = processes.descendants(own_id());
+    let threads = |pid: &i32| processes.0.get(pid).map_or(0, |one| one.threads);
+    Ok(below.iter().map(|(pid, _)| threads(pid)).sum())
+}
+
 /// Whether the calling process has this child and no other. Where the list cannot be had it has others.
 pub(super) fn has_only(child: Pid) -> bool {
     Processes::read().is_ok_and(|processes| processes.children() == [child])
@@ -100,6 +108,7 @@ struct Processes(BTreeMap<i32, Process>);
 
 struct Process {
     parent: i32,
+    threads: u64,
     name: String,
 }
 
@@ -141,13 +150,17 @@ fn own_id() -> i32 {
     std::process::id() as i32
 }
 
-/// proc_pid_stat(5): `pid (name) state ppid …`; the name may hold anything, parentheses too.
+/// proc_pid_stat(5): `pid (name) state ppid … num_threads …`; the name may hold anything, parentheses too.
 fn parse(status: &str) -> Option<Process> {
     let (front, rest) = status.rsplit_once(") ")?;
     let (_, name) = front.split_once(" (")?;
-    let parent = rest.split(' ').nth(1)?.parse().ok()?;
+    let mut fields = rest.split(' ');
+    let parent = fields.nth(1)?.parse().ok()?;
+    // The twentieth of all, of which the fourth was the last one taken.
+    let threads = fields.nth(15)?.parse().ok()?;
     Some(Process {
         parent,
+        threads,
         name: name.to_owned(),
     })
 }
@@ -163,6 +176,7 @@ mod tests {
                 *pid,
                 Process {
                     parent: *parent,
+                    threads: 1,
                     name,
                 },
             )
@@ -172,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_name_may_look_like_the_rest_of_the_line() {
-        let process = parse("7 (a) S 1 (b) ) R 5 7 7 0").unwrap();
+        let process = parse("7 (a) S 1 (b) ) R 5 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 3 0 99").unwrap();
         assert_eq!((process.parent, process.name.as_str()), (5, "a) S 1 (b) "));
         assert!(parse("7 (a").is_none() && parse("").is_none());
     }
@@ -193,10 +207,11 @@ mod tests {
     }
 
     #[test]
-    fn the_calling_process_is_listed_below_its_parent() {
+    fn the_calling_process_is_listed_below_its_parent_with_its_threads() {
         let all = Processes::read().unwrap();
         let own = std::process::id() as i32;
         let parent = nix::unistd::getppid().as_raw();
         assert!(all.descendants(parent).iter().any(|(pid, _)| *pid == own));
+        assert!(all.0[&own].threads >= 1);
     }
 }

@@ -272,7 +272,7 @@ fn become_stub(
         .at(Step::EventLoop)?;
     privilege::set_no_new_privileges()?;
     privilege::drop_all(plan.tier)?;
-    landlock::restrict_stub()?;
+    landlock::restrict_stub(plan.tier)?;
     // Taking the user of the namespace has cleared it.
     arm_death_signal(plan)?;
     filter::STUB.install().at(Step::Filter)?;

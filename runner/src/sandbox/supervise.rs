@@ -12,6 +12,7 @@ mod decide;
 mod descriptor;
 pub(crate) mod ledger;
 mod lookup;
+mod offspring;
 mod sockets;
 mod target;
 
@@ -32,6 +33,7 @@ use stub::Needle;
 use self::call::Call;
 use self::decide::{Ground, decide};
 use self::ledger::{Connect, Ledger};
+use self::offspring::Offspring;
 use self::target::Target;
 use super::plan::Plan;
 use super::weaken::Protection;
@@ -105,6 +107,7 @@ impl Supervisor {
             lookups: plan.lookups,
             unix_sockets: !plan.is_inherited() && !plan.shows_host_directories(),
             shared_network: plan.is_inherited(),
+            offspring: Offspring::new(plan.offspring),
             own_trees: [&plan.root.home, &plan.root.tmp].map(PathBuf::from),
             needle: needle.clone(),
         };
@@ -162,6 +165,7 @@ struct Watch {
     unix_sockets: bool,
     /// Network and file systems are the container's.
     shared_network: bool,
+    offspring: Offspring,
     /// Home and temporary directory, as the client names them.
     own_trees: [PathBuf; 2],
     needle: Needle,
@@ -223,10 +227,12 @@ impl Watch {
 
     fn handle(&mut self, notification: &Notification) {
         if call::makes_process(notification.call) {
-            let answer = if self.shared.ending.load(Ordering::SeqCst) {
-                Answer::Refuse(Errno::EAGAIN)
-            } else {
+            let ending = self.shared.ending.load(Ordering::SeqCst);
+            let answer = if !ending && self.offspring.may_grow() {
                 Answer::Continue
+            } else {
+                // As fork(2) says where a limit is met.
+                Answer::Refuse(Errno::EAGAIN)
             };
             self.answer(notification, answer);
             return;

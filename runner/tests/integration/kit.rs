@@ -95,6 +95,8 @@ pub(crate) struct Run {
     client_arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     user: Option<u32>,
+    /// What the host lacks, in words of the fixture `hindered-host`.
+    lacking: Option<&'static str>,
     /// Hold the case and the profile, where they are not built in.
     directories: Vec<TempDir>,
 }
@@ -115,6 +117,7 @@ impl Run {
             client_arguments: Vec::new(),
             environment: Vec::new(),
             user: None,
+            lacking: None,
             directories: Vec::new(),
         }
     }
@@ -195,9 +198,27 @@ impl Run {
         self
     }
 
+    /// On a host that lacks something, in words of the fixture `hindered-host`.
+    pub(crate) fn on_a_host_without(mut self, words: &'static str) -> Self {
+        self.lacking = Some(words);
+        self
+    }
+
     /// The command, for tests that need the process itself.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(runner());
+        self.command_of(runner())
+    }
+
+    /// The same with an executable that lies elsewhere.
+    pub(crate) fn command_of(&self, program: &Path) -> Command {
+        let mut command = match self.lacking {
+            None => Command::new(program),
+            Some(words) => {
+                let mut command = Command::new(fixture("hindered-host"));
+                command.args([words, "--"]).arg(program);
+                command
+            }
+        };
         command.args(&self.arguments).stdin(Stdio::null());
         command.envs(self.environment.iter().cloned());
         if !self.client_arguments.is_empty() {

@@ -14,6 +14,7 @@ mod deviations;
 mod escapes;
 mod failures;
 mod help;
+mod inherited;
 mod killed;
 mod kit;
 mod lookups;

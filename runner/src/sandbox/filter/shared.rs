@@ -2,7 +2,7 @@
 
 use nix::errno::Errno;
 
-use super::table::{SYS_FCHMODAT2, is, notify, notify_if, refuse, refuse_if};
+use super::table::{SYS_FCHMODAT2, is, notify, refuse, refuse_if};
 use super::{Rule, Test};
 
 /// linux/syscall number that libc does not name yet.
@@ -113,19 +113,13 @@ pub(super) const FRONT: &[Rule] = &[
     refuse_if(libc::SYS_ioprio_set, &[another(1)], Errno::EPERM),
 ];
 
-/// The same, behind its table, which refuses clones with namespaces: nothing is started any more once the client has
-/// ended. Without a pid namespace whoever ends processes would otherwise run after new ones.
+/// The same, behind its table, which refuses clones with namespaces: the supervisor counts what is made, and lets
+/// nothing be made once the client has ended. Without a pid namespace whoever ends processes would otherwise run after
+/// new ones.
 pub(super) const BEHIND: &[Rule] = &[
     #[cfg(target_arch = "x86_64")]
     notify(libc::SYS_fork),
     #[cfg(target_arch = "x86_64")]
     notify(libc::SYS_vfork),
-    notify_if(
-        libc::SYS_clone,
-        &[Test::Equals {
-            argument: 0,
-            mask: libc::CLONE_THREAD as u32,
-            value: 0,
-        }],
-    ),
+    notify(libc::SYS_clone),
 ];

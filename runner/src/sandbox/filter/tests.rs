@@ -436,11 +436,11 @@ fn where_nothing_is_its_own_no_message_opens_a_connection() {
 }
 
 #[test]
-fn where_nothing_is_its_own_new_processes_wait_for_the_supervisor_and_threads_do_not() {
+fn where_nothing_is_its_own_processes_and_threads_wait_for_the_supervisor() {
     let clone = |flags: i32| sharing(libc::SYS_clone, &[flags as u64]);
     assert_eq!(clone(libc::SIGCHLD), Outcome::Notified);
     assert_eq!(clone(libc::CLONE_VM | libc::CLONE_VFORK), Outcome::Notified);
-    assert_eq!(clone(libc::CLONE_THREAD), Outcome::Allowed);
+    assert_eq!(clone(libc::CLONE_THREAD), Outcome::Notified);
     let refused = Outcome::Refused(Errno::EPERM);
     assert_eq!(clone(libc::CLONE_NEWUSER | libc::CLONE_THREAD), refused);
     assert_eq!(client(libc::SYS_clone, &[0]), Outcome::Allowed);

@@ -82,7 +82,7 @@ pub(super) enum Address {
     },
 }
 
-/// Whether a call makes a process; the filter notifies clone(2) only where it makes no thread.
+/// Whether a call makes a process or a thread.
 pub(super) fn makes_process(call: libc::c_long) -> bool {
     #[cfg(target_arch = "x86_64")]
     if matches!(call, libc::SYS_fork | libc::SYS_vfork) {

@@ -52,9 +52,15 @@ pub(crate) fn with_client(run: Run, program: &Path, attempts: &[&str]) -> Run {
 /// shown there: none is a way out.
 #[track_caller]
 pub(crate) fn inside(attempts: &[&str]) -> Vec<Made> {
+    inside_of(Run::case_b, attempts)
+}
+
+/// The same in the runs that `run` begins.
+#[track_caller]
+pub(crate) fn inside_of(run: fn() -> Run, attempts: &[&str]) -> Vec<Made> {
     let mut made = Vec::new();
     for batch in attempts.chunks(BATCH) {
-        let run = || with_attempts(Run::case_b().with_devices(EVERY_DEVICE), batch);
+        let run = || with_attempts(run().with_devices(EVERY_DEVICE), batch);
         let own = said(&run().json(), batch);
         let ordinary = said(&run().as_ordinary_user().json(), batch);
         for ((one, other), attempt) in own.iter().zip(&ordinary).zip(batch) {
@@ -133,8 +139,14 @@ pub(crate) fn refused(cases: &[(&str, &str, &str)]) {
 /// Each attempt comes to this outcome inside.
 #[track_caller]
 pub(crate) fn refused_inside(cases: &[(&str, &str)]) {
+    refused_inside_of(Run::case_b, cases);
+}
+
+/// The same in the runs that `run` begins.
+#[track_caller]
+pub(crate) fn refused_inside_of(run: fn() -> Run, cases: &[(&str, &str)]) {
     let attempts: Vec<&str> = cases.iter().map(|case| case.0).collect();
-    for (made, (attempt, outcome)) in inside(&attempts).iter().zip(cases) {
+    for (made, (attempt, outcome)) in inside_of(run, &attempts).iter().zip(cases) {
         assert_eq!(made.outcome, *outcome, "{attempt}: {}", made.detail);
     }
 }

@@ -1,9 +1,12 @@
 //! Sockets: families, types and protocols that get round a network namespace or its rules, and sockets of the
 //! host by name.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixDatagram, UnixListener};
 
-use super::attempt::{inside, outside, refused, refused_inside};
+use super::attempt::{inside, outside, refused, refused_inside, said, with_attempts};
+use crate::kit::Run;
 use crate::needs_sandbox;
 
 const OWN: &str = "--own-namespaces";
@@ -151,4 +154,28 @@ fn no_daemon_of_the_host_resolves_or_works_for_the_client() {
         .map(|one| (one.as_str(), "ENOENT"))
         .collect();
     refused_inside(&attempts);
+}
+
+/// Two connected datagram sockets send to any other by its path, and none of them is made by socket(2).
+#[test]
+fn a_daemon_in_a_directory_that_is_shown_is_not_reached_by_a_pair() {
+    needs_sandbox!();
+    // A path below /tmp may not be shown.
+    let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+    let name = directory.path().join("socket");
+    let daemon = UnixDatagram::bind(&name).unwrap();
+    daemon.set_nonblocking(true).unwrap();
+    for path in [directory.path(), &name] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    let shown = directory.path().display();
+    let run = Run::case_b().knowing(&format!(
+        "[[paths]]\npath = \"{shown}\"\naccess = \"read\"\nreason = \"a test\"\n"
+    ));
+    let attempt = format!("unix-sendto-of-pair {}", name.display());
+    let done = with_attempts(run, &[&attempt]).json();
+    assert_eq!(said(&done, &[&attempt])[0].outcome, "EACCES");
+    assert!(daemon.recv(&mut [0; 16]).is_err());
+    assert_eq!(outside("", &attempt).outcome, "ok");
+    assert!(daemon.recv(&mut [0; 16]).is_ok());
 }

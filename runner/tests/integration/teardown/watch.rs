@@ -166,11 +166,8 @@ impl Place {
     /// `run` with a JSON report on standard output, from here.
     pub(crate) fn command(&self, run: Run) -> Command {
         let here = run.argument("--report").argument("json");
-        let ready = here.command();
-        let mut command = Command::new(self.directory.path().join("runner"));
-        command.args(ready.get_args()).stdin(Stdio::null());
+        let mut command = here.command_of(&self.directory.path().join("runner"));
         command.env("TMPDIR", self.temporary());
-        here.with_user(&mut command);
         command
     }
 

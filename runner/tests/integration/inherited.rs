@@ -1,0 +1,21 @@
+//! Tier `inherited`: a host that refuses namespaces and has loopback only, as a container without network has. The
+//! fixture `hindered-host` makes one of this machine; the tests with real engines are beside these.
+
+mod choice;
+mod reach;
+mod remains;
+
+use crate::kit::Run;
+
+/// What a container of a usual engine lacks, and its network.
+const CONTAINER: &str = "network,namespaces";
+
+/// Case B in such a container.
+fn case_b() -> Run {
+    Run::case_b().on_a_host_without(CONTAINER)
+}
+
+/// A run, and the same one started by an ordinary user.
+fn as_both(run: fn() -> Run) -> [Run; 2] {
+    [run(), run().as_ordinary_user()]
+}
