@@ -58,6 +58,7 @@ pub(crate) mod message;
 pub(crate) mod plan;
 mod privilege;
 pub(crate) mod probe;
+mod proc;
 pub(crate) mod readback;
 mod reaper;
 mod resolver;

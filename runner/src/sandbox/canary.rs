@@ -74,8 +74,29 @@ pub(super) const STUB: &str = "stub";
 /// Depends on Landlock's scopes, which came with ABI 6.
 const ABSTRACT_INSIDE: &str = "abstract-socket-inside";
 
+/// What the sandbox is made of, as far as it decides what is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A root of its own, and a fresh /proc in it.
+    Namespace,
+    /// A root of its own without a /proc.
+    NamespaceWithoutProc,
+    /// The container's root and network.
+    Inherited,
+}
+
+impl Kind {
+    pub(super) fn of(tier: Tier, shows_proc: bool) -> Self {
+        match tier {
+            Tier::Namespace if shows_proc => Self::Namespace,
+            Tier::Namespace => Self::NamespaceWithoutProc,
+            Tier::Inherited => Self::Inherited,
+        }
+    }
+}
+
 /// Makes every attempt inside.
-pub(super) fn observe(tier: Tier, scene: &Scene<'_>) -> Vec<Observation> {
+pub(super) fn observe(kind: Kind, scene: &Scene<'_>) -> Vec<Observation> {
     let mut observed = Vec::new();
     for way in WAYS {
         for mode in Mode::BOTH {
@@ -84,7 +105,7 @@ pub(super) fn observe(tier: Tier, scene: &Scene<'_>) -> Vec<Observation> {
         }
     }
     observed.extend(
-        probes(tier).map(|probe| observation(probe.name, probe.mode(), (probe.inside)(scene))),
+        probes(kind).map(|probe| observation(probe.name, probe.mode(), (probe.inside)(scene))),
     );
     observed
 }
@@ -105,7 +126,8 @@ pub(crate) fn refused_outside(tier: Tier, plan: &ProbePlan) -> Vec<&'static str>
         stub_port: 0,
     };
     let ways = WAYS.iter().map(|way| (way.name, way.outside));
-    let probes = probes(tier).map(|probe| (probe.name, probe.outside));
+    // None of the attempts outside is about /proc.
+    let probes = probes(Kind::of(tier, true)).map(|probe| (probe.name, probe.outside));
     ways.chain(probes)
         .filter(|(_, outside)| outside.is_some_and(|attempt| attempt(&scene).is_err()))
         .map(|(name, _)| name)
@@ -114,7 +136,7 @@ pub(crate) fn refused_outside(tier: Tier, plan: &ProbePlan) -> Vec<&'static str>
 
 /// What a verdict on the canaries rests on.
 pub(super) struct Ground<'a> {
-    pub(super) tier: Tier,
+    pub(super) kind: Kind,
     pub(super) stub_port: u16,
     pub(super) observed: &'a [Observation],
     /// What the supervisor recorded while they ran.
@@ -135,11 +157,11 @@ impl Ground<'_> {
         let mut canaries = vec![self.canary(STUB, Mode::Continued, reached)];
         for way in WAYS {
             for mode in Mode::BOTH {
-                let expected = way.expected(self.tier, mode, self.stub_port);
+                let expected = way.expected(self.kind, mode, self.stub_port);
                 canaries.push(self.canary(way.name, mode, expected));
             }
         }
-        let probes = probes(self.tier);
+        let probes = probes(self.kind);
         canaries
             .extend(probes.map(|probe| self.canary(probe.name, probe.mode(), probe.expected())));
         canaries

@@ -24,6 +24,7 @@ use super::error::{At as _, SetupError, Step};
 use super::launch::{self, Program};
 use super::message::{self, ClientEnd, ExitStatus, FromInit, Launch, ToInit};
 use super::plan::{BASE_URL, ClientPlan, Plan};
+use super::proc::Proc;
 use super::reaper::{self, Survivors};
 use super::root::Entered;
 use super::weaken::Protection;
@@ -39,6 +40,13 @@ pub(super) struct Inheritance {
     pub(super) ports: Ports,
 }
 
+/// How /proc is read inside.
+pub(super) struct Inside {
+    pub(super) proc: Proc,
+    /// The client has that one too.
+    pub(super) shows_proc: bool,
+}
+
 /// Where the stub listens.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ports {
@@ -51,7 +59,9 @@ pub(super) struct Ports {
 pub(super) fn main(plan: &Plan, inheritance: &Inheritance) -> i32 {
     let outcome = run(plan, inheritance);
     let ended = if plan.is_inherited() {
-        reaper::end_descendants()
+        Proc::open()
+            .at_object(Step::Signals, "/proc")
+            .and_then(|proc| reaper::end_descendants(&proc))
     } else {
         Ok(())
     };
@@ -66,7 +76,12 @@ pub(super) fn main(plan: &Plan, inheritance: &Inheritance) -> i32 {
 }
 
 fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
-    let Entered { trees, null } = enter(plan)?;
+    let Entered {
+        trees,
+        null,
+        proc,
+        shows_proc,
+    } = enter(plan)?;
     let descriptors = [trees.home.as_raw_fd(), trees.tmp.as_raw_fd()];
     message::send(&inheritance.channel, &FromInit::Root, &descriptors).at(Step::Channel)?;
     drop(trees);
@@ -77,13 +92,14 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
     }
     let program = program(&plan.client, inheritance.ports.stub)?;
     let target = listen_inside(&plan.probe.inside_socket)?;
-    let client = Client::clone_from(plan, inheritance, &program)?;
+    let inside = Inside { proc, shows_proc };
+    let client = Client::clone_from(plan, inheritance, &inside, &program)?;
     // Before the client's process exists this would make its memory unreadable to an ordinary user's runner.
     if plan.keeps(Protection::HiddenInit) {
         prctl::set_dumpable(false).at(Step::HideProcess)?;
     }
     message::send(&client.socket, &Launch::Settled, &[]).at(Step::Channel)?;
-    client.accompany(plan, inheritance, target)
+    client.accompany(plan, inheritance, &inside.proc, target)
 }
 
 fn enter(plan: &Plan) -> Result<Entered, SetupError> {
@@ -163,6 +179,7 @@ impl Client {
     fn clone_from(
         plan: &Plan,
         inheritance: &Inheritance,
+        inside: &Inside,
         program: &Program,
     ) -> Result<Self, SetupError> {
         let mut watched = SigSet::empty();
@@ -180,9 +197,13 @@ impl Client {
         .at(Step::Channel)?;
         match clone_process(libc::CLONE_FILES).at(Step::CloneClient)? {
             // Nothing is dropped here: the table is init's as well.
-            Side::Child => {
-                std::process::exit(launch::run(plan, inheritance.ports, program, &theirs))
-            }
+            Side::Child => std::process::exit(launch::run(
+                plan,
+                inheritance.ports,
+                inside,
+                program,
+                &theirs,
+            )),
             Side::Parent(pid) => Ok(Self {
                 pid,
                 socket,
@@ -198,6 +219,7 @@ impl Client {
         mut self,
         plan: &Plan,
         inheritance: &Inheritance,
+        proc: &Proc,
         target: UnixListener,
     ) -> Result<(), SetupError> {
         let mut target = Some(target);
@@ -237,7 +259,7 @@ impl Client {
         drop(target);
         let end = ClientEnd {
             status,
-            survivors: end_everything(plan, inheritance)?,
+            survivors: end_everything(plan, inheritance, proc)?,
         };
         message::send(&inheritance.channel, &FromInit::Ended { end }, &[]).at(Step::Channel)
     }
@@ -330,15 +352,19 @@ impl Client {
 }
 
 /// Ends every process but init: first by waiting, then by SIGKILL. The ones that had to be killed are named.
-fn end_everything(plan: &Plan, inheritance: &Inheritance) -> Result<Survivors, SetupError> {
-    let Some(survivors) = reaper::wait_for_all()? else {
+fn end_everything(
+    plan: &Plan,
+    inheritance: &Inheritance,
+    proc: &Proc,
+) -> Result<Survivors, SetupError> {
+    let Some(survivors) = reaper::wait_for_all(proc)? else {
         return Ok(Survivors::new());
     };
     match plan.tier {
         Tier::Namespace => reaper::end_namespace()?,
         Tier::Inherited => {
             message::send(&inheritance.channel, &FromInit::Ending, &[]).at(Step::Channel)?;
-            reaper::end_descendants()?;
+            reaper::end_descendants(proc)?;
         }
     }
     Ok(survivors)

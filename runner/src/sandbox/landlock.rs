@@ -16,9 +16,10 @@ use landlock::{
 use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 
 use super::error::{AsErrno, At as _, SetupError, Step};
-use super::init::Ports;
+use super::init::{Inside, Ports};
 use super::plan::{Bind, BindKind, HOME, Plan, TMP};
 use super::weaken::Protection;
 use crate::case::{Access, Tier};
@@ -74,7 +75,11 @@ impl AsErrno for LandlockError {
 
 /// Restricts the calling process to what the client may reach: the plan's paths, its two own trees, and of names
 /// that are not the plan's the new root's, which are ours, or the few of the container that every program reads.
-pub(super) fn restrict_client(plan: &Plan, ports: Ports) -> Result<LandlockReport, SetupError> {
+pub(super) fn restrict_client(
+    plan: &Plan,
+    ports: Ports,
+    inside: &Inside,
+) -> Result<LandlockReport, SetupError> {
     if !plan.keeps(Protection::Landlock) {
         return Ok(LandlockReport {
             abi: 0,
@@ -84,7 +89,7 @@ pub(super) fn restrict_client(plan: &Plan, ports: Ports) -> Result<LandlockRepor
         });
     }
     match plan.tier {
-        Tier::Namespace => client_ruleset(&plan.root.binds)
+        Tier::Namespace => client_ruleset(&plan.root.binds, inside.proc.directory())
             .and_then(restrict)
             .at(Step::Landlock),
         Tier::Inherited => {
@@ -108,7 +113,8 @@ pub(super) fn restrict_stub(tier: Tier) -> Result<(), SetupError> {
     stub_ruleset().and_then(restrict).map(drop).at(step)
 }
 
-fn client_ruleset(binds: &[Bind]) -> Result<RulesetCreated, LandlockError> {
+/// The probe reads /proc by `proc`, also where the client sees another one: there it has no path to it.
+fn client_ruleset(binds: &[Bind], proc: &OwnedFd) -> Result<RulesetCreated, LandlockError> {
     let own = own_rights();
     let data = AccessFs::ReadFile | AccessFs::ReadDir;
     let mut ruleset = files_handled()?
@@ -118,6 +124,7 @@ fn client_ruleset(binds: &[Bind]) -> Result<RulesetCreated, LandlockError> {
         .add_rule(beneath("/", AccessFs::ReadDir)?)?
         .add_rule(beneath("/etc", data)?)?
         .add_rule(beneath("/proc", data)?)?
+        .add_rule(PathBeneath::new(proc, data))?
         .add_rule(beneath("/dev", AccessFs::ReadFile | AccessFs::WriteFile)?)?
         .add_rule(beneath(HOME, own)?)?
         .add_rule(beneath(TMP, own)?)?;

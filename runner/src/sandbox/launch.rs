@@ -18,7 +18,7 @@ use nix::unistd::{chdir, execve, getppid, setsid};
 
 use super::error::{At as _, SetupError, Step};
 use super::filter;
-use super::init::Ports;
+use super::init::{Inside, Ports};
 use super::landlock;
 use super::limits;
 use super::message::{self, Launch};
@@ -37,8 +37,14 @@ pub(super) struct Program {
 
 /// Restricts this process, probes, and becomes the program. Returns only where that failed, with the code to
 /// exit with.
-pub(super) fn run(plan: &Plan, ports: Ports, program: &Program, socket: &OwnedFd) -> i32 {
-    let told = match restrict_and_probe(plan, ports, socket) {
+pub(super) fn run(
+    plan: &Plan,
+    ports: Ports,
+    inside: &Inside,
+    program: &Program,
+    socket: &OwnedFd,
+) -> i32 {
+    let told = match restrict_and_probe(plan, ports, inside, socket) {
         Ok(()) => {
             let Err(errno) = execve(&program.path, &program.arguments, &program.environment);
             Launch::NotStarted {
@@ -52,7 +58,12 @@ pub(super) fn run(plan: &Plan, ports: Ports, program: &Program, socket: &OwnedFd
     126
 }
 
-fn restrict_and_probe(plan: &Plan, ports: Ports, socket: &OwnedFd) -> Result<(), SetupError> {
+fn restrict_and_probe(
+    plan: &Plan,
+    ports: Ports,
+    inside: &Inside,
+    socket: &OwnedFd,
+) -> Result<(), SetupError> {
     expect(socket, |told| matches!(told, Launch::Settled))?;
     let init = getppid();
     if plan.is_inherited() {
@@ -67,14 +78,14 @@ fn restrict_and_probe(plan: &Plan, ports: Ports, socket: &OwnedFd) -> Result<(),
     if plan.keeps(Protection::Limits) {
         limits::apply(&plan.limits)?;
     }
-    let landlock = landlock::restrict_client(plan, ports)?;
+    let landlock = landlock::restrict_client(plan, ports, inside)?;
     let filter = filter::for_client(plan);
     let descriptor = filter.install_with_listener().at(Step::Filter)?;
     message::send(socket, &Launch::Listening { descriptor }, &[]).at(Step::Channel)?;
     expect(socket, |told| matches!(told, Launch::Detached))?;
     own_table_closing_from(3).at(Step::Channel)?;
     probe_in_child(socket, || {
-        let report = probe::gather(plan, ports.stub, init, landlock)?;
+        let report = probe::gather(plan, inside, ports.stub, init, landlock)?;
         message::send(socket, &Launch::Probed { report }, &[]).at(Step::Channel)
     })?;
     expect(socket, |told| matches!(told, Launch::Go))

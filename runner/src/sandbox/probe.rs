@@ -3,7 +3,6 @@
 //! Gathering happens inside, in a child of that process; [`crate::sandbox::readback`] judges it outside.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
 use nix::errno::Errno;
@@ -11,11 +10,13 @@ use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use super::canary::{self, Mode, Observation, Scene};
+use super::canary::{self, Kind, Mode, Observation, Scene};
 use super::error::{At as _, SetupError, Step};
+use super::init::Inside;
 use super::landlock::LandlockReport;
 use super::message::errno_of;
 use super::plan::Plan;
+use super::proc::Proc;
 use crate::sys::fds::survives_exec;
 
 /// Namespaces that the client has of its own, as named in /proc/self/ns.
@@ -30,6 +31,8 @@ pub(crate) struct ProbeReport {
     pub(crate) namespaces: BTreeMap<String, String>,
     /// /proc/self/mountinfo.
     pub(crate) mounts: String,
+    /// The client has a whole /proc.
+    pub(crate) shows_proc: bool,
     /// Descriptors that the exec will not close, beyond 0, 1 and 2.
     pub(crate) inherited: Vec<i32>,
     /// RLIMIT_* by name, soft and hard.
@@ -43,12 +46,13 @@ pub(crate) struct ProbeReport {
 /// Reads back and tries everything.
 pub(super) fn gather(
     plan: &Plan,
+    inside: &Inside,
     port: u16,
     init: Pid,
     landlock: LandlockReport,
 ) -> Result<ProbeReport, SetupError> {
-    let status =
-        fs::read_to_string("/proc/self/status").at_object(Step::Probe, "/proc/self/status")?;
+    let read = |path: &str| inside.proc.read(path).at_object(Step::Probe, path);
+    let status = read("self/status")?;
     let status = status
         .lines()
         .filter_map(|line| line.split_once(':'))
@@ -56,18 +60,19 @@ pub(super) fn gather(
         .collect();
     let (stub_peer, reached) = reach_stub(port);
     let mut observations = vec![canary::observation(canary::STUB, Mode::Continued, reached)];
+    let kind = Kind::of(plan.tier, inside.shows_proc);
     let scene = Scene {
         plan: &plan.probe,
         init,
         stub_port: port,
     };
-    observations.extend(canary::observe(plan.tier, &scene));
+    observations.extend(canary::observe(kind, &scene));
     Ok(ProbeReport {
         status,
-        namespaces: namespaces()?,
-        mounts: fs::read_to_string("/proc/self/mountinfo")
-            .at_object(Step::Probe, "/proc/self/mountinfo")?,
-        inherited: inherited()?,
+        namespaces: namespaces_by(&inside.proc)?,
+        mounts: read("self/mountinfo")?,
+        shows_proc: inside.shows_proc,
+        inherited: inherited(&inside.proc)?,
         limits: limits()?,
         landlock,
         observations,
@@ -80,11 +85,15 @@ pub(super) fn gather(
 /// # Errors
 /// The errno of readlink(2) on /proc/self/ns.
 pub(crate) fn namespaces() -> Result<BTreeMap<String, String>, SetupError> {
+    namespaces_by(&Proc::open().at_object(Step::Probe, "/proc")?)
+}
+
+fn namespaces_by(proc: &Proc) -> Result<BTreeMap<String, String>, SetupError> {
     NAMESPACES
         .into_iter()
         .map(|name| {
-            let path = format!("/proc/self/ns/{name}");
-            let link = fs::read_link(&path).at_object(Step::Probe, &path)?;
+            let path = format!("self/ns/{name}");
+            let link = proc.link(&path).at_object(Step::Probe, &path)?;
             Ok((name.to_owned(), link.to_string_lossy().into_owned()))
         })
         .collect()
@@ -99,10 +108,12 @@ fn reach_stub(port: u16) -> (Option<SocketAddr>, Result<(), Errno>) {
     }
 }
 
-fn inherited() -> Result<Vec<i32>, SetupError> {
-    let listed = fs::read_dir("/proc/self/fd").at_object(Step::Probe, "/proc/self/fd")?;
+fn inherited(proc: &Proc) -> Result<Vec<i32>, SetupError> {
+    let listed = proc
+        .numbers("self/fd")
+        .at_object(Step::Probe, "/proc/self/fd")?;
     Ok(listed
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .into_iter()
         .filter(|number| *number > 2 && survives_exec(*number))
         .collect())
 }

@@ -4,9 +4,10 @@ mod inherited;
 
 use std::collections::BTreeMap;
 
-use super::canary;
+use super::canary::{self, Kind};
 use super::plan::{Bind, HOME, INSIDE_ID, Plan, TMP};
 use super::probe::{NAMESPACES, ProbeReport};
+use super::proc::HARMLESS;
 use super::silence::Network;
 use crate::case::{Access, Tier};
 use crate::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Layer, LayerNeed, LayerStatus};
@@ -68,7 +69,7 @@ pub(crate) fn judge(report: &ProbeReport, outside: &Outside<'_>) -> Isolation {
         Tier::Inherited => inherited::layers(report, outside),
     };
     let ground = canary::Ground {
-        tier: outside.plan.tier,
+        kind: Kind::of(outside.plan.tier, report.shows_proc),
         stub_port: outside.stub_port,
         observed: &report.observations,
         recorded: outside.recorded,
@@ -102,7 +103,23 @@ fn own_layers(report: &ProbeReport, outside: &Outside<'_>) -> Vec<Layer> {
         descriptors(report),
         limits(report, outside.plan),
     ]);
+    layers.extend((!report.shows_proc).then(without_proc));
     layers
+}
+
+/// Only listed where it is not there.
+fn without_proc() -> Layer {
+    let files = HARMLESS.join(", ");
+    Layer {
+        need: LayerNeed::IfOffered,
+        ..layer(
+            "fresh /proc",
+            false,
+            format!(
+                "this container covers its own, so the client has only {files} of it; Docker mounts one with `--security-opt systempaths=unconfined`, Podman with `--security-opt unmask=ALL`"
+            ),
+        )
+    }
 }
 
 /// Seccomp filters of the calling process, which the client's are one more than.
@@ -242,6 +259,10 @@ fn mounts(report: &ProbeReport, plan: &Plan) -> Layer {
         .filter(|mount| !["/", HOME, TMP].contains(&mount.target))
     {
         let expected = match mount.target {
+            // Files of the container's, where there is no fresh one.
+            target if !report.shows_proc && target.starts_with("/proc/") => {
+                has_all(mount, &["ro", "nosuid", "nodev", "noexec"])
+            }
             "/proc" => mount.kind == "proc" && has_all(mount, &["nosuid", "nodev", "noexec"]),
             target if target.starts_with("/dev/") => has_all(mount, &["ro", "nosuid", "noexec"]),
             target => governing(&planned, target).is_some_and(|access| match access {
@@ -260,6 +281,11 @@ fn mounts(report: &ProbeReport, plan: &Plan) -> Layer {
         }
         count += 1;
     }
+    let proc = if report.shows_proc {
+        ", or a fresh /proc"
+    } else {
+        ""
+    };
     let writable = planned
         .iter()
         .filter(|(_, access)| *access == Access::Write);
@@ -270,7 +296,7 @@ fn mounts(report: &ProbeReport, plan: &Plan) -> Layer {
     layer(
         "mounts",
         true,
-        format!("{count} beside the root, home and tmp: read-only, or a fresh /proc{but}"),
+        format!("{count} beside the root, home and tmp: read-only{proc}{but}"),
     )
 }
 

@@ -6,7 +6,6 @@
 //! where the supervisor is gone the kernel does (seccomp_unotify(2)).
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -15,6 +14,7 @@ use nix::unistd::Pid;
 
 use super::error::{At as _, SetupError, Step};
 use super::message::MOST_SURVIVORS;
+use super::proc::Proc;
 use crate::sys::process::{self, Reaped};
 
 /// How long processes that the client left may take to end by themselves before they are survivors.
@@ -26,11 +26,11 @@ pub(super) type Survivors = Vec<(i32, String)>;
 /// Waits until every process of the client has ended, and no longer than [`GRACE`]; `None` where none is left, and
 /// else the ones that are, of which some may just be ending. Each of them is a child or will be one, so "no child"
 /// means "no process".
-pub(super) fn wait_for_all() -> Result<Option<Survivors>, SetupError> {
+pub(super) fn wait_for_all(proc: &Proc) -> Result<Option<Survivors>, SetupError> {
     let deadline = Instant::now() + GRACE;
     while reap_one(libc::WNOHANG)? {
         if Instant::now() >= deadline {
-            return survivors().map(Some);
+            return survivors(proc).map(Some);
         }
     }
     Ok(None)
@@ -48,9 +48,9 @@ pub(super) fn end_namespace() -> Result<(), SetupError> {
 }
 
 /// Ends every descendant of the calling process, a subreaper.
-pub(super) fn end_descendants() -> Result<(), SetupError> {
+pub(super) fn end_descendants(proc: &Proc) -> Result<(), SetupError> {
     loop {
-        kill_children(None)?;
+        kill_children(proc, None)?;
         match process::reap(0) {
             Ok(Reaped::NoChild) => return Ok(()),
             Ok(Reaped::None | Reaped::Exited(..) | Reaped::Killed(..)) | Err(Errno::EINTR) => {}
@@ -61,8 +61,8 @@ pub(super) fn end_descendants() -> Result<(), SetupError> {
 
 /// Sends SIGKILL to every child of the calling process but one. A child that has not been reaped keeps its id, so the
 /// signal cannot meet another process.
-pub(super) fn kill_children(but: Option<Pid>) -> Result<(), SetupError> {
-    let children = Processes::read()?.children();
+pub(super) fn kill_children(proc: &Proc, but: Option<Pid>) -> Result<(), SetupError> {
+    let children = Processes::read(proc)?.children();
     for child in children.into_iter().filter(|child| Some(*child) != but) {
         // One that has ended in between waits to be reaped.
         let _ = kill(child, Signal::SIGKILL);
@@ -72,15 +72,14 @@ pub(super) fn kill_children(but: Option<Pid>) -> Result<(), SetupError> {
 
 /// Threads of every process below the calling one.
 pub(super) fn threads_below_this_process() -> Result<u64, SetupError> {
-    let processes = Processes::read()?;
-    let below = processes.descendants(own_id());
-    let threads = |pid: &i32| processes.0.get(pid).map_or(0, |one| one.threads);
-    Ok(below.iter().map(|(pid, _)| threads(pid)).sum())
+    let processes = Processes::read_anew()?;
+    let below = processes.descendants();
+    Ok(below.map(|(_, process)| process.threads).sum())
 }
 
 /// Whether the calling process has this child and no other. Where the list cannot be had it has others.
 pub(super) fn has_only(child: Pid) -> bool {
-    Processes::read().is_ok_and(|processes| processes.children() == [child])
+    Processes::read_anew().is_ok_and(|processes| processes.children() == [child])
 }
 
 /// Reaps one process, or waits a moment where none has ended; whether one may be left.
@@ -96,15 +95,28 @@ fn reap_one(flags: libc::c_int) -> Result<bool, SetupError> {
 
 /// Descendants of init, which calls this, from /proc. There are some when this is called, so a list that cannot be
 /// had is an error and not an empty list.
-fn survivors() -> Result<Survivors, SetupError> {
-    let processes = Processes::read()?;
-    let mut named = processes.descendants(own_id());
-    named.truncate(MOST_SURVIVORS);
-    Ok(named)
+fn survivors(proc: &Proc) -> Result<Survivors, SetupError> {
+    let processes = Processes::read(proc)?;
+    let named = processes.descendants().take(MOST_SURVIVORS);
+    Ok(named
+        .map(|(pid, process)| (inside(proc, pid), process.name.clone()))
+        .collect())
 }
 
-/// What /proc lists, by process id.
-struct Processes(BTreeMap<i32, Process>);
+/// The id by which the client knows a process; the same number where /proc is its own.
+fn inside(proc: &Proc, pid: i32) -> i32 {
+    let status = proc.read(&format!("{pid}/status")).unwrap_or_default();
+    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    // proc_pid_status(5): an id for each nested namespace, the innermost last.
+    let innermost = ids.and_then(|ids| ids.split_whitespace().last());
+    innermost.and_then(|id| id.parse().ok()).unwrap_or(pid)
+}
+
+/// What /proc lists, by process id, and which of them reads it.
+struct Processes {
+    own: i32,
+    all: BTreeMap<i32, Process>,
+}
 
 struct Process {
     parent: i32,
@@ -113,41 +125,45 @@ struct Process {
 }
 
 impl Processes {
-    /// Reads /proc.
-    fn read() -> Result<Self, SetupError> {
-        let listed = fs::read_dir("/proc").at_object(Step::Signals, "/proc")?;
-        let pids = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        // One that has ended in between has no status to be read.
-        let read = |pid: i32| {
-            let status = fs::read(format!("/proc/{pid}/stat")).ok()?;
-            Some((pid, parse(&String::from_utf8_lossy(&status))?))
-        };
-        Ok(Self(pids.filter_map(read).collect()))
+    /// Reads the /proc that is mounted now.
+    fn read_anew() -> Result<Self, SetupError> {
+        let proc = Proc::open().at_object(Step::Signals, "/proc")?;
+        Self::read(&proc)
     }
 
-    /// Of the calling process, in the order of their ids.
+    fn read(proc: &Proc) -> Result<Self, SetupError> {
+        // One that has ended in between has no status to be read.
+        let read = |pid: i32| {
+            let status = proc.read(&format!("{pid}/stat")).ok()?;
+            Some((pid, parse(&status)?))
+        };
+        let own = proc.link("self").at_object(Step::Signals, "/proc/self")?;
+        let own = own.to_str().and_then(|own| own.parse().ok());
+        let listed = proc.numbers(".").at_object(Step::Signals, "/proc")?;
+        Ok(Self {
+            own: own.ok_or(Errno::EBADMSG).at(Step::Signals)?,
+            all: listed.into_iter().filter_map(read).collect(),
+        })
+    }
+
+    /// Of the process that reads, in the order of their ids.
     fn children(&self) -> Vec<Pid> {
-        let own = own_id();
-        let ours = self.0.iter().filter(|(_, one)| one.parent == own);
+        let ours = self.all.iter().filter(|(_, one)| one.parent == self.own);
         ours.map(|(pid, _)| Pid::from_raw(*pid)).collect()
     }
 
-    /// Everything below `ancestor`, by process id.
-    fn descendants(&self, ancestor: i32) -> Survivors {
-        let is_below = |pid: &i32| {
-            let parent = |pid: &i32| self.0.get(pid).map(|one| one.parent);
+    /// Everything below the process that reads, by process id.
+    fn descendants(&self) -> impl Iterator<Item = (i32, &Process)> {
+        let parent = |pid: &i32| self.all.get(pid).map(|one| one.parent);
+        let is_below = move |pid: &i32| {
             // The list is no snapshot, so it might hold a circle; no line of descent is longer than the list.
             std::iter::successors(parent(pid), parent)
-                .take(self.0.len())
-                .any(|parent| parent == ancestor)
+                .take(self.all.len())
+                .any(|parent| parent == self.own)
         };
-        let below = self.0.iter().filter(|(pid, _)| is_below(pid));
-        below.map(|(pid, one)| (*pid, one.name.clone())).collect()
+        let all = self.all.iter().map(|(pid, process)| (*pid, process));
+        all.filter(move |(pid, _)| is_below(pid))
     }
-}
-
-fn own_id() -> i32 {
-    std::process::id() as i32
 }
 
 /// proc_pid_stat(5): `pid (name) state ppid … num_threads …`; the name may hold anything, parentheses too.
@@ -169,49 +185,54 @@ fn parse(status: &str) -> Option<Process> {
 mod tests {
     use super::*;
 
-    fn processes(all: &[(i32, i32)]) -> Processes {
+    fn processes(own: i32, all: &[(i32, i32)]) -> Processes {
         let process = |(pid, parent): &(i32, i32)| {
-            let name = format!("process {pid}");
-            (
-                *pid,
-                Process {
-                    parent: *parent,
-                    threads: 1,
-                    name,
-                },
-            )
+            let one = Process {
+                parent: *parent,
+                threads: 1,
+                name: format!("process {pid}"),
+            };
+            (*pid, one)
         };
-        Processes(all.iter().map(process).collect())
+        let all = all.iter().map(process).collect();
+        Processes { own, all }
+    }
+
+    fn below(processes: &Processes) -> Vec<i32> {
+        processes.descendants().map(|(pid, _)| pid).collect()
     }
 
     #[test]
     fn a_name_may_look_like_the_rest_of_the_line() {
-        let process = parse("7 (a) S 1 (b) ) R 5 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 3 0 99").unwrap();
-        assert_eq!((process.parent, process.name.as_str()), (5, "a) S 1 (b) "));
+        let line = "7 (a) S 1 (b) ) R 5 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 3 0 99";
+        let process = parse(line).unwrap();
+        assert_eq!(
+            (process.parent, process.threads, process.name.as_str()),
+            (5, 3, "a) S 1 (b) ")
+        );
         assert!(parse("7 (a").is_none() && parse("").is_none());
     }
 
     #[test]
     fn descendants_are_found_over_generations_and_nobody_else_is() {
-        let all = processes(&[(1, 0), (10, 1), (11, 10), (12, 11), (20, 1), (21, 20)]);
-        let pids =
-            |ancestor| Vec::from_iter(all.descendants(ancestor).into_iter().map(|one| one.0));
-        assert_eq!(pids(10), [11, 12]);
-        assert_eq!(pids(20), [21]);
-        assert!(pids(12).is_empty());
+        let all = [(1, 0), (10, 1), (11, 10), (12, 11), (20, 1), (21, 20)];
+        assert_eq!(below(&processes(10, &all)), [11, 12]);
+        assert_eq!(below(&processes(20, &all)), [21]);
+        assert!(below(&processes(12, &all)).is_empty());
+        assert_eq!(processes(1, &all).children(), [10, 20].map(Pid::from_raw));
     }
 
     #[test]
     fn a_circle_in_the_list_ends() {
-        assert!(processes(&[(3, 4), (4, 3)]).descendants(1).is_empty());
+        assert!(below(&processes(1, &[(3, 4), (4, 3)])).is_empty());
     }
 
     #[test]
-    fn the_calling_process_is_listed_below_its_parent_with_its_threads() {
-        let all = Processes::read().unwrap();
-        let own = std::process::id() as i32;
+    fn the_calling_process_is_listed_with_its_threads() {
+        let processes = Processes::read_anew().unwrap();
+        assert_eq!(processes.own, std::process::id() as i32);
+        assert!(processes.all[&processes.own].threads >= 1);
         let parent = nix::unistd::getppid().as_raw();
-        assert!(all.descendants(parent).iter().any(|(pid, _)| *pid == own));
-        assert!(all.0[&own].threads >= 1);
+        assert_eq!(processes.all[&processes.own].parent, parent);
     }
 }

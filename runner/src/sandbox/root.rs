@@ -20,6 +20,7 @@ use nix::unistd::{chdir, pivot_root, sethostname};
 
 use super::error::{At as _, SetupError, Step};
 use super::plan::{Bind, BindKind, HOME, HOST_NAME, INSIDE_ID, Plan, RootPlan, TMP, UNRULED_FILE};
+use super::proc::{HARMLESS, Proc};
 use super::weaken::Protection;
 use crate::case::{Access, Device};
 use crate::sys::mount::{Seal, attach, open_tree, seal};
@@ -56,6 +57,10 @@ pub(super) struct Entered {
     pub(super) trees: Trees,
     /// /dev/null, to be the client's standard input.
     pub(super) null: OwnedFd,
+    /// By which init and the probe read /proc.
+    pub(super) proc: Proc,
+    /// The client has that one too.
+    pub(super) shows_proc: bool,
 }
 
 /// Cuts this mount namespace off: nothing that is mounted here shows outside, and the other way round.
@@ -122,6 +127,7 @@ fn take_tree(path: &OsStr, how: Seal) -> Result<OwnedFd, SetupError> {
 
 /// Mounts the new root, fills it, enters it, and leaves nothing of the old one.
 pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupError> {
+    let outer = Proc::open().at_object(Step::Describe, "/proc")?;
     let base = staging()?;
     tmpfs(base, "mode=0755,size=1m,nr_inodes=1024", MsFlags::empty())?;
     let inside = |path: &str| base.join(path.trim_start_matches('/'));
@@ -142,7 +148,7 @@ pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupE
     for source in sources {
         place(base, source)?;
     }
-    mount_proc(&inside("/proc"))?;
+    let shows_proc = mount_proc(&inside("/proc"))?;
     enter(base)?;
     let null = standard_input()?;
     if !plan.root.devices.contains(&Device::Null) {
@@ -156,7 +162,17 @@ pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupE
         home: open_directory(OsStr::new(HOME))?,
         tmp: open_directory(OsStr::new(TMP))?,
     };
-    Ok(Entered { trees, null })
+    let proc = if shows_proc {
+        Proc::open().at_object(Step::Describe, "/proc")?
+    } else {
+        outer
+    };
+    Ok(Entered {
+        trees,
+        null,
+        proc,
+        shows_proc,
+    })
 }
 
 /// The container's root as it is, where none can be made: Landlock alone says what of it is reached.
@@ -165,8 +181,12 @@ pub(super) fn shared(plan: &RootPlan) -> Result<Entered, SetupError> {
         home: open_directory(&plan.home)?,
         tmp: open_directory(&plan.tmp)?,
     };
-    let null = standard_input()?;
-    Ok(Entered { trees, null })
+    Ok(Entered {
+        trees,
+        null: standard_input()?,
+        proc: Proc::open().at_object(Step::Describe, "/proc")?,
+        shows_proc: true,
+    })
 }
 
 fn staging() -> Result<&'static Path, SetupError> {
@@ -282,9 +302,34 @@ fn make_directory(path: &Path) -> Result<(), SetupError> {
         .at_object(Step::MakeTarget, path.display())
 }
 
-fn mount_proc(target: &Path) -> Result<(), SetupError> {
+/// A fresh /proc, or what there can be of one; whether it is fresh.
+fn mount_proc(target: &Path) -> Result<bool, SetupError> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    mount(Some("proc"), target, Some("proc"), flags, None::<&str>).at(Step::MountProc)
+    match mount(Some("proc"), target, Some("proc"), flags, None::<&str>) {
+        Ok(()) => Ok(true),
+        Err(Errno::EPERM) => show_harmless(target).map(|()| false),
+        Err(errno) => Err(errno).at(Step::MountProc),
+    }
+}
+
+/// The files of the container's /proc that tell of nobody on the machine. One that is not there, or is covered, is
+/// not shown.
+fn show_harmless(target: &Path) -> Result<(), SetupError> {
+    for name in HARMLESS {
+        let source = Path::new("/proc").join(name);
+        if !fs::symlink_metadata(&source).is_ok_and(|status| status.is_file()) {
+            continue;
+        }
+        place(
+            target,
+            Source {
+                tree: take_tree(source.as_os_str(), Seal::Data)?,
+                target: Path::new("/").join(name),
+                kind: BindKind::File,
+            },
+        )?;
+    }
+    Ok(())
 }
 
 /// pivot_root(2) with both arguments `.`: the old root lies on top of the new one and is detached from there,

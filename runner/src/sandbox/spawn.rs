@@ -23,6 +23,7 @@ use nix::unistd::{Gid, Pid, Uid, fchown, pipe2};
 use super::error::{At as _, SetupError, Step};
 use super::identity;
 use super::plan::Plan;
+use super::proc::Proc;
 use super::reaper;
 use crate::sys::fds::close_on_exec_from;
 use crate::sys::process::default_child_signal;
@@ -113,7 +114,7 @@ impl Drop for Stage {
             // Init was lost, and without a pid namespace nobody else ends what it started.
             let deadline = Instant::now() + LAST_GASP;
             while !self.is_alone_within(Duration::from_millis(2)) && Instant::now() < deadline {
-                let _ = reaper::kill_children(Some(guard));
+                let _ = Proc::open().map(|proc| reaper::kill_children(&proc, Some(guard)));
             }
         }
     }

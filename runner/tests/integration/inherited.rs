@@ -2,6 +2,7 @@
 //! fixture `hindered-host` makes one of this machine; the tests with real engines are beside these.
 
 mod choice;
+mod proc;
 mod reach;
 mod remains;
 

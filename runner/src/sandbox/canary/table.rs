@@ -3,8 +3,7 @@
 use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
 
-use super::{ABSTRACT_INSIDE, Attempt, Mode, Outcome, Try, attempts};
-use crate::case::Tier;
+use super::{ABSTRACT_INSIDE, Attempt, Kind, Mode, Outcome, Try, attempts};
 
 /// A way out of the network.
 pub(super) struct Way {
@@ -21,8 +20,8 @@ pub(super) struct Way {
 /// One other attempt.
 pub(super) struct Probe {
     pub(super) name: &'static str,
-    /// The only tier in which it means something; `None`: both.
-    tier: Option<Tier>,
+    /// Where it means something; nothing: everywhere.
+    kinds: &'static [Kind],
     /// `None`: it must succeed.
     pub(super) errno: Option<Errno>,
     /// The call and the family with which the supervisor records its refusal, where it is the one to refuse.
@@ -77,15 +76,15 @@ pub(super) const WAYS: &[Way] = &[
 const PROBES: &[Probe] = &[
     succeeds("home", attempts::write_home),
     // The network namespace; where it is shared, Landlock's scope.
-    fails("abstract-socket-outside", Errno::ECONNREFUSED, attempts::abstract_outside).outside(attempts::abstract_outside).only(Tier::Namespace),
-    fails("abstract-socket-outside", Errno::EPERM, attempts::abstract_outside).outside(attempts::abstract_outside).only(Tier::Inherited),
+    fails("abstract-socket-outside", Errno::ECONNREFUSED, attempts::abstract_outside).outside(attempts::abstract_outside).only(OWN_ROOT),
+    fails("abstract-socket-outside", Errno::EPERM, attempts::abstract_outside).outside(attempts::abstract_outside).only(SHARED),
     // The supervisor.
     fails("raw-socket", Errno::EPERM, attempts::raw).outside(attempts::raw).answered("socket", Some("inet")),
     fails("packet-socket", Errno::EAFNOSUPPORT, attempts::packet).outside(attempts::packet_is_possible).answered("socket", Some("packet")),
     fails("vsock", Errno::EAFNOSUPPORT, attempts::vsock).outside(attempts::vsock).answered("socket", Some("vsock")),
     fails("io-uring", Errno::ENOSYS, attempts::io_uring).outside(attempts::io_uring).answered("io_uring_setup", None),
-    fails("unix-socket", Errno::EACCES, attempts::unix).outside(attempts::unix).answered("socket", Some("unix")).only(Tier::Inherited),
-    fails("listener", Errno::EACCES, attempts::listener).outside(attempts::listener).answered("listen", None).only(Tier::Inherited),
+    fails("unix-socket", Errno::EACCES, attempts::unix).outside(attempts::unix).answered("socket", Some("unix")).only(SHARED),
+    fails("listener", Errno::EACCES, attempts::listener).outside(attempts::listener).answered("listen", None).only(SHARED),
     // The filter.
     fails("ptrace", Errno::EPERM, attempts::trace_init),
     fails("unshare", Errno::EPERM, attempts::new_namespace),
@@ -93,31 +92,37 @@ const PROBES: &[Probe] = &[
     fails("mount", Errno::EPERM, attempts::mount_something),
     fails("terminal-input", Errno::EPERM, attempts::terminal_input),
     // The new root and its mounts; where there is none, Landlock.
-    fails("host-directory", Errno::ENOENT, attempts::outside_directory).outside(attempts::outside_directory).only(Tier::Namespace),
-    fails("host-directory", Errno::EACCES, attempts::outside_directory).outside(attempts::outside_directory).only(Tier::Inherited),
-    fails("write-root", Errno::EROFS, attempts::outside_file).only(Tier::Namespace),
-    fails("write-outside", Errno::EACCES, attempts::outside_file).only(Tier::Inherited),
-    fails("pathname-socket", Errno::ENOENT, attempts::path_socket).outside(attempts::path_socket).only(Tier::Namespace),
+    fails("host-directory", Errno::ENOENT, attempts::outside_directory).outside(attempts::outside_directory).only(OWN_ROOT),
+    fails("host-directory", Errno::EACCES, attempts::outside_directory).outside(attempts::outside_directory).only(SHARED),
+    fails("write-root", Errno::EROFS, attempts::outside_file).only(OWN_ROOT),
+    fails("write-outside", Errno::EACCES, attempts::outside_file).only(SHARED),
+    fails("pathname-socket", Errno::ENOENT, attempts::path_socket).outside(attempts::path_socket).only(OWN_ROOT),
     // Landlock.
     fails("landlock-read", Errno::EACCES, attempts::read_unruled),
     fails(ABSTRACT_INSIDE, Errno::EPERM, attempts::abstract_inside),
-    fails("neighbour", Errno::EACCES, attempts::neighbour).outside(attempts::neighbour).only(Tier::Inherited),
-    fails("signal", Errno::EPERM, attempts::signal_init).only(Tier::Inherited),
+    fails("neighbour", Errno::EACCES, attempts::neighbour).outside(attempts::neighbour).only(SHARED),
+    fails("signal", Errno::EPERM, attempts::signal_init).only(SHARED),
     // Init is out of reach.
-    fails("init-memory", Errno::EACCES, attempts::init_memory),
+    fails("init-memory", Errno::EACCES, attempts::init_memory).only(WITH_PROC),
+    fails("init-memory", Errno::ENOENT, attempts::init_memory).only(WITHOUT_PROC),
 ];
 
-/// The probes of a tier, in the order of the table.
-pub(super) fn probes(tier: Tier) -> impl Iterator<Item = &'static Probe> {
+const OWN_ROOT: &[Kind] = &[Kind::Namespace, Kind::NamespaceWithoutProc];
+const SHARED: &[Kind] = &[Kind::Inherited];
+const WITH_PROC: &[Kind] = &[Kind::Namespace, Kind::Inherited];
+const WITHOUT_PROC: &[Kind] = &[Kind::NamespaceWithoutProc];
+
+/// The probes of a kind of sandbox, in the order of the table.
+pub(super) fn probes(kind: Kind) -> impl Iterator<Item = &'static Probe> {
     PROBES
         .iter()
-        .filter(move |probe| probe.tier.is_none_or(|only| only == tier))
+        .filter(move |probe| probe.kinds.is_empty() || probe.kinds.contains(&kind))
 }
 
 const fn succeeds(name: &'static str, inside: Try) -> Probe {
     Probe {
         name,
-        tier: None,
+        kinds: &[],
         errno: None,
         recorded: None,
         inside,
@@ -147,11 +152,8 @@ impl Probe {
         }
     }
 
-    const fn only(self, tier: Tier) -> Self {
-        Self {
-            tier: Some(tier),
-            ..self
-        }
+    const fn only(self, kinds: &'static [Kind]) -> Self {
+        Self { kinds, ..self }
     }
 
     pub(super) fn mode(&self) -> Mode {
@@ -178,10 +180,10 @@ impl Probe {
 
 impl Way {
     /// In a network that is shared there are no datagram sockets: a canary that is answered gets none.
-    pub(super) fn expected(&self, tier: Tier, mode: Mode, stub_port: u16) -> Expected {
+    pub(super) fn expected(&self, kind: Kind, mode: Mode, stub_port: u16) -> Expected {
         let datagram = self.syscall == "sendto";
         let (errno, record) = match mode {
-            Mode::Answered if datagram && tier == Tier::Inherited => (
+            Mode::Answered if datagram && kind == Kind::Inherited => (
                 Errno::EACCES,
                 Record {
                     syscall: "socket",

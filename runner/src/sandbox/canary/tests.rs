@@ -33,15 +33,15 @@ struct Tried {
 }
 
 const STUB_PORT: u16 = 8000;
-const TIERS: [Tier; 2] = Tier::ALL;
+const KINDS: [Kind; 3] = [Kind::Namespace, Kind::NamespaceWithoutProc, Kind::Inherited];
 
-fn as_expected(tier: Tier) -> Tried {
+fn as_expected(kind: Kind) -> Tried {
     let mut observed = vec![observation(STUB, Mode::Continued, Ok(()))];
     let mut recorded = Vec::new();
     let ways = WAYS.iter().flat_map(|way| {
-        Mode::BOTH.map(|mode| (way.name, mode, way.expected(tier, mode, STUB_PORT)))
+        Mode::BOTH.map(|mode| (way.name, mode, way.expected(kind, mode, STUB_PORT)))
     });
-    let probes = probes(tier).map(|probe| (probe.name, probe.mode(), probe.expected()));
+    let probes = probes(kind).map(|probe| (probe.name, probe.mode(), probe.expected()));
     for (name, mode, expected) in ways.chain(probes) {
         observed.push(observation(name, mode, expected.errno.map_or(Ok(()), Err)));
         if let Some(Record {
@@ -58,10 +58,10 @@ fn as_expected(tier: Tier) -> Tried {
     Tried { observed, recorded }
 }
 
-fn judge(tier: Tier, tried: &Tried, refused_outside: &[&'static str], scopes: bool) -> Vec<Canary> {
+fn judge(kind: Kind, tried: &Tried, refused_outside: &[&'static str], scopes: bool) -> Vec<Canary> {
     let Tried { observed, recorded } = tried;
     Ground {
-        tier,
+        kind,
         stub_port: STUB_PORT,
         observed,
         recorded,
@@ -88,26 +88,26 @@ fn status(canaries: &[Canary], name: &str) -> CanaryStatus {
 
 #[test]
 fn every_canary_is_held_when_errno_and_record_are_the_expected_ones() {
-    for tier in TIERS {
-        let canaries = judge(tier, &as_expected(tier), &[], true);
+    for kind in KINDS {
+        let canaries = judge(kind, &as_expected(kind), &[], true);
         assert!(
             canaries
                 .iter()
                 .all(|canary| canary.status == CanaryStatus::Held),
             "{canaries:?}"
         );
-        assert_eq!(canaries.len(), 1 + 2 * WAYS.len() + probes(tier).count());
+        assert_eq!(canaries.len(), 1 + 2 * WAYS.len() + probes(kind).count());
     }
 }
 
 #[test]
 fn another_errno_is_not_good_enough() {
-    for tier in TIERS {
-        for index in 0..as_expected(tier).observed.len() {
-            let mut tried = as_expected(tier);
+    for kind in KINDS {
+        for index in 0..as_expected(kind).observed.len() {
+            let mut tried = as_expected(kind);
             tried.observed[index].errno = Errno::EXDEV as i32;
             assert_eq!(
-                not_held(&judge(tier, &tried, &[], true)),
+                not_held(&judge(kind, &tried, &[], true)),
                 [tried.observed[index].name.as_str()]
             );
         }
@@ -116,12 +116,12 @@ fn another_errno_is_not_good_enough() {
 
 #[test]
 fn a_missing_canary_is_not_held() {
-    for tier in TIERS {
-        for index in 0..as_expected(tier).observed.len() {
-            let mut tried = as_expected(tier);
+    for kind in KINDS {
+        for index in 0..as_expected(kind).observed.len() {
+            let mut tried = as_expected(kind);
             let missing = tried.observed.remove(index);
             assert_eq!(
-                not_held(&judge(tier, &tried, &[], true)),
+                not_held(&judge(kind, &tried, &[], true)),
                 [missing.name.as_str()]
             );
         }
@@ -131,12 +131,12 @@ fn a_missing_canary_is_not_held() {
 /// Several datagram canaries ask for the same socket, of which the ledger has one line.
 #[test]
 fn what_the_supervisor_did_not_record_is_not_held() {
-    for tier in TIERS {
-        for gone in &as_expected(tier).recorded {
-            let mut tried = as_expected(tier);
+    for kind in KINDS {
+        for gone in &as_expected(kind).recorded {
+            let mut tried = as_expected(kind);
             tried.recorded.retain(|attempt| attempt != gone);
-            let lost = not_held(&judge(tier, &tried, &[], true)).len();
-            let same = as_expected(tier).recorded;
+            let lost = not_held(&judge(kind, &tried, &[], true)).len();
+            let same = as_expected(kind).recorded;
             assert_eq!(lost, same.iter().filter(|other| *other == gone).count());
         }
     }
@@ -144,7 +144,7 @@ fn what_the_supervisor_did_not_record_is_not_held() {
 
 #[test]
 fn in_a_shared_network_a_datagram_canary_is_answered_where_its_socket_is_made() {
-    let tried = as_expected(Tier::Inherited);
+    let tried = as_expected(Kind::Inherited);
     let sockets = tried.recorded.iter().filter(|one| one.syscall == "socket");
     let denied = Outcome::Denied(Errno::EACCES);
     assert_eq!(sockets.filter(|one| one.outcome == denied).count(), 5);
@@ -152,10 +152,10 @@ fn in_a_shared_network_a_datagram_canary_is_answered_where_its_socket_is_made() 
 
 #[test]
 fn what_is_refused_outside_as_well_supports_no_claim_but_may_not_succeed_inside() {
-    let tier = Tier::Namespace;
-    let mut tried = as_expected(tier);
+    let kind = Kind::Namespace;
+    let mut tried = as_expected(kind);
     assert_eq!(
-        status(&judge(tier, &tried, &["vsock"], true), "vsock"),
+        status(&judge(kind, &tried, &["vsock"], true), "vsock"),
         CanaryStatus::NotApplicable
     );
     tried
@@ -165,15 +165,15 @@ fn what_is_refused_outside_as_well_supports_no_claim_but_may_not_succeed_inside(
         .unwrap()
         .errno = 0;
     assert_eq!(
-        status(&judge(tier, &tried, &["vsock"], true), "vsock"),
+        status(&judge(kind, &tried, &["vsock"], true), "vsock"),
         CanaryStatus::NotHeld
     );
 }
 
 #[test]
 fn without_scopes_the_inner_abstract_socket_supports_no_claim() {
-    let tier = Tier::Namespace;
-    let mut tried = as_expected(tier);
+    let kind = Kind::Namespace;
+    let mut tried = as_expected(kind);
     tried
         .observed
         .iter_mut()
@@ -181,11 +181,11 @@ fn without_scopes_the_inner_abstract_socket_supports_no_claim() {
         .unwrap()
         .errno = 0;
     assert_eq!(
-        status(&judge(tier, &tried, &[], false), ABSTRACT_INSIDE),
+        status(&judge(kind, &tried, &[], false), ABSTRACT_INSIDE),
         CanaryStatus::NotApplicable
     );
     assert_eq!(
-        status(&judge(tier, &tried, &[], true), ABSTRACT_INSIDE),
+        status(&judge(kind, &tried, &[], true), ABSTRACT_INSIDE),
         CanaryStatus::NotHeld
     );
 }

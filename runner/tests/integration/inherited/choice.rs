@@ -246,3 +246,28 @@ fn what_a_container_refuses_besides_changes_nothing() {
         }
     }
 }
+
+/// Engines cover files of /proc, and then no fresh one can be mounted.
+#[test]
+fn where_no_fresh_proc_can_be_mounted_the_tier_is_the_same_and_the_report_names_what_is_missing() {
+    needs_sandbox!();
+    for run in as_both(|| Run::case_b().on_a_host_without("proc")) {
+        let done = run.json();
+        done.assert_passed();
+        assert_tier(&done, "namespace");
+        assert!(done.report["isolation"]["because"].is_null());
+        let layers = done.report["isolation"]["layers"].as_array().unwrap();
+        let proc = layers.iter().find(|layer| layer["name"] == "fresh /proc");
+        let proc = proc.unwrap();
+        assert_eq!(proc["status"], "absent");
+        let detail = proc["detail"].as_str().unwrap();
+        for flag in ["systempaths=unconfined", "unmask=ALL"] {
+            assert!(detail.contains(flag), "{detail}");
+        }
+        let canaries = statuses(&done, "canaries");
+        assert!(!canaries.contains(&"not-held"), "{canaries:?}");
+    }
+    let with_one = Run::case_b().json();
+    let layers = with_one.report["isolation"]["layers"].as_array().unwrap();
+    assert!(layers.iter().all(|layer| layer["name"] != "fresh /proc"));
+}

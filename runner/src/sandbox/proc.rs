@@ -1,0 +1,120 @@
+//! /proc as this process reads it: the client's own, or the one of the container where a fresh one cannot be mounted.
+//!
+//! An engine covers files of /proc, and then the kernel mounts no other one for a user namespace (mount_too_revealing
+//! in fs/namespace.c). The client does without: an empty directory, and the few files that tell of the machine and of
+//! nobody on it. Init and the probe still read the container's, by a descriptor that was opened before the root
+//! changed and that no exec survives. In it a process has its id in the container, and `self` is the reader.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt as _;
+
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open, openat, readlinkat};
+use nix::sys::stat::Mode;
+
+use super::error::AsErrno as _;
+
+/// Files of /proc that say the same to everybody: what programs read to learn of processors, memory and time.
+pub(crate) const HARMLESS: [&str; 7] = [
+    "cpuinfo",
+    "filesystems",
+    "loadavg",
+    "meminfo",
+    "stat",
+    "uptime",
+    "version",
+];
+
+/// An open /proc.
+#[derive(Debug)]
+pub(super) struct Proc {
+    directory: OwnedFd,
+}
+
+impl Proc {
+    /// The one that is mounted at /proc now.
+    ///
+    /// # Errors
+    /// The errno of open(2).
+    pub(super) fn open() -> Result<Self, Errno> {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let directory = open("/proc", flags, Mode::empty())?;
+        Ok(Self { directory })
+    }
+
+    /// The descriptor, for a rule about it.
+    pub(super) fn directory(&self) -> &OwnedFd {
+        &self.directory
+    }
+
+    /// A file, by its path below /proc.
+    ///
+    /// # Errors
+    /// The errno of open(2) or read(2); `ESRCH` for a process that has ended meanwhile.
+    pub(super) fn read(&self, path: &str) -> Result<String, Errno> {
+        let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+        let mut file = File::from(openat(&self.directory, path, flags, Mode::empty())?);
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)
+            .map_err(|error| error.as_errno())?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Where a link leads.
+    ///
+    /// # Errors
+    /// The errno of readlink(2).
+    pub(super) fn link(&self, path: &str) -> Result<OsString, Errno> {
+        readlinkat(&self.directory, path)
+    }
+
+    /// The names in a directory that are numbers: processes, or descriptors. `.` is /proc itself.
+    ///
+    /// # Errors
+    /// The errno of open(2) or getdents(2).
+    pub(super) fn numbers(&self, path: &str) -> Result<Vec<i32>, Errno> {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let mut directory = Dir::openat(&self.directory, path, flags, Mode::empty())?;
+        let mut numbers = Vec::new();
+        for entry in directory.iter() {
+            let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
+            numbers.extend(name.to_str().and_then(|name| name.parse::<i32>().ok()));
+        }
+        Ok(numbers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reader_finds_itself() {
+        let proc = Proc::open().unwrap();
+        let own = std::process::id() as i32;
+        assert!(proc.numbers(".").unwrap().contains(&own));
+        assert_eq!(proc.link("self").unwrap(), own.to_string().as_str());
+        let status = proc.read("self/status").unwrap();
+        assert!(status.contains(&format!("Pid:\t{own}\n")));
+        assert!(proc.numbers("self/fd").unwrap().contains(&0));
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error() {
+        let proc = Proc::open().unwrap();
+        assert_eq!(proc.read("no-such-file"), Err(Errno::ENOENT));
+        assert_eq!(proc.numbers("no-such-file"), Err(Errno::ENOENT));
+    }
+
+    #[test]
+    fn what_is_harmless_is_there() {
+        let proc = Proc::open().unwrap();
+        for file in HARMLESS {
+            assert!(!proc.read(file).unwrap().is_empty(), "{file}");
+        }
+    }
+}
