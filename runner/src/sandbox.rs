@@ -34,16 +34,21 @@
 //! From step 18 on the **supervisor** ([`supervise`]), a thread of the runner, answers what the filter notifies
 //! and keeps the ledger.
 //!
+//! A host may refuse namespaces. In tier `inherited` steps 1 to 3, 7 to 12 and the maps are left out: the network is the
+//! container's and must have loopback only, a [`guard`] makes home and temporary directory on its disk, Landlock stands
+//! alone before everything else of it, and init is a subreaper in place of a pid 1. What the filter and the supervisor
+//! do more there is said where they do it. Which tier a host has is found by making the sandbox, and nothing else.
+//!
 //! The end: init polls a gate whose other end only the stage holds and a channel whose other end only the
 //! runner holds, and ends with either; the kernel ends everything in a pid namespace with its init. The stage
 //! ends with the control socket and by its death signal. Home and temporary directory are a tmpfs inside, so
-//! there is nothing on the host to remove.
+//! there is nothing on the host to remove; the guard, where there is one, removes when the runner is gone.
 //!
-//! Some known ways out of sandboxes cannot apply here. A link that the client leaves misleads no clean-up, since
-//! there is none on the host, and the walks of its trees go by descriptors and follow no link. State and policy
-//! cannot be written from inside, since nothing of the host is writable and no report may lie below a shown path. A
-//! path that is swapped between look and use is another device or inode, and is refused. Landlock's rule for
-//! sockets by path (ABI 9) is not needed, since unix sockets are refused where host directories are shown.
+//! Some known ways out of sandboxes cannot apply here. A link that the client leaves misleads no clean-up and no walk:
+//! both go by descriptors and follow none. State and policy cannot be written from inside, since nothing of the host is
+//! writable and no report may lie below a shown path. A path that is swapped between look and use is another device or
+//! inode, and is refused. Landlock's rule for sockets by path (ABI 9) is not needed, since unix sockets are refused
+//! where directories of the host or a whole container can be seen.
 
 pub(crate) mod canary;
 pub(crate) mod error;

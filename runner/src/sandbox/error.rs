@@ -167,7 +167,7 @@ impl SetupError {
                 )
             }
             (Step::UserAndNetworkNamespace, Errno::EPERM | Errno::EACCES) => Some(
-                "user namespaces are refused here: on Debian run `sysctl kernel.unprivileged_userns_clone=1`; in Docker add `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`",
+                "user namespaces are refused here: on Debian run `sysctl kernel.unprivileged_userns_clone=1`; in Docker add `--security-opt seccomp=unconfined`, or `--network none` for the tier inherited",
             ),
             (Step::UserAndNetworkNamespace, Errno::ENOSYS | Errno::EINVAL) => Some(
                 "this kernel was built without user or network namespaces; a distribution kernel has both",
@@ -185,9 +185,6 @@ impl SetupError {
             (Step::HandOverPipes | Step::DropGroups, Errno::EPERM | Errno::EINVAL) => Some(
                 "started by a uid 0 that cannot become another user: one without CAP_CHOWN, CAP_SETGID and CAP_SETUID, or of a user namespace with one id; start it as an ordinary user",
             ),
-            (Step::MountProc, Errno::EPERM) => Some(
-                "/proc is masked here, as in a container: add `--security-opt systempaths=unconfined` (Docker) or `--security-opt unmask=ALL` (Podman)",
-            ),
             (Step::Filter, Errno::EBUSY) => Some(
                 "a seccomp filter around the runner has a listener already, and there can be only one: as in WSL 2 and in some other sandboxes; start the runner outside of it",
             ),
@@ -201,7 +198,7 @@ impl SetupError {
                 "without namespaces Landlock ABI 6 is needed: Linux 6.12 or later, with landlock in its list of security modules",
             ),
             (Step::InheritedNetwork, _) => Some(
-                "start the container with `--network none`, or let it make namespaces of its own (Docker: `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`)",
+                "start the container with `--network none`, or let it make namespaces of its own: in Docker, `--security-opt seccomp=unconfined`",
             ),
             (Step::MakeTrees, _) => Some(
                 "name a directory that can be written in TMPDIR, or give the container one: `--tmpfs /tmp`",
