@@ -6,13 +6,31 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Exit code, and the line of the error with what does not hold.
+fn fixture(name: &str) -> PathBuf {
+    let runner = Path::new(env!("CARGO_BIN_EXE_runner"));
+    runner.with_file_name("examples").join(name)
+}
+
+/// Exit code, and the line of the error with what does not hold, in tier `namespace`.
 fn case_b(weakened: &str, ordinary_user: bool) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_runner"));
-    command.arg("case-b").env("RUNNER_WEAKEN", weakened);
+    command.args(["case-b", "--isolation", "namespace"]);
+    said(command, weakened, ordinary_user)
+}
+
+/// The same in tier `inherited`, in a network that has loopback only.
+fn shared(weakened: &str, ordinary_user: bool) -> (Option<i32>, String) {
+    let mut command = Command::new(fixture("hindered-host"));
+    command.args(["network", "--", env!("CARGO_BIN_EXE_runner")]);
+    command.args(["case-b", "--isolation", "inherited"]);
+    said(command, weakened, ordinary_user)
+}
+
+fn said(mut command: Command, weakened: &str, ordinary_user: bool) -> (Option<i32>, String) {
+    command.env("RUNNER_WEAKEN", weakened);
     if ordinary_user && nix::unistd::Uid::current().is_root() {
         command.uid(1000).gid(1000);
     }
@@ -25,8 +43,13 @@ fn case_b(weakened: &str, ordinary_user: bool) -> (Option<i32>, String) {
 
 #[track_caller]
 fn misses(weakened: &str, what: &[&str]) {
+    missed(case_b, weakened, what);
+}
+
+#[track_caller]
+fn missed(run: fn(&str, bool) -> (Option<i32>, String), weakened: &str, what: &[&str]) {
     for ordinary_user in [false, true] {
-        let (code, said) = case_b(weakened, ordinary_user);
+        let (code, said) = run(weakened, ordinary_user);
         assert_eq!(code, Some(3), "without {weakened}: {said}");
         for one in what {
             assert!(
@@ -43,10 +66,61 @@ fn misses(weakened: &str, what: &[&str]) {
 
 #[test]
 fn with_every_protection_the_case_passes() {
-    for ordinary_user in [false, true] {
-        let (code, said) = case_b("", ordinary_user);
-        assert_eq!(code, Some(0), "{said}");
+    for run in [case_b, shared] {
+        for ordinary_user in [false, true] {
+            let (code, said) = run("", ordinary_user);
+            assert_eq!(code, Some(0), "{said}");
+        }
     }
+}
+
+#[test]
+fn without_landlock_each_of_its_canaries_tells_where_it_stands_alone() {
+    missed(
+        shared,
+        "landlock",
+        &[
+            "canary host-directory (continued): ok instead of EACCES",
+            "canary write-outside (continued): ok instead of EACCES",
+            "canary landlock-read (continued): ok instead of EACCES",
+            "canary neighbour (continued): ok instead of EACCES",
+            "canary abstract-socket-outside (continued): ok instead of EPERM",
+            "canary abstract-socket-inside (continued): ok instead of EPERM",
+            "canary signal (continued): ok instead of EPERM",
+        ],
+    );
+}
+
+#[test]
+fn without_the_supervisors_refusals_unix_sockets_and_listeners_tell_where_the_network_is_shared() {
+    missed(
+        shared,
+        "refusals",
+        &[
+            "canary unix-socket (answered): ok instead of EACCES",
+            "canary udp4 (answered): ENETUNREACH instead of EACCES",
+            "canary io-uring (answered): ok instead of ENOSYS",
+        ],
+    );
+}
+
+#[test]
+fn without_the_filters_own_refusals_its_canaries_tell_where_nothing_is_its_own() {
+    missed(
+        shared,
+        "filter",
+        &["canary terminal-input (continued): ENOTTY instead of EPERM"],
+    );
+}
+
+#[test]
+fn with_a_dumpable_init_and_no_landlock_a_shared_init_is_read_by_its_user() {
+    let (code, said) = shared("landlock,hidden-init", true);
+    assert_eq!(code, Some(3));
+    let told = "canary init-memory (continued): ok instead of EACCES";
+    assert!(said.contains(told), "{said}");
+    let (_, said) = shared("landlock", true);
+    assert!(!said.contains("init-memory"), "{said}");
 }
 
 #[test]
@@ -60,14 +134,13 @@ fn without_a_network_namespace_there_is_no_loopback_to_set_up() {
 /// In a namespace from which the outside can be reached, with a client that tries to.
 #[test]
 fn without_what_seals_the_network_nothing_is_started_that_could_reach_the_world() {
-    let runner = Path::new(env!("CARGO_BIN_EXE_runner"));
-    let fixture = |name: &str| runner.with_file_name("examples").join(name);
     let directory = tempfile::tempdir().unwrap();
     for weakened in ["network-namespace", "refusals", "records"] {
         let counts = directory.path().join(weakened);
         let mut world = Command::new(fixture("outside-world"));
-        world.arg("--counts").arg(&counts).arg("--").arg(runner);
-        world.arg("case-b").arg("--client");
+        world.arg("--counts").arg(&counts).arg("--");
+        world.arg(env!("CARGO_BIN_EXE_runner")).arg("case-b");
+        world.args(["--isolation", "namespace", "--client"]);
         world.arg(fixture("outgoing-client"));
         world.args(["--", "--go", "tcp-connect"]);
         let output = world.env("RUNNER_WEAKEN", weakened).output().unwrap();
