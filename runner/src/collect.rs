@@ -147,6 +147,10 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
             detail,
         });
     }
+    // Where init was lost, what it started is ended one by one.
+    supervisor
+        .as_ref()
+        .inspect(|supervisor| supervisor.refuse_new_processes());
     drop((control, to_stage, channel, stage));
     if capture.isolation.is_some() && capture.failure.is_none() {
         capture.gaps.extend(network_since(watch.plan));

@@ -19,6 +19,7 @@ use thiserror::Error;
 
 use crate::case::{Limits, Tier};
 use crate::cli::{ClientProgram, RunRequest};
+use crate::policy::shown_path;
 use crate::profile::{Surroundings, Unspelt, filled};
 use crate::random;
 use crate::report::Purpose;
@@ -140,6 +141,9 @@ pub(crate) fn prepare(
         for bind in &mut binds {
             bind.target.clone_from(&bind.source);
         }
+    }
+    if let Some(closed) = &places.closed_directory {
+        stays_closed(closed, &binds)?;
     }
     // A directory before what lies in it: the one mount would hide the other.
     binds.sort_by(|one, other| one.target.cmp(&other.target));
@@ -304,6 +308,19 @@ fn listen_outside() -> Result<(UnixListener, String), PrepareError> {
         .and_then(|address| UnixListener::bind_addr(&address))
         .map_err(|source| PrepareError::OutsideSocket { source })?;
     Ok((listener, name))
+}
+
+/// A rule that shows where the home lies would open what lies beside it.
+fn stays_closed(closed: &Path, binds: &[Bind]) -> Result<(), PrepareError> {
+    let opened = binds.iter().map(|bind| Path::new(&bind.source));
+    match opened.into_iter().find(|source| closed.starts_with(source)) {
+        None => Ok(()),
+        Some(source) => Err(PrepareError::ForbiddenRule {
+            path: shown_path(source),
+            resolved: shown_path(source),
+            what: "where this run keeps the program's home: name another directory in TMPDIR",
+        }),
+    }
 }
 
 /// Where the network is shared, somebody else on loopback.

@@ -5,7 +5,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-use nix::unistd::Pid;
 use thiserror::Error;
 
 use crate::assemble;
@@ -206,8 +205,7 @@ fn launch_in_strongest_tier(request: &RunRequest, clock: Clock) -> Result<Launch
         let prepared = prepare(request, tier, &places)?;
         let (mut capture, trees) = match made {
             Ok(trees) => {
-                let guard = trees.as_ref().map(TemporaryTrees::guard);
-                let capture = launch_and_collect(request, &prepared, guard, clock, &mut digests)?;
+                let capture = launch_and_collect(request, &prepared, clock, &mut digests)?;
                 (capture, trees)
             }
             Err(error) => (failed(request, &prepared, error), None),
@@ -243,12 +241,11 @@ fn failed(request: &RunRequest, prepared: &Prepared, error: SetupError) -> Captu
 fn launch_and_collect(
     request: &RunRequest,
     prepared: &Prepared,
-    guard: Option<Pid>,
     clock: Clock,
     digests: &mut Option<Digests>,
 ) -> Result<Capture, RunError> {
     let limits = &request.subject.sandbox().limits;
-    let spawned = spawn::spawn(&prepared.plan, guard);
+    let spawned = spawn::spawn(&prepared.plan);
     // All of this happens while the stage makes its namespaces.
     digests.get_or_insert_with(|| Digests::take(prepared));
     let stage = match spawned {

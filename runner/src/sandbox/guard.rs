@@ -5,11 +5,11 @@
 //! there is no moment in which they exist and nobody would remove them. The runner holds one end of a socket; the
 //! guard waits for its end.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -22,11 +22,13 @@ use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, openat, renameat};
 use nix::sys::prctl;
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
-use nix::unistd::{Pid, UnlinkatFlags, setsid, unlinkat};
+use nix::unistd::{UnlinkatFlags, setsid, unlinkat};
 
 use super::error::{At as _, SetupError, Step};
 use super::plan::Places;
 use super::spawn::OWN_FILE;
+use crate::random;
+use crate::sys::fds::close_on_exec_from;
 use crate::sys::process::{default_child_signal, ignore_terminal_signals};
 
 /// Hidden first argument with which our own file is the guard.
@@ -51,6 +53,8 @@ const NEW: &str = "new";
 #[derive(Debug)]
 pub(crate) struct TemporaryTrees {
     base: PathBuf,
+    /// Known before the directory is made, so that it is removed also where the guard is lost before it tells.
+    name: String,
     /// `None` once it has been let go.
     line: Option<UnixStream>,
     guard: Child,
@@ -62,11 +66,14 @@ impl TemporaryTrees {
     /// # Errors
     /// The step that failed; nothing is left then.
     pub(crate) fn make() -> Result<Self, SetupError> {
+        // Whatever our caller left open is nothing to the guard.
+        close_on_exec_from(3).at(Step::StartGuard)?;
         let (line, theirs) = UnixStream::pair().at(Step::StartGuard)?;
         default_child_signal();
+        let name = format!("runner-{}", random::token());
         let guard = Command::new(OWN_FILE)
             .arg0("runner-guard")
-            .arg(GUARD_ARGUMENT)
+            .args([GUARD_ARGUMENT, &name])
             .env_clear()
             .envs(env::var_os("TMPDIR").map(|directory| ("TMPDIR", directory)))
             .stdin(Stdio::from(OwnedFd::from(theirs)))
@@ -76,6 +83,7 @@ impl TemporaryTrees {
             .at_object(Step::StartGuard, OWN_FILE)?;
         let mut trees = Self {
             base: PathBuf::new(),
+            name,
             line: Some(line),
             guard,
         };
@@ -113,21 +121,16 @@ impl TemporaryTrees {
             closed_directory: Some(self.base.clone()),
         }
     }
-
-    /// The process that removes them.
-    pub(crate) fn guard(&self) -> Pid {
-        Pid::from_raw(i32::try_from(self.guard.id()).unwrap_or(0))
-    }
 }
 
 impl Drop for TemporaryTrees {
     fn drop(&mut self) {
         self.line = None;
-        let waited = self.guard.wait();
-        // A guard that somebody has killed has removed nothing.
-        if !self.base.as_os_str().is_empty() && !waited.is_ok_and(|status| status.success()) {
-            // There is nobody left to tell.
-            let _ = remove(&self.base);
+        if !self.guard.wait().is_ok_and(|status| status.success()) {
+            // A guard that somebody has killed has removed nothing, and there is nobody left to tell.
+            for directory in candidates() {
+                let _ = remove(&directory.join(&self.name));
+            }
         }
     }
 }
@@ -147,8 +150,11 @@ fn candidates_text() -> String {
     format!("tried {}", all.join(", "))
 }
 
-/// Entry of the guard's process.
-pub(crate) fn main() -> ExitCode {
+/// Entry of the guard's process, which is told the name of the directory.
+pub(crate) fn main(name: Option<&OsStr>) -> ExitCode {
+    let Some(name) = name else {
+        return ExitCode::FAILURE;
+    };
     let Ok(mut line) = io::stdin()
         .as_fd()
         .try_clone_to_owned()
@@ -160,7 +166,7 @@ pub(crate) fn main() -> ExitCode {
     let _ = setsid();
     ignore_terminal_signals();
     let _ = prctl::set_dumpable(false);
-    let Some(base) = candidates().find_map(|directory| make(&directory).ok()) else {
+    let Some(base) = candidates().find_map(|directory| make(&directory.join(name)).ok()) else {
         return ExitCode::FAILURE;
     };
     let mut told = base.as_os_str().as_bytes().to_vec();
@@ -175,24 +181,30 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// Makes everything below a fresh directory of `parent`; nothing where a part of it fails.
-fn make(parent: &Path) -> io::Result<PathBuf> {
-    let private = fs::Permissions::from_mode(0o700);
-    let directory = tempfile::Builder::new()
-        .prefix("runner-")
-        .permissions(private)
-        .tempdir_in(parent)?;
-    let base = fs::canonicalize(directory.path())?;
-    for name in [HOME, TMP] {
-        fs::DirBuilder::new().mode(0o700).create(base.join(name))?;
+/// Makes a directory and everything in it; nothing where a part of it fails.
+fn make(directory: &Path) -> io::Result<PathBuf> {
+    private(directory)?;
+    let filled = || {
+        let base = fs::canonicalize(directory)?;
+        private(&base.join(HOME))?;
+        private(&base.join(TMP))?;
+        fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o644)
+            .open(base.join(UNRULED))?;
+        Ok(base)
+    };
+    let made = filled();
+    if made.is_err() {
+        let _ = remove(directory);
     }
-    fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o644)
-        .open(base.join(UNRULED))?;
-    let _ = directory.keep();
-    Ok(base)
+    made
+}
+
+/// A new directory that only its user may enter.
+fn private(directory: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().mode(0o700).create(directory)
 }
 
 /// Removes a directory and everything below it, and does so again while something is still being made there.
@@ -277,12 +289,14 @@ fn names(directory: OwnedFd) -> nix::Result<Vec<OsString>> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
     fn what_is_made_has_closed_directories_and_an_open_file() {
         let parent = tempfile::tempdir().unwrap();
-        let base = make(parent.path()).unwrap();
+        let base = make(&parent.path().join("base")).unwrap();
         let mode = |name: &str| {
             let path = base.join(name);
             fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
@@ -298,13 +312,13 @@ mod tests {
 
     #[test]
     fn a_directory_in_which_nothing_can_be_made_leaves_nothing() {
-        assert!(make(Path::new("/proc")).is_err());
+        assert!(make(Path::new("/proc/new")).is_err());
     }
 
     #[test]
     fn removing_reaches_what_was_shut_and_what_lies_deep() {
         let parent = tempfile::tempdir().unwrap();
-        let base = make(parent.path()).unwrap();
+        let base = make(&parent.path().join("base")).unwrap();
         let mut at = fs::File::open(base.join(HOME)).map(OwnedFd::from).unwrap();
         for _ in 0..3000 {
             nix::sys::stat::mkdirat(&at, "d", Mode::S_IRWXU).unwrap();
@@ -324,7 +338,7 @@ mod tests {
         let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("kept"), "").unwrap();
         let parent = tempfile::tempdir().unwrap();
-        let base = make(parent.path()).unwrap();
+        let base = make(&parent.path().join("base")).unwrap();
         std::os::unix::fs::symlink(outside.path(), base.join(HOME).join("link")).unwrap();
         std::os::unix::fs::symlink(outside.path(), base.join("moved-1")).unwrap();
         remove(&base).unwrap();

@@ -50,7 +50,7 @@ pub(super) fn end_namespace() -> Result<(), SetupError> {
 /// Ends every descendant of the calling process, a subreaper.
 pub(super) fn end_descendants(proc: &Proc) -> Result<(), SetupError> {
     loop {
-        kill_children(proc, None)?;
+        kill_children(proc, &[])?;
         match process::reap(0) {
             Ok(Reaped::NoChild) => return Ok(()),
             Ok(Reaped::None | Reaped::Exited(..) | Reaped::Killed(..)) | Err(Errno::EINTR) => {}
@@ -59,11 +59,11 @@ pub(super) fn end_descendants(proc: &Proc) -> Result<(), SetupError> {
     }
 }
 
-/// Sends SIGKILL to every child of the calling process but one. A child that has not been reaped keeps its id, so the
-/// signal cannot meet another process.
-pub(super) fn kill_children(proc: &Proc, but: Option<Pid>) -> Result<(), SetupError> {
+/// Sends SIGKILL to every child of the calling process but these. A child that has not been reaped keeps its id, so
+/// the signal cannot meet another process.
+pub(super) fn kill_children(proc: &Proc, but: &[Pid]) -> Result<(), SetupError> {
     let children = Processes::read(proc)?.children();
-    for child in children.into_iter().filter(|child| Some(*child) != but) {
+    for child in children.into_iter().filter(|child| !but.contains(child)) {
         // One that has ended in between waits to be reaped.
         let _ = kill(child, Signal::SIGKILL);
     }
@@ -77,9 +77,9 @@ pub(super) fn threads_below_this_process() -> Result<u64, SetupError> {
     Ok(below.map(|(_, process)| process.threads).sum())
 }
 
-/// Whether the calling process has this child and no other. Where the list cannot be had it has others.
-pub(super) fn has_only(child: Pid) -> bool {
-    Processes::read_anew().is_ok_and(|processes| processes.children() == [child])
+/// The children of the calling process, in the order of their ids.
+pub(super) fn children() -> Result<Vec<Pid>, SetupError> {
+    Processes::read_anew().map(|processes| processes.children())
 }
 
 /// Reaps one process, or waits a moment where none has ended; whether one may be left.

@@ -48,17 +48,19 @@ pub(crate) struct Stage {
     /// The reading ends of the client's output, until they are taken.
     pub(crate) stdout: Option<OwnedFd>,
     pub(crate) stderr: Option<OwnedFd>,
-    /// Our other child, which is to live on; only without a pid namespace.
-    guard: Option<Pid>,
+    /// Other children of ours, which are to live on: the guard, and whoever was there before us in this process.
+    /// `None` where a pid namespace ends by itself what was started in it.
+    others: Option<Vec<Pid>>,
 }
 
 /// Starts the stage and sends it the plan.
 ///
 /// # Errors
 /// The step that failed; nothing is left running.
-pub(crate) fn spawn(plan: &Plan, guard: Option<Pid>) -> Result<Stage, SetupError> {
+pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
     // Whatever our caller left open is nothing to the stage: it becomes the stub, and init's parent.
     close_on_exec_from(3).at(Step::StartStage)?;
+    let others = plan.is_inherited().then(reaper::children).transpose()?;
     let (control, stage_control) = UnixStream::pair().at(Step::StartStage)?;
     let (channel, init_channel) = message_pair()?;
     let (questions, resolver_questions) = message_pair()?;
@@ -82,7 +84,7 @@ pub(crate) fn spawn(plan: &Plan, guard: Option<Pid>) -> Result<Stage, SetupError
         questions,
         stdout: Some(stdout),
         stderr: Some(stderr),
-        guard,
+        others,
     };
     send_plan(plan, &stage.control, &[init_channel, resolver_questions])?;
     stage.set_nonblocking()?;
@@ -109,19 +111,19 @@ impl Drop for Stage {
         let _ = self.process.kill();
         let _ = self.process.wait();
         if !self.is_alone_within(LAST_GASP)
-            && let Some(guard) = self.guard
+            && let Some(others) = &self.others
         {
             // Init was lost, and without a pid namespace nobody else ends what it started.
             let deadline = Instant::now() + LAST_GASP;
             while !self.is_alone_within(Duration::from_millis(2)) && Instant::now() < deadline {
-                let _ = Proc::open().map(|proc| reaper::kill_children(&proc, Some(guard)));
+                let _ = Proc::open().map(|proc| reaper::kill_children(&proc, others));
             }
         }
     }
 }
 
 impl Stage {
-    /// Reaps, until no child is left but the guard.
+    /// Reaps, until no child is left but the ones that are to live on.
     fn is_alone_within(&self, time: Duration) -> bool {
         let deadline = Instant::now() + time;
         while !self.is_alone() {
@@ -134,9 +136,11 @@ impl Stage {
     }
 
     fn is_alone(&self) -> bool {
-        match (waitpid(None, Some(WaitPidFlag::WNOHANG)), self.guard) {
+        match (waitpid(None, Some(WaitPidFlag::WNOHANG)), &self.others) {
             (Err(Errno::ECHILD), _) => true,
-            (Ok(WaitStatus::StillAlive), Some(guard)) => reaper::has_only(guard),
+            (Ok(WaitStatus::StillAlive), Some(others)) => {
+                reaper::children().is_ok_and(|left| left.iter().all(|child| others.contains(child)))
+            }
             _ => false,
         }
     }

@@ -36,7 +36,10 @@ fn identity(report: &ProbeReport, outside: &Outside<'_>) -> Layer {
     let four = |id: u32| [id; 4].map(|id| id.to_string()).join("\t");
     let (uids, gids) = (field(report, "Uid"), field(report, "Gid"));
     if uids == four(uid) && gids == four(gid) {
-        let detail = format!("uid {uid}, gid {gid} of the container, who started the runner");
+        let groups = field(report, "Groups");
+        let detail = format!(
+            "uid {uid}, gid {gid} and groups {groups:?} of the container, who started the runner"
+        );
         layer("identity", true, detail)
     } else {
         layer("identity", false, format!("uids {uids:?}, gids {gids:?}"))

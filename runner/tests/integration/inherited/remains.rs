@@ -1,13 +1,18 @@
 //! What is left of a run where no namespace ends with it: no process, no directory.
 
-use std::process::Stdio;
+use std::fs;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
 use super::CONTAINER;
 use crate::abuse::Abuse;
+use crate::kit::Run;
 use crate::needs_sandbox;
-use crate::teardown::watch::Place;
+use crate::teardown::watch::{Place, Started, children, until};
 
 /// Moments at which the runner is killed, half of them an ordinary user's.
 const KILLS: u64 = 60;
@@ -101,4 +106,80 @@ fn a_run_that_is_interrupted_leaves_nothing() {
     let done = run.interrupt();
     place.assert_nothing_left();
     assert_eq!(done.code, Some(3), "{}", done.stderr);
+}
+
+/// A shell that becomes the runner leaves it its background jobs as children.
+#[test]
+fn children_that_the_runner_did_not_start_live_on() {
+    needs_sandbox!();
+    let place = Place::new();
+    let run = Run::case_b().on_a_host_without(CONTAINER);
+    let ready = place.command(run);
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "sleep 300 >&2 & exec \"$@\"", "sh"]);
+    shell.arg(ready.get_program()).args(ready.get_args());
+    let mut run = Started::of(shell);
+    let runner = run.runner();
+    let sleeping = || {
+        let of_sleep = |child: &Pid| name(*child) == "sleep";
+        children(runner).into_iter().find(of_sleep)
+    };
+    let sleep = until("the background job", sleeping);
+    // Its standard error is the run's: it is read to the end once the job has ended.
+    until("the end of the run", || {
+        (name(runner) != "runner").then_some(())
+    });
+    assert_eq!(name(sleep), "sleep");
+    kill(sleep, Signal::SIGKILL).unwrap();
+    run.wait().assert_passed();
+    place.assert_nothing_left();
+}
+
+fn name(process: Pid) -> String {
+    let name = fs::read_to_string(format!("/proc/{process}/comm"));
+    let state = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    if state.contains("(zombie)") {
+        return String::new();
+    }
+    name.unwrap_or_default().trim_end().to_owned()
+}
+
+#[test]
+fn a_guard_that_somebody_kills_is_stood_in_for_by_the_runner() {
+    needs_sandbox!();
+    let place = Place::new();
+    let abuse = Abuse::of("stop-everyone").limit("timeout", "\"1s\"");
+    let mut run = place.start(abuse.described(&place).on_a_host_without(CONTAINER));
+    let guard = until("the guard", || {
+        let of_guard = |child: &Pid| words(*child).contains("__guard");
+        children(run.runner()).into_iter().find(of_guard)
+    });
+    until("the directories", || place.holds_something().then_some(()));
+    kill(guard, Signal::SIGKILL).unwrap();
+    run.wait();
+    place.assert_nothing_left();
+}
+
+fn words(process: Pid) -> String {
+    let bytes = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What lies beside the home would be shown with it.
+#[test]
+fn a_home_below_a_shown_directory_is_refused() {
+    needs_sandbox!();
+    let shown = tempfile::tempdir_in("/var/tmp").unwrap();
+    let mut command = Run::case("audit")
+        .on_a_host_without(CONTAINER)
+        .argument("--read")
+        .argument(shown.path())
+        .argument("--")
+        .argument("true")
+        .command();
+    let output = command.env("TMPDIR", shown.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(said.contains("name another directory in TMPDIR"), "{said}");
+    assert_eq!(fs::read_dir(shown.path()).unwrap().count(), 0);
 }

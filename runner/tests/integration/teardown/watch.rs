@@ -153,6 +153,11 @@ impl Place {
         self.directory.path().join("tmp")
     }
 
+    /// Whether there are temporary files now.
+    pub(crate) fn holds_something(&self) -> bool {
+        fs::read_dir(self.temporary()).unwrap().next().is_some()
+    }
+
     /// The directory, which holds the executable and which others may read.
     pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
