@@ -2,7 +2,7 @@
 //!
 //! | placeholder | stands for |
 //! |---|---|
-//! | `{uid}` | the client's user id inside, which is always the same |
+//! | `{uid}` | the client's user id: 1000, or where it has no user namespace that of who runs this program |
 //! | `{pid}` | a whole number without leading zeros |
 //! | `{digits}` | decimal digits |
 //! | `{hex}` | hexadecimal digits, small letters |
@@ -14,6 +14,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use nix::unistd::Uid;
 use thiserror::Error;
 
 use super::template::{Piece, pieces};
@@ -44,6 +45,7 @@ enum Part {
 /// What a placeholder stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Run {
+    Uid,
     Pid,
     Digits,
     Hex,
@@ -101,7 +103,6 @@ fn parts(name: &str) -> Result<Vec<Part>, PatternError> {
     for piece in pieces(name) {
         let part = match piece {
             Piece::Text(text) => Part::Text(text.to_owned()),
-            Piece::Placeholder("uid") => Part::Text(INSIDE_ID.to_string()),
             Piece::Placeholder(name) => Part::Run(
                 Run::ALL
                     .into_iter()
@@ -134,10 +135,11 @@ fn is(parts: &[Part], name: &str) -> bool {
 }
 
 impl Run {
-    const ALL: [Self; 4] = [Self::Pid, Self::Digits, Self::Hex, Self::Uuid];
+    const ALL: [Self; 5] = [Self::Uid, Self::Pid, Self::Digits, Self::Hex, Self::Uuid];
 
     fn word(self) -> &'static str {
         match self {
+            Self::Uid => "uid",
             Self::Pid => "pid",
             Self::Digits => "digits",
             Self::Hex => "hex",
@@ -147,7 +149,7 @@ impl Run {
 
     fn takes(self, c: char) -> bool {
         match self {
-            Self::Pid | Self::Digits => c.is_ascii_digit(),
+            Self::Uid | Self::Pid | Self::Digits => c.is_ascii_digit(),
             Self::Hex => is_hex(c),
             Self::Uuid => is_hex(c) || c == '-',
         }
@@ -158,6 +160,9 @@ impl Run {
         let end = text.find(|c| !self.takes(c)).unwrap_or(text.len());
         let (run, rest) = text.split_at(end);
         let fits = match self {
+            Self::Uid => [INSIDE_ID, Uid::current().as_raw()]
+                .iter()
+                .any(|id| run == id.to_string()),
             Self::Pid => !run.is_empty() && !run.starts_with('0'),
             Self::Digits | Self::Hex => !run.is_empty(),
             Self::Uuid => run.split('-').map(str::len).eq(UUID_GROUPS),
@@ -194,8 +199,8 @@ mod tests {
         for (text, good, bad) in [
             (
                 "agent-{uid}",
-                &["agent-1000"][..],
-                &["agent-0", "agent-10000", "agent-"][..],
+                &["agent-1000", &format!("agent-{}", Uid::current())][..],
+                &["agent-1", "agent-10000", "agent-"][..],
             ),
             (
                 "s/{pid}.json",

@@ -101,6 +101,20 @@ fn the_real_client_passes_both_cases_under_its_profile() {
     }
 }
 
+/// Where nothing is its own, it does the same.
+#[test]
+fn the_real_client_passes_both_cases_in_a_container_that_refuses_namespaces() {
+    let client = needs_real_client!();
+    for case in ["case-a", "case-b"] {
+        let contained = || run(case, client).on_a_host_without("network,namespaces");
+        for run in [contained(), contained().as_ordinary_user()] {
+            let done = run.json();
+            done.assert_passed();
+            assert_eq!(done.report["tier"], "inherited");
+        }
+    }
+}
+
 /// What it does by itself is more than the cases show, and each of it is found.
 #[test]
 fn the_real_client_by_itself_fails_case_b_by_what_it_does_beside_the_turn() {
