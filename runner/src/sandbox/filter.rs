@@ -11,6 +11,7 @@
 
 mod lookups;
 mod shared;
+mod system_call;
 mod table;
 
 #[cfg(test)]
@@ -25,10 +26,12 @@ use super::plan::Plan;
 use super::weaken::Protection;
 use crate::sys::seccomp::{self, Instruction};
 
-pub(crate) use table::{STUB, SYS_FCHMODAT2};
+pub(crate) use system_call::SystemCall;
+pub(crate) use table::STUB;
 
 pub(crate) use lookups::LOOKUPS;
 
+use system_call::{Architecture, LAST_REVIEWED};
 use table::CLIENT;
 
 /// What happens to a call.
@@ -58,7 +61,7 @@ pub(crate) enum Test {
 /// One row of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
-    pub(crate) call: libc::c_long,
+    pub(crate) call: SystemCall,
     pub(crate) when: &'static [Test],
     pub(crate) action: Action,
 }
@@ -110,12 +113,14 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// The classic BPF program for this table.
-    pub(crate) fn assemble(&self) -> Vec<Instruction> {
-        let mut rules = self.rules.to_vec();
-        rules.sort_by_key(|rule| rule.call);
-        let calls: Vec<&[Rule]> = rules.chunk_by(|one, next| one.call == next.call).collect();
-        let mut program = prologue();
+    /// The classic BPF program for this table on `architecture`. What a rule says of a call that it does not have
+    /// is left out.
+    fn assemble(&self, architecture: Architecture) -> Vec<Instruction> {
+        let numbered = |rule: &Rule| Some((rule.call.number(architecture)?, *rule));
+        let mut rules: Vec<(u32, Rule)> = self.rules.iter().filter_map(numbered).collect();
+        rules.sort_by_key(|(number, _)| *number);
+        let calls: Vec<&[(u32, Rule)]> = rules.chunk_by(|one, next| one.0 == next.0).collect();
+        let mut program = prologue(architecture);
         program.extend(search(&calls, self.otherwise));
         program
     }
@@ -145,7 +150,7 @@ impl Filter {
     /// # Errors
     /// The errno of seccomp(2).
     pub(crate) fn install(&self) -> Result<(), Errno> {
-        seccomp::install(&self.assemble())
+        seccomp::install(&self.assemble(Architecture::OWN))
     }
 
     /// The same for a table that notifies: the number of the listener's descriptor in this process's table.
@@ -153,17 +158,9 @@ impl Filter {
     /// # Errors
     /// The errno of seccomp(2).
     pub(crate) fn install_with_listener(&self) -> Result<i32, Errno> {
-        seccomp::install_with_listener(&self.assemble())
+        seccomp::install_with_listener(&self.assemble(Architecture::OWN))
     }
 }
-
-#[cfg(target_arch = "x86_64")]
-const AUDIT_ARCH: u32 = 0xC000_003E;
-#[cfg(target_arch = "aarch64")]
-const AUDIT_ARCH: u32 = 0xC000_00B7;
-
-/// Set in the number of an x32 call.
-const X32_BIT: u32 = 0x4000_0000;
 
 /// Offsets in `struct seccomp_data`.
 const NUMBER: u32 = 0;
@@ -210,21 +207,21 @@ fn decide(action: Action) -> Instruction {
     )
 }
 
-fn prologue() -> Vec<Instruction> {
+fn prologue(architecture: Architecture) -> Vec<Instruction> {
     vec![
         step(LOAD, ARCHITECTURE),
-        branch(IF_EQUAL, AUDIT_ARCH, 1, 0),
+        branch(IF_EQUAL, architecture.audit(), 1, 0),
         step(RETURN, libc::SECCOMP_RET_KILL_PROCESS),
         step(LOAD, NUMBER),
-        branch(IF_AT_LEAST, X32_BIT, 1, 0),
-        branch(IF_GREATER, table::LAST_REVIEWED as u32, 0, 1),
+        // An x32 number is one of these: it has bit 30 set.
+        branch(IF_GREATER, LAST_REVIEWED, 0, 1),
         decide(Action::Refuse(Errno::ENOSYS)),
     ]
 }
 
 /// A binary search by number over `calls`, which are sorted, with the rules of each call at its leaf. The
 /// number is in the accumulator.
-fn search(calls: &[&[Rule]], otherwise: Action) -> Vec<Instruction> {
+fn search(calls: &[&[(u32, Rule)]], otherwise: Action) -> Vec<Instruction> {
     match calls {
         [] => vec![decide(otherwise)],
         [call] => leaf(call, otherwise),
@@ -233,12 +230,12 @@ fn search(calls: &[&[Rule]], otherwise: Action) -> Vec<Instruction> {
             let middle = high
                 .first()
                 .and_then(|call| call.first())
-                .map_or(0, |rule| rule.call);
+                .map_or(0, |(number, _)| *number);
             let low = search(low, otherwise);
             let mut program = match u8::try_from(low.len()) {
-                Ok(near) => vec![branch(IF_AT_LEAST, middle as u32, near, 0)],
+                Ok(near) => vec![branch(IF_AT_LEAST, middle, near, 0)],
                 Err(_) => vec![
-                    branch(IF_AT_LEAST, middle as u32, 0, 1),
+                    branch(IF_AT_LEAST, middle, 0, 1),
                     step(JUMP, low.len() as u32),
                 ],
             };
@@ -249,10 +246,10 @@ fn search(calls: &[&[Rule]], otherwise: Action) -> Vec<Instruction> {
     }
 }
 
-fn leaf(rules: &[Rule], otherwise: Action) -> Vec<Instruction> {
-    let body: Vec<Instruction> = rules.iter().flat_map(rule).collect();
-    let number = rules.first().map_or(0, |rule| rule.call);
-    let mut program = vec![branch(IF_EQUAL, number as u32, 1, 0), decide(otherwise)];
+fn leaf(rules: &[(u32, Rule)], otherwise: Action) -> Vec<Instruction> {
+    let body: Vec<Instruction> = rules.iter().flat_map(|(_, one)| rule(one)).collect();
+    let number = rules.first().map_or(0, |(number, _)| *number);
+    let mut program = vec![branch(IF_EQUAL, number, 1, 0), decide(otherwise)];
     program.extend(body);
     program.push(decide(otherwise));
     program

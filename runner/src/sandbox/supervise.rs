@@ -35,6 +35,7 @@ use self::decide::{Ground, decide};
 use self::ledger::{Connect, Ledger};
 use self::offspring::Offspring;
 use self::target::Target;
+use super::filter::SystemCall;
 use super::plan::Plan;
 use super::weaken::Protection;
 use crate::clock::Clock;
@@ -226,7 +227,8 @@ impl Watch {
     }
 
     fn handle(&mut self, notification: &Notification) {
-        if call::makes_process(notification.call) {
+        let system_call = SystemCall::numbered(notification.call);
+        if system_call.is_some_and(call::makes_process) {
             let ending = self.shared.ending.load(Ordering::SeqCst);
             let answer = if !ending && self.offspring.may_grow() {
                 Answer::Continue
@@ -238,13 +240,15 @@ impl Watch {
             return;
         }
         if self.shared_network
-            && let Some(change) = attributes::change(notification.call, &notification.arguments)
+            && let Some(change) =
+                system_call.and_then(|one| attributes::change(one, &notification.arguments))
         {
             return self.change(notification, change);
         }
         let at_us = self.clock.elapsed_us();
         let launched = self.shared.launched.load(Ordering::SeqCst);
-        if let Some(paths) = lookup::paths(notification.call, &notification.arguments) {
+        if let Some(paths) = system_call.and_then(|one| lookup::paths(one, &notification.arguments))
+        {
             return self.look_up(notification, paths, launched);
         }
         // Before the launch only our own probe calls, and who it is matters to nobody.
@@ -272,7 +276,7 @@ impl Watch {
         if !self.records {
             decision.lines.clear();
         }
-        let syscall = name(notification.call);
+        let syscall = system_call.map_or("unknown", SystemCall::name);
         let connects_before = self.ledger.connects.len();
         if launched {
             for line in decision.lines {
@@ -353,22 +357,4 @@ enum Made {
     AsAnswered,
     /// Nobody waited for it any more: whatever it said, the call is not made.
     No,
-}
-
-/// The name of a notified call.
-fn name(call: libc::c_long) -> &'static str {
-    match call {
-        libc::SYS_socket => "socket",
-        libc::SYS_connect => "connect",
-        libc::SYS_bind => "bind",
-        libc::SYS_listen => "listen",
-        libc::SYS_sendto => "sendto",
-        libc::SYS_sendmsg => "sendmsg",
-        libc::SYS_sendmmsg => "sendmmsg",
-        libc::SYS_io_uring_setup => "io_uring_setup",
-        libc::SYS_execve => "execve",
-        libc::SYS_execveat => "execveat",
-        libc::SYS_prctl => "prctl",
-        _ => "unknown",
-    }
 }

@@ -7,7 +7,8 @@
 //! the table notifies always. Lookups are help for a reader and no boundary: mounts and Landlock decide what is
 //! reached, and a client that wants to look something up unseen has ways to.
 
-use super::table::{SYS_FCHMODAT2, notify, notify_if};
+use super::system_call::SystemCall::*;
+use super::table::{notify, notify_if};
 use super::{Rule, Test};
 
 /// The flags in `argument` do not say that the path is empty. With AT_EMPTY_PATH a call is about its descriptor:
@@ -26,66 +27,47 @@ const PATH_OF_TIMES: Test = Test::NotNull { argument: 1 };
 /// In the order of what they want.
 pub(crate) const LOOKUPS: &[Rule] = &[
     // What is opened; the flags tell reading from writing.
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_open),
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_creat),
-    notify(libc::SYS_openat),
-    notify(libc::SYS_openat2),
+    notify(SYS_open),
+    notify(SYS_creat),
+    notify(SYS_openat),
+    notify(SYS_openat2),
     // What is asked about: most programs ask whether a file is there before they open it.
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_stat),
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_lstat),
-    notify_if(libc::SYS_newfstatat, &[named(3)]),
-    notify_if(libc::SYS_statx, &[named(2)]),
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_access),
-    notify(libc::SYS_faccessat),
-    notify_if(libc::SYS_faccessat2, &[named(3)]),
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_readlink),
-    notify(libc::SYS_readlinkat),
-    notify(libc::SYS_chdir),
+    notify(SYS_stat),
+    notify(SYS_lstat),
+    notify_if(SYS_newfstatat, &[named(3)]),
+    notify_if(SYS_statx, &[named(2)]),
+    notify(SYS_access),
+    notify(SYS_faccessat),
+    notify_if(SYS_faccessat2, &[named(3)]),
+    notify(SYS_readlink),
+    notify(SYS_readlinkat),
+    notify(SYS_chdir),
     // What is made.
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_mkdir),
-    notify(libc::SYS_mkdirat),
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_mknod),
-    notify(libc::SYS_mknodat),
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_symlink),
-    notify(libc::SYS_symlinkat),
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_link),
-    notify(libc::SYS_linkat),
+    notify(SYS_mkdir),
+    notify(SYS_mkdirat),
+    notify(SYS_mknod),
+    notify(SYS_mknodat),
+    notify(SYS_symlink),
+    notify(SYS_symlinkat),
+    notify(SYS_link),
+    notify(SYS_linkat),
     // What is removed or renamed.
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_unlink),
-    notify(libc::SYS_unlinkat),
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_rmdir),
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_rename),
-    notify(libc::SYS_renameat),
-    notify(libc::SYS_renameat2),
+    notify(SYS_unlink),
+    notify(SYS_unlinkat),
+    notify(SYS_rmdir),
+    notify(SYS_rename),
+    notify(SYS_renameat),
+    notify(SYS_renameat2),
     // What is changed in place.
-    notify(libc::SYS_truncate),
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_chmod),
-    notify(libc::SYS_fchmodat),
-    notify_if(SYS_FCHMODAT2, &[named(3)]),
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_chown),
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_lchown),
-    notify_if(libc::SYS_fchownat, &[named(4)]),
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_utime),
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_utimes),
-    #[cfg(target_arch = "x86_64")]
-    notify_if(libc::SYS_futimesat, &[PATH_OF_TIMES]),
-    notify_if(libc::SYS_utimensat, &[PATH_OF_TIMES]),
+    notify(SYS_truncate),
+    notify(SYS_chmod),
+    notify(SYS_fchmodat),
+    notify_if(SYS_fchmodat2, &[named(3)]),
+    notify(SYS_chown),
+    notify(SYS_lchown),
+    notify_if(SYS_fchownat, &[named(4)]),
+    notify(SYS_utime),
+    notify(SYS_utimes),
+    notify_if(SYS_futimesat, &[PATH_OF_TIMES]),
+    notify_if(SYS_utimensat, &[PATH_OF_TIMES]),
 ];

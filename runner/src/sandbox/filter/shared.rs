@@ -2,11 +2,9 @@
 
 use nix::errno::Errno;
 
-use super::table::{SYS_FCHMODAT2, is, notify, refuse, refuse_if};
+use super::system_call::SystemCall::*;
+use super::table::{is, notify, refuse, refuse_if};
 use super::{Rule, Test};
-
-/// linux/syscall number that libc does not name yet.
-const SYS_REMOVEXATTRAT: libc::c_long = 466;
 
 /// The low four bits of a socket's type are its type (socket(2)).
 const fn kind(argument: u8, kind: i32) -> Test {
@@ -37,12 +35,12 @@ const fn another(argument: u8) -> Test {
 /// the others stay connected to each other.
 pub(super) const NO_UNIX: &[Rule] = &[
     refuse_if(
-        libc::SYS_socketpair,
+        SYS_socketpair,
         &[is(0, libc::AF_UNIX), kind(1, libc::SOCK_DGRAM)],
         Errno::EACCES,
     ),
     refuse_if(
-        libc::SYS_socketpair,
+        SYS_socketpair,
         &[is(0, libc::AF_UNIX), kind(1, libc::SOCK_RAW)],
         Errno::EACCES,
     ),
@@ -52,74 +50,62 @@ pub(super) const NO_UNIX: &[Rule] = &[
 pub(super) const FRONT: &[Rule] = &[
     // Landlock sees a connection that connect(2) opens, and not one that a message does.
     refuse_if(
-        libc::SYS_sendto,
+        SYS_sendto,
         &[any_bit(3, libc::MSG_FASTOPEN)],
         Errno::EOPNOTSUPP,
     ),
     refuse_if(
-        libc::SYS_sendmsg,
+        SYS_sendmsg,
         &[any_bit(2, libc::MSG_FASTOPEN)],
         Errno::EOPNOTSUPP,
     ),
     refuse_if(
-        libc::SYS_sendmmsg,
+        SYS_sendmmsg,
         &[any_bit(3, libc::MSG_FASTOPEN)],
         Errno::EOPNOTSUPP,
     ),
     // Landlock rules what a file holds and not what it is: the container's files are the client's user's own. The
     // supervisor changes mode and times of those in home and temporary directory itself.
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_chmod),
-    notify(libc::SYS_fchmod),
-    notify(libc::SYS_fchmodat),
-    notify(SYS_FCHMODAT2),
-    notify(libc::SYS_utimensat),
-    #[cfg(target_arch = "x86_64")]
-    refuse(libc::SYS_chown, Errno::EPERM),
-    #[cfg(target_arch = "x86_64")]
-    refuse(libc::SYS_lchown, Errno::EPERM),
-    refuse(libc::SYS_fchown, Errno::EPERM),
-    refuse(libc::SYS_fchownat, Errno::EPERM),
-    #[cfg(target_arch = "x86_64")]
-    refuse(libc::SYS_utime, Errno::EPERM),
-    #[cfg(target_arch = "x86_64")]
-    refuse(libc::SYS_utimes, Errno::EPERM),
-    #[cfg(target_arch = "x86_64")]
-    refuse(libc::SYS_futimesat, Errno::EPERM),
-    refuse(libc::SYS_removexattr, Errno::EPERM),
-    refuse(libc::SYS_lremovexattr, Errno::EPERM),
-    refuse(libc::SYS_fremovexattr, Errno::EPERM),
-    refuse(SYS_REMOVEXATTRAT, Errno::EPERM),
+    notify(SYS_chmod),
+    notify(SYS_fchmod),
+    notify(SYS_fchmodat),
+    notify(SYS_fchmodat2),
+    notify(SYS_utimensat),
+    refuse(SYS_chown, Errno::EPERM),
+    refuse(SYS_lchown, Errno::EPERM),
+    refuse(SYS_fchown, Errno::EPERM),
+    refuse(SYS_fchownat, Errno::EPERM),
+    refuse(SYS_utime, Errno::EPERM),
+    refuse(SYS_utimes, Errno::EPERM),
+    refuse(SYS_futimesat, Errno::EPERM),
+    refuse(SYS_removexattr, Errno::EPERM),
+    refuse(SYS_lremovexattr, Errno::EPERM),
+    refuse(SYS_fremovexattr, Errno::EPERM),
+    refuse(SYS_removexattrat, Errno::EPERM),
     // The container's memory segments, semaphores and queues.
-    refuse(libc::SYS_shmget, Errno::EPERM),
-    refuse(libc::SYS_shmat, Errno::EPERM),
-    refuse(libc::SYS_shmctl, Errno::EPERM),
-    refuse(libc::SYS_semget, Errno::EPERM),
-    refuse(libc::SYS_semop, Errno::EPERM),
-    refuse(libc::SYS_semtimedop, Errno::EPERM),
-    refuse(libc::SYS_semctl, Errno::EPERM),
-    refuse(libc::SYS_msgget, Errno::EPERM),
-    refuse(libc::SYS_msgsnd, Errno::EPERM),
-    refuse(libc::SYS_msgrcv, Errno::EPERM),
-    refuse(libc::SYS_msgctl, Errno::EPERM),
-    refuse(libc::SYS_mq_open, Errno::EPERM),
-    refuse(libc::SYS_mq_unlink, Errno::EPERM),
+    refuse(SYS_shmget, Errno::EPERM),
+    refuse(SYS_shmat, Errno::EPERM),
+    refuse(SYS_shmctl, Errno::EPERM),
+    refuse(SYS_semget, Errno::EPERM),
+    refuse(SYS_semop, Errno::EPERM),
+    refuse(SYS_semtimedop, Errno::EPERM),
+    refuse(SYS_semctl, Errno::EPERM),
+    refuse(SYS_msgget, Errno::EPERM),
+    refuse(SYS_msgsnd, Errno::EPERM),
+    refuse(SYS_msgrcv, Errno::EPERM),
+    refuse(SYS_msgctl, Errno::EPERM),
+    refuse(SYS_mq_open, Errno::EPERM),
+    refuse(SYS_mq_unlink, Errno::EPERM),
     // The container's processes are of the client's user: their pace is theirs.
-    refuse_if(libc::SYS_setpriority, &[another(1)], Errno::EPERM),
-    refuse_if(libc::SYS_sched_setscheduler, &[another(0)], Errno::EPERM),
-    refuse_if(libc::SYS_sched_setparam, &[another(0)], Errno::EPERM),
-    refuse_if(libc::SYS_sched_setattr, &[another(0)], Errno::EPERM),
-    refuse_if(libc::SYS_sched_setaffinity, &[another(0)], Errno::EPERM),
-    refuse_if(libc::SYS_ioprio_set, &[another(1)], Errno::EPERM),
+    refuse_if(SYS_setpriority, &[another(1)], Errno::EPERM),
+    refuse_if(SYS_sched_setscheduler, &[another(0)], Errno::EPERM),
+    refuse_if(SYS_sched_setparam, &[another(0)], Errno::EPERM),
+    refuse_if(SYS_sched_setattr, &[another(0)], Errno::EPERM),
+    refuse_if(SYS_sched_setaffinity, &[another(0)], Errno::EPERM),
+    refuse_if(SYS_ioprio_set, &[another(1)], Errno::EPERM),
 ];
 
 /// The same, behind its table, which refuses clones with namespaces: the supervisor counts what is made, and lets
 /// nothing be made once the client has ended. Without a pid namespace whoever ends processes would otherwise run after
 /// new ones.
-pub(super) const BEHIND: &[Rule] = &[
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_fork),
-    #[cfg(target_arch = "x86_64")]
-    notify(libc::SYS_vfork),
-    notify(libc::SYS_clone),
-];
+pub(super) const BEHIND: &[Rule] = &[notify(SYS_fork), notify(SYS_vfork), notify(SYS_clone)];

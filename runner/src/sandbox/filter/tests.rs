@@ -1,9 +1,40 @@
-//! Every row of both tables, in the simulator.
+//! Every row of every table, assembled for every architecture, in the simulator. The values that arguments are tested
+//! for are the same on all of them.
+
+use Architecture::{Aarch64, X86_64};
 
 use super::simulator::{Call, Outcome, run};
+use super::system_call::SystemCall::*;
 use super::*;
 
-const FOREIGN: u32 = 0x4000_0003; // AUDIT_ARCH_I386
+/// linux/audit.h. The first two run on the kernels of the two that are ours.
+const AUDIT_ARCH_I386: u32 = 0x4000_0003;
+const AUDIT_ARCH_ARM: u32 = 0x4000_0028;
+const AUDIT_ARCH_RISCV64: u32 = 0xC000_00F3;
+
+/// Set in the number of an x32 call.
+const X32_BIT: u32 = 0x4000_0000;
+
+/// Each table with each architecture.
+fn programs() -> impl Iterator<Item = (Filter, Architecture)> {
+    let both =
+        |filter: Filter| Architecture::ALL.map(|architecture| (filter.clone(), architecture));
+    [CLIENT, with_lookups(), with_all(), STUB]
+        .into_iter()
+        .flat_map(both)
+}
+
+/// What the program of `filter` says where `architecture` makes `call`; `None` where it has no such call.
+fn decided(
+    filter: &Filter,
+    architecture: Architecture,
+    call: SystemCall,
+    arguments: &[u64],
+) -> Option<Outcome> {
+    let number = call.number(architecture)?;
+    let made = Call::new(architecture.audit(), number, arguments);
+    Some(run(&filter.assemble(architecture), &made))
+}
 
 fn outcome(action: Action) -> Outcome {
     match action {
@@ -32,70 +63,44 @@ fn with_all() -> Filter {
 }
 
 /// Where no namespace is the client's own.
-fn sharing(number: libc::c_long, arguments: &[u64]) -> Outcome {
+fn sharing(call: SystemCall, arguments: &[u64]) -> Outcome {
     let filter = Around {
         no_unix: true,
         shared: true,
         lookups: false,
     };
-    let call = Call::new(AUDIT_ARCH, number as u32, arguments);
-    run(&filter.the_clients_table().assemble(), &call)
+    everywhere(&filter.the_clients_table(), call, arguments)
 }
 
-fn client(number: libc::c_long, arguments: &[u64]) -> Outcome {
-    run(
-        &CLIENT.assemble(),
-        &Call::new(AUDIT_ARCH, number as u32, arguments),
-    )
+/// What the client's program says on every architecture that has the call: the same.
+fn client(call: SystemCall, arguments: &[u64]) -> Outcome {
+    everywhere(&CLIENT, call, arguments)
+}
+
+fn everywhere(filter: &Filter, call: SystemCall, arguments: &[u64]) -> Outcome {
+    let decided = |architecture| decided(filter, architecture, call, arguments);
+    let mut outcomes = Architecture::ALL.into_iter().filter_map(decided);
+    let first = outcomes.next().unwrap();
+    assert!(outcomes.all(|other| other == first), "{call:?}");
+    first
 }
 
 #[test]
 fn a_foreign_architecture_is_killed() {
-    for filter in [CLIENT, with_lookups(), with_all(), STUB] {
-        let call = Call::new(FOREIGN, libc::SYS_getpid as u32, &[]);
-        assert_eq!(run(&filter.assemble(), &call), Outcome::Killed);
-    }
-}
-
-#[test]
-fn x32_numbers_do_not_exist() {
-    for number in 0..=table::LAST_REVIEWED as u32 {
-        let call = Call::new(AUDIT_ARCH, number | X32_BIT, &[]);
-        assert_eq!(
-            run(&CLIENT.assemble(), &call),
-            Outcome::Refused(Errno::ENOSYS)
-        );
-    }
-}
-
-#[test]
-fn numbers_above_the_last_reviewed_one_do_not_exist() {
-    let program = CLIENT.assemble();
-    for number in [table::LAST_REVIEWED as u32 + 1, 0x3FFF_FFFF, u32::MAX] {
-        let call = Call::new(AUDIT_ARCH, number, &[]);
-        assert_eq!(run(&program, &call), Outcome::Refused(Errno::ENOSYS));
-    }
-    let last = Call::new(AUDIT_ARCH, table::LAST_REVIEWED as u32, &[]);
-    assert_eq!(run(&program, &last), Outcome::Allowed);
-}
-
-#[test]
-fn a_rule_without_tests_decides_whatever_the_arguments_are() {
-    for filter in [CLIENT, with_lookups(), with_all(), STUB] {
-        let program = filter.assemble();
-        for rule in filter.rules.iter().filter(|rule| rule.when.is_empty()) {
-            let first = filter.rules.iter().find(|other| other.call == rule.call);
-            let decides = first.is_some_and(|first| std::ptr::eq(first, rule));
-            if !decides {
-                continue;
-            }
-            for fill in [0, u64::MAX, 0xDEAD_BEEF_0000_0001] {
-                let call = Call::new(AUDIT_ARCH, rule.call as u32, &[fill; 6]);
+    for (filter, architecture) in programs() {
+        let program = filter.assemble(architecture);
+        let foreign = Architecture::ALL
+            .into_iter()
+            .filter(|other| *other != architecture)
+            .map(Architecture::audit)
+            .chain([AUDIT_ARCH_I386, AUDIT_ARCH_ARM, AUDIT_ARCH_RISCV64]);
+        for foreign in foreign {
+            for number in 0..=LAST_REVIEWED {
+                let call = Call::new(foreign, number, &[]);
                 assert_eq!(
                     run(&program, &call),
-                    outcome(rule.action),
-                    "call {}",
-                    rule.call
+                    Outcome::Killed,
+                    "{foreign:#x} {number}"
                 );
             }
         }
@@ -103,18 +108,138 @@ fn a_rule_without_tests_decides_whatever_the_arguments_are() {
 }
 
 #[test]
-fn a_number_without_a_rule_gets_what_the_table_says_otherwise() {
+fn x32_numbers_do_not_exist() {
+    for number in 0..=LAST_REVIEWED {
+        let call = Call::new(X86_64.audit(), number | X32_BIT, &[]);
+        let program = CLIENT.assemble(X86_64);
+        assert_eq!(run(&program, &call), Outcome::Refused(Errno::ENOSYS));
+    }
+}
+
+#[test]
+fn numbers_above_the_last_reviewed_one_do_not_exist() {
+    for (filter, architecture) in programs() {
+        let program = filter.assemble(architecture);
+        for number in [LAST_REVIEWED + 1, X32_BIT - 1, u32::MAX] {
+            let call = Call::new(architecture.audit(), number, &[]);
+            assert_eq!(run(&program, &call), Outcome::Refused(Errno::ENOSYS));
+        }
+        let last = Call::new(architecture.audit(), LAST_REVIEWED, &[]);
+        assert_eq!(run(&program, &last), outcome(filter.otherwise));
+    }
+}
+
+#[test]
+fn no_number_is_two_calls_and_none_is_above_the_last_reviewed_one() {
+    for architecture in Architecture::ALL {
+        let numbers = SystemCall::ALL
+            .iter()
+            .filter_map(|call| call.number(architecture));
+        let mut numbers: Vec<u32> = numbers.collect();
+        let count = numbers.len();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), count, "{architecture:?}");
+        assert!(numbers.last().is_some_and(|last| *last <= LAST_REVIEWED));
+    }
+}
+
+/// Since Linux 5.1 a new call has one number on all architectures.
+#[test]
+fn calls_from_424_on_have_one_number_everywhere() {
+    for call in SystemCall::ALL {
+        let numbers = Architecture::ALL.map(|architecture| call.number(architecture));
+        if numbers.iter().flatten().any(|number| *number >= 424) {
+            assert_eq!(numbers[0], numbers[1], "{call:?}");
+        }
+    }
+}
+
+/// What arm64 has no number for, and the call that does the same there.
+const ONLY_ON_X86_64: &[(SystemCall, Option<SystemCall>)] = &[
+    (SYS_access, Some(SYS_faccessat)),
+    (SYS_chmod, Some(SYS_fchmodat)),
+    (SYS_chown, Some(SYS_fchownat)),
+    (SYS_creat, Some(SYS_openat)),
+    (SYS_epoll_wait, Some(SYS_epoll_pwait)),
+    (SYS_fork, Some(SYS_clone)),
+    (SYS_futimesat, Some(SYS_utimensat)),
+    // Ports are no concept of arm64's.
+    (SYS_ioperm, None),
+    (SYS_iopl, None),
+    (SYS_lchown, Some(SYS_fchownat)),
+    (SYS_link, Some(SYS_linkat)),
+    (SYS_lstat, Some(SYS_newfstatat)),
+    (SYS_mkdir, Some(SYS_mkdirat)),
+    (SYS_mknod, Some(SYS_mknodat)),
+    (SYS_open, Some(SYS_openat)),
+    (SYS_poll, Some(SYS_ppoll)),
+    (SYS_readlink, Some(SYS_readlinkat)),
+    (SYS_rename, Some(SYS_renameat)),
+    (SYS_rmdir, Some(SYS_unlinkat)),
+    (SYS_stat, Some(SYS_newfstatat)),
+    (SYS_symlink, Some(SYS_symlinkat)),
+    (SYS_unlink, Some(SYS_unlinkat)),
+    (SYS_utime, Some(SYS_utimensat)),
+    (SYS_utimes, Some(SYS_utimensat)),
+];
+
+#[test]
+fn a_call_that_arm64_lacks_is_known_and_what_replaces_it_is_decided_alike() {
+    let path = [3, 0x1000, 0, 0, 0, 0];
+    for call in SystemCall::ALL {
+        assert!(call.number(X86_64).is_some(), "{call:?}");
+        let lacking = ONLY_ON_X86_64.iter().find(|(lacking, _)| lacking == call);
+        assert_eq!(
+            call.number(Aarch64).is_none(),
+            lacking.is_some(),
+            "{call:?}"
+        );
+        let Some(&(_, Some(instead))) = lacking else {
+            continue;
+        };
+        for filter in [CLIENT, with_lookups(), with_all(), STUB] {
+            assert_eq!(
+                decided(&filter, X86_64, *call, &path),
+                decided(&filter, Aarch64, instead, &path),
+                "{call:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_rule_without_tests_decides_whatever_the_arguments_are() {
     for filter in [CLIENT, with_lookups(), with_all(), STUB] {
-        let program = filter.assemble();
-        for number in 0..=table::LAST_REVIEWED {
-            if filter.rules.iter().any(|rule| rule.call == number) {
+        for rule in filter.rules.iter().filter(|rule| rule.when.is_empty()) {
+            let first = filter.rules.iter().find(|other| other.call == rule.call);
+            let decides = first.is_some_and(|first| std::ptr::eq(first, rule));
+            if !decides {
                 continue;
             }
-            let call = Call::new(AUDIT_ARCH, number as u32, &[]);
+            for fill in [0, u64::MAX, 0xDEAD_BEEF_0000_0001] {
+                let found = everywhere(&filter, rule.call, &[fill; 6]);
+                assert_eq!(found, outcome(rule.action), "{:?}", rule.call);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_number_without_a_rule_gets_what_the_table_says_otherwise() {
+    for (filter, architecture) in programs() {
+        let program = filter.assemble(architecture);
+        for number in 0..=LAST_REVIEWED {
+            let has_it = |rule: &Rule| rule.call.number(architecture) == Some(number);
+            if filter.rules.iter().any(has_it) {
+                continue;
+            }
+            let call = Call::new(architecture.audit(), number, &[]);
+            let found = run(&program, &call);
             assert_eq!(
-                run(&program, &call),
+                found,
                 outcome(filter.otherwise),
-                "call {number}"
+                "{architecture:?} {number}"
             );
         }
     }
@@ -122,7 +247,7 @@ fn a_number_without_a_rule_gets_what_the_table_says_otherwise() {
 
 #[test]
 fn a_message_is_notified_only_where_it_names_a_destination() {
-    let send = |address: u64| client(libc::SYS_sendto, &[3, 0x1000, 5, 0, address, 16]);
+    let send = |address: u64| client(SYS_sendto, &[3, 0x1000, 5, 0, address, 16]);
     assert_eq!(send(0), Outcome::Allowed);
     for address in [1, 0xFFFF_FFFF, 1 << 32, 0x7FFF_0000_0000, u64::MAX] {
         assert_eq!(send(address), Outcome::Notified, "{address:#x}");
@@ -132,24 +257,24 @@ fn a_message_is_notified_only_where_it_names_a_destination() {
 #[test]
 fn what_is_evidence_is_notified_and_not_refused() {
     for number in [
-        libc::SYS_socket,
-        libc::SYS_connect,
-        libc::SYS_bind,
-        libc::SYS_listen,
-        libc::SYS_sendmsg,
-        libc::SYS_sendmmsg,
-        libc::SYS_io_uring_setup,
-        libc::SYS_execve,
-        libc::SYS_execveat,
+        SYS_socket,
+        SYS_connect,
+        SYS_bind,
+        SYS_listen,
+        SYS_sendmsg,
+        SYS_sendmmsg,
+        SYS_io_uring_setup,
+        SYS_execve,
+        SYS_execveat,
     ] {
-        assert_eq!(client(number, &[0; 6]), Outcome::Notified, "call {number}");
+        assert_eq!(client(number, &[0; 6]), Outcome::Notified, "{number:?}");
     }
     assert_eq!(
-        client(libc::SYS_prctl, &[libc::PR_SET_DUMPABLE as u64, 0]),
+        client(SYS_prctl, &[libc::PR_SET_DUMPABLE as u64, 0]),
         Outcome::Notified
     );
     assert_eq!(
-        client(libc::SYS_prctl, &[libc::PR_SET_NAME as u64, 0]),
+        client(SYS_prctl, &[libc::PR_SET_NAME as u64, 0]),
         Outcome::Allowed
     );
 }
@@ -158,33 +283,27 @@ fn what_is_evidence_is_notified_and_not_refused() {
 fn the_high_half_of_an_argument_changes_nothing() {
     let high = 1_u64 << 32;
     assert_eq!(
-        client(libc::SYS_socketpair, &[2 | high, 1, 0]),
+        client(SYS_socketpair, &[2 | high, 1, 0]),
         Outcome::Refused(Errno::EAFNOSUPPORT)
     );
-    assert_eq!(
-        client(libc::SYS_socketpair, &[1 | high, 1, 0]),
-        Outcome::Allowed
-    );
+    assert_eq!(client(SYS_socketpair, &[1 | high, 1, 0]), Outcome::Allowed);
     for request in [libc::TIOCSTI, libc::TIOCLINUX] {
         assert_eq!(
-            client(libc::SYS_ioctl, &[0, request]),
+            client(SYS_ioctl, &[0, request]),
             Outcome::Refused(Errno::EPERM)
         );
         assert_eq!(
-            client(libc::SYS_ioctl, &[0, request | high]),
+            client(SYS_ioctl, &[0, request | high]),
             Outcome::Refused(Errno::EPERM)
         );
     }
-    assert_eq!(
-        client(libc::SYS_ioctl, &[0, libc::FIONREAD]),
-        Outcome::Allowed
-    );
+    assert_eq!(client(SYS_ioctl, &[0, libc::FIONREAD]), Outcome::Allowed);
 }
 
 #[test]
 fn limits_are_read_and_set_but_not_of_others_and_not_for_cores() {
     let (core, files) = (libc::RLIMIT_CORE as u64, libc::RLIMIT_NOFILE as u64);
-    let prlimit = |arguments: &[u64]| client(libc::SYS_prlimit64, arguments);
+    let prlimit = |arguments: &[u64]| client(SYS_prlimit64, arguments);
     for new in [1, 1 << 32, u64::MAX] {
         assert_eq!(prlimit(&[0, core, new, 0]), Outcome::Skipped, "{new:#x}");
         assert_eq!(prlimit(&[0, files, new, 0]), Outcome::Allowed, "{new:#x}");
@@ -199,18 +318,15 @@ fn limits_are_read_and_set_but_not_of_others_and_not_for_cores() {
             );
         }
     }
-    assert_eq!(client(libc::SYS_setrlimit, &[core, 1]), Outcome::Skipped);
-    assert_eq!(client(libc::SYS_setrlimit, &[files, 1]), Outcome::Allowed);
+    assert_eq!(client(SYS_setrlimit, &[core, 1]), Outcome::Skipped);
+    assert_eq!(client(SYS_setrlimit, &[files, 1]), Outcome::Allowed);
 }
 
 #[test]
 fn clone_makes_threads_and_processes_but_no_namespace() {
     let thread = (libc::CLONE_VM | libc::CLONE_FS | libc::CLONE_FILES | libc::CLONE_THREAD) as u64;
-    assert_eq!(client(libc::SYS_clone, &[thread]), Outcome::Allowed);
-    assert_eq!(
-        client(libc::SYS_clone, &[libc::SIGCHLD as u64]),
-        Outcome::Allowed
-    );
+    assert_eq!(client(SYS_clone, &[thread]), Outcome::Allowed);
+    assert_eq!(client(SYS_clone, &[libc::SIGCHLD as u64]), Outcome::Allowed);
     for flag in [
         libc::CLONE_NEWNS,
         libc::CLONE_NEWCGROUP,
@@ -221,94 +337,91 @@ fn clone_makes_threads_and_processes_but_no_namespace() {
         libc::CLONE_NEWNET,
     ] {
         let flags = flag as u32 as u64 | libc::SIGCHLD as u64;
-        assert_eq!(
-            client(libc::SYS_clone, &[flags]),
-            Outcome::Refused(Errno::EPERM)
-        );
+        assert_eq!(client(SYS_clone, &[flags]), Outcome::Refused(Errno::EPERM));
     }
     assert_eq!(
-        client(libc::SYS_clone3, &[0, 88]),
+        client(SYS_clone3, &[0, 88]),
         Outcome::Refused(Errno::ENOSYS)
     );
 }
 
 #[test]
 fn a_jump_over_more_than_255_steps_lands_where_a_short_one_would() {
-    let rules: Vec<Rule> = (0..300)
-        .map(|call| Rule {
-            call,
+    let refused = |index: usize| Errno::from_raw(index as i32 % 34 + 1);
+    let rules: Vec<Rule> = SystemCall::ALL
+        .iter()
+        .enumerate()
+        .map(|(index, call)| Rule {
+            call: *call,
             when: &[],
-            action: Action::Refuse(Errno::from_raw(call as i32 % 34 + 1)),
+            action: Action::Refuse(refused(index)),
         })
         .collect();
     let filter = Filter {
         rules: rules.into(),
         otherwise: Action::Allow,
     };
-    let program = filter.assemble();
-    for call in 0..300_u32 {
-        let expected = Outcome::Refused(Errno::from_raw(call as i32 % 34 + 1));
-        assert_eq!(run(&program, &Call::new(AUDIT_ARCH, call, &[])), expected);
+    for architecture in Architecture::ALL {
+        assert!(filter.assemble(architecture).len() > 2 * 255);
+    }
+    for (index, call) in SystemCall::ALL.iter().enumerate() {
+        let found = everywhere(&filter, *call, &[]);
+        assert_eq!(found, Outcome::Refused(refused(index)), "{call:?}");
     }
 }
 
 #[test]
 fn the_stub_may_neither_open_connect_nor_execute() {
-    let program = STUB.assemble();
-    for number in [
-        libc::SYS_openat,
-        libc::SYS_openat2,
-        libc::SYS_socket,
-        libc::SYS_connect,
-        libc::SYS_execve,
-        libc::SYS_execveat,
-        libc::SYS_clone,
-        libc::SYS_clone3,
-        libc::SYS_ptrace,
-        libc::SYS_kill,
+    for call in [
+        SYS_open,
+        SYS_openat,
+        SYS_openat2,
+        SYS_socket,
+        SYS_connect,
+        SYS_execve,
+        SYS_execveat,
+        SYS_clone,
+        SYS_clone3,
+        SYS_ptrace,
+        SYS_kill,
     ] {
-        let call = Call::new(AUDIT_ARCH, number as u32, &[]);
-        assert_eq!(
-            run(&program, &call),
-            Outcome::Refused(Errno::EPERM),
-            "call {number}"
-        );
+        let found = everywhere(&STUB, call, &[]);
+        assert_eq!(found, Outcome::Refused(Errno::EPERM), "{call:?}");
     }
 }
 
 #[test]
 fn calls_that_reach_init_are_refused_and_the_same_on_others_are_not() {
     for (call, arguments) in [
-        (libc::SYS_setpriority, [0, 1]),
-        (libc::SYS_sched_setscheduler, [1, 0]),
-        (libc::SYS_sched_setparam, [1, 0]),
-        (libc::SYS_sched_setattr, [1, 0]),
-        (libc::SYS_sched_setaffinity, [1, 0]),
-        (libc::SYS_ioprio_set, [1, 1]),
+        (SYS_setpriority, [0, 1]),
+        (SYS_sched_setscheduler, [1, 0]),
+        (SYS_sched_setparam, [1, 0]),
+        (SYS_sched_setattr, [1, 0]),
+        (SYS_sched_setaffinity, [1, 0]),
+        (SYS_ioprio_set, [1, 1]),
     ] {
         assert_eq!(
             client(call, &arguments),
             Outcome::Refused(Errno::EPERM),
-            "call {call}"
+            "{call:?}"
         );
         let other = arguments.map(|argument| if argument == 1 { 7 } else { argument });
-        assert_eq!(client(call, &other), Outcome::Allowed, "call {call}");
+        assert_eq!(client(call, &other), Outcome::Allowed, "{call:?}");
     }
     // All processes of the user, init among them.
     assert_eq!(
-        client(libc::SYS_setpriority, &[2, 0]),
+        client(SYS_setpriority, &[2, 0]),
         Outcome::Refused(Errno::EPERM)
     );
     assert_eq!(
-        client(libc::SYS_ioprio_set, &[3, 0]),
+        client(SYS_ioprio_set, &[3, 0]),
         Outcome::Refused(Errno::EPERM)
     );
 }
 
 #[test]
 fn options_that_lead_packets_elsewhere_are_refused() {
-    let option =
-        |level: i32, name: i32| client(libc::SYS_setsockopt, &[3, level as u64, name as u64]);
+    let option = |level: i32, name: i32| client(SYS_setsockopt, &[3, level as u64, name as u64]);
     for (level, name) in [(0, 4), (41, 57), (41, 6)] {
         assert_eq!(
             option(level, name),
@@ -325,7 +438,7 @@ fn options_that_lead_packets_elsewhere_are_refused() {
 
 #[test]
 fn a_client_may_have_a_filter_of_its_own_but_no_listener() {
-    let filter = |flags: u64| client(libc::SYS_seccomp, &[1, flags]);
+    let filter = |flags: u64| client(SYS_seccomp, &[1, flags]);
     assert_eq!(filter(0), Outcome::Allowed);
     assert_eq!(filter(8), Outcome::Refused(Errno::EBUSY));
     assert_eq!(filter(8 | 32), Outcome::Refused(Errno::EBUSY));
@@ -336,14 +449,19 @@ const FILLS: [u64; 4] = [0, 1, libc::AT_EMPTY_PATH as u64, u64::MAX];
 
 #[test]
 fn lookups_are_notified_where_they_are_asked_for_and_change_nothing_else() {
-    let (without, with) = (CLIENT.assemble(), with_lookups().assemble());
-    for number in 0..=table::LAST_REVIEWED + 1 {
-        let is_lookup = LOOKUPS.iter().any(|rule| rule.call == number);
-        for fill in FILLS {
-            let call = || Call::new(AUDIT_ARCH, number as u32, &[fill; 6]);
-            match (run(&without, &call()), run(&with, &call())) {
-                (Outcome::Allowed, Outcome::Notified) if is_lookup => {}
-                (before, after) => assert_eq!(before, after, "call {number}, {fill:#x}"),
+    for architecture in Architecture::ALL {
+        let [without, with] = [CLIENT, with_lookups()].map(|one| one.assemble(architecture));
+        for number in 0..=LAST_REVIEWED + 1 {
+            let has_it = |rule: &Rule| rule.call.number(architecture) == Some(number);
+            let is_lookup = LOOKUPS.iter().any(has_it);
+            for fill in FILLS {
+                let call = Call::new(architecture.audit(), number, &[fill; 6]);
+                match (run(&without, &call), run(&with, &call)) {
+                    (Outcome::Allowed, Outcome::Notified) if is_lookup => {}
+                    (before, after) => {
+                        assert_eq!(before, after, "{architecture:?} {number}, {fill:#x}");
+                    }
+                }
             }
         }
     }
@@ -351,15 +469,9 @@ fn lookups_are_notified_where_they_are_asked_for_and_change_nothing_else() {
 
 #[test]
 fn each_lookup_is_notified_with_a_path_and_no_flag() {
-    let program = with_lookups().assemble();
     for rule in LOOKUPS {
-        let call = Call::new(AUDIT_ARCH, rule.call as u32, &[3, 0x1000, 0, 0, 0, 0]);
-        assert_eq!(
-            run(&program, &call),
-            Outcome::Notified,
-            "call {}",
-            rule.call
-        );
+        let found = everywhere(&with_lookups(), rule.call, &[3, 0x1000, 0, 0, 0, 0]);
+        assert_eq!(found, Outcome::Notified, "{:?}", rule.call);
     }
 }
 
@@ -367,39 +479,30 @@ fn each_lookup_is_notified_with_a_path_and_no_flag() {
 fn no_call_is_both_in_the_clients_table_and_a_lookup() {
     for rule in LOOKUPS {
         let twice = CLIENT.rules.iter().any(|other| other.call == rule.call);
-        assert!(!twice, "call {}", rule.call);
+        assert!(!twice, "{:?}", rule.call);
     }
 }
 
 #[test]
 fn what_is_asked_of_a_descriptor_is_no_lookup() {
-    let program = with_lookups().assemble();
     let empty = libc::AT_EMPTY_PATH as u64;
     for (call, arguments) in [
-        (libc::SYS_newfstatat, [3, 0x1000, 0x2000, empty, 0]),
-        (libc::SYS_statx, [3, 0x1000, empty, 0xFFF, 0x2000]),
-        (libc::SYS_faccessat2, [3, 0x1000, 4, empty, 0]),
-        (libc::SYS_fchownat, [3, 0x1000, 1, 1, empty]),
-        (libc::SYS_utimensat, [3, 0, 0, 0, 0]),
+        (SYS_newfstatat, [3, 0x1000, 0x2000, empty, 0]),
+        (SYS_statx, [3, 0x1000, empty, 0xFFF, 0x2000]),
+        (SYS_faccessat2, [3, 0x1000, 4, empty, 0]),
+        (SYS_fchownat, [3, 0x1000, 1, 1, empty]),
+        (SYS_utimensat, [3, 0, 0, 0, 0]),
     ] {
-        let call_of = |arguments| Call::new(AUDIT_ARCH, call as u32, arguments);
-        assert_eq!(
-            run(&program, &call_of(&arguments)),
-            Outcome::Allowed,
-            "call {call}"
-        );
+        let of = |arguments: [u64; 5]| everywhere(&with_lookups(), call, &arguments);
+        assert_eq!(of(arguments), Outcome::Allowed, "{call:?}");
         let path = arguments.map(|one| if one == empty { 0x100 } else { one.max(1) });
-        assert_eq!(
-            run(&program, &call_of(&path)),
-            Outcome::Notified,
-            "call {call}"
-        );
+        assert_eq!(of(path), Outcome::Notified, "{call:?}");
     }
 }
 
 #[test]
 fn where_no_unix_socket_is_made_a_pair_stays_connected_to_itself() {
-    let pair = |kind: i32| sharing(libc::SYS_socketpair, &[1, kind as u64, 0, 0x1000]);
+    let pair = |kind: i32| sharing(SYS_socketpair, &[1, kind as u64, 0, 0x1000]);
     let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
         assert_eq!(pair(kind), Outcome::Refused(Errno::EACCES));
@@ -408,10 +511,7 @@ fn where_no_unix_socket_is_made_a_pair_stays_connected_to_itself() {
     for kind in [libc::SOCK_STREAM, libc::SOCK_SEQPACKET | flags] {
         assert_eq!(pair(kind), Outcome::Allowed);
     }
-    let alone = client(
-        libc::SYS_socketpair,
-        &[1, libc::SOCK_DGRAM as u64, 0, 0x1000],
-    );
+    let alone = client(SYS_socketpair, &[1, libc::SOCK_DGRAM as u64, 0, 0x1000]);
     assert_eq!(alone, Outcome::Allowed, "where they lead nowhere");
 }
 
@@ -419,11 +519,7 @@ fn where_no_unix_socket_is_made_a_pair_stays_connected_to_itself() {
 fn where_nothing_is_its_own_no_message_opens_a_connection() {
     let fast = libc::MSG_FASTOPEN as u64;
     let refused = Outcome::Refused(Errno::EOPNOTSUPP);
-    for (call, flags) in [
-        (libc::SYS_sendto, 3),
-        (libc::SYS_sendmsg, 2),
-        (libc::SYS_sendmmsg, 3),
-    ] {
+    for (call, flags) in [(SYS_sendto, 3), (SYS_sendmsg, 2), (SYS_sendmmsg, 3)] {
         let with = |value: u64| {
             let mut arguments = [0, 0x1000, 1, 0, 0x2000, 16];
             arguments[flags] = value;
@@ -437,28 +533,28 @@ fn where_nothing_is_its_own_no_message_opens_a_connection() {
 
 #[test]
 fn where_nothing_is_its_own_processes_and_threads_wait_for_the_supervisor() {
-    let clone = |flags: i32| sharing(libc::SYS_clone, &[flags as u64]);
+    let clone = |flags: i32| sharing(SYS_clone, &[flags as u64]);
     assert_eq!(clone(libc::SIGCHLD), Outcome::Notified);
     assert_eq!(clone(libc::CLONE_VM | libc::CLONE_VFORK), Outcome::Notified);
     assert_eq!(clone(libc::CLONE_THREAD), Outcome::Notified);
     let refused = Outcome::Refused(Errno::EPERM);
     assert_eq!(clone(libc::CLONE_NEWUSER | libc::CLONE_THREAD), refused);
-    assert_eq!(client(libc::SYS_clone, &[0]), Outcome::Allowed);
+    assert_eq!(client(SYS_clone, &[0]), Outcome::Allowed);
 }
 
 #[test]
 fn where_nothing_is_its_own_every_rule_of_the_clients_table_holds_as_well() {
-    let (alone, shared) = (CLIENT.assemble(), with_all().assemble());
     for rule in CLIENT.rules.iter() {
         for fill in FILLS {
-            let call = || Call::new(AUDIT_ARCH, rule.call as u32, &[fill; 6]);
-            let (before, after) = (run(&alone, &call()), run(&shared, &call()));
+            let arguments = [fill; 6];
+            let before = client(rule.call, &arguments);
+            let after = everywhere(&with_all(), rule.call, &arguments);
             let tighter = matches!(
                 (before, after),
                 (Outcome::Allowed | Outcome::Notified, Outcome::Refused(_))
                     | (Outcome::Allowed, Outcome::Notified)
             );
-            assert!(before == after || tighter, "call {}, {fill:#x}", rule.call);
+            assert!(before == after || tighter, "{:?}, {fill:#x}", rule.call);
         }
     }
 }

@@ -16,7 +16,7 @@ use nix::sys::time::TimeSpec;
 
 use super::Watch;
 use super::call::{LONGEST_PATH, read_string};
-use crate::sandbox::filter::SYS_FCHMODAT2;
+use crate::sandbox::filter::SystemCall::{self, *};
 use crate::sys::notify::{self, Answer, Notification, open_memory, read_memory};
 
 /// Set-user-ID and set-group-ID: nobody is to get the rights of the container's users from such a file.
@@ -50,7 +50,8 @@ enum To {
 }
 
 /// What a call changes; `None` where it is another call.
-pub(super) fn change(call: libc::c_long, arguments: &[u64; 6]) -> Option<Change> {
+#[expect(clippy::wildcard_enum_match_arm, reason = "any other call")]
+pub(super) fn change(call: SystemCall, arguments: &[u64; 6]) -> Option<Change> {
     let [first, second, third, fourth, ..] = *arguments;
     let path = |directory: u64, at, flags: u64| Object::Path {
         directory: directory as i32,
@@ -59,18 +60,15 @@ pub(super) fn change(call: libc::c_long, arguments: &[u64; 6]) -> Option<Change>
         may_be_empty: flags as i32 & libc::AT_EMPTY_PATH != 0,
     };
     let (object, to) = match call {
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_chmod => (
+        SYS_chmod => (
             path(libc::AT_FDCWD as u64, first, 0),
             To::Mode(second as u32),
         ),
-        libc::SYS_fchmod => (Object::Descriptor(first as i32), To::Mode(second as u32)),
-        libc::SYS_fchmodat => (path(first, second, 0), To::Mode(third as u32)),
-        SYS_FCHMODAT2 => (path(first, second, fourth), To::Mode(third as u32)),
-        libc::SYS_utimensat if second == 0 => {
-            (Object::Descriptor(first as i32), To::TimesAt(third))
-        }
-        libc::SYS_utimensat => (path(first, second, fourth), To::TimesAt(third)),
+        SYS_fchmod => (Object::Descriptor(first as i32), To::Mode(second as u32)),
+        SYS_fchmodat => (path(first, second, 0), To::Mode(third as u32)),
+        SYS_fchmodat2 => (path(first, second, fourth), To::Mode(third as u32)),
+        SYS_utimensat if second == 0 => (Object::Descriptor(first as i32), To::TimesAt(third)),
+        SYS_utimensat => (path(first, second, fourth), To::TimesAt(third)),
         _ => return None,
     };
     Some(Change { object, to })
@@ -303,8 +301,8 @@ mod tests {
     #[test]
     fn the_high_half_of_a_register_changes_nothing() {
         let high = 1_u64 << 32;
-        let plain = change(libc::SYS_fchmod, &[3, 0o600, 0, 0, 0, 0]).unwrap();
-        let other = change(libc::SYS_fchmod, &[3 | high, 0o600 | high, 0, 0, 0, 0]).unwrap();
+        let plain = change(SYS_fchmod, &[3, 0o600, 0, 0, 0, 0]).unwrap();
+        let other = change(SYS_fchmod, &[3 | high, 0o600 | high, 0, 0, 0, 0]).unwrap();
         assert_eq!(plain, other);
     }
 }

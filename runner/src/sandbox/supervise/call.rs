@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use nix::errno::Errno;
 
 use super::sockets::Socket;
+use crate::sandbox::filter::SystemCall::{self, *};
 use crate::sys::notify::{Notification, open_memory, read_memory};
 
 /// sizeof(struct sockaddr_storage).
@@ -83,12 +84,8 @@ pub(super) enum Address {
 }
 
 /// Whether a call makes a process or a thread.
-pub(super) fn makes_process(call: libc::c_long) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    if matches!(call, libc::SYS_fork | libc::SYS_vfork) {
-        return true;
-    }
-    call == libc::SYS_clone
+pub(super) fn makes_process(call: SystemCall) -> bool {
+    matches!(call, SYS_clone | SYS_fork | SYS_vfork)
 }
 
 /// Reads what `notification` is about.
@@ -96,21 +93,25 @@ pub(super) fn read(notification: &Notification) -> Call {
     read_all(notification).unwrap_or(Call::Unreadable)
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "any other call")]
 fn read_all(notification: &Notification) -> Result<Call, Errno> {
     let [first, second, third, fourth, fifth, sixth] = notification.arguments;
     let memory = || open_memory(notification.thread);
     let descriptor = first as i32;
-    Ok(match notification.call {
-        libc::SYS_socket => Call::Socket(Socket::from_registers(&notification.arguments)),
-        libc::SYS_connect => Call::To(vec![Destination {
+    let Some(call) = SystemCall::numbered(notification.call) else {
+        return Ok(Call::Unreadable);
+    };
+    Ok(match call {
+        SYS_socket => Call::Socket(Socket::from_registers(&notification.arguments)),
+        SYS_connect => Call::To(vec![Destination {
             address: read_address(&memory()?, second, third as i32)?,
             descriptor,
             connects: true,
             payload: Vec::new(),
         }]),
         // Without a length there is no address either.
-        libc::SYS_sendto if sixth as i32 == 0 => Call::Connected,
-        libc::SYS_sendto => {
+        SYS_sendto if sixth as i32 == 0 => Call::Connected,
+        SYS_sendto => {
             let memory = memory()?;
             Call::To(vec![Destination {
                 address: read_own_address(&memory, fifth, sixth as i32)?,
@@ -119,20 +120,20 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
                 payload: read_prefix(&memory, second, third),
             }])
         }
-        libc::SYS_sendmsg => messages(&memory()?, descriptor, second, 1, third)?,
-        libc::SYS_sendmmsg => messages(
+        SYS_sendmsg => messages(&memory()?, descriptor, second, 1, third)?,
+        SYS_sendmmsg => messages(
             &memory()?,
             descriptor,
             second,
             u64::from(third as u32),
             fourth,
         )?,
-        libc::SYS_bind => Call::Bind(read_own_address(&memory()?, second, third as i32)?),
-        libc::SYS_listen => Call::Listen { descriptor },
-        libc::SYS_io_uring_setup => Call::IoUring,
-        libc::SYS_execve => execute(&memory()?, libc::AT_FDCWD, first, second)?,
-        libc::SYS_execveat => execute(&memory()?, descriptor, second, third)?,
-        libc::SYS_prctl => Call::Dumpable { on: second != 0 },
+        SYS_bind => Call::Bind(read_own_address(&memory()?, second, third as i32)?),
+        SYS_listen => Call::Listen { descriptor },
+        SYS_io_uring_setup => Call::IoUring,
+        SYS_execve => execute(&memory()?, libc::AT_FDCWD, first, second)?,
+        SYS_execveat => execute(&memory()?, descriptor, second, third)?,
+        SYS_prctl => Call::Dumpable { on: second != 0 },
         // The table notifies nothing else; what it would is refused as unreadable.
         _ => Call::Unreadable,
     })

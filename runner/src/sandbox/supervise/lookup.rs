@@ -15,7 +15,7 @@ use super::call::{LONGEST_PATH, read_string};
 use super::ledger::lookups::Wanted;
 use super::{Made, Watch};
 use crate::evidence::LookupKind;
-use crate::sandbox::filter::SYS_FCHMODAT2;
+use crate::sandbox::filter::SystemCall::{self, *};
 use crate::sys::notify::{Answer, Notification, open_memory, read_directly, read_memory};
 
 /// What the kernel appends to the link of a directory that was removed (d_path in fs/d_path.c).
@@ -76,7 +76,8 @@ pub(super) fn executed(thread: i32, directory: i32, program: &[u8]) -> Wanted {
 }
 
 /// The paths of a call; `None` where it is no lookup.
-pub(super) fn paths(call: libc::c_long, arguments: &[u64; 6]) -> Option<Paths> {
+#[expect(clippy::wildcard_enum_match_arm, reason = "any other call")]
+pub(super) fn paths(call: SystemCall, arguments: &[u64; 6]) -> Option<Paths> {
     use LookupKind::{Read, Write};
     let [first, second, third, fourth, ..] = *arguments;
     let below = |directory: u64, at, kind| Named {
@@ -90,10 +91,9 @@ pub(super) fn paths(call: libc::c_long, arguments: &[u64; 6]) -> Option<Paths> {
         intent: Intent::Is(kind),
     };
     let (one, other) = match call {
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_open => (here(first, opened(second)), None),
-        libc::SYS_openat => (below(first, second, opened(third)), None),
-        libc::SYS_openat2 => {
+        SYS_open => (here(first, opened(second)), None),
+        SYS_openat => (below(first, second, opened(third)), None),
+        SYS_openat2 => {
             let intent = Intent::FlagsAt(third);
             (
                 Named {
@@ -103,54 +103,30 @@ pub(super) fn paths(call: libc::c_long, arguments: &[u64; 6]) -> Option<Paths> {
                 None,
             )
         }
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_stat | libc::SYS_lstat | libc::SYS_access | libc::SYS_readlink => {
-            (here(first, Read), None)
+        SYS_stat | SYS_lstat | SYS_access | SYS_readlink => (here(first, Read), None),
+        SYS_chdir => (here(first, Read), None),
+        SYS_newfstatat | SYS_statx | SYS_faccessat | SYS_faccessat2 | SYS_readlinkat => {
+            (below(first, second, Read), None)
         }
-        libc::SYS_chdir => (here(first, Read), None),
-        libc::SYS_newfstatat
-        | libc::SYS_statx
-        | libc::SYS_faccessat
-        | libc::SYS_faccessat2
-        | libc::SYS_readlinkat => (below(first, second, Read), None),
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_creat
-        | libc::SYS_mkdir
-        | libc::SYS_mknod
-        | libc::SYS_unlink
-        | libc::SYS_rmdir
-        | libc::SYS_chmod
-        | libc::SYS_chown
-        | libc::SYS_lchown
-        | libc::SYS_utime
-        | libc::SYS_utimes => (here(first, Write), None),
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_futimesat => (below(first, second, Write), None),
-        libc::SYS_truncate => (here(first, Write), None),
-        libc::SYS_mkdirat
-        | libc::SYS_mknodat
-        | libc::SYS_unlinkat
-        | libc::SYS_fchmodat
-        | SYS_FCHMODAT2
-        | libc::SYS_fchownat
-        | libc::SYS_utimensat => (below(first, second, Write), None),
+        SYS_creat | SYS_mkdir | SYS_mknod | SYS_unlink | SYS_rmdir | SYS_chmod | SYS_chown
+        | SYS_lchown | SYS_utime | SYS_utimes => (here(first, Write), None),
+        SYS_futimesat => (below(first, second, Write), None),
+        SYS_truncate => (here(first, Write), None),
+        SYS_mkdirat | SYS_mknodat | SYS_unlinkat | SYS_fchmodat | SYS_fchmodat2 | SYS_fchownat
+        | SYS_utimensat => (below(first, second, Write), None),
         // The target of a symbolic link is text: nothing is looked up.
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_symlink => (here(second, Write), None),
-        libc::SYS_symlinkat => (below(second, third, Write), None),
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_link => (here(first, Read), Some(here(second, Write))),
-        libc::SYS_linkat => (
+        SYS_symlink => (here(second, Write), None),
+        SYS_symlinkat => (below(second, third, Write), None),
+        SYS_link => (here(first, Read), Some(here(second, Write))),
+        SYS_linkat => (
             below(first, second, Read),
             Some(below(third, fourth, Write)),
         ),
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_rename => (here(first, Write), Some(here(second, Write))),
-        libc::SYS_renameat | libc::SYS_renameat2 => (
+        SYS_rename => (here(first, Write), Some(here(second, Write))),
+        SYS_renameat | SYS_renameat2 => (
             below(first, second, Write),
             Some(below(third, fourth, Write)),
         ),
-        // Every other call.
         _ => return None,
     };
     Some([Some(one), other])

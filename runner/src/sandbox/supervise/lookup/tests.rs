@@ -11,7 +11,7 @@ fn own_thread() -> i32 {
     nix::unistd::gettid().as_raw()
 }
 
-fn seen(call: libc::c_long, arguments: [u64; 6]) -> Vec<(PathBuf, LookupKind)> {
+fn seen(call: SystemCall, arguments: [u64; 6]) -> Vec<(PathBuf, LookupKind)> {
     let paths = paths(call, &arguments).unwrap().into_iter().flatten();
     let read = paths.map(|named| read(own_thread(), named).unwrap());
     read.map(|wanted| (wanted.path, wanted.kind)).collect()
@@ -24,10 +24,10 @@ fn pointer(text: &[u8]) -> u64 {
 
 #[test]
 fn every_call_of_the_table_names_a_path_and_no_other_call_does() {
-    for call in 0..1024 {
+    for &call in SystemCall::ALL {
         let notified = LOOKUPS.iter().any(|rule| rule.call == call);
         let named = paths(call, &[0; 6]).is_some();
-        assert_eq!(named, notified, "call {call}");
+        assert_eq!(named, notified, "{call:?}");
     }
 }
 
@@ -56,16 +56,16 @@ fn a_call_is_read_from_memory_with_each_of_its_paths() {
     let at = HERE as u64;
     let read = |path: &str| (PathBuf::from(path), Read);
     let write = |path: &str| (PathBuf::from(path), Write);
-    let stat = seen(libc::SYS_newfstatat, [at, one, 0, 0, 0, 0]);
+    let stat = seen(SYS_newfstatat, [at, one, 0, 0, 0, 0]);
     assert_eq!(stat, [read("/a/b")]);
-    let rename = seen(libc::SYS_renameat2, [at, one, at, other, 0, 0]);
+    let rename = seen(SYS_renameat2, [at, one, at, other, 0, 0]);
     assert_eq!(rename, [write("/a/b"), write("/c")]);
-    let link = seen(libc::SYS_linkat, [at, one, at, other, 0, 0]);
+    let link = seen(SYS_linkat, [at, one, at, other, 0, 0]);
     assert_eq!(link, [read("/a/b"), write("/c")]);
-    let symlink = seen(libc::SYS_symlinkat, [one, at, other, 0, 0, 0]);
+    let symlink = seen(SYS_symlinkat, [one, at, other, 0, 0, 0]);
     assert_eq!(symlink, [write("/c")]);
     let how = [libc::O_WRONLY as u64, 0, 0];
-    let open = seen(libc::SYS_openat2, [at, one, how.as_ptr() as u64, 24, 0, 0]);
+    let open = seen(SYS_openat2, [at, one, how.as_ptr() as u64, 24, 0, 0]);
     assert_eq!(open, [write("/a/b")]);
 }
 
