@@ -6,9 +6,15 @@
 
 /// An architecture that has a program of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(test),
+    expect(
+        dead_code,
+        reason = "a build has use for its own, the unit tests for both"
+    )
+)]
 pub(crate) enum Architecture {
     X86_64,
-    #[cfg_attr(target_arch = "x86_64", allow(dead_code, reason = "in the unit tests"))]
     Aarch64,
 }
 
