@@ -182,6 +182,7 @@ const ONLY_ON_X86_64: &[(SystemCall, Option<SystemCall>)] = &[
     (SYS_unlink, Some(SYS_unlinkat)),
     (SYS_utime, Some(SYS_utimensat)),
     (SYS_utimes, Some(SYS_utimensat)),
+    (SYS_vfork, Some(SYS_clone)),
 ];
 
 #[test]

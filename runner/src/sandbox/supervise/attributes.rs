@@ -45,14 +45,26 @@ enum Object {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum To {
     Mode(u32),
-    /// Two structs timespec in memory; 0: now.
-    TimesAt(u64),
+    /// Two times in memory; 0: now.
+    TimesAt(u64, Times),
+}
+
+/// How the two times stand in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Times {
+    /// struct timespec
+    Nanoseconds,
+    /// struct timeval
+    Microseconds,
+    /// struct utimbuf
+    Seconds,
 }
 
 /// What a call changes; `None` where it is another call.
 #[expect(clippy::wildcard_enum_match_arm, reason = "any other call")]
 pub(super) fn change(call: SystemCall, arguments: &[u64; 6]) -> Option<Change> {
     let [first, second, third, fourth, ..] = *arguments;
+    let here = libc::AT_FDCWD as u64;
     let path = |directory: u64, at, flags: u64| Object::Path {
         directory: directory as i32,
         at,
@@ -60,25 +72,36 @@ pub(super) fn change(call: SystemCall, arguments: &[u64; 6]) -> Option<Change> {
         may_be_empty: flags as i32 & libc::AT_EMPTY_PATH != 0,
     };
     let (object, to) = match call {
-        SYS_chmod => (
-            path(libc::AT_FDCWD as u64, first, 0),
-            To::Mode(second as u32),
-        ),
+        SYS_chmod => (path(here, first, 0), To::Mode(second as u32)),
         SYS_fchmod => (Object::Descriptor(first as i32), To::Mode(second as u32)),
         SYS_fchmodat => (path(first, second, 0), To::Mode(third as u32)),
         SYS_fchmodat2 => (path(first, second, fourth), To::Mode(third as u32)),
-        SYS_utimensat if second == 0 => (Object::Descriptor(first as i32), To::TimesAt(third)),
-        SYS_utimensat => (path(first, second, fourth), To::TimesAt(third)),
+        SYS_utimensat | SYS_futimesat if second == 0 => {
+            (Object::Descriptor(first as i32), times(call, third))
+        }
+        SYS_utimensat => (path(first, second, fourth), times(call, third)),
+        SYS_futimesat => (path(first, second, 0), times(call, third)),
+        SYS_utimes | SYS_utime => (path(here, first, 0), times(call, second)),
         _ => return None,
     };
     Some(Change { object, to })
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "the one that is left")]
+fn times(call: SystemCall, at: u64) -> To {
+    let how = match call {
+        SYS_utime => Times::Seconds,
+        SYS_utimes | SYS_futimesat => Times::Microseconds,
+        _ => Times::Nanoseconds,
+    };
+    To::TimesAt(at, how)
 }
 
 impl Watch {
     /// Makes the change, or refuses it. It is no attempt: what it could reach outside is not reached.
     pub(super) fn change(&mut self, notification: &Notification, change: Change) {
         let made = opened(notification.thread, change.object).and_then(|object| {
-            let times = times(notification.thread, change.to)?;
+            let times = read_times(notification.thread, change.to)?;
             // What was opened and read was the caller's, if it still waits.
             if !notify::is_valid(&self.listener, notification.id) {
                 return Err(Errno::ESRCH);
@@ -146,24 +169,32 @@ fn opened(thread: i32, object: Object) -> Result<OwnedFd, Errno> {
     }
 }
 
-fn times(thread: i32, to: To) -> Result<[TimeSpec; 2], Errno> {
+fn read_times(thread: i32, to: To) -> Result<[TimeSpec; 2], Errno> {
     let now = TimeSpec::new(0, libc::UTIME_NOW);
-    let To::TimesAt(at) = to else {
+    let To::TimesAt(at, how) = to else {
         return Ok([now; 2]);
     };
     if at == 0 {
         return Ok([now; 2]);
     }
-    let mut words = [0; 32];
-    read_memory(&open_memory(thread)?, at, &mut words)?;
+    let mut bytes = [0; 32];
+    let length = if how == Times::Seconds { 16 } else { 32 };
+    let wanted = bytes.get_mut(..length).unwrap_or_default();
+    read_memory(&open_memory(thread)?, at, wanted)?;
     let word = |index: usize| {
-        let bytes = words.as_chunks::<8>().0.get(index).copied();
+        let bytes = bytes.as_chunks::<8>().0.get(index).copied();
         i64::from_ne_bytes(bytes.unwrap_or_default())
     };
-    Ok([
-        TimeSpec::new(word(0), word(1)),
-        TimeSpec::new(word(2), word(3)),
-    ])
+    let [first, second] = match how {
+        Times::Seconds => [(word(0), 0), (word(1), 0)],
+        Times::Nanoseconds => [(word(0), word(1)), (word(2), word(3))],
+        // Beyond what the kernel takes it refuses, here as there.
+        Times::Microseconds => {
+            let nanoseconds = |index: usize| word(index).saturating_mul(1000);
+            [(word(0), nanoseconds(1)), (word(2), nanoseconds(3))]
+        }
+    };
+    Ok([first, second].map(|(seconds, nanoseconds)| TimeSpec::new(seconds, nanoseconds)))
 }
 
 /// Whether an object is one of the trees or lies in one, by the name that the kernel has for it now. The client can
@@ -182,7 +213,7 @@ fn apply(object: &OwnedFd, to: To, [accessed, modified]: [TimeSpec; 2]) -> Resul
             let mode = Mode::from_bits_truncate(mode);
             fchmodat(AT_FDCWD, path.as_str(), mode, FchmodatFlags::FollowSymlink)
         }
-        To::TimesAt(_) => {
+        To::TimesAt(..) => {
             let follow = UtimensatFlags::FollowSymlink;
             utimensat(AT_FDCWD, path.as_str(), &accessed, &modified, follow)
         }
@@ -259,9 +290,28 @@ mod tests {
         let path = trees[0].join("file");
         fs::write(&path, "").unwrap();
         let times = [TimeSpec::new(11, 0), TimeSpec::new(22, 0)];
-        assert_eq!(apply(&handle(&path), To::TimesAt(1), times), Ok(()));
+        assert_eq!(
+            apply(&handle(&path), To::TimesAt(1, Times::Nanoseconds), times),
+            Ok(())
+        );
         let status = fs::metadata(&path).unwrap();
         assert_eq!((status.atime(), status.mtime()), (11, 22));
+    }
+
+    #[test]
+    fn times_are_read_as_each_call_has_them() {
+        let words: [i64; 4] = [1, 2, 3, 4];
+        let read = |call, at: &[i64; 4]| {
+            let to = times(call, at.as_ptr() as u64);
+            read_times(std::process::id() as i32, to).unwrap()
+        };
+        let pairs = |times: [TimeSpec; 2]| times.map(|time| (time.tv_sec(), time.tv_nsec()));
+        assert_eq!(pairs(read(SYS_utimensat, &words)), [(1, 2), (3, 4)]);
+        assert_eq!(pairs(read(SYS_futimesat, &words)), [(1, 2000), (3, 4000)]);
+        assert_eq!(pairs(read(SYS_utimes, &words)), [(1, 2000), (3, 4000)]);
+        assert_eq!(pairs(read(SYS_utime, &words)), [(1, 0), (2, 0)]);
+        let now = read_times(std::process::id() as i32, times(SYS_utime, 0)).unwrap();
+        assert_eq!(now[0].tv_nsec(), libc::UTIME_NOW);
     }
 
     #[test]
