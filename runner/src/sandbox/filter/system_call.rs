@@ -37,7 +37,11 @@ impl Architecture {
     }
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(not(all(
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    target_pointer_width = "64",
+    target_endian = "little"
+)))]
 compile_error!("no system call numbers were reviewed for this architecture");
 
 /// Linux 6.17 (`file_setattr`): every call up to this number was looked at. Calls from 424 on have one number on all
