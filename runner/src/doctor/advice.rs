@@ -125,7 +125,7 @@ fn refused(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
             ["use Linux 5.3 or later, and a seccomp profile that allows pidfd_open"],
         ),
         ("temporary-directory", _) => Advice::new(
-            "nothing can be written in the temporary directory",
+            "nothing can be written in any temporary directory",
             [
                 "set TMPDIR to a writable directory",
                 "docker run --tmpfs /tmp …",

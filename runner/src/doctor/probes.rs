@@ -91,6 +91,7 @@ const NAMESPACE_IF_THERE: (Need, Need) = (Need::Used, Need::Unneeded);
 /// Of the tier `inherited`, and taken by the other where it is there.
 const INHERITED_FIRST: (Need, Need) = (Need::Used, Need::Required);
 const INHERITED: (Need, Need) = (Need::Unneeded, Need::Required);
+const INHERITED_IF_THERE: (Need, Need) = (Need::Unneeded, Need::Used);
 const NEITHER: (Need, Need) = (Need::Unneeded, Need::Unneeded);
 
 const SELF: After = &["own-file"];
@@ -140,7 +141,7 @@ pub(super) const ALL: &[Probe] = &[
     probe("loopback-only", "nothing but loopback in this network namespace", INHERITED, SELF, namespaces::is_loopback_only),
     probe("loopback-here", "loopback carries connections here", INHERITED, SELF, namespaces::loopback_here),
     probe("memory-here", "/proc/PID/mem of a child process", INHERITED, SUPERVISED, seccomp::memory_here),
-    probe("pidfd", "a descriptor of a process", INHERITED, SELF, process::pidfd),
+    probe("pidfd", "a descriptor of a process", INHERITED_IF_THERE, SELF, process::pidfd),
     probe("temporary-directory", "a writable temporary directory", INHERITED, SELF, process::temporary_directory),
 
     probe("process-vm-readv", "memory by process_vm_readv", BOTH_IF_THERE, SUPERVISED, seccomp::direct_memory),

@@ -9,10 +9,7 @@ use nix::sched::CloneFlags;
 use super::namespaces;
 use crate::doctor::trial::{Doctor, Doing as _, Observation};
 use crate::random;
-use crate::sandbox::{identity, root};
-
-/// Places for it beside the temporary directory, in which alone a run makes one.
-const OTHERS: [&str; 3] = ["/dev/shm", "/var/tmp", "/run"];
+use crate::sandbox::{guard, identity, root};
 
 /// The directory.
 pub(super) struct Directory(PathBuf);
@@ -25,16 +22,25 @@ impl Directory {
         Ok(Self(path))
     }
 
-    /// One wherever the user may write; where that is nowhere, on a tmpfs in namespaces, as a run's own are.
-    pub(super) fn make(doctor: &Doctor) -> Result<Self, Observation> {
-        let others = OTHERS.iter().map(PathBuf::from);
-        let mut parents = [std::env::temp_dir()].into_iter().chain(others);
-        match parents.find_map(|parent| Self::make_in(&parent).ok()) {
-            Some(directory) => Ok(directory),
-            None => on_tmpfs(doctor).map_err(|_| {
-                Observation::Untried("there is no writable directory to try it in".to_owned())
-            }),
+    /// One where a run of tier `inherited` makes its own; the first refusal where it can make none.
+    pub(super) fn make_where_a_run_does() -> Result<Self, Observation> {
+        let mut refusal = None;
+        for parent in guard::candidates() {
+            match Self::make_in(&parent) {
+                Ok(directory) => return Ok(directory),
+                Err(observation) => refusal = refusal.or(Some(observation)),
+            }
         }
+        Err(refusal.unwrap_or_else(|| Observation::Untried("there is no place for it".to_owned())))
+    }
+
+    /// The same; where there is none, on a tmpfs in namespaces, as those of tier `namespace` are.
+    pub(super) fn make(doctor: &Doctor) -> Result<Self, Observation> {
+        Self::make_where_a_run_does()
+            .or_else(|_| on_tmpfs(doctor))
+            .map_err(|_| {
+                Observation::Untried("there is no writable directory to try it in".to_owned())
+            })
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -116,12 +116,13 @@ pub(in crate::doctor) fn inotify(_: &Doctor) -> Outcome {
 
 /// A directory made, and a file written in it.
 pub(in crate::doctor) fn temporary_directory(_: &Doctor) -> Outcome {
-    let parent = std::env::temp_dir();
-    let directory = Directory::make_in(&parent)?;
-    File::create_new(directory.path().join("file"))
+    let directory = Directory::make_where_a_run_does()?;
+    let file = directory.path().join("file");
+    File::create_new(&file)
         .and_then(|mut file| file.write_all(b"trial"))
-        .doing(&format!("write a file below {}", parent.display()))?;
-    Ok(parent.display().to_string())
+        .doing(&format!("write {}", file.display()))?;
+    let parent = directory.path().parent().unwrap_or(directory.path());
+    Ok(format!("a file written below {}", parent.display()))
 }
 
 /// no_new_privs, which filters and rules need of an ordinary user.
