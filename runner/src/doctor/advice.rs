@@ -110,19 +110,17 @@ fn refused(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
         ("memory-inside" | "memory-here", _) => memory(errno, context),
         ("process-vm-readv", _) => Advice::new(
             "the call is refused, as by older profiles of Docker; /proc/PID/mem is read instead",
-            [
-                "none is needed where /proc/PID/mem works; `docker run --cap-add SYS_PTRACE …` allows it",
-            ],
+            ["none is needed; `docker run --cap-add SYS_PTRACE …` allows it"],
         ),
         ("descriptor-copy", _) => Advice::new(
             "the call is refused, as by Docker's profile, or not in this kernel",
-            [
-                "none is needed: the ledger then tells less of sockets that are connected already; `docker run --cap-add SYS_PTRACE …` allows it",
-            ],
+            ["none is needed; `docker run --cap-add SYS_PTRACE …` allows it"],
         ),
         ("pidfd", _) => Advice::new(
-            "descriptors of processes are refused, or this kernel is older than Linux 5.3",
-            ["use Linux 5.3 or later, and a seccomp profile that allows pidfd_open"],
+            "descriptors of processes are refused, or this kernel is older than Linux 5.3; a run does without",
+            [
+                "none is needed; Linux 5.3 or later with a seccomp profile that allows pidfd_open has them",
+            ],
         ),
         ("temporary-directory", _) => Advice::new(
             "nothing can be written in any temporary directory",

@@ -91,7 +91,6 @@ const NAMESPACE_IF_THERE: (Need, Need) = (Need::Used, Need::Unneeded);
 /// Of the tier `inherited`, and taken by the other where it is there.
 const INHERITED_FIRST: (Need, Need) = (Need::Used, Need::Required);
 const INHERITED: (Need, Need) = (Need::Unneeded, Need::Required);
-const INHERITED_IF_THERE: (Need, Need) = (Need::Unneeded, Need::Used);
 const NEITHER: (Need, Need) = (Need::Unneeded, Need::Unneeded);
 
 const SELF: After = &["own-file"];
@@ -141,11 +140,11 @@ pub(super) const ALL: &[Probe] = &[
     probe("loopback-only", "nothing but loopback in this network namespace", INHERITED, SELF, namespaces::is_loopback_only),
     probe("loopback-here", "loopback carries connections here", INHERITED, SELF, namespaces::loopback_here),
     probe("memory-here", "/proc/PID/mem of a child process", INHERITED, SUPERVISED, seccomp::memory_here),
-    probe("pidfd", "a descriptor of a process", INHERITED_IF_THERE, SELF, process::pidfd),
+    probe("pidfd", "a descriptor of a process", BOTH_IF_THERE, SELF, process::pidfd),
     probe("temporary-directory", "a writable temporary directory", INHERITED, SELF, process::temporary_directory),
 
     probe("process-vm-readv", "memory by process_vm_readv", BOTH_IF_THERE, SUPERVISED, seccomp::direct_memory),
-    probe("descriptor-copy", "a copy of a descriptor by pidfd_getfd", BOTH_IF_THERE, SUPERVISED, seccomp::descriptor),
+    probe("descriptor-copy", "a copy of a descriptor by pidfd_getfd", BOTH_IF_THERE, &["notification", "pidfd"], seccomp::descriptor),
     probe("inotify", "inotify", BOTH_IF_THERE, SELF, process::inotify),
     probe("locked-memory", "locked memory", NEITHER, SELF, process::locked_memory),
     probe("cgroup-delegation", "a cgroup of its own", NEITHER, SELF, process::cgroup),

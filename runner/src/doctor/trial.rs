@@ -30,7 +30,7 @@ use crate::sys::process::{Side, clone_process};
 pub(crate) const TRIAL_ARGUMENT: &str = "__trial";
 
 /// A trial takes some milliseconds; one that has not ended by then does not.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(5);
 /// How often it is looked whether a trial has ended without a word.
 const LOOK: u16 = 50;
 
