@@ -48,7 +48,7 @@ Everything is tried, each in a process of its own, and in the end a real run is 
 
 Exit codes:
   0  tier namespace: a run has namespaces of its own
-  1  only tier inherited: a run takes the network namespace of this container, which has loopback only
+  1  only tier inherited: a run takes the network of this container, which has loopback only
   2  usage error
   3  neither, or the probes and the real run do not agree
 

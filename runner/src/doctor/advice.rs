@@ -159,8 +159,8 @@ fn file_size() -> Advice {
 }
 
 fn seccomp(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
-    match errno {
-        Errno::EBUSY => Advice::new(
+    match (id, errno) {
+        (_, Errno::EBUSY) => Advice::new(
             if context.is_wsl {
                 "the init of WSL has taken the one listener that a chain of filters may have"
             } else {
@@ -170,15 +170,15 @@ fn seccomp(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
                 "start the runner outside of that sandbox; on WSL run it in a container or a virtual machine",
             ],
         ),
-        Errno::EINVAL | Errno::ENOSYS if looks_like_gvisor(all, id) => Advice::new(
+        (_, Errno::EINVAL | Errno::ENOSYS) if looks_like_gvisor(all, id) => Advice::new(
             "this looks like gVisor, which has neither Landlock nor listeners",
             ["use another runtime for this container: `docker run --runtime runc …`"],
         ),
-        Errno::EINVAL | Errno::ENOSYS if id == "seccomp-filter" => Advice::new(
+        ("seccomp-filter", Errno::EINVAL | Errno::ENOSYS) => Advice::new(
             "this kernel has no system call filters",
             ["use a kernel with CONFIG_SECCOMP_FILTER=y"],
         ),
-        Errno::EINVAL | Errno::ENOSYS => Advice::new(
+        (_, Errno::EINVAL | Errno::ENOSYS) => Advice::new(
             "this kernel has no listeners of filters that can be waited for without signals: it is older than Linux 5.19",
             ["use Linux 5.19 or later"],
         ),
