@@ -40,7 +40,7 @@ pub(super) fn advise(one: &Tried, all: &[Tried], context: &Context) -> Option<Ad
         return None;
     }
     let id = one.probe.id;
-    Some(match &one.observation {
+    let mut advice = match &one.observation {
         Observation::Killed(signal) if *signal == libc::SIGSYS => Advice::new(
             "a system call filter ends whoever makes this call",
             [
@@ -59,7 +59,26 @@ pub(super) fn advise(one: &Tried, all: &[Tried], context: &Context) -> Option<Ad
         Observation::Wrong(_) => wrong(id),
         Observation::Refused { errno, .. } => refused(id, Errno::from_raw(*errno), all, context),
         Observation::Works(_) | Observation::Untried(_) | Observation::NotNeeded(_) => return None,
-    })
+    };
+    advice.fixes = of_the_engine(advice.fixes, context);
+    Some(advice)
+}
+
+/// Where the engine is known, its own command and no other; the options that both have are spelt alike.
+fn of_the_engine(fixes: Vec<String>, context: &Context) -> Vec<String> {
+    let (own, other) = match context.engine {
+        Some((Engine::Docker, _)) => ("docker run", "podman run"),
+        Some((Engine::Podman, _)) => ("podman run", "docker run"),
+        Some((Engine::Kubernetes | Engine::Other, _)) | None => return fixes,
+    };
+    let mut kept: Vec<String> = Vec::new();
+    for fix in fixes {
+        let fix = fix.replace(other, own);
+        if !kept.contains(&fix) {
+            kept.push(fix);
+        }
+    }
+    kept
 }
 
 fn wrong(id: &str) -> Advice {

@@ -110,7 +110,10 @@ impl Context {
             lines.push(("yama", format!("kernel.yama.ptrace_scope = {scope}")));
         }
         if self.filters > 0 {
-            let text = format!("{} system call filters are installed already", self.filters);
+            let text = format!(
+                "system call filters that are installed already: {}",
+                self.filters
+            );
             lines.push(("seccomp", text));
         }
         lines

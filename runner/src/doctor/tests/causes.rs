@@ -294,3 +294,27 @@ fn gvisor_is_told_by_what_it_refuses() {
         assert!(advice.cause.contains("gVisor"), "{id}: {}", advice.cause);
     }
 }
+
+#[test]
+fn a_known_engine_gets_its_own_command_once() {
+    let podman = Context {
+        engine: Some((Engine::Podman, "/run/.containerenv".to_owned())),
+        ..context()
+    };
+    let wrong = Observation::Wrong("the link eth0 is up".to_owned());
+    for (id, observation, fixes) in [
+        ("loopback-only", wrong, &["podman run --network none …"][..]),
+        (
+            "temporary-directory",
+            refused(Errno::EROFS),
+            &[
+                "set TMPDIR to a writable directory",
+                "podman run --tmpfs /tmp …",
+            ],
+        ),
+    ] {
+        let tried = host(&[(id, observation)]);
+        let one = tried.iter().find(|one| one.probe.id == id).unwrap();
+        assert_eq!(advise(one, &tried, &podman).unwrap().fixes, fixes);
+    }
+}
