@@ -172,6 +172,20 @@ fn what_is_convenient_takes_no_tier_away() {
     );
 }
 
+/// As root has them in a container that is allowed its namespaces.
+#[test]
+fn the_capabilities_of_a_container_are_enough() {
+    needs_sandbox!();
+    for (words, tier) in [
+        ("network,most-capabilities", "namespace"),
+        ("network,namespaces,most-capabilities", "inherited"),
+    ] {
+        for run in as_both(|| doctor().on_a_host_without(words)) {
+            Examined::of(run).assert_tier(Some(tier));
+        }
+    }
+}
+
 #[test]
 fn a_read_only_root_changes_nothing() {
     needs_sandbox!();
