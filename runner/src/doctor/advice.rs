@@ -26,6 +26,7 @@ impl Advice {
 const DOCKER: &str =
     "docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined …";
 const PODMAN: &str = "podman run --security-opt seccomp=unconfined --security-opt unmask=ALL …";
+const KUBERNETES: &str = "`securityContext: {seccompProfile: {type: Unconfined}, procMount: Unmasked}`, with `hostUsers: false` in the pod";
 const DOCKER_PROC: &str = "docker run --security-opt systempaths=unconfined …";
 const PODMAN_PROC: &str = "podman run --security-opt unmask=ALL …";
 const NO_NETWORK: [&str; 2] = ["docker run --network none …", "podman run --network none …"];
@@ -297,6 +298,14 @@ fn namespaces(id: &str, errno: Errno, context: &Context) -> Advice {
             "ordinary users may make no user namespaces here (kernel.unprivileged_userns_clone = 0)",
             ["sysctl kernel.unprivileged_userns_clone=1"],
         ),
+        ("user-namespace", _) if context.apparmor_restricts && context.engine.is_none() => Advice::new(
+            "user namespaces are refused to programs without a profile: AppArmor does so \
+             (kernel.apparmor_restrict_unprivileged_userns = 1)",
+            [
+                APPARMOR,
+                "sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+            ],
+        ),
         ("user-namespace", _) => user_namespace(context),
         ("other-user", _) => Advice::new(
             "this root cannot become another user: it lacks CAP_CHOWN, CAP_SETGID or CAP_SETUID, or has one id only",
@@ -350,17 +359,16 @@ fn user_namespace(context: &Context) -> Advice {
     }
 }
 
-/// The flag of the engine that this is, or of both.
+/// The flag of the engine that this is; where that is not known, of both.
 fn by_engine(context: &Context, docker: &str, podman: &str) -> Vec<String> {
-    let fixes = match context.engine {
-        Some((Engine::Docker, _)) => vec![docker],
-        Some((Engine::Podman, _)) => vec![podman],
-        Some((Engine::Kubernetes, _)) => {
-            vec![
-                "`securityContext: {seccompProfile: {type: Unconfined}, procMount: Unmasked}`, with `hostUsers: false` in the pod",
-            ]
-        }
-        Some((Engine::Other, _)) | None => vec![docker, podman],
-    };
-    fixes.into_iter().map(str::to_owned).collect()
+    match context.engine {
+        Some((Engine::Docker, _)) => vec![docker.to_owned()],
+        Some((Engine::Podman, _)) => vec![podman.to_owned()],
+        Some((Engine::Kubernetes, _)) => vec![KUBERNETES.to_owned()],
+        Some((Engine::Other, _)) | None => vec![
+            format!("in a container: {docker}"),
+            format!("in a container: {podman}"),
+            "elsewhere: start the runner outside of the sandbox that refuses it".to_owned(),
+        ],
+    }
 }

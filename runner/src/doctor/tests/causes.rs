@@ -113,6 +113,20 @@ fn the_cause_and_the_fix_are_those_of_the_surroundings() {
         ),
         (
             "user-namespace",
+            Errno::EACCES,
+            &ubuntu,
+            "AppArmor",
+            "runner doctor --apparmor",
+        ),
+        (
+            "user-namespace",
+            Errno::EPERM,
+            &plain,
+            "a filter or a security module",
+            "elsewhere: start the runner outside",
+        ),
+        (
+            "user-namespace",
             Errno::ENOSPC,
             &plain,
             "limited",
