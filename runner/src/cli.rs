@@ -70,6 +70,9 @@ pub enum CliCommand {
     /// Run any program sealed, expect nothing of it, and say what it tried
     #[command(after_help = help::AUDIT_EXIT_CODES)]
     Audit(AuditOptions),
+    /// Try what a run needs on this machine, and say what is missing and what mends it
+    #[command(after_help = help::DOCTOR_EXIT_CODES)]
+    Doctor(DoctorOptions),
     /// List, print, start and check case and profile files
     Policy {
         /// What to do with them.
@@ -148,6 +151,17 @@ pub struct AuditOptions {
     pub keep_home: bool,
 }
 
+/// The options of an examination.
+#[derive(Debug, Args)]
+pub struct DoctorOptions {
+    /// Write JSON; `runner policy schema doctor` prints its schema
+    #[arg(long)]
+    pub json: bool,
+    /// Print an AppArmor profile that allows user namespaces to this program, and examine nothing
+    #[arg(long, conflicts_with = "json")]
+    pub apparmor: bool,
+}
+
 /// What `--isolation` accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum IsolationArgument {
@@ -205,6 +219,8 @@ pub enum SchemaForm {
     Audit,
     /// Reports of `--report json`
     Report,
+    /// Examinations of `runner doctor --json`
+    Doctor,
 }
 
 /// What `runner policy init` starts.

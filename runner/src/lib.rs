@@ -35,6 +35,7 @@
 //! | [`dns`] | a query's questions, and the answer to it | sockets |
 //! | [`evidence`] | what was collected | any judgement |
 //! | [`check`], [`verdict`] | one finding for each stable id | how evidence came about |
+//! | [`doctor`] | what this host lets a run have: each thing tried, causes and fixes | any policy |
 //! | [`schema`] | JSON Schemas, made from the types that are read and written | any run |
 //! | [`report`], [`describe`], [`output`] | the one value, its renderings, where they go | any judgement |
 //!
@@ -51,6 +52,7 @@ mod collect;
 mod describe;
 mod digest;
 mod dns;
+pub mod doctor;
 pub mod evidence;
 mod lookups;
 pub mod needs;

@@ -7,6 +7,7 @@ use stub::scenario::{Scenario, Summary};
 use thiserror::Error;
 
 use crate::cli::{InitAction, PolicyAction, SchemaForm};
+use crate::doctor;
 use crate::needs::{Needs, NeedsError};
 use crate::policy::init;
 use crate::policy::{self, Entry, Kind, PolicyError, Reference, shown_path};
@@ -95,6 +96,7 @@ fn print_schema(form: SchemaForm, out: &mut impl Write) -> Result<Outcome, Polic
         SchemaForm::Profile => policy::schema(Kind::Profile),
         SchemaForm::Audit => policy::schema(Kind::Audit),
         SchemaForm::Report => json::schema(),
+        SchemaForm::Doctor => doctor::json::schema(),
     };
     out.write_all(&schema::print(&schema).map_err(PolicyCommandError::Schema)?)?;
     Ok(Outcome::Good)
@@ -256,6 +258,7 @@ mod tests {
             SchemaForm::Profile,
             SchemaForm::Audit,
             SchemaForm::Report,
+            SchemaForm::Doctor,
         ] {
             let (outcome, text) = output(PolicyAction::Schema(form));
             assert_eq!(outcome, Outcome::Good);

@@ -36,7 +36,7 @@ use crate::subject::Subject;
 pub(crate) const CLIENT_ARGUMENT: &str = "__client";
 
 /// Open files that the runner needs for itself: its sockets and pipes, and a directory for each level of a walk.
-const FEWEST_FILES: u64 = 256;
+pub(crate) const FEWEST_FILES: u64 = 256;
 
 /// What a run is made of.
 pub(crate) struct Prepared {

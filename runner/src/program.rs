@@ -1,7 +1,7 @@
 //! The program: which of its roles this process has, its exit code, and its words for people.
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -9,6 +9,8 @@ use nix::errno::Errno;
 
 use crate::cli::{Cli, Command, PolicyAction, RunRequest, UsageError};
 use crate::collect::Failure;
+use crate::doctor::trial::TRIAL_ARGUMENT;
+use crate::doctor::{self, DoctorAction, trial};
 use crate::evidence::Exit;
 use crate::output::{self, OutputError};
 use crate::policy_command::{self, Outcome, PolicyCommandError};
@@ -31,13 +33,15 @@ const AUDIT_FAILED: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-/// Entry of every process that is made of this executable. Three hidden first arguments make it the stage of a
-/// sandbox, the guard of temporary directories or the reference client; whatever else is the runner's command line.
+/// Entry of every process that is made of this executable. Four hidden first arguments make it the stage of a
+/// sandbox, the guard of temporary directories, a trial of the doctor or the reference client; whatever else is the
+/// runner's command line.
 pub fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some(STAGE_ARGUMENT) => stage::main(),
         Some(GUARD_ARGUMENT) => guard::main(arguments.get(2).map(OsString::as_os_str)),
+        Some(TRIAL_ARGUMENT) => trial::main(arguments.get(2).map(OsString::as_os_str)),
         Some(CLIENT_ARGUMENT) => {
             arguments.remove(1);
             client::main(arguments)
@@ -63,6 +67,7 @@ fn command(arguments: Vec<OsString>) -> ExitCode {
     let code = match cli.resolve(std::env::var_os("PATH").as_deref()) {
         Ok(Command::Run(request)) => run(&request),
         Ok(Command::Policy(action)) => policy(&action),
+        Ok(Command::Doctor(action)) => doctor(action),
         Err(error) => {
             let hint = error.hint();
             tell("error", &error, Some(&hint));
@@ -141,6 +146,20 @@ fn audit_code(done: &Done) -> u8 {
         (None, Exit::Signal(signal)) => u8::try_from(128 + signal).unwrap_or(AUDIT_FAILED),
         (None, Exit::OutputLimit | Exit::RequestLimit | Exit::Interrupted | Exit::NotStarted) => {
             AUDIT_FAILED
+        }
+    }
+}
+
+/// What nobody got of an examination is none.
+fn doctor(action: DoctorAction) -> u8 {
+    let examined = output::stdout()
+        .map_err(doctor::DoctorError::from)
+        .and_then(|mut stdout| doctor::run(action, run::colour(stdout.is_terminal()), &mut stdout));
+    match examined {
+        Ok(code) => code,
+        Err(error) => {
+            tell("error", &error, None);
+            ERRORED
         }
     }
 }

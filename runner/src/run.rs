@@ -310,14 +310,14 @@ fn render(report: &Report, output: &Output) -> Result<Vec<u8>, RenderError> {
         Format::Json => json::render(report),
         Format::Junit => junit::render(report),
         Format::Markdown => markdown::render(report),
-        Format::Human => human::render(report, colour(output)),
+        Format::Human => human::render(report, colour(output.is_terminal())),
     }
 }
 
 /// Colour on a terminal, unless NO_COLOR is there (no-color.org: any value but the empty one).
-fn colour(output: &Output) -> Colour {
+pub(crate) fn colour(is_terminal: bool) -> Colour {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if output.is_terminal() && !unwanted {
+    if is_terminal && !unwanted {
         Colour::Ansi
     } else {
         Colour::Plain

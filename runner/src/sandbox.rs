@@ -52,21 +52,21 @@
 
 pub(crate) mod canary;
 pub(crate) mod error;
-mod filter;
+pub(crate) mod filter;
 pub(crate) mod guard;
 pub(crate) mod identity;
 mod init;
-mod landlock;
+pub(crate) mod landlock;
 mod launch;
 pub(crate) mod limits;
 pub(crate) mod message;
 pub(crate) mod plan;
-mod privilege;
+pub(crate) mod privilege;
 pub(crate) mod probe;
 mod proc;
 pub(crate) mod readback;
 mod reaper;
-mod resolver;
+pub(crate) mod resolver;
 pub(crate) mod root;
 pub(crate) mod silence;
 pub(crate) mod spawn;

@@ -43,6 +43,20 @@ Examples:
   runner audit --env ANTHROPIC_BASE_URL={base_url} --env ANTHROPIC_API_KEY={credential} -- ./agent -p hello
   runner audit --report json=audit.json -- npm --version";
 
+pub(super) const DOCTOR_EXIT_CODES: &str = "\
+Everything is tried, each in a process of its own, and in the end a real run is made. Nothing is changed.
+
+Exit codes:
+  0  tier namespace: a run has namespaces of its own
+  1  only tier inherited: a run takes the network of this container, which has loopback only
+  2  usage error
+  3  neither, or the probes and the real run do not agree
+
+Examples:
+  runner doctor
+  runner doctor --json > doctor.json
+  runner doctor --apparmor | sudo tee /etc/apparmor.d/runner";
+
 pub(super) const RUN_EXIT_CODES: &str = run_exit_codes!();
 
 pub(super) const EXIT_CODES: &str = concat!(run_exit_codes!(), "\n\nExamples: `runner --help`");

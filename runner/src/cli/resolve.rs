@@ -7,10 +7,11 @@ use std::time::Duration;
 use stub::scenario::Scenario;
 
 use super::{
-    Cli, CliCommand, ClientProgram, InitCommand, IsolationArgument, PolicyCommand, ReportTarget,
-    RunOptions, SchemaForm, UsageError, audit, reports,
+    Cli, CliCommand, ClientProgram, DoctorOptions, InitCommand, IsolationArgument, PolicyCommand,
+    ReportTarget, RunOptions, SchemaForm, UsageError, audit, reports,
 };
 use crate::case::{Case, Tier};
+use crate::doctor::DoctorAction;
 use crate::policy::init::PolicyName;
 use crate::policy::{self, Reference, quoted, with_nearest};
 use crate::profile::Settings;
@@ -23,6 +24,8 @@ pub enum Command {
     Run(Box<RunRequest>),
     /// Something with policy files, without a run.
     Policy(PolicyAction),
+    /// An examination of this machine.
+    Doctor(DoctorAction),
 }
 
 /// One run, with everything that the command line and the policies say about it. A required digest was compared
@@ -102,6 +105,7 @@ impl Cli {
             CliCommand::CaseA(options) => (Reference::BuiltIn("case-a".into()), options),
             CliCommand::CaseB(options) => (Reference::BuiltIn("case-b".into()), options),
             CliCommand::Run { case, options } => (Reference::File(case), options),
+            CliCommand::Doctor(options) => return Ok(Command::Doctor(doctor_action(&options))),
             CliCommand::Policy { command } => {
                 return policy_action(command, search_path).map(Command::Policy);
             }
@@ -196,6 +200,14 @@ fn demanded(tier: Tier, accepted: &[Tier]) -> Result<Isolation, UsageError> {
         Ok(Isolation::Demanded(tier))
     } else {
         Err(UsageError::TierNotAccepted { tier })
+    }
+}
+
+fn doctor_action(options: &DoctorOptions) -> DoctorAction {
+    match options {
+        DoctorOptions { apparmor: true, .. } => DoctorAction::AppArmor,
+        DoctorOptions { json: true, .. } => DoctorAction::Json,
+        DoctorOptions { .. } => DoctorAction::Human,
     }
 }
 

@@ -19,7 +19,7 @@ fn resolve(words: &[&str]) -> Result<Command, UsageError> {
 fn run(words: &[&str]) -> RunRequest {
     match resolve(words).unwrap() {
         Command::Run(request) => *request,
-        Command::Policy(action) => panic!("{action:?}"),
+        other @ (Command::Policy(_) | Command::Doctor(_)) => panic!("{other:?}"),
     }
 }
 
@@ -311,4 +311,18 @@ fn the_help_reads_so() {
     insta::assert_snapshot!("help_run", run.render_help().to_string());
     let policy = command.find_subcommand_mut("policy").unwrap();
     insta::assert_snapshot!("help_policy", policy.render_help().to_string());
+}
+
+#[test]
+fn the_doctor_writes_one_thing() {
+    use crate::doctor::DoctorAction;
+    for (words, expected) in [
+        (&["doctor"][..], DoctorAction::Human),
+        (&["doctor", "--json"], DoctorAction::Json),
+        (&["doctor", "--apparmor"], DoctorAction::AppArmor),
+    ] {
+        assert!(matches!(resolve(words), Ok(Command::Doctor(action)) if action == expected));
+    }
+    let both = Cli::try_parse_from(["runner", "doctor", "--json", "--apparmor"]);
+    assert_eq!(both.unwrap_err().kind(), ErrorKind::ArgumentConflict);
 }

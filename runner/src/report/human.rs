@@ -17,7 +17,7 @@ mod audit;
 mod evidence;
 mod ledger;
 mod lookups;
-mod page;
+pub(crate) mod page;
 
 use page::{Page, Tone};
 

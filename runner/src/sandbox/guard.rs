@@ -135,7 +135,8 @@ impl Drop for TemporaryTrees {
     }
 }
 
-fn candidates() -> impl Iterator<Item = PathBuf> {
+/// The parents that are tried, the user's own choice first.
+pub(crate) fn candidates() -> impl Iterator<Item = PathBuf> {
     let own = env::var_os("TMPDIR").map(PathBuf::from);
     let absolute = own.filter(|path| path.is_absolute());
     absolute

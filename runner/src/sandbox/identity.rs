@@ -42,7 +42,7 @@ pub(crate) fn host_ids(identity: Identity) -> (u32, u32) {
 }
 
 /// Leaves root's supplementary groups behind; an ordinary user's cannot be left, and are not mapped inside.
-pub(super) fn drop_groups(identity: Identity) -> Result<(), SetupError> {
+pub(crate) fn drop_groups(identity: Identity) -> Result<(), SetupError> {
     match identity {
         Identity::Mapped { .. } => setgroups(&[]).at(Step::DropGroups),
         Identity::Own { .. } | Identity::Unmapped { .. } => Ok(()),
@@ -50,7 +50,7 @@ pub(super) fn drop_groups(identity: Identity) -> Result<(), SetupError> {
 }
 
 /// Writes the maps of the calling process's own user namespace: an ordinary user's path.
-pub(super) fn map_own(uid: u32, gid: u32) -> Result<(), SetupError> {
+pub(crate) fn map_own(uid: u32, gid: u32) -> Result<(), SetupError> {
     write("/proc/self/setgroups", "deny")?;
     write("/proc/self/uid_map", &format!("{INSIDE_ID} {uid} 1"))?;
     write("/proc/self/gid_map", &format!("{INSIDE_ID} {gid} 1"))
@@ -70,7 +70,7 @@ pub(crate) fn map_other(process: Pid, host_id: u32) -> Result<(), SetupError> {
 }
 
 /// Takes the group of the namespace; root's path, as soon as the maps are there.
-pub(super) fn become_inside_group(identity: Identity) -> Result<(), SetupError> {
+pub(crate) fn become_inside_group(identity: Identity) -> Result<(), SetupError> {
     match identity {
         Identity::Mapped { .. } => {
             let gid = Gid::from_raw(INSIDE_ID);
@@ -82,7 +82,7 @@ pub(super) fn become_inside_group(identity: Identity) -> Result<(), SetupError> 
 
 /// Takes the user of the namespace; an ordinary user has it since the maps were written. Note that it clears
 /// the death signal.
-pub(super) fn become_inside_user(identity: Identity) -> Result<(), SetupError> {
+pub(crate) fn become_inside_user(identity: Identity) -> Result<(), SetupError> {
     if matches!(identity, Identity::Unmapped { .. }) {
         return Ok(());
     }

@@ -59,18 +59,23 @@ pub(crate) enum LandlockError {
 
 impl AsErrno for LandlockError {
     fn as_errno(&self) -> Errno {
-        let mut error: Option<&dyn std::error::Error> = Some(self);
-        while let Some(one) = error {
-            if let Some(errno) = one
-                .downcast_ref::<std::io::Error>()
-                .and_then(std::io::Error::raw_os_error)
-            {
-                return Errno::from_raw(errno);
-            }
-            error = one.source();
-        }
-        Errno::EOPNOTSUPP
+        errno_within(self)
     }
+}
+
+/// The errno among the causes of an error of the crate; `EOPNOTSUPP` where the kernel lacks what was asked for.
+pub(crate) fn errno_within(error: &(dyn std::error::Error + 'static)) -> Errno {
+    let mut error = Some(error);
+    while let Some(one) = error {
+        if let Some(errno) = one
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::raw_os_error)
+        {
+            return Errno::from_raw(errno);
+        }
+        error = one.source();
+    }
+    Errno::EOPNOTSUPP
 }
 
 /// Restricts the calling process to what the client may reach: the plan's paths, its two own trees, and of names

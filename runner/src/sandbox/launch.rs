@@ -70,6 +70,9 @@ fn restrict_and_probe(
         // Behind init, which ends everything that it can see; a program may take it back.
         prctl::set_pdeathsig(Signal::SIGKILL).at(Step::ArmDeathSignal)?;
     }
+    // A changed user has closed this process to others, prctl(2); of them the supervisor must read what its calls
+    // point to, also as a root without CAP_SYS_PTRACE, as in a container.
+    prctl::set_dumpable(true).at(Step::Supervise)?;
     setsid().at(Step::NewSession)?;
     umask(Mode::from_bits_truncate(0o022));
     default_signals();

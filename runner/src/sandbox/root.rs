@@ -64,7 +64,7 @@ pub(super) struct Entered {
 }
 
 /// Cuts this mount namespace off: nothing that is mounted here shows outside, and the other way round.
-pub(super) fn make_private() -> Result<(), SetupError> {
+pub(crate) fn make_private() -> Result<(), SetupError> {
     mount(
         None::<&str>,
         "/",
@@ -117,7 +117,7 @@ fn take(bind: &Bind) -> Result<Source, SetupError> {
     })
 }
 
-fn take_tree(path: &OsStr, how: Seal) -> Result<OwnedFd, SetupError> {
+pub(crate) fn take_tree(path: &OsStr, how: Seal) -> Result<OwnedFd, SetupError> {
     let at = || Path::new(path).display();
     let name = c_path(path.as_bytes())?;
     let tree = open_tree(&name).at_object(Step::TakeSource, at())?;
@@ -189,7 +189,7 @@ pub(super) fn shared(plan: &RootPlan) -> Result<Entered, SetupError> {
     })
 }
 
-fn staging() -> Result<&'static Path, SetupError> {
+pub(crate) fn staging() -> Result<&'static Path, SetupError> {
     STAGING
         .into_iter()
         .map(Path::new)
@@ -201,7 +201,7 @@ fn staging() -> Result<&'static Path, SetupError> {
         )
 }
 
-fn tmpfs(target: &Path, options: &str, flags: MsFlags) -> Result<(), SetupError> {
+pub(crate) fn tmpfs(target: &Path, options: &str, flags: MsFlags) -> Result<(), SetupError> {
     let flags = flags | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount(Some("tmpfs"), target, Some("tmpfs"), flags, Some(options))
         .at_object(Step::RootFilesystem, target.display())
@@ -303,7 +303,7 @@ fn make_directory(path: &Path) -> Result<(), SetupError> {
 }
 
 /// A fresh /proc, or what there can be of one; whether it is fresh.
-fn mount_proc(target: &Path) -> Result<bool, SetupError> {
+pub(crate) fn mount_proc(target: &Path) -> Result<bool, SetupError> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     match mount(Some("proc"), target, Some("proc"), flags, None::<&str>) {
         Ok(()) => Ok(true),
@@ -334,7 +334,7 @@ fn show_harmless(target: &Path) -> Result<(), SetupError> {
 
 /// pivot_root(2) with both arguments `.`: the old root lies on top of the new one and is detached from there,
 /// so that no directory has to be made for it.
-fn enter(base: &Path) -> Result<(), SetupError> {
+pub(crate) fn enter(base: &Path) -> Result<(), SetupError> {
     chdir(base).at(Step::PivotRoot)?;
     pivot_root(".", ".").at(Step::PivotRoot)?;
     umount2(".", MntFlags::MNT_DETACH).at(Step::PivotRoot)?;

@@ -171,15 +171,15 @@ fn namespaces(plan: &Plan) -> CloneFlags {
 }
 
 /// Namespaces of init and the client; the user and the network namespace are the stage's.
+pub(crate) const INIT_NAMESPACES: libc::c_int = libc::CLONE_NEWPID
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP;
+
 fn init_namespaces(plan: &Plan) -> libc::c_int {
     match plan.tier {
-        Tier::Namespace => {
-            libc::CLONE_NEWPID
-                | libc::CLONE_NEWNS
-                | libc::CLONE_NEWIPC
-                | libc::CLONE_NEWUTS
-                | libc::CLONE_NEWCGROUP
-        }
+        Tier::Namespace => INIT_NAMESPACES,
         Tier::Inherited => 0,
     }
 }

@@ -167,7 +167,11 @@ pub(crate) fn copy_descriptor(thread: i32, process: Pid, number: i32) -> Result<
     Ok(unsafe { OwnedFd::from_raw_fd(copy as i32) })
 }
 
-fn open_pidfd(task: i32, flags: libc::c_uint) -> Result<OwnedFd, Errno> {
+/// pidfd_open(2) of a process, or with `PIDFD_THREAD` of a thread.
+///
+/// # Errors
+/// The errno of the call: `ESRCH` where there is none; `ENOSYS` before Linux 5.3.
+pub(crate) fn open_pidfd(task: i32, flags: libc::c_uint) -> Result<OwnedFd, Errno> {
     // SAFETY: no memory is passed.
     let pidfd = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, task, flags) })?;
     // SAFETY: pidfd_open has just made this descriptor for us.

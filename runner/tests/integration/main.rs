@@ -11,6 +11,7 @@ mod abuse;
 mod audits;
 mod basics;
 mod deviations;
+mod doctor;
 mod escapes;
 mod failures;
 mod help;

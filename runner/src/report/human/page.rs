@@ -30,7 +30,7 @@ pub enum Colour {
 
 /// What a coloured word says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tone {
+pub(crate) enum Tone {
     Good,
     Bad,
     Doubtful,
@@ -40,62 +40,62 @@ pub(super) enum Tone {
 
 /// How a column of a table stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Align {
+pub(crate) enum Align {
     Left,
     Right,
 }
 
 /// A row of a table.
-pub(super) struct Row<const N: usize> {
+pub(crate) struct Row<const N: usize> {
     /// Short words and numbers of ours.
-    pub(super) cells: [String; N],
+    pub(crate) cells: [String; N],
     /// Text of the client.
-    pub(super) last: String,
+    pub(crate) last: String,
 }
 
 /// A page that grows line by line.
-pub(super) struct Page<W> {
+pub(crate) struct Page<W> {
     out: W,
     colour: Colour,
 }
 
 impl<W: fmt::Write> Page<W> {
-    pub(super) fn new(out: W, colour: Colour) -> Self {
+    pub(crate) fn new(out: W, colour: Colour) -> Self {
         Page { out, colour }
     }
 
-    pub(super) fn finish(self) -> W {
+    pub(crate) fn finish(self) -> W {
         self.out
     }
 
-    pub(super) fn blank(&mut self) -> fmt::Result {
+    pub(crate) fn blank(&mut self) -> fmt::Result {
         self.out.write_char('\n')
     }
 
     /// An empty line, and a title.
-    pub(super) fn heading(&mut self, title: &str) -> fmt::Result {
+    pub(crate) fn heading(&mut self, title: &str) -> fmt::Result {
         let title = self.painted(title, Tone::Strong);
         writeln!(self.out, "\n{title}")
     }
 
     /// A line that begins with a coloured word.
-    pub(super) fn headline(&mut self, word: &str, tone: Tone, text: &str) -> fmt::Result {
+    pub(crate) fn headline(&mut self, word: &str, tone: Tone, text: &str) -> fmt::Result {
         let word = self.painted(word, tone);
         writeln!(self.out, "{word}  {}", escape::visible(text))
     }
 
     /// A label and our own text.
-    pub(super) fn say(&mut self, label: &str, tone: Tone, text: &str) -> fmt::Result {
+    pub(crate) fn say(&mut self, label: &str, tone: Tone, text: &str) -> fmt::Result {
         self.wrapped(INDENT, label, tone, &escape::visible(text))
     }
 
     /// A label and text of the client, on lines of their own.
-    pub(super) fn quote(&mut self, label: &str, text: &str) -> fmt::Result {
+    pub(crate) fn quote(&mut self, label: &str, text: &str) -> fmt::Result {
         self.wrapped(GUTTER, label, Tone::Quiet, &cut(&escape::visible(text)))
     }
 
     /// Rows with text of the client, the first ones: short cells in columns, and one of any length behind them.
-    pub(super) fn table<const N: usize>(
+    pub(crate) fn table<const N: usize>(
         &mut self,
         columns: [Align; N],
         rows: &[Row<N>],

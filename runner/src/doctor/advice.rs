@@ -1,0 +1,374 @@
+//! Why a probe does not work, in one sentence, and what mends it: a command, a flag of an engine, a setting of the
+//! kernel. Pure: from an observation and its surroundings.
+
+use nix::errno::Errno;
+
+use super::context::{Context, Engine};
+use super::judge::{Status, Tried};
+use super::trial::Observation;
+
+/// A cause, and each way to mend it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Advice {
+    pub(super) cause: String,
+    pub(super) fixes: Vec<String>,
+}
+
+impl Advice {
+    fn new<const N: usize>(cause: impl Into<String>, fixes: [&str; N]) -> Self {
+        Self {
+            cause: cause.into(),
+            fixes: fixes.map(str::to_owned).to_vec(),
+        }
+    }
+}
+
+const DOCKER: &str =
+    "docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined …";
+const PODMAN: &str = "podman run --security-opt seccomp=unconfined --security-opt unmask=ALL …";
+const KUBERNETES: &str = "`securityContext: {seccompProfile: {type: Unconfined}, procMount: Unmasked}`, with `hostUsers: false` in the pod";
+const DOCKER_PROC: &str = "docker run --security-opt systempaths=unconfined …";
+const PODMAN_PROC: &str = "podman run --security-opt unmask=ALL …";
+const NO_NETWORK: [&str; 2] = ["docker run --network none …", "podman run --network none …"];
+const APPARMOR: &str = "runner doctor --apparmor | sudo tee /etc/apparmor.d/runner && sudo apparmor_parser -r /etc/apparmor.d/runner";
+const LSM: &str =
+    "boot with `lsm=landlock,…` in front of the modules that /sys/kernel/security/lsm lists";
+const USER_NAMESPACES: &str = "sysctl user.max_user_namespaces=15000 user.max_net_namespaces=15000";
+
+/// What to say of a probe; nothing where it works, was not tried, or is not needed.
+pub(super) fn advise(one: &Tried, all: &[Tried], context: &Context) -> Option<Advice> {
+    if one.status() != Status::Refused {
+        return None;
+    }
+    let id = one.probe.id;
+    let mut advice = match &one.observation {
+        Observation::Killed(signal) if *signal == libc::SIGSYS => Advice::new(
+            "a system call filter ends whoever makes this call",
+            [
+                "allow the call where the filter is made: `SystemCallFilter=` of a systemd unit, the engine's seccomp profile",
+            ],
+        ),
+        Observation::Killed(signal) if *signal == libc::SIGXFSZ => file_size(),
+        Observation::Killed(signal) => Advice::new(
+            format!("signal {signal} ended the process that tried it"),
+            ["look into the kernel's log (`dmesg`) for who sent it"],
+        ),
+        Observation::Hung => Advice::new(
+            "the call does not return: whoever answers it does not, as a supervisor of a surrounding sandbox",
+            ["start the runner outside of that sandbox"],
+        ),
+        Observation::Wrong(_) => wrong(id),
+        Observation::Refused { errno, .. } => refused(id, Errno::from_raw(*errno), all, context),
+        Observation::Works(_) | Observation::Untried(_) | Observation::NotNeeded(_) => return None,
+    };
+    advice.fixes = of_the_engine(advice.fixes, context);
+    Some(advice)
+}
+
+/// Where the engine is known, its own command and no other; the options that both have are spelt alike.
+fn of_the_engine(fixes: Vec<String>, context: &Context) -> Vec<String> {
+    let (own, other) = match context.engine {
+        Some((Engine::Docker, _)) => ("docker run", "podman run"),
+        Some((Engine::Podman, _)) => ("podman run", "docker run"),
+        Some((Engine::Kubernetes | Engine::Other, _)) | None => return fixes,
+    };
+    let mut kept: Vec<String> = Vec::new();
+    for fix in fixes {
+        let fix = fix.replace(other, own);
+        if !kept.contains(&fix) {
+            kept.push(fix);
+        }
+    }
+    kept
+}
+
+fn wrong(id: &str) -> Advice {
+    match id {
+        "loopback-only" => Advice::new(
+            "this network namespace leads outside, so it cannot seal a run",
+            NO_NETWORK,
+        ),
+        _ => Advice::new(
+            "the kernel took what was asked for and does not keep to it",
+            [
+                "this is a fault of the kernel, of its configuration or of this program: please report it",
+            ],
+        ),
+    }
+}
+
+fn refused(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
+    match (id, errno) {
+        ("own-file" | "processes", Errno::EAGAIN) => Advice::new(
+            "the limit of processes of this user, or of this control group, is used up",
+            ["ulimit -u 4096", "docker run --pids-limit 512 …"],
+        ),
+        ("own-file" | "memory", Errno::ENOMEM) => Advice::new(
+            "the limit of memory is lower than the runner itself needs",
+            ["ulimit -d unlimited; ulimit -v unlimited"],
+        ),
+        ("own-file", _) => Advice::new(
+            "this program cannot be started again from /proc/self/exe",
+            ["mount /proc where the runner is started: `mount -t proc proc /proc`"],
+        ),
+        ("open-files", _) => Advice::new(
+            "the hard limit of open files is lower than a run needs",
+            [
+                "ulimit -Hn 1024",
+                "docker run --ulimit nofile=1024:1024 …",
+                "`LimitNOFILE=1024` in a systemd unit",
+            ],
+        ),
+        ("file-size", _) => file_size(),
+        ("no-new-privileges", _) => Advice::new(
+            "no_new_privs is refused, by a filter that is installed already or a kernel before Linux 3.5",
+            ["start the runner outside of the sandbox that refuses it"],
+        ),
+        ("seccomp-filter" | "seccomp-listener" | "notification", _) => {
+            seccomp(id, errno, all, context)
+        }
+        ("memory-inside" | "memory-here", _) => memory(errno, context),
+        ("process-vm-readv", _) => Advice::new(
+            "the call is refused, as by older profiles of Docker; /proc/PID/mem is read instead",
+            ["none is needed; `docker run --cap-add SYS_PTRACE …` allows it"],
+        ),
+        ("descriptor-copy", _) => Advice::new(
+            "the call is refused, as by Docker's profile, or not in this kernel",
+            ["none is needed; `docker run --cap-add SYS_PTRACE …` allows it"],
+        ),
+        ("pidfd", _) => Advice::new(
+            "descriptors of processes are refused, or this kernel is older than Linux 5.3; a run does without",
+            [
+                "none is needed; Linux 5.3 or later with a seccomp profile that allows pidfd_open has them",
+            ],
+        ),
+        ("temporary-directory", _) => Advice::new(
+            "nothing can be written in any temporary directory",
+            [
+                "set TMPDIR to a writable directory",
+                "docker run --tmpfs /tmp …",
+                "podman run --tmpfs /tmp …",
+            ],
+        ),
+        ("loopback-here", _) => Advice::new(
+            "loopback carries nothing in this network namespace: it is down, or the calls are refused",
+            ["ip link set lo up"],
+        ),
+        ("inotify", Errno::EMFILE) => Advice::new(
+            "this user's inotify instances are used up; files that are there for a time are then not noticed",
+            ["sysctl fs.inotify.max_user_instances=1024"],
+        ),
+        ("inotify", _) => Advice::new(
+            "inotify is refused; files that are there for a time are then not noticed",
+            ["allow inotify_init1 and inotify_add_watch in the seccomp profile"],
+        ),
+        ("network-silence" | "loopback-only", _) => Advice::new(
+            "the links and routes cannot be listed: netlink is refused, by a filter that is installed already",
+            ["allow sockets of the family netlink in the engine's seccomp profile"],
+        ),
+        _ if id.starts_with("landlock") => landlock(id, errno, all, context),
+        _ => namespaces(id, errno, context),
+    }
+}
+
+fn file_size() -> Advice {
+    Advice::new(
+        "the limit of a file's length is lower than a report needs",
+        ["ulimit -f unlimited"],
+    )
+}
+
+fn seccomp(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
+    match (id, errno) {
+        (_, Errno::EBUSY) => Advice::new(
+            if context.is_wsl {
+                "the init of WSL has taken the one listener that a chain of filters may have"
+            } else {
+                "another sandbox around this one has taken the one listener that a chain of filters may have"
+            },
+            [
+                "start the runner outside of that sandbox; on WSL run it in a container or a virtual machine",
+            ],
+        ),
+        (_, Errno::EINVAL | Errno::ENOSYS) if looks_like_gvisor(all, id) => Advice::new(
+            "this looks like gVisor, which has neither Landlock nor listeners",
+            ["use another runtime for this container: `docker run --runtime runc …`"],
+        ),
+        ("seccomp-filter", Errno::EINVAL | Errno::ENOSYS) => Advice::new(
+            "this kernel has no system call filters",
+            ["use a kernel with CONFIG_SECCOMP_FILTER=y"],
+        ),
+        (_, Errno::EINVAL | Errno::ENOSYS) => Advice::new(
+            "this kernel has no listeners of filters that can be waited for without signals: it is older than Linux 5.19",
+            ["use Linux 5.19 or later"],
+        ),
+        _ => Advice::new(
+            "system call filters are refused by a filter that is installed already, or by a security module",
+            ["allow seccomp(2) in the engine's seccomp profile"],
+        ),
+    }
+}
+
+/// Landlock not there, and a listener refused as invalid.
+fn looks_like_gvisor(all: &[Tried], id: &str) -> bool {
+    let has = |wanted: &str, errno: Errno| {
+        all.iter().any(|one| {
+            one.probe.id == wanted
+                && matches!(&one.observation, Observation::Refused { errno: found, .. } if *found == errno as i32)
+        })
+    };
+    id == "seccomp-listener"
+        && has("landlock", Errno::ENOSYS)
+        && has("seccomp-listener", Errno::EINVAL)
+}
+
+fn memory(errno: Errno, context: &Context) -> Advice {
+    match context.ptrace_scope {
+        Some(scope) if scope >= 2 => Advice::new(
+            format!("Yama lets nobody read another process (kernel.yama.ptrace_scope = {scope})"),
+            ["sysctl kernel.yama.ptrace_scope=1"],
+        ),
+        _ if errno == Errno::ENOENT => Advice::new(
+            "/proc is not mounted, or hides other processes",
+            ["mount /proc without hidepid: `mount -o remount,hidepid=0 /proc`"],
+        ),
+        _ => Advice::new(
+            "reading the memory of a process of one's own is refused, by a security module or for want of CAP_SYS_PTRACE",
+            [
+                "start the runner as an ordinary user",
+                "docker run --cap-add SYS_PTRACE …",
+            ],
+        ),
+    }
+}
+
+fn landlock(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
+    match (id, errno) {
+        ("landlock", Errno::EOPNOTSUPP) => Advice::new(
+            "Landlock is in this kernel, and not in its list of security modules",
+            [LSM],
+        ),
+        ("landlock", Errno::ENOSYS) if looks_like_gvisor(all, "seccomp-listener") => {
+            seccomp("seccomp-listener", Errno::EINVAL, all, context)
+        }
+        ("landlock", Errno::ENOSYS) => Advice::new(
+            "this kernel has no Landlock, or a seccomp profile does not know it",
+            [
+                "use Linux 6.2 or later with CONFIG_SECURITY_LANDLOCK=y",
+                "use an engine whose profile knows Landlock: Docker 20.10.10, Podman 4 or later",
+            ],
+        ),
+        ("landlock", _) => Advice::new(
+            "Landlock is refused by a filter that is installed already",
+            [
+                "allow landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in the seccomp profile",
+            ],
+        ),
+        ("landlock-files", _) => Advice::new("Landlock cannot be applied", [LSM]),
+        ("landlock-refer", _) => older("2", "5.19"),
+        ("landlock-truncate", _) => older("3", "6.2"),
+        ("landlock-tcp", _) => older("4", "6.7"),
+        ("landlock-device-ioctl", _) => older("5", "6.10"),
+        ("landlock-scopes", _) => older("6", "6.12"),
+        _ => older("7", "6.15"),
+    }
+}
+
+fn older(abi: &str, linux: &str) -> Advice {
+    Advice {
+        cause: format!("this kernel's Landlock is older than ABI {abi}"),
+        fixes: vec![format!("use Linux {linux} or later")],
+    }
+}
+
+/// Everything that is made in namespaces.
+fn namespaces(id: &str, errno: Errno, context: &Context) -> Advice {
+    match (id, errno) {
+        (_, Errno::ENOSPC | Errno::EUSERS) => Advice::new(
+            "the number of namespaces is limited to none, or used up",
+            [USER_NAMESPACES],
+        ),
+        ("user-namespace" | "network-namespace" | "other-namespaces", Errno::EINVAL | Errno::ENOSYS) => {
+            Advice::new(
+                "this kernel was built without such namespaces",
+                ["use a kernel with CONFIG_USER_NS, CONFIG_NET_NS, CONFIG_PID_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS"],
+            )
+        }
+        ("user-namespace", _) if context.debian_forbids => Advice::new(
+            "ordinary users may make no user namespaces here (kernel.unprivileged_userns_clone = 0)",
+            ["sysctl kernel.unprivileged_userns_clone=1"],
+        ),
+        ("user-namespace", _) if context.apparmor_restricts && context.engine.is_none() => Advice::new(
+            "user namespaces are refused to programs without a profile: AppArmor does so \
+             (kernel.apparmor_restrict_unprivileged_userns = 1)",
+            [
+                APPARMOR,
+                "sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+            ],
+        ),
+        ("user-namespace", _) => user_namespace(context),
+        ("other-user", _) => Advice::new(
+            "this root cannot become another user: it lacks CAP_CHOWN, CAP_SETGID or CAP_SETUID, or has one id only",
+            [
+                "start the runner as an ordinary user: `docker run --user 1000 …`",
+                "docker run --cap-add CHOWN --cap-add SETGID --cap-add SETUID …",
+            ],
+        ),
+        ("fresh-proc", Errno::EPERM) => Advice {
+            cause: "/proc is covered in part here, as engines do, and then the kernel gives no fresh one".to_owned(),
+            fixes: by_engine(context, DOCKER_PROC, PODMAN_PROC),
+        },
+        ("sealed-mounts", Errno::ENOSYS) => Advice::new(
+            "this kernel is older than Linux 5.12, or a seccomp profile does not know open_tree and mount_setattr",
+            ["use Linux 5.12 or later, and an engine whose profile knows the calls"],
+        ),
+        ("new-root", Errno::EINVAL) => Advice::new(
+            "the root is the initial RAM file system, which pivot_root cannot leave",
+            ["start the runner from a mounted root file system: `switch_root`, or in a container"],
+        ),
+        ("id-map", _) if context.uid.is_root() && !context.apparmor_restricts => Advice::new(
+            "the map of a user namespace cannot be written: this root lacks CAP_SETUID, or has not all ids",
+            ["start the runner as an ordinary user", "docker run --cap-add SETUID --cap-add SETGID --cap-add SETFCAP …"],
+        ),
+        (_, Errno::EPERM | Errno::EACCES) if context.apparmor_restricts => Advice::new(
+            "the namespace was made and came without its capabilities: AppArmor does so to programs without a profile \
+             (kernel.apparmor_restrict_unprivileged_userns = 1)",
+            [APPARMOR, "sysctl kernel.apparmor_restrict_unprivileged_userns=0"],
+        ),
+        (_, Errno::EPERM | Errno::EACCES) => Advice {
+            cause: "the namespace was made, and what root may do in it is refused, by a filter or a security module"
+                .to_owned(),
+            fixes: by_engine(context, DOCKER, PODMAN),
+        },
+        _ => Advice::new(
+            format!("the kernel says {}", errno.desc()),
+            ["please report it, with this whole output"],
+        ),
+    }
+}
+
+fn user_namespace(context: &Context) -> Advice {
+    Advice {
+        cause: match context.engine {
+            Some(_) => {
+                "user namespaces are refused, as the seccomp profile of a container does".to_owned()
+            }
+            None => "user namespaces are refused, by a filter or a security module".to_owned(),
+        },
+        fixes: by_engine(context, DOCKER, PODMAN),
+    }
+}
+
+/// The flag of the engine that this is; where that is not known, of both.
+fn by_engine(context: &Context, docker: &str, podman: &str) -> Vec<String> {
+    match context.engine {
+        Some((Engine::Docker, _)) => vec![docker.to_owned()],
+        Some((Engine::Podman, _)) => vec![podman.to_owned()],
+        Some((Engine::Kubernetes, _)) => vec![KUBERNETES.to_owned()],
+        Some((Engine::Other, _)) | None => vec![
+            format!("in a container: {docker}"),
+            format!("in a container: {podman}"),
+            "elsewhere: start the runner outside of the sandbox that refuses it".to_owned(),
+        ],
+    }
+}

@@ -1,0 +1,203 @@
+//! The examination for people: the verdict first and last, then what stands in the way with its cause and its fix, then
+//! every probe by the tier that needs it.
+
+use std::fmt;
+
+use nix::errno::Errno;
+use nix::sys::signal::Signal;
+
+use super::Examination;
+use super::judge::{Status, Tried, Verdict, agrees};
+use super::probes::Need;
+use super::trial::Observation;
+use crate::case::Tier;
+use crate::report::human::Colour;
+use crate::report::human::page::{Page, Tone};
+
+/// Width of the ids in a list.
+const ID_COLUMN: usize = 22;
+
+pub(super) fn render(examination: &Examination, colour: Colour) -> Result<Vec<u8>, fmt::Error> {
+    let mut page = Page::new(String::new(), colour);
+    verdict(&mut page, &examination.verdict)?;
+    page.blank()?;
+    for (label, text) in examination.context.lines() {
+        page.say(label, Tone::Quiet, &text)?;
+    }
+    whole_run(&mut page, examination)?;
+    in_the_way(&mut page, examination)?;
+    for group in Group::ALL {
+        list(&mut page, examination, group)?;
+    }
+    page.blank()?;
+    verdict(&mut page, &examination.verdict)?;
+    Ok(page.finish().into_bytes())
+}
+
+/// `NAMESPACE  a run has namespaces of its own; …`
+fn verdict(page: &mut Page<String>, verdict: &Verdict) -> fmt::Result {
+    let (word, tone) = match verdict.tier {
+        Some(Tier::Namespace) => ("NAMESPACE", Tone::Good),
+        Some(Tier::Inherited) => ("INHERITED", Tone::Doubtful),
+        None => ("NONE", Tone::Bad),
+    };
+    page.headline(word, tone, &verdict.reason)
+}
+
+fn whole_run(page: &mut Page<String>, examination: &Examination) -> fmt::Result {
+    let run = &examination.run;
+    let tone = if agrees(examination.possible, run) {
+        Tone::Quiet
+    } else {
+        Tone::Bad
+    };
+    page.say(
+        "whole-run",
+        tone,
+        &format!("`runner case-b` {}", run.told()),
+    )?;
+    for line in &run.said {
+        page.quote("", line)?;
+    }
+    Ok(())
+}
+
+/// What does not work, that of the strongest tier first, each with cause and fix.
+fn in_the_way(page: &mut Page<String>, examination: &Examination) -> fmt::Result {
+    let refused = |group: Group| {
+        let all = examination.tried.iter();
+        all.filter(move |one| one.status() == Status::Refused && Group::of(one) == group)
+    };
+    for group in Group::ALL {
+        // Whoever has the stronger tier misses nothing of the weaker one.
+        let is_weaker =
+            group == Group::Inherited && examination.possible.tier == Some(Tier::Namespace);
+        if is_weaker || refused(group).next().is_none() {
+            continue;
+        }
+        page.heading(group.lacks())?;
+        for one in refused(group) {
+            let text = format!("{}: {}", one.probe.what, observed(&one.observation));
+            page.say(
+                "refused",
+                group.tone(),
+                &format!("{}, {text}", one.probe.id),
+            )?;
+            if let Some(advice) = examination.advice(one) {
+                page.say("  cause", Tone::Quiet, &advice.cause)?;
+                for fix in &advice.fixes {
+                    page.say("  fix", Tone::Quiet, fix)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn list(page: &mut Page<String>, examination: &Examination, group: Group) -> fmt::Result {
+    page.heading(group.title())?;
+    let mut members: Vec<&Tried> = examination
+        .tried
+        .iter()
+        .filter(|one| Group::of(one) == group)
+        .collect();
+    members.sort_by_key(|one| match one.status() {
+        Status::Refused => 0,
+        Status::Untried => 1,
+        Status::Works => 2,
+        Status::NotNeeded => 3,
+    });
+    for one in members {
+        let tone = match one.status() {
+            Status::Refused => group.tone(),
+            Status::Untried => Tone::Doubtful,
+            Status::Works => Tone::Good,
+            Status::NotNeeded => Tone::Quiet,
+        };
+        let text = observed(&one.observation);
+        let id = one.probe.id;
+        page.say(
+            one.status().word(),
+            tone,
+            &format!("{id:<ID_COLUMN$}{text}"),
+        )?;
+    }
+    Ok(())
+}
+
+/// What a probe is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Group {
+    Every,
+    Namespace,
+    Inherited,
+    IfThere,
+    Information,
+}
+
+impl Group {
+    const ALL: [Self; 5] = [
+        Self::Every,
+        Self::Namespace,
+        Self::Inherited,
+        Self::IfThere,
+        Self::Information,
+    ];
+
+    fn of(one: &Tried) -> Self {
+        match Tier::ALL.map(|tier| one.probe.need(tier)) {
+            [Need::Required, Need::Required] => Self::Every,
+            [Need::Required, _] => Self::Namespace,
+            [_, Need::Required] => Self::Inherited,
+            [Need::Used, _] | [_, Need::Used] => Self::IfThere,
+            [Need::Unneeded, Need::Unneeded] => Self::Information,
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Every => "What every run needs",
+            Self::Namespace => "What tier namespace needs",
+            Self::Inherited => "What tier inherited needs",
+            Self::IfThere => "What a run takes where it is there",
+            Self::Information => "What no run needs",
+        }
+    }
+
+    fn lacks(self) -> &'static str {
+        match self {
+            Self::Every => "In the way of every run",
+            Self::Namespace => "In the way of tier namespace",
+            Self::Inherited => "In the way of tier inherited",
+            Self::IfThere => "Missed by a run, and not necessary",
+            Self::Information => "Not there, and not missed",
+        }
+    }
+
+    fn tone(self) -> Tone {
+        match self {
+            Self::Every | Self::Namespace => Tone::Bad,
+            Self::Inherited | Self::IfThere => Tone::Doubtful,
+            Self::Information => Tone::Quiet,
+        }
+    }
+}
+
+/// What was seen, in words.
+pub(super) fn observed(observation: &Observation) -> String {
+    match observation {
+        Observation::Works(text)
+        | Observation::Wrong(text)
+        | Observation::Untried(text)
+        | Observation::NotNeeded(text) => text.clone(),
+        Observation::Refused { doing, errno } => {
+            let errno = Errno::from_raw(*errno);
+            format!("cannot {doing}: {errno:?}, {}", errno.desc())
+        }
+        Observation::Killed(signal) => match Signal::try_from(*signal) {
+            Ok(signal) => format!("ended by {}", signal.as_str()),
+            Err(_) => format!("ended by signal {signal}"),
+        },
+        Observation::Hung => "did not come to an end".to_owned(),
+    }
+}

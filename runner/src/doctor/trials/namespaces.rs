@@ -1,0 +1,152 @@
+//! Namespaces as the stage makes them: user and network by unshare, the others by clone.
+
+use std::os::fd::OwnedFd;
+
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+use nix::unistd::{Gid, Uid, fchown, getegid, geteuid, pipe, setgroups};
+
+use crate::case::Tier;
+use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, in_child};
+use crate::sandbox::plan::Identity;
+use crate::sandbox::silence::Network;
+use crate::sandbox::stage::INIT_NAMESPACES;
+use crate::sandbox::{identity, resolver};
+use crate::sys::net::set_loopback_up;
+
+/// The namespaces of init, by name.
+const EACH: [(&str, libc::c_int); 5] = [
+    ("pid", libc::CLONE_NEWPID),
+    ("mount", libc::CLONE_NEWNS),
+    ("ipc", libc::CLONE_NEWIPC),
+    ("uts", libc::CLONE_NEWUTS),
+    ("cgroup", libc::CLONE_NEWCGROUP),
+];
+
+/// A new user namespace with these others, its maps written, its group taken.
+pub(super) fn enter(doctor: &Doctor, others: CloneFlags) -> Result<Identity, Observation> {
+    let identity = identity::for_caller(Tier::Namespace);
+    identity::drop_groups(identity)?;
+    unshare(CloneFlags::CLONE_NEWUSER | others).doing("make the namespaces by unshare")?;
+    doctor.write_maps(identity)?;
+    identity::become_inside_group(identity)?;
+    Ok(identity)
+}
+
+/// Only that it can be made.
+pub(in crate::doctor) fn user(_: &Doctor) -> Outcome {
+    unshare(CloneFlags::CLONE_NEWUSER).doing("make a user namespace")?;
+    Ok("made".to_owned())
+}
+
+/// Root gives the client a user id that nobody has, and the pipes to it.
+pub(in crate::doctor) fn other_user(_: &Doctor) -> Outcome {
+    let Identity::Mapped { host_id } = identity::for_caller(Tier::Namespace) else {
+        return Err(Observation::NotNeeded(
+            "started by an ordinary user, the client is that user".to_owned(),
+        ));
+    };
+    let (_, end) = pipe().doing("make a pipe")?;
+    fchown(
+        &end,
+        Some(Uid::from_raw(host_id)),
+        Some(Gid::from_raw(host_id)),
+    )
+    .doing("give a pipe to a user id that nobody has")?;
+    setgroups(&[]).doing("drop the supplementary groups")?;
+    Ok(format!("user id {host_id}"))
+}
+
+/// The maps, and the user that they give.
+pub(in crate::doctor) fn id_map(doctor: &Doctor) -> Outcome {
+    let identity = enter(doctor, CloneFlags::empty())?;
+    identity::become_inside_user(identity)?;
+    let (host, _) = identity::host_ids(identity);
+    Ok(format!(
+        "user {} group {} inside is user {host} outside",
+        geteuid(),
+        getegid()
+    ))
+}
+
+/// Together with the user namespace, as the stage makes it.
+pub(in crate::doctor) fn network(doctor: &Doctor) -> Outcome {
+    enter(doctor, CloneFlags::CLONE_NEWNET)?;
+    Ok("made".to_owned())
+}
+
+/// The loopback device of a new network namespace is down.
+pub(in crate::doctor) fn loopback(doctor: &Doctor) -> Outcome {
+    enter_with_loopback(doctor)?;
+    Ok("lo is up".to_owned())
+}
+
+/// The list of links, addresses and routes by netlink: nothing but loopback.
+pub(in crate::doctor) fn silence(doctor: &Doctor) -> Outcome {
+    enter_with_loopback(doctor)?;
+    let network = Network::read().doing("list links, addresses and routes")?;
+    match network.more_than_loopback() {
+        None => Ok(network.describe()),
+        Some(what) => Err(Observation::Wrong(format!(
+            "a new network namespace has more than loopback: {what}"
+        ))),
+    }
+}
+
+/// The resolver's port, which takes a capability of the namespace.
+pub(in crate::doctor) fn resolver_port(doctor: &Doctor) -> Outcome {
+    enter_with_loopback(doctor)?;
+    let socket = resolver::bind(Tier::Namespace).doing("bind 127.0.0.1:53")?;
+    let address = socket.local_addr().doing("ask for the address")?;
+    Ok(format!("bound {address}"))
+}
+
+/// By one clone, as the stage does. Where that is refused, each by itself, to name the one that is.
+pub(in crate::doctor) fn others(doctor: &Doctor) -> Outcome {
+    enter(doctor, CloneFlags::empty())?;
+    let together = in_child(INIT_NAMESPACES, "make the namespaces by clone", empty);
+    let Err(Observation::Refused { .. }) = together else {
+        return together.map(|_| EACH.map(|(name, _)| name).join(", "));
+    };
+    for (name, flag) in EACH {
+        in_child(flag, &format!("make a {name} namespace by clone"), empty)?;
+    }
+    together
+}
+
+/// This very network namespace, which the tier `inherited` takes as it is.
+pub(in crate::doctor) fn is_loopback_only(_: &Doctor) -> Outcome {
+    let network = Network::read().doing("list links, addresses and routes")?;
+    match network.more_than_loopback() {
+        None => Ok(network.describe()),
+        Some(what) => Err(Observation::Wrong(what)),
+    }
+}
+
+/// Loopback of this very network namespace carries a connection.
+pub(in crate::doctor) fn loopback_here(_: &Doctor) -> Outcome {
+    let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))
+        .doing("listen on 127.0.0.1")?;
+    let address = listener.local_addr().doing("ask for the address")?;
+    std::net::TcpStream::connect(address).doing("connect to 127.0.0.1")?;
+    Ok("127.0.0.1 carries a connection".to_owned())
+}
+
+fn enter_with_loopback(doctor: &Doctor) -> Result<(), Observation> {
+    enter(doctor, CloneFlags::CLONE_NEWNET)?;
+    set_loopback_up(any_socket().doing("make a socket")?).doing("set the loopback device up")
+}
+
+fn any_socket() -> Result<OwnedFd, Errno> {
+    socket(
+        AddressFamily::Inet,
+        SockType::Datagram,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )
+}
+
+fn empty() -> Outcome {
+    Ok(String::new())
+}

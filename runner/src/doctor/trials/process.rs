@@ -1,0 +1,232 @@
+//! What a process of ours needs of its own surroundings: limits, a temporary directory, capabilities, pidfds.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+
+use caps::CapSet;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::CloneFlags;
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::waitpid;
+use nix::unistd::pause;
+
+use super::directory::Directory;
+use super::namespaces;
+use crate::case::Tier;
+use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, in_child};
+use crate::prepare::FEWEST_FILES;
+use crate::sandbox::privilege;
+use crate::sys::notify::open_pidfd;
+use crate::sys::process::{Side, clone_process};
+
+/// Processes and threads of a run beside the client's own.
+const PROCESSES: usize = 12;
+/// What the runner itself may need at most.
+const MEMORY: usize = 32 * 1024 * 1024;
+/// A report, or the plan.
+const FILE: usize = 1024 * 1024;
+
+/// As many descriptors as a run needs, really opened.
+pub(in crate::doctor) fn open_files(_: &Doctor) -> Outcome {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).doing("ask for the limit")?;
+    if soft < FEWEST_FILES {
+        let most = FEWEST_FILES.min(hard);
+        setrlimit(Resource::RLIMIT_NOFILE, most, hard).doing("raise the soft limit")?;
+    }
+    let mut held = Vec::new();
+    let stdin = std::io::stdin();
+    for count in 3..FEWEST_FILES {
+        let copy = stdin.as_fd().try_clone_to_owned();
+        held.push(copy.doing(&format!("open more than {count} files, of {FEWEST_FILES}"))?);
+    }
+    Ok(format!(
+        "{FEWEST_FILES} opened; the hard limit is {}",
+        limit(hard)
+    ))
+}
+
+/// As many processes, really started.
+pub(in crate::doctor) fn processes(_: &Doctor) -> Outcome {
+    let mut started = Vec::new();
+    let mut refused = None;
+    for count in 1..=PROCESSES {
+        match clone_process(0) {
+            Ok(Side::Child) => loop {
+                pause();
+            },
+            Ok(Side::Parent(child)) => started.push(child),
+            Err(errno) => {
+                refused = Some((count, errno));
+                break;
+            }
+        }
+    }
+    for child in started {
+        // They wait for nothing else.
+        let _ = kill(child, Signal::SIGKILL);
+        let _ = waitpid(child, None);
+    }
+    match refused {
+        Some((count, errno)) => Err(errno).doing(&format!("start process {count} of {PROCESSES}")),
+        None => Ok(format!("{PROCESSES} started")),
+    }
+}
+
+/// Memory of the runner's own.
+pub(in crate::doctor) fn memory(_: &Doctor) -> Outcome {
+    let mut room: Vec<u8> = Vec::new();
+    room.try_reserve_exact(MEMORY)
+        .map_err(|_| Errno::ENOMEM)
+        .doing("reserve 32 MiB")?;
+    Ok("32 MiB reserved".to_owned())
+}
+
+/// A file as long as a report. It lies in memory; the limit counts it as any other.
+pub(in crate::doctor) fn file_size(_: &Doctor) -> Outcome {
+    let memory = memfd_create(c"trial", MFdFlags::MFD_CLOEXEC).doing("make a file in memory")?;
+    File::from(memory)
+        .write_all(&vec![0; FILE])
+        .doing("write a file of 1 MiB")?;
+    Ok("1 MiB written".to_owned())
+}
+
+/// Nothing of ours is locked into memory.
+pub(in crate::doctor) fn locked_memory(_: &Doctor) -> Outcome {
+    let (soft, _) = getrlimit(Resource::RLIMIT_MEMLOCK).doing("ask for the limit")?;
+    Err(Observation::NotNeeded(format!(
+        "a run locks no memory; the limit is {}",
+        limit(soft)
+    )))
+}
+
+/// Files that are there for a time are noticed by it.
+pub(in crate::doctor) fn inotify(_: &Doctor) -> Outcome {
+    let instance = Inotify::init(InitFlags::IN_CLOEXEC).doing("make an inotify instance")?;
+    instance
+        .add_watch("/", AddWatchFlags::IN_CREATE)
+        .doing("watch a directory")?;
+    Ok("an instance made, a directory watched".to_owned())
+}
+
+/// A directory made, and a file written in it.
+pub(in crate::doctor) fn temporary_directory(_: &Doctor) -> Outcome {
+    let directory = Directory::make_where_a_run_does()?;
+    let file = directory.path().join("file");
+    File::create_new(&file)
+        .and_then(|mut file| file.write_all(b"trial"))
+        .doing(&format!("write {}", file.display()))?;
+    let parent = directory.path().parent().unwrap_or(directory.path());
+    Ok(format!("a file written below {}", parent.display()))
+}
+
+/// no_new_privs, which filters and rules need of an ordinary user.
+pub(in crate::doctor) fn no_new_privileges(_: &Doctor) -> Outcome {
+    privilege::set_no_new_privileges()?;
+    match nix::sys::prctl::get_no_new_privs() {
+        Ok(true) => Ok("set, and read back".to_owned()),
+        Ok(false) => Err(Observation::Wrong(
+            "set, and read back as not set".to_owned(),
+        )),
+        Err(errno) => Err(errno).doing("read no_new_privs back"),
+    }
+}
+
+/// All five sets of a process in a user namespace emptied, and read back.
+pub(in crate::doctor) fn capabilities(doctor: &Doctor) -> Outcome {
+    namespaces::enter(doctor, CloneFlags::empty())?;
+    privilege::drop_all(Tier::Namespace)?;
+    for (name, set) in [
+        ("bounding", CapSet::Bounding),
+        ("ambient", CapSet::Ambient),
+        ("effective", CapSet::Effective),
+        ("inheritable", CapSet::Inheritable),
+        ("permitted", CapSet::Permitted),
+    ] {
+        let left = caps::read(None, set)
+            .map_err(|_| Errno::EPERM)
+            .doing(&format!("read the {name} set back"))?;
+        if !left.is_empty() {
+            return Err(Observation::Wrong(format!(
+                "{} capabilities are left in the {name} set",
+                left.len()
+            )));
+        }
+    }
+    Ok("five sets emptied, and read back".to_owned())
+}
+
+/// A descriptor that stands for a process, and tells of its end.
+pub(in crate::doctor) fn pidfd(_: &Doctor) -> Outcome {
+    match clone_process(0).doing("start a process")? {
+        Side::Child => loop {
+            pause();
+        },
+        Side::Parent(child) => {
+            let opened = open_pidfd(child.as_raw(), 0);
+            let _ = kill(child, Signal::SIGKILL);
+            let seen = opened
+                .doing("open a descriptor of a process")
+                .and_then(|pidfd| {
+                    let mut polled = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
+                    poll(&mut polled, PollTimeout::from(5000_u16)).doing("wait for its end")
+                });
+            let _ = waitpid(child, None);
+            match seen? {
+                0 => Err(Observation::Wrong("it does not tell of the end".to_owned())),
+                _ => Ok("opened, and told of the end".to_owned()),
+            }
+        }
+    }
+}
+
+/// A group below our own, in version 2 of cgroups, made and removed again.
+pub(in crate::doctor) fn cgroup(_: &Doctor) -> Outcome {
+    let Some(own) = own_group() else {
+        return Err(Observation::NotNeeded(
+            "no cgroup of version 2 here; a run takes resource limits".to_owned(),
+        ));
+    };
+    let group = own.join(format!("runner-doctor-{}", std::process::id()));
+    let made = fs::create_dir(&group).and_then(|()| fs::remove_dir(&group));
+    match made {
+        Ok(()) => Ok(format!("{} is delegated", own.display())),
+        Err(_) => Err(Observation::NotNeeded(format!(
+            "{} is not delegated; a run takes resource limits",
+            own.display()
+        ))),
+    }
+}
+
+fn own_group() -> Option<PathBuf> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]
+        .iter()
+        .map(|mount| Path::new(mount).join(path))
+        .find(|group| group.join("cgroup.procs").exists())
+}
+
+fn limit(value: u64) -> String {
+    if value == u64::MAX {
+        "none".to_owned()
+    } else {
+        value.to_string()
+    }
+}
+
+/// Nothing refuses a second process that is in nobody's way.
+pub(super) fn alone(what: &str, attempt: impl FnOnce() -> Outcome) -> Outcome {
+    in_child(0, what, attempt)
+}
+
+/// Opens for writing, and writes nothing.
+pub(super) fn open_to_write(path: &Path) -> Result<File, Errno> {
+    let opened = OpenOptions::new().write(true).open(path);
+    opened.map_err(|error| crate::sandbox::message::errno_of(&error))
+}

@@ -1,0 +1,96 @@
+//! `runner doctor` on this machine, and on hosts that really lack something: the fixture `hindered-host` makes them.
+
+mod lacking;
+mod printed;
+
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::kit::Run;
+
+/// `runner doctor`, by root and by an ordinary user.
+fn as_both(run: impl Fn() -> Run) -> [Run; 2] {
+    [run(), run().as_ordinary_user()]
+}
+
+fn doctor() -> Run {
+    Run::case("doctor")
+}
+
+/// An examination as JSON, found to fit its schema.
+struct Examined {
+    code: Option<i32>,
+    document: Value,
+}
+
+impl Examined {
+    #[track_caller]
+    fn of(run: Run) -> Self {
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = run.argument("--json").output();
+        let said = String::from_utf8_lossy(&stderr);
+        let document: Value = serde_json::from_slice(&stdout)
+            .unwrap_or_else(|error| panic!("no document ({error}): {said}"));
+        let schema = runner::doctor::json::schema();
+        let schema = jsonschema::draft202012::new(schema.as_value()).unwrap();
+        let faults: Vec<String> = schema
+            .iter_errors(&document)
+            .map(|fault| format!("{}: {fault}", fault.instance_path()))
+            .collect();
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+        Self {
+            code: status.code(),
+            document,
+        }
+    }
+
+    #[track_caller]
+    fn probe(&self, id: &str) -> &Value {
+        let probes = self.document["probes"].as_array().unwrap();
+        let probe = probes.iter().find(|probe| probe["id"] == id);
+        probe.unwrap_or_else(|| panic!("no probe {id}"))
+    }
+
+    /// Ids of the probes with this status, in the order in which they were tried.
+    fn with_status(&self, status: &str) -> Vec<&str> {
+        let probes = self.document["probes"].as_array().unwrap();
+        let wanted = probes.iter().filter(|probe| probe["status"] == status);
+        wanted.map(|probe| probe["id"].as_str().unwrap()).collect()
+    }
+
+    /// The tier that the probes leave and that a real run got, with the exit code for it.
+    #[track_caller]
+    fn assert_tier(&self, tier: Option<&str>) {
+        let verdict = &self.document["verdict"];
+        let run = &self.document["whole_run"];
+        let all = &self.document;
+        assert_eq!(verdict["possible"].as_str(), tier, "{all:#}");
+        assert_eq!(run["agrees"], true, "{all:#}");
+        assert_eq!(verdict["tier"].as_str(), tier, "{all:#}");
+        let code = match tier {
+            Some("namespace") => 0,
+            Some("inherited") => 1,
+            _ => 3,
+        };
+        assert_eq!(self.code, Some(code), "{all:#}");
+        assert_eq!(verdict["exit_code"], code);
+        if tier.is_some() {
+            assert_eq!(run["tier"].as_str(), tier);
+            assert_eq!(run["verdict"], "passed");
+        }
+    }
+
+    /// One probe does not work, with this errno, and says why and what mends it.
+    #[track_caller]
+    fn assert_refused(&self, id: &str, errno: Option<&str>) {
+        let probe = self.probe(id);
+        assert_eq!(probe["status"], "refused", "{probe:#}");
+        assert_eq!(probe["errno"].as_str(), errno, "{probe:#}");
+        assert!(probe["cause"].is_string(), "{probe:#}");
+        assert!(!probe["fixes"].as_array().unwrap().is_empty(), "{probe:#}");
+    }
+}
