@@ -1,4 +1,9 @@
-//! The images in real engines.
-#[test]
-#[ignore = "needs container engines: .ci/containers"]
-fn placeholder() {}
+//! The images in real engines: what they hold, what each way to start them comes to, whom they do not reach, and what
+//! is left of them. `.ci/containers` starts the engines, builds the images and runs these tests.
+
+mod engine;
+mod images;
+mod killed;
+mod matrix;
+mod neighbours;
+mod place;
