@@ -57,7 +57,7 @@ fn a_container_that_is_killed_leaves_no_process_and_no_file() {
     for (engine, flags) in STARTS {
         let place = Place::new();
         let marker = place.marker();
-        let flags = [flags, &[NONE, "--rm", &fixtures()]].concat();
+        let flags = [flags, &[NONE, "--rm", fixtures()]].concat();
         let container = engine.start(&flags, IMAGE, &run(&marker));
         wait_for_client(&marker);
         engine.says(&["kill", &container.id]);
@@ -75,7 +75,8 @@ fn a_container_that_is_stopped_ends_as_errored_and_leaves_no_process_and_no_file
     for (engine, flags) in STARTS {
         let place = Place::new();
         let marker = place.marker();
-        let flags = [flags, &[NONE, &fixtures(), &place.volume("/tmp")]].concat();
+        let volume = place.volume("/tmp");
+        let flags = [flags, &[NONE, fixtures(), &volume]].concat();
         let container = engine.start(&flags, IMAGE, &run(&marker));
         wait_for_client(&marker);
         engine.says(&["stop", "--time", "30", &container.id]);
@@ -93,6 +94,7 @@ fn a_runner_that_is_killed_in_a_container_that_goes_on_leaves_no_process_and_no_
     for (engine, flags) in STARTS {
         let place = Place::new();
         let marker = place.marker();
+        let volume = place.volume("/tmp");
         let script = format!(
             "/runner {}; while :; do sleep 1; done",
             run(&marker).join(" ")
@@ -100,7 +102,7 @@ fn a_runner_that_is_killed_in_a_container_that_goes_on_leaves_no_process_and_no_
         let flags = [
             flags,
             &[NONE, "--init", "--entrypoint=/bin/sh"],
-            &[&fixtures(), &place.volume("/tmp")],
+            &[fixtures(), &volume],
         ]
         .concat();
         let container = engine.start(&flags, SLIM, &["-c", &script]);

@@ -7,3 +7,6 @@ mod killed;
 mod matrix;
 mod neighbours;
 mod place;
+mod recipes;
+#[path = "../integration/readme/text.rs"]
+mod text;

@@ -27,16 +27,16 @@ const STARTS: [(Engine, &[&str], &str); 4] = [
 
 /// The attempt made in a container, without the runner.
 fn outside(engine: Engine, flags: &[&str], attempt: &[&str]) -> String {
-    let flags = [flags, &[&fixtures(), "--entrypoint", CLIENT]].concat();
+    let flags = [flags, &[fixtures(), "--entrypoint", CLIENT]].concat();
     let output = engine.run(&flags, IMAGE, &[&["--attempt"], attempt].concat());
     outcome(&String::from_utf8_lossy(&output.stdout)).unwrap_or_else(|| panic!("{output:?}"))
 }
 
 /// The attempt made by the client of a run in a container.
 fn inside(engine: Engine, flags: &[&str], attempt: &[&str]) -> (Value, String) {
-    let flags = [flags, &[&fixtures()]].concat();
+    let flags = [flags, &[fixtures()]].concat();
     let run = ["case-b", "--report", "json", "--client", CLIENT, "--"];
-    let output = engine.run(&flags, IMAGE, &[&run, &["--attempt"], attempt].concat());
+    let output = engine.run(&flags, IMAGE, &[&run[..], &["--attempt"], attempt].concat());
     let report = report(&output);
     let tail = report["evidence"]["stderr"]["tail"].as_str().unwrap_or("");
     let said = outcome(tail).unwrap_or_else(|| panic!("{output:?}"));
@@ -71,7 +71,8 @@ fn a_socket_of_the_engine_in_the_container_is_not_reached() {
         let listener = UnixListener::bind(&socket).unwrap();
         listener.set_nonblocking(true).unwrap();
         fs::set_permissions(&socket, fs::Permissions::from_mode(0o666)).unwrap();
-        let flags = [flags, &[NONE, &place.volume("/var/run")]].concat();
+        let volume = place.volume("/var/run");
+        let flags = [flags, &[NONE, &volume]].concat();
         let attempt = ["unix-connect", "/var/run/docker.sock"];
 
         let (report, said) = inside(engine, &flags, &attempt);
@@ -96,7 +97,7 @@ fn a_neighbour_on_the_shared_loopback_is_not_reached() {
     for (engine, flags, tier) in STARTS {
         let target = format!("tcp:{NEIGHBOUR}");
         let neighbour = engine.start(
-            &[NONE, &fixtures(), "--entrypoint", CLIENT],
+            &[NONE, fixtures(), "--entrypoint", CLIENT],
             IMAGE,
             &["--listen", &target, "--attempt", "sleep"],
         );

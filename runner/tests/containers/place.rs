@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -65,9 +66,12 @@ fn work() -> PathBuf {
 }
 
 /// The flag that shows the fixture clients to a container, below /fixtures.
-pub(crate) fn fixtures() -> String {
-    let programs = Path::new(env!("CARGO_BIN_EXE_runner")).with_file_name("examples");
-    format!("--volume={}:/fixtures:ro", programs.display())
+pub(crate) fn fixtures() -> &'static str {
+    static FLAG: OnceLock<String> = OnceLock::new();
+    FLAG.get_or_init(|| {
+        let programs = Path::new(env!("CARGO_BIN_EXE_runner")).with_file_name("examples");
+        format!("--volume={}:/fixtures:ro", programs.display())
+    })
 }
 
 /// Processes with this word on their command line.
