@@ -20,7 +20,7 @@ const STARTS: [(Engine, &[&str]); 4] = [
 ];
 
 /// A client that stays and has started a daemon; the marker is on the command line of both, and of the runner's.
-fn run<'a>(marker: &'a str) -> [&'a str; 7] {
+fn run(marker: &str) -> [&str; 7] {
     [
         "case-b",
         "--client",
