@@ -32,14 +32,14 @@ fn run(marker: &str) -> [&str; 7] {
     ]
 }
 
-/// Waits until client and daemon are there.
+/// Waits until client and daemon are there: the only ones with the marker that do not name the case.
 #[track_caller]
 fn wait_for_client(marker: &str) {
     until("the client and its daemon", || {
         let started = processes(marker);
         let clients = started
             .iter()
-            .filter(|(_, words)| words.contains("agent-cli"));
+            .filter(|(_, words)| !words.contains("case-b"));
         (clients.count() == 2).then_some(())
     });
 }
