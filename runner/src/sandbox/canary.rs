@@ -152,6 +152,7 @@ impl Ground<'_> {
     pub(super) fn judge(&self) -> Vec<Canary> {
         let reached = Expected {
             errno: None,
+            instead: None,
             record: None,
         };
         let mut canaries = vec![self.canary(STUB, Mode::Continued, reached)];
@@ -173,7 +174,10 @@ impl Ground<'_> {
             .iter()
             .find(|one| one.name == name && one.mode == mode);
         let errno = found.map(|one| one.errno);
-        let wanted = expected.errno.map_or(0, |errno| errno as i32);
+        let instead = expected.instead.map(|errno| errno as i32);
+        let wanted = errno
+            .filter(|_| errno == instead)
+            .unwrap_or_else(|| expected.errno.map_or(0, |errno| errno as i32));
         let as_expected = errno == Some(wanted);
         let recorded = expected
             .record

@@ -157,7 +157,12 @@ pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupE
     if plan.keeps(Protection::ReadOnlyRoot) {
         make_read_only()?;
     }
-    sethostname(HOST_NAME).at_object(Step::HostName, HOST_NAME)?;
+    match sethostname(HOST_NAME) {
+        // A container's filter may allow the namespace and refuse the call, as Podman's does. What the client sees
+        // then is the container's name.
+        Ok(()) | Err(Errno::EPERM) => {}
+        Err(error) => return Err(error).at_object(Step::HostName, HOST_NAME),
+    }
     let trees = Trees {
         home: open_directory(OsStr::new(HOME))?,
         tmp: open_directory(OsStr::new(TMP))?,

@@ -12,7 +12,10 @@ use tempfile::TempDir;
 use crate::kit;
 use crate::needs_sandbox;
 
-const README: &str = include_str!("../../../README.md");
+mod text;
+
+use text::{README, blocks_of, section};
+
 const MAIN_COMMAND: &str = "cargo run --release -- case-b";
 const TEST_COMMAND: &str = "cargo test --workspace";
 
@@ -112,31 +115,9 @@ fn the_messages_of_the_requirements_are_those_of_the_program() {
     assert!(section("Containers and CI").contains(docker) && sources.contains(docker));
 }
 
-/// The text below a heading, up to the next one.
-fn section(heading: &str) -> &'static str {
-    let start = format!("\n## {heading}\n");
-    let (_, rest) = README.split_once(&start).unwrap();
-    rest.split("\n## ").next().unwrap_or(rest)
-}
-
 /// The contents of the fenced blocks in this language.
 fn blocks(language: &str) -> Vec<String> {
     blocks_of(README, language)
-}
-
-fn blocks_of(text: &str, language: &str) -> Vec<String> {
-    let mut parts = text.split("\n```");
-    parts.next();
-    let mut found = Vec::new();
-    while let (Some(block), Some(_)) = (parts.next(), parts.next()) {
-        if let Some((_, content)) = block
-            .split_once('\n')
-            .filter(|(named, _)| *named == language)
-        {
-            found.push(format!("{content}\n"));
-        }
-    }
-    found
 }
 
 /// The script without its builds and tests, which whoever runs this has behind them; `None` if nothing is left.

@@ -150,6 +150,26 @@ fn in_a_shared_network_a_datagram_canary_is_answered_where_its_socket_is_made() 
     assert_eq!(sockets.filter(|one| one.outcome == denied).count(), 5);
 }
 
+/// Docker switches IPv6 off on the loopback of a container without a network.
+#[test]
+fn in_a_shared_network_the_kernel_may_refuse_ipv6_for_want_of_an_address() {
+    for kind in KINDS {
+        for mode in Mode::BOTH {
+            let mut tried = as_expected(kind);
+            for one in &mut tried.observed {
+                if one.mode == mode && ["tcp4", "tcp6", "udp6"].contains(&one.name.as_str()) {
+                    one.errno = Errno::EADDRNOTAVAIL as i32;
+                }
+            }
+            let expected: &[_] = match (kind, mode) {
+                (Kind::Inherited, Mode::Continued) => &["tcp4"],
+                _ => &["tcp4", "tcp6", "udp6"],
+            };
+            assert_eq!(not_held(&judge(kind, &tried, &[], true)), expected);
+        }
+    }
+}
+
 #[test]
 fn what_is_refused_outside_as_well_supports_no_claim_but_may_not_succeed_inside() {
     let kind = Kind::Namespace;

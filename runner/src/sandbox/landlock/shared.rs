@@ -2,6 +2,7 @@
 //! was checked, and the rule is for what was opened.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -87,10 +88,18 @@ fn open(path: &Path) -> Result<OwnedFd, SetupError> {
     openat2(AT_FDCWD, path, how).at_object(Step::TakeSource, path.display())
 }
 
+/// What the runner may not read, its client may not read either: Podman keeps the /etc/passwd that it makes to root.
 fn if_present(path: &str) -> Result<Option<OwnedFd>, SetupError> {
     match File::open(path) {
         Ok(file) => Ok(Some(file.into())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::NotFound | ErrorKind::PermissionDenied
+            ) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(error).at_object(Step::TakeSource, path),
     }
 }

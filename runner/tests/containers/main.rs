@@ -1,0 +1,19 @@
+//! The images in real engines: what they hold, what each way to start them comes to, whom they do not reach, and what
+//! is left of them. `.ci/containers` starts the engines, builds the images and runs these tests.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "all of this is test code, the functions beside the tests too"
+)]
+
+mod engine;
+mod images;
+mod killed;
+mod matrix;
+mod neighbours;
+mod place;
+mod recipes;
+#[path = "../integration/readme/text.rs"]
+mod text;
