@@ -70,6 +70,9 @@ pub enum CliCommand {
     /// Run any program sealed, expect nothing of it, and say what it tried
     #[command(after_help = help::AUDIT_EXIT_CODES)]
     Audit(AuditOptions),
+    /// Try every known way out of the sandbox, and say which are blocked on this machine
+    #[command(after_help = help::SELFTEST_EXIT_CODES)]
+    Selftest(SelftestOptions),
     /// List, print, start and check case and profile files
     Policy {
         /// What to do with them.
@@ -146,6 +149,17 @@ pub struct AuditOptions {
     /// Copy the home to a fresh temporary directory at the end and say where
     #[arg(long, help_heading = help::OUTPUT)]
     pub keep_home: bool,
+}
+
+/// The options of a selftest.
+#[derive(Debug, Args)]
+pub struct SelftestOptions {
+    /// Answer in JSON, schema `runner.selftest/1`
+    #[arg(long)]
+    pub json: bool,
+    /// Which tier is tested
+    #[arg(long, value_enum, value_name = "TIER", default_value_t)]
+    pub isolation: IsolationArgument,
 }
 
 /// What `--isolation` accepts.

@@ -35,6 +35,7 @@
 //! | [`dns`] | a query's questions, and the answer to it | sockets |
 //! | [`evidence`] | what was collected | any judgement |
 //! | [`check`], [`verdict`] | one finding for each stable id | how evidence came about |
+//! | [`selftest`] | the hostile client, the ways out that it tries, and their twins outside | how a run is made |
 //! | [`schema`] | JSON Schemas, made from the types that are read and written | any run |
 //! | [`report`], [`describe`], [`output`] | the one value, its renderings, where they go | any judgement |
 //!
@@ -65,6 +66,7 @@ pub mod report;
 mod run;
 mod sandbox;
 mod schema;
+pub mod selftest;
 pub mod subject;
 mod sys;
 mod text;

@@ -20,6 +20,7 @@ fn run(words: &[&str]) -> RunRequest {
     match resolve(words).unwrap() {
         Command::Run(request) => *request,
         Command::Policy(action) => panic!("{action:?}"),
+        Command::Selftest(request) => panic!("{request:?}"),
     }
 }
 

@@ -16,12 +16,17 @@ mod wire;
 
 /// Renders the report as UTF-8 JSON, indented, with a line feed at the end.
 pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
+    document(&wire::Report::from(report))
+}
+
+/// Any document in the same way.
+pub(crate) fn document(form: &impl Serialize) -> Result<Vec<u8>, RenderError> {
     let mut bytes = Vec::new();
     let formatter = Escaping {
         pretty: PrettyFormatter::new(),
     };
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
-    wire::Report::from(report).serialize(&mut serializer)?;
+    form.serialize(&mut serializer)?;
     bytes.push(b'\n');
     Ok(bytes)
 }
