@@ -85,6 +85,8 @@ pub(super) enum Layer {
     NoNewPrivileges,
     /// The kernel refuses writing to a program that runs.
     Running,
+    /// The file belongs to another user.
+    FileMode,
     /// Mounts are private.
     PrivateMounts,
 }
@@ -240,6 +242,7 @@ impl Layer {
             Self::Limits => "limits",
             Self::NoNewPrivileges => "no_new_privs",
             Self::Running => "running program",
+            Self::FileMode => "file mode",
             Self::PrivateMounts => "private mounts",
         }
     }

@@ -61,23 +61,31 @@ pub(super) const CLASSES: &[Class] = &[
     Class {
         id: "files/own-program",
         about: "the program that runs, overwritten",
-        attempts: &[Attempt::new("write", open_to_write)
-            .at(&[Aim::Word("/proc/self/exe")])
-            .twin_at(&[Aim::ProgramFile])
-            .blocked(
-                &[
-                    by(Layer::Running, Errno::ETXTBSY),
-                    by(Layer::OwnRoot, Errno::EROFS),
-                ],
-                Record::None,
-            )
-            .inherited(
-                &[
-                    by(Layer::Running, Errno::ETXTBSY),
-                    by(Layer::Landlock, Errno::EACCES),
-                ],
-                Record::None,
-            )],
+        attempts: &[
+            Attempt::new("write", open_to_write)
+                .at(&[Aim::Word("/proc/self/exe")])
+                .twin_at(&[Aim::ProgramFile])
+                .blocked(
+                    &[
+                        by(Layer::Running, Errno::ETXTBSY),
+                        by(Layer::OwnRoot, Errno::EROFS),
+                        by(Layer::FileMode, Errno::EACCES),
+                    ],
+                    Record::None,
+                )
+                .inherited(
+                    &[
+                        by(Layer::Running, Errno::ETXTBSY),
+                        by(Layer::Landlock, Errno::EACCES),
+                    ],
+                    Record::None,
+                ),
+            Attempt::new("mode", change_mode)
+                .at(&[Aim::Word("/proc/self/exe")])
+                .twin_at(&[Aim::ProgramFile])
+                .blocked(READ_ONLY, Record::None)
+                .inherited(&[by(Layer::FileMode, Errno::EPERM)], Record::None),
+        ],
     },
     Class {
         id: "files/magic-links",
@@ -135,6 +143,15 @@ fn read_by_link(aims: &[String]) -> Result<String, Errno> {
 fn open_to_write(aims: &[String]) -> Result<String, Errno> {
     let file = OpenOptions::new().write(true).open(path(aims)?);
     file.map(|_| String::new()).map_err(errno)
+}
+
+/// As it is: nothing changes where it is not refused.
+fn change_mode(aims: &[String]) -> Result<String, Errno> {
+    let path = fs::canonicalize(path(aims)?).map_err(errno)?;
+    let mode = fs::metadata(&path).map_err(errno)?.permissions();
+    fs::set_permissions(&path, mode)
+        .map(|()| String::new())
+        .map_err(errno)
 }
 
 fn write(aims: &[String]) -> Result<String, Errno> {

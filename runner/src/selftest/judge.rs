@@ -88,9 +88,11 @@ impl Heard<'_> {
             .iter()
             .find(|refusal| Some(refusal.reply) == reply);
         let recorded = || {
-            self.ledger
-                .iter()
-                .any(|entry| is_recorded(column.record, refusal, entry, words))
+            column.record == Record::None
+                || self
+                    .ledger
+                    .iter()
+                    .any(|entry| is_recorded(column.record, refusal, entry, words))
         };
         let (status, reason) = match (&inside, &outside) {
             (Some(said), _) if arrived(said.reply, attempt) => (Status::Through, reached(said)),

@@ -146,8 +146,6 @@ pub(super) const CLASSES: &[Class] = &[
         id: "processes/cores",
         about: "a core of a crash, or the program that collects them",
         attempts: &[Attempt::new("crash", crash)
-            .at(&[Aim::Word("/")])
-            .twin_at(&[Aim::Directory])
             .twin_in(Surroundings::CoreFiles)
             .blocked(&[by(Layer::Limits, NOTHING)], Record::None)],
     },
@@ -269,16 +267,16 @@ fn descriptors(_: &[String]) -> Result<String, Errno> {
     }
 }
 
-/// Raises the limit as far as it can, and looks whether a child that crashes is dumped.
-fn crash(aims: &[String]) -> Result<String, Errno> {
+/// Raises the limit as far as it can, and looks whether a child that crashes in the home is dumped.
+fn crash(_: &[String]) -> Result<String, Errno> {
     let (_, hard) = getrlimit(Resource::RLIMIT_CORE)?;
     if setrlimit(Resource::RLIMIT_CORE, RLIM_INFINITY, RLIM_INFINITY).is_err() {
         setrlimit(Resource::RLIMIT_CORE, hard, hard)?;
     }
-    let directory = aims.first().ok_or(Errno::EDESTADDRREQ)?;
+    let home = std::env::var_os("HOME").ok_or(Errno::EDESTADDRREQ)?;
     let status = Command::new(OWN_FILE)
         .args([HOSTILE_ARGUMENT, CRASH])
-        .current_dir(directory)
+        .current_dir(home)
         .status()
         .map_err(errno)?;
     match (status.signal(), status.core_dumped()) {

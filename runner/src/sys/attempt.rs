@@ -362,16 +362,16 @@ pub(crate) fn handle_of(path: &CStr) -> Result<Handle, Errno> {
     Errno::result(result).map(|_| handle)
 }
 
-/// open_by_handle_at(2) on the mount of `place`.
+/// open_by_handle_at(2) on the mount of the current directory.
 ///
 /// # Errors
 /// The errno of the call.
-pub(crate) fn open_handle(place: impl AsFd, handle: &Handle) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_handle(handle: &Handle) -> Result<OwnedFd, Errno> {
     // SAFETY: the kernel reads the handle, which says its size.
     descriptor(unsafe {
         libc::syscall(
             libc::SYS_open_by_handle_at,
-            place.as_fd().as_raw_fd(),
+            libc::AT_FDCWD,
             std::ptr::from_ref(handle),
             libc::O_RDONLY,
         )
