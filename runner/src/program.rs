@@ -38,7 +38,7 @@ pub fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some(STAGE_ARGUMENT) => stage::main(),
-Some(GUARD_ARGUMENT) => guard::main(arguments.get(2).map(OsString::as_os_str)),
+        Some(GUARD_ARGUMENT) => guard::main(arguments.get(2).map(OsString::as_os_str)),
         Some(HOSTILE_ARGUMENT) => {
             arguments.remove(1);
             selftest::main(arguments)
