@@ -123,7 +123,7 @@ pub(super) enum Aim {
     Victim,
     /// The runner, whose thread is the supervisor.
     Supervisor,
-    /// A directory that everybody may write, and in it a file to read, one to write, and one to execute.
+    /// A directory that everybody may write, a file to read, one to write, and one that could be executed.
     Directory,
     ReadableFile,
     WritableFile,

@@ -25,8 +25,9 @@ const DATAGRAM: &str = "datagram";
 const READABLE: &str = "readable";
 const WRITABLE: &str = "writable";
 const PROGRAM: &str = "program";
-/// The home of the twins.
+/// The home of the twins, and the directory that everybody may write: no twin follows a name in it.
 const HOME: &str = "home";
+const OPEN: &str = "open";
 
 /// They live as long as this is held.
 #[derive(Debug)]
@@ -61,6 +62,8 @@ impl Targets {
             everybody(at(name), mode)?;
         }
         fs::create_dir(at(HOME))?;
+        fs::create_dir(at(OPEN))?;
+        everybody(at(OPEN), 0o777)?;
         let abstract_name = |kind: &str| format!("runner-selftest-{kind}-{}", random::token());
         let (abstract_stream, abstract_datagram) = (abstract_name(STREAM), abstract_name(DATAGRAM));
         let address = |name: &str| net::SocketAddr::from_abstract_name(name.as_bytes());
@@ -78,8 +81,7 @@ impl Targets {
         let (victim_line, victim) = victim()?;
         let inherited = File::open(at(READABLE))?;
         fcntl(&inherited, FcntlArg::F_SETFD(FdFlag::empty()))?;
-        // Last: until here nothing but the runner's user could put anything in its place.
-        everybody(directory.path().to_owned(), 0o777)?;
+        everybody(directory.path().to_owned(), 0o755)?;
         Ok(Self {
             abstract_stream,
             abstract_datagram,
@@ -115,7 +117,7 @@ impl Targets {
             Aim::Victim => self.victim.to_string(),
             Aim::VictimDirectory => format!("/proc/{}/", self.victim),
             Aim::Supervisor => std::process::id().to_string(),
-            Aim::Directory => self.directory.path().to_string_lossy().into_owned(),
+            Aim::Directory => at(OPEN),
             Aim::ReadableFile => at(READABLE),
             Aim::WritableFile => at(WRITABLE),
             Aim::ProgramFile => at(PROGRAM),
