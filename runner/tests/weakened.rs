@@ -2,7 +2,11 @@
 //! canary misses it.
 //!
 //! `cargo build -p runner --features weaken --examples && cargo test -p runner --features weaken --test weakened`
-#![allow(clippy::unwrap_used, reason = "all of this is test code")]
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "all of this is test code"
+)]
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;

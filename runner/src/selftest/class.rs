@@ -214,9 +214,10 @@ impl Attempt {
 
 /// Refused with this errno by this layer.
 pub(super) const fn by(layer: Layer, errno: Errno) -> Refusal {
-    let reply = match errno {
-        NOTHING => Reply::Nothing,
-        other => Reply::Refused(other as i32),
+    let reply = if errno as i32 == NOTHING as i32 {
+        Reply::Nothing
+    } else {
+        Reply::Refused(errno as i32)
     };
     Refusal { reply, layer }
 }

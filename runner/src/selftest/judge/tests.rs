@@ -68,9 +68,11 @@ fn judged(
         ledger,
     };
     let words = |attempt: &Attempt| {
-        let word = |aim: &Aim| match aim {
-            Aim::Word(word) => (*word).to_owned(),
-            other => panic!("{other:?}"),
+        let word = |aim: &Aim| {
+            let Aim::Word(word) = aim else {
+                panic!("{aim:?}")
+            };
+            (*word).to_owned()
         };
         attempt.inside.iter().map(word).collect()
     };
