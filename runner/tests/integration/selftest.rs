@@ -184,7 +184,6 @@ fn people_get_a_line_for_each_class_and_the_counts_at_the_end() {
     assert!(!text.contains('\u{1b}'));
 }
 
-/// Also where a class stands that no build could name wrongly: each id is there once.
 #[test]
 fn every_class_is_in_the_answer_once() {
     needs_sandbox!();
