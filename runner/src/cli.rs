@@ -73,6 +73,9 @@ pub enum CliCommand {
     /// Try what a run needs on this machine, and say what is missing and what mends it
     #[command(after_help = help::DOCTOR_EXIT_CODES)]
     Doctor(DoctorOptions),
+    /// Try every known way out of the sandbox, and say which are blocked on this machine
+    #[command(after_help = help::SELFTEST_EXIT_CODES)]
+    Selftest(SelftestOptions),
     /// List, print, start and check case and profile files
     Policy {
         /// What to do with them.
@@ -160,6 +163,17 @@ pub struct DoctorOptions {
     /// Print an AppArmor profile that allows user namespaces to this program, and examine nothing
     #[arg(long, conflicts_with = "json")]
     pub apparmor: bool,
+}
+
+/// The options of a selftest.
+#[derive(Debug, Args)]
+pub struct SelftestOptions {
+    /// Answer in JSON, schema `runner.selftest/1`
+    #[arg(long)]
+    pub json: bool,
+    /// Which tier is tested
+    #[arg(long, value_enum, value_name = "TIER", default_value_t)]
+    pub isolation: IsolationArgument,
 }
 
 /// What `--isolation` accepts.

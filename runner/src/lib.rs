@@ -36,6 +36,7 @@
 //! | [`evidence`] | what was collected | any judgement |
 //! | [`check`], [`verdict`] | one finding for each stable id | how evidence came about |
 //! | [`doctor`] | what this host lets a run have: each thing tried, causes and fixes | any policy |
+//! | [`selftest`] | the hostile client, the ways out that it tries, and their twins outside | how a run is made |
 //! | [`schema`] | JSON Schemas, made from the types that are read and written | any run |
 //! | [`report`], [`describe`], [`output`] | the one value, its renderings, where they go | any judgement |
 //!
@@ -67,6 +68,7 @@ pub mod report;
 mod run;
 mod sandbox;
 mod schema;
+pub mod selftest;
 pub mod subject;
 mod sys;
 mod text;

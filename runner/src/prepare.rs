@@ -30,6 +30,7 @@ use crate::sandbox::plan::{
     RootPlan, StubPlan, TMP,
 };
 use crate::sandbox::spawn::OWN_FILE;
+use crate::selftest::HOSTILE_ARGUMENT;
 use crate::subject::Subject;
 
 /// Hidden first argument with which our own file is the reference client.
@@ -191,7 +192,9 @@ pub(crate) fn prepare(
         #[cfg(feature = "weaken")]
         weakened: crate::sandbox::weaken::asked(),
     };
-    let program_path = (request.client != ClientProgram::Reference).then_some(program_path);
+    let program_path = hidden_argument(&request.client)
+        .is_none()
+        .then_some(program_path);
     Ok(Prepared {
         plan,
         needle,
@@ -208,7 +211,7 @@ fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError>
         |source| PrepareError::Program { path, source }
     };
     match client {
-        ClientProgram::Reference => {
+        ClientProgram::Reference | ClientProgram::Hostile => {
             let own = Path::new(OWN_FILE);
             let path = fs::read_link(own).map_err(failed(own))?;
             Ok((File::open(own).map_err(failed(own))?, path))
@@ -217,6 +220,15 @@ fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError>
             let resolved = fs::canonicalize(path).map_err(failed(path))?;
             Ok((File::open(&resolved).map_err(failed(&resolved))?, resolved))
         }
+    }
+}
+
+/// The first argument with which our own file is this client; `None` where it is a file of its own.
+fn hidden_argument(client: &ClientProgram) -> Option<&'static str> {
+    match client {
+        ClientProgram::Reference => Some(CLIENT_ARGUMENT),
+        ClientProgram::Hostile => Some(HOSTILE_ARGUMENT),
+        ClientProgram::File(_) => None,
     }
 }
 
@@ -259,9 +271,7 @@ fn arguments(request: &RunRequest) -> Result<Vec<OsString>, PrepareError> {
             ..
         } => {
             let mut arguments: Vec<OsString> = vec![profile.names.program.clone().into()];
-            if request.client == ClientProgram::Reference {
-                arguments.push(CLIENT_ARGUMENT.into());
-            }
+            arguments.extend(hidden_argument(&request.client).map(OsString::from));
             let told = profile.command_line(&case.invocation)?;
             arguments.extend(told.into_iter().map(OsString::from));
             arguments.extend(further.iter().cloned());

@@ -20,6 +20,7 @@ use crate::run::{self, Done, PassedOver, RunError};
 use crate::sandbox::guard::{self, GUARD_ARGUMENT};
 use crate::sandbox::spawn::STAGE_ARGUMENT;
 use crate::sandbox::stage;
+use crate::selftest::{self, HOSTILE_ARGUMENT, Held, SelftestError, SelftestRequest};
 use crate::verdict::Verdict;
 
 /// Wrong use, a policy that is no good, or an output that cannot be opened.
@@ -34,14 +35,18 @@ const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
 /// Entry of every process that is made of this executable. Four hidden first arguments make it the stage of a
-/// sandbox, the guard of temporary directories, a trial of the doctor or the reference client; whatever else is the
-/// runner's command line.
+/// sandbox, the guard of temporary directories, a trial of the doctor, the hostile client of the selftest or the
+/// reference client; whatever else is the runner's command line.
 pub fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some(STAGE_ARGUMENT) => stage::main(),
         Some(GUARD_ARGUMENT) => guard::main(arguments.get(2).map(OsString::as_os_str)),
         Some(TRIAL_ARGUMENT) => trial::main(arguments.get(2).map(OsString::as_os_str)),
+        Some(HOSTILE_ARGUMENT) => {
+            arguments.remove(1);
+            selftest::main(arguments)
+        }
         Some(CLIENT_ARGUMENT) => {
             arguments.remove(1);
             client::main(arguments)
@@ -68,6 +73,7 @@ fn command(arguments: Vec<OsString>) -> ExitCode {
         Ok(Command::Run(request)) => run(&request),
         Ok(Command::Policy(action)) => policy(&action),
         Ok(Command::Doctor(action)) => doctor(action),
+        Ok(Command::Selftest(request)) => self_test(request),
         Err(error) => {
             let hint = error.hint();
             tell("error", &error, Some(&hint));
@@ -164,6 +170,18 @@ fn doctor(action: DoctorAction) -> u8 {
     }
 }
 
+fn self_test(request: SelftestRequest) -> u8 {
+    match selftest::run(request) {
+        Ok(Held::All) => 0,
+        Ok(Held::NotAll) => 1,
+        Ok(Held::Unknown) => ERRORED,
+        Err(error) => {
+            tell("error", &error, error.hint());
+            ERRORED
+        }
+    }
+}
+
 fn policy(action: &PolicyAction) -> u8 {
     let done = output::stdout()
         .map_err(PolicyCommandError::from)
@@ -213,6 +231,16 @@ impl RunError {
             | Self::Keep(_)
             | Self::Digest(_)
             | Self::Render(_) => None,
+        }
+    }
+}
+
+impl SelftestError {
+    fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NotStarted(failure) => failure.hint(Purpose::Judge),
+            Self::Run(error) => error.hint(),
+            Self::Policy(_) | Self::Targets(_) | Self::Render(_) | Self::Write(_) => None,
         }
     }
 }

@@ -24,7 +24,7 @@ pub mod markdown;
 mod told;
 mod words;
 
-pub(crate) use escape::for_terminal;
+pub(crate) use escape::{for_terminal, visible};
 pub use told::{Arg, Process};
 
 #[cfg(test)]

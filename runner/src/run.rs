@@ -16,7 +16,7 @@ use crate::collect::keep::keep;
 use crate::collect::{self, Capture, Failure, Watch};
 use crate::describe;
 use crate::digest;
-use crate::evidence::Exit;
+use crate::evidence::{Evidence, Exit};
 use crate::output::{self, Input, Output, OutputError, WriteError};
 use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::report::human::Colour;
@@ -124,6 +124,44 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     })
 }
 
+/// What a run collected, for whoever judges it by other rules than a case's.
+pub(crate) struct Collected {
+    pub(crate) tier: Tier,
+    pub(crate) evidence: Evidence,
+    /// Why the client was not started.
+    pub(crate) failure: Option<Failure>,
+}
+
+/// Makes one run up to its evidence, without a report.
+///
+/// # Errors
+/// As for [`run`].
+pub(crate) fn for_evidence(request: &RunRequest) -> Result<Collected, RunError> {
+    let clock = Clock::start();
+    let Launched {
+        prepared,
+        trees,
+        mut capture,
+        ..
+    } = launch_in_strongest_tier(request, clock)?;
+    let failure = capture.failure.take();
+    let evidence = assemble::evidence(
+        capture,
+        &request.subject.sandbox().limits,
+        &prepared.plan,
+        clock,
+        &prepared.needle,
+        request.subject.side_requests(),
+    );
+    // Everything that was to be read of them has been.
+    drop(trees);
+    Ok(Collected {
+        tier: prepared.plan.tier,
+        evidence,
+        failure,
+    })
+}
+
 /// The files that the run reads.
 fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
     let origin = &request.subject.origin().source;
@@ -139,7 +177,7 @@ fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
     };
     let program = match &request.client {
         ClientProgram::File(path) => Some(Input { what, path }),
-        ClientProgram::Reference => None,
+        ClientProgram::Reference | ClientProgram::Hostile => None,
     };
     let own = Input {
         what: "the runner",

@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code)]
 
+pub(crate) mod attempt;
 pub(crate) mod fds;
 pub(crate) mod mount;
 pub(crate) mod net;
@@ -13,3 +14,4 @@ pub(crate) mod probe;
 pub(crate) mod process;
 pub(crate) mod seccomp;
 pub(crate) mod streams;
+pub(crate) mod world;

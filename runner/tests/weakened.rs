@@ -2,7 +2,11 @@
 //! canary misses it.
 //!
 //! `cargo build -p runner --features weaken --examples && cargo test -p runner --features weaken --test weakened`
-#![allow(clippy::unwrap_used, reason = "all of this is test code")]
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "all of this is test code"
+)]
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -235,4 +239,161 @@ fn without_the_supervisors_records_every_network_canary_tells() {
         .collect();
     let told: Vec<&str> = told.iter().map(String::as_str).collect();
     misses("records", &told);
+}
+
+/// What got through, and what nothing can be said of, of the selftest without a protection, beside what nothing can be
+/// said of with all of them.
+#[track_caller]
+fn selftest(weakened: &str, ordinary_user: bool) -> (Option<i32>, Vec<String>, Vec<String>) {
+    let mut command = Command::new("sh");
+    // A core would be as long as it likes, where the runner sets no limit.
+    command.args(["-c", r#"ulimit -c unlimited; exec "$0" selftest --json"#]);
+    command.arg(env!("CARGO_BIN_EXE_runner"));
+    // Else nothing would be started.
+    command.env("RUNNER_WEAKEN", format!("judgement,{weakened}"));
+    if ordinary_user && nix::unistd::Uid::current().is_root() {
+        command.uid(1000).gid(1000);
+    }
+    let output = command.current_dir("/").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("without {weakened}: {error}: {said}"));
+    let of = |status: &str| {
+        let classes = answer["classes"].as_array().unwrap();
+        let wanted = classes.iter().filter(|class| class["status"] == status);
+        wanted
+            .map(|class| class["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    (output.status.code(), of("through"), of("inconclusive"))
+}
+
+/// Without `weakened` these classes get through, these are not decided any more, and no other changes.
+#[track_caller]
+fn opens(weakened: &str, ordinary_user: bool, through: &[&str], undecided: &[&str]) {
+    let (_, _, unknown) = selftest("", ordinary_user);
+    let (code, found, doubtful) = selftest(weakened, ordinary_user);
+    assert_eq!(found, through, "without {weakened}");
+    let doubtful: Vec<&String> = doubtful.iter().filter(|id| !unknown.contains(id)).collect();
+    assert_eq!(doubtful, undecided, "without {weakened}");
+    let expected = if through.is_empty() { 3 } else { 1 };
+    assert_eq!(code, Some(expected), "without {weakened}");
+}
+
+#[test]
+fn with_every_protection_nothing_of_the_selftest_gets_through() {
+    for ordinary_user in [false, true] {
+        assert_eq!(selftest("", ordinary_user).1, [""; 0]);
+    }
+}
+
+/// The two that stay undecided are refused by another layer, with another errno.
+#[test]
+fn without_the_filters_own_refusals_the_selftest_finds_what_rests_on_them() {
+    opens(
+        "filter",
+        false,
+        &[
+            "processes/namespaces",
+            "kernel/terminal-paste",
+            "kernel/keyrings",
+            "kernel/perf",
+            "kernel/userfaultfd",
+            "kernel/handles",
+        ],
+        &["processes/memory", "kernel/terminal-input"],
+    );
+}
+
+#[test]
+fn without_the_supervisors_refusals_the_selftest_finds_what_rests_on_them() {
+    opens(
+        "refusals",
+        false,
+        &[
+            "sockets/vsock",
+            "sockets/mptcp",
+            "sockets/udp-lite",
+            "sockets/netlink",
+            "sockets/io-uring",
+            "processes/supervisor",
+        ],
+        &["sockets/packet", "sockets/xdp"],
+    );
+}
+
+#[test]
+fn without_records_the_selftest_misses_all_that_is_evidence() {
+    opens(
+        "records",
+        false,
+        &[
+            "network/tcp",
+            "network/udp",
+            "network/everybody",
+            "network/neighbours",
+            "network/changing-address",
+            "names/daemons",
+            "names/servers",
+            "sockets/abstract",
+            "sockets/pathname",
+            "sockets/raw",
+            "sockets/packet",
+            "sockets/vsock",
+            "sockets/alg",
+            "sockets/xdp",
+            "sockets/mptcp",
+            "sockets/sctp",
+            "sockets/udp-lite",
+            "sockets/netlink",
+            "sockets/io-uring",
+            "processes/supervisor",
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn without_landlock_the_selftest_finds_init_and_the_unruled_file() {
+    opens("landlock", false, &["processes/signals", "files/read"], &[]);
+}
+
+#[test]
+fn with_capabilities_the_selftest_finds_them() {
+    opens("capabilities", false, &["processes/capabilities"], &[]);
+}
+
+/// One of the two layers refuses as well as both, though not with the same errno.
+#[test]
+fn what_two_layers_refuse_gets_through_without_both() {
+    opens("read-only-root", true, &[], &["files/write"]);
+    opens(
+        "read-only-root,landlock",
+        true,
+        &["processes/signals", "files/read", "files/write"],
+        &[],
+    );
+    opens("no-exec", true, &[], &[]);
+    opens(
+        "no-exec,landlock",
+        true,
+        &["processes/signals", "files/read", "files/execute"],
+        &[],
+    );
+    opens(
+        "hidden-init,landlock",
+        true,
+        &[
+            "processes/memory",
+            "processes/signals",
+            "files/read",
+            "files/magic-links",
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn without_limits_the_selftest_finds_a_core() {
+    opens("limits", true, &["processes/cores"], &[]);
 }

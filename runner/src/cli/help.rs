@@ -57,6 +57,16 @@ Examples:
   runner doctor --json > doctor.json
   runner doctor --apparmor | sudo tee /etc/apparmor.d/runner";
 
+pub(super) const SELFTEST_EXIT_CODES: &str = "\
+A hostile client, built in, makes the attempts inside, and the same code makes them outside. A way out is blocked \
+only where the attempt succeeds outside and is refused inside by the layer that should.
+
+Exit codes:
+  0  every way out is blocked
+  1  something got through
+  2  usage error
+  3  nothing got through, and something is not known: refused outside as well, or the run could not be made";
+
 pub(super) const RUN_EXIT_CODES: &str = run_exit_codes!();
 
 pub(super) const EXIT_CODES: &str = concat!(run_exit_codes!(), "\n\nExamples: `runner --help`");

@@ -14,6 +14,8 @@ use crate::policy::shown_path;
 pub enum ClientProgram {
     /// The reference client that this executable carries.
     Reference,
+    /// The hostile client that it carries, for its selftest.
+    Hostile,
     /// An executable file, absolute.
     File(PathBuf),
 }

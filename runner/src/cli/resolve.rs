@@ -8,13 +8,14 @@ use stub::scenario::Scenario;
 
 use super::{
     Cli, CliCommand, ClientProgram, DoctorOptions, InitCommand, IsolationArgument, PolicyCommand,
-    ReportTarget, RunOptions, SchemaForm, UsageError, audit, reports,
+    ReportTarget, RunOptions, SchemaForm, SelftestOptions, UsageError, audit, reports,
 };
 use crate::case::{Case, Tier};
 use crate::doctor::DoctorAction;
 use crate::policy::init::PolicyName;
 use crate::policy::{self, Reference, quoted, with_nearest};
 use crate::profile::Settings;
+use crate::selftest::{Form, SelftestRequest};
 use crate::subject::Subject;
 
 /// What is to be done.
@@ -26,6 +27,8 @@ pub enum Command {
     Policy(PolicyAction),
     /// An examination of this machine.
     Doctor(DoctorAction),
+    /// What the sandbox of this machine holds against.
+    Selftest(SelftestRequest),
 }
 
 /// One run, with everything that the command line and the policies say about it. A required digest was compared
@@ -106,6 +109,9 @@ impl Cli {
             CliCommand::CaseB(options) => (Reference::BuiltIn("case-b".into()), options),
             CliCommand::Run { case, options } => (Reference::File(case), options),
             CliCommand::Doctor(options) => return Ok(Command::Doctor(doctor_action(&options))),
+            CliCommand::Selftest(options) => {
+                return selftest_request(options).map(Command::Selftest);
+            }
             CliCommand::Policy { command } => {
                 return policy_action(command, search_path).map(Command::Policy);
             }
@@ -156,6 +162,17 @@ fn run_request(
         isolation,
         timeout: options.timeout,
         keep_home: options.keep_home,
+    })
+}
+
+fn selftest_request(options: SelftestOptions) -> Result<SelftestRequest, UsageError> {
+    Ok(SelftestRequest {
+        isolation: isolation(options.isolation, &Tier::ALL)?,
+        form: if options.json {
+            Form::Json
+        } else {
+            Form::Human
+        },
     })
 }
 
@@ -236,7 +253,7 @@ fn init_action(
                 .transpose()?;
             let client = match client {
                 Some(ClientProgram::File(file)) => Some(file),
-                Some(ClientProgram::Reference) | None => None,
+                Some(ClientProgram::Reference | ClientProgram::Hostile) | None => None,
             };
             Ok(InitAction::Profile { name, client })
         }

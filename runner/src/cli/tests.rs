@@ -19,7 +19,9 @@ fn resolve(words: &[&str]) -> Result<Command, UsageError> {
 fn run(words: &[&str]) -> RunRequest {
     match resolve(words).unwrap() {
         Command::Run(request) => *request,
-        other @ (Command::Policy(_) | Command::Doctor(_)) => panic!("{other:?}"),
+        other @ (Command::Policy(_) | Command::Doctor(_) | Command::Selftest(_)) => {
+            panic!("{other:?}")
+        }
     }
 }
 

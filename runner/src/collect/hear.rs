@@ -222,9 +222,10 @@ impl Session<'_> {
             recorded: &recorded,
         };
         let isolation = readback::judge(report, &outside);
+        let plan = self.watch.plan;
         let broken = isolation
             .broken()
-            .filter(|_| self.watch.plan.keeps(Protection::Ledger));
+            .filter(|_| plan.keeps(Protection::Ledger) && plan.keeps(Protection::Judgement));
         if broken.is_none() {
             supervisor.launch();
         }

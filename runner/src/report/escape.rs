@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 /// The text with every dangerous character as `\u{…}`; a line feed as `\n`, a tab as `\t`.
-pub(super) fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     shown_but(text, &[])
 }
 

@@ -32,6 +32,8 @@ pub(crate) enum Protection {
     Records,
     /// There is a supervisor at all: to measure what it costs. Nothing of such a run is a claim.
     Ledger,
+    /// Nothing is started where a layer or a canary does not hold: to see what a client comes to without one.
+    Judgement,
 }
 
 #[cfg(not(feature = "weaken"))]

@@ -25,4 +25,5 @@ mod policies;
 mod profiles;
 mod readme;
 mod real_client;
+mod selftest;
 mod teardown;

@@ -52,7 +52,7 @@ fn each_shell_block_runs_as_written() {
 fn the_samples_are_what_the_commands_print() {
     needs_sandbox!();
     let samples = blocks("console");
-    assert_eq!(samples.len(), 2);
+    assert_eq!(samples.len(), 3);
     for sample in samples {
         let (command, expected) = sample.split_once('\n').unwrap();
         let output = Place::new().sh(&as_runner(command.strip_prefix("$ ").unwrap()));

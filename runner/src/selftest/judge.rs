@@ -1,0 +1,203 @@
+//! What the attempts and their twins come to. Pure.
+//!
+//! Blocked is what is refused inside in one of the ways that its class lists, has its entry in the ledger where it
+//! is evidence, and succeeds outside by the same code. Whatever else does not get through is inconclusive: it says
+//! nothing about the layer that should have refused it.
+
+use std::net::SocketAddr;
+
+use nix::errno::Errno;
+
+use super::class::{Attempt, Class, Layer, Record, Refusal};
+use super::reply::{Reply, Said};
+use crate::case::Tier;
+use crate::evidence;
+
+/// What an attempt or a class came to, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Status {
+    Blocked,
+    Inconclusive,
+    Through,
+}
+
+/// One attempt, judged.
+#[derive(Clone, Debug)]
+pub(super) struct Judged {
+    pub(super) name: &'static str,
+    pub(super) status: Status,
+    /// `None`: nothing was heard of it.
+    pub(super) inside: Option<Reply>,
+    pub(super) outside: Option<Reply>,
+    /// Who refused.
+    pub(super) layer: Option<Layer>,
+    /// Why it is not blocked; empty where it is.
+    pub(super) reason: String,
+}
+
+/// One class, judged: as its worst attempt.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome {
+    pub(super) class: &'static Class,
+    pub(super) status: Status,
+    pub(super) attempts: Vec<Judged>,
+}
+
+/// What is judged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heard<'a> {
+    pub(super) tier: Tier,
+    pub(super) inside: &'a [Said],
+    pub(super) outside: &'a [Said],
+    pub(super) ledger: &'a [evidence::Attempt],
+}
+
+/// The name of an attempt in every line about it.
+pub(super) fn full_name(class: &Class, attempt: &Attempt) -> String {
+    format!("{}/{}", class.id, attempt.name)
+}
+
+impl Heard<'_> {
+    /// Judges a class; `None` where this tier has nothing of it. `words` are what it is aimed at inside.
+    pub(super) fn judge(
+        &self,
+        class: &'static Class,
+        words: &impl Fn(&Attempt) -> Vec<String>,
+    ) -> Option<Outcome> {
+        let attempts: Vec<Judged> = class
+            .attempts
+            .iter()
+            .filter(|attempt| !attempt.column(self.tier).refusals.is_empty())
+            .map(|attempt| self.judge_attempt(&full_name(class, attempt), attempt, &words(attempt)))
+            .collect();
+        let status = attempts.iter().map(|attempt| attempt.status).max()?;
+        Some(Outcome {
+            class,
+            status,
+            attempts,
+        })
+    }
+
+    fn judge_attempt(&self, name: &str, attempt: &'static Attempt, words: &[String]) -> Judged {
+        let find = |said: &[Said]| said.iter().find(|said| said.attempt == name).cloned();
+        let (inside, outside) = (find(self.inside), find(self.outside));
+        let column = attempt.column(self.tier);
+        let reply = inside.as_ref().map(|said| said.reply);
+        let refusal = column
+            .refusals
+            .iter()
+            .find(|refusal| Some(refusal.reply) == reply);
+        let recorded = || {
+            column.record == Record::None
+                || self
+                    .ledger
+                    .iter()
+                    .any(|entry| is_recorded(column.record, refusal, entry, words))
+        };
+        let (status, reason) = match (&inside, &outside) {
+            (Some(said), _) if arrived(said.reply, attempt) => (Status::Through, reached(said)),
+            (None, _) => (
+                Status::Inconclusive,
+                "the client did not come to it".to_owned(),
+            ),
+            (Some(said), _) if said.reply == Reply::Unmade => {
+                let reason = format!("not made inside: {}", said.detail);
+                (Status::Inconclusive, reason)
+            }
+            (Some(said), _) if refusal.is_none() => {
+                let wanted: Vec<_> = column
+                    .refusals
+                    .iter()
+                    .map(|refusal| refusal.reply.words())
+                    .collect();
+                let reason = format!("{} inside, not {}", said.reply.words(), wanted.join(" or "));
+                (Status::Inconclusive, reason)
+            }
+            (Some(said), _) if !recorded() => {
+                let reason = format!("{}, but not in the ledger", said.reply.words());
+                (Status::Through, reason)
+            }
+            (Some(_), None) => (Status::Inconclusive, "its twin was not made".to_owned()),
+            (Some(_), Some(twin)) if twin.reply == Reply::Unmade => {
+                let reason = format!("its twin was not made: {}", twin.detail);
+                (Status::Inconclusive, reason)
+            }
+            (Some(_), Some(twin)) if !arrived(twin.reply, attempt) => {
+                let reason = format!("refused outside as well ({})", twin.reply.words());
+                (Status::Inconclusive, reason)
+            }
+            (Some(_), Some(_)) => (Status::Blocked, String::new()),
+        };
+        Judged {
+            name: attempt.name,
+            status,
+            inside: reply,
+            outside: outside.map(|said| said.reply),
+            layer: refusal.map(|refusal| refusal.layer),
+            reason,
+        }
+    }
+}
+
+/// Whether a reply shows that nothing stood in the way.
+fn arrived(reply: Reply, attempt: &Attempt) -> bool {
+    match reply {
+        Reply::Through => true,
+        Reply::Refused(number) => attempt.arrives.iter().any(|errno| *errno as i32 == number),
+        Reply::Nothing | Reply::Killed(_) | Reply::Unmade => false,
+    }
+}
+
+fn reached(said: &Said) -> String {
+    match (said.reply, said.detail.as_str()) {
+        (Reply::Through, "") => "it got through".to_owned(),
+        (Reply::Through, detail) => format!("it got through: {detail}"),
+        (reply, _) => format!("it arrived ({})", reply.words()),
+    }
+}
+
+/// Whether an entry is what this attempt must leave. What the supervisor refuses, it says with the same errno.
+fn is_recorded(
+    record: Record,
+    refusal: Option<&Refusal>,
+    entry: &evidence::Attempt,
+    words: &[String],
+) -> bool {
+    let answered = match refusal {
+        Some(Refusal {
+            reply: Reply::Refused(number),
+            layer: Layer::Supervisor,
+        }) => entry.outcome == evidence::Outcome::Denied(Errno::from_raw(*number)),
+        Some(_) | None => true,
+    };
+    let protocol = words.get(2).and_then(|word| word.parse::<u32>().ok());
+    match record {
+        Record::None => true,
+        Record::Call(call) => answered && entry.syscall == call,
+        Record::Socket(family, kind) => {
+            answered
+                && entry.syscall == "socket"
+                && entry.family.as_deref() == Some(family)
+                && entry.socket_type.as_deref() == Some(kind)
+                && (protocol.is_none() || entry.protocol == protocol)
+        }
+        Record::To(call) => {
+            let word = words.first().map(String::as_str).unwrap_or_default();
+            answered && entry.syscall == call && is_address(entry, word)
+        }
+    }
+}
+
+/// Whether an entry is about this address: of the internet, a path, or a name behind `@`.
+fn is_address(entry: &evidence::Attempt, word: &str) -> bool {
+    match word.parse::<SocketAddr>() {
+        Ok(address) => {
+            entry.address.as_deref() == Some(address.ip().to_string().as_str())
+                && entry.port == Some(address.port())
+        }
+        Err(_) => entry.address.as_deref() == Some(word),
+    }
+}
+
+#[cfg(test)]
+mod tests;

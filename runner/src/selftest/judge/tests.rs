@@ -1,0 +1,285 @@
+use nix::errno::Errno;
+
+use super::*;
+use crate::evidence::AttemptKind;
+use crate::selftest::class::{Aim, KILLED, by};
+
+const NAME: &str = "sockets/example/stream";
+
+const REFUSALS: &[Refusal] = &[
+    by(Layer::Supervisor, Errno::ENETUNREACH),
+    by(Layer::OwnRoot, Errno::ENOENT),
+];
+
+const fn example(record: Record) -> Attempt {
+    Attempt::new("stream", |_| Ok(String::new()))
+        .at(&[Aim::Word("192.0.2.1:443")])
+        .blocked(REFUSALS, record)
+        .twin_arrives(&[Errno::ENOTTY])
+}
+
+static PLAIN: Class = Class {
+    id: "sockets/example",
+    about: "",
+    attempts: &[example(Record::None)],
+};
+static EVIDENCE: Class = Class {
+    attempts: &[example(Record::To("connect"))],
+    ..PLAIN
+};
+
+fn said(reply: Reply) -> Vec<Said> {
+    vec![Said {
+        attempt: NAME.to_owned(),
+        reply,
+        detail: String::new(),
+    }]
+}
+
+fn entry(address: &str, port: u16, outcome: evidence::Outcome) -> evidence::Attempt {
+    evidence::Attempt {
+        seq: 1,
+        at_us: 0,
+        kind: AttemptKind::Attempt,
+        pid: 2,
+        program: String::new(),
+        syscall: "connect",
+        family: Some("inet".to_owned()),
+        socket_type: None,
+        protocol: None,
+        address: Some(address.to_owned()),
+        port: Some(port),
+        outcome,
+        count: 1,
+        names: Vec::new(),
+    }
+}
+
+fn judged(
+    class: &'static Class,
+    inside: &[Said],
+    outside: &[Said],
+    ledger: &[evidence::Attempt],
+) -> (Status, String) {
+    let heard = Heard {
+        tier: Tier::Namespace,
+        inside,
+        outside,
+        ledger,
+    };
+    let words = |attempt: &Attempt| {
+        let word = |aim: &Aim| {
+            let Aim::Word(word) = aim else {
+                panic!("{aim:?}")
+            };
+            (*word).to_owned()
+        };
+        attempt.inside.iter().map(word).collect()
+    };
+    let mut outcome = heard.judge(class, &words).unwrap();
+    let attempt = outcome.attempts.remove(0);
+    assert_eq!(outcome.status, attempt.status);
+    (attempt.status, attempt.reason)
+}
+
+fn refused(errno: Errno) -> Vec<Said> {
+    said(Reply::Refused(errno as i32))
+}
+
+fn plain(inside: &[Said], outside: &[Said]) -> (Status, String) {
+    judged(&PLAIN, inside, outside, &[])
+}
+
+#[test]
+fn refused_as_listed_and_through_outside_is_blocked() {
+    for errno in [Errno::ENETUNREACH, Errno::ENOENT] {
+        let (status, reason) = plain(&refused(errno), &said(Reply::Through));
+        assert_eq!((status, reason.as_str()), (Status::Blocked, ""));
+    }
+}
+
+#[test]
+fn what_is_refused_outside_as_well_is_never_a_pass() {
+    let (status, reason) = plain(&refused(Errno::ENOENT), &refused(Errno::EPERM));
+    assert_eq!(status, Status::Inconclusive);
+    assert_eq!(reason, "refused outside as well (EPERM)");
+    for twin in [Reply::Nothing, Reply::Killed(31)] {
+        assert_eq!(
+            plain(&refused(Errno::ENOENT), &said(twin)).0,
+            Status::Inconclusive
+        );
+    }
+}
+
+#[test]
+fn without_a_twin_nothing_is_known() {
+    assert_eq!(plain(&refused(Errno::ENOENT), &[]).0, Status::Inconclusive);
+    let (status, reason) = plain(&refused(Errno::ENOENT), &said(Reply::Unmade));
+    assert_eq!(status, Status::Inconclusive);
+    assert!(reason.starts_with("its twin was not made"), "{reason}");
+}
+
+#[test]
+fn another_errno_than_the_listed_ones_is_no_block() {
+    let (status, reason) = plain(&refused(Errno::EPERM), &said(Reply::Through));
+    assert_eq!(status, Status::Inconclusive);
+    assert_eq!(reason, "EPERM inside, not ENETUNREACH or ENOENT");
+    for inside in [Reply::Nothing, Reply::Killed(9), Reply::Unmade] {
+        assert_eq!(
+            plain(&said(inside), &said(Reply::Through)).0,
+            Status::Inconclusive
+        );
+    }
+}
+
+#[test]
+fn what_got_through_inside_did_so_whatever_its_twin_says() {
+    for twin in [said(Reply::Through), refused(Errno::EPERM), Vec::new()] {
+        assert_eq!(plain(&said(Reply::Through), &twin).0, Status::Through);
+    }
+}
+
+#[test]
+fn an_errno_from_behind_the_layer_is_an_arrival() {
+    let arrived = refused(Errno::ENOTTY);
+    assert_eq!(plain(&refused(Errno::ENOENT), &arrived).0, Status::Blocked);
+    let (status, reason) = plain(&arrived, &arrived);
+    assert_eq!(status, Status::Through);
+    assert_eq!(reason, "it arrived (ENOTTY)");
+}
+
+#[test]
+fn an_attempt_that_was_never_made_is_inconclusive() {
+    let (status, reason) = plain(&[], &said(Reply::Through));
+    assert_eq!(status, Status::Inconclusive);
+    assert_eq!(reason, "the client did not come to it");
+}
+
+#[test]
+fn evidence_that_is_not_in_the_ledger_counts_as_through() {
+    let (inside, outside) = (refused(Errno::ENETUNREACH), said(Reply::Through));
+    let denied = evidence::Outcome::Denied(Errno::ENETUNREACH);
+    let good = entry("192.0.2.1", 443, denied);
+    assert_eq!(
+        judged(&EVIDENCE, &inside, &outside, &[good]).0,
+        Status::Blocked
+    );
+    let others = [
+        entry("192.0.2.2", 443, denied),
+        entry("192.0.2.1", 444, denied),
+        // The supervisor says that it let the call through: then it was not the one that refused.
+        entry("192.0.2.1", 443, evidence::Outcome::Allowed),
+        evidence::Attempt {
+            syscall: "sendto",
+            ..entry("192.0.2.1", 443, denied)
+        },
+    ];
+    let (status, reason) = judged(&EVIDENCE, &inside, &outside, &others);
+    assert_eq!(status, Status::Through);
+    assert_eq!(reason, "ENETUNREACH, but not in the ledger");
+}
+
+#[test]
+fn sockets_in_the_ledger_are_told_apart_by_their_protocol() {
+    let refusal = by(Layer::Supervisor, Errno::EPROTONOSUPPORT);
+    let record = Record::Socket("inet", "stream");
+    let words = ["2", "1", "262"].map(str::to_owned);
+    let of = |protocol| evidence::Attempt {
+        syscall: "socket",
+        socket_type: Some("stream".to_owned()),
+        protocol: Some(protocol),
+        ..entry("", 0, evidence::Outcome::Denied(Errno::EPROTONOSUPPORT))
+    };
+    assert!(is_recorded(record, Some(&refusal), &of(262), &words));
+    assert!(!is_recorded(record, Some(&refusal), &of(132), &words));
+}
+
+#[test]
+fn a_class_is_as_its_worst_attempt() {
+    static TWO: Class = Class {
+        attempts: &[
+            example(Record::None),
+            Attempt {
+                name: "other",
+                ..example(Record::None)
+            },
+        ],
+        ..PLAIN
+    };
+    let mut inside = refused(Errno::ENOENT);
+    inside.push(Said {
+        attempt: "sockets/example/other".to_owned(),
+        ..said(Reply::Through).remove(0)
+    });
+    let mut outside = inside.clone();
+    for twin in &mut outside {
+        twin.reply = Reply::Through;
+    }
+    let heard = Heard {
+        tier: Tier::Namespace,
+        inside: &inside,
+        outside: &outside,
+        ledger: &[],
+    };
+    let outcome = heard.judge(&TWO, &|_| Vec::new()).unwrap();
+    assert_eq!(outcome.status, Status::Through);
+    assert_eq!(outcome.because(), "other: it got through");
+}
+
+#[test]
+fn a_class_that_a_tier_has_nothing_of_is_left_out() {
+    static ELSEWHERE: Class = Class {
+        attempts: &[example(Record::None).inherited(&[], Record::None)],
+        ..PLAIN
+    };
+    let heard = Heard {
+        tier: Tier::Inherited,
+        inside: &[],
+        outside: &[],
+        ledger: &[],
+    };
+    assert!(heard.judge(&ELSEWHERE, &|_| Vec::new()).is_none());
+}
+
+#[test]
+fn a_killed_child_is_blocked_only_by_the_signal_of_the_filter() {
+    static KILLS: Class = Class {
+        attempts: &[Attempt::new("stream", |_| Ok(String::new())).blocked(&[KILLED], Record::None)],
+        ..PLAIN
+    };
+    let outside = said(Reply::Through);
+    let with = |signal| judged(&KILLS, &said(Reply::Killed(signal)), &outside, &[]).0;
+    assert_eq!(with(libc::SIGSYS), Status::Blocked);
+    assert_eq!(with(libc::SIGSEGV), Status::Inconclusive);
+}
+
+#[test]
+fn every_attempt_has_a_name_of_its_own_and_something_that_blocks_it() {
+    let mut names: Vec<String> = Vec::new();
+    for class in crate::selftest::table::classes() {
+        assert_eq!(class.id.split('/').count(), 2, "{}", class.id);
+        for attempt in class.attempts {
+            assert!(!attempt.namespace.refusals.is_empty(), "{}", class.id);
+            assert_eq!(attempt.inside.len(), attempt.outside.len(), "{}", class.id);
+            names.push(full_name(class, attempt));
+        }
+    }
+    let all = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), all);
+}
+
+/// No errno may be both a refusal and an arrival.
+#[test]
+fn no_refusal_is_an_arrival() {
+    for class in crate::selftest::table::classes() {
+        for attempt in class.attempts {
+            for column in [&attempt.namespace, &attempt.inherited] {
+                for refusal in column.refusals {
+                    assert!(!arrived(refusal.reply, attempt), "{}", class.id);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! `runner selftest`: which ways out are blocked here, by whom, and what is said where nothing can be known.
+
+use serde_json::Value;
+
+use crate::kit::{Run, runner};
+use crate::needs_sandbox;
+
+/// The classes whose twins succeed on every machine that has a sandbox, with what refuses them in tier `namespace`.
+const EVERYWHERE: [(&str, &str); 25] = [
+    ("network/tcp", "ENETUNREACH supervisor"),
+    ("network/udp", "ENETUNREACH supervisor"),
+    ("network/everybody", "ENETUNREACH supervisor"),
+    ("network/neighbours", "ECONNREFUSED network namespace"),
+    ("network/changing-address", "ENETUNREACH network namespace"),
+    ("network/links", "EPERM no capabilities"),
+    ("names/daemons", "ENOENT own root"),
+    ("names/servers", "ENETUNREACH supervisor"),
+    ("sockets/abstract", "ECONNREFUSED network namespace"),
+    ("sockets/pathname", "ENOENT own root"),
+    ("sockets/raw", "EPERM supervisor"),
+    ("sockets/packet", "EAFNOSUPPORT supervisor"),
+    ("sockets/netlink", "EPROTONOSUPPORT supervisor"),
+    (
+        "processes/memory",
+        "EPERM filter, ESRCH pid namespace, EACCES Landlock",
+    ),
+    ("processes/signals", "ESRCH pid namespace, EPERM Landlock"),
+    (
+        "processes/supervisor",
+        "ESRCH pid namespace, EBUSY filter, nothing supervisor",
+    ),
+    ("processes/namespaces", "EPERM filter, ENOSYS filter"),
+    ("processes/capabilities", "nothing no capabilities"),
+    ("processes/set-id", "nothing no_new_privs"),
+    ("processes/descriptors", "nothing closed descriptors"),
+    ("files/read", "ENOENT own root, EACCES Landlock"),
+    ("files/magic-links", "EACCES Landlock"),
+    ("files/execute", "EACCES noexec"),
+    ("mounts/calls", "EPERM filter"),
+    ("mounts/propagation", "nothing private mounts"),
+];
+
+/// The same in tier `inherited`, as far as it is not the same.
+const IN_A_CONTAINER: [(&str, &str); 8] = [
+    ("network/neighbours", "EACCES supervisor"),
+    ("sockets/abstract", "EACCES supervisor"),
+    ("sockets/pathname", "EACCES supervisor"),
+    ("sockets/raw", "EPERM supervisor"),
+    ("processes/signals", "EPERM Landlock"),
+    ("files/read", "EACCES Landlock"),
+    ("files/write", "EACCES Landlock"),
+    ("files/execute", "EACCES Landlock"),
+];
+
+/// The exit code, and the answer.
+#[track_caller]
+fn answer(run: &Run) -> (Option<i32>, Value) {
+    let output = run.output();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let answer = serde_json::from_slice(&output.stdout);
+    let answer = answer.unwrap_or_else(|error| panic!("no answer ({error}): {said}"));
+    assert_eq!(said, "");
+    (output.status.code(), answer)
+}
+
+fn selftest() -> Run {
+    Run::case("selftest").argument("--json")
+}
+
+#[track_caller]
+fn class<'a>(answer: &'a Value, id: &str) -> &'a Value {
+    let classes = answer["classes"].as_array().unwrap();
+    let found = classes.iter().find(|class| class["id"] == id);
+    found.unwrap_or_else(|| panic!("no {id}"))
+}
+
+/// Nothing got through; whatever is not known is not known because the twin was refused, or could not be made.
+#[track_caller]
+fn holds(code: Option<i32>, answer: &Value) {
+    assert_eq!(answer["schema"], "runner.selftest/1");
+    assert_eq!(answer["counts"]["through"], 0, "{answer:#}");
+    let known = answer["counts"]["inconclusive"] == 0;
+    let (status, expected) = if known {
+        ("blocked", 0)
+    } else {
+        ("inconclusive", 3)
+    };
+    assert_eq!((&answer["status"], code), (&status.into(), Some(expected)));
+    let mut counted = 0;
+    for class in answer["classes"].as_array().unwrap() {
+        counted += usize::from(class["status"] == "blocked");
+        for attempt in class["attempts"].as_array().unwrap() {
+            let reason = attempt["reason"].as_str().unwrap();
+            if attempt["status"] == "blocked" {
+                assert_eq!(reason, "", "{class}");
+                assert!(attempt["layer"].is_string(), "{class}");
+            } else {
+                assert!(
+                    reason.starts_with("refused outside as well")
+                        || reason.starts_with("its twin was not made"),
+                    "{class:#}"
+                );
+            }
+        }
+    }
+    assert_eq!(answer["counts"]["blocked"], counted);
+}
+
+#[test]
+fn nothing_gets_out_whoever_starts_it() {
+    needs_sandbox!();
+    for run in [selftest(), selftest().as_ordinary_user()] {
+        let (code, answer) = answer(&run);
+        assert_eq!(answer["tier"], "namespace");
+        holds(code, &answer);
+        for (id, because) in EVERYWHERE {
+            let class = class(&answer, id);
+            assert_eq!(class["status"], "blocked", "{class:#}");
+            assert_eq!(class["because"], because, "{class:#}");
+        }
+    }
+}
+
+#[test]
+fn nothing_gets_out_where_the_network_is_the_containers() {
+    needs_sandbox!();
+    // Twins that need namespaces cannot be made where namespaces are refused, so only the network is a container's.
+    let run = || {
+        selftest()
+            .on_a_host_without("network")
+            .argument("--isolation")
+            .argument("inherited")
+    };
+    for run in [run(), run().as_ordinary_user()] {
+        let (code, answer) = answer(&run);
+        assert_eq!(answer["tier"], "inherited");
+        holds(code, &answer);
+        for (id, because) in IN_A_CONTAINER {
+            let class = class(&answer, id);
+            assert_eq!(class["status"], "blocked", "{class:#}");
+            assert_eq!(class["because"], because, "{class:#}");
+        }
+    }
+}
+
+#[test]
+fn where_namespaces_are_refused_the_twins_that_need_them_are_said_to_be_missing() {
+    needs_sandbox!();
+    let run = selftest().on_a_host_without("network,namespaces");
+    let (code, answer) = answer(&run);
+    assert_eq!((code, &answer["tier"]), (Some(3), &"inherited".into()));
+    holds(code, &answer);
+    let tcp = class(&answer, "network/tcp");
+    assert_eq!(tcp["status"], "inconclusive");
+    let because = tcp["because"].as_str().unwrap();
+    assert!(
+        because.starts_with("ipv4: its twin was not made: namespaces of its own: "),
+        "{because}"
+    );
+}
+
+#[test]
+fn people_get_a_line_for_each_class_and_the_counts_at_the_end() {
+    needs_sandbox!();
+    let output = Run::case("selftest").output();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+    let (last, classes) = lines.split_last().unwrap();
+    let words = |line: &str| {
+        line.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    for (id, because) in EVERYWHERE {
+        let line = classes.iter().find(|line| words(line)[0] == id).unwrap();
+        assert_eq!(words(line)[1], "BLOCKED", "{line}");
+        assert!(line.ends_with(&format!("  {because}")), "{line}");
+    }
+    let count = |word: &str| classes.iter().filter(|line| words(line)[1] == word).count();
+    let (blocked, inconclusive) = (count("BLOCKED"), count("INCONCLUSIVE"));
+    assert_eq!(blocked + inconclusive, classes.len(), "{text}");
+    let end = format!("{blocked} blocked, 0 through, {inconclusive} inconclusive; tier namespace");
+    assert!(last.ends_with(&end), "{last}");
+    assert!(!text.contains('\u{1b}'));
+}
+
+#[test]
+fn every_class_is_in_the_answer_once() {
+    needs_sandbox!();
+    let (_, answer) = answer(&selftest());
+    let classes = answer["classes"].as_array().unwrap();
+    let mut ids: Vec<&str> = classes
+        .iter()
+        .map(|class| class["id"].as_str().unwrap())
+        .collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all);
+    assert!(all >= 43, "{ids:?}");
+}
+
+#[test]
+fn an_answer_that_nobody_gets_is_an_error() {
+    needs_sandbox!();
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", r#"exec "$0" selftest >/dev/full"#]);
+    let output = shell.arg(runner()).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        said,
+        "error: the answer cannot be written\n  caused by: No space left on device (os error 28)\n"
+    );
+}
+
+#[test]
+fn nothing_of_a_selftest_is_left_behind() {
+    needs_sandbox!();
+    let directory = tempfile::tempdir().unwrap();
+    let run = selftest().variable("TMPDIR", directory.path());
+    let (code, answer) = answer(&run);
+    holds(code, &answer);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
