@@ -343,6 +343,7 @@ fn neighbour(tier: Tier) -> Result<Option<(TcpListener, net::SocketAddr)>, Prepa
 fn outside_directory(binds: &[Bind]) -> Result<OsString, PrepareError> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let current = std::env::current_dir().ok();
+    let home = home.and_then(|home| fs::canonicalize(home).ok());
     home.into_iter()
         .chain(current)
         .chain(["/usr", "/var", "/lib", "/boot", "/sys"].map(PathBuf::from))
@@ -353,9 +354,49 @@ fn outside_directory(binds: &[Bind]) -> Result<OsString, PrepareError> {
 
 fn seen_inside(path: &Path, binds: &[Bind]) -> bool {
     let ours = [HOME, TMP, PROGRAM_DIRECTORY, "/etc", "/dev", "/proc"].map(Path::new);
-    let bound = binds.iter().map(|bind| Path::new(&bind.target));
+    let bound = binds
+        .iter()
+        .flat_map(|bind| [Path::new(&bind.target), Path::new(&bind.source)]);
     ours.into_iter()
         .chain(bound)
         .any(|seen| seen.starts_with(path) || path.starts_with(seen))
         || path.as_os_str().as_bytes() == b"/"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Access;
+    use crate::sandbox::plan::BindKind;
+
+    #[test]
+    fn a_directory_that_is_shown_by_another_name_is_no_canary() {
+        let bind = Bind {
+            source: "/data/project".into(),
+            target: "/opt/link".into(),
+            device: 0,
+            inode: 0,
+            kind: BindKind::Directory,
+            access: Access::Read,
+        };
+        for path in [
+            "/data",
+            "/data/project/sub",
+            "/opt",
+            "/opt/link",
+            "/home",
+            "/",
+        ] {
+            assert!(
+                seen_inside(Path::new(path), std::slice::from_ref(&bind)),
+                "{path}"
+            );
+        }
+        for path in ["/data/other", "/opt/other", "/home/me"] {
+            assert!(
+                !seen_inside(Path::new(path), std::slice::from_ref(&bind)),
+                "{path}"
+            );
+        }
+    }
 }
