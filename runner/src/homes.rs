@@ -9,6 +9,8 @@ use nix::unistd::Uid;
 
 /// Homes lie here, each in a directory of its own.
 const PARENT: &str = "/home";
+/// What /etc/passwd has for users that nobody is at home as.
+const NOBODYS: [&str; 6] = ["/", "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/games"];
 
 /// Every known home, by its name and by the path that this leads to.
 #[derive(Clone, Debug)]
@@ -22,9 +24,11 @@ impl Homes {
         let named = home.map(Path::to_owned);
         let all = [Some("/root".into()), named, of_user].into_iter().flatten();
         Self(
-            all.filter(|home| home.is_absolute() && home != Path::new("/"))
-                .flat_map(|home| spellings(&home))
-                .collect(),
+            all.filter(|home| {
+                home.is_absolute() && !NOBODYS.iter().any(|other| home == Path::new(other))
+            })
+            .flat_map(|home| spellings(&home))
+            .collect(),
         )
     }
 

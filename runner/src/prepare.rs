@@ -6,10 +6,11 @@
 pub(crate) mod binds;
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::net::{self, Ipv4Addr, TcpListener};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,8 @@ use thiserror::Error;
 
 use crate::case::{Limits, Tier};
 use crate::cli::{ClientProgram, RunRequest};
+use crate::homes::Homes;
+use crate::output::name_of;
 use crate::policy::shown_path;
 use crate::profile::{Surroundings, Unspelt, filled};
 use crate::random;
@@ -47,6 +50,8 @@ pub(crate) struct Prepared {
     pub(crate) program: File,
     /// As the report names it; `None` for the client that this executable carries.
     pub(crate) program_path: Option<PathBuf>,
+    /// What is shown: held until the sandbox has taken it, so that its device and inode are nobody else's.
+    _shown: Vec<File>,
     /// Live targets in our own network namespace: they listen as long as this is held, and nobody is served.
     _outside_socket: UnixListener,
     _neighbour: Option<TcpListener>,
@@ -116,12 +121,14 @@ impl PrepareError {
     }
 }
 
-/// Resolves everything that `request` names, for a sandbox of this tier whose client has these places.
+/// Resolves everything that `request` names, for a sandbox of this tier whose client has these places. `reports` are
+/// the files that will be written, free of links.
 ///
 /// # Errors
 /// What could not be resolved, with its path.
 pub(crate) fn prepare(
     request: &RunRequest,
+    reports: &[PathBuf],
     tier: Tier,
     places: &Places,
 ) -> Result<Prepared, PrepareError> {
@@ -133,8 +140,17 @@ pub(crate) fn prepare(
     let identity = identity::for_caller(tier);
     let mut placed = binds::Placed::of(subject, &program_path);
     let mut binds = vec![binds::of_program(&program, &program_path, &placed.file)?];
+    let bounds = binds::Bounds {
+        homes: Homes::known(std::env::var_os("HOME").as_deref().map(Path::new)),
+        reports,
+        identity,
+    };
+    let mut shown = Vec::new();
     for rule in subject.path_rules() {
-        binds.extend(binds::of_rule(rule, request, identity)?);
+        if let Some((bind, handle)) = binds::of_rule(rule, &bounds)? {
+            binds.push(bind);
+            shown.push(handle);
+        }
     }
     if tier == Tier::Inherited {
         placed = placed.in_place(&program_path);
@@ -197,6 +213,7 @@ pub(crate) fn prepare(
         needle,
         program,
         program_path,
+        _shown: shown,
         _outside_socket: outside_socket,
         _neighbour: neighbour.map(|(listener, _)| listener),
     })
@@ -214,8 +231,14 @@ fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError>
             Ok((File::open(own).map_err(failed(own))?, path))
         }
         ClientProgram::File(path) => {
-            let resolved = fs::canonicalize(path).map_err(failed(path))?;
-            Ok((File::open(&resolved).map_err(failed(&resolved))?, resolved))
+            // Its name is asked for once it is open. A FIFO that took its place is not waited for.
+            let program = OpenOptions::new()
+                .read(true)
+                .custom_flags(libc::O_NONBLOCK)
+                .open(path)
+                .map_err(failed(path))?;
+            let resolved = name_of(&program).map_err(failed(path))?;
+            Ok((program, resolved))
         }
     }
 }
