@@ -4,6 +4,7 @@
 //! chosen here. Nothing in here makes a process.
 
 pub(crate) mod binds;
+mod overlaps;
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -89,6 +90,23 @@ pub(crate) enum PrepareError {
         what: &'static str,
         user: u32,
     },
+    #[error(
+        "{writable} is to be writable, and {other} shows {same} of it read-only by another name or in a sandbox without mounts"
+    )]
+    Contradiction {
+        writable: String,
+        other: String,
+        same: String,
+    },
+    #[error(
+        "{path} is to be read-only in {writable}, which is writable, and leads through a link there that the program could replace"
+    )]
+    BehindLink {
+        path: String,
+        writable: String,
+        /// Its name without the link.
+        real: String,
+    },
     #[error("no directory of the host can serve as the canary for host paths")]
     NoOutsideDirectory,
     #[error("cannot listen on an abstract socket, the canary for the host's sockets")]
@@ -110,6 +128,8 @@ impl PrepareError {
             Self::Program { .. }
             | Self::Rule { .. }
             | Self::ForbiddenRule { .. }
+            | Self::Contradiction { .. }
+            | Self::BehindLink { .. }
             | Self::NoRight { .. }
             | Self::Unspelt(_) => true,
             Self::NoOutsideDirectory
@@ -152,6 +172,7 @@ pub(crate) fn prepare(
             shown.push(handle);
         }
     }
+    shown.extend(overlaps::settle(&mut binds, tier)?);
     if tier == Tier::Inherited {
         placed = placed.in_place(&program_path);
         for bind in &mut binds {
