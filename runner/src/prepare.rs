@@ -13,12 +13,13 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use stub::Needle;
 use thiserror::Error;
 
+use crate::audit::{Audit, Place};
 use crate::case::{Limits, Tier};
 use crate::cli::{ClientProgram, RunRequest};
 use crate::homes::Homes;
@@ -286,16 +287,35 @@ fn client_plan(
             variable
         });
     Ok(ClientPlan {
+        arguments: arguments(request, &placed.path)?,
         program: placed.path.into(),
-        arguments: arguments(request)?,
         environment: environment.collect(),
         directory: subject.directory().unwrap_or(&places.home).into(),
     })
 }
 
-fn arguments(request: &RunRequest) -> Result<Vec<OsString>, PrepareError> {
+/// A relative name is none where the program starts in another directory than its caller's: it is told its place.
+fn called(audit: &Audit, place: &Path) -> Option<OsString> {
+    let typed = Path::new(audit.arguments.first()?);
+    let is_lost = audit.directory.is_none() && typed.is_relative() && typed.iter().count() > 1;
+    if !is_lost {
+        return None;
+    }
+    match audit.place {
+        Place::Alone if place.starts_with(PROGRAM_DIRECTORY) => Some(place.into()),
+        Place::Alone | Place::Own { .. } => path::absolute(typed).ok().map(PathBuf::into_os_string),
+    }
+}
+
+fn arguments(request: &RunRequest, place: &Path) -> Result<Vec<OsString>, PrepareError> {
     match &request.subject {
-        Subject::Program(audit) => Ok(audit.arguments.clone()),
+        Subject::Program(audit) => {
+            let mut arguments = audit.arguments.clone();
+            if let Some((first, called)) = arguments.first_mut().zip(called(audit, place)) {
+                *first = called;
+            }
+            Ok(arguments)
+        }
         Subject::Client {
             case,
             profile,

@@ -98,7 +98,12 @@ impl Placed {
                     file: file.into(),
                     path: path.clone(),
                 },
-                Place::Alone => Self::at(own(file.file_name().unwrap_or_default())),
+                // By the name that it was called by: some programs are many, and go by it.
+                Place::Alone => {
+                    let called = audit.arguments.first().map(Path::new);
+                    let called = called.and_then(Path::file_name).or(file.file_name());
+                    Self::at(own(called.unwrap_or_default()))
+                }
             },
         }
     }

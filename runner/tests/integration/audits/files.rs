@@ -80,6 +80,22 @@ fn a_script_beside_the_caller_is_shown_alone() {
 }
 
 #[test]
+fn a_program_that_is_called_by_a_link_keeps_that_name_where_its_directory_is_not_shown() {
+    needs_sandbox!();
+    let directory = open_directory("/var/tmp");
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("script"), "#!/bin/sh\necho $0\n").unwrap();
+    fs::set_permissions(at("script"), fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink("script", at("called")).unwrap();
+    std::os::unix::fs::symlink("/usr/bin/python3", at("python")).unwrap();
+    let script = Audit::of(["./called"]).in_directory(directory.path());
+    script.run().assert_printed(0, "/client/called\n");
+    let line = "import os, sys; print(sys.prefix, os.getcwd())";
+    let python = Audit::of(["./python", "-c", line]).in_directory(directory.path());
+    python.run().assert_printed(0, "/usr /home/sandbox\n");
+}
+
+#[test]
 fn nothing_of_the_users_own_is_shown_by_itself() {
     needs_sandbox!();
     let line = "ls -A /home /root /var /opt /srv /tmp /run 2>/dev/null; ls -A /etc; id -un";
