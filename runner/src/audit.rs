@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use stub::scenario::Scenario;
 
 use crate::case::{Access, Origin, PathRule, Presence, SandboxRules};
+use crate::homes::{Homes, spellings};
 use crate::policy::may_be_shown;
 use crate::profile::{ExpectedAttempt, Variable};
 
@@ -80,10 +81,11 @@ pub struct Caller<'a> {
 /// Shows the program to itself: adds the directories that it needs to `rules`, and says where it lies. `path` is
 /// the program as it was found, absolute; `file` is what it leads to, free of links.
 pub fn show(path: &Path, file: &Path, rules: &mut Vec<PathRule>, caller: Caller<'_>) -> Place {
+    let mut with_own = rules.clone();
     for lies in [path, file] {
         let directory = lies.parent().unwrap_or(lies);
-        if !is_shown(lies, rules) && caller.lets_show(directory) {
-            rules.push(PathRule {
+        if !is_shown(lies, &with_own) && caller.lets_show(directory) {
+            with_own.push(PathRule {
                 path: directory.to_owned(),
                 access: Access::ReadExecute,
                 presence: Presence::Required,
@@ -93,9 +95,13 @@ pub fn show(path: &Path, file: &Path, rules: &mut Vec<PathRule>, caller: Caller<
     }
     let place = [path, file]
         .into_iter()
-        .find(|lies| is_shown(lies, rules) && is_shown(file, rules));
+        .find(|lies| is_shown(lies, &with_own) && is_shown(file, &with_own));
     match place {
-        Some(path) => Place::Own { path: path.into() },
+        Some(path) => {
+            *rules = with_own;
+            Place::Own { path: path.into() }
+        }
+        // A directory of it would be shown for nothing.
         None => Place::Alone,
     }
 }
@@ -106,15 +112,23 @@ pub fn is_shown(path: &Path, rules: &[PathRule]) -> bool {
 }
 
 impl Caller<'_> {
-    /// Not what holds the user's own things: the current directory, the home, and whatever they lie in.
+    /// Not what holds somebody's own things: the current directory, a home, and whatever they lie in, by whatever
+    /// name.
     fn lets_show(self, directory: &Path) -> bool {
-        let own = self.directory.into_iter().chain(self.home);
-        may_be_shown(directory) && !own.into_iter().any(|own| own.starts_with(directory))
+        let names = spellings(directory);
+        let current = self.directory.map(spellings).unwrap_or_default();
+        let holds_current = |name: &PathBuf| current.iter().any(|own| own.starts_with(name));
+        names.iter().all(|name| may_be_shown(name))
+            && !names.iter().any(holds_current)
+            && !Homes::known(self.home).are_in(directory)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     fn caller() -> Caller<'static> {
@@ -185,6 +199,59 @@ mod tests {
             shown("/usr/bin/tool", "/home/me/tool"),
             (Place::Alone, vec![])
         );
+        // Nor is the directory of the link shown, which would be of no use.
+        let elsewhere = shown("/opt/tool/bin/tool", "/home/me/tool");
+        assert_eq!(elsewhere, (Place::Alone, vec![]));
+    }
+
+    #[test]
+    fn no_home_is_shown_for_a_program_in_it_whoever_starts_the_runner() {
+        for path in ["/root/tool", "/home/other/tool"] {
+            assert_eq!(shown(path, path), (Place::Alone, vec![]), "{path}");
+        }
+    }
+
+    #[test]
+    fn home_and_current_directory_are_known_by_every_name_that_leads_to_them() {
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let at = |name: &str| root.join(name);
+        fs::create_dir_all(at("homes/me/project")).unwrap();
+        fs::create_dir_all(at("opt/bin")).unwrap();
+        for (target, link) in [
+            ("homes", "links"),
+            ("homes/me", "mine"),
+            ("homes/me/project", "here"),
+        ] {
+            symlink(at(target), at(link)).unwrap();
+        }
+        let place = |path: &str, home: &str, directory: &str| {
+            let mut rules = system();
+            let caller = Caller {
+                directory: Some(&at(directory)),
+                home: Some(&at(home)),
+            };
+            let path = at(path);
+            let file = path.parent().unwrap().canonicalize().unwrap().join("tool");
+            let place = show(&path, &file, &mut rules, caller);
+            (place, rules.len() - 1)
+        };
+        for (path, home, directory) in [
+            ("homes/me/tool", "links/me", "opt"),
+            ("homes/me/tool", "mine", "opt"),
+            ("mine/tool", "homes/me", "opt"),
+            ("links/me/tool", "mine", "opt"),
+            ("links/tool", "mine", "opt"),
+            ("homes/me/project/tool", "opt", "here"),
+            ("here/tool", "opt", "homes/me/project"),
+        ] {
+            let found = place(path, home, directory);
+            assert_eq!(found, (Place::Alone, 0), "{path} {home} {directory}");
+        }
+        let own = Place::Own {
+            path: at("opt/bin/tool"),
+        };
+        assert_eq!(place("opt/bin/tool", "mine", "here"), (own, 1));
     }
 
     #[test]

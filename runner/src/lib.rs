@@ -26,6 +26,7 @@
 //! | [`policy_command`] | files printed, started and checked | any run |
 //! | [`policy`], [`case`], [`profile`], [`audit`] | policy files, and the values that they become | the kernel |
 //! | [`needs`] | the loader and libraries that an ELF program asks for | any policy |
+//! | [`homes`] | the names of homes | what is shown |
 //! | [`subject`] | what a run is about: a client under a case, or an audited program | how it is judged |
 //! | [`prepare`] | paths resolved, the credential, the plan | processes |
 //! | [`sandbox`] | namespaces, root, rules, filter, canaries | what a client should do |
@@ -55,6 +56,7 @@ mod digest;
 mod dns;
 pub mod doctor;
 pub mod evidence;
+mod homes;
 mod lookups;
 pub mod needs;
 mod output;

@@ -1,15 +1,22 @@
 //! Where reports go. Each output is opened, or proved to be writable, before the run; a file is written whole
-//! under a temporary name and renamed, so that a reader never sees half a report.
+//! under a temporary name and renamed, so that a reader never sees half a report. Its directory is held open from
+//! the start: whatever is made of the path meanwhile, the report goes where it was judged to go.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, StdoutLock, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::{OFlag, openat, renameat};
+use nix::sys::stat::Mode;
+use nix::unistd::{UnlinkatFlags, unlinkat};
 use thiserror::Error;
 
 use crate::cli::{Destination, Format, ReportTarget};
 use crate::policy::shown_path;
+use crate::random;
 use crate::sys::streams;
 
 /// A report that can be written.
@@ -29,9 +36,16 @@ enum Sink {
         file: File,
     },
     /// A file that is made or replaced at the end.
-    File {
-        path: PathBuf,
-    },
+    File(Place),
+}
+
+/// A name in a directory that is held open.
+#[derive(Debug)]
+struct Place {
+    directory: File,
+    name: OsString,
+    /// Free of links when it was opened.
+    path: PathBuf,
 }
 
 /// A file that the run reads, and that no report may replace.
@@ -109,15 +123,7 @@ fn open_file(
         source,
     };
     match fs::metadata(path) {
-        Ok(status) if status.is_file() => {
-            if let Some(input) = inputs.iter().find(|input| input.is(&status)) {
-                return Err(OutputError::Replaces {
-                    path: shown_path(path),
-                    what: input.what,
-                });
-            }
-            OpenOptions::new().append(true).open(path).map_err(failed)?;
-        }
+        Ok(status) if status.is_file() => {}
         Ok(status) if status.is_dir() => return Err(failed(io::ErrorKind::IsADirectory.into())),
         Ok(_) => {
             let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
@@ -137,14 +143,97 @@ fn open_file(
                 .ok_or_else(|| failed(io::ErrorKind::InvalidFilename.into()))?,
         ),
     };
-    tempfile::tempfile_in(directory(&target)).map_err(failed)?;
-    if seen.contains(&target) {
+    let place = Place::open(&target).map_err(failed)?;
+    if let Some(file) = place.existing().map_err(failed)? {
+        let status = file.metadata().map_err(failed)?;
+        if let Some(input) = inputs.iter().find(|input| input.is(&status)) {
+            return Err(OutputError::Replaces {
+                path: shown_path(path),
+                what: input.what,
+            });
+        }
+    }
+    place.try_out().map_err(failed)?;
+    if seen.contains(&place.path) {
         return Err(OutputError::Twice {
-            path: shown_path(&target),
+            path: shown_path(&place.path),
         });
     }
-    seen.push(target.clone());
-    Ok(Sink::File { path: target })
+    seen.push(place.path.clone());
+    Ok(Sink::File(place))
+}
+
+impl Place {
+    fn open(target: &Path) -> io::Result<Self> {
+        let name = target
+            .file_name()
+            .ok_or(io::ErrorKind::InvalidFilename)?
+            .to_owned();
+        let directory = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_PATH | libc::O_DIRECTORY)
+            .open(directory(target))?;
+        let path = name_of(&directory)?.join(&name);
+        Ok(Self {
+            directory,
+            name,
+            path,
+        })
+    }
+
+    /// The file that the report will replace, where there is one; it must be one that we may write.
+    fn existing(&self) -> io::Result<Option<File>> {
+        let flags = OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+        let flags = flags | OFlag::O_CLOEXEC;
+        match openat(&self.directory, self.name.as_os_str(), flags, Mode::empty()) {
+            Ok(file) => Ok(Some(file.into())),
+            // A link that leads nowhere is replaced itself.
+            Err(nix::Error::ENOENT | nix::Error::ELOOP) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Makes a file there and removes it: so will the report be made.
+    fn try_out(&self) -> io::Result<()> {
+        let (name, _) = self.temporary()?;
+        self.remove(&name)
+    }
+
+    /// Mode as any new file's: the umask takes away what it will.
+    fn temporary(&self) -> io::Result<(OsString, File)> {
+        let name = OsString::from(format!(".runner-report-{}", random::token()));
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
+        let mode = Mode::from_bits_truncate(0o666);
+        let file = openat(&self.directory, name.as_os_str(), flags, mode)?;
+        Ok((name, file.into()))
+    }
+
+    fn remove(&self, name: &OsStr) -> io::Result<()> {
+        unlinkat(&self.directory, name, UnlinkatFlags::NoRemoveDir).map_err(Into::into)
+    }
+
+    fn replace(&self, report: &[u8]) -> io::Result<()> {
+        let (name, mut file) = self.temporary()?;
+        let (from, to) = (name.as_os_str(), self.name.as_os_str());
+        let written = file.write_all(report).and_then(|()| {
+            renameat(&self.directory, from, &self.directory, to).map_err(Into::into)
+        });
+        // Where it cannot be removed either, the first error is the one that tells why.
+        written.inspect_err(|_| drop(self.remove(&name)))
+    }
+}
+
+/// Where an open file lies: free of links, whatever its path was.
+///
+/// # Errors
+/// Of reading /proc/self/fd; `InvalidFilename` where the file has no name, or is not reached from the root.
+pub(crate) fn name_of(file: &File) -> io::Result<PathBuf> {
+    let name = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    if name.is_absolute() {
+        Ok(name)
+    } else {
+        Err(io::ErrorKind::InvalidFilename.into())
+    }
 }
 
 impl Input<'_> {
@@ -171,9 +260,18 @@ impl Output {
             Sink::Stdout => ("standard output".to_owned(), to_stdout(report)),
             Sink::Stderr => ("standard error".to_owned(), to_stderr(report)),
             Sink::Stream { name, mut file } => (name, file.write_all(report)),
-            Sink::File { path } => (shown_path(&path), replace(&path, report)),
+            Sink::File(place) => (shown_path(&place.path), place.replace(report)),
         };
         written.map_err(|source| WriteError::Report { path, source })
+    }
+
+    /// The file that the report goes to, free of links, where it has a name.
+    pub(crate) fn file(&self) -> Option<PathBuf> {
+        match &self.sink {
+            Sink::Stdout | Sink::Stderr => None,
+            Sink::Stream { file, .. } => name_of(file).ok(),
+            Sink::File(place) => Some(place.path.clone()),
+        }
     }
 
     /// Whether the report may be coloured: it goes to a terminal.
@@ -182,7 +280,7 @@ impl Output {
             Sink::Stdout => io::IsTerminal::is_terminal(&io::stdout()),
             Sink::Stderr => io::IsTerminal::is_terminal(&io::stderr()),
             Sink::Stream { file, .. } => io::IsTerminal::is_terminal(file),
-            Sink::File { .. } => false,
+            Sink::File(_) => false,
         }
     }
 }
@@ -196,17 +294,6 @@ fn to_stdout(report: &[u8]) -> io::Result<()> {
 fn to_stderr(report: &[u8]) -> io::Result<()> {
     streams::stderr_is_open()?;
     io::stderr().lock().write_all(report)
-}
-
-/// Mode as any new file's: the umask takes away what it will.
-fn replace(path: &Path, report: &[u8]) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mut file = tempfile::Builder::new()
-        .prefix(".runner-report-")
-        .permissions(fs::Permissions::from_mode(0o666))
-        .tempfile_in(directory(path))?;
-    file.write_all(report)?;
-    file.persist(path).map(drop).map_err(|error| error.error)
 }
 
 #[cfg(test)]
@@ -252,6 +339,48 @@ mod tests {
         assert_eq!(fs::read(&file).unwrap(), b"new");
         let twice = open(&[target(&link), target(&file)], &[]).unwrap_err();
         assert!(matches!(twice, OutputError::Twice { .. }));
+    }
+
+    #[test]
+    fn a_directory_or_a_link_that_is_swapped_during_the_run_leads_no_report_elsewhere() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("reports")).unwrap();
+        fs::create_dir(at("victims")).unwrap();
+        fs::write(at("victims/one"), "precious").unwrap();
+        fs::write(at("victims/two"), "precious").unwrap();
+        symlink(at("reports/one"), at("link")).unwrap();
+        fs::write(at("reports/one"), "").unwrap();
+        let outputs = open(&[target(&at("link")), target(&at("reports/two"))], &[]).unwrap();
+        let files: Vec<_> = outputs.iter().filter_map(Output::file).collect();
+        let reports = at("reports").canonicalize().unwrap();
+        assert_eq!(files, [reports.join("one"), reports.join("two")]);
+        fs::rename(at("reports"), at("moved")).unwrap();
+        symlink(at("victims"), at("reports")).unwrap();
+        fs::remove_file(at("moved/one")).unwrap();
+        symlink(at("victims/one"), at("moved/one")).unwrap();
+        for output in outputs {
+            output.write(b"new").unwrap();
+        }
+        for name in ["one", "two"] {
+            assert_eq!(fs::read(at("victims").join(name)).unwrap(), b"precious");
+            assert_eq!(fs::read(at("moved").join(name)).unwrap(), b"new");
+            assert!(!at("moved").join(name).is_symlink());
+        }
+        assert_eq!(fs::read_dir(at("moved")).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_report_that_cannot_take_its_place_leaves_nothing_beside_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("report.json");
+        let output = open(&[target(&path)], &[]).unwrap().pop().unwrap();
+        fs::create_dir(&path).unwrap();
+        let WriteError::Report { source, .. } = output.write(b"new").unwrap_err() else {
+            panic!("another error");
+        };
+        assert_eq!(source.raw_os_error(), Some(libc::EISDIR));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -4,21 +4,26 @@
 //! chosen here. Nothing in here makes a process.
 
 pub(crate) mod binds;
+mod overlaps;
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::net::{self, Ipv4Addr, TcpListener};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use stub::Needle;
 use thiserror::Error;
 
+use crate::audit::{Audit, Place};
 use crate::case::{Limits, Tier};
 use crate::cli::{ClientProgram, RunRequest};
+use crate::homes::Homes;
+use crate::output::name_of;
 use crate::policy::shown_path;
 use crate::profile::{Surroundings, Unspelt, filled};
 use crate::random;
@@ -48,6 +53,8 @@ pub(crate) struct Prepared {
     pub(crate) program: File,
     /// As the report names it; `None` for the client that this executable carries.
     pub(crate) program_path: Option<PathBuf>,
+    /// What is shown: held until the sandbox has taken it, so that its device and inode are nobody else's.
+    _shown: Vec<File>,
     /// Live targets in our own network namespace: they listen as long as this is held, and nobody is served.
     _outside_socket: UnixListener,
     _neighbour: Option<TcpListener>,
@@ -85,6 +92,23 @@ pub(crate) enum PrepareError {
         what: &'static str,
         user: u32,
     },
+    #[error(
+        "{writable} is to be writable, and {other} shows {same} of it read-only by another name or in a sandbox without mounts"
+    )]
+    Contradiction {
+        writable: String,
+        other: String,
+        same: String,
+    },
+    #[error(
+        "{path} is to be read-only in {writable}, which is writable, and leads through a link there that the program could replace"
+    )]
+    BehindLink {
+        path: String,
+        writable: String,
+        /// Its name without the link.
+        real: String,
+    },
     #[error("no directory of the host can serve as the canary for host paths")]
     NoOutsideDirectory,
     #[error("cannot listen on an abstract socket, the canary for the host's sockets")]
@@ -106,6 +130,8 @@ impl PrepareError {
             Self::Program { .. }
             | Self::Rule { .. }
             | Self::ForbiddenRule { .. }
+            | Self::Contradiction { .. }
+            | Self::BehindLink { .. }
             | Self::NoRight { .. }
             | Self::Unspelt(_) => true,
             Self::NoOutsideDirectory
@@ -117,12 +143,14 @@ impl PrepareError {
     }
 }
 
-/// Resolves everything that `request` names, for a sandbox of this tier whose client has these places.
+/// Resolves everything that `request` names, for a sandbox of this tier whose client has these places. `reports` are
+/// the files that will be written, free of links.
 ///
 /// # Errors
 /// What could not be resolved, with its path.
 pub(crate) fn prepare(
     request: &RunRequest,
+    reports: &[PathBuf],
     tier: Tier,
     places: &Places,
 ) -> Result<Prepared, PrepareError> {
@@ -134,9 +162,19 @@ pub(crate) fn prepare(
     let identity = identity::for_caller(tier);
     let mut placed = binds::Placed::of(subject, &program_path);
     let mut binds = vec![binds::of_program(&program, &program_path, &placed.file)?];
+    let bounds = binds::Bounds {
+        homes: Homes::known(std::env::var_os("HOME").as_deref().map(Path::new)),
+        reports,
+        identity,
+    };
+    let mut shown = Vec::new();
     for rule in subject.path_rules() {
-        binds.extend(binds::of_rule(rule, request, identity)?);
+        if let Some((bind, handle)) = binds::of_rule(rule, &bounds)? {
+            binds.push(bind);
+            shown.push(handle);
+        }
     }
+    shown.extend(overlaps::settle(&mut binds, tier)?);
     if tier == Tier::Inherited {
         placed = placed.in_place(&program_path);
         for bind in &mut binds {
@@ -200,6 +238,7 @@ pub(crate) fn prepare(
         needle,
         program,
         program_path,
+        _shown: shown,
         _outside_socket: outside_socket,
         _neighbour: neighbour.map(|(listener, _)| listener),
     })
@@ -217,8 +256,14 @@ fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError>
             Ok((File::open(own).map_err(failed(own))?, path))
         }
         ClientProgram::File(path) => {
-            let resolved = fs::canonicalize(path).map_err(failed(path))?;
-            Ok((File::open(&resolved).map_err(failed(&resolved))?, resolved))
+            // Its name is asked for once it is open. A FIFO that took its place is not waited for.
+            let program = OpenOptions::new()
+                .read(true)
+                .custom_flags(libc::O_NONBLOCK)
+                .open(path)
+                .map_err(failed(path))?;
+            let resolved = name_of(&program).map_err(failed(path))?;
+            Ok((program, resolved))
         }
     }
 }
@@ -254,16 +299,35 @@ fn client_plan(
             variable
         });
     Ok(ClientPlan {
+        arguments: arguments(request, &placed.path)?,
         program: placed.path.into(),
-        arguments: arguments(request)?,
         environment: environment.collect(),
         directory: subject.directory().unwrap_or(&places.home).into(),
     })
 }
 
-fn arguments(request: &RunRequest) -> Result<Vec<OsString>, PrepareError> {
+/// A relative name is none where the program starts in another directory than its caller's: it is told its place.
+fn called(audit: &Audit, place: &Path) -> Option<OsString> {
+    let typed = Path::new(audit.arguments.first()?);
+    let is_lost = audit.directory.is_none() && typed.is_relative() && typed.iter().count() > 1;
+    if !is_lost {
+        return None;
+    }
+    match audit.place {
+        Place::Alone if place.starts_with(PROGRAM_DIRECTORY) => Some(place.into()),
+        Place::Alone | Place::Own { .. } => path::absolute(typed).ok().map(PathBuf::into_os_string),
+    }
+}
+
+fn arguments(request: &RunRequest, place: &Path) -> Result<Vec<OsString>, PrepareError> {
     match &request.subject {
-        Subject::Program(audit) => Ok(audit.arguments.clone()),
+        Subject::Program(audit) => {
+            let mut arguments = audit.arguments.clone();
+            if let Some((first, called)) = arguments.first_mut().zip(called(audit, place)) {
+                *first = called;
+            }
+            Ok(arguments)
+        }
         Subject::Client {
             case,
             profile,
@@ -353,6 +417,7 @@ fn neighbour(tier: Tier) -> Result<Option<(TcpListener, net::SocketAddr)>, Prepa
 fn outside_directory(binds: &[Bind]) -> Result<OsString, PrepareError> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let current = std::env::current_dir().ok();
+    let home = home.and_then(|home| fs::canonicalize(home).ok());
     home.into_iter()
         .chain(current)
         .chain(["/usr", "/var", "/lib", "/boot", "/sys"].map(PathBuf::from))
@@ -363,9 +428,49 @@ fn outside_directory(binds: &[Bind]) -> Result<OsString, PrepareError> {
 
 fn seen_inside(path: &Path, binds: &[Bind]) -> bool {
     let ours = [HOME, TMP, PROGRAM_DIRECTORY, "/etc", "/dev", "/proc"].map(Path::new);
-    let bound = binds.iter().map(|bind| Path::new(&bind.target));
+    let bound = binds
+        .iter()
+        .flat_map(|bind| [Path::new(&bind.target), Path::new(&bind.source)]);
     ours.into_iter()
         .chain(bound)
         .any(|seen| seen.starts_with(path) || path.starts_with(seen))
         || path.as_os_str().as_bytes() == b"/"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Access;
+    use crate::sandbox::plan::BindKind;
+
+    #[test]
+    fn a_directory_that_is_shown_by_another_name_is_no_canary() {
+        let bind = Bind {
+            source: "/data/project".into(),
+            target: "/opt/link".into(),
+            device: 0,
+            inode: 0,
+            kind: BindKind::Directory,
+            access: Access::Read,
+        };
+        for path in [
+            "/data",
+            "/data/project/sub",
+            "/opt",
+            "/opt/link",
+            "/home",
+            "/",
+        ] {
+            assert!(
+                seen_inside(Path::new(path), std::slice::from_ref(&bind)),
+                "{path}"
+            );
+        }
+        for path in ["/data/other", "/opt/other", "/home/me"] {
+            assert!(
+                !seen_inside(Path::new(path), std::slice::from_ref(&bind)),
+                "{path}"
+            );
+        }
+    }
 }

@@ -221,6 +221,11 @@ impl RunError {
             Self::Prepare(PrepareError::NoRight { .. }) => Some(
                 "start the runner as the user to whom it belongs; started by root, the program is a user whom nobody knows, and everybody must have the right",
             ),
+            Self::Prepare(PrepareError::Contradiction { .. } | PrepareError::BehindLink { .. }) => {
+                Some(
+                    "name both by their paths without links, as `realpath` prints them, or make less writable",
+                )
+            }
             Self::Prepare(PrepareError::ForbiddenRule { .. }) => {
                 Some("show a narrower path, or write the report elsewhere")
             }

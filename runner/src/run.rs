@@ -80,7 +80,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         mut capture,
         digests,
         passed_over,
-    } = launch_in_strongest_tier(request, clock)?;
+    } = launch_in_strongest_tier(request, &outputs, clock)?;
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
     let exit = capture.exit;
     let unwritten = std::mem::take(&mut capture.unwritten);
@@ -227,7 +227,12 @@ struct Launched {
 
 /// Makes the run in the strongest tier that will do and that this host has. A tier is tried by being used: no guess
 /// is as good. The client has not been started where another one is tried.
-fn launch_in_strongest_tier(request: &RunRequest, clock: Clock) -> Result<Launched, RunError> {
+fn launch_in_strongest_tier(
+    request: &RunRequest,
+    outputs: &[Output],
+    clock: Clock,
+) -> Result<Launched, RunError> {
+    let reports: Vec<PathBuf> = outputs.iter().filter_map(Output::file).collect();
     let mut passed_over = Vec::new();
     let mut digests = None;
     let mut tiers = request.tiers().into_iter().peekable();
@@ -240,7 +245,7 @@ fn launch_in_strongest_tier(request: &RunRequest, clock: Clock) -> Result<Launch
             Ok(Some(trees)) => trees.places(),
             Ok(None) | Err(_) => Places::in_own_root(),
         };
-        let prepared = prepare(request, tier, &places)?;
+        let prepared = prepare(request, &reports, tier, &places)?;
         let (mut capture, trees) = match made {
             Ok(trees) => {
                 let capture = launch_and_collect(request, &prepared, clock, &mut digests)?;

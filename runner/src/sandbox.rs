@@ -72,4 +72,5 @@ pub(crate) mod silence;
 pub(crate) mod spawn;
 pub(crate) mod stage;
 pub(crate) mod supervise;
+mod target;
 pub(crate) mod weaken;

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::{env, fs, io, path};
 
 use super::UsageError;
@@ -69,7 +69,18 @@ impl ClientProgram {
                 program: shown_path(file),
             });
         }
-        Ok(Self::File(path::absolute(file).map_err(absent)?))
+        plain(file).map(Self::File).map_err(absent)
+    }
+}
+
+/// The absolute path without `.` and `..`. A link at its end stays: its name may be what the program goes by.
+fn plain(file: &Path) -> io::Result<PathBuf> {
+    let whole: PathBuf = path::absolute(file)?.components().collect();
+    let climbs = whole.components().any(|part| part == Component::ParentDir);
+    match (whole.parent(), whole.file_name()) {
+        // What lies above a link is not what its name says.
+        (Some(directory), Some(name)) if climbs => Ok(fs::canonicalize(directory)?.join(name)),
+        _ => Ok(whole),
     }
 }
 
@@ -99,6 +110,23 @@ mod tests {
         let search = env::join_paths([text.path(), program.path()]).unwrap();
         let found = ClientProgram::find(Path::new("agent"), Some(&search)).unwrap();
         assert_eq!(found, ClientProgram::File(program.path().join("agent")));
+    }
+
+    #[test]
+    fn a_path_that_climbs_is_found_where_it_leads_and_a_link_keeps_its_name() {
+        let directory = directory_with("agent", 0o700);
+        let at = |name: &str| directory.path().canonicalize().unwrap().join(name);
+        fs::create_dir_all(at("deep/inner")).unwrap();
+        std::os::unix::fs::symlink(at("deep/inner"), at("link")).unwrap();
+        std::os::unix::fs::symlink(at("agent"), at("deep/name")).unwrap();
+        for (typed, found) in [
+            ("./deep/../agent", "agent"),
+            ("link/../name", "deep/name"),
+            ("deep/./name", "deep/name"),
+        ] {
+            let program = ClientProgram::find(&at(typed), None).unwrap();
+            assert_eq!(program, ClientProgram::File(at(found)), "{typed}");
+        }
     }
 
     #[test]

@@ -3,10 +3,14 @@
 //! Gathering happens inside, in a child of that process; [`crate::sandbox::readback`] judges it outside.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::fd::AsRawFd as _;
 
 use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
 use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::stat::{self, fstat};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +34,9 @@ pub(crate) struct ProbeReport {
     /// /proc/self/ns, by name: `net:[4026531840]`.
     pub(crate) namespaces: BTreeMap<String, String>,
     /// /proc/self/mountinfo.
-    pub(crate) mounts: String,
+    pub(crate) mounts: Vec<u8>,
+    /// What lies at each bind's target, in the plan's order; nothing where the plan mounts nothing.
+    pub(crate) binds: Vec<SeenBind>,
     /// The client has a whole /proc.
     pub(crate) shows_proc: bool,
     /// Descriptors that the exec will not close, beyond 0, 1 and 2.
@@ -41,6 +47,19 @@ pub(crate) struct ProbeReport {
     pub(crate) observations: Vec<Observation>,
     /// Our end of the canary's connection to the stub, by which it is told from the client's.
     pub(crate) stub_peer: Option<SocketAddr>,
+}
+
+/// What the client finds by the name of a bind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum SeenBind {
+    There {
+        device: u64,
+        inode: u64,
+        /// Id of the mount that it is reached by, as in mountinfo.
+        mount: u64,
+    },
+    /// The errno of opening it.
+    Unreached { errno: i32 },
 }
 
 /// Reads back and tries everything.
@@ -70,7 +89,11 @@ pub(super) fn gather(
     Ok(ProbeReport {
         status,
         namespaces: namespaces_by(&inside.proc)?,
-        mounts: read("self/mountinfo")?,
+        mounts: inside
+            .proc
+            .read_bytes("self/mountinfo")
+            .at_object(Step::Probe, "self/mountinfo")?,
+        binds: binds(plan, &inside.proc)?,
         shows_proc: inside.shows_proc,
         inherited: inherited(&inside.proc)?,
         limits: limits()?,
@@ -97,6 +120,42 @@ fn namespaces_by(proc: &Proc) -> Result<BTreeMap<String, String>, SetupError> {
             Ok((name.to_owned(), link.to_string_lossy().into_owned()))
         })
         .collect()
+}
+
+fn binds(plan: &Plan, proc: &Proc) -> Result<Vec<SeenBind>, SetupError> {
+    if plan.is_inherited() {
+        return Ok(Vec::new());
+    }
+    let binds = plan.root.binds.iter();
+    binds.map(|bind| seen(&bind.target, proc)).collect()
+}
+
+fn seen(target: &OsStr, proc: &Proc) -> Result<SeenBind, SetupError> {
+    let opened = match open(
+        target,
+        OFlag::O_PATH | OFlag::O_CLOEXEC,
+        stat::Mode::empty(),
+    ) {
+        Ok(opened) => opened,
+        Err(errno) => {
+            return Ok(SeenBind::Unreached {
+                errno: errno as i32,
+            });
+        }
+    };
+    let status = fstat(&opened).at_object(Step::Probe, target.display())?;
+    let path = format!("self/fdinfo/{}", opened.as_raw_fd());
+    let told = proc.read(&path).at_object(Step::Probe, &path)?;
+    let mount = told.lines().find_map(|line| line.strip_prefix("mnt_id:"));
+    let mount = mount
+        .and_then(|id| id.trim().parse().ok())
+        .ok_or(Errno::ENODATA)
+        .at_object(Step::Probe, &path)?;
+    Ok(SeenBind::There {
+        device: status.st_dev,
+        inode: status.st_ino,
+        mount,
+    })
 }
 
 fn reach_stub(port: u16) -> (Option<SocketAddr>, Result<(), Errno>) {

@@ -56,12 +56,21 @@ impl Proc {
     /// # Errors
     /// The errno of open(2) or read(2); `ESRCH` for a process that has ended meanwhile.
     pub(super) fn read(&self, path: &str) -> Result<String, Errno> {
+        let bytes = self.read_bytes(path)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The same as it is: paths in it need not be text.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    pub(super) fn read_bytes(&self, path: &str) -> Result<Vec<u8>, Errno> {
         let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
         let mut file = File::from(openat(&self.directory, path, flags, Mode::empty())?);
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)
             .map_err(|error| error.as_errno())?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok(bytes)
     }
 
     /// Where a link leads.

@@ -1,15 +1,18 @@
 //! The layers as the kernel tells them: what the probe read back, judged outside.
 
 mod inherited;
+mod mounts;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
+use self::mounts::{Mount, parse_mounts};
 use super::canary::{self, Kind};
-use super::plan::{Bind, HOME, INSIDE_ID, Plan, TMP};
+use super::plan::{HOME, INSIDE_ID, Plan, TMP};
 use super::probe::{NAMESPACES, ProbeReport};
 use super::proc::HARMLESS;
 use super::silence::Network;
-use crate::case::{Access, Tier};
+use crate::case::Tier;
 use crate::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Layer, LayerNeed, LayerStatus};
 
 /// Layers and canaries of one run.
@@ -94,7 +97,7 @@ fn own_layers(report: &ProbeReport, outside: &Outside<'_>) -> Vec<Layer> {
         root(report),
         writable(report, HOME),
         writable(report, TMP),
-        mounts(report, outside.plan),
+        mounts::layer(report, outside.plan),
         capabilities(report),
         no_new_privileges(report),
         landlock(report),
@@ -190,40 +193,12 @@ fn identity(report: &ProbeReport) -> Layer {
     }
 }
 
-/// One line of /proc/self/mountinfo, as far as it is judged.
-struct Mount<'a> {
-    target: &'a str,
-    options: Vec<&'a str>,
-    kind: &'a str,
-    super_options: &'a str,
-}
-
-fn parse_mounts(text: &str) -> Vec<Mount<'_>> {
-    text.lines()
-        .filter_map(|line| {
-            let (left, right) = line.split_once(" - ")?;
-            let mut left = left.split(' ');
-            let target = left.nth(4)?;
-            let options = left.next()?.split(',').collect();
-            let mut right = right.split(' ');
-            let kind = right.next()?;
-            let super_options = right.nth(1)?;
-            Some(Mount {
-                target,
-                options,
-                kind,
-                super_options,
-            })
-        })
-        .collect()
-}
-
 fn root(report: &ProbeReport) -> Layer {
     let mounts = parse_mounts(&report.mounts);
     let sealed = mounts
         .iter()
-        .filter(|mount| mount.target == "/")
-        .map(|mount| mount.kind == "tmpfs" && has_all(mount, &["ro", "nosuid", "nodev"]));
+        .filter(|mount| mount.target == Path::new("/"))
+        .map(|mount| mount.kind == "tmpfs" && mount.has_all(&["ro", "nosuid", "nodev"]));
     if sealed.eq([true]) {
         layer("root", true, "a tmpfs of its own, read-only")
     } else {
@@ -233,11 +208,14 @@ fn root(report: &ProbeReport) -> Layer {
 
 fn writable(report: &ProbeReport, path: &str) -> Layer {
     let mounts = parse_mounts(&report.mounts);
-    let found: Vec<&Mount<'_>> = mounts.iter().filter(|mount| mount.target == path).collect();
+    let found: Vec<&Mount> = mounts
+        .iter()
+        .filter(|mount| mount.target == Path::new(path))
+        .collect();
     let (sealed, detail) = match found.as_slice() {
         [mount] => (
             mount.kind == "tmpfs"
-                && has_all(mount, &["rw", "nosuid", "nodev", "noexec"])
+                && mount.has_all(&["rw", "nosuid", "nodev", "noexec"])
                 && mount.super_options.contains("size=")
                 && mount.super_options.contains("nr_inodes="),
             format!("tmpfs, nothing executable, {}", mount.super_options),
@@ -245,72 +223,6 @@ fn writable(report: &ProbeReport, path: &str) -> Layer {
         other => (false, format!("{} mounts at {path}", other.len())),
     };
     layer(format!("writable {path}"), sealed, detail)
-}
-
-/// Whatever else is mounted was planned, and is read-only.
-fn mounts(report: &ProbeReport, plan: &Plan) -> Layer {
-    let mounts = parse_mounts(&report.mounts);
-    let target = |bind: &Bind| bind.target.to_string_lossy().replace(' ', "\\040");
-    let binds = plan.root.binds.iter();
-    let planned: Vec<(String, Access)> = binds.map(|bind| (target(bind), bind.access)).collect();
-    let mut count = 0;
-    for mount in mounts
-        .iter()
-        .filter(|mount| !["/", HOME, TMP].contains(&mount.target))
-    {
-        let expected = match mount.target {
-            // Files of the container's, where there is no fresh one.
-            target if !report.shows_proc && target.starts_with("/proc/") => {
-                has_all(mount, &["ro", "nosuid", "nodev", "noexec"])
-            }
-            "/proc" => mount.kind == "proc" && has_all(mount, &["nosuid", "nodev", "noexec"]),
-            target if target.starts_with("/dev/") => has_all(mount, &["ro", "nosuid", "noexec"]),
-            target => governing(&planned, target).is_some_and(|access| match access {
-                Access::Read => has_all(mount, &["ro", "nosuid", "nodev", "noexec"]),
-                Access::ReadExecute => has_all(mount, &["ro", "nosuid", "nodev"]),
-                // Whether it is `rw` is for the host to say: it may be read-only there.
-                Access::Write => has_all(mount, &["nosuid", "nodev", "noexec"]),
-            }),
-        };
-        if !expected {
-            return layer(
-                "mounts",
-                false,
-                format!("{} ({}) is not as planned", mount.target, mount.kind),
-            );
-        }
-        count += 1;
-    }
-    let proc = if report.shows_proc {
-        ", or a fresh /proc"
-    } else {
-        ""
-    };
-    let writable = planned
-        .iter()
-        .filter(|(_, access)| *access == Access::Write);
-    let but = match writable.count() {
-        0 => String::new(),
-        number => format!(", but {number} that the command line makes writable"),
-    };
-    layer(
-        "mounts",
-        true,
-        format!("{count} beside the root, home and tmp: read-only{proc}{but}"),
-    )
-}
-
-/// What the plan says of the mount at `target`: its own rule, or the nearest above it.
-fn governing(planned: &[(String, Access)], target: &str) -> Option<Access> {
-    let above = planned
-        .iter()
-        .filter(|(path, _)| target == path || target.starts_with(&format!("{path}/")));
-    let nearest = above.max_by_key(|(path, _)| path.len());
-    nearest.map(|(_, access)| *access)
-}
-
-fn has_all(mount: &Mount<'_>, wanted: &[&str]) -> bool {
-    wanted.iter().all(|option| mount.options.contains(option))
 }
 
 fn capabilities(report: &ProbeReport) -> Layer {

@@ -5,7 +5,7 @@
 //! refuses every mkdir with EOVERFLOW.
 
 use std::ffi::{CString, OsStr};
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
@@ -21,6 +21,7 @@ use nix::unistd::{chdir, pivot_root, sethostname};
 use super::error::{At as _, SetupError, Step};
 use super::plan::{Bind, BindKind, HOME, HOST_NAME, INSIDE_ID, Plan, RootPlan, TMP, UNRULED_FILE};
 use super::proc::{HARMLESS, Proc};
+use super::target;
 use super::weaken::Protection;
 use crate::case::{Access, Device};
 use crate::sys::mount::{Seal, attach, open_tree, seal};
@@ -145,8 +146,9 @@ pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupE
     tmpfs(&inside(HOME), &format!("mode=0700,{limits}"), sealed)?;
     make_directory(&inside(TMP))?;
     tmpfs(&inside(TMP), &format!("mode=1777,{limits}"), sealed)?;
+    let root = open_directory(base.as_os_str())?;
     for source in sources {
-        place(base, source)?;
+        place(&root, source)?;
     }
     let shows_proc = mount_proc(&inside("/proc"))?;
     enter(base)?;
@@ -278,25 +280,11 @@ fn remove_device(device: Device) -> Result<(), SetupError> {
     fs::remove_file(&path).at_object(Step::RemoveDevice, &path)
 }
 
-fn place(base: &Path, source: Source) -> Result<(), SetupError> {
-    let relative = source.target.strip_prefix("/").unwrap_or(&source.target);
-    let target = base.join(relative);
-    let made = match source.kind {
-        BindKind::Directory => make_directory(&target),
-        // In a directory that is shown it lies already.
-        BindKind::File if target.symlink_metadata().is_ok() => Ok(()),
-        BindKind::File => {
-            if let Some(parent) = target.parent() {
-                make_directory(parent)?;
-            }
-            File::create_new(&target)
-                .map(drop)
-                .at_object(Step::MakeTarget, target.display())
-        }
-    };
-    made?;
-    let name = c_path(target.as_os_str().as_bytes())?;
-    attach(&source.tree, &name).at_object(Step::AttachSource, source.target.display())
+/// Attaches a source below `base`, a file or directory of which is made for it where there is none.
+fn place(base: &OwnedFd, source: Source) -> Result<(), SetupError> {
+    let target = target::open(base, &source.target, source.kind)
+        .at_object(Step::MakeTarget, source.target.display())?;
+    attach(&source.tree, &target).at_object(Step::AttachSource, source.target.display())
 }
 
 fn make_directory(path: &Path) -> Result<(), SetupError> {
@@ -320,13 +308,14 @@ pub(crate) fn mount_proc(target: &Path) -> Result<bool, SetupError> {
 /// The files of the container's /proc that tell of nobody on the machine. One that is not there, or is covered, is
 /// not shown.
 fn show_harmless(target: &Path) -> Result<(), SetupError> {
+    let directory = open_directory(target.as_os_str())?;
     for name in HARMLESS {
         let source = Path::new("/proc").join(name);
         if !fs::symlink_metadata(&source).is_ok_and(|status| status.is_file()) {
             continue;
         }
         place(
-            target,
+            &directory,
             Source {
                 tree: take_tree(source.as_os_str(), Seal::Data)?,
                 target: Path::new("/").join(name),

@@ -8,6 +8,7 @@ use nix::errno::Errno;
 /// From linux/mount.h; stable.
 const OPEN_TREE_CLONE: libc::c_uint = 1;
 const MOVE_MOUNT_F_EMPTY_PATH: libc::c_uint = 4;
+const MOVE_MOUNT_T_EMPTY_PATH: libc::c_uint = 0x40;
 const MOUNT_ATTR_RDONLY: u64 = 0x1;
 const MOUNT_ATTR_NOSUID: u64 = 0x2;
 const MOUNT_ATTR_NODEV: u64 = 0x4;
@@ -87,20 +88,20 @@ pub(crate) fn seal(tree: impl AsFd, seal: Seal) -> Result<(), Errno> {
     Errno::result(result).map(drop)
 }
 
-/// move_mount(2): attaches the detached `tree` at `target`.
+/// move_mount(2): attaches the detached `tree` at the file or directory `target`, which no path is followed to.
 ///
 /// # Errors
 /// The errno of move_mount(2).
-pub(crate) fn attach(tree: impl AsFd, target: &CStr) -> Result<(), Errno> {
-    // SAFETY: both paths are NUL-terminated strings that outlive the call.
+pub(crate) fn attach(tree: impl AsFd, target: impl AsFd) -> Result<(), Errno> {
+    // SAFETY: both paths are empty C strings.
     let result = unsafe {
         libc::syscall(
             libc::SYS_move_mount,
             tree.as_fd().as_raw_fd(),
             c"".as_ptr(),
-            libc::AT_FDCWD,
-            target.as_ptr(),
-            MOVE_MOUNT_F_EMPTY_PATH,
+            target.as_fd().as_raw_fd(),
+            c"".as_ptr(),
+            MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH,
         )
     };
     Errno::result(result).map(drop)

@@ -80,6 +80,22 @@ fn a_script_beside_the_caller_is_shown_alone() {
 }
 
 #[test]
+fn a_program_that_is_called_by_a_link_keeps_that_name_where_its_directory_is_not_shown() {
+    needs_sandbox!();
+    let directory = open_directory("/var/tmp");
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("script"), "#!/bin/sh\necho $0\n").unwrap();
+    fs::set_permissions(at("script"), fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink("script", at("called")).unwrap();
+    std::os::unix::fs::symlink("/usr/bin/python3", at("python")).unwrap();
+    let script = Audit::of(["./called"]).in_directory(directory.path());
+    script.run().assert_printed(0, "/client/called\n");
+    let line = "import os, sys; print(sys.prefix, os.getcwd())";
+    let python = Audit::of(["./python", "-c", line]).in_directory(directory.path());
+    python.run().assert_printed(0, "/usr /home/sandbox\n");
+}
+
+#[test]
 fn nothing_of_the_users_own_is_shown_by_itself() {
     needs_sandbox!();
     let line = "ls -A /home /root /var /opt /srv /tmp /run 2>/dev/null; ls -A /etc; id -un";
@@ -219,6 +235,168 @@ fn a_missing_library_is_told_with_the_option_that_shows_it() {
     assert!(told.join(" ").contains(&option), "{}", hidden.stderr);
     let shown = Audit::of([&program]).option(option.replace(' ', "="));
     shown.run().assert_code(42);
+}
+
+#[test]
+fn a_link_to_everything_shows_nothing() {
+    needs_sandbox!();
+    let directory = open_directory("/var/tmp");
+    for target in ["/", "/etc", "/home", "/proc/self/root"] {
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(target, &link).unwrap();
+        for option in ["read", "write"] {
+            let audited = Audit::of(["true"])
+                .option(format!("--{option}={}", link.display()))
+                .run();
+            audited.assert_code(125);
+            assert!(
+                audited.stderr.contains("leads to"),
+                "{target}: {}",
+                audited.stderr
+            );
+        }
+        fs::remove_file(&link).unwrap();
+    }
+}
+
+#[test]
+fn a_rule_behind_an_absolute_link_in_a_shown_tree_is_kept_there_and_nothing_is_made_on_the_host() {
+    needs_sandbox!();
+    let directory = open_directory("/var/tmp");
+    let at = |name: &str| directory.path().join(name);
+    let releases = open_directory("/var/tmp");
+    let out = releases.path().join("out");
+    fs::create_dir(&out).unwrap();
+    fs::set_permissions(&out, fs::Permissions::from_mode(0o777)).unwrap();
+    std::os::unix::fs::symlink(releases.path(), at("current")).unwrap();
+    let line = "echo text > current/out/file && cat current/out/file; echo x > current/other";
+    for audit in [Audit::shell(line), Audit::shell(line).as_ordinary_user()] {
+        let audited = audit
+            .in_directory(directory.path())
+            .option("--read=.")
+            .option("--write=current/out")
+            .run();
+        audited.assert_printed(2, "text\n");
+        assert!(!releases.path().join("other").exists());
+        fs::remove_file(out.join("file")).unwrap();
+    }
+}
+
+#[test]
+fn what_is_read_only_in_a_writable_directory_stays_so_by_every_name() {
+    needs_sandbox!();
+    let directory = open_directory("/var/tmp");
+    let at = |name: &str| directory.path().join(name);
+    for name in ["releases", "releases/1", "releases/2"] {
+        fs::create_dir(at(name)).unwrap();
+        fs::set_permissions(at(name), fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    fs::write(at("releases/1/conf"), "kept\n").unwrap();
+    fs::set_permissions(at("releases/1/conf"), fs::Permissions::from_mode(0o666)).unwrap();
+    std::os::unix::fs::symlink(at("releases/1"), at("current")).unwrap();
+    let program = "import errno, os
+def tried(what, *names):
+    try: what(*names); return 'ok'
+    except OSError as e: return errno.errorcode[e.errno]
+print(tried(open, 'releases/1/conf', 'a'), tried(os.unlink, 'releases/1/conf'),
+      tried(os.rename, 'releases/1', 'releases/3'), tried(os.rename, 'releases/2', 'releases/4'),
+      tried(os.rename, 'releases', 'moved'))";
+    let audit = |rule: &str| {
+        Audit::of(["/usr/bin/python3", "-c", program])
+            .in_directory(directory.path())
+            .option("--write=.")
+            .option(rule)
+    };
+    let behind = audit("--read=current/conf").run();
+    behind.assert_code(125);
+    assert!(
+        behind.stderr.contains("by another name"),
+        "{}",
+        behind.stderr
+    );
+    for audit in [
+        audit("--read=releases/1/conf"),
+        audit("--read=releases/1/conf").as_ordinary_user(),
+    ] {
+        assert_says(&audit.run(), "EROFS EBUSY EBUSY ok EBUSY");
+        assert_eq!(fs::read(at("releases/1/conf")).unwrap(), b"kept\n");
+        fs::rename(at("releases/4"), at("releases/2")).unwrap();
+    }
+    // Without the rule all of this can be done.
+    let free = audit("--read=/usr");
+    assert_says(&free.run(), "ok ok ok ok ok");
+    assert!(at("moved/3").is_dir());
+}
+
+#[test]
+fn a_directory_that_is_also_shown_with_its_programs_cannot_be_made_writable_by_another_name() {
+    needs_sandbox!();
+    let directory = open_directory("/var/tmp");
+    let at = |name: &str| directory.path().join(name);
+    fs::create_dir_all(at("opt/bin")).unwrap();
+    fs::set_permissions(at("opt"), fs::Permissions::from_mode(0o777)).unwrap();
+    std::os::unix::fs::symlink(at("opt"), at("wl")).unwrap();
+    let program = at("opt/bin/program");
+    fs::copy("/bin/true", &program).unwrap();
+    let audit = |writable: &str| {
+        Audit::of([&program]).option(format!("--write={}", at(writable).display()))
+    };
+    let refused = audit("wl").run();
+    refused.assert_code(125);
+    for name in [at("wl"), at("opt/bin")] {
+        let name = name.display().to_string();
+        assert!(refused.stderr.contains(&name), "{}", refused.stderr);
+    }
+    audit("opt").run().assert_code(0);
+}
+
+#[test]
+fn a_path_with_any_byte_in_its_name_is_shown() {
+    use std::os::unix::ffi::OsStrExt as _;
+    needs_sandbox!();
+    let directory = open_directory("/var/tmp");
+    for name in [&b"a b"[..], b"a\tb", b"a\nb", b"a\\040b", b"a\xffb"] {
+        let path = directory.path().join(std::ffi::OsStr::from_bytes(name));
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("file"), "content\n").unwrap();
+        let mut option = std::ffi::OsString::from("--read=");
+        option.push(&path);
+        let audited = Audit::of(["/bin/cat"])
+            .argument(path.join("file"))
+            .option(option)
+            .run();
+        audited.assert_printed(0, "content\n");
+    }
+}
+
+#[test]
+fn a_program_is_found_by_a_path_that_climbs() {
+    needs_sandbox!();
+    let audited = Audit::of(["/usr/bin/../bin/true"]).run();
+    audited.assert_code(0);
+}
+
+#[test]
+fn a_report_goes_to_no_shown_tree_by_a_link_either() {
+    needs_sandbox!();
+    let directory = open_directory("/var/tmp");
+    let shown = directory.path().join("shown");
+    fs::create_dir(&shown).unwrap();
+    fs::set_permissions(&shown, fs::Permissions::from_mode(0o777)).unwrap();
+    fs::write(shown.join("report"), "mine").unwrap();
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(shown.join("report"), &link).unwrap();
+    let audited = Audit::of(["true"])
+        .option(format!("--write={}", shown.display()))
+        .option(format!("--report=human={}", link.display()))
+        .run();
+    audited.assert_code(125);
+    assert!(
+        audited.stderr.contains("where this run writes a report"),
+        "{}",
+        audited.stderr
+    );
+    assert_eq!(fs::read(shown.join("report")).unwrap(), b"mine");
 }
 
 /// By the compiler that links this project as well. A library is asked for by the path that is given here.

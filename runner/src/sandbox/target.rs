@@ -1,0 +1,222 @@
+//! Where a mount goes: a path of the new root, followed within that root alone.
+//!
+//! The host is still there while the new root is filled, and a directory of it that was mounted inside may hold
+//! links. By openat2(2) with RESOLVE_IN_ROOT they lead where they will lead the client. What is missing is made by
+//! descriptor, and only in the new root's own file system: never on the host.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat, openat2, readlinkat};
+use nix::sys::stat::{Mode, fstat, mkdirat};
+
+use super::plan::BindKind;
+
+/// Symbolic links that are followed to what is not there yet, MAXSYMLINKS of linux/namei.h.
+const MOST_LINKS: usize = 40;
+
+/// Opens `path` below `root`, and makes it, with the directories above it, where it is missing.
+///
+/// # Errors
+/// The errno of openat2(2), mkdir(2) or open(2): `EROFS` for what would have to be made in a tree of the host,
+/// `ELOOP` where links go round, `ENOTDIR` or `EISDIR` where something else is in the way.
+pub(super) fn open(root: impl AsFd, path: &Path, kind: BindKind) -> Result<OwnedFd, Errno> {
+    let root = root.as_fd();
+    let mut path: PathBuf = path.components().filter(is_below).collect();
+    for _ in 0..MOST_LINKS {
+        let found = match within(&root, &path) {
+            Err(Errno::ENOENT) => None,
+            found => Some(found?),
+        };
+        if let Some(found) = found {
+            return of_kind(found, kind);
+        }
+        let (above, name, rest) = first_missing(&root, &path)?;
+        let is_last = rest.as_os_str().is_empty();
+        let kind = if is_last { kind } else { BindKind::Directory };
+        if let Some(link) = link(&above.directory, &name)? {
+            // It leads nowhere yet: what it names is made.
+            path = if link.is_absolute() {
+                link.components().filter(is_below).collect()
+            } else {
+                above.path.join(link)
+            }
+            .join(rest);
+            continue;
+        }
+        make(&root, &above.directory, &name, kind)?;
+    }
+    Err(Errno::ELOOP)
+}
+
+/// A directory and the way to it.
+struct Above {
+    directory: OwnedFd,
+    path: PathBuf,
+}
+
+/// The longest part of `path` that is there, the name that is missing in it, and what comes behind that.
+fn first_missing(root: &impl AsFd, path: &Path) -> Result<(Above, OsString, PathBuf), Errno> {
+    let mut there = PathBuf::new();
+    let mut directory = within(root, &there)?;
+    let mut parts = path.components();
+    while let Some(part) = parts.next() {
+        let next = there.join(part);
+        match within(root, &next) {
+            Ok(found) => (directory, there) = (found, next),
+            Err(Errno::ENOENT) => {
+                let name = part.as_os_str().to_owned();
+                let above = Above {
+                    directory,
+                    path: there,
+                };
+                return Ok((above, name, parts.as_path().to_owned()));
+            }
+            Err(errno) => return Err(errno),
+        }
+    }
+    // It was missing a moment ago.
+    Err(Errno::ESTALE)
+}
+
+fn within(root: &impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
+    let how = OpenHow::new()
+        .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
+        .resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS);
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    openat2(root.as_fd(), path, how)
+}
+
+fn link(directory: &impl AsFd, name: &OsStr) -> Result<Option<PathBuf>, Errno> {
+    match readlinkat(directory.as_fd(), name) {
+        Ok(target) => Ok(Some(target.into())),
+        Err(Errno::ENOENT | Errno::EINVAL) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn make(
+    root: &impl AsFd,
+    directory: &impl AsFd,
+    name: &OsStr,
+    kind: BindKind,
+) -> Result<(), Errno> {
+    if fstat(root.as_fd())?.st_dev != fstat(directory.as_fd())?.st_dev {
+        return Err(Errno::EROFS);
+    }
+    match kind {
+        BindKind::Directory => mkdirat(directory, name, Mode::from_bits_truncate(0o755)),
+        BindKind::File => {
+            let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
+            let mode = Mode::from_bits_truncate(0o644);
+            openat(directory, name, flags, mode).map(drop)
+        }
+    }
+}
+
+fn of_kind(found: OwnedFd, kind: BindKind) -> Result<OwnedFd, Errno> {
+    let mode = fstat(&found)?.st_mode & libc::S_IFMT;
+    match (kind, mode == libc::S_IFDIR) {
+        (BindKind::Directory, false) => Err(Errno::ENOTDIR),
+        (BindKind::File, true) => Err(Errno::EISDIR),
+        (BindKind::Directory, true) | (BindKind::File, false) => Ok(found),
+    }
+}
+
+/// Of a path from the root, what is below it.
+fn is_below(part: &Component<'_>) -> bool {
+    !matches!(part, Component::RootDir | Component::CurDir)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::{MetadataExt as _, symlink};
+
+    use super::*;
+
+    /// A new root with a directory `host`, and how a path is opened in it.
+    struct Root(tempfile::TempDir);
+
+    impl Root {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn at(&self, path: &str) -> PathBuf {
+            self.0.path().join(path)
+        }
+
+        fn open(&self, path: &str, kind: BindKind) -> Result<u64, Errno> {
+            let found = open(File::open(self.0.path()).unwrap(), Path::new(path), kind)?;
+            Ok(fstat(&found)?.st_ino)
+        }
+
+        fn inode(&self, path: &str) -> u64 {
+            fs::symlink_metadata(self.at(path)).unwrap().ino()
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_made_with_the_way_to_it() {
+        let root = Root::new();
+        let file = root.open("/a/b/file", BindKind::File).unwrap();
+        assert_eq!(file, root.inode("a/b/file"));
+        let directory = root.open("/a/b/c", BindKind::Directory).unwrap();
+        assert_eq!(directory, root.inode("a/b/c"));
+        assert_eq!(root.open("/a/b/file", BindKind::File), Ok(file));
+    }
+
+    #[test]
+    fn an_absolute_link_leads_below_the_new_root_and_never_to_the_host() {
+        let (root, host) = (Root::new(), tempfile::tempdir().unwrap());
+        let outside = host.path().to_str().unwrap();
+        fs::create_dir_all(host.path().join("one")).unwrap();
+        symlink(outside, root.at("current")).unwrap();
+        root.open("/current/one/conf", BindKind::File).unwrap();
+        root.open("/current/two", BindKind::Directory).unwrap();
+        let inside = |name: &str| root.at(&outside[1..]).join(name);
+        assert!(inside("one/conf").is_file() && inside("two").is_dir());
+        assert_eq!(fs::read_dir(host.path()).unwrap().count(), 1);
+        assert!(!host.path().join("one/conf").exists());
+    }
+
+    #[test]
+    fn a_link_that_climbs_stays_in_the_root_and_one_that_goes_round_ends() {
+        let root = Root::new();
+        fs::create_dir(root.at("a")).unwrap();
+        symlink("../../../../x", root.at("a/up")).unwrap();
+        symlink("round", root.at("round")).unwrap();
+        root.open("/a/up/file", BindKind::File).unwrap();
+        assert!(root.at("x/file").is_file());
+        assert_eq!(root.open("/round/x", BindKind::File), Err(Errno::ELOOP));
+    }
+
+    #[test]
+    fn nothing_is_made_in_another_file_system() {
+        let root = File::open("/").unwrap();
+        // The one that is surely another is left as it is.
+        let missing = Path::new("/proc/no-such-directory");
+        assert_eq!(
+            open(&root, missing, BindKind::Directory).unwrap_err(),
+            Errno::EROFS
+        );
+    }
+
+    #[test]
+    fn something_else_in_the_way_is_an_error() {
+        let root = Root::new();
+        fs::create_dir(root.at("directory")).unwrap();
+        fs::write(root.at("file"), "").unwrap();
+        let opened = |path, kind| root.open(path, kind).unwrap_err();
+        assert_eq!(opened("/directory", BindKind::File), Errno::EISDIR);
+        assert_eq!(opened("/file", BindKind::Directory), Errno::ENOTDIR);
+        assert_eq!(opened("/file/x", BindKind::File), Errno::ENOTDIR);
+    }
+}
