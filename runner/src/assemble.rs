@@ -3,7 +3,7 @@
 //! Runs when nothing of the sandbox is left alive, so nothing that it reads can change under it.
 
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use stub::Needle;
 use stub::journal::Entry;
@@ -16,14 +16,16 @@ use crate::collect::census::{made_and_gone, next_number};
 use crate::collect::files::{self, Bounds, Found};
 use crate::collect::output::Boundaries;
 use crate::evidence::{
-    Attempt, Connection, Evidence, Exit, FileEntry, Gap, GapKind, Lookup, Root, Served,
-    from_journal,
+    Attempt, Connection, Evidence, Exit, FileEntry, Gap, GapKind, Root, Served, from_journal,
 };
-use crate::lookups;
+use crate::lookups::{self, Weighed};
 use crate::profile::SideRequest;
 use crate::sandbox::plan::{HOME, Plan};
 use crate::sandbox::supervise::ledger::lookups::Lookups;
 use crate::sandbox::supervise::ledger::{Connect, Ledger};
+
+/// For what was looked up: nobody waits longer for help, and no signal is heard meanwhile.
+const WEIGHING: Duration = Duration::from_secs(2);
 
 /// The evidence of one run. Ends the capture: home and temporary directory are gone afterwards.
 pub(crate) fn evidence(
@@ -44,7 +46,6 @@ pub(crate) fn evidence(
     let (before, unreconciled) = boundaries(&served, &capture);
     let ledger = capture.ledger;
     let ledger_gaps = incomplete_ledger(&ledger);
-    let lookup_gaps = incomplete_lookups(&ledger.lookups);
     let (records, seen_on_stdout) = capture.output.into_records(before, now_us, needle);
     let seen_in_passing = capture.passed.and_then(|passed| passed.sighting("stdout"));
     let (stderr, seen_on_stderr) = capture.errors.into_stderr(needle);
@@ -83,7 +84,8 @@ pub(crate) fn evidence(
         .map_or_else(Default::default, |isolation| {
             (isolation.layers, isolation.canaries)
         });
-    let lookups = weighed(&ledger.lookups, &found.files, plan, needle);
+    let weighed = weighed(&ledger.lookups, &found.files, plan, needle);
+    let lookup_gaps = incomplete_lookups(&ledger.lookups, weighed.unweighed);
     Evidence {
         connections: served.connections,
         requests: served.requests,
@@ -104,7 +106,7 @@ pub(crate) fn evidence(
         .concat(),
         exit: capture.exit,
         attempts: redacted_attempts(ledger.attempts, needle),
-        lookups,
+        lookups: weighed.lookups,
         names: names.asked,
         processes: ledger.processes,
         survivors: capture.survivors,
@@ -206,7 +208,7 @@ fn refused(journal: &[Entry]) -> u64 {
 }
 
 /// What was looked for and is not as it is on the host. The runner's user's home is named by HOME, as for a shell.
-fn weighed(lookups: &Lookups, files: &[FileEntry], plan: &Plan, needle: &Needle) -> Vec<Lookup> {
+fn weighed(lookups: &Lookups, files: &[FileEntry], plan: &Plan, needle: &Needle) -> Weighed {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let starts_at_home = plan.client.directory == HOME;
     let directory = std::env::current_dir().ok().filter(|_| starts_at_home);
@@ -223,13 +225,18 @@ fn weighed(lookups: &Lookups, files: &[FileEntry], plan: &Plan, needle: &Needle)
         caller,
         needle,
         lookups::host::probe,
+        Instant::now() + WEIGHING,
     )
 }
 
-fn incomplete_lookups(lookups: &Lookups) -> Vec<Gap> {
+fn incomplete_lookups(lookups: &Lookups, unweighed: u64) -> Vec<Gap> {
     let missing = [
         (lookups.further, "more lookups than are kept"),
         (lookups.unreadable, "lookups whose path could not be read"),
+        (
+            unweighed,
+            "lookups that were not compared with the host, for want of time",
+        ),
     ];
     let missing = missing.into_iter().filter(|(count, _)| *count > 0);
     let gap = |(count, what): (u64, &str)| Gap {
