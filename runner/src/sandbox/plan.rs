@@ -84,6 +84,14 @@ impl Plan {
         self.tier == Tier::Inherited
     }
 
+    /// Whether files that the client makes may lie where the host has them.
+    pub(crate) fn writes_on_host(&self) -> bool {
+        self.root
+            .binds
+            .iter()
+            .any(|bind| bind.access == Access::Write)
+    }
+
     /// Whether a directory of the host is shown, and not only single files.
     pub(crate) fn shows_host_directories(&self) -> bool {
         self.root
