@@ -16,6 +16,7 @@ mod pipes;
 pub(crate) mod questions;
 pub(crate) mod transient;
 
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -53,6 +54,8 @@ const SET_UP: Duration = Duration::from_secs(20);
 const ENDING: Duration = Duration::from_secs(10);
 /// From `finish` to `done`, and to the end of both outputs.
 const FINISHING: Duration = Duration::from_secs(2);
+/// From a signal while output waits for its reader to the end of that wait, for the stream that nobody waited for yet.
+const AFTER_SIGNAL: Duration = Duration::from_millis(100);
 /// From the exec of the client to the watch over its files. To end a watch takes the kernel some 15 ms, more than
 /// everything else of a short run; what was made and removed before it is counted all the same ([`census`]).
 const UNWATCHED: Duration = Duration::from_millis(25);
@@ -421,18 +424,49 @@ impl Session<'_> {
         Next::Continue
     }
 
-    /// Waits until the program's output has gone where it goes. A signal ends the wait.
+    /// Waits until the program's output has gone where it goes. A signal ends the wait, and what had not gone by then
+    /// is lost: nobody may take the rest for the whole.
     async fn finish_passing(&mut self) {
-        if let Some((out, err)) = self.pass.take() {
-            tokio::select! {
-                _ = self.interrupt.recv() => {}
-                _ = self.terminate.recv() => {}
-                (out, err) = async { (out.finish().await, err.finish().await) } => {
-                    let streams = [("standard output", out), ("standard error", err)];
-                    let unwritten = |(stream, written): (_, std::io::Result<()>)| Some((stream, written.err()?));
-                    self.capture.unwritten = streams.into_iter().filter_map(unwritten).collect();
+        let Some((mut out, mut err)) = self.pass.take() else {
+            return;
+        };
+        // Both at once: neither waits for the other's reader.
+        out.close();
+        err.close();
+        let mut patience = None;
+        for (stream, what, pass) in [
+            ("standard output", GapKind::Records, out),
+            ("standard error", GapKind::Stderr, err),
+        ] {
+            let enough = async {
+                match patience {
+                    None => self.signal().await,
+                    Some(until) => sleep_until(until).await,
                 }
+            };
+            let written = tokio::select! {
+                biased;
+                written = pass.finish() => written,
+                () = enough => Err(ErrorKind::Interrupted.into()),
+            };
+            let Err(error) = written else { continue };
+            if error.kind() == ErrorKind::Interrupted {
+                self.gap(
+                    what,
+                    format!("interrupted before all of {stream} had been passed on"),
+                );
+                // The other stream may be through already.
+                patience.get_or_insert_with(|| Instant::now() + AFTER_SIGNAL);
             }
+            self.capture.unwritten.push((stream, error));
+        }
+    }
+
+    /// Returns at the next signal that asks for the end.
+    async fn signal(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
         }
     }
 

@@ -65,6 +65,11 @@ impl Pass {
         }
     }
 
+    /// Nothing more will be handed over.
+    pub(super) fn close(&mut self) {
+        self.pieces = None;
+    }
+
     /// Returns once everything is written, or can be written no more.
     ///
     /// # Errors

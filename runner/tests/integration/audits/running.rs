@@ -152,6 +152,50 @@ fn a_reader_that_begins_long_after_the_program_has_ended_gets_all_of_it() {
 }
 
 #[test]
+fn a_signal_while_output_waits_for_its_reader_is_125_and_a_gap() {
+    needs_sandbox!();
+    let directory = open_directory("/tmp");
+    let report = directory.path().join("report.json");
+    // Less than the pipes and the queue between them hold: the program ends, and the runner waits for a reader.
+    let line = "head -c 200000 /dev/zero; echo ended >&2";
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let mut child = Audit::shell(line)
+            .option(format!("--report=json={}", report.display()))
+            .command()
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = child.stdout.take().unwrap();
+        let mut stderr = child.stderr.take().unwrap();
+        let mut ended = [0; 6];
+        stderr.read_exact(&mut ended).unwrap();
+        assert_eq!(&ended, b"ended\n");
+        // By now nothing is left to do but to wait for whoever reads standard output.
+        let mut polled = [PollFd::new(stderr.as_fd(), PollFlags::POLLIN)];
+        assert_eq!(poll(&mut polled, 1_500_u16), Ok(0));
+        kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+        let mut told = String::new();
+        stderr.read_to_string(&mut told).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(125), "{told}");
+        drop(stdout);
+        let words = "cannot pass the program's output on to standard output";
+        assert!(told.contains(words), "{told}");
+        assert!(told.contains("ERRORED"), "{told}");
+        let report: Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+        let gaps = report["evidence"]["gaps"].as_array().unwrap();
+        let details: Vec<_> = gaps
+            .iter()
+            .map(|gap| gap["detail"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            details,
+            ["interrupted before all of standard output had been passed on"]
+        );
+    }
+}
+
+#[test]
 fn where_nobody_reads_the_program_has_a_broken_pipe_as_anywhere() {
     needs_sandbox!();
     let mut child = Audit::of(["yes"])
