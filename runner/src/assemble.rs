@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use stub::Needle;
-use stub::journal::Entry;
+use stub::journal::{Content, Entry, Head};
 
 use crate::audit::Caller;
 use crate::case::Limits;
@@ -16,7 +16,8 @@ use crate::collect::census::{made_and_gone, next_number};
 use crate::collect::files::{self, Bounds, Found};
 use crate::collect::output::Boundaries;
 use crate::evidence::{
-    Attempt, Connection, Evidence, Exit, FileEntry, Gap, GapKind, Root, Served, from_journal,
+    Attempt, Connection, Evidence, Exit, FileEntry, Gap, GapKind, Request, Root, Served, Survivor,
+    from_journal,
 };
 use crate::lookups::{self, Weighed};
 use crate::profile::SideRequest;
@@ -37,12 +38,16 @@ pub(crate) fn evidence(
     side_requests: &[SideRequest],
 ) -> Evidence {
     let now_us = clock.elapsed_us();
-    let served = from_journal(
+    let mut served = from_journal(
         &capture.journal,
         clock.start_us,
         capture.canary_peer,
         side_requests,
     );
+    served
+        .requests
+        .iter_mut()
+        .for_each(|request| hide(request, needle));
     let (before, unreconciled) = boundaries(&served, &capture);
     let ledger = capture.ledger;
     let ledger_gaps = incomplete_ledger(&ledger);
@@ -109,7 +114,7 @@ pub(crate) fn evidence(
         lookups: weighed.lookups,
         names: names.asked,
         processes: ledger.processes,
-        survivors: capture.survivors,
+        survivors: redacted_survivors(capture.survivors, needle),
         layers,
         canaries,
         gaps: [
@@ -268,6 +273,37 @@ fn incomplete_ledger(ledger: &Ledger) -> Vec<Gap> {
         .chain(unasked)
         .map(|(what, detail)| Gap { what, detail })
         .collect()
+}
+
+/// Takes out of a request what no report shows; the stub knows the credential alone.
+fn hide(request: &mut Request, needle: &Needle) {
+    let hide = |text: &mut String| *text = needle.redact(text);
+    if let Head::Request {
+        method,
+        path,
+        query,
+        headers,
+        ..
+    } = &mut request.head
+    {
+        [method, path].into_iter().chain(query).for_each(hide);
+        for (name, value) in headers {
+            hide(name);
+            hide(value);
+        }
+    }
+    match request.body.as_mut().map(|body| &mut body.content) {
+        Some(Content::Json { shape }) => needle.redact_json(shape),
+        Some(Content::DuplicateKey { path }) => hide(path),
+        Some(Content::Empty | Content::Other { .. }) | None => {}
+    }
+}
+
+fn redacted_survivors(mut survivors: Vec<Survivor>, needle: &Needle) -> Vec<Survivor> {
+    for survivor in &mut survivors {
+        survivor.program = needle.redact(&survivor.program);
+    }
+    survivors
 }
 
 fn redacted_attempts(mut attempts: Vec<Attempt>, needle: &Needle) -> Vec<Attempt> {

@@ -77,7 +77,8 @@ pub(crate) fn weigh(
             unweighed += seen.count;
             continue;
         }
-        let missed = missed(&world, lookups, wanted).or_else(|| absent(lookups, wanted, &there));
+        let missed =
+            missed(&world, lookups, wanted).or_else(|| absent(lookups, wanted, &there, needle));
         entries.extend(missed.map(|(path, option, class, is_directory)| Entry {
             path,
             option,
@@ -118,9 +119,14 @@ impl<'a> There<'a> {
 type Missed = (PathBuf, PathBuf, Class, bool);
 
 /// A name of the home that was read and never there. Whatever the program made itself is known, and so is the way to it.
-fn absent(lookups: &Lookups, wanted: &Wanted, there: &There<'_>) -> Option<Missed> {
+fn absent(
+    lookups: &Lookups,
+    wanted: &Wanted,
+    there: &There<'_>,
+    needle: &Needle,
+) -> Option<Missed> {
     let name = wanted.path.strip_prefix(HOME).ok()?;
-    let shown = printable(name.as_os_str().as_encoded_bytes());
+    let shown = needle.redact(&printable(name.as_os_str().as_encoded_bytes()));
     let is_own = name.as_os_str().is_empty()
         || wanted.kind == LookupKind::Write
         || lookups.wrote(&wanted.path)

@@ -17,6 +17,9 @@ use crate::dns::Asked;
 use crate::evidence::{Exit, Gap, GapKind, MOST_QUESTIONS, Question, Sighting};
 use crate::sandbox::message::{self, FromResolver};
 
+/// Stands for a name that holds a value of the user's across its dots.
+const HIDDEN_ACROSS: &str = "<value of a variable>";
+
 /// The questions of one run so far.
 #[derive(Debug)]
 pub(crate) struct Questions {
@@ -110,6 +113,12 @@ impl Questions {
             .or_else(|| small.find(joined.to_ascii_lowercase().as_bytes()));
         match across {
             Some(form) => (REPLACEMENT.to_owned(), Some(form)),
+            // Values of its user's are put in labels as well.
+            None if small.redact(&joined.to_ascii_lowercase()) != joined.to_ascii_lowercase()
+                && shown == name.to_ascii_lowercase() =>
+            {
+                (HIDDEN_ACROSS.to_owned(), None)
+            }
             None => (shown, None),
         }
     }
@@ -217,6 +226,30 @@ mod tests {
             let places: Vec<_> = found.sightings.iter().map(|one| &one.place).collect();
             assert_eq!(places, [&format!("name asked for: {shown}")]);
         }
+    }
+
+    #[test]
+    fn a_value_of_the_users_in_a_name_is_replaced_and_no_finding() {
+        let needle = Needle::new(SECRET)
+            .unwrap()
+            .hiding([("TOKEN", "Hidden-0123")]);
+        let mut questions = Questions::new(&needle);
+        for name in [
+            "hidden-0123.example",
+            "Hid.den-0123.example",
+            "other.example",
+        ] {
+            let asked = Asked {
+                name: name.to_owned(),
+                kind: "A".to_owned(),
+            };
+            questions.push(FromResolver::Asked { asked, count: 1 });
+        }
+        let names = questions.finish(Exit::NotStarted);
+        let shown: Vec<_> = listed(&names).iter().map(|(name, ..)| *name).collect();
+        let expected = ["<value of TOKEN>.example", HIDDEN_ACROSS, "other.example"];
+        assert_eq!(shown, expected);
+        assert!(names.sightings.is_empty());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use stub::Belongs;
 use stub::scenario::Scenario;
 
 use crate::case::{Access, Device, Tier};
@@ -119,6 +120,7 @@ pub(crate) struct StubPlan {
     /// The client is told where it is. Where it is not, a connection there is an attempt as any other.
     pub(crate) is_known: bool,
     pub(crate) credential: String,
+    pub(crate) belongs: Belongs,
     pub(crate) body_bytes: u64,
     pub(crate) requests: u64,
     pub(crate) connections: u64,

@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use super::{Audit, open_directory};
+use super::{Audit, Audited, open_directory};
 use crate::kit::{Run, fixture};
 use crate::needs_sandbox;
 
@@ -285,6 +285,83 @@ fn a_static_program_is_audited_with_the_stub_as_its_provider() {
         assert_eq!(audited.report["client"]["profile"], Value::Null);
         assert_eq!(audited.report["verdict"], "passed");
     }
+}
+
+#[test]
+fn a_value_given_to_a_variable_stands_in_no_report_however_the_program_uses_it() {
+    needs_sandbox!();
+    let token = "tok-3141592653589793";
+    let program = "import base64, http.client, os, socket, subprocess, sys, urllib.parse\n\
+        token = os.environ['TOKEN']\n\
+        print(token, file=sys.stderr)\n\
+        subprocess.run(['/bin/true', token, '--key=' + token])\n\
+        open('/home/sandbox/' + token, 'w').close()\n\
+        os.path.exists('/home/sandbox/absent-' + token)\n\
+        url = urllib.parse.urlsplit(os.environ['URL'])\n\
+        to = http.client.HTTPConnection(url.netloc)\n\
+        encoded = base64.b64encode(token.encode()).decode()\n\
+        to.request('GET', '/x/' + token + '?q=' + token, headers={'x-token': token, 'x-other': encoded})\n\
+        to.getresponse().read()\n\
+        try: socket.getaddrinfo(token + '.example', 80)\n\
+        except OSError: pass\n";
+    let directory = open_directory("/tmp");
+    let human = directory.path().join("human");
+    let audited = Audit::of(["/usr/bin/python3", "-c", program, token])
+        .option(format!("--env=TOKEN={token}"))
+        .option("--env=URL={base_url}")
+        .option(format!("--report=human={}", human.display()))
+        .run();
+    audited.assert_code(0);
+    let json = audited.report.to_string();
+    let human = std::fs::read_to_string(&human).unwrap();
+    for (report, text) in [("json", &json), ("human", &human)] {
+        assert!(!text.contains(token), "{report}: {text}");
+        assert!(!text.contains("dG9rLTMxNDE1OTI2"), "{report}: {text}");
+        assert!(text.contains("<value of TOKEN>"), "{report}: {text}");
+    }
+    let request = &audited.report["evidence"]["requests"][0];
+    assert_eq!(request["path"], "/x/<value of TOKEN>");
+    assert_eq!(request["query"], "q=<value of TOKEN>");
+    assert_eq!(audited.names(), ["<value of token>.example"]);
+    let secrets = audited.report["checks"].as_array().unwrap();
+    let of_the_credential = secrets
+        .iter()
+        .find(|check| check["id"] == "secrets/credential-not-written");
+    assert_eq!(of_the_credential.unwrap()["status"], "passed");
+}
+
+#[test]
+fn an_audited_program_may_send_its_credential_in_either_header() {
+    needs_sandbox!();
+    let send = |header: &str| {
+        let program = format!(
+            "import http.client, os, urllib.parse\n\
+            to = http.client.HTTPConnection(urllib.parse.urlsplit(os.environ['URL']).netloc)\n\
+            to.request('POST', '/v1/messages', '{{}}', {{{header}}})\n\
+            to.getresponse().read()\n"
+        );
+        Audit::of(["/usr/bin/python3", "-c", program.as_str()])
+            .option("--env=KEY={credential}")
+            .option("--env=URL={base_url}")
+            .run()
+    };
+    let status = |audited: &Audited| {
+        let checks = audited.report["checks"].as_array().unwrap().clone();
+        let one = checks
+            .into_iter()
+            .find(|check| check["id"] == "secrets/credential-not-written");
+        one.unwrap()["status"].as_str().unwrap().to_owned()
+    };
+    for header in [
+        "'Authorization': 'Bearer ' + os.environ['KEY']",
+        "'x-api-key': os.environ['KEY']",
+    ] {
+        let audited = send(header);
+        audited.assert_code(0);
+        assert_eq!(status(&audited), "passed", "{header}");
+    }
+    let elsewhere = send("'x-trace': os.environ['KEY']");
+    assert_eq!(status(&elsewhere), "failed");
 }
 
 #[test]
