@@ -377,6 +377,12 @@ impl Session<'_> {
     fn read_stdout(&mut self, read: Read) -> Next {
         match read {
             Read::End => self.stdout = None,
+            Read::Left(left) => {
+                self.stdout = None;
+                if let Some(passed) = &mut self.capture.passed {
+                    passed.push(&left);
+                }
+            }
             Read::Piece(piece) => match (&mut self.pass, &mut self.capture.passed) {
                 (Some((out, _)), Some(passed)) => {
                     passed.push(&piece);
@@ -405,6 +411,10 @@ impl Session<'_> {
     fn read_stderr(&mut self, read: Read) -> Next {
         match read {
             Read::End => self.stderr = None,
+            Read::Left(left) => {
+                self.stderr = None;
+                self.capture.errors.push(&left);
+            }
             Read::Piece(piece) => {
                 self.capture.errors.push(&piece);
                 if let Some((_, err)) = &mut self.pass {
