@@ -14,6 +14,7 @@ pub(crate) mod output;
 mod pass;
 mod pipes;
 pub(crate) mod questions;
+mod trail;
 pub(crate) mod transient;
 
 use std::io::ErrorKind;
@@ -46,6 +47,7 @@ use pass::Pass;
 pub(crate) use capture::{Capture, Failure};
 use output::Errors;
 use pipes::{Read, readable, receive};
+use trail::Trail;
 use transient::Watcher;
 
 /// From the spawn of the stage to the exec of the client.
@@ -444,6 +446,7 @@ impl Session<'_> {
         out.close();
         err.close();
         let mut patience = None;
+        let mut trails = Vec::new();
         for (stream, what, pass) in [
             ("standard output", GapKind::Records, out),
             ("standard error", GapKind::Stderr, err),
@@ -454,11 +457,12 @@ impl Session<'_> {
                     Some(until) => sleep_until(until).await,
                 }
             };
-            let written = tokio::select! {
+            let (written, trail) = tokio::select! {
                 biased;
-                written = pass.finish() => written,
-                () = enough => Err(ErrorKind::Interrupted.into()),
+                finished = pass.finish() => finished,
+                () = enough => (Err(ErrorKind::Interrupted.into()), Trail::UNKNOWN),
             };
+            trails.push(trail);
             let Err(error) = written else { continue };
             if error.kind() == ErrorKind::Interrupted {
                 self.gap(
@@ -469,6 +473,9 @@ impl Session<'_> {
                 patience.get_or_insert_with(|| Instant::now() + AFTER_SIGNAL);
             }
             self.capture.unwritten.push((stream, error));
+        }
+        if let [out, err] = trails[..] {
+            self.capture.before_report = trail::before_report(out, err);
         }
     }
 

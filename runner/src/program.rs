@@ -80,6 +80,10 @@ fn run(request: &RunRequest) -> u8 {
     let purpose = request.subject.purpose();
     match run::run(request) {
         Ok(done) => {
+            let is_told = done.failure.is_some() || done.kept.is_some() || !done.lost.is_empty();
+            if is_told {
+                write_stderr(&done.before);
+            }
             if let Some(failure) = &done.failure {
                 for PassedOver { tier, error } in &done.passed_over {
                     let what = format!("no sandbox of tier {}: {error}", tier.word());
@@ -235,14 +239,14 @@ fn tell_text(label: &str, text: &str, hint: Option<&str>) {
     if let Some(hint) = hint {
         text.push_str(&format!("  hint: {hint}\n"));
     }
-    write_stderr(&text);
+    write_stderr(text.as_bytes());
 }
 
 fn note(text: &str) {
-    write_stderr(&format!("note: {text}\n"));
+    write_stderr(format!("note: {text}\n").as_bytes());
 }
 
 /// Where standard error is closed there is nobody to tell.
-fn write_stderr(text: &str) {
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+fn write_stderr(text: &[u8]) {
+    let _ = io::stderr().lock().write_all(text);
 }

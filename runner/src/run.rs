@@ -65,6 +65,8 @@ pub(crate) struct Done {
     pub(crate) kept: Option<PathBuf>,
     /// Reports and output that nobody got.
     pub(crate) lost: Vec<WriteError>,
+    /// With what anything on standard error begins, behind a program's output; empty where a report began with it.
+    pub(crate) before: Vec<u8>,
 }
 
 /// Makes one run and writes its reports.
@@ -84,6 +86,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
     let exit = capture.exit;
     let unwritten = std::mem::take(&mut capture.unwritten);
+    let mut before = std::mem::take(&mut capture.before_report);
     let kept = request
         .keep_home
         .then(|| kept_home(&capture, request.subject.sandbox().limits.home_bytes));
@@ -111,7 +114,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         verdict,
         evidence,
     );
-    let mut lost = write(outputs, &report)?;
+    let mut lost = write(outputs, &report, &mut before)?;
     let passing = |(stream, source)| WriteError::Passing { stream, source };
     lost.extend(unwritten.into_iter().map(passing));
     Ok(Done {
@@ -121,6 +124,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         passed_over,
         kept: kept.transpose()?.flatten(),
         lost,
+        before,
     })
 }
 
@@ -161,10 +165,17 @@ fn policy_file<'r>(what: &'static str, source: &'r Source) -> Option<Input<'r>> 
 }
 
 /// Every report is tried: what is lost of one is no reason to lose another.
-fn write(outputs: Vec<Output>, report: &Report) -> Result<Vec<WriteError>, RenderError> {
+fn write(
+    outputs: Vec<Output>,
+    report: &Report,
+    before: &mut Vec<u8>,
+) -> Result<Vec<WriteError>, RenderError> {
     let mut lost = Vec::new();
     for output in outputs {
-        let rendered = render(report, &output)?;
+        let mut rendered = render(report, &output)?;
+        if output.is_stderr() {
+            rendered.splice(..0, before.drain(..));
+        }
         lost.extend(output.write(&rendered).err());
     }
     Ok(lost)

@@ -9,6 +9,7 @@ use std::thread;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 
+use super::trail::Trail;
 use crate::report::for_terminal;
 
 /// Pieces that wait for the reader; one is at most [`super::PIECE`] bytes.
@@ -19,7 +20,7 @@ const QUEUED: usize = 16;
 pub(super) struct Pass {
     /// `None` once the program's output has ended, or nobody reads ours any more.
     pieces: Option<Sender<Vec<u8>>>,
-    written: oneshot::Receiver<io::Result<()>>,
+    written: oneshot::Receiver<(io::Result<()>, Trail)>,
 }
 
 impl Pass {
@@ -37,8 +38,10 @@ impl Pass {
         let (pieces, queue) = channel(QUEUED);
         let (done, written) = oneshot::channel();
         thread::spawn(move || {
+            let mut trail = Trail::default();
+            let written = write_all(queue, is_terminal, stream, &mut trail);
             // Where nobody waits for it, the run is over.
-            let _ = done.send(write_all(queue, is_terminal, stream));
+            let _ = done.send((written, trail));
         });
         Self {
             pieces: Some(pieces),
@@ -70,16 +73,14 @@ impl Pass {
         self.pieces = None;
     }
 
-    /// Returns once everything is written, or can be written no more.
-    ///
-    /// # Errors
-    /// Why not all of it was written. That nobody reads any more is none, as for any program in a pipe.
-    pub(super) async fn finish(mut self) -> io::Result<()> {
+    /// Returns once everything is written, or can be written no more: why not all of it was written, and in what state
+    /// the stream is left. That nobody reads any more is no error, as for any program in a pipe.
+    pub(super) async fn finish(mut self) -> (io::Result<()>, Trail) {
         self.pieces = None;
         match self.written.await {
-            Ok(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            Ok(written) => written,
-            Err(_) => Err(io::Error::other("its thread was lost")),
+            Ok((Err(error), trail)) if error.kind() == io::ErrorKind::BrokenPipe => (Ok(()), trail),
+            Ok(finished) => finished,
+            Err(_) => (Err(io::Error::other("its thread was lost")), Trail::UNKNOWN),
         }
     }
 }
@@ -89,6 +90,7 @@ fn write_all(
     mut queue: Receiver<Vec<u8>>,
     is_terminal: bool,
     mut stream: impl Write,
+    trail: &mut Trail,
 ) -> io::Result<()> {
     let mut unfinished = Vec::new();
     while let Some(piece) = queue.blocking_recv() {
@@ -96,8 +98,11 @@ fn write_all(
             unfinished.extend_from_slice(&piece);
             let whole = whole_characters(&unfinished);
             let text: Vec<u8> = unfinished.drain(..whole).collect();
-            for_terminal(&String::from_utf8_lossy(&text)).into_bytes()
+            let shown = for_terminal(&String::from_utf8_lossy(&text)).into_bytes();
+            trail.follow_text(&shown);
+            shown
         } else {
+            trail.follow(&piece);
             piece
         };
         stream.write_all(&shown)?;
@@ -105,6 +110,7 @@ fn write_all(
     }
     // What is left is the beginning of a character, and no character.
     if !unfinished.is_empty() {
+        trail.follow_text("\u{fffd}".as_bytes());
         stream.write_all("\u{fffd}".as_bytes())?;
     }
     stream.flush()
@@ -163,7 +169,7 @@ mod tests {
                 assert!(pass.room().await);
                 pass.push(piece);
             }
-            pass.finish().await.unwrap();
+            pass.finish().await.0.unwrap();
         });
         shared.0.lock().unwrap().clone()
     }
@@ -210,7 +216,7 @@ mod tests {
             while pass.room().await {
                 pass.push(b"x");
             }
-            pass.finish().await
+            pass.finish().await.0
         })
     }
 

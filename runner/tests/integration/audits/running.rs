@@ -101,6 +101,47 @@ fn both_outputs_are_passed_on_byte_for_byte_and_the_summary_follows_on_standard_
 }
 
 #[test]
+fn the_summary_begins_on_a_line_of_its_own_whatever_the_program_left_open() {
+    needs_sandbox!();
+    let reset = b"\x18\x1b\\\x1b[!p\x1b[0m\x1b(B\x0f\n".as_slice();
+    for (line, own, between) in [
+        (
+            "printf 'no line feed' >&2",
+            b"no line feed".as_slice(),
+            b"\n".as_slice(),
+        ),
+        ("printf 'a line\\n' >&2", b"a line\n", b""),
+        ("printf '\\033]0;open' >&2", b"\x1b]0;open", reset),
+        ("printf '\\033[8mhidden\\n' >&2", b"\x1b[8mhidden\n", reset),
+    ] {
+        let output = Audit::shell(line).command().output().unwrap();
+        let rest = output.stderr.strip_prefix(own).unwrap();
+        let report = rest.strip_prefix(between).unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(report.starts_with(b"AUDITED  sh: exit code 0; "), "{told}");
+    }
+}
+
+#[test]
+fn where_both_outputs_go_to_one_place_the_summary_begins_on_a_line_of_its_own() {
+    needs_sandbox!();
+    let (mut reading, writing) = std::io::pipe().unwrap();
+    let mut child = Audit::shell("printf 'no line feed'")
+        .command()
+        .stdout(writing.try_clone().unwrap())
+        .stderr(writing)
+        .spawn()
+        .unwrap();
+    let mut text = String::new();
+    reading.read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(
+        text.starts_with("no line feed\nAUDITED  sh: exit code 0; "),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_megabyte_arrives_whole_however_slowly_it_is_read() {
     needs_sandbox!();
     let line = "i=0; while [ $i -lt 1024 ]; do printf '%01024d' $i; i=$((i+1)); done";
