@@ -132,15 +132,15 @@ fn refused_code(error: &UsageError) -> u8 {
     }
 }
 
-/// The program's own code, unless the audit says nothing about it.
+/// The program's own code, unless the audit says nothing about it: an unsound run looks like nothing else.
 fn audit_code(done: &Done) -> u8 {
     match (&done.failure, done.exit) {
         (Some(Failure::NotExecuted(Errno::ENOENT)), _) => NOT_FOUND,
         (Some(Failure::NotExecuted(_)), _) => NOT_EXECUTABLE,
         (Some(Failure::SetUp(_) | Failure::NotSealed(_)), _) => AUDIT_FAILED,
         (None, _) if !done.lost.is_empty() => AUDIT_FAILED,
-        (None, Exit::Timeout(_)) => AUDIT_TIMED_OUT,
         (None, _) if done.verdict == Verdict::Errored => AUDIT_FAILED,
+        (None, Exit::Timeout(_)) => AUDIT_TIMED_OUT,
         (None, Exit::Code(code)) => u8::try_from(code).unwrap_or(AUDIT_FAILED),
         (None, Exit::Signal(signal)) => u8::try_from(128 + signal).unwrap_or(AUDIT_FAILED),
         (None, Exit::OutputLimit | Exit::RequestLimit | Exit::Interrupted | Exit::NotStarted) => {
@@ -249,4 +249,40 @@ fn note(text: &str) {
 /// Where standard error is closed there is nobody to tell.
 fn write_stderr(text: &[u8]) {
     let _ = io::stderr().lock().write_all(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn done(verdict: Verdict, exit: Exit) -> Done {
+        Done {
+            verdict,
+            exit,
+            failure: None,
+            passed_over: Vec::new(),
+            kept: None,
+            lost: Vec::new(),
+            before: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_unsound_audit_looks_neither_like_its_program_nor_like_a_time_out() {
+        let exits = [
+            (Exit::Timeout(Duration::from_secs(1)), AUDIT_TIMED_OUT),
+            (Exit::Code(0), 0),
+            (Exit::Code(7), 7),
+            (Exit::Signal(9), 137),
+        ];
+        for (exit, own) in exits {
+            for verdict in [Verdict::Passed, Verdict::Failed] {
+                assert_eq!(audit_code(&done(verdict, exit)), own, "{exit:?}");
+            }
+            assert_eq!(audit_code(&done(Verdict::Errored, exit)), AUDIT_FAILED);
+            assert_eq!(verdict_code(&done(Verdict::Errored, exit)), ERRORED);
+        }
+    }
 }
