@@ -17,7 +17,7 @@ use crate::collect::files::{self, Bounds, Found};
 use crate::collect::output::Boundaries;
 use crate::evidence::{
     Attempt, Connection, Evidence, Exit, FileEntry, Gap, GapKind, Request, Root, Served, Survivor,
-    from_journal,
+    Unlisted, from_journal,
 };
 use crate::lookups::{self, Weighed};
 use crate::profile::SideRequest;
@@ -111,6 +111,10 @@ pub(crate) fn evidence(
         .concat(),
         exit: capture.exit,
         attempts: redacted_attempts(ledger.attempts, needle),
+        unlisted: Unlisted {
+            questions: names.unlisted,
+            ..ledger.unlisted
+        },
         lookups: weighed.lookups,
         names: names.asked,
         processes: ledger.processes,
@@ -252,12 +256,26 @@ fn incomplete_lookups(lookups: &Lookups, unweighed: u64) -> Vec<Gap> {
 }
 
 fn incomplete_ledger(ledger: &Ledger) -> Vec<Gap> {
+    let unlisted = &ledger.unlisted;
     let further = [
-        (ledger.further_attempts, "entries of the ledger"),
-        (ledger.further_processes, "started programs"),
+        (
+            unlisted.attempts() + unlisted.setup,
+            GapKind::Cut,
+            "calls by programs or to destinations beyond those that are listed",
+        ),
+        (
+            unlisted.away,
+            GapKind::Attempts,
+            "calls to somewhere else than loopback, let through and not listed",
+        ),
+        (
+            ledger.further_processes,
+            GapKind::Cut,
+            "started programs beyond those that are listed",
+        ),
     ];
-    let further = further.into_iter().filter(|(count, _)| *count > 0);
-    let further = further.map(|(count, what)| format!("{count} more {what} than are kept"));
+    let further = further.into_iter().filter(|(count, ..)| *count > 0);
+    let further = further.map(|(count, what, of)| (what, format!("{count} {of}")));
     let unasked = ledger
         .connects
         .iter()
@@ -268,8 +286,12 @@ fn incomplete_ledger(ledger: &Ledger) -> Vec<Gap> {
         (GapKind::Order, detail)
     });
     further
-        .chain(ledger.faults.iter().cloned())
-        .map(|detail| (GapKind::Attempts, detail))
+        .chain(
+            ledger
+                .faults
+                .iter()
+                .map(|detail| (GapKind::Attempts, detail.clone())),
+        )
         .chain(unasked)
         .map(|(what, detail)| Gap { what, detail })
         .collect()

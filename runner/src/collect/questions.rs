@@ -42,6 +42,8 @@ pub(crate) struct Names {
     /// In the order of the first time.
     pub(crate) asked: Vec<Question>,
     pub(crate) sightings: Vec<Sighting>,
+    /// Questions that are not among them.
+    pub(crate) unlisted: u64,
     pub(crate) gaps: Vec<Gap>,
 }
 
@@ -127,21 +129,21 @@ impl Questions {
     pub(crate) fn finish(self, exit: Exit) -> Names {
         let mut missing = Vec::new();
         if self.missing > 0 {
-            missing.push(format!(
+            let detail = format!(
                 "{} questions for names are not listed: more than {MOST_QUESTIONS} names, or too many at once",
                 self.missing
-            ));
+            );
+            missing.push((GapKind::Cut, detail));
         }
         if !self.ended && exit != Exit::NotStarted {
-            missing.push("the resolver did not tell all that it was asked".to_owned());
+            let detail = "the resolver did not tell all that it was asked".to_owned();
+            missing.push((GapKind::Attempts, detail));
         }
-        let gap = |detail| Gap {
-            what: GapKind::Attempts,
-            detail,
-        };
+        let gap = |(what, detail)| Gap { what, detail };
         Names {
             asked: self.asked,
             sightings: self.sightings,
+            unlisted: self.missing,
             gaps: missing.into_iter().map(gap).collect(),
         }
     }
@@ -262,6 +264,7 @@ mod tests {
         assert_eq!(found.asked.len(), MOST_QUESTIONS);
         assert_eq!(found.gaps.len(), 1);
         assert!(found.gaps[0].detail.starts_with("4 questions"));
+        assert_eq!((found.gaps[0].what, found.unlisted), (GapKind::Cut, 4));
     }
 
     #[test]

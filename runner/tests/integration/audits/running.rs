@@ -434,6 +434,31 @@ fn an_attempt_is_a_finding_unless_the_command_line_says_that_it_is_none() {
 }
 
 #[test]
+fn more_programs_and_destinations_than_are_listed_are_counted_and_the_exit_code_stays() {
+    needs_sandbox!();
+    let gaps = |audited: &Audited| {
+        let gaps = audited.report["evidence"]["gaps"].as_array().unwrap();
+        let gap = |gap: &Value| format!("{} {}", gap["what"], gap["detail"]);
+        gaps.iter().map(gap).collect::<Vec<_>>().join("\n")
+    };
+    let line = "i=0; while [ $i -lt 1010 ]; do /bin/true; i=$((i+1)); done; exit 7";
+    let many = Audit::shell(line).run();
+    many.assert_code(7);
+    let expected = "\"cut\" \"11 started programs beyond those that are listed\"";
+    assert_eq!(gaps(&many), expected);
+    assert_eq!(many.report["verdict"], "passed");
+    let program = "import socket\nfor port in range(1, 1006):\n \
+        socket.socket().connect_ex(('192.0.2.1', port))";
+    let far = Audit::of(["/usr/bin/python3", "-c", program]).run();
+    far.assert_code(0);
+    assert_eq!(far.report["verdict"], "failed");
+    let told = gaps(&far);
+    assert!(told.starts_with("\"cut\" \""), "{told}");
+    let headline = "python3: exit code 0; 1005 attempts, denied";
+    assert!(far.stderr.contains(headline), "{}", far.stderr);
+}
+
+#[test]
 fn without_a_stub_there_is_no_address_and_a_connection_to_it_is_an_attempt() {
     needs_sandbox!();
     let refused = Audit::of(["echo", "{base_url}"])
