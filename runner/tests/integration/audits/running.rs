@@ -459,6 +459,30 @@ fn more_programs_and_destinations_than_are_listed_are_counted_and_the_exit_code_
 }
 
 #[test]
+fn a_program_that_is_given_by_its_descriptor_is_listed_by_the_file_behind_it() {
+    needs_sandbox!();
+    let program = "import os\n\
+        memory = os.memfd_create('made')\n\
+        os.write(memory, open('/bin/true', 'rb').read())\n\
+        for descriptor in (os.open('/bin/true', os.O_RDONLY), memory):\n \
+        child = os.fork()\n \
+        if child == 0: os.execve(descriptor, ['name'], {})\n \
+        assert os.waitpid(child, 0)[1] == 0\n";
+    let audited = Audit::of(["/usr/bin/python3", "-c", program]).run();
+    audited.assert_code(0);
+    let processes = audited.report["evidence"]["processes"].as_array().unwrap();
+    let programs: Vec<_> = processes[1..]
+        .iter()
+        .map(|process| process["program"].as_str().unwrap())
+        .collect();
+    let [file, memory] = programs[..] else {
+        panic!("{programs:?}")
+    };
+    assert!(file.ends_with("/bin/true"), "{file}");
+    assert_eq!(memory, "/memfd:made");
+}
+
+#[test]
 fn without_a_stub_there_is_no_address_and_a_connection_to_it_is_an_attempt() {
     needs_sandbox!();
     let refused = Audit::of(["echo", "{base_url}"])
