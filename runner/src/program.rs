@@ -92,7 +92,14 @@ fn run(request: &RunRequest) -> u8 {
                 tell("error", failure, failure.hint(purpose));
             }
             if let Some(copy) = &done.kept {
-                note(&format!("the home is kept in {}", copy.display()));
+                note(&format!("the home is kept in {}", copy.path.display()));
+                for lost in &copy.left_out.named {
+                    note(&format!("not in the copy of the home: {lost}"));
+                }
+                if copy.left_out.further > 0 {
+                    let more = copy.left_out.further;
+                    note(&format!("not in the copy of the home: {more} more"));
+                }
             }
             for error in &done.lost {
                 tell("error", error, None);

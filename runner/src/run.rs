@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::JoinHandle;
 
 use thiserror::Error;
@@ -12,7 +12,7 @@ use crate::case::{Source, Tier};
 use crate::check;
 use crate::cli::{ClientProgram, Format, RunRequest};
 use crate::clock::Clock;
-use crate::collect::keep::keep;
+use crate::collect::keep::{Kept, keep};
 use crate::collect::{self, Capture, Failure, Watch};
 use crate::describe;
 use crate::digest;
@@ -45,7 +45,7 @@ pub(crate) enum RunError {
     NoTier,
     #[error("cannot hash the program")]
     Digest(#[source] io::Error),
-    #[error("cannot copy the home")]
+    #[error("cannot make a directory for the copy of the home")]
     Keep(#[source] io::Error),
     #[error("cannot make a report")]
     Render(#[from] RenderError),
@@ -61,8 +61,8 @@ pub(crate) struct Done {
     pub(crate) failure: Option<Failure>,
     /// The stronger tiers that this host does not have.
     pub(crate) passed_over: Vec<PassedOver>,
-    /// Where the copy of the home lies.
-    pub(crate) kept: Option<PathBuf>,
+    /// The copy of the home.
+    pub(crate) kept: Option<Kept>,
     /// Reports and output that nobody got.
     pub(crate) lost: Vec<WriteError>,
     /// With what anything on standard error begins, behind a program's output; empty where a report began with it.
@@ -336,7 +336,7 @@ fn colour(output: &Output) -> Colour {
 }
 
 /// The copy for `--keep-home`; none where there was no home.
-fn kept_home(capture: &Capture, home_bytes: u64) -> Result<Option<PathBuf>, RunError> {
+fn kept_home(capture: &Capture, home_bytes: u64) -> Result<Option<Kept>, RunError> {
     let home = capture.trees.as_ref().map(|(home, _)| home);
     home.map(|home| keep(home, 2 * home_bytes))
         .transpose()
