@@ -110,7 +110,8 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         stderr: stage.stderr.take().map(watched).transpose()?,
         pass: watch
             .passes_output
-            .then(|| (Pass::to_stdout(), Pass::to_stderr())),
+            .then(|| std::io::Result::Ok((Pass::to_stdout()?, Pass::to_stderr()?)))
+            .transpose()?,
         questions: Some(watched(stage.questions.try_clone()?)?),
         watcher: Watcher::default(),
         watch_at: None,

@@ -187,6 +187,9 @@ impl RunError {
 
     fn hint(&self) -> Option<&'static str> {
         match self {
+            Self::EventLoop(error) | Self::Digest(error) if is_short(error) => Some(
+                "raise the limits on processes and memory, as with `ulimit -u unlimited -v unlimited -d unlimited`",
+            ),
             Self::Namespaces(_) => Some("/proc must be mounted where the runner is started"),
             Self::Prepare(PrepareError::FewFiles { .. }) => {
                 Some("raise the hard limit, as with `ulimit -Hn 1024`, before the start")
@@ -207,6 +210,11 @@ impl RunError {
             | Self::Render(_) => None,
         }
     }
+}
+
+/// What there was too little of is a thread or memory.
+fn is_short(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM))
 }
 
 impl Failure {

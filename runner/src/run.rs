@@ -39,11 +39,11 @@ pub(crate) enum RunError {
     Prepare(#[from] PrepareError),
     #[error("cannot read the runner's own namespaces from /proc/self/ns")]
     Namespaces(#[source] SetupError),
-    #[error("cannot set up the event loop")]
+    #[error("cannot set up the event loop and its threads")]
     EventLoop(#[source] io::Error),
     #[error("the case accepts no tier")]
     NoTier,
-    #[error("cannot hash the program")]
+    #[error("cannot hash the program, which takes a thread of its own")]
     Digest(#[source] io::Error),
     #[error("cannot make a directory for the copy of the home")]
     Keep(#[source] io::Error),
@@ -284,17 +284,24 @@ fn launch_and_collect(
         .map_err(RunError::EventLoop)
 }
 
+/// One being taken, or why it is not.
+type Hash = io::Result<JoinHandle<io::Result<String>>>;
+
 /// SHA-256 of the client's program and of this executable, being taken.
 #[derive(Debug)]
 pub(crate) struct Digests {
-    program: JoinHandle<io::Result<String>>,
+    program: Hash,
     /// `None` where the program is this executable.
-    own: Option<JoinHandle<io::Result<String>>>,
+    own: Option<Hash>,
 }
 
 impl Digests {
     fn take(prepared: &Prepared) -> Self {
-        let hash = |file: io::Result<File>| std::thread::spawn(move || digest::of_reader(file?));
+        let hash = |file: io::Result<File>| {
+            std::thread::Builder::new()
+                .name("digest".to_owned())
+                .spawn(move || digest::of_reader(file?))
+        };
         Self {
             program: hash(prepared.program.try_clone()),
             own: (!prepared.is_own_file()).then(|| hash(File::open(spawn::OWN_FILE))),
@@ -306,8 +313,9 @@ impl Digests {
     /// # Errors
     /// The first failed read.
     pub(crate) fn wait(self) -> io::Result<(String, String)> {
-        let joined = |hash: JoinHandle<io::Result<String>>| {
-            hash.join()
+        let joined = |hash: Hash| {
+            hash?
+                .join()
                 .unwrap_or_else(|_| Err(io::Error::other("its thread was lost")))
         };
         let program = joined(self.program)?;

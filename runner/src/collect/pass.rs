@@ -25,28 +25,37 @@ pub(super) struct Pass {
 
 impl Pass {
     /// To our standard output.
-    pub(super) fn to_stdout() -> Self {
+    ///
+    /// # Errors
+    /// The errno with which no thread could be started.
+    pub(super) fn to_stdout() -> io::Result<Self> {
         Self::to(io::stdout().is_terminal(), io::stdout())
     }
 
     /// To our standard error.
-    pub(super) fn to_stderr() -> Self {
+    ///
+    /// # Errors
+    /// The same.
+    pub(super) fn to_stderr() -> io::Result<Self> {
         Self::to(io::stderr().is_terminal(), io::stderr())
     }
 
-    fn to(is_terminal: bool, stream: impl Write + Send + 'static) -> Self {
+    fn to(is_terminal: bool, stream: impl Write + Send + 'static) -> io::Result<Self> {
         let (pieces, queue) = channel(QUEUED);
         let (done, written) = oneshot::channel();
-        thread::spawn(move || {
+        let work = move || {
             let mut trail = Trail::default();
             let written = write_all(queue, is_terminal, stream, &mut trail);
             // Where nobody waits for it, the run is over.
             let _ = done.send((written, trail));
-        });
-        Self {
+        };
+        thread::Builder::new()
+            .name("output".to_owned())
+            .spawn(work)?;
+        Ok(Self {
             pieces: Some(pieces),
             written,
-        }
+        })
     }
 
     /// Returns once there is room for a piece; whether anybody still reads.
@@ -163,7 +172,7 @@ mod tests {
             .build()
             .unwrap();
         let shared = Shared::default();
-        let mut pass = Pass::to(is_terminal, shared.clone());
+        let mut pass = Pass::to(is_terminal, shared.clone()).unwrap();
         runtime.block_on(async {
             for piece in pieces {
                 assert!(pass.room().await);
@@ -211,7 +220,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();
-        let mut pass = Pass::to(false, Broken(kind));
+        let mut pass = Pass::to(false, Broken(kind)).unwrap();
         runtime.block_on(async {
             while pass.room().await {
                 pass.push(b"x");

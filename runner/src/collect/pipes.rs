@@ -98,7 +98,7 @@ mod tests {
         runtime.block_on(async {
             let (reading, mut writing) = std::io::pipe().unwrap();
             let pipe = watched(OwnedFd::from(reading)).unwrap();
-            let mut pass = Pass::to_stdout();
+            let mut pass = Pass::to_stdout().unwrap();
             pass.close();
             let text = vec![b'x'; 3 * PIECE + 5];
             writing.write_all(&text).unwrap();
