@@ -125,6 +125,7 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         supervisor: None,
         ask,
         asked,
+        impatient: false,
         done: false,
         capture: Capture::nothing(watch.output_bytes, watch.needle),
         watch,
@@ -213,6 +214,8 @@ struct Session<'a> {
     /// At each connection to the stub the supervisor asks for the lines of standard output.
     ask: Sender<LinesWanted>,
     asked: Receiver<LinesWanted>,
+    /// A signal has ended the wait for the rest of the output.
+    impatient: bool,
     /// The stub has journaled everything.
     done: bool,
     capture: Capture,
@@ -315,6 +318,7 @@ impl Session<'_> {
             return Next::Stop;
         }
         if self.phase == Phase::Finishing && self.pass.is_some() {
+            self.impatient = true;
             self.gap(
                 GapKind::Records,
                 "interrupted before all output was read".to_owned(),
@@ -446,7 +450,7 @@ impl Session<'_> {
         // Both at once: neither waits for the other's reader.
         out.close();
         err.close();
-        let mut patience = None;
+        let mut patience = self.impatient.then(|| Instant::now() + AFTER_SIGNAL);
         let mut trails = Vec::new();
         for (stream, what, pass) in [
             ("standard output", GapKind::Records, out),
