@@ -3,10 +3,10 @@
 //! Runs when nothing of the sandbox is left alive, so nothing that it reads can change under it.
 
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use stub::Needle;
-use stub::journal::Entry;
+use stub::journal::{Content, Entry, Head};
 
 use crate::audit::Caller;
 use crate::case::Limits;
@@ -16,14 +16,17 @@ use crate::collect::census::{made_and_gone, next_number};
 use crate::collect::files::{self, Bounds, Found};
 use crate::collect::output::Boundaries;
 use crate::evidence::{
-    Attempt, Connection, Evidence, Exit, FileEntry, Gap, GapKind, Lookup, Root, Served,
-    from_journal,
+    Attempt, Connection, Evidence, Exit, FileEntry, Gap, GapKind, Request, Root, Served, Survivor,
+    Unlisted, from_journal,
 };
-use crate::lookups;
+use crate::lookups::{self, Weighed};
 use crate::profile::SideRequest;
 use crate::sandbox::plan::{HOME, Plan};
 use crate::sandbox::supervise::ledger::lookups::Lookups;
 use crate::sandbox::supervise::ledger::{Connect, Ledger};
+
+/// For what was looked up: nobody waits longer for help, and no signal is heard meanwhile.
+const WEIGHING: Duration = Duration::from_secs(2);
 
 /// The evidence of one run. Ends the capture: home and temporary directory are gone afterwards.
 pub(crate) fn evidence(
@@ -35,16 +38,19 @@ pub(crate) fn evidence(
     side_requests: &[SideRequest],
 ) -> Evidence {
     let now_us = clock.elapsed_us();
-    let served = from_journal(
+    let mut served = from_journal(
         &capture.journal,
         clock.start_us,
         capture.canary_peer,
         side_requests,
     );
+    served
+        .requests
+        .iter_mut()
+        .for_each(|request| hide(request, needle));
     let (before, unreconciled) = boundaries(&served, &capture);
     let ledger = capture.ledger;
     let ledger_gaps = incomplete_ledger(&ledger);
-    let lookup_gaps = incomplete_lookups(&ledger.lookups);
     let (records, seen_on_stdout) = capture.output.into_records(before, now_us, needle);
     let seen_in_passing = capture.passed.and_then(|passed| passed.sighting("stdout"));
     let (stderr, seen_on_stderr) = capture.errors.into_stderr(needle);
@@ -83,7 +89,8 @@ pub(crate) fn evidence(
         .map_or_else(Default::default, |isolation| {
             (isolation.layers, isolation.canaries)
         });
-    let lookups = weighed(&ledger.lookups, &found.files, plan, needle);
+    let weighed = weighed(&ledger.lookups, &found.files, plan, needle);
+    let lookup_gaps = incomplete_lookups(&ledger.lookups, weighed.unweighed);
     Evidence {
         connections: served.connections,
         requests: served.requests,
@@ -104,10 +111,14 @@ pub(crate) fn evidence(
         .concat(),
         exit: capture.exit,
         attempts: redacted_attempts(ledger.attempts, needle),
-        lookups,
+        unlisted: Unlisted {
+            questions: names.unlisted,
+            ..ledger.unlisted
+        },
+        lookups: weighed.lookups,
         names: names.asked,
         processes: ledger.processes,
-        survivors: capture.survivors,
+        survivors: redacted_survivors(capture.survivors, needle),
         layers,
         canaries,
         gaps: [
@@ -206,7 +217,7 @@ fn refused(journal: &[Entry]) -> u64 {
 }
 
 /// What was looked for and is not as it is on the host. The runner's user's home is named by HOME, as for a shell.
-fn weighed(lookups: &Lookups, files: &[FileEntry], plan: &Plan, needle: &Needle) -> Vec<Lookup> {
+fn weighed(lookups: &Lookups, files: &[FileEntry], plan: &Plan, needle: &Needle) -> Weighed {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let starts_at_home = plan.client.directory == HOME;
     let directory = std::env::current_dir().ok().filter(|_| starts_at_home);
@@ -223,13 +234,18 @@ fn weighed(lookups: &Lookups, files: &[FileEntry], plan: &Plan, needle: &Needle)
         caller,
         needle,
         lookups::host::probe,
+        Instant::now() + WEIGHING,
     )
 }
 
-fn incomplete_lookups(lookups: &Lookups) -> Vec<Gap> {
+fn incomplete_lookups(lookups: &Lookups, unweighed: u64) -> Vec<Gap> {
     let missing = [
         (lookups.further, "more lookups than are kept"),
         (lookups.unreadable, "lookups whose path could not be read"),
+        (
+            unweighed,
+            "lookups that were not compared with the host, for want of time",
+        ),
     ];
     let missing = missing.into_iter().filter(|(count, _)| *count > 0);
     let gap = |(count, what): (u64, &str)| Gap {
@@ -240,12 +256,26 @@ fn incomplete_lookups(lookups: &Lookups) -> Vec<Gap> {
 }
 
 fn incomplete_ledger(ledger: &Ledger) -> Vec<Gap> {
+    let unlisted = &ledger.unlisted;
     let further = [
-        (ledger.further_attempts, "entries of the ledger"),
-        (ledger.further_processes, "started programs"),
+        (
+            unlisted.attempts() + unlisted.setup,
+            GapKind::Cut,
+            "calls by programs or to destinations beyond those that are listed",
+        ),
+        (
+            unlisted.away,
+            GapKind::Attempts,
+            "calls to somewhere else than loopback, let through and not listed",
+        ),
+        (
+            ledger.further_processes,
+            GapKind::Cut,
+            "started programs beyond those that are listed",
+        ),
     ];
-    let further = further.into_iter().filter(|(count, _)| *count > 0);
-    let further = further.map(|(count, what)| format!("{count} more {what} than are kept"));
+    let further = further.into_iter().filter(|(count, ..)| *count > 0);
+    let further = further.map(|(count, what, of)| (what, format!("{count} {of}")));
     let unasked = ledger
         .connects
         .iter()
@@ -256,11 +286,46 @@ fn incomplete_ledger(ledger: &Ledger) -> Vec<Gap> {
         (GapKind::Order, detail)
     });
     further
-        .chain(ledger.faults.iter().cloned())
-        .map(|detail| (GapKind::Attempts, detail))
+        .chain(
+            ledger
+                .faults
+                .iter()
+                .map(|detail| (GapKind::Attempts, detail.clone())),
+        )
         .chain(unasked)
         .map(|(what, detail)| Gap { what, detail })
         .collect()
+}
+
+/// Takes out of a request what no report shows; the stub knows the credential alone.
+fn hide(request: &mut Request, needle: &Needle) {
+    let hide = |text: &mut String| *text = needle.redact(text);
+    if let Head::Request {
+        method,
+        path,
+        query,
+        headers,
+        ..
+    } = &mut request.head
+    {
+        [method, path].into_iter().chain(query).for_each(hide);
+        for (name, value) in headers {
+            hide(name);
+            hide(value);
+        }
+    }
+    match request.body.as_mut().map(|body| &mut body.content) {
+        Some(Content::Json { shape }) => needle.redact_json(shape),
+        Some(Content::DuplicateKey { path }) => hide(path),
+        Some(Content::Empty | Content::Other { .. }) | None => {}
+    }
+}
+
+fn redacted_survivors(mut survivors: Vec<Survivor>, needle: &Needle) -> Vec<Survivor> {
+    for survivor in &mut survivors {
+        survivor.program = needle.redact(&survivor.program);
+    }
+    survivors
 }
 
 fn redacted_attempts(mut attempts: Vec<Attempt>, needle: &Needle) -> Vec<Attempt> {

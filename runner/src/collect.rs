@@ -14,8 +14,10 @@ pub(crate) mod output;
 mod pass;
 mod pipes;
 pub(crate) mod questions;
+mod trail;
 pub(crate) mod transient;
 
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -45,6 +47,7 @@ use pass::Pass;
 pub(crate) use capture::{Capture, Failure};
 use output::Errors;
 use pipes::{Read, readable, receive};
+use trail::Trail;
 use transient::Watcher;
 
 /// From the spawn of the stage to the exec of the client.
@@ -53,6 +56,8 @@ const SET_UP: Duration = Duration::from_secs(20);
 const ENDING: Duration = Duration::from_secs(10);
 /// From `finish` to `done`, and to the end of both outputs.
 const FINISHING: Duration = Duration::from_secs(2);
+/// From a signal while output waits for its reader to the end of that wait, for the stream that nobody waited for yet.
+const AFTER_SIGNAL: Duration = Duration::from_millis(100);
 /// From the exec of the client to the watch over its files. To end a watch takes the kernel some 15 ms, more than
 /// everything else of a short run; what was made and removed before it is counted all the same ([`census`]).
 const UNWATCHED: Duration = Duration::from_millis(25);
@@ -105,7 +110,8 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         stderr: stage.stderr.take().map(watched).transpose()?,
         pass: watch
             .passes_output
-            .then(|| (Pass::to_stdout(), Pass::to_stderr())),
+            .then(|| std::io::Result::Ok((Pass::to_stdout()?, Pass::to_stderr()?)))
+            .transpose()?,
         questions: Some(watched(stage.questions.try_clone()?)?),
         watcher: Watcher::default(),
         watch_at: None,
@@ -119,6 +125,7 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         supervisor: None,
         ask,
         asked,
+        impatient: false,
         done: false,
         capture: Capture::nothing(watch.output_bytes, watch.needle),
         watch,
@@ -207,6 +214,8 @@ struct Session<'a> {
     /// At each connection to the stub the supervisor asks for the lines of standard output.
     ask: Sender<LinesWanted>,
     asked: Receiver<LinesWanted>,
+    /// A signal has ended the wait for the rest of the output.
+    impatient: bool,
     /// The stub has journaled everything.
     done: bool,
     capture: Capture,
@@ -309,6 +318,7 @@ impl Session<'_> {
             return Next::Stop;
         }
         if self.phase == Phase::Finishing && self.pass.is_some() {
+            self.impatient = true;
             self.gap(
                 GapKind::Records,
                 "interrupted before all output was read".to_owned(),
@@ -374,6 +384,12 @@ impl Session<'_> {
     fn read_stdout(&mut self, read: Read) -> Next {
         match read {
             Read::End => self.stdout = None,
+            Read::Left(left) => {
+                self.stdout = None;
+                if let Some(passed) = &mut self.capture.passed {
+                    passed.push(&left);
+                }
+            }
             Read::Piece(piece) => match (&mut self.pass, &mut self.capture.passed) {
                 (Some((out, _)), Some(passed)) => {
                     passed.push(&piece);
@@ -402,6 +418,10 @@ impl Session<'_> {
     fn read_stderr(&mut self, read: Read) -> Next {
         match read {
             Read::End => self.stderr = None,
+            Read::Left(left) => {
+                self.stderr = None;
+                self.capture.errors.push(&left);
+            }
             Read::Piece(piece) => {
                 self.capture.errors.push(&piece);
                 if let Some((_, err)) = &mut self.pass {
@@ -421,18 +441,54 @@ impl Session<'_> {
         Next::Continue
     }
 
-    /// Waits until the program's output has gone where it goes. A signal ends the wait.
+    /// Waits until the program's output has gone where it goes. A signal ends the wait, and what had not gone by then
+    /// is lost: nobody may take the rest for the whole.
     async fn finish_passing(&mut self) {
-        if let Some((out, err)) = self.pass.take() {
-            tokio::select! {
-                _ = self.interrupt.recv() => {}
-                _ = self.terminate.recv() => {}
-                (out, err) = async { (out.finish().await, err.finish().await) } => {
-                    let streams = [("standard output", out), ("standard error", err)];
-                    let unwritten = |(stream, written): (_, std::io::Result<()>)| Some((stream, written.err()?));
-                    self.capture.unwritten = streams.into_iter().filter_map(unwritten).collect();
+        let Some((mut out, mut err)) = self.pass.take() else {
+            return;
+        };
+        // Both at once: neither waits for the other's reader.
+        out.close();
+        err.close();
+        let mut patience = self.impatient.then(|| Instant::now() + AFTER_SIGNAL);
+        let mut trails = Vec::new();
+        for (stream, what, pass) in [
+            ("standard output", GapKind::Records, out),
+            ("standard error", GapKind::Stderr, err),
+        ] {
+            let enough = async {
+                match patience {
+                    None => self.signal().await,
+                    Some(until) => sleep_until(until).await,
                 }
+            };
+            let (written, trail) = tokio::select! {
+                biased;
+                finished = pass.finish() => finished,
+                () = enough => (Err(ErrorKind::Interrupted.into()), Trail::UNKNOWN),
+            };
+            trails.push(trail);
+            let Err(error) = written else { continue };
+            if error.kind() == ErrorKind::Interrupted {
+                self.gap(
+                    what,
+                    format!("interrupted before all of {stream} had been passed on"),
+                );
+                // The other stream may be through already.
+                patience.get_or_insert_with(|| Instant::now() + AFTER_SIGNAL);
             }
+            self.capture.unwritten.push((stream, error));
+        }
+        if let [out, err] = trails[..] {
+            self.capture.before_report = trail::before_report(out, err);
+        }
+    }
+
+    /// Returns at the next signal that asks for the end.
+    async fn signal(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
         }
     }
 

@@ -162,8 +162,8 @@ fn arguments(prepared: &Prepared, prompts: &[&str]) -> Vec<Arg> {
     let told = prepared.plan.client.arguments.iter().skip(1);
     told.filter(|argument| *argument != CLIENT_ARGUMENT)
         .map(|argument| match argument.to_str() {
-            Some(argument) => Arg::new(argument, prompts),
-            None => Arg::Word(shown_path(argument.as_ref())),
+            Some(argument) => Arg::new(&prepared.needle.redact(argument), prompts),
+            None => Arg::Word(prepared.needle.redact(&shown_path(argument.as_ref()))),
         })
         .collect()
 }

@@ -21,7 +21,7 @@ pub use crate::case::Root;
 pub use from_journal::{Served, from_journal};
 pub use ledger::{
     ARGUMENT_BYTES, Attempt, AttemptKind, MOST_ARGUMENTS, MOST_ATTEMPTS, MOST_PROCESSES,
-    MOST_QUESTIONS, Outcome, Process, Question,
+    MOST_QUESTIONS, Outcome, Process, Question, Unlisted,
 };
 pub use lookup::{Advice, LOOKUP_BYTES, Lookup, LookupKind, MOST_LOOKUPS, Reason};
 
@@ -49,6 +49,8 @@ pub struct Evidence {
     pub exit: Exit,
     /// What the client tried.
     pub attempts: Vec<Attempt>,
+    /// What it tried beyond the entries that are kept.
+    pub unlisted: Unlisted,
     /// What it looked for and is not shown, or may not be written; empty where lookups are not asked for.
     pub lookups: Vec<Lookup>,
     /// Whom it asked for.
@@ -359,4 +361,6 @@ pub enum GapKind {
     Secrets,
     /// Which paths the client looked for.
     Lookups,
+    /// A list that was cut: what is missing from it is counted, and whoever judges it knows.
+    Cut,
 }

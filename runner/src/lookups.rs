@@ -14,7 +14,8 @@
 //! Where the program starts in its home because the directory of its caller is not shown, it also misses what it looks
 //! for in the home and that directory has; then the directory is what would have to be shown.
 //!
-//! The rest is folded (see [`fold`]) into few lines. Pure but for the probe of the host that it is given. It
+//! The rest is folded (see [`fold`]) into few lines. Pure but for the probe of the host and the deadline that it is
+//! given: a program may name any number of paths of any length, and what was not weighed in time is counted. It
 //! judges nothing: a lookup is help for whoever wants the program to run, and no finding.
 
 mod fold;
@@ -22,6 +23,7 @@ pub(crate) mod host;
 mod world;
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use stub::Needle;
 
@@ -44,10 +46,18 @@ pub(crate) enum HostObject {
     Closed,
 }
 
+/// What came of all lookups.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Weighed {
+    pub(crate) lookups: Vec<Lookup>,
+    /// Lookups that nobody had the time to weigh.
+    pub(crate) unweighed: u64,
+}
+
 /// What was hidden from the program or denied to it by a root that shows `binds`, and what it asked for in its home
 /// beside the files that were `there` (relative to the home, as reports print them). `caller` names the runner's
 /// user's home, and the current directory where the program does not start in it; `probe` says what the host has at
-/// an absolute path.
+/// an absolute path. Ends soon after `until`.
 pub(crate) fn weigh(
     lookups: &Lookups,
     binds: &[Bind],
@@ -55,12 +65,21 @@ pub(crate) fn weigh(
     caller: Caller<'_>,
     needle: &Needle,
     probe: impl Fn(&Path) -> Option<HostObject>,
-) -> Vec<Lookup> {
+    until: Instant,
+) -> Weighed {
     let world = World::new(binds, caller, &probe);
-    let entries = lookups.iter().filter_map(|(wanted, seen)| {
-        let (path, option, class, is_directory) =
-            missed(&world, lookups, wanted).or_else(|| absent(lookups, wanted, there))?;
-        Some(Entry {
+    let there = There::new(there);
+    let is_late = || Instant::now() >= until;
+    let mut entries = Vec::new();
+    let mut unweighed = 0;
+    for (wanted, seen) in lookups.iter() {
+        if is_late() {
+            unweighed += seen.count;
+            continue;
+        }
+        let missed =
+            missed(&world, lookups, wanted).or_else(|| absent(lookups, wanted, &there, needle));
+        entries.extend(missed.map(|(path, option, class, is_directory)| Entry {
             path,
             option,
             class,
@@ -69,26 +88,49 @@ pub(crate) fn weigh(
             paths: 1,
             count: seen.count,
             at_us: seen.at_us,
-        })
-    });
-    fold::fold(entries.collect(), &world)
-        .into_iter()
-        .map(|entry| told(entry, needle))
-        .collect()
+        }));
+    }
+    let lines = fold::fold(entries, &world, &is_late).into_iter();
+    Weighed {
+        lookups: lines.map(|entry| told(entry, needle)).collect(),
+        unweighed,
+    }
+}
+
+/// Paths of the home that were there, in an order in which whatever lies below a path follows it.
+struct There<'a>(Vec<&'a Path>);
+
+impl<'a> There<'a> {
+    fn new(paths: &[&'a str]) -> Self {
+        let mut paths: Vec<&'a Path> = paths.iter().copied().map(Path::new).collect();
+        paths.sort_unstable();
+        Self(paths)
+    }
+
+    /// Whether `path` or something below it was there.
+    fn has(&self, path: &Path) -> bool {
+        // Name by name, as paths compare: nothing stands between a path and what lies below it.
+        let first = self.0.partition_point(|one| *one < path);
+        self.0.get(first).is_some_and(|one| one.starts_with(path))
+    }
 }
 
 /// A path that is missed, the path to show for it, how, and whether that is a directory.
 type Missed = (PathBuf, PathBuf, Class, bool);
 
 /// A name of the home that was read and never there. Whatever the program made itself is known, and so is the way to it.
-fn absent(lookups: &Lookups, wanted: &Wanted, there: &[&str]) -> Option<Missed> {
+fn absent(
+    lookups: &Lookups,
+    wanted: &Wanted,
+    there: &There<'_>,
+    needle: &Needle,
+) -> Option<Missed> {
     let name = wanted.path.strip_prefix(HOME).ok()?;
-    let shown = printable(name.as_os_str().as_encoded_bytes());
-    let is_there = |one: &&str| Path::new(one).starts_with(&shown);
+    let shown = needle.redact(&printable(name.as_os_str().as_encoded_bytes()));
     let is_own = name.as_os_str().is_empty()
         || wanted.kind == LookupKind::Write
         || lookups.wrote(&wanted.path)
-        || there.iter().any(is_there);
+        || there.has(Path::new(&shown));
     let path = || wanted.path.clone();
     (!is_own).then(|| (path(), path(), Class::Never(Reason::Absent), false))
 }

@@ -274,6 +274,11 @@ impl Output {
         }
     }
 
+    /// Whether it is our standard error.
+    pub(crate) fn is_stderr(&self) -> bool {
+        matches!(self.sink, Sink::Stderr)
+    }
+
     /// Whether the report may be coloured: it goes to a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         match &self.sink {

@@ -16,7 +16,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{self, Path, PathBuf};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use stub::Needle;
+use stub::{Belongs, Needle};
 use thiserror::Error;
 
 use crate::audit::{Audit, Place};
@@ -47,7 +47,7 @@ pub(crate) const FEWEST_FILES: u64 = 256;
 /// What a run is made of.
 pub(crate) struct Prepared {
     pub(crate) plan: Plan,
-    /// The credential of this run, to be searched for.
+    /// The credential of this run, to be searched for, and the values that no report shows.
     pub(crate) needle: Needle,
     /// The client's program, opened, to be hashed beside the run.
     pub(crate) program: File,
@@ -157,6 +157,7 @@ pub(crate) fn prepare(
     open_enough_files()?;
     let credential = format!("runner-key-{}", random::token());
     let needle = Needle::new(&credential).map_err(|_| PrepareError::Credential)?;
+    let needle = needle.hiding(request.subject.asked_values());
     let (program, program_path) = open_program(&request.client)?;
     let subject = &request.subject;
     let identity = identity::for_caller(tier);
@@ -201,6 +202,11 @@ pub(crate) fn prepare(
             scenario: subject.scenario(),
             is_known: subject.knows_stub(),
             credential: credential.clone(),
+            belongs: match subject.purpose() {
+                Purpose::Judge => Belongs::InKeyOfMessage,
+                // How a program sends its credential is its own affair, as long as it goes to its provider.
+                Purpose::Audit => Belongs::InEitherHeader,
+            },
             body_bytes: limits.body_bytes,
             requests: limits.requests,
             connections: limits.connections,

@@ -23,6 +23,9 @@ pub const VALUE: &str = "value";
 /// Stands for the stub's origin, in variables and in the arguments of an audit.
 pub const BASE_URL: &str = "{base_url}";
 
+/// What is replaced in the value of a variable.
+pub(crate) const PLACEHOLDERS: [&str; 4] = [BASE_URL, "{credential}", "{home}", "{tmp}"];
+
 /// The placeholders that a variable's value may hold until the run replaces them.
 pub const VARIABLE_PLACEHOLDERS: [&str; 4] = ["base_url", "credential", "home", "tmp"];
 

@@ -91,6 +91,10 @@ fn run(request: &RunRequest) -> u8 {
     let purpose = request.subject.purpose();
     match run::run(request) {
         Ok(done) => {
+            let is_told = done.failure.is_some() || done.kept.is_some() || !done.lost.is_empty();
+            if is_told {
+                write_stderr(&done.before);
+            }
             if let Some(failure) = &done.failure {
                 for PassedOver { tier, error } in &done.passed_over {
                     let what = format!("no sandbox of tier {}: {error}", tier.word());
@@ -99,7 +103,14 @@ fn run(request: &RunRequest) -> u8 {
                 tell("error", failure, failure.hint(purpose));
             }
             if let Some(copy) = &done.kept {
-                note(&format!("the home is kept in {}", copy.display()));
+                note(&format!("the home is kept in {}", copy.path.display()));
+                for lost in &copy.left_out.named {
+                    note(&format!("not in the copy of the home: {lost}"));
+                }
+                if copy.left_out.further > 0 {
+                    let more = copy.left_out.further;
+                    note(&format!("not in the copy of the home: {more} more"));
+                }
             }
             for error in &done.lost {
                 tell("error", error, None);
@@ -139,15 +150,15 @@ fn refused_code(error: &UsageError) -> u8 {
     }
 }
 
-/// The program's own code, unless the audit says nothing about it.
+/// The program's own code, unless the audit says nothing about it: an unsound run looks like nothing else.
 fn audit_code(done: &Done) -> u8 {
     match (&done.failure, done.exit) {
         (Some(Failure::NotExecuted(Errno::ENOENT)), _) => NOT_FOUND,
         (Some(Failure::NotExecuted(_)), _) => NOT_EXECUTABLE,
         (Some(Failure::SetUp(_) | Failure::NotSealed(_)), _) => AUDIT_FAILED,
         (None, _) if !done.lost.is_empty() => AUDIT_FAILED,
-        (None, Exit::Timeout(_)) => AUDIT_TIMED_OUT,
         (None, _) if done.verdict == Verdict::Errored => AUDIT_FAILED,
+        (None, Exit::Timeout(_)) => AUDIT_TIMED_OUT,
         (None, Exit::Code(code)) => u8::try_from(code).unwrap_or(AUDIT_FAILED),
         (None, Exit::Signal(signal)) => u8::try_from(128 + signal).unwrap_or(AUDIT_FAILED),
         (None, Exit::OutputLimit | Exit::RequestLimit | Exit::Interrupted | Exit::NotStarted) => {
@@ -213,6 +224,9 @@ impl RunError {
 
     fn hint(&self) -> Option<&'static str> {
         match self {
+            Self::EventLoop(error) | Self::Digest(error) if is_short(error) => Some(
+                "raise the limits on processes and memory, as with `ulimit -u unlimited -v unlimited -d unlimited`",
+            ),
             Self::Namespaces(_) => Some("/proc must be mounted where the runner is started"),
             Self::Prepare(PrepareError::FewFiles { .. }) => {
                 Some("raise the hard limit, as with `ulimit -Hn 1024`, before the start")
@@ -248,6 +262,11 @@ impl SelftestError {
             Self::Policy(_) | Self::Targets(_) | Self::Render(_) | Self::Write(_) => None,
         }
     }
+}
+
+/// What there was too little of is a thread or memory.
+fn is_short(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM))
 }
 
 impl Failure {
@@ -287,14 +306,50 @@ fn tell_text(label: &str, text: &str, hint: Option<&str>) {
     if let Some(hint) = hint {
         text.push_str(&format!("  hint: {hint}\n"));
     }
-    write_stderr(&text);
+    write_stderr(text.as_bytes());
 }
 
 fn note(text: &str) {
-    write_stderr(&format!("note: {text}\n"));
+    write_stderr(format!("note: {text}\n").as_bytes());
 }
 
 /// Where standard error is closed there is nobody to tell.
-fn write_stderr(text: &str) {
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+fn write_stderr(text: &[u8]) {
+    let _ = io::stderr().lock().write_all(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn done(verdict: Verdict, exit: Exit) -> Done {
+        Done {
+            verdict,
+            exit,
+            failure: None,
+            passed_over: Vec::new(),
+            kept: None,
+            lost: Vec::new(),
+            before: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_unsound_audit_looks_neither_like_its_program_nor_like_a_time_out() {
+        let exits = [
+            (Exit::Timeout(Duration::from_secs(1)), AUDIT_TIMED_OUT),
+            (Exit::Code(0), 0),
+            (Exit::Code(7), 7),
+            (Exit::Signal(9), 137),
+        ];
+        for (exit, own) in exits {
+            for verdict in [Verdict::Passed, Verdict::Failed] {
+                assert_eq!(audit_code(&done(verdict, exit)), own, "{exit:?}");
+            }
+            assert_eq!(audit_code(&done(Verdict::Errored, exit)), AUDIT_FAILED);
+            assert_eq!(verdict_code(&done(Verdict::Errored, exit)), ERRORED);
+        }
+    }
 }

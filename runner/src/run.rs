@@ -12,7 +12,7 @@ use crate::case::{Source, Tier};
 use crate::check;
 use crate::cli::{ClientProgram, Format, RunRequest};
 use crate::clock::Clock;
-use crate::collect::keep::keep;
+use crate::collect::keep::{Kept, keep};
 use crate::collect::{self, Capture, Failure, Watch};
 use crate::describe;
 use crate::digest;
@@ -39,13 +39,13 @@ pub(crate) enum RunError {
     Prepare(#[from] PrepareError),
     #[error("cannot read the runner's own namespaces from /proc/self/ns")]
     Namespaces(#[source] SetupError),
-    #[error("cannot set up the event loop")]
+    #[error("cannot set up the event loop and its threads")]
     EventLoop(#[source] io::Error),
     #[error("the case accepts no tier")]
     NoTier,
-    #[error("cannot hash the program")]
+    #[error("cannot hash the program, which takes a thread of its own")]
     Digest(#[source] io::Error),
-    #[error("cannot copy the home")]
+    #[error("cannot make a directory for the copy of the home")]
     Keep(#[source] io::Error),
     #[error("cannot make a report")]
     Render(#[from] RenderError),
@@ -61,10 +61,12 @@ pub(crate) struct Done {
     pub(crate) failure: Option<Failure>,
     /// The stronger tiers that this host does not have.
     pub(crate) passed_over: Vec<PassedOver>,
-    /// Where the copy of the home lies.
-    pub(crate) kept: Option<PathBuf>,
+    /// The copy of the home.
+    pub(crate) kept: Option<Kept>,
     /// Reports and output that nobody got.
     pub(crate) lost: Vec<WriteError>,
+    /// With what anything on standard error begins, behind a program's output; empty where a report began with it.
+    pub(crate) before: Vec<u8>,
 }
 
 /// Makes one run and writes its reports.
@@ -84,6 +86,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
     let exit = capture.exit;
     let unwritten = std::mem::take(&mut capture.unwritten);
+    let mut before = std::mem::take(&mut capture.before_report);
     let kept = request
         .keep_home
         .then(|| kept_home(&capture, request.subject.sandbox().limits.home_bytes));
@@ -111,7 +114,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         verdict,
         evidence,
     );
-    let mut lost = write(outputs, &report)?;
+    let mut lost = write(outputs, &report, &mut before)?;
     let passing = |(stream, source)| WriteError::Passing { stream, source };
     lost.extend(unwritten.into_iter().map(passing));
     Ok(Done {
@@ -121,6 +124,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         passed_over,
         kept: kept.transpose()?.flatten(),
         lost,
+        before,
     })
 }
 
@@ -143,7 +147,7 @@ pub(crate) fn for_evidence(request: &RunRequest) -> Result<Collected, RunError> 
         trees,
         mut capture,
         ..
-    } = launch_in_strongest_tier(request, clock)?;
+    } = launch_in_strongest_tier(request, &[], clock)?;
     let failure = capture.failure.take();
     let evidence = assemble::evidence(
         capture,
@@ -199,10 +203,17 @@ fn policy_file<'r>(what: &'static str, source: &'r Source) -> Option<Input<'r>> 
 }
 
 /// Every report is tried: what is lost of one is no reason to lose another.
-fn write(outputs: Vec<Output>, report: &Report) -> Result<Vec<WriteError>, RenderError> {
+fn write(
+    outputs: Vec<Output>,
+    report: &Report,
+    before: &mut Vec<u8>,
+) -> Result<Vec<WriteError>, RenderError> {
     let mut lost = Vec::new();
     for output in outputs {
-        let rendered = render(report, &output)?;
+        let mut rendered = render(report, &output)?;
+        if output.is_stderr() {
+            rendered.splice(..0, before.drain(..));
+        }
         lost.extend(output.write(&rendered).err());
     }
     Ok(lost)
@@ -316,17 +327,24 @@ fn launch_and_collect(
         .map_err(RunError::EventLoop)
 }
 
+/// One being taken, or why it is not.
+type Hash = io::Result<JoinHandle<io::Result<String>>>;
+
 /// SHA-256 of the client's program and of this executable, being taken.
 #[derive(Debug)]
 pub(crate) struct Digests {
-    program: JoinHandle<io::Result<String>>,
+    program: Hash,
     /// `None` where the program is this executable.
-    own: Option<JoinHandle<io::Result<String>>>,
+    own: Option<Hash>,
 }
 
 impl Digests {
     fn take(prepared: &Prepared) -> Self {
-        let hash = |file: io::Result<File>| std::thread::spawn(move || digest::of_reader(file?));
+        let hash = |file: io::Result<File>| {
+            std::thread::Builder::new()
+                .name("digest".to_owned())
+                .spawn(move || digest::of_reader(file?))
+        };
         Self {
             program: hash(prepared.program.try_clone()),
             own: (!prepared.is_own_file()).then(|| hash(File::open(spawn::OWN_FILE))),
@@ -338,8 +356,9 @@ impl Digests {
     /// # Errors
     /// The first failed read.
     pub(crate) fn wait(self) -> io::Result<(String, String)> {
-        let joined = |hash: JoinHandle<io::Result<String>>| {
-            hash.join()
+        let joined = |hash: Hash| {
+            hash?
+                .join()
                 .unwrap_or_else(|_| Err(io::Error::other("its thread was lost")))
         };
         let program = joined(self.program)?;
@@ -368,7 +387,7 @@ pub(crate) fn colour(is_terminal: bool) -> Colour {
 }
 
 /// The copy for `--keep-home`; none where there was no home.
-fn kept_home(capture: &Capture, home_bytes: u64) -> Result<Option<PathBuf>, RunError> {
+fn kept_home(capture: &Capture, home_bytes: u64) -> Result<Option<Kept>, RunError> {
     let home = capture.trees.as_ref().map(|(home, _)| home);
     home.map(|home| keep(home, 2 * home_bytes))
         .transpose()

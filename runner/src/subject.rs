@@ -6,9 +6,11 @@ use std::path::Path;
 
 use stub::scenario::Scenario;
 
-use crate::audit::Audit;
+use crate::audit::{ASKED_FOR, Audit};
 use crate::case::{Case, Device, Origin, PathRule, SandboxRules};
-use crate::profile::{ExpectedAttempt, Files, Profile, Settings, SideRequest, Variable};
+use crate::profile::{
+    ExpectedAttempt, Files, PLACEHOLDERS, Profile, Settings, SideRequest, Variable,
+};
 use crate::report::Purpose;
 
 /// The subject of one run.
@@ -117,6 +119,20 @@ impl Subject {
             } => profile.variables(&case.name, *settings).collect(),
             Self::Program(audit) => audit.environment.iter().collect(),
         }
+    }
+
+    /// The variables, by name and value, that the command line gives a value of its user's: perhaps a secret. One with a
+    /// placeholder in it is made for the run, and what it is filled with is no secret or is replaced anyway.
+    pub fn asked_values(&self) -> Vec<(&str, &str)> {
+        let asked = |variable: &Variable| {
+            let mut placeholders = PLACEHOLDERS.into_iter();
+            variable.reason == ASKED_FOR && !placeholders.any(|one| variable.value.contains(one))
+        };
+        self.variables()
+            .iter()
+            .filter(|variable| asked(variable))
+            .map(|variable| (variable.name.as_str(), variable.value.as_str()))
+            .collect()
     }
 
     /// What the profile sets in this case and was told not to.

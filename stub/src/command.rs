@@ -18,6 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::limits::Limits;
 use crate::scenario::Scenario;
+use crate::secret::Belongs;
 use crate::serve::{ServeError, Setup, serve_until};
 
 /// The address of the second host.
@@ -144,6 +145,7 @@ fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             elsewhere,
             scenario,
             credential: None,
+            belongs: Belongs::default(),
             limits: Limits::default(),
         };
         let stop = async {

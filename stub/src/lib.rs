@@ -37,5 +37,5 @@ pub use command::main;
 pub use gate::MAX_HOLD;
 pub use limits::Limits;
 pub use scenario::Scenario;
-pub use secret::Needle;
+pub use secret::{Belongs, Needle};
 pub use serve::{ServeError, Setup, serve, serve_until};

@@ -2,7 +2,8 @@
 //!
 //! Owns finding and redacting: as written, base64 (both alphabets, all three alignments), hexadecimal,
 //! each of them percent-encoded or with JSON escapes in any mixture. Knows nothing of where the bytes
-//! come from: the runner uses it for output and files, the stub for requests.
+//! come from: the runner uses it for output and files, the stub for requests. Values that were given to a program
+//! by whoever started it are replaced the same way, and not searched for.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,10 +22,34 @@ pub const MIN_BYTES: usize = 12;
 /// Longest credential.
 pub const MAX_BYTES: usize = 1024;
 
-/// The credential of a run, ready to be searched for. A clone shares the preparation.
+/// Shortest other value that is replaced: anything shorter stands in innocent text.
+pub const MIN_HIDDEN_BYTES: usize = 8;
+
+/// The credential of a run, ready to be searched for, and other values that no report shows. A clone shares the
+/// preparation.
 #[derive(Clone)]
 pub struct Needle {
     inner: Arc<Inner>,
+    /// Replaced like the credential, and nobody is blamed for writing them.
+    hidden: Arc<[Hidden]>,
+}
+
+/// Where the credential may stand, alone, in a request to the host that it is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Belongs {
+    /// In `x-api-key` of the message.
+    #[default]
+    InKeyOfMessage,
+    /// In `x-api-key`, or in `authorization` behind `Bearer`, of any request.
+    InEitherHeader,
+}
+
+/// A value that no report shows, and what stands in its place.
+struct Hidden {
+    value: Inner,
+    name: String,
+    replacement: String,
 }
 
 struct Inner {
@@ -87,28 +112,50 @@ impl Needle {
         if !credential.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(NeedleError::Character);
         }
-        let patterns = forms::patterns(credential.as_bytes());
-        let mut starts = [0; 256];
-        for (index, pattern) in patterns.iter().enumerate() {
-            for byte in pattern.first_bytes() {
-                starts[usize::from(byte)] |= 1 << index;
-            }
-        }
-        let longest = patterns.iter().map(Pattern::longest).max().unwrap_or(0);
         Ok(Self {
-            inner: Arc::new(Inner {
-                secret: credential.to_owned(),
-                patterns,
-                starts,
-                longest,
-            }),
+            inner: Arc::new(Inner::new(credential)),
+            hidden: Arc::default(),
         })
+    }
+
+    /// The same, and with the values of these variables (name, value) replaced wherever the credential is: each one as
+    /// a whole, and each line of it, where they are long enough.
+    #[must_use]
+    pub fn hiding<'v>(self, values: impl IntoIterator<Item = (&'v str, &'v str)>) -> Self {
+        let mut hidden: Vec<Hidden> = values
+            .into_iter()
+            .flat_map(|(name, value)| {
+                let lines = value.lines().filter(move |line| *line != value);
+                std::iter::once(value)
+                    .chain(lines)
+                    .map(move |text| (name, text))
+            })
+            .filter(|(_, text)| text.len() >= MIN_HIDDEN_BYTES)
+            .map(|(name, text)| Hidden::new(name, text))
+            .collect();
+        // One that holds another goes first.
+        hidden.sort_by_key(|hidden| std::cmp::Reverse(hidden.value.secret.len()));
+        Self {
+            hidden: hidden.into(),
+            ..self
+        }
     }
 
     /// The search for the credential in small letters, which is what a host name makes of it.
     pub fn in_small_letters(&self) -> Self {
+        let small =
+            |hidden: &Hidden| Hidden::new(&hidden.name, &hidden.value.secret.to_ascii_lowercase());
         // As long, and as visible.
-        Self::new(&self.inner.secret.to_ascii_lowercase()).unwrap_or_else(|_| self.clone())
+        Self {
+            inner: Arc::new(Inner::new(&self.inner.secret.to_ascii_lowercase())),
+            hidden: self.hidden.iter().map(small).collect(),
+        }
+    }
+
+    /// The longest writing of anything that is replaced.
+    pub fn longest(&self) -> usize {
+        let hidden = self.hidden.iter().map(|hidden| hidden.value.longest);
+        hidden.fold(self.inner.longest, usize::max)
     }
 
     /// Whether `bytes` are the credential itself and nothing else.
@@ -118,48 +165,53 @@ impl Needle {
 
     /// The first form of the credential in `haystack`, if there is one.
     pub fn find(&self, haystack: &[u8]) -> Option<Form> {
-        self.locate(haystack, 0).map(|(_, form)| form)
+        self.inner.locate(haystack, 0).map(|(_, form)| form)
     }
 
-    /// `text` with every form of the credential replaced by [`REPLACEMENT`].
+    /// `text` with every form of the credential replaced by [`REPLACEMENT`], and other values by what names them.
     pub fn redact(&self, text: &str) -> String {
-        let mut redacted = String::with_capacity(text.len());
-        let mut copied = 0;
-        // What is found begins and ends at ASCII bytes, which are borders of characters.
-        while let Some((found, _)) = self.locate(text.as_bytes(), copied) {
-            redacted.push_str(text.get(copied..found.start).unwrap_or_default());
-            redacted.push_str(REPLACEMENT);
-            copied = found.end;
+        let mut redacted = self.inner.replaced(text, REPLACEMENT);
+        for Hidden {
+            value, replacement, ..
+        } in self.hidden.iter()
+        {
+            if value.locate(redacted.as_bytes(), 0).is_some() {
+                redacted = value.replaced(&redacted, replacement);
+            }
         }
-        redacted.push_str(text.get(copied..).unwrap_or_default());
         redacted
     }
 
-    /// `bytes` with every form of the credential replaced by [`REPLACEMENT`].
+    /// The same for bytes.
     pub fn redact_bytes(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut redacted = Vec::with_capacity(bytes.len());
-        let mut copied = 0;
-        while let Some((found, _)) = self.locate(bytes, copied) {
-            redacted.extend_from_slice(&bytes[copied..found.start]);
-            redacted.extend_from_slice(REPLACEMENT.as_bytes());
-            copied = found.end;
+        let mut redacted = self.inner.replaced_bytes(bytes, REPLACEMENT.as_bytes());
+        for Hidden {
+            value, replacement, ..
+        } in self.hidden.iter()
+        {
+            if value.locate(&redacted, 0).is_some() {
+                redacted = value.replaced_bytes(&redacted, replacement.as_bytes());
+            }
         }
-        redacted.extend_from_slice(&bytes[copied..]);
         redacted
     }
 
-    /// Replaces every form of the credential in the strings and keys of `value` by [`REPLACEMENT`].
+    /// Whether anything in `haystack` is replaced.
+    fn changes(&self, haystack: &[u8]) -> bool {
+        let mut all = std::iter::once(&*self.inner).chain(self.hidden.iter().map(|one| &one.value));
+        all.any(|inner| inner.locate(haystack, 0).is_some())
+    }
+
+    /// Replaces the same in the strings and keys of `value`.
     pub fn redact_json(&self, value: &mut Value) {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
-            Value::String(text) if self.find(text.as_bytes()).is_some() => {
-                *text = self.redact(text)
-            }
+            Value::String(text) if self.changes(text.as_bytes()) => *text = self.redact(text),
             Value::String(_) => {}
             Value::Array(items) => items.iter_mut().for_each(|item| self.redact_json(item)),
             Value::Object(object) => {
                 object.values_mut().for_each(|item| self.redact_json(item));
-                if object.keys().any(|key| self.find(key.as_bytes()).is_some()) {
+                if object.keys().any(|key| self.changes(key.as_bytes())) {
                     let entries = std::mem::take(object);
                     object.extend(
                         entries
@@ -170,18 +222,72 @@ impl Needle {
             }
         }
     }
+}
+
+impl Hidden {
+    fn new(name: &str, value: &str) -> Self {
+        Self {
+            value: Inner::new(value),
+            name: name.to_owned(),
+            replacement: format!("<value of {name}>"),
+        }
+    }
+}
+
+impl Inner {
+    fn new(secret: &str) -> Self {
+        let patterns = forms::patterns(secret.as_bytes());
+        let mut starts = [0; 256];
+        for (index, pattern) in patterns.iter().enumerate() {
+            for byte in pattern.first_bytes() {
+                starts[usize::from(byte)] |= 1 << index;
+            }
+        }
+        let longest = patterns.iter().map(Pattern::longest).max().unwrap_or(0);
+        Self {
+            secret: secret.to_owned(),
+            patterns,
+            starts,
+            longest,
+        }
+    }
+
+    fn replaced(&self, text: &str, replacement: &str) -> String {
+        let mut replaced = String::with_capacity(text.len());
+        let mut copied = 0;
+        // What is found begins and ends at borders of characters: it is ASCII, or text as it was given.
+        while let Some((found, _)) = self.locate(text.as_bytes(), copied) {
+            replaced.push_str(text.get(copied..found.start).unwrap_or_default());
+            replaced.push_str(replacement);
+            copied = found.end;
+        }
+        replaced.push_str(text.get(copied..).unwrap_or_default());
+        replaced
+    }
+
+    fn replaced_bytes(&self, bytes: &[u8], replacement: &[u8]) -> Vec<u8> {
+        let mut replaced = Vec::with_capacity(bytes.len());
+        let mut copied = 0;
+        while let Some((found, _)) = self.locate(bytes, copied) {
+            replaced.extend_from_slice(&bytes[copied..found.start]);
+            replaced.extend_from_slice(replacement);
+            copied = found.end;
+        }
+        replaced.extend_from_slice(&bytes[copied..]);
+        replaced
+    }
 
     fn locate(&self, haystack: &[u8], from: usize) -> Option<(Range<usize>, Form)> {
         for at in from..haystack.len() {
             let byte = haystack[at];
-            let mut candidates = self.inner.starts[usize::from(byte)];
+            let mut candidates = self.starts[usize::from(byte)];
             if byte == b'%' || byte == b'\\' {
                 let rest = &haystack[at..];
                 candidates |=
-                    forms::escape(rest).map_or(0, |unit| self.inner.starts[usize::from(unit.byte)]);
+                    forms::escape(rest).map_or(0, |unit| self.starts[usize::from(unit.byte)]);
             }
             while candidates != 0 {
-                let pattern = &self.inner.patterns[candidates.trailing_zeros() as usize];
+                let pattern = &self.patterns[candidates.trailing_zeros() as usize];
                 if let Some((length, form)) = pattern.matches(&haystack[at..]) {
                     return Some((pattern.whole(haystack, at, at + length, from), form));
                 }

@@ -19,7 +19,7 @@ use crate::limits::Limits;
 use crate::listener::{self, Door, LastDoor};
 use crate::recorder::{Pump, now_us};
 use crate::scenario::Scenario;
-use crate::secret::Needle;
+use crate::secret::{Belongs, Needle};
 use crate::shared::Shared;
 
 /// Longest line of the control side, in bytes.
@@ -40,6 +40,8 @@ pub struct Setup {
     pub scenario: Scenario,
     /// The credential of the run, to be searched for in all that arrives.
     pub credential: Option<Needle>,
+    /// Where the credential may stand.
+    pub belongs: Belongs,
     /// What the run may take.
     pub limits: Limits,
 }
@@ -93,7 +95,8 @@ where
     W: AsyncWrite + Unpin,
     C: AsyncRead + Unpin,
 {
-    let shared = Arc::new(Shared::new(Gate::ordered(), setup.limits, setup.credential));
+    let credential = (setup.credential, setup.belongs);
+    let shared = Arc::new(Shared::new(Gate::ordered(), setup.limits, credential));
     let end = follow(control, &shared.gate);
     let hosts = Hosts::open(setup.listener, setup.elsewhere, setup.scenario, &shared)?;
     run(hosts, &shared, journal, end).await
@@ -108,7 +111,8 @@ where
     W: AsyncWrite + Unpin,
     F: Future<Output = ()>,
 {
-    let shared = Arc::new(Shared::new(Gate::Open, setup.limits, setup.credential));
+    let credential = (setup.credential, setup.belongs);
+    let shared = Arc::new(Shared::new(Gate::Open, setup.limits, credential));
     let end = async {
         finish.await;
         Ok(())

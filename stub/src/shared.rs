@@ -13,7 +13,7 @@ use crate::gate::Gate;
 use crate::journal::{Entry, Host};
 use crate::limits::{Budget, Limits};
 use crate::recorder::{Recorder, now_us};
-use crate::secret::Needle;
+use crate::secret::{Belongs, Needle};
 
 /// One run.
 #[derive(Debug)]
@@ -23,6 +23,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) budget: Budget,
     pub(crate) credential: Option<Needle>,
+    pub(crate) belongs: Belongs,
     open: Mutex<BTreeMap<u64, Arc<Connection>>>,
     accepted: AtomicU64,
     refused: AtomicU64,
@@ -30,13 +31,18 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(gate: Gate, limits: Limits, credential: Option<Needle>) -> Self {
+    pub(crate) fn new(
+        gate: Gate,
+        limits: Limits,
+        (credential, belongs): (Option<Needle>, Belongs),
+    ) -> Self {
         Self {
             recorder: Recorder::default(),
             gate,
             limits,
             budget: Budget::new(&limits),
             credential,
+            belongs,
             open: Mutex::default(),
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),

@@ -21,7 +21,7 @@ pub(crate) mod head;
 
 use crate::journal::{Body, Head, Host};
 use crate::limits::{Budget, Limits};
-use crate::secret::{Needle, Scanner};
+use crate::secret::{Belongs, Needle, Scanner};
 
 use body::BodyTap;
 use framing::{Framing, FramingError};
@@ -45,6 +45,7 @@ pub(crate) enum Seen {
 pub(crate) struct RequestTap {
     limits: Limits,
     credential: Option<Needle>,
+    belongs: Belongs,
     host: Host,
     budget: Budget,
     state: State,
@@ -87,13 +88,14 @@ impl RequestTap {
     pub(crate) fn new(
         limits: Limits,
         budget: Budget,
-        credential: Option<Needle>,
+        (credential, belongs): (Option<Needle>, Belongs),
         host: Host,
     ) -> Self {
         let stray = credential.as_ref().map(Scanner::new);
         Self {
             limits,
             credential,
+            belongs,
             host,
             budget,
             state: State::Idle,
@@ -241,7 +243,7 @@ impl RequestTap {
     }
 
     fn complete_head(&mut self, raw: &[u8], pass: &mut Vec<u8>, seen: &mut Vec<Seen>) {
-        let parsed = match head::read(raw, self.credential.as_ref(), self.host) {
+        let parsed = match head::read(raw, self.credential.as_ref(), self.belongs, self.host) {
             Ok(parsed) => parsed,
             Err(error) => return self.refuse(raw, error, seen),
         };

@@ -139,7 +139,7 @@ fn connections_that_the_stub_refused_were_let_through_all_the_same() {
 #[test]
 fn an_incomplete_ledger_is_a_gap_for_each_kind() {
     let mut ledger = Ledger::default();
-    ledger.further_attempts = 3;
+    ledger.unlisted.denied = 3;
     ledger.further_processes = 2;
     ledger.faults = vec!["a call could not be answered".into()];
     ledger.connects = vec![Connect {
@@ -150,6 +150,6 @@ fn an_incomplete_ledger_is_a_gap_for_each_kind() {
         .iter()
         .map(|gap| gap.what)
         .collect();
-    use GapKind::{Attempts, Order};
-    assert_eq!(kinds, [Attempts, Attempts, Attempts, Order]);
+    use GapKind::{Attempts, Cut, Order};
+    assert_eq!(kinds, [Cut, Cut, Attempts, Order]);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::evidence::{Attempt, AttemptKind, Evidence, Outcome as End, Question};
+use crate::evidence::{Attempt, AttemptKind, Evidence, Outcome as End, Question, Unlisted};
 use crate::profile::{Destination, ExpectedAttempt};
 
 use super::outcome::{Deviation, Outcome, count, list};
@@ -92,7 +92,14 @@ pub(super) fn no_attempts(evidence: &Evidence, expected: &[ExpectedAttempt]) -> 
         .iter()
         .filter(|question| reason_for_name(expected, &question.name).is_none())
         .collect();
+    let unlisted = &evidence.unlisted;
     if found.is_empty() && names.is_empty() {
+        if unlisted.attempts() + unlisted.questions > 0 {
+            return Deviation::new("More was tried than is listed.")
+                .expected("no attempt but those that the profile names")
+                .found(beyond(unlisted))
+                .undecided("what is not listed is not compared with what the profile names");
+        }
         return Ok(match total(&allowed) {
             0 => "No attempt was seen.".to_owned(),
             number => format!(
@@ -104,7 +111,8 @@ pub(super) fn no_attempts(evidence: &Evidence, expected: &[ExpectedAttempt]) -> 
     let shown = found
         .iter()
         .map(describe)
-        .chain(names.iter().map(|name| ask(name)));
+        .chain(names.iter().map(|name| ask(name)))
+        .chain((unlisted.attempts() + unlisted.questions > 0).then(|| beyond(unlisted)));
     Deviation::new(message(&found, names.len()))
         .expected("no attempt but those that the profile names")
         .found(list(shown))
@@ -136,6 +144,15 @@ fn message(found: &[AttemptGroup], names: usize) -> String {
     format!(
         "The client tried more than its way to the stub: {}.",
         parts.join(", ")
+    )
+}
+
+/// `3 attempts and 1 question beyond what is listed`
+fn beyond(unlisted: &Unlisted) -> String {
+    format!(
+        "{} and {} beyond what is listed",
+        times(unlisted.attempts(), "attempt"),
+        times(unlisted.questions, "question")
     )
 }
 

@@ -1,9 +1,7 @@
 //! What the network canaries say: only the kernel's own refusals, inside this very run, support the claim that
 //! other attempts were impossible. The supervisor's refusals are judged beside them, and support none.
 
-use crate::evidence::{
-    Attempt, Canary, CanaryMode, CanaryStatus, Evidence, GapKind, Outcome as End,
-};
+use crate::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Evidence, GapKind};
 
 use super::NotPassed;
 use super::outcome::{Deviation, Outcome, list};
@@ -56,18 +54,10 @@ pub(crate) fn kernel_refuses(evidence: &Evidence) -> bool {
         && let_through(evidence).next().is_none()
 }
 
-/// Calls that the supervisor let through although they lead away from loopback; where they lead cannot be
-/// read is as bad.
-///
-/// The unspecified address is loopback as a destination (ip_route_output_key_hash in net/ipv4/route.c, and
-/// tcp_v6_connect in net/ipv6/tcp_ipv6.c).
+/// Calls that the supervisor let through although they lead away from loopback.
 pub(super) fn let_through(evidence: &Evidence) -> impl Iterator<Item = &Attempt> {
-    evidence.attempts.iter().filter(|attempt| {
-        let stays = attempt
-            .ip()
-            .is_some_and(|ip| ip.is_loopback() || ip.is_unspecified());
-        attempt.outcome == End::Allowed && attempt.is_directed() && attempt.is_internet() && !stays
-    })
+    let attempts = evidence.attempts.iter();
+    attempts.filter(|attempt| attempt.leaves_loopback())
 }
 
 fn canaries_hold(evidence: &Evidence) -> Result<(), NotPassed> {

@@ -32,6 +32,8 @@ pub(crate) struct Capture {
     pub(crate) isolation: Option<Isolation>,
     /// Streams of ours to which the output of an audited program could not be passed on, and why.
     pub(crate) unwritten: Vec<(&'static str, io::Error)>,
+    /// With what a report on standard error begins, behind the program's output.
+    pub(crate) before_report: Vec<u8>,
     /// The kernel's; 0 until the client's process has reported it.
     pub(crate) landlock_abi: i32,
     /// Our end of the canary's connection to the stub.
@@ -56,6 +58,7 @@ impl Capture {
             output: Output::new(output_bytes),
             passed: None,
             unwritten: Vec::new(),
+            before_report: Vec::new(),
             errors: Errors::new(needle),
             questions: Questions::new(needle),
             exit: Exit::NotStarted,

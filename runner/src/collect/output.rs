@@ -179,6 +179,8 @@ fn parse(line: &[u8], left: &mut usize) -> Line {
 pub(crate) struct Errors {
     bytes: u64,
     tail: Vec<u8>,
+    /// Kept a little longer than shown, so that what is replaced is whole where the text is cut.
+    kept: usize,
     scanner: stub::secret::Scanner,
 }
 
@@ -187,6 +189,7 @@ impl Errors {
         Self {
             bytes: 0,
             tail: Vec::new(),
+            kept: TAIL_BYTES + needle.longest(),
             scanner: stub::secret::Scanner::new(needle),
         }
     }
@@ -196,10 +199,8 @@ impl Errors {
         self.bytes += piece.len() as u64;
         self.scanner.push(piece);
         self.tail.extend_from_slice(piece);
-        // Kept a little longer than shown, so that a credential across the cut is still replaced.
-        let kept = TAIL_BYTES + stub::secret::MAX_BYTES;
-        if self.tail.len() > 2 * kept {
-            self.tail.drain(..self.tail.len() - kept);
+        if self.tail.len() > 2 * self.kept {
+            self.tail.drain(..self.tail.len() - self.kept);
         }
     }
 
@@ -344,6 +345,21 @@ mod tests {
             records[1].line,
             Line::Record(serde_json::json!({"key": "<credential>"}))
         );
+    }
+
+    #[test]
+    fn a_value_that_is_cut_by_the_beginning_of_the_tail_is_not_shown_in_part() {
+        let value = "v".repeat(30) + "alue that is hidden";
+        let needle = needle().hiding([("VALUE", value.as_str())]);
+        for behind in [TAIL_BYTES - 20, TAIL_BYTES - 1, TAIL_BYTES] {
+            let mut errors = Errors::new(&needle);
+            errors.push(&b"x".repeat(50_000));
+            errors.push(value.as_bytes());
+            errors.push(&b"y".repeat(behind));
+            let (stderr, sighting) = errors.into_stderr(&needle);
+            assert!(!stderr.tail.contains("hidden"), "{behind}");
+            assert_eq!(sighting, None);
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::thread;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 
+use super::trail::Trail;
 use crate::report::for_terminal;
 
 /// Pieces that wait for the reader; one is at most [`super::PIECE`] bytes.
@@ -19,31 +20,42 @@ const QUEUED: usize = 16;
 pub(super) struct Pass {
     /// `None` once the program's output has ended, or nobody reads ours any more.
     pieces: Option<Sender<Vec<u8>>>,
-    written: oneshot::Receiver<io::Result<()>>,
+    written: oneshot::Receiver<(io::Result<()>, Trail)>,
 }
 
 impl Pass {
     /// To our standard output.
-    pub(super) fn to_stdout() -> Self {
+    ///
+    /// # Errors
+    /// The errno with which no thread could be started.
+    pub(super) fn to_stdout() -> io::Result<Self> {
         Self::to(io::stdout().is_terminal(), io::stdout())
     }
 
     /// To our standard error.
-    pub(super) fn to_stderr() -> Self {
+    ///
+    /// # Errors
+    /// The same.
+    pub(super) fn to_stderr() -> io::Result<Self> {
         Self::to(io::stderr().is_terminal(), io::stderr())
     }
 
-    fn to(is_terminal: bool, stream: impl Write + Send + 'static) -> Self {
+    fn to(is_terminal: bool, stream: impl Write + Send + 'static) -> io::Result<Self> {
         let (pieces, queue) = channel(QUEUED);
         let (done, written) = oneshot::channel();
-        thread::spawn(move || {
+        let work = move || {
+            let mut trail = Trail::default();
+            let written = write_all(queue, is_terminal, stream, &mut trail);
             // Where nobody waits for it, the run is over.
-            let _ = done.send(write_all(queue, is_terminal, stream));
-        });
-        Self {
+            let _ = done.send((written, trail));
+        };
+        thread::Builder::new()
+            .name("output".to_owned())
+            .spawn(work)?;
+        Ok(Self {
             pieces: Some(pieces),
             written,
-        }
+        })
     }
 
     /// Returns once there is room for a piece; whether anybody still reads.
@@ -65,16 +77,19 @@ impl Pass {
         }
     }
 
-    /// Returns once everything is written, or can be written no more.
-    ///
-    /// # Errors
-    /// Why not all of it was written. That nobody reads any more is none, as for any program in a pipe.
-    pub(super) async fn finish(mut self) -> io::Result<()> {
+    /// Nothing more will be handed over.
+    pub(super) fn close(&mut self) {
+        self.pieces = None;
+    }
+
+    /// Returns once everything is written, or can be written no more: why not all of it was written, and in what state
+    /// the stream is left. That nobody reads any more is no error, as for any program in a pipe.
+    pub(super) async fn finish(mut self) -> (io::Result<()>, Trail) {
         self.pieces = None;
         match self.written.await {
-            Ok(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            Ok(written) => written,
-            Err(_) => Err(io::Error::other("its thread was lost")),
+            Ok((Err(error), trail)) if error.kind() == io::ErrorKind::BrokenPipe => (Ok(()), trail),
+            Ok(finished) => finished,
+            Err(_) => (Err(io::Error::other("its thread was lost")), Trail::UNKNOWN),
         }
     }
 }
@@ -84,6 +99,7 @@ fn write_all(
     mut queue: Receiver<Vec<u8>>,
     is_terminal: bool,
     mut stream: impl Write,
+    trail: &mut Trail,
 ) -> io::Result<()> {
     let mut unfinished = Vec::new();
     while let Some(piece) = queue.blocking_recv() {
@@ -91,8 +107,11 @@ fn write_all(
             unfinished.extend_from_slice(&piece);
             let whole = whole_characters(&unfinished);
             let text: Vec<u8> = unfinished.drain(..whole).collect();
-            for_terminal(&String::from_utf8_lossy(&text)).into_bytes()
+            let shown = for_terminal(&String::from_utf8_lossy(&text)).into_bytes();
+            trail.follow_text(&shown);
+            shown
         } else {
+            trail.follow(&piece);
             piece
         };
         stream.write_all(&shown)?;
@@ -100,6 +119,7 @@ fn write_all(
     }
     // What is left is the beginning of a character, and no character.
     if !unfinished.is_empty() {
+        trail.follow_text("\u{fffd}".as_bytes());
         stream.write_all("\u{fffd}".as_bytes())?;
     }
     stream.flush()
@@ -152,13 +172,13 @@ mod tests {
             .build()
             .unwrap();
         let shared = Shared::default();
-        let mut pass = Pass::to(is_terminal, shared.clone());
+        let mut pass = Pass::to(is_terminal, shared.clone()).unwrap();
         runtime.block_on(async {
             for piece in pieces {
                 assert!(pass.room().await);
                 pass.push(piece);
             }
-            pass.finish().await.unwrap();
+            pass.finish().await.0.unwrap();
         });
         shared.0.lock().unwrap().clone()
     }
@@ -200,12 +220,12 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();
-        let mut pass = Pass::to(false, Broken(kind));
+        let mut pass = Pass::to(false, Broken(kind)).unwrap();
         runtime.block_on(async {
             while pass.room().await {
                 pass.push(b"x");
             }
-            pass.finish().await
+            pass.finish().await.0
         })
     }
 

@@ -8,15 +8,19 @@ use tokio::io::unix::AsyncFd;
 use super::PIECE;
 use super::pass::Pass;
 use crate::sandbox::message::{self, FromInit};
+use crate::sys::net::readable_bytes;
 
 /// What one read of a pipe gave.
 pub(super) enum Read {
     Piece(Vec<u8>),
+    /// What lay in the pipe when whoever reads ours had left. It goes nowhere, and it ends with this.
+    Left(Vec<u8>),
     End,
 }
 
 /// One piece from a pipe; never ready for a pipe whose end was read. Where it is passed on, not before there is
-/// room for it; once nobody reads on, it is as if the pipe had ended.
+/// room for it. Once nobody reads on, the pipe is closed as any reader's is, and what the program had written into it by
+/// then is still to be searched.
 pub(super) async fn readable(pipe: Option<&AsyncFd<OwnedFd>>, pass: Option<&Pass>) -> Read {
     let Some(pipe) = pipe else {
         return std::future::pending().await;
@@ -24,7 +28,7 @@ pub(super) async fn readable(pipe: Option<&AsyncFd<OwnedFd>>, pass: Option<&Pass
     if let Some(pass) = pass
         && !pass.room().await
     {
-        return Read::End;
+        return Read::Left(what_lies_in(pipe.get_ref()));
     }
     let mut piece = vec![0; PIECE];
     loop {
@@ -43,6 +47,22 @@ pub(super) async fn readable(pipe: Option<&AsyncFd<OwnedFd>>, pass: Option<&Pass
     }
 }
 
+/// No more than lies there at this instant, which is at most what a pipe holds: a program that goes on writing cannot
+/// hold whoever reads.
+fn what_lies_in(pipe: &OwnedFd) -> Vec<u8> {
+    let mut left = vec![0; readable_bytes(pipe).unwrap_or(0)];
+    let mut length = 0;
+    while let Some(room) = left.get_mut(length..).filter(|room| !room.is_empty()) {
+        match nix::unistd::read(pipe, room) {
+            Ok(more) if more > 0 => length += more,
+            Err(Errno::EINTR) => {}
+            Ok(_) | Err(_) => break,
+        }
+    }
+    left.truncate(length);
+    left
+}
+
 pub(super) type Received = Result<Option<(FromInit, Vec<OwnedFd>)>, Errno>;
 
 /// One message of init; never ready once init has closed the channel.
@@ -59,5 +79,37 @@ pub(super) async fn receive(channel: Option<&AsyncFd<OwnedFd>>) -> Received {
             Err(Errno::EINTR) => {}
             received => return received,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+    use crate::sys::fds::watched;
+
+    #[test]
+    fn what_the_program_wrote_before_its_reader_left_is_read_and_the_pipe_then_ends() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let (reading, mut writing) = std::io::pipe().unwrap();
+            let pipe = watched(OwnedFd::from(reading)).unwrap();
+            let mut pass = Pass::to_stdout().unwrap();
+            pass.close();
+            let text = vec![b'x'; 3 * PIECE + 5];
+            writing.write_all(&text).unwrap();
+            let Read::Left(left) = readable(Some(&pipe), Some(&pass)).await else {
+                panic!("nothing is passed on any more")
+            };
+            assert_eq!(left, text);
+            let Read::Left(left) = readable(Some(&pipe), Some(&pass)).await else {
+                panic!("nothing is passed on any more")
+            };
+            assert_eq!(left, b"");
+        });
     }
 }

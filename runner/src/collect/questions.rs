@@ -17,6 +17,9 @@ use crate::dns::Asked;
 use crate::evidence::{Exit, Gap, GapKind, MOST_QUESTIONS, Question, Sighting};
 use crate::sandbox::message::{self, FromResolver};
 
+/// Stands for a name that holds a value of the user's across its dots.
+const HIDDEN_ACROSS: &str = "<value of a variable>";
+
 /// The questions of one run so far.
 #[derive(Debug)]
 pub(crate) struct Questions {
@@ -39,6 +42,8 @@ pub(crate) struct Names {
     /// In the order of the first time.
     pub(crate) asked: Vec<Question>,
     pub(crate) sightings: Vec<Sighting>,
+    /// Questions that are not among them.
+    pub(crate) unlisted: u64,
     pub(crate) gaps: Vec<Gap>,
 }
 
@@ -110,6 +115,12 @@ impl Questions {
             .or_else(|| small.find(joined.to_ascii_lowercase().as_bytes()));
         match across {
             Some(form) => (REPLACEMENT.to_owned(), Some(form)),
+            // Values of its user's are put in labels as well.
+            None if small.redact(&joined.to_ascii_lowercase()) != joined.to_ascii_lowercase()
+                && shown == name.to_ascii_lowercase() =>
+            {
+                (HIDDEN_ACROSS.to_owned(), None)
+            }
             None => (shown, None),
         }
     }
@@ -118,21 +129,21 @@ impl Questions {
     pub(crate) fn finish(self, exit: Exit) -> Names {
         let mut missing = Vec::new();
         if self.missing > 0 {
-            missing.push(format!(
+            let detail = format!(
                 "{} questions for names are not listed: more than {MOST_QUESTIONS} names, or too many at once",
                 self.missing
-            ));
+            );
+            missing.push((GapKind::Cut, detail));
         }
         if !self.ended && exit != Exit::NotStarted {
-            missing.push("the resolver did not tell all that it was asked".to_owned());
+            let detail = "the resolver did not tell all that it was asked".to_owned();
+            missing.push((GapKind::Attempts, detail));
         }
-        let gap = |detail| Gap {
-            what: GapKind::Attempts,
-            detail,
-        };
+        let gap = |(what, detail)| Gap { what, detail };
         Names {
             asked: self.asked,
             sightings: self.sightings,
+            unlisted: self.missing,
             gaps: missing.into_iter().map(gap).collect(),
         }
     }
@@ -220,6 +231,30 @@ mod tests {
     }
 
     #[test]
+    fn a_value_of_the_users_in_a_name_is_replaced_and_no_finding() {
+        let needle = Needle::new(SECRET)
+            .unwrap()
+            .hiding([("TOKEN", "Hidden-0123")]);
+        let mut questions = Questions::new(&needle);
+        for name in [
+            "hidden-0123.example",
+            "Hid.den-0123.example",
+            "other.example",
+        ] {
+            let asked = Asked {
+                name: name.to_owned(),
+                kind: "A".to_owned(),
+            };
+            questions.push(FromResolver::Asked { asked, count: 1 });
+        }
+        let names = questions.finish(Exit::NotStarted);
+        let shown: Vec<_> = listed(&names).iter().map(|(name, ..)| *name).collect();
+        let expected = ["<value of TOKEN>.example", HIDDEN_ACROSS, "other.example"];
+        assert_eq!(shown, expected);
+        assert!(names.sightings.is_empty());
+    }
+
+    #[test]
     fn names_beyond_the_bound_are_a_gap() {
         let many: Vec<String> = (0..MOST_QUESTIONS + 2)
             .map(|name| name.to_string())
@@ -229,6 +264,7 @@ mod tests {
         assert_eq!(found.asked.len(), MOST_QUESTIONS);
         assert_eq!(found.gaps.len(), 1);
         assert!(found.gaps[0].detail.starts_with("4 questions"));
+        assert_eq!((found.gaps[0].what, found.unlisted), (GapKind::Cut, 4));
     }
 
     #[test]

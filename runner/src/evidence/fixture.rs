@@ -118,6 +118,7 @@ fn evidence() -> Evidence {
         sightings: Vec::new(),
         exit: Exit::Code(0),
         attempts: ledger::setup(),
+        unlisted: Default::default(),
         lookups: Vec::new(),
         names: Vec::new(),
         processes: ledger::processes(),

@@ -35,6 +35,41 @@ pub struct Attempt {
     pub names: Vec<String>,
 }
 
+/// Calls and questions beyond what is kept, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unlisted {
+    /// Calls of [`AttemptKind::Attempt`] that were answered by the supervisor.
+    pub denied: u64,
+    /// Others of that kind.
+    pub let_through: u64,
+    /// Calls of [`AttemptKind::Setup`].
+    pub setup: u64,
+    /// Of `let_through` and `setup`, those that [`Attempt::leaves_loopback`].
+    pub away: u64,
+    /// Questions for names.
+    pub questions: u64,
+}
+
+impl Unlisted {
+    /// Counts one call.
+    pub fn count(&mut self, attempt: &Attempt) {
+        let counter = match (attempt.kind, attempt.outcome) {
+            (AttemptKind::Setup, _) => &mut self.setup,
+            (AttemptKind::Attempt, Outcome::Denied(_)) => &mut self.denied,
+            (AttemptKind::Attempt, Outcome::Allowed) => &mut self.let_through,
+        };
+        *counter = counter.saturating_add(attempt.count);
+        if attempt.leaves_loopback() {
+            self.away = self.away.saturating_add(attempt.count);
+        }
+    }
+
+    /// Calls that are judged.
+    pub fn attempts(&self) -> u64 {
+        self.denied.saturating_add(self.let_through)
+    }
+}
+
 /// Whether an entry of the ledger is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AttemptKind {

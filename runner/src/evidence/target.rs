@@ -58,6 +58,17 @@ impl Attempt {
             _ => format!("{family}:{address}{port}"),
         })
     }
+
+    /// Whether it was let through although it leads away from loopback; where it leads cannot be read is as bad.
+    ///
+    /// The unspecified address is loopback as a destination (ip_route_output_key_hash in net/ipv4/route.c, and
+    /// tcp_v6_connect in net/ipv6/tcp_ipv6.c).
+    pub fn leaves_loopback(&self) -> bool {
+        let stays = self
+            .ip()
+            .is_some_and(|ip| ip.is_loopback() || ip.is_unspecified());
+        self.outcome == Outcome::Allowed && self.is_directed() && self.is_internet() && !stays
+    }
 }
 
 impl Outcome {

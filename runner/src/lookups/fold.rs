@@ -8,7 +8,7 @@
 //!    may be shown and is not one of the [`SHALLOWEST`]. So the smallest directory is named that makes the list short.
 //! 4. What is to be read below a directory that is to be written is counted there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use super::world::World;
@@ -60,8 +60,12 @@ impl Entry {
     }
 }
 
-/// Folds; options come before what no option shows, each in the order of their paths.
-pub(super) fn fold(mut entries: Vec<Entry>, world: &World) -> Vec<Entry> {
+/// Folds, less where it is late; options come before what no option shows, each in the order of their paths.
+pub(super) fn fold(
+    mut entries: Vec<Entry>,
+    world: &World,
+    is_late: &dyn Fn() -> bool,
+) -> Vec<Entry> {
     // Equal paths side by side, whatever was wanted of them.
     entries.sort_by(|one, other| (&one.option, &one.path).cmp(&(&other.option, &other.path)));
     let mut classes: BTreeMap<Class, Vec<Entry>> = BTreeMap::new();
@@ -70,7 +74,7 @@ pub(super) fn fold(mut entries: Vec<Entry>, world: &World) -> Vec<Entry> {
     }
     let folded = classes
         .into_values()
-        .map(|entries| gathered(covered(entries), world));
+        .map(|entries| gathered(covered(entries), world, is_late));
     let mut folded = read_with_written(folded.flatten().collect());
     let is_never = |entry: &Entry| matches!(entry.class, Class::Never(_));
     folded.sort_by(|one, other| {
@@ -117,13 +121,17 @@ fn joined(entries: Vec<Entry>, belong: impl Fn(&Entry, &Entry) -> bool) -> Vec<E
     lines
 }
 
-fn gathered(mut lines: Vec<Entry>, world: &World) -> Vec<Entry> {
+fn gathered(mut lines: Vec<Entry>, world: &World, is_late: &dyn Fn() -> bool) -> Vec<Entry> {
     let deepest = lines
         .iter()
         .map(|line| depth(&line.option))
         .max()
         .unwrap_or(0);
     for depth in (SHALLOWEST..deepest).rev() {
+        // More lines than needed, and none is lost.
+        if is_late() {
+            break;
+        }
         let groups = lines.chunk_by(|one, other| {
             let directory = above(&one.option, depth);
             directory.is_some() && directory == above(&other.option, depth)
@@ -164,9 +172,18 @@ fn read_with_written(entries: Vec<Entry>) -> Vec<Entry> {
     let (mut written, others): (Vec<Entry>, Vec<Entry>) = entries
         .into_iter()
         .partition(|entry| entry.class == Class::Write);
+    let options: HashMap<PathBuf, usize> = written
+        .iter()
+        .enumerate()
+        .map(|(index, line)| (line.option.clone(), index))
+        .collect();
     let mut kept = Vec::new();
     for entry in others {
-        match written.iter_mut().find(|line| line.covers(&entry)) {
+        let over = entry.option.ancestors().find_map(|above| {
+            let index = *options.get(above)?;
+            written.get(index)?.covers(&entry).then_some(index)
+        });
+        match over.and_then(|index| written.get_mut(index)) {
             Some(line) if entry.class == Class::Read => line.absorb(&entry),
             _ => kept.push(entry),
         }

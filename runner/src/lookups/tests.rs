@@ -1,6 +1,7 @@
 //! What is hidden or denied on a host that is a map, and into how few lines it goes.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::*;
 use crate::audit::Caller;
@@ -47,6 +48,12 @@ impl Host {
 
     /// Looks `wanted` up where /usr is shown, /lib is what /usr/lib is, and the program is /client/tool.
     fn weigh(&self, wanted: &[(&str, LookupKind)]) -> Vec<Lookup> {
+        let weighed = self.weigh_until(wanted, Instant::now() + Duration::from_secs(600));
+        assert_eq!(weighed.unweighed, 0);
+        weighed.lookups
+    }
+
+    fn weigh_until(&self, wanted: &[(&str, LookupKind)], until: Instant) -> Weighed {
         let mut lookups = Lookups::default();
         for ((path, kind), at_us) in wanted.iter().zip(100..) {
             let wanted = Wanted {
@@ -66,15 +73,14 @@ impl Host {
             home: Some(Path::new("/data/home/user")),
         };
         let there = ["made/file", "gone"];
-        let lookups = weigh(&lookups, &binds, &there, caller, &needle, |path| {
-            self.objects.get(path).cloned()
-        });
-        for lookup in &lookups {
+        let probe = |path: &Path| self.objects.get(path).cloned();
+        let weighed = weigh(&lookups, &binds, &there, caller, &needle, probe, until);
+        for lookup in &weighed.lookups {
             if let Advice::Read(path) | Advice::Write(path) = &lookup.advice {
                 assert!(may_be_shown(Path::new(path)), "{path} would be refused");
             }
         }
-        lookups
+        weighed
     }
 
     fn advice(&self, path: &str, kind: LookupKind) -> Option<Advice> {
@@ -386,4 +392,31 @@ fn a_name_of_the_home_that_was_never_there_is_told_and_what_was_made_is_not() {
     assert_eq!(host.advice("/home/sandbox/.netrc", Write), None);
     let many: Vec<String> = (0..9).map(|n| format!("/home/sandbox/.rc{n}")).collect();
     assert_eq!(weigh_all(&many).len(), 9, "no name takes another's place");
+}
+
+#[test]
+fn what_lies_below_a_path_is_found_whatever_stands_beside_it() {
+    let names = ["a-b", "a", "a/x", "a.c", "b/y/z", "ab", "c"];
+    let there = There::new(&names);
+    for path in ["a", "a/x", "a-b", "b", "b/y", "b/y/z", "c", "ab"] {
+        assert!(there.has(Path::new(path)), "{path}");
+    }
+    for path in ["a/y", "a-", "b/x", "b/y/z/0", "d", "0", "a/x/y"] {
+        assert!(!there.has(Path::new(path)), "{path}");
+        let slow = names.iter().any(|one| Path::new(one).starts_with(path));
+        assert!(!slow, "{path}");
+    }
+}
+
+#[test]
+fn what_was_not_weighed_in_time_is_counted() {
+    let host = Host::of(&["/srv/data/x", "/srv/data/y"]);
+    let wanted = [
+        ("/srv/data/x", Read),
+        ("/srv/data/x", Read),
+        ("/srv/data/y", Read),
+    ];
+    assert_eq!(host.weigh(&wanted).len(), 2);
+    let weighed = host.weigh_until(&wanted, Instant::now());
+    assert_eq!((weighed.lookups, weighed.unweighed), (Vec::new(), 3));
 }

@@ -16,6 +16,8 @@ use crate::sandbox::root::{DEVICE_LINKS, etc_files};
 
 /// Symbolic links that are followed on one way, MAXSYMLINKS of linux/namei.h.
 const MOST_LINKS: usize = 40;
+/// What the host was asked and answered is remembered, up to as many bytes of paths.
+const KNOWN_BYTES: usize = 16 << 20;
 /// Parts of the new root that are its own, as far as they are directories.
 const OWN_TREES: [&str; 6] = [HOME, TMP, PROGRAM_DIRECTORY, "/etc", "/dev", "/proc"];
 
@@ -29,7 +31,14 @@ pub(super) struct World<'a> {
     /// The caller's directory, where it is not shown and could be.
     left_behind: Option<PathBuf>,
     probe: &'a dyn Fn(&Path) -> Option<HostObject>,
-    known: RefCell<HashMap<PathBuf, Option<HostObject>>>,
+    known: RefCell<Known>,
+}
+
+/// Answers of the host.
+#[derive(Default)]
+struct Known {
+    answers: HashMap<PathBuf, Option<HostObject>>,
+    bytes: usize,
 }
 
 /// One object of the host that is shown.
@@ -252,14 +261,27 @@ impl<'a> World<'a> {
     }
 
     fn ask(&self, path: &Path) -> Option<HostObject> {
-        if let Some(known) = self.known.borrow().get(path) {
+        if let Some(known) = self.known.borrow().answers.get(path) {
             return known.clone();
         }
         let object = (self.probe)(path);
-        self.known
-            .borrow_mut()
-            .insert(path.to_owned(), object.clone());
+        self.known.borrow_mut().keep(path, &object);
         object
+    }
+}
+
+impl Known {
+    /// Keeps an answer while there is room; what is not kept is asked again.
+    fn keep(&mut self, path: &Path, object: &Option<HostObject>) {
+        let target = match object {
+            Some(HostObject::Link(target)) => target.as_os_str().len(),
+            _ => 0,
+        };
+        let bytes = self.bytes + path.as_os_str().len() + target;
+        if bytes <= KNOWN_BYTES {
+            self.bytes = bytes;
+            self.answers.insert(path.to_owned(), object.clone());
+        }
     }
 }
 
@@ -303,4 +325,21 @@ fn with_rest(mut path: PathBuf, rest: Vec<OsString>) -> PathBuf {
         }
     }
     path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_of_the_host_is_bounded_by_its_bytes() {
+        let mut known = Known::default();
+        let long = "x".repeat(4000);
+        for number in 0..5000 {
+            let path = PathBuf::from(format!("/{number:04}{long}"));
+            known.keep(&path, &Some(HostObject::Link("y".repeat(95).into())));
+        }
+        assert_eq!(known.answers.len(), KNOWN_BYTES / 4100);
+        assert!(known.bytes <= KNOWN_BYTES);
+    }
 }

@@ -83,7 +83,9 @@ fn attempts(report: &Report) -> String {
             .map(|group| group.count)
             .fold(0, u64::saturating_add)
     };
-    let (all, denied) = (sum(false), sum(true));
+    let unlisted = &report.evidence.unlisted;
+    let all = sum(false).saturating_add(unlisted.attempts());
+    let denied = sum(true).saturating_add(unlisted.denied);
     let number = count(usize::try_from(all).unwrap_or(usize::MAX), "attempt");
     match (all, denied) {
         (0, _) => "no attempt at an address".to_owned(),

@@ -105,7 +105,9 @@ fn attempts(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
             expected,
         ]
     });
+    let is_cut = report.evidence.unlisted.attempts() > 0;
     let none = match report.evidence.gap(&[GapKind::Attempts]) {
+        None if is_cut => "None in what was recorded.",
         None => "None.",
         Some(_) => "None in what was recorded.",
     };

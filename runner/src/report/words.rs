@@ -149,6 +149,7 @@ words! {
         GapKind::Isolation => "isolation",
         GapKind::Secrets => "secrets",
         GapKind::Lookups => "lookups",
+        GapKind::Cut => "cut",
     }
 }
 

@@ -10,6 +10,7 @@
 //! set-up.
 
 mod lookups;
+mod set_id;
 mod shared;
 mod system_call;
 mod table;
@@ -69,6 +70,7 @@ pub(crate) struct Rule {
 /// The client's table and what `plan` puts around it.
 pub(crate) fn for_client(plan: &Plan) -> Filter {
     let around = Around {
+        no_set_id: plan.is_inherited() || plan.writes_on_host(),
         no_unix: plan.is_inherited() || plan.shows_host_directories(),
         shared: plan.is_inherited(),
         lookups: plan.lookups,
@@ -80,6 +82,8 @@ pub(crate) fn for_client(plan: &Plan) -> Filter {
 /// refuses is let through by what stands behind it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Around {
+    /// What the client makes lies on the host's disk.
+    no_set_id: bool,
     /// No unix socket may be made.
     no_unix: bool,
     /// No namespace is the client's own.
@@ -91,6 +95,7 @@ struct Around {
 impl Around {
     fn the_clients_table(self) -> Filter {
         let parts = [
+            (self.no_set_id, set_id::NO_SET_ID),
             (self.no_unix, shared::NO_UNIX),
             (self.shared, shared::FRONT),
             (true, &CLIENT.rules),

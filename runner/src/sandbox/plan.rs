@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use stub::Belongs;
 use stub::scenario::Scenario;
 
 use crate::case::{Access, Device, Tier};
@@ -84,6 +85,14 @@ impl Plan {
         self.tier == Tier::Inherited
     }
 
+    /// Whether files that the client makes may lie where the host has them.
+    pub(crate) fn writes_on_host(&self) -> bool {
+        self.root
+            .binds
+            .iter()
+            .any(|bind| bind.access == Access::Write)
+    }
+
     /// Whether a directory of the host is shown, and not only single files.
     pub(crate) fn shows_host_directories(&self) -> bool {
         self.root
@@ -111,6 +120,7 @@ pub(crate) struct StubPlan {
     /// The client is told where it is. Where it is not, a connection there is an attempt as any other.
     pub(crate) is_known: bool,
     pub(crate) credential: String,
+    pub(crate) belongs: Belongs,
     pub(crate) body_bytes: u64,
     pub(crate) requests: u64,
     pub(crate) connections: u64,

@@ -305,6 +305,7 @@ fn serve(
         elsewhere: sockets.elsewhere,
         scenario: plan.scenario.clone(),
         credential: stub::Needle::new(&plan.credential).ok(),
+        belongs: plan.belongs,
         limits: stub::Limits {
             body_bytes: usize::try_from(plan.body_bytes).unwrap_or(usize::MAX),
             requests_per_connection: plan.requests,

@@ -289,7 +289,8 @@ impl Watch {
             } = &call
             {
                 if !caller.lacks(*at, program) {
-                    self.ledger.start(program, arguments, &caller, &self.needle);
+                    let named = caller.named(*at, program);
+                    self.ledger.start(&named, arguments, &caller, &self.needle);
                 } else if self.lookups {
                     let wanted = lookup::executed(notification.thread, *at, program);
                     self.ledger.lookups.add(wanted, at_us);

@@ -232,3 +232,42 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn other_values_are_replaced_by_what_names_them_in_every_form_and_are_no_finding() {
+    let token = "gr\u{fc}n-\"s3cret\" 42";
+    let key = "-----BEGIN KEY-----\nAAAABBBBCCCC\nshort\n-----END KEY-----";
+    let hiding = needle().hiding([("TOKEN", token), ("KEY", key), ("SHORT", "1234567")]);
+    let all = |text: &str| format!("a {text} b {SECRET} c");
+    for form in [
+        token.to_owned(),
+        hex(token.as_bytes()),
+        hex(token.as_bytes()).to_uppercase(),
+        percent(token.as_bytes()),
+        base64(token.as_bytes(), b"+/"),
+        token.replace('"', "\\\""),
+    ] {
+        let shown = hiding.redact(&all(&form));
+        assert!(shown.starts_with("a <value of TOKEN>"), "{form}: {shown}");
+        assert!(shown.ends_with("b <credential> c"), "{form}: {shown}");
+        assert_eq!(hiding.redact_bytes(all(&form).as_bytes()), shown.as_bytes());
+        assert_eq!(hiding.find(form.as_bytes()), None, "{form}");
+    }
+    assert_eq!(hiding.redact(key), "<value of KEY>");
+    assert_eq!(hiding.redact("x AAAABBBBCCCC y"), "x <value of KEY> y");
+    assert_eq!(hiding.redact("1234567 short"), "1234567 short");
+    let mut value = serde_json::json!({"a": [token], "AAAABBBBCCCC": 1});
+    hiding.redact_json(&mut value);
+    let expected = serde_json::json!({"a": ["<value of TOKEN>"], "<value of KEY>": 1});
+    assert_eq!(value, expected);
+    assert_eq!(needle().redact(token), token, "nobody asked for it");
+}
+
+#[test]
+fn of_two_values_the_one_that_holds_the_other_is_replaced_whole() {
+    let hiding = needle().hiding([("PART", "abcdefgh"), ("WHOLE", "12abcdefgh34")]);
+    let shown = hiding.redact("12abcdefgh34 abcdefgh");
+    assert_eq!(shown, "<value of WHOLE> <value of PART>");
+    let small = needle().hiding([("HOST", "ABCDEFGH")]).in_small_letters();
+    assert_eq!(small.redact("abcdefgh.example"), "<value of HOST>.example");
+}

@@ -7,7 +7,7 @@ use httparse::{EMPTY_HEADER, Status};
 
 use super::framing::Framing;
 use crate::journal::{Head, Host};
-use crate::secret::Needle;
+use crate::secret::{Belongs, Needle};
 
 /// Most header lines of a request; the server's own limit.
 const MAX_HEADERS: usize = 100;
@@ -65,6 +65,7 @@ pub(crate) enum HeadError {
 pub(crate) fn read(
     raw: &[u8],
     credential: Option<&Needle>,
+    belongs: Belongs,
     host: Host,
 ) -> Result<Parsed, HeadError> {
     let mut headers = [EMPTY_HEADER; MAX_HEADERS];
@@ -104,7 +105,7 @@ pub(crate) fn read(
             .collect(),
     };
     let sightings = credential.map_or_else(Vec::new, |needle| {
-        sightings(needle, line, request.headers, host)
+        sightings(needle, line, request.headers, (belongs, host))
     });
     let surplus = surplus(raw, line, request.headers);
     Ok(Parsed {
@@ -182,13 +183,13 @@ pub(crate) fn readable(bytes: &[u8]) -> String {
     text
 }
 
-/// Where the credential stands, but for the one place where it belongs: alone, as the value of the first
-/// `x-api-key` of the message itself, at the host that it is for.
+/// Where the credential stands, but for the place where it belongs: alone in the first header of its kind, at the host
+/// that it is for.
 fn sightings(
     needle: &Needle,
     line: Line<'_>,
     headers: &[httparse::Header<'_>],
-    host: Host,
+    (belongs, host): (Belongs, Host),
 ) -> Vec<String> {
     let mut places = Vec::new();
     let mut look = |bytes: &[u8], place: &dyn Fn() -> String| {
@@ -202,13 +203,27 @@ fn sightings(
         "query".to_owned()
     });
     let mut keys = 0;
+    let mut bearers = 0;
     for header in headers {
         look(header.name.as_bytes(), &|| "header name".to_owned());
         let name = header.name.to_ascii_lowercase();
         let is_key = name == "x-api-key";
         keys += usize::from(is_key);
-        let message = host == Host::Stub && line.method == "POST" && line.path == "/v1/messages";
+        let is_bearer = name == "authorization" && belongs == Belongs::InEitherHeader;
+        bearers += usize::from(is_bearer);
+        let message = host == Host::Stub
+            && match belongs {
+                Belongs::InKeyOfMessage => line.method == "POST" && line.path == "/v1/messages",
+                Belongs::InEitherHeader => true,
+            };
         if is_key && message && keys == 1 && needle.is(header.value) {
+            continue;
+        }
+        if is_bearer
+            && message
+            && bearers == 1
+            && bearer(header.value).is_some_and(|key| needle.is(key))
+        {
             continue;
         }
         look(header.value, &|| match (is_key, message, keys) {
@@ -221,6 +236,12 @@ fn sightings(
         });
     }
     places
+}
+
+/// What stands behind `Bearer` (RFC 6750, section 2.1; schemes are written in any case).
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, key) = value.split_at_checked("Bearer ".len())?;
+    scheme.eq_ignore_ascii_case(b"Bearer ").then_some(key)
 }
 
 /// The bytes of `raw` that could be left away, or differ, without the report showing it: all white space
@@ -249,7 +270,12 @@ mod tests {
 
     fn parse(raw: &str) -> Result<Parsed, HeadError> {
         let needle = Needle::new(KEY).unwrap();
-        read(raw.as_bytes(), Some(&needle), Host::Stub)
+        read(
+            raw.as_bytes(),
+            Some(&needle),
+            Belongs::default(),
+            Host::Stub,
+        )
     }
 
     fn error(raw: &str) -> HeadError {
@@ -289,7 +315,10 @@ mod tests {
     #[test]
     fn values_of_credentials_are_redacted_and_other_bytes_escaped() {
         let raw = b"GET / HTTP/1.1\r\nX-Api-Key: a\r\nCookie: b\r\nauthorization:\r\nother: \xff\xe9\r\n\r\n";
-        let Head::Request { headers, .. } = read(raw, None, Host::Stub).unwrap().head else {
+        let Head::Request { headers, .. } = read(raw, None, Belongs::default(), Host::Stub)
+            .unwrap()
+            .head
+        else {
             panic!()
         };
         let values: Vec<_> = headers.iter().map(|(_, value)| value.as_str()).collect();
@@ -329,6 +358,48 @@ mod tests {
         );
         let parsed = parse(&format!("GET /{KEY} HTTP/1.1\r\nq: {KEY}\r\n\r\n")).unwrap();
         assert!(!format!("{:?}", parsed.head).contains(KEY));
+    }
+
+    #[test]
+    fn where_either_header_will_do_the_credential_belongs_alone_in_the_first_one_at_its_host() {
+        let at = |host: Host, raw: &str| {
+            let needle = Needle::new(KEY).unwrap();
+            let parsed = read(raw.as_bytes(), Some(&needle), Belongs::InEitherHeader, host);
+            parsed.unwrap().sightings
+        };
+        for line in ["POST /v1/messages", "GET /v1/models", "HEAD /"] {
+            for header in [
+                "X-Api-Key: ",
+                "Authorization: Bearer ",
+                "authorization: bearer ",
+            ] {
+                let raw = format!("{line} HTTP/1.1\r\n{header}{KEY}\r\n\r\n");
+                assert_eq!(at(Host::Stub, &raw), [""; 0], "{raw}");
+                assert_eq!(at(Host::Elsewhere, &raw).len(), 1, "{raw}");
+            }
+        }
+        for (headers, place) in [
+            (
+                format!("authorization: Basic {KEY}"),
+                "header authorization",
+            ),
+            (
+                format!("authorization: Bearer {KEY}x"),
+                "header authorization",
+            ),
+            (
+                format!("authorization: Bearer {KEY}\r\nauthorization: Bearer {KEY}"),
+                "header authorization",
+            ),
+            (
+                format!("x-api-key: {KEY}\r\nx-api-key: {KEY}"),
+                "second header x-api-key",
+            ),
+            (format!("user-agent: {KEY}"), "header user-agent"),
+        ] {
+            let raw = format!("POST /v1/messages HTTP/1.1\r\n{headers}\r\n\r\n");
+            assert_eq!(at(Host::Stub, &raw), [place], "{raw}");
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn tap_in(pieces: &[&[u8]]) -> Outcome {
     let mut tap = RequestTap::new(
         limits(),
         budget(1000),
-        Some(Needle::new(KEY).unwrap()),
+        (Some(Needle::new(KEY).unwrap()), Belongs::default()),
         Host::Stub,
     );
     let (mut seen, mut passed) = (Vec::new(), Vec::new());
@@ -269,7 +269,7 @@ fn a_body_beyond_the_limit_is_counted_and_hashed_to_its_end() {
 #[test]
 fn bodies_together_take_no_more_memory_than_the_budget() {
     let budget = budget(10);
-    let mut tap = RequestTap::new(limits(), budget, None, Host::Stub);
+    let mut tap = RequestTap::new(limits(), budget, (None, Belongs::default()), Host::Stub);
     let mut seen = Vec::new();
     let wire = b"POST / HTTP/1.1\r\nContent-Length: 11\r\n\r\n[1,2,3,4,5]";
     let mut at = 0;

@@ -133,6 +133,7 @@ impl Plan {
             elsewhere,
             scenario: self.scenario,
             credential,
+            belongs: stub::Belongs::default(),
             limits: self.limits,
         };
         let surroundings = self.surroundings;

@@ -114,6 +114,25 @@ deviations! {
         run.evidence.names.push(question("api.example.com"));
     } => ["outbound/no-attempts"];
 
+    attempts_that_are_not_listed_are_not_taken_for_allowed: case_b, |run| {
+        run.evidence.unlisted.denied = 1;
+    } => errored ["outbound/no-attempts"];
+
+    questions_that_are_not_listed_are_not_taken_for_allowed: case_b, |run| {
+        run.evidence.unlisted.questions = 1;
+    } => errored ["outbound/no-attempts"];
+
+    a_cut_list_of_what_no_check_judges_costs_nothing: case_b, |run| {
+        run.evidence.unlisted.setup = 7;
+        run.evidence.gaps.push(gap(GapKind::Cut));
+    } => [];
+
+    an_attempt_that_is_found_stays_found_where_more_are_not_listed: case_b, |run| {
+        run.evidence.attempts.push(connect("inet", "192.0.2.1", Some(443)));
+        run.evidence.unlisted.denied = 7;
+        run.evidence.gaps.push(gap(GapKind::Cut));
+    } => ["outbound/no-attempts"];
+
     an_attempt_that_the_profile_names_is_no_finding: case_b, |run| {
         expect(run, &["inet:192.0.2.1:443", "unix:@bus", "inet6:[::1]:*", "inet:127.0.0.1:631"]);
         run.evidence.attempts.extend([

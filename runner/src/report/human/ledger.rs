@@ -16,7 +16,8 @@ pub(super) fn attempts(page: &mut Page<String>, report: &Report) -> fmt::Result 
     let groups = check::attempt_groups(&report.known.attempts, &report.evidence);
     let (allowed, found): (Vec<_>, Vec<_>) =
         groups.into_iter().partition(|group| group.reason.is_some());
-    let is_whole = report.evidence.gap(&[GapKind::Attempts]).is_none();
+    let is_whole = report.evidence.gap(&[GapKind::Attempts]).is_none()
+        && report.evidence.unlisted.attempts() == 0;
     page.heading(match (found.is_empty(), allowed.is_empty()) {
         (true, true) if is_whole => "Attempts: none",
         (true, false) if is_whole => "Attempts: none but what the profile names",

@@ -9,6 +9,7 @@ use super::decide::Line;
 use super::target::Target;
 use crate::evidence::{
     ARGUMENT_BYTES, Attempt, MOST_ARGUMENTS, MOST_ATTEMPTS, MOST_PROCESSES, Process, Sighting,
+    Unlisted,
 };
 use crate::text::printable;
 use stub::Needle;
@@ -22,8 +23,8 @@ pub(crate) struct Ledger {
     /// Where the credential was found in what was given to execve(2), at most one for each process that is kept
     /// and one for all others.
     pub(crate) sightings: Vec<Sighting>,
-    /// Entries beyond [`MOST_ATTEMPTS`].
-    pub(crate) further_attempts: u64,
+    /// Calls that belong to entries beyond [`MOST_ATTEMPTS`].
+    pub(crate) unlisted: Unlisted,
     /// Processes beyond [`MOST_PROCESSES`].
     pub(crate) further_processes: u64,
     /// Connections to the stub that were let through: when, and how many lines stood on standard output.
@@ -71,10 +72,6 @@ impl Ledger {
             attempt.count += 1;
             return;
         }
-        if self.attempts.len() >= MOST_ATTEMPTS {
-            self.further_attempts += 1;
-            return;
-        }
         let Line {
             kind,
             family,
@@ -85,8 +82,7 @@ impl Ledger {
             outcome,
             names,
         } = key.line.clone();
-        self.keys.insert(key, self.attempts.len());
-        self.attempts.push(Attempt {
+        let attempt = Attempt {
             seq: self.attempts.len() as u64 + 1,
             at_us,
             kind,
@@ -101,7 +97,13 @@ impl Ledger {
             outcome,
             count: 1,
             names,
-        });
+        };
+        if self.attempts.len() >= MOST_ATTEMPTS {
+            self.unlisted.count(&attempt);
+            return;
+        }
+        self.keys.insert(key, self.attempts.len());
+        self.attempts.push(attempt);
     }
 
     /// Adds a program that `caller` is about to become.
@@ -202,13 +204,28 @@ mod tests {
             ledger.add(line(port), "connect", &caller("/a"), 0);
         }
         assert_eq!(
-            (ledger.attempts.len(), ledger.further_attempts),
+            (ledger.attempts.len(), ledger.unlisted.let_through),
             (MOST_ATTEMPTS, 1000)
         );
         ledger.add(line(0), "connect", &caller("/a"), 0);
         assert_eq!(
-            (ledger.attempts[0].count, ledger.further_attempts),
+            (ledger.attempts[0].count, ledger.unlisted.let_through),
             (2, 1000)
         );
+        let mut away = line(5000);
+        away.address = Some("192.0.2.1".into());
+        ledger.add(away.clone(), "connect", &caller("/a"), 0);
+        away.outcome = Outcome::Denied(nix::errno::Errno::ENETUNREACH);
+        ledger.add(away.clone(), "connect", &caller("/a"), 0);
+        away.kind = AttemptKind::Setup;
+        ledger.add(away, "connect", &caller("/a"), 0);
+        let expected = Unlisted {
+            denied: 1,
+            let_through: 1001,
+            setup: 1,
+            away: 1,
+            questions: 0,
+        };
+        assert_eq!(ledger.unlisted, expected);
     }
 }

@@ -11,6 +11,9 @@ use nix::unistd::Pid;
 
 use crate::text::printable;
 
+/// What the kernel appends to the link of a file that has no name any more (d_path in fs/d_path.c).
+const DELETED: &[u8] = b" (deleted)";
+
 /// The calling process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
@@ -53,6 +56,32 @@ impl Target {
         }
     }
 
+    /// What `program`, given to execve(2) by this process below the descriptor `at`, is called: where a descriptor says
+    /// which file it is, that file, `/memfd:name` for one that is in memory only.
+    pub(super) fn named(&self, at: i32, program: &[u8]) -> Vec<u8> {
+        let of_descriptor = |number: i32| {
+            let link = fs::read_link(format!("/proc/{}/fd/{number}", self.process)).ok()?;
+            let link = link.into_os_string().into_encoded_bytes();
+            Some(
+                link.strip_suffix(DELETED)
+                    .map_or(link.clone(), <[u8]>::to_vec),
+            )
+        };
+        let spelt = descriptor_in(program, self.pid);
+        let named = match (program, spelt) {
+            ([], _) => of_descriptor(at),
+            (_, Some(number)) => of_descriptor(number),
+            ([b'/', ..], None) => None,
+            (_, None) if at == libc::AT_FDCWD => None,
+            (_, None) => of_descriptor(at).map(|directory| [&directory, program].join(&b'/')),
+        };
+        let unknown = || match program {
+            [] => format!("descriptor {at}").into_bytes(),
+            _ => program.to_vec(),
+        };
+        named.unwrap_or_else(unknown)
+    }
+
     /// Whether `program`, given to execve(2) by this process, is surely not there: execvp(3) tries a path after
     /// another. Whatever could be there, through a link, /proc/self or `..`, counts as a program that was started.
     pub(super) fn lacks(&self, at: i32, program: &[u8]) -> bool {
@@ -76,6 +105,15 @@ impl Target {
         };
         fs::File::open(format!("/proc/{}/{base}", self.process)).is_ok_and(absent)
     }
+}
+
+/// The descriptor that a path below /proc or /dev leads to, as fexecve(3) spells it where the kernel lacks execveat(2).
+fn descriptor_in(path: &[u8], pid: i32) -> Option<i32> {
+    let path = std::str::from_utf8(path).ok()?;
+    let own = format!("/proc/{pid}/fd/");
+    ["/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/", &own]
+        .into_iter()
+        .find_map(|directory| path.strip_prefix(directory)?.parse().ok())
 }
 
 fn pid_inside(process: i32) -> i32 {
@@ -115,6 +153,34 @@ mod tests {
             assert!(!lacks(path.as_bytes()), "{path}");
         }
         assert!(!own.lacks(3, b"no/such/file"), "below a descriptor");
+    }
+
+    #[test]
+    fn a_program_that_is_given_by_its_descriptor_is_called_what_that_says() {
+        use std::os::fd::AsRawFd as _;
+        let own = Target::read(std::process::id() as i32);
+        let here = libc::AT_FDCWD;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("program");
+        let file = fs::File::create(&path).unwrap();
+        let number = file.as_raw_fd();
+        let path = path.as_os_str().as_bytes();
+        assert_eq!(own.named(number, b""), path);
+        for spelt in ["/proc/self/fd/", "/dev/fd/"] {
+            assert_eq!(own.named(here, format!("{spelt}{number}").as_bytes()), path);
+        }
+        let open = fs::File::open(directory.path()).unwrap();
+        assert_eq!(own.named(open.as_raw_fd(), b"program"), path);
+        let memory = nix::sys::memfd::memfd_create(c"made", nix::sys::memfd::MFdFlags::empty());
+        assert_eq!(own.named(memory.unwrap().as_raw_fd(), b""), b"/memfd:made");
+        // As it was given, where nothing more is known.
+        assert_eq!(own.named(here, b"x/y"), b"x/y");
+        assert_eq!(own.named(number, b"/bin/true"), b"/bin/true");
+        assert_eq!(own.named(-7, b""), b"descriptor -7");
+        assert_eq!(
+            own.named(here, b"/proc/self/fd/99999"),
+            b"/proc/self/fd/99999"
+        );
     }
 
     #[test]

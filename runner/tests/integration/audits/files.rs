@@ -141,6 +141,78 @@ fn what_is_made_writable_is_written_on_the_host_and_nothing_in_it_can_be_run() {
     );
 }
 
+/// Every way to give a file a mode, tried in the directory of the first argument with the mode bits of the second.
+const MODES: &str = r#"
+import ctypes, errno, os, sys
+where, bits = sys.argv[1], int(sys.argv[2], 8)
+libc = ctypes.CDLL(None, use_errno=True)
+def raw(number, *arguments):
+    result = libc.syscall(ctypes.c_long(number), *arguments)
+    if result < 0: raise OSError(ctypes.get_errno(), "")
+    return result
+def path(name): return os.path.join(where, name)
+plain = path("plain-%o" % bits)
+open(plain, "w").close()
+directory = os.open(where, os.O_RDONLY)
+mode = 0o755 | bits
+tries = [
+    ("chmod", lambda: os.chmod(plain, mode)),
+    ("fchmod", lambda: os.fchmod(os.open(plain, os.O_RDONLY), mode)),
+    ("fchmodat", lambda: os.chmod(os.path.basename(plain), mode, dir_fd=directory)),
+    ("fchmodat2", lambda: raw(452, directory, os.path.basename(plain).encode(), mode, 0)),
+    ("openat", lambda: os.open(path("open-%o" % bits), os.O_CREAT | os.O_WRONLY, mode)),
+    ("O_TMPFILE", lambda: os.open(where, os.O_TMPFILE | os.O_RDWR, mode)),
+    ("mknod", lambda: os.mknod(path("node-%o" % bits), mode | 0o100000)),
+    ("mkdir", lambda: os.mkdir(path("dir-%o" % bits), mode)),
+]
+if os.uname().machine == "x86_64":
+    tries.append(("open", lambda: raw(2, path("old-%o" % bits).encode(), 0o101, mode)))
+    tries.append(("creat", lambda: raw(85, path("creat-%o" % bits).encode(), mode)))
+for name, attempt in tries:
+    try: attempt(); print(name, "ok")
+    except OSError as error: print(name, errno.errorcode.get(error.errno, error.errno))
+how = (ctypes.c_uint64 * 3)(0o101, mode, 0)
+try: raw(437, directory, b"how", how, 24); print("openat2 ok")
+except OSError as error: print("openat2", errno.errorcode[error.errno])
+"#;
+
+#[test]
+fn no_file_on_the_host_gets_a_set_user_or_set_group_id() {
+    needs_sandbox!();
+    for as_ordinary_user in [false, true] {
+        let directory = open_directory("/var/tmp");
+        let tried = |bits: &str| {
+            let audit = Audit::of(["/usr/bin/python3", "-c", MODES])
+                .argument(directory.path())
+                .argument(bits)
+                .option(format!("--write={}", directory.path().display()));
+            if as_ordinary_user {
+                audit.as_ordinary_user().run()
+            } else {
+                audit.run()
+            }
+        };
+        for (bits, word) in [("4000", "EPERM"), ("2000", "EPERM"), ("0", "ok")] {
+            let audited = tried(bits);
+            audited.assert_code(0);
+            let said: Vec<&str> = audited.stdout.lines().collect();
+            assert!(said.len() >= 9, "{}", audited.stderr);
+            let (openat2, others) = said.split_last().unwrap();
+            assert_eq!(*openat2, "openat2 ENOSYS");
+            for line in others {
+                assert!(line.ends_with(&format!(" {word}")), "{bits}: {line}");
+            }
+        }
+        let mut made = 0;
+        for entry in fs::read_dir(directory.path()).unwrap() {
+            let mode = entry.unwrap().metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o6000, 0);
+            made += usize::from(mode & 0o777 == 0o755);
+        }
+        assert!(made >= 4, "the same with another mode is made");
+    }
+}
+
 #[test]
 fn a_directory_that_the_programs_user_may_not_write_is_refused_beforehand() {
     needs_sandbox!();

@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use super::{Audit, open_directory};
+use super::{Audit, Audited, open_directory};
 use crate::kit::{Run, fixture};
 use crate::needs_sandbox;
 
@@ -101,6 +101,47 @@ fn both_outputs_are_passed_on_byte_for_byte_and_the_summary_follows_on_standard_
 }
 
 #[test]
+fn the_summary_begins_on_a_line_of_its_own_whatever_the_program_left_open() {
+    needs_sandbox!();
+    let reset = b"\x18\x1b\\\x1b[!p\x1b[0m\x1b(B\x0f\n".as_slice();
+    for (line, own, between) in [
+        (
+            "printf 'no line feed' >&2",
+            b"no line feed".as_slice(),
+            b"\n".as_slice(),
+        ),
+        ("printf 'a line\\n' >&2", b"a line\n", b""),
+        ("printf '\\033]0;open' >&2", b"\x1b]0;open", reset),
+        ("printf '\\033[8mhidden\\n' >&2", b"\x1b[8mhidden\n", reset),
+    ] {
+        let output = Audit::shell(line).command().output().unwrap();
+        let rest = output.stderr.strip_prefix(own).unwrap();
+        let report = rest.strip_prefix(between).unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(report.starts_with(b"AUDITED  sh: exit code 0; "), "{told}");
+    }
+}
+
+#[test]
+fn where_both_outputs_go_to_one_place_the_summary_begins_on_a_line_of_its_own() {
+    needs_sandbox!();
+    let (mut reading, writing) = std::io::pipe().unwrap();
+    let mut child = Audit::shell("printf 'no line feed'")
+        .command()
+        .stdout(writing.try_clone().unwrap())
+        .stderr(writing)
+        .spawn()
+        .unwrap();
+    let mut text = String::new();
+    reading.read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(
+        text.starts_with("no line feed\nAUDITED  sh: exit code 0; "),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_megabyte_arrives_whole_however_slowly_it_is_read() {
     needs_sandbox!();
     let line = "i=0; while [ $i -lt 1024 ]; do printf '%01024d' $i; i=$((i+1)); done";
@@ -149,6 +190,50 @@ fn a_reader_that_begins_long_after_the_program_has_ended_gets_all_of_it() {
     stdout.read_to_end(&mut rest).unwrap();
     assert_eq!(some.len() + rest.len(), 500_000);
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_signal_while_output_waits_for_its_reader_is_125_and_a_gap() {
+    needs_sandbox!();
+    let directory = open_directory("/tmp");
+    let report = directory.path().join("report.json");
+    // Less than the pipes and the queue between them hold: the program ends, and the runner waits for a reader.
+    let line = "head -c 200000 /dev/zero; echo ended >&2";
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let mut child = Audit::shell(line)
+            .option(format!("--report=json={}", report.display()))
+            .command()
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = child.stdout.take().unwrap();
+        let mut stderr = child.stderr.take().unwrap();
+        let mut ended = [0; 6];
+        stderr.read_exact(&mut ended).unwrap();
+        assert_eq!(&ended, b"ended\n");
+        // By now nothing is left to do but to wait for whoever reads standard output.
+        let mut polled = [PollFd::new(stderr.as_fd(), PollFlags::POLLIN)];
+        assert_eq!(poll(&mut polled, 1_500_u16), Ok(0));
+        kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+        let mut told = String::new();
+        stderr.read_to_string(&mut told).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(125), "{told}");
+        drop(stdout);
+        let words = "cannot pass the program's output on to standard output";
+        assert!(told.contains(words), "{told}");
+        assert!(told.contains("ERRORED"), "{told}");
+        let report: Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+        let gaps = report["evidence"]["gaps"].as_array().unwrap();
+        let details: Vec<_> = gaps
+            .iter()
+            .map(|gap| gap["detail"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            details,
+            ["interrupted before all of standard output had been passed on"]
+        );
+    }
 }
 
 #[test]
@@ -244,6 +329,83 @@ fn a_static_program_is_audited_with_the_stub_as_its_provider() {
 }
 
 #[test]
+fn a_value_given_to_a_variable_stands_in_no_report_however_the_program_uses_it() {
+    needs_sandbox!();
+    let token = "tok-3141592653589793";
+    let program = "import base64, http.client, os, socket, subprocess, sys, urllib.parse\n\
+        token = os.environ['TOKEN']\n\
+        print(token, file=sys.stderr)\n\
+        subprocess.run(['/bin/true', token, '--key=' + token])\n\
+        open('/home/sandbox/' + token, 'w').close()\n\
+        os.path.exists('/home/sandbox/absent-' + token)\n\
+        url = urllib.parse.urlsplit(os.environ['URL'])\n\
+        to = http.client.HTTPConnection(url.netloc)\n\
+        encoded = base64.b64encode(token.encode()).decode()\n\
+        to.request('GET', '/x/' + token + '?q=' + token, headers={'x-token': token, 'x-other': encoded})\n\
+        to.getresponse().read()\n\
+        try: socket.getaddrinfo(token + '.example', 80)\n\
+        except OSError: pass\n";
+    let directory = open_directory("/tmp");
+    let human = directory.path().join("human");
+    let audited = Audit::of(["/usr/bin/python3", "-c", program, token])
+        .option(format!("--env=TOKEN={token}"))
+        .option("--env=URL={base_url}")
+        .option(format!("--report=human={}", human.display()))
+        .run();
+    audited.assert_code(0);
+    let json = audited.report.to_string();
+    let human = std::fs::read_to_string(&human).unwrap();
+    for (report, text) in [("json", &json), ("human", &human)] {
+        assert!(!text.contains(token), "{report}: {text}");
+        assert!(!text.contains("dG9rLTMxNDE1OTI2"), "{report}: {text}");
+        assert!(text.contains("<value of TOKEN>"), "{report}: {text}");
+    }
+    let request = &audited.report["evidence"]["requests"][0];
+    assert_eq!(request["path"], "/x/<value of TOKEN>");
+    assert_eq!(request["query"], "q=<value of TOKEN>");
+    assert_eq!(audited.names(), ["<value of token>.example"]);
+    let secrets = audited.report["checks"].as_array().unwrap();
+    let of_the_credential = secrets
+        .iter()
+        .find(|check| check["id"] == "secrets/credential-not-written");
+    assert_eq!(of_the_credential.unwrap()["status"], "passed");
+}
+
+#[test]
+fn an_audited_program_may_send_its_credential_in_either_header() {
+    needs_sandbox!();
+    let send = |header: &str| {
+        let program = format!(
+            "import http.client, os, urllib.parse\n\
+            to = http.client.HTTPConnection(urllib.parse.urlsplit(os.environ['URL']).netloc)\n\
+            to.request('POST', '/v1/messages', '{{}}', {{{header}}})\n\
+            to.getresponse().read()\n"
+        );
+        Audit::of(["/usr/bin/python3", "-c", program.as_str()])
+            .option("--env=KEY={credential}")
+            .option("--env=URL={base_url}")
+            .run()
+    };
+    let status = |audited: &Audited| {
+        let checks = audited.report["checks"].as_array().unwrap().clone();
+        let one = checks
+            .into_iter()
+            .find(|check| check["id"] == "secrets/credential-not-written");
+        one.unwrap()["status"].as_str().unwrap().to_owned()
+    };
+    for header in [
+        "'Authorization': 'Bearer ' + os.environ['KEY']",
+        "'x-api-key': os.environ['KEY']",
+    ] {
+        let audited = send(header);
+        audited.assert_code(0);
+        assert_eq!(status(&audited), "passed", "{header}");
+    }
+    let elsewhere = send("'x-trace': os.environ['KEY']");
+    assert_eq!(status(&elsewhere), "failed");
+}
+
+#[test]
 fn an_attempt_is_a_finding_unless_the_command_line_says_that_it_is_none() {
     needs_sandbox!();
     let audit = || {
@@ -269,6 +431,55 @@ fn an_attempt_is_a_finding_unless_the_command_line_says_that_it_is_none() {
     assert_eq!(told.report["verdict"], "passed");
     let other = audit().option("--allow-attempt=inet:192.0.2.1:80").run();
     assert_eq!(other.report["verdict"], "failed");
+}
+
+#[test]
+fn more_programs_and_destinations_than_are_listed_are_counted_and_the_exit_code_stays() {
+    needs_sandbox!();
+    let gaps = |audited: &Audited| {
+        let gaps = audited.report["evidence"]["gaps"].as_array().unwrap();
+        let gap = |gap: &Value| format!("{} {}", gap["what"], gap["detail"]);
+        gaps.iter().map(gap).collect::<Vec<_>>().join("\n")
+    };
+    let line = "i=0; while [ $i -lt 1010 ]; do /bin/true; i=$((i+1)); done; exit 7";
+    let many = Audit::shell(line).run();
+    many.assert_code(7);
+    let expected = "\"cut\" \"11 started programs beyond those that are listed\"";
+    assert_eq!(gaps(&many), expected);
+    assert_eq!(many.report["verdict"], "passed");
+    let program = "import socket\nfor port in range(1, 1006):\n \
+        socket.socket().connect_ex(('192.0.2.1', port))";
+    let far = Audit::of(["/usr/bin/python3", "-c", program]).run();
+    far.assert_code(0);
+    assert_eq!(far.report["verdict"], "failed");
+    let told = gaps(&far);
+    assert!(told.starts_with("\"cut\" \""), "{told}");
+    let headline = "python3: exit code 0; 1005 attempts, denied";
+    assert!(far.stderr.contains(headline), "{}", far.stderr);
+}
+
+#[test]
+fn a_program_that_is_given_by_its_descriptor_is_listed_by_the_file_behind_it() {
+    needs_sandbox!();
+    let program = "import os\n\
+        memory = os.memfd_create('made')\n\
+        os.write(memory, open('/bin/true', 'rb').read())\n\
+        for descriptor in (os.open('/bin/true', os.O_RDONLY), memory):\n \
+        child = os.fork()\n \
+        if child == 0: os.execve(descriptor, ['name'], {})\n \
+        assert os.waitpid(child, 0)[1] == 0\n";
+    let audited = Audit::of(["/usr/bin/python3", "-c", program]).run();
+    audited.assert_code(0);
+    let processes = audited.report["evidence"]["processes"].as_array().unwrap();
+    let programs: Vec<_> = processes[1..]
+        .iter()
+        .map(|process| process["program"].as_str().unwrap())
+        .collect();
+    let [file, memory] = programs[..] else {
+        panic!("{programs:?}")
+    };
+    assert!(file.ends_with("/bin/true"), "{file}");
+    assert_eq!(memory, "/memfd:made");
 }
 
 #[test]
