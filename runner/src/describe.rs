@@ -3,7 +3,7 @@
 use crate::audit::{ASKED_FOR, Audit, Place};
 use crate::case::{Case, Limits, PathRule, Preflight, Tier};
 use crate::cli::RunRequest;
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Outcome};
 use crate::policy::{self, Reference, shown_path};
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
 use crate::profile::{ExpectedAttempt, Profile, Variable};
@@ -58,14 +58,13 @@ pub(crate) fn report(
             .collect(),
         known: Known {
             attempts: subject.expected_attempts().to_vec(),
-            files: subject.known_files().cloned(),
+            files: subject
+                .known_files()
+                .map(|files| files.of_client(prepared.plan.client_uid())),
             side_requests: subject.side_requests().to_vec(),
         },
+        not_proved: further_not_proved(prepared.plan.tier, &evidence),
         evidence,
-        not_proved: match prepared.plan.tier {
-            Tier::Namespace => Vec::new(),
-            Tier::Inherited => NOT_PROVED_INHERITED.map(str::to_owned).into(),
-        },
         wider_rules: asked_stub(subject)
             .into_iter()
             .chain(match subject {
@@ -83,6 +82,27 @@ const NOT_PROVED_INHERITED: [&str; 4] = [
     "That it acted alone: the other processes of this container are trusted.",
     "What it made and removed again, and how much it wrote in all: its home is on the container's disk, where only single files have a limit.",
 ];
+
+/// What this tier does not show, and what this run does not.
+fn further_not_proved(tier: Tier, evidence: &Evidence) -> Vec<String> {
+    let of_tier: &[&str] = match tier {
+        Tier::Namespace => &[],
+        Tier::Inherited => &NOT_PROVED_INHERITED,
+    };
+    let refused = evidence.attempts.iter().filter(|attempt| {
+        attempt.syscall == "socket"
+            && attempt.family.as_deref() == Some("unix")
+            && matches!(attempt.outcome, Outcome::Denied(_))
+    });
+    let refused: u64 = refused.map(|attempt| attempt.count).sum();
+    let of_run = (refused > 0).then(|| {
+        format!(
+            "Whom it would have talked to over unix sockets: {refused} refused when made, before they had a name."
+        )
+    });
+    let of_tier = of_tier.iter().map(|sentence| (*sentence).to_owned());
+    of_tier.chain(of_run).collect()
+}
 
 fn because(PassedOver { tier, error }: &PassedOver) -> String {
     format!("there is no tier {} here: {error}", tier.word())

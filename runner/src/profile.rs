@@ -217,6 +217,31 @@ pub struct ExpectedFile {
     pub reason: String,
 }
 
+impl Profile {
+    /// The profile where the client has this user id.
+    pub fn of_client(&self, uid: u32) -> Self {
+        Self {
+            files: self.files.of_client(uid),
+            ..self.clone()
+        }
+    }
+}
+
+impl Files {
+    /// The files of a client that has this user id.
+    pub fn of_client(&self, uid: u32) -> Self {
+        let of_client = |file: &ExpectedFile| ExpectedFile {
+            path: file.path.of_client(uid),
+            ..file.clone()
+        };
+        Self {
+            expected: self.expected.iter().map(of_client).collect(),
+            transient: self.transient.iter().map(of_client).collect(),
+            ..self.clone()
+        }
+    }
+}
+
 closed_sets! {
     /// What words of the command line are for: a switch of the case, or a value of it.
     ClientOption of ALL,

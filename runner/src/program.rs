@@ -21,6 +21,7 @@ use crate::sandbox::guard::{self, GUARD_ARGUMENT};
 use crate::sandbox::spawn::STAGE_ARGUMENT;
 use crate::sandbox::stage;
 use crate::selftest::{self, HOSTILE_ARGUMENT, Held, SelftestError, SelftestRequest};
+use crate::sys::process::ignore_file_size_signal;
 use crate::verdict::Verdict;
 
 /// Wrong use, a policy that is no good, or an output that cannot be opened.
@@ -56,6 +57,7 @@ pub fn main() -> ExitCode {
 }
 
 fn command(arguments: Vec<OsString>) -> ExitCode {
+    ignore_file_size_signal();
     let is_audit = arguments.get(1).is_some_and(|word| word == "audit");
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,

@@ -101,7 +101,10 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     // Everything that was to be read of them has been.
     drop(trees);
     let checks = match &request.subject {
-        Subject::Client { case, profile, .. } => check::check(case, profile, &evidence),
+        Subject::Client { case, profile, .. } => {
+            let profile = profile.of_client(prepared.plan.client_uid());
+            check::check(case, &profile, &evidence)
+        }
         Subject::Program(audit) => check::audit(&audit.attempts, &evidence),
     };
     let verdict = check::verdict(&checks, &evidence);

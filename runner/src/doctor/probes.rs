@@ -133,7 +133,7 @@ pub(super) const ALL: &[Probe] = &[
     probe("tmpfs", "a tmpfs", NAMESPACE, &["sealed-mounts"], mounts::tmpfs),
     probe("fresh-proc", "a fresh /proc", NAMESPACE_IF_THERE, &["tmpfs"], mounts::proc),
     probe("new-root", "a new root, by pivot_root", NAMESPACE, &["tmpfs"], mounts::pivot),
-    probe("host-name", "a host name of its own", NAMESPACE, &["other-namespaces"], mounts::host_name),
+    probe("host-name", "a host name of its own", NAMESPACE_IF_THERE, &["other-namespaces"], mounts::host_name),
     probe("capabilities", "capability sets emptied", NAMESPACE, MAPPED, process::capabilities),
     probe("memory-inside", "/proc/PID/mem of a process in a user namespace", NAMESPACE, &["notification", "id-map", "capabilities"], seccomp::memory_inside),
 

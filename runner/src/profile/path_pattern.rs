@@ -2,7 +2,7 @@
 //!
 //! | placeholder | stands for |
 //! |---|---|
-//! | `{uid}` | the client's user id: 1000, or where it has no user namespace that of who runs this program |
+//! | `{uid}` | the client's user id: 1000, but where it has no user namespace that of who started the runner |
 //! | `{pid}` | a whole number without leading zeros |
 //! | `{digits}` | decimal digits |
 //! | `{hex}` | hexadecimal digits, small letters |
@@ -14,7 +14,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use nix::unistd::Uid;
 use thiserror::Error;
 
 use super::template::{Piece, pieces};
@@ -64,6 +63,21 @@ pub enum PatternError {
 }
 
 impl PathPattern {
+    /// The pattern where the client has this user id.
+    pub fn of_client(&self, uid: u32) -> Self {
+        let part = |part: &Part| match part {
+            Part::Run(Run::Uid) => Part::Text(uid.to_string()),
+            Part::Text(_) | Part::Run(_) => part.clone(),
+        };
+        let names = self.names.iter();
+        Self {
+            text: self.text.clone(),
+            names: names
+                .map(|parts| parts.iter().map(part).collect())
+                .collect(),
+        }
+    }
+
     /// Whether this is the path of an object; `path` as in [`crate::evidence::FileEntry::path`].
     pub fn matches(&self, path: &str) -> bool {
         self.names.len() == path.split('/').count() && self.begins_with(path)
@@ -160,9 +174,7 @@ impl Run {
         let end = text.find(|c| !self.takes(c)).unwrap_or(text.len());
         let (run, rest) = text.split_at(end);
         let fits = match self {
-            Self::Uid => [INSIDE_ID, Uid::current().as_raw()]
-                .iter()
-                .any(|id| run == id.to_string()),
+            Self::Uid => run == INSIDE_ID.to_string(),
             Self::Pid => !run.is_empty() && !run.starts_with('0'),
             Self::Digits | Self::Hex => !run.is_empty(),
             Self::Uuid => run.split('-').map(str::len).eq(UUID_GROUPS),
@@ -199,8 +211,8 @@ mod tests {
         for (text, good, bad) in [
             (
                 "agent-{uid}",
-                &["agent-1000", &format!("agent-{}", Uid::current())][..],
-                &["agent-1", "agent-10000", "agent-"][..],
+                &["agent-1000"][..],
+                &["agent-0", "agent-10000", "agent-"][..],
             ),
             (
                 "s/{pid}.json",
@@ -226,6 +238,14 @@ mod tests {
                 assert!(!pattern(text).matches(path), "{text} {path}");
             }
         }
+    }
+
+    #[test]
+    fn a_client_without_a_user_namespace_has_the_id_of_who_started_it() {
+        let path = pattern("agent-{uid}/x").of_client(0);
+        assert!(path.matches("agent-0/x") && path.lies_below("agent-0"));
+        assert!(!path.matches("agent-1000/x"));
+        assert_eq!(path.to_string(), "agent-{uid}/x");
     }
 
     #[test]

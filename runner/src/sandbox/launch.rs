@@ -88,7 +88,7 @@ fn restrict_and_probe(
     expect(socket, |told| matches!(told, Launch::Detached))?;
     own_table_closing_from(3).at(Step::Channel)?;
     probe_in_child(socket, || {
-        let report = probe::gather(plan, inside, ports.stub, init, landlock)?;
+        let report = Box::new(probe::gather(plan, inside, ports.stub, init, landlock)?);
         message::send(socket, &Launch::Probed { report }, &[]).at(Step::Channel)
     })?;
     expect(socket, |told| matches!(told, Launch::Go))

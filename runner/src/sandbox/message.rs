@@ -61,7 +61,7 @@ pub(crate) enum FromInit {
     Listening,
     /// What the client's process read back and tried, before its exec.
     Probed {
-        report: ProbeReport,
+        report: Box<ProbeReport>,
     },
     /// The exec succeeded.
     Started,
@@ -133,7 +133,7 @@ pub(crate) enum Launch {
     /// To the client: go on to the exec.
     Go,
     /// From the client.
-    Probed { report: ProbeReport },
+    Probed { report: Box<ProbeReport> },
     /// From the client: the exec failed. Where it succeeds, the socket closes.
     NotStarted { errno: i32 },
     /// From the client.

@@ -93,6 +93,14 @@ impl Plan {
             .any(|bind| bind.access == Access::Write)
     }
 
+    /// The client's user id, as it sees it.
+    pub(crate) fn client_uid(&self) -> u32 {
+        match self.identity {
+            Identity::Mapped { .. } | Identity::Own { .. } => INSIDE_ID,
+            Identity::Unmapped { uid, .. } => uid,
+        }
+    }
+
     /// Whether a directory of the host is shown, and not only single files.
     pub(crate) fn shows_host_directories(&self) -> bool {
         self.root

@@ -39,6 +39,8 @@ pub(crate) struct ProbeReport {
     pub(crate) binds: Vec<SeenBind>,
     /// The client has a whole /proc.
     pub(crate) shows_proc: bool,
+    /// uname(2).
+    pub(crate) host_name: String,
     /// Descriptors that the exec will not close, beyond 0, 1 and 2.
     pub(crate) inherited: Vec<i32>,
     /// RLIMIT_* by name, soft and hard.
@@ -95,6 +97,7 @@ pub(super) fn gather(
             .at_object(Step::Probe, "self/mountinfo")?,
         binds: binds(plan, &inside.proc)?,
         shows_proc: inside.shows_proc,
+        host_name: host_name()?,
         inherited: inherited(&inside.proc)?,
         limits: limits()?,
         landlock,
@@ -156,6 +159,11 @@ fn seen(target: &OsStr, proc: &Proc) -> Result<SeenBind, SetupError> {
         inode: status.st_ino,
         mount,
     })
+}
+
+fn host_name() -> Result<String, SetupError> {
+    let name = nix::sys::utsname::uname().at_object(Step::Probe, "uname")?;
+    Ok(name.nodename().to_string_lossy().into_owned())
 }
 
 fn reach_stub(port: u16) -> (Option<SocketAddr>, Result<(), Errno>) {

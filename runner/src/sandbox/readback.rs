@@ -8,7 +8,7 @@ use std::path::Path;
 
 use self::mounts::{Mount, parse_mounts};
 use super::canary::{self, Kind};
-use super::plan::{HOME, INSIDE_ID, Plan, TMP};
+use super::plan::{HOME, HOST_NAME, INSIDE_ID, Plan, TMP};
 use super::probe::{NAMESPACES, ProbeReport};
 use super::proc::HARMLESS;
 use super::silence::Network;
@@ -107,6 +107,7 @@ fn own_layers(report: &ProbeReport, outside: &Outside<'_>) -> Vec<Layer> {
         limits(report, outside.plan),
     ]);
     layers.extend((!report.shows_proc).then(without_proc));
+    layers.extend((report.host_name != HOST_NAME).then(without_host_name));
     layers
 }
 
@@ -121,6 +122,18 @@ fn without_proc() -> Layer {
             format!(
                 "this container covers its own, so the client has only {files} of it; Docker mounts one with `--security-opt systempaths=unconfined`, Podman with `--security-opt unmask=ALL`"
             ),
+        )
+    }
+}
+
+/// Only listed where it is not there: Podman's filter allows the namespace and refuses the call.
+fn without_host_name() -> Layer {
+    Layer {
+        need: LayerNeed::IfOffered,
+        ..layer(
+            "host name",
+            false,
+            "this container lets no name be set, so the client sees the container's",
         )
     }
 }

@@ -15,6 +15,7 @@ use super::class::{Attempt, NOTHING, Surroundings};
 use super::reply::{Reply, Said};
 use super::{surroundings, table};
 use crate::sandbox::spawn::OWN_FILE;
+use crate::sys::attempt::let_anybody_trace;
 
 /// Hidden first argument with which our own file is the hostile client.
 pub(crate) const HOSTILE_ARGUMENT: &str = "__hostile";
@@ -45,6 +46,7 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     match words.as_slice() {
         [NOTHING_TO_DO, ..] => ExitCode::SUCCESS,
         [WAIT, ..] => {
+            let_anybody_trace();
             // However it ends, waiting is over.
             let _ = io::copy(&mut io::stdin(), &mut io::sink());
             ExitCode::SUCCESS

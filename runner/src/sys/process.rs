@@ -96,6 +96,12 @@ pub(crate) fn ignore_terminal_signals() {
     }
 }
 
+/// sigaction(2): a file that would grow beyond RLIMIT_FSIZE is an error (`EFBIG`), and not the end of this process.
+pub(crate) fn ignore_file_size_signal() {
+    // SAFETY: SIG_IGN is no function, so nothing of ours can be called.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// sigaction(2): SIGCHLD as it is by default. Where our caller ignored it, nobody's end could be waited for.
 pub(crate) fn default_child_signal() {
     // SAFETY: SIG_DFL is no function, so nothing of ours can be called.

@@ -72,7 +72,8 @@ fn beyond_a_thousand_entries_a_gap_says_how_many_are_missing() {
     );
     // One entry is the socket's.
     assert_eq!(listed(&done, "attempts").len(), 1000);
-    let gap = json!({"what": "attempts", "detail": "501 more entries of the ledger than are kept"});
+    let detail = "501 calls by programs or to destinations beyond those that are listed";
+    let gap = json!({"what": "cut", "detail": detail});
     assert_eq!(listed(&done, "gaps"), [gap]);
     assert_eq!(done.check(super::NO_ATTEMPTS)["status"], "errored");
     done.assert_verdict(1, "failed");
