@@ -17,7 +17,6 @@ pub(crate) mod questions;
 mod trail;
 pub(crate) mod transient;
 
-use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -47,7 +46,6 @@ use pass::Pass;
 pub(crate) use capture::{Capture, Failure};
 use output::Errors;
 use pipes::{Read, readable, receive};
-use trail::Trail;
 use transient::Watcher;
 
 /// From the spawn of the stage to the exec of the client.
@@ -56,8 +54,6 @@ const SET_UP: Duration = Duration::from_secs(20);
 const ENDING: Duration = Duration::from_secs(10);
 /// From `finish` to `done`, and to the end of both outputs.
 const FINISHING: Duration = Duration::from_secs(2);
-/// From a signal while output waits for its reader to the end of that wait, for the stream that nobody waited for yet.
-const AFTER_SIGNAL: Duration = Duration::from_millis(100);
 /// From the exec of the client to the watch over its files. To end a watch takes the kernel some 15 ms, more than
 /// everything else of a short run; what was made and removed before it is counted all the same ([`census`]).
 const UNWATCHED: Duration = Duration::from_millis(25);
@@ -439,57 +435,6 @@ impl Session<'_> {
             }
         }
         Next::Continue
-    }
-
-    /// Waits until the program's output has gone where it goes. A signal ends the wait, and what had not gone by then
-    /// is lost: nobody may take the rest for the whole.
-    async fn finish_passing(&mut self) {
-        let Some((mut out, mut err)) = self.pass.take() else {
-            return;
-        };
-        // Both at once: neither waits for the other's reader.
-        out.close();
-        err.close();
-        let mut patience = self.impatient.then(|| Instant::now() + AFTER_SIGNAL);
-        let mut trails = Vec::new();
-        for (stream, what, pass) in [
-            ("standard output", GapKind::Records, out),
-            ("standard error", GapKind::Stderr, err),
-        ] {
-            let enough = async {
-                match patience {
-                    None => self.signal().await,
-                    Some(until) => sleep_until(until).await,
-                }
-            };
-            let (written, trail) = tokio::select! {
-                biased;
-                finished = pass.finish() => finished,
-                () = enough => (Err(ErrorKind::Interrupted.into()), Trail::UNKNOWN),
-            };
-            trails.push(trail);
-            let Err(error) = written else { continue };
-            if error.kind() == ErrorKind::Interrupted {
-                self.gap(
-                    what,
-                    format!("interrupted before all of {stream} had been passed on"),
-                );
-                // The other stream may be through already.
-                patience.get_or_insert_with(|| Instant::now() + AFTER_SIGNAL);
-            }
-            self.capture.unwritten.push((stream, error));
-        }
-        if let [out, err] = trails[..] {
-            self.capture.before_report = trail::before_report(out, err);
-        }
-    }
-
-    /// Returns at the next signal that asks for the end.
-    async fn signal(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
     }
 
     fn question(&mut self, told: Option<FromResolver>) -> Next {

@@ -3,15 +3,21 @@
 //! Whoever reads slowly slows the program down, as with any pipe, and nothing else: the loop waits for room, never
 //! for the reader. A terminal gets the program's text made harmless; a file or a pipe gets its bytes as they are.
 
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, ErrorKind, IsTerminal as _, Write};
 use std::thread;
+use std::time::Duration;
 
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
 
-use super::trail::Trail;
+use super::Session;
+use super::trail::{self, Trail};
+use crate::evidence::GapKind;
 use crate::report::for_terminal;
 
+/// From a signal while output waits for its reader to the end of that wait, for the stream that nobody waited for yet.
+const AFTER_SIGNAL: Duration = Duration::from_millis(100);
 /// Pieces that wait for the reader; one is at most [`super::PIECE`] bytes.
 const QUEUED: usize = 16;
 
@@ -133,6 +139,59 @@ fn whole_characters(bytes: &[u8]) -> usize {
         matches!(std::str::from_utf8(rest), Err(error) if error.valid_up_to() == 0 && error.error_len().is_none())
     });
     last_start.unwrap_or(bytes.len())
+}
+
+impl Session<'_> {
+    /// Waits until the program's output has gone where it goes. A signal ends the wait, and what had not gone by then
+    /// is lost: nobody may take the rest for the whole.
+    pub(super) async fn finish_passing(&mut self) {
+        let Some((mut out, mut err)) = self.pass.take() else {
+            return;
+        };
+        // Both at once: neither waits for the other's reader.
+        out.close();
+        err.close();
+        let mut patience = self.impatient.then(|| Instant::now() + AFTER_SIGNAL);
+        let mut trails = Vec::new();
+        for (stream, what, pass) in [
+            ("standard output", GapKind::Records, out),
+            ("standard error", GapKind::Stderr, err),
+        ] {
+            let enough = async {
+                match patience {
+                    None => self.signal().await,
+                    Some(until) => sleep_until(until).await,
+                }
+            };
+            let (written, trail) = tokio::select! {
+                biased;
+                finished = pass.finish() => finished,
+                () = enough => (Err(ErrorKind::Interrupted.into()), Trail::UNKNOWN),
+            };
+            trails.push(trail);
+            let Err(error) = written else { continue };
+            if error.kind() == ErrorKind::Interrupted {
+                self.gap(
+                    what,
+                    format!("interrupted before all of {stream} had been passed on"),
+                );
+                // The other stream may be through already.
+                patience.get_or_insert_with(|| Instant::now() + AFTER_SIGNAL);
+            }
+            self.capture.unwritten.push((stream, error));
+        }
+        if let [out, err] = trails[..] {
+            self.capture.before_report = trail::before_report(out, err);
+        }
+    }
+
+    /// Returns at the next signal that asks for the end.
+    async fn signal(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
 }
 
 #[cfg(test)]

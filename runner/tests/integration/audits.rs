@@ -1,6 +1,7 @@
 //! `runner audit`: any program in the same sandbox, its output, its exit code, and what it tried.
 
 mod files;
+mod outputs;
 mod programs;
 mod redirects;
 mod running;

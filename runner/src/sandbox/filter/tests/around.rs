@@ -1,0 +1,136 @@
+//! What a plan puts around the client's table.
+
+use super::*;
+
+#[test]
+fn where_no_unix_socket_is_made_a_pair_stays_connected_to_itself() {
+    let pair = |kind: i32| sharing(SYS_socketpair, &[1, kind as u64, 0, 0x1000]);
+    let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        assert_eq!(pair(kind), Outcome::Refused(Errno::EACCES));
+        assert_eq!(pair(kind | flags), Outcome::Refused(Errno::EACCES));
+    }
+    for kind in [libc::SOCK_STREAM, libc::SOCK_SEQPACKET | flags] {
+        assert_eq!(pair(kind), Outcome::Allowed);
+    }
+    let alone = client(SYS_socketpair, &[1, libc::SOCK_DGRAM as u64, 0, 0x1000]);
+    assert_eq!(alone, Outcome::Allowed, "where they lead nowhere");
+}
+
+#[test]
+fn where_nothing_is_its_own_no_message_opens_a_connection() {
+    let fast = libc::MSG_FASTOPEN as u64;
+    let refused = Outcome::Refused(Errno::EOPNOTSUPP);
+    for (call, flags) in [(SYS_sendto, 3), (SYS_sendmsg, 2), (SYS_sendmmsg, 3)] {
+        let with = |value: u64| {
+            let mut arguments = [0, 0x1000, 1, 0, 0x2000, 16];
+            arguments[flags] = value;
+            sharing(call, &arguments)
+        };
+        assert_eq!(with(fast), refused);
+        assert_eq!(with(fast | libc::MSG_NOSIGNAL as u64), refused);
+        assert_eq!(with(libc::MSG_NOSIGNAL as u64), Outcome::Notified);
+    }
+}
+
+#[test]
+fn where_nothing_is_its_own_processes_and_threads_wait_for_the_supervisor() {
+    let clone = |flags: i32| sharing(SYS_clone, &[flags as u64]);
+    assert_eq!(clone(libc::SIGCHLD), Outcome::Notified);
+    assert_eq!(clone(libc::CLONE_VM | libc::CLONE_VFORK), Outcome::Notified);
+    assert_eq!(clone(libc::CLONE_THREAD), Outcome::Notified);
+    let refused = Outcome::Refused(Errno::EPERM);
+    assert_eq!(clone(libc::CLONE_NEWUSER | libc::CLONE_THREAD), refused);
+    assert_eq!(client(SYS_clone, &[0]), Outcome::Allowed);
+}
+
+#[test]
+fn where_nothing_is_its_own_every_rule_of_the_clients_table_holds_as_well() {
+    for rule in CLIENT.rules.iter() {
+        for fill in FILLS {
+            let arguments = [fill; 6];
+            let before = client(rule.call, &arguments);
+            let after = everywhere(&with_all(), rule.call, &arguments);
+            let tighter = matches!(
+                (before, after),
+                (Outcome::Allowed | Outcome::Notified, Outcome::Refused(_))
+                    | (Outcome::Allowed, Outcome::Notified)
+            );
+            assert!(before == after || tighter, "{:?}, {fill:#x}", rule.call);
+        }
+    }
+}
+
+/// Where files lie on the host's disk, with lookups as in an audit.
+fn writing(call: SystemCall, arguments: &[u64]) -> Outcome {
+    let filter = Around {
+        no_set_id: true,
+        lookups: true,
+        ..Around::default()
+    };
+    everywhere(&filter.the_clients_table(), call, arguments)
+}
+
+/// The calls that give a file its mode, what they are called with, and which argument the mode is.
+const MODES: &[(SystemCall, [u64; 4], usize)] = {
+    const CREATES: u64 = (libc::O_WRONLY | libc::O_CREAT) as u64;
+    &[
+        (SYS_chmod, [0x1000, 0, 0, 0], 1),
+        (SYS_fchmod, [3, 0, 0, 0], 1),
+        (SYS_fchmodat, [3, 0x1000, 0, 0], 2),
+        (SYS_fchmodat2, [3, 0x1000, 0, 0], 2),
+        (SYS_open, [0x1000, CREATES, 0, 0], 2),
+        (SYS_openat, [3, 0x1000, CREATES, 0], 3),
+        (
+            SYS_openat,
+            [3, 0x1000, (libc::O_RDWR | libc::O_TMPFILE) as u64, 0],
+            3,
+        ),
+        (SYS_creat, [0x1000, 0, 0, 0], 1),
+        (SYS_mknod, [0x1000, 0, 0, 0], 1),
+        (SYS_mknodat, [3, 0x1000, 0, 0], 2),
+        (SYS_mkdir, [0x1000, 0, 0, 0], 1),
+        (SYS_mkdirat, [3, 0x1000, 0, 0], 2),
+    ]
+};
+
+#[test]
+fn no_call_that_gives_a_file_its_mode_gives_it_an_id() {
+    for (call, arguments, mode_at) in MODES {
+        let with = |mode: u64| {
+            let mut arguments = *arguments;
+            arguments[*mode_at] = mode;
+            arguments
+        };
+        let high = 0xFFFF_FFFF_0000_0000;
+        for mode in [0o4755, 0o2755, 0o6000, 0o104_755, high | 0o4000] {
+            let refused = Outcome::Refused(Errno::EPERM);
+            assert_eq!(writing(*call, &with(mode)), refused, "{call:?} {mode:o}");
+            assert_eq!(client(*call, &with(mode)), Outcome::Allowed, "{call:?}");
+        }
+        for mode in [0, 0o755, 0o1777, 0o100_755, high | 0o644] {
+            let goes_on = if *call == SYS_fchmod {
+                Outcome::Allowed
+            } else {
+                Outcome::Notified
+            };
+            assert_eq!(writing(*call, &with(mode)), goes_on, "{call:?} {mode:o}");
+        }
+    }
+    for rule in set_id::NO_SET_ID {
+        let is_listed = MODES.iter().any(|(call, ..)| *call == rule.call);
+        assert!(is_listed || rule.call == SYS_openat2, "{:?}", rule.call);
+    }
+}
+
+#[test]
+fn what_opens_and_makes_nothing_has_no_mode_and_what_has_it_in_memory_is_not_there() {
+    // Whatever lies in the register of an argument that is not given.
+    for flags in [0, libc::O_RDWR | libc::O_DIRECTORY, libc::O_TRUNC] {
+        let openat = writing(SYS_openat, &[3, 0x1000, flags as u64, u64::MAX]);
+        assert_eq!(openat, Outcome::Notified, "{flags:o}");
+    }
+    let openat2 = |of: fn(SystemCall, &[u64]) -> Outcome| of(SYS_openat2, &[3, 0x1000]);
+    assert_eq!(openat2(writing), Outcome::Refused(Errno::ENOSYS));
+    assert_eq!(openat2(client), Outcome::Allowed);
+}
