@@ -162,7 +162,7 @@ pub(super) fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::
         .filter(|(_, count)| *count != Some(0))
         .map(|(root, count)| match count {
             Some(count) => format!("{} in {}", grouped(*count), root.word()),
-            None => format!("an unknown number in {}", root.word()),
+            None => format!("not counted in {}", root.word()),
         })
         .collect();
     if rows.is_empty() && counts.is_empty() {
@@ -170,14 +170,13 @@ pub(super) fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::
     }
     page.heading("Files that were there for a time")?;
     if !counts.is_empty() {
-        page.say(
-            "removed",
-            Tone::Quiet,
-            &format!(
-                "{}; as far as they were noticed, by name:",
-                counts.join(", ")
-            ),
-        )?;
+        let noticed = if rows.is_empty() {
+            "none was noticed by name"
+        } else {
+            "as far as they were noticed, by name:"
+        };
+        let text = format!("{}; {noticed}", counts.join(", "));
+        page.say("removed", Tone::Quiet, &text)?;
     }
     page.table([Align::Left; 3], &rows)
 }
@@ -265,15 +264,22 @@ fn lost_layers(page: &mut Page<String>, report: &Report) -> fmt::Result {
 
 fn canaries(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let canaries = &report.evidence.canaries;
-    let held = canaries
-        .iter()
-        .filter(|canary| canary.status == CanaryStatus::Held)
-        .count();
-    page.say(
-        "canaries",
-        Tone::Quiet,
-        &format!("{held} of {} held", canaries.len()),
-    )?;
+    let of = |status: CanaryStatus| {
+        canaries
+            .iter()
+            .filter(move |one| one.status == status)
+            .count()
+    };
+    let held = of(CanaryStatus::Held);
+    let others = [
+        (of(CanaryStatus::NotHeld), "not held"),
+        (of(CanaryStatus::NotApplicable), "refused outside as well"),
+    ];
+    let others = others.iter().filter(|(number, _)| *number > 0);
+    let told: String = others
+        .map(|(number, what)| format!(", {number} {what}"))
+        .collect();
+    page.say("canaries", Tone::Quiet, &format!("{held} held{told}"))?;
     for canary in canaries {
         let who = words::canary_mode(canary.mode);
         let text = format!(
