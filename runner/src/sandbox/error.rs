@@ -132,11 +132,18 @@ impl std::fmt::Display for Step {
     }
 }
 
+/// What there was too little of, for whichever tier.
+const SHORT: [Errno; 4] = [Errno::EAGAIN, Errno::ENOMEM, Errno::EMFILE, Errno::ENFILE];
+
 impl SetupError {
     /// Whether it is the namespaces or their mounts that this host refuses, so that a tier without any may do.
     pub(crate) fn rules_out_namespaces(&self) -> bool {
+        let errno = Errno::from_raw(self.errno);
+        if SHORT.contains(&errno) {
+            return false;
+        }
         // Without the call no path can be taken; another errno is about this path.
-        let is_the_call = matches!(Errno::from_raw(self.errno), Errno::EPERM | Errno::ENOSYS);
+        let is_the_call = matches!(errno, Errno::EPERM | Errno::ENOSYS);
         matches!(
             self.step,
             Step::HandOverPipes
@@ -161,6 +168,15 @@ impl SetupError {
     pub(crate) fn hint(&self) -> Option<&'static str> {
         let errno = Errno::from_raw(self.errno);
         match (self.step, errno) {
+            (_, Errno::EAGAIN | Errno::ENOMEM) => Some(
+                "raise the limits on processes and memory, as with `ulimit -u unlimited -v unlimited -d unlimited`",
+            ),
+            (_, Errno::EMFILE | Errno::ENFILE) => {
+                Some("raise the limit of open files, as with `ulimit -n 1024`")
+            }
+            (_, Errno::EFBIG) => {
+                Some("raise the limit of a file's length, as with `ulimit -f unlimited`")
+            }
             (Step::UserAndNetworkNamespace | Step::CloneInit, Errno::ENOSPC | Errno::EUSERS) => {
                 Some(
                     "namespaces are limited to none or used up: raise user.max_user_namespaces and user.max_net_namespaces (sysctl)",

@@ -271,3 +271,24 @@ fn where_no_fresh_proc_can_be_mounted_the_tier_is_the_same_and_the_report_names_
     let layers = with_one.report["isolation"]["layers"].as_array().unwrap();
     assert!(layers.iter().all(|layer| layer["name"] != "fresh /proc"));
 }
+
+/// A limit that is too low for one tier is too low for the other.
+#[test]
+fn a_limit_that_is_too_low_is_named_with_the_command_that_raises_it() {
+    needs_sandbox!();
+    let said = |run: Run, words| {
+        let output = run.on_a_host_without(words).output();
+        assert_eq!(output.status.code(), Some(3), "{words}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let few = said(Run::case_b(), "network,open-files=100");
+    assert!(few.contains("ulimit -Hn"), "{few}");
+    let short = said(Run::case_b(), "network,file-size=1000");
+    assert!(short.contains("ulimit -f"), "{short}");
+    // The number of root's processes is not limited.
+    for words in ["network,processes=1", "network,processes=3"] {
+        let few = said(Run::case_b().as_ordinary_user(), words);
+        assert!(few.contains("ulimit -u"), "{words}: {few}");
+        assert_eq!(few.matches("error:").count(), 1, "{words}: {few}");
+    }
+}

@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 
 use super::CONTAINER;
 use crate::abuse::Abuse;
-use crate::kit::Run;
+use crate::kit::{Run, is_root};
 use crate::needs_sandbox;
 use crate::teardown::watch::{Place, Started, children, until};
 
@@ -182,4 +182,45 @@ fn a_home_below_a_shown_directory_is_refused() {
     assert_eq!(output.status.code(), Some(125), "{said}");
     assert!(said.contains("name another directory in TMPDIR"), "{said}");
     assert_eq!(fs::read_dir(shown.path()).unwrap().count(), 0);
+}
+
+/// The network is the container's, and its processes may do with it what they like: it is looked at again at the end.
+#[test]
+fn a_link_that_comes_up_during_the_run_makes_it_errored() {
+    needs_sandbox!();
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let abuse = Abuse::of("stop-everyone").limit("timeout", "\"2s\"");
+    let mut run = place.start(abuse.described(&place).on_a_host_without(CONTAINER));
+    until("the directories", || place.holds_something().then_some(()));
+    // Init's child: the network was looked at before.
+    until("the client", || {
+        let below = |pid: Pid| children(pid);
+        let stage = below(run.runner())
+            .into_iter()
+            .find(|child| !words(*child).contains("__guard"))?;
+        let init = below(stage).first().copied()?;
+        let client = below(init).first().copied()?;
+        words(client).contains("--deviate").then_some(())
+    });
+    let network = format!("--net=/proc/{}/ns/net", run.runner());
+    let ip = |words: &str| {
+        let mut command = Command::new("nsenter");
+        let output = command
+            .arg(&network)
+            .arg("ip")
+            .args(words.split(' '))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{words}: {output:?}");
+    };
+    ip("link add late type veth peer name other");
+    ip("link set late up");
+    let done = run.wait();
+    place.assert_nothing_left();
+    done.assert_verdict(3, "errored");
+    let gaps = done.report["evidence"]["gaps"].to_string();
+    assert!(gaps.contains("more than loopback after the run"), "{gaps}");
 }
