@@ -196,7 +196,7 @@ impl SetupError {
                 | Step::BecomeInsideUser,
                 Errno::EPERM | Errno::EACCES,
             ) => Some(
-                "the namespace came without its capabilities, as AppArmor does on Ubuntu 24.04: run `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or give this program a profile with `userns,`",
+                "the namespace came without its capabilities, as AppArmor does on Ubuntu 24.04: run `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or load the profile that `runner doctor --apparmor` prints",
             ),
             (Step::HandOverPipes | Step::DropGroups, Errno::EPERM | Errno::EINVAL) => Some(
                 "started by a uid 0 that cannot become another user: one without CAP_CHOWN, CAP_SETGID and CAP_SETUID, or of a user namespace with one id; start it as an ordinary user",
