@@ -3,7 +3,7 @@
 use crate::audit::{ASKED_FOR, Audit, Place};
 use crate::case::{Case, Limits, PathRule, Preflight, Tier};
 use crate::cli::RunRequest;
-use crate::evidence::{Evidence, Outcome};
+use crate::evidence::{Evidence, Exit, Outcome};
 use crate::policy::{self, Reference, shown_path};
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
 use crate::profile::{ExpectedAttempt, Profile, Variable};
@@ -85,6 +85,9 @@ const NOT_PROVED_INHERITED: [&str; 4] = [
 
 /// What this tier does not show, and what this run does not.
 fn further_not_proved(tier: Tier, evidence: &Evidence) -> Vec<String> {
+    if evidence.exit == Exit::NotStarted {
+        return Vec::new();
+    }
     let of_tier: &[&str] = match tier {
         Tier::Namespace => &[],
         Tier::Inherited => &NOT_PROVED_INHERITED,

@@ -75,6 +75,8 @@ pub(crate) enum PrepareError {
         path: String,
         source: std::io::Error,
     },
+    #[error("cannot open the runner's own file, {OWN_FILE}")]
+    OwnFile { source: std::io::Error },
     #[error("cannot resolve {path}, which is to be shown")]
     Rule {
         path: String,
@@ -134,7 +136,8 @@ impl PrepareError {
             | Self::BehindLink { .. }
             | Self::NoRight { .. }
             | Self::Unspelt(_) => true,
-            Self::NoOutsideDirectory
+            Self::OwnFile { .. }
+            | Self::NoOutsideDirectory
             | Self::OutsideSocket { .. }
             | Self::Neighbour { .. }
             | Self::Credential
@@ -257,9 +260,9 @@ fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError>
     };
     match client {
         ClientProgram::Reference | ClientProgram::Hostile => {
-            let own = Path::new(OWN_FILE);
-            let path = fs::read_link(own).map_err(failed(own))?;
-            Ok((File::open(own).map_err(failed(own))?, path))
+            let failed = |source| PrepareError::OwnFile { source };
+            let path = fs::read_link(OWN_FILE).map_err(failed)?;
+            Ok((File::open(OWN_FILE).map_err(failed)?, path))
         }
         ClientProgram::File(path) => {
             // Its name is asked for once it is open. A FIFO that took its place is not waited for.

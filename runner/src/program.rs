@@ -229,7 +229,9 @@ impl RunError {
             Self::EventLoop(error) | Self::Digest(error) if is_short(error) => Some(
                 "raise the limits on processes and memory, as with `ulimit -u unlimited -v unlimited -d unlimited`",
             ),
-            Self::Namespaces(_) => Some("/proc must be mounted where the runner is started"),
+            Self::Namespaces(_) | Self::Prepare(PrepareError::OwnFile { .. }) => {
+                Some("/proc must be mounted where the runner is started")
+            }
             Self::Prepare(PrepareError::FewFiles { .. }) => {
                 Some("raise the hard limit, as with `ulimit -Hn 1024`, before the start")
             }
@@ -277,7 +279,9 @@ impl Failure {
             Self::NotExecuted(Errno::ENOENT) if purpose == Purpose::Audit => Some(
                 "the loader or the interpreter that it names is not shown: `--read DIRECTORY` shows one",
             ),
-            Self::SetUp(error) => error.hint(),
+            Self::SetUp(error) => error.hint().or(Some(
+                "`runner doctor` tries each thing that a run needs, and says what mends it",
+            )),
             Self::NotSealed(_) => Some(
                 "this is a fault of the kernel, of its configuration or of this program: please report it",
             ),

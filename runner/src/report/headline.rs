@@ -88,11 +88,21 @@ fn attempts(report: &Report) -> String {
     let denied = sum(true).saturating_add(unlisted.denied);
     let number = count(usize::try_from(all).unwrap_or(usize::MAX), "attempt");
     match (all, denied) {
+        (0, _) if groups.len() > found.len() && asks_resolver(&groups) => {
+            "no attempt at an address but the resolver's".to_owned()
+        }
         (0, _) => "no attempt at an address".to_owned(),
         (all, denied) if all == denied => format!("{number}, denied"),
         (_, 0) => format!("{number} inside the sandbox"),
         (_, denied) => format!("{number}, {denied} of them denied"),
     }
+}
+
+fn asks_resolver(groups: &[AttemptGroup]) -> bool {
+    let resolver = check::resolver_target();
+    groups
+        .iter()
+        .any(|group| group.reason.is_none() && group.target == resolver)
 }
 
 /// Names are asked for with a type each, and are one name all the same.

@@ -89,10 +89,15 @@ fn run(page: &mut Page<String>, report: &Report) -> fmt::Result {
         page.say("profile", Tone::Quiet, &text)?;
     }
     let landlock = match host.landlock_abi {
-        0 => "no Landlock".to_owned(),
+        0 => "Landlock not looked at".to_owned(),
         abi => format!("Landlock ABI {abi}"),
     };
-    let tier = report.tier.word();
+    let tried = if report.evidence.layers.is_empty() {
+        ", not made"
+    } else {
+        ""
+    };
+    let tier = format!("{}{tried}", report.tier.word());
     page.say(
         "sandbox",
         Tone::Quiet,

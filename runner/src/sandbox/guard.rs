@@ -24,7 +24,7 @@ use nix::sys::prctl;
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
 use nix::unistd::{UnlinkatFlags, setsid, unlinkat};
 
-use super::error::{At as _, SetupError, Step};
+use super::error::{AsErrno as _, At as _, SetupError, Step};
 use super::plan::Places;
 use super::spawn::OWN_FILE;
 use crate::random;
@@ -107,7 +107,12 @@ impl TemporaryTrees {
             Some((b'\0', path)) if path.starts_with(b"/") => {
                 Ok(OsString::from_vec(path.to_vec()).into())
             }
-            _ => Err(Errno::EROFS).at_object(Step::MakeTrees, candidates_text()),
+            Some((b'\0', errno)) => {
+                let errno = String::from_utf8_lossy(errno).parse();
+                Err(Errno::from_raw(errno.unwrap_or(libc::EBADMSG)))
+                    .at_object(Step::MakeTrees, candidates_text())
+            }
+            _ => Err(Errno::EPIPE).at(Step::StartGuard),
         }
     }
 
@@ -167,8 +172,13 @@ pub(crate) fn main(name: Option<&OsStr>) -> ExitCode {
     let _ = setsid();
     ignore_terminal_signals();
     let _ = prctl::set_dumpable(false);
-    let Some(base) = candidates().find_map(|directory| make(&directory.join(name)).ok()) else {
-        return ExitCode::FAILURE;
+    let base = match make_in_first(candidates(), name) {
+        Ok(base) => base,
+        Err(errno) => {
+            // The runner waits for this; where it is gone, nobody does.
+            let _ = line.write_all(format!("{}\0", errno as i32).as_bytes());
+            return ExitCode::FAILURE;
+        }
     };
     let mut told = base.as_os_str().as_bytes().to_vec();
     told.push(b'\0');
@@ -180,6 +190,23 @@ pub(crate) fn main(name: Option<&OsStr>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+/// In the first directory where it can be made; where there is none, why not in the one that comes first.
+fn make_in_first(
+    directories: impl Iterator<Item = PathBuf>,
+    name: &OsStr,
+) -> Result<PathBuf, Errno> {
+    let mut first = None;
+    for directory in directories {
+        match make(&directory.join(name)) {
+            Ok(base) => return Ok(base),
+            Err(error) => {
+                first.get_or_insert(error.as_errno());
+            }
+        }
+    }
+    Err(first.unwrap_or(Errno::ENOENT))
 }
 
 /// Makes a directory and everything in it; nothing where a part of it fails.
@@ -314,6 +341,18 @@ mod tests {
     #[test]
     fn a_directory_in_which_nothing_can_be_made_leaves_nothing() {
         assert!(make(Path::new("/proc/new")).is_err());
+    }
+
+    #[test]
+    fn the_first_directory_that_can_be_written_is_taken_and_the_first_failure_is_told() {
+        let writable = tempfile::tempdir().unwrap();
+        let name = OsStr::new("base");
+        let two = ["/proc".into(), writable.path().to_owned()];
+        let made = make_in_first(two.into_iter(), name).unwrap();
+        assert!(made.ends_with("base"));
+        remove(&made).unwrap();
+        let none = ["/no/such/directory", "/proc"].map(PathBuf::from);
+        assert_eq!(make_in_first(none.into_iter(), name), Err(Errno::ENOENT));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::evidence::{CanaryStatus, FileEntry, FileKind, LayerStatus, Record, Request};
+use crate::evidence::{CanaryStatus, Exit, FileEntry, FileKind, LayerStatus, Record, Request};
 use crate::report::{Report, words};
 
 use super::page::{Align, Page, Row, Tone};
@@ -165,7 +165,8 @@ pub(super) fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::
             None => format!("not counted in {}", root.word()),
         })
         .collect();
-    if rows.is_empty() && counts.is_empty() {
+    let started = report.evidence.exit != Exit::NotStarted;
+    if rows.is_empty() && (counts.is_empty() || !started) {
         return Ok(());
     }
     page.heading("Files that were there for a time")?;

@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use crate::evidence::{Advice, Lookup};
+use crate::case::Tier;
+use crate::evidence::{Advice, Exit, Lookup};
 use crate::report::Report;
 use crate::report::words::{self, quoted};
 
@@ -12,6 +13,9 @@ use super::page::{Align, Page, Row};
 
 pub(super) fn lookups(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let lookups = &report.evidence.lookups;
+    if report.tier == Tier::Inherited && report.evidence.exit != Exit::NotStarted {
+        page.heading("Paths that it looked for and did not get: not recorded in this tier")?;
+    }
     if lookups.is_empty() {
         return Ok(());
     }
