@@ -19,9 +19,9 @@ use nix::sys::stat::{Mode, fstat};
 use nix::unistd::{chdir, pivot_root, sethostname};
 
 use super::error::{At as _, SetupError, Step};
+use super::mount_point;
 use super::plan::{Bind, BindKind, HOME, HOST_NAME, INSIDE_ID, Plan, RootPlan, TMP, UNRULED_FILE};
 use super::proc::{HARMLESS, Proc};
-use super::target;
 use super::weaken::Protection;
 use crate::case::{Access, Device};
 use crate::sys::mount::{Seal, attach, open_tree, seal};
@@ -282,7 +282,7 @@ fn remove_device(device: Device) -> Result<(), SetupError> {
 
 /// Attaches a source below `base`, a file or directory of which is made for it where there is none.
 fn place(base: &OwnedFd, source: Source) -> Result<(), SetupError> {
-    let target = target::open(base, &source.target, source.kind)
+    let target = mount_point::open(base, &source.target, source.kind)
         .at_object(Step::MakeTarget, source.target.display())?;
     attach(&source.tree, &target).at_object(Step::AttachSource, source.target.display())
 }

@@ -8,13 +8,13 @@
 
 mod attributes;
 mod call;
+mod caller;
 mod decide;
 mod descriptor;
 pub(crate) mod ledger;
 mod lookup;
 mod offspring;
 mod sockets;
-mod target;
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -31,10 +31,10 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use stub::Needle;
 
 use self::call::Call;
+use self::caller::Caller;
 use self::decide::{Ground, decide};
 use self::ledger::{Connect, Ledger};
 use self::offspring::Offspring;
-use self::target::Target;
 use super::filter::SystemCall;
 use super::plan::Plan;
 use super::weaken::Protection;
@@ -253,9 +253,9 @@ impl Watch {
         }
         // Before the launch only our own probe calls, and who it is matters to nobody.
         let caller = if launched {
-            Target::read(notification.thread)
+            Caller::read(notification.thread)
         } else {
-            Target::default()
+            Caller::default()
         };
         let call = call::read(notification);
         if !notify::is_valid(&self.listener, notification.id) {
@@ -318,7 +318,7 @@ impl Watch {
 
     /// A connection is about to be made: the runner reads the client's output before that. A socket that is
     /// connected or connecting makes no new one.
-    fn reach_stub(&mut self, notification: &Notification, descriptor: i32, caller: &Target) {
+    fn reach_stub(&mut self, notification: &Notification, descriptor: i32, caller: &Caller) {
         match descriptor::is_unconnected_tcp(notification.thread, caller, descriptor) {
             Ok(false) => return,
             // No TCP socket: an address kept for later, no connection.

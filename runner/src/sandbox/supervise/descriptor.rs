@@ -8,7 +8,7 @@ use std::fs;
 
 use nix::errno::Errno;
 
-use super::target::Target;
+use super::caller::Caller;
 use crate::sys::net::socket_protocol;
 use crate::sys::notify::{copy_descriptor, is_unconnected};
 
@@ -19,7 +19,7 @@ const CLOSED: &str = "07";
 ///
 /// # Errors
 /// `EOPNOTSUPP`, `ENOPROTOOPT`, `ENOTSOCK` or `EBADF` for what is no TCP socket, else what stands in the way.
-pub(super) fn is_unconnected_tcp(thread: i32, caller: &Target, number: i32) -> Result<bool, Errno> {
+pub(super) fn is_unconnected_tcp(thread: i32, caller: &Caller, number: i32) -> Result<bool, Errno> {
     match copy_descriptor(thread, caller.process, number) {
         Ok(copy) => is_unconnected(copy),
         Err(Errno::EPERM | Errno::ENOSYS) => is_unlisted(thread, number),
@@ -82,7 +82,7 @@ mod tests {
     fn both(descriptor: &impl AsRawFd) -> [Result<bool, Errno>; 2] {
         let own = std::process::id() as i32;
         let number = descriptor.as_raw_fd();
-        let copied = is_unconnected_tcp(own, &Target::read(own), number);
+        let copied = is_unconnected_tcp(own, &Caller::read(own), number);
         [copied, is_unlisted(own, number)]
     }
 

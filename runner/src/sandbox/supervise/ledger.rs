@@ -5,8 +5,8 @@ pub(crate) mod lookups;
 use std::collections::HashMap;
 
 use self::lookups::Lookups;
+use super::caller::Caller;
 use super::decide::Line;
-use super::target::Target;
 use crate::evidence::{
     ARGUMENT_BYTES, Attempt, MOST_ARGUMENTS, MOST_ATTEMPTS, MOST_PROCESSES, Process, Sighting,
     Unlisted,
@@ -58,7 +58,7 @@ impl Ledger {
     }
 
     /// Adds a line, or counts it.
-    pub(super) fn add(&mut self, line: Line, syscall: &'static str, caller: &Target, at_us: u64) {
+    pub(super) fn add(&mut self, line: Line, syscall: &'static str, caller: &Caller, at_us: u64) {
         let key = Key {
             program: caller.program.clone(),
             syscall,
@@ -111,7 +111,7 @@ impl Ledger {
         &mut self,
         program: &[u8],
         arguments: &[Vec<u8>],
-        caller: &Target,
+        caller: &Caller,
         needle: &Needle,
     ) {
         let given = [&[program.to_vec()], arguments].concat().join(&b'\n');
@@ -150,8 +150,8 @@ mod tests {
     use super::*;
     use crate::evidence::{AttemptKind, Outcome};
 
-    fn caller(program: &str) -> Target {
-        Target {
+    fn caller(program: &str) -> Caller {
+        Caller {
             process: Pid::from_raw(9),
             pid: 2,
             parent: 1,

@@ -16,7 +16,7 @@ const DELETED: &[u8] = b" (deleted)";
 
 /// The calling process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct Caller {
     /// In the runner's pid namespace.
     pub(super) process: Pid,
     /// In the client's.
@@ -27,7 +27,7 @@ pub(super) struct Target {
     pub(super) program: String,
 }
 
-impl Default for Target {
+impl Default for Caller {
     /// Nobody.
     fn default() -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Default for Target {
     }
 }
 
-impl Target {
+impl Caller {
     /// Reads /proc of `thread`. A thread that is gone leaves zeroes; its call is gone as well.
     pub(super) fn read(thread: i32) -> Self {
         let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_calling_process_is_named_by_its_own_pid_and_program() {
-        let own = Target::read(std::process::id() as i32);
+        let own = Caller::read(std::process::id() as i32);
         assert_eq!(own.process, Pid::this());
         assert_eq!(Path::new(&own.program), std::env::current_exe().unwrap());
         let lacks = |path: &[u8]| own.lacks(libc::AT_FDCWD, path);
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_program_that_is_given_by_its_descriptor_is_called_what_that_says() {
         use std::os::fd::AsRawFd as _;
-        let own = Target::read(std::process::id() as i32);
+        let own = Caller::read(std::process::id() as i32);
         let here = libc::AT_FDCWD;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("program");
