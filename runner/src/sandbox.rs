@@ -1,4 +1,4 @@
-//! The sandbox: three processes, one order of steps.
+//! The sandbox: three processes and at times a fourth, one order of steps.
 //!
 //! - The **runner**, on the host: starts the stage as a fresh exec of its own file with an empty environment,
 //!   keeps the control socket and the client's output pipes ([`spawn`]), and writes the id maps as root.
@@ -34,10 +34,11 @@
 //! From step 18 on the **supervisor** ([`supervise`]), a thread of the runner, answers what the filter notifies
 //! and keeps the ledger.
 //!
-//! A host may refuse namespaces. In tier `inherited` steps 1 to 3, 7 to 12 and the maps are left out: the network is the
-//! container's and must have loopback only, a [`guard`] makes home and temporary directory on its disk, Landlock stands
-//! alone before everything else of it, and init is a subreaper in place of a pid 1. What the filter and the supervisor
-//! do more there is said where they do it. Which tier a host has is found by making the sandbox, and nothing else.
+//! A host may refuse namespaces. In tier `inherited` steps 1 to 3, the namespaces of step 7, and steps 8 to 12 are
+//! left out: the network is the container's and must have loopback only, a [`guard`] makes home and temporary
+//! directory on its disk, Landlock stands alone before everything else of it, and init is a subreaper in place of a
+//! pid 1. What the filter and the supervisor do more there is said where they do it. Which tier a host has is found
+//! by making the sandbox, and nothing else.
 //!
 //! The end: init polls a gate whose other end only the stage holds and a channel whose other end only the
 //! runner holds, and ends with either; the kernel ends everything in a pid namespace with its init. The stage

@@ -127,45 +127,38 @@ fn opened(thread: i32, object: Object) -> Result<OwnedFd, Errno> {
         };
         open(path.as_str(), handle, Mode::empty())
     };
-    let Object::Path {
-        directory,
-        at,
-        follow,
-        may_be_empty,
-    } = object
-    else {
-        let Object::Descriptor(number) = object else {
-            return Err(Errno::EINVAL);
-        };
-        return descriptor(number);
-    };
-    let memory = open_memory(thread)?;
-    let path = read_string(
-        |at, piece| read_memory(&memory, at, piece),
-        at,
-        LONGEST_PATH,
-    )?;
-    let path = Path::new(OsStr::from_bytes(&path));
-    if path.as_os_str().is_empty() {
-        return if may_be_empty {
-            descriptor(directory)
-        } else {
-            Err(Errno::ENOENT)
-        };
-    }
-    let nofollow = if follow {
-        OFlag::empty()
-    } else {
-        OFlag::O_NOFOLLOW
-    };
-    // /proc/self would be ours, and its links are resolved by the kernel alone.
-    let how = OpenHow::new()
-        .flags(handle | nofollow)
-        .resolve(ResolveFlag::RESOLVE_NO_MAGICLINKS);
-    if path.is_absolute() {
-        openat2(AT_FDCWD, path, how)
-    } else {
-        openat2(descriptor(directory)?, path, how)
+    match object {
+        Object::Descriptor(number) => descriptor(number),
+        Object::Path {
+            directory,
+            at,
+            follow,
+            may_be_empty,
+        } => {
+            let memory = open_memory(thread)?;
+            let path = read_string(
+                |at, piece| read_memory(&memory, at, piece),
+                at,
+                LONGEST_PATH,
+            )?;
+            let path = Path::new(OsStr::from_bytes(&path));
+            let nofollow = if follow {
+                OFlag::empty()
+            } else {
+                OFlag::O_NOFOLLOW
+            };
+            // /proc/self would be ours, and its links are resolved by the kernel alone.
+            let how = OpenHow::new()
+                .flags(handle | nofollow)
+                .resolve(ResolveFlag::RESOLVE_NO_MAGICLINKS);
+            if path.as_os_str().is_empty() && may_be_empty {
+                descriptor(directory)
+            } else if path.is_absolute() {
+                openat2(AT_FDCWD, path, how)
+            } else {
+                openat2(descriptor(directory)?, path, how)
+            }
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::fs;
 use nix::errno::Errno;
 
 use super::caller::Caller;
+use crate::sandbox::error::AsErrno as _;
 use crate::sys::net::socket_protocol;
 use crate::sys::notify::{copy_descriptor, is_unconnected};
 
@@ -36,13 +37,14 @@ fn is_unlisted(thread: i32, number: i32) -> Result<bool, Errno> {
         b"TCPv6" => "tcp6",
         _ => return Err(Errno::EOPNOTSUPP),
     };
-    let link = fs::read_link(path).map_err(errno_of)?;
+    let link = fs::read_link(path).map_err(|error| error.as_errno())?;
     let link = link.to_string_lossy();
     let inode = link
         .strip_prefix("socket:[")
         .and_then(|rest| rest.strip_suffix(']'))
         .ok_or(Errno::ENOTSOCK)?;
-    let listed = fs::read_to_string(format!("/proc/{thread}/net/{list}")).map_err(errno_of)?;
+    let listed = fs::read_to_string(format!("/proc/{thread}/net/{list}"));
+    let listed = listed.map_err(|error| error.as_errno())?;
     Ok(state(&listed, inode).is_none_or(|state| state == CLOSED))
 }
 
@@ -63,10 +65,6 @@ fn no_descriptor(errno: Errno) -> Errno {
     } else {
         errno
     }
-}
-
-fn errno_of(error: std::io::Error) -> Errno {
-    Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO))
 }
 
 #[cfg(test)]
