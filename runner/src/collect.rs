@@ -114,6 +114,7 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         interrupt: signal(SignalKind::interrupt())?,
         terminate: signal(SignalKind::terminate())?,
         stage: pid,
+        init: None,
         phase: Phase::SettingUp,
         deadline: Instant::now() + SET_UP,
         network: None,
@@ -139,8 +140,10 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         to_stage,
         channel,
         watch,
+        init,
         ..
     } = session;
+    stage.init = init;
     capture.gone = watcher.finish();
     // Also where it went over after the client's end was ordered, or with the last bytes of the run.
     if capture.output.is_over() {
@@ -200,6 +203,8 @@ struct Session<'a> {
     interrupt: Signal,
     terminate: Signal,
     stage: Pid,
+    /// Init, where its id is one of ours.
+    init: Option<Pid>,
     phase: Phase,
     deadline: Instant,
     /// Told by the stage and by init, in either order; the client waits for both.

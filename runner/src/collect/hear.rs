@@ -4,6 +4,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 
 use nix::errno::Errno;
+use nix::unistd::Pid;
 use serde::Deserialize;
 use stub::journal::{Control, Entry};
 use tokio::io::AsyncWriteExt as _;
@@ -145,7 +146,8 @@ impl Session<'_> {
                 Next::Stop
             }
             Ok(None) => self.init_closed(),
-            Ok(Some((FromInit::Root, descriptors))) => {
+            Ok(Some((FromInit::Root { pid }, descriptors))) => {
+                self.init = self.watch.plan.is_inherited().then(|| Pid::from_raw(pid));
                 self.capture.trees = <[OwnedFd; 2]>::try_from(descriptors)
                     .ok()
                     .map(|[home, tmp]| (home, tmp));

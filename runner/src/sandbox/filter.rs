@@ -96,6 +96,7 @@ impl Around {
     fn the_clients_table(self) -> Filter {
         let parts = [
             (self.no_set_id, set_id::NO_SET_ID),
+            (self.no_set_id, set_id::NO_ATTRIBUTES),
             (self.no_unix, shared::NO_UNIX),
             (self.shared, shared::FRONT),
             (true, &CLIENT.rules),

@@ -5,6 +5,8 @@
 //! there is no moment in which they exist and nobody would remove them. The runner holds one end of a socket; the
 //! guard waits for its end.
 
+mod removal;
+
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -14,15 +16,12 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{env, fs, io};
 
-use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{AT_FDCWD, OFlag, openat, renameat};
 use nix::sys::prctl;
-use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
-use nix::unistd::{UnlinkatFlags, setsid, unlinkat};
+use nix::unistd::setsid;
 
 use super::error::{AsErrno as _, At as _, SetupError, Step};
 use super::plan::Places;
@@ -30,6 +29,7 @@ use super::spawn::OWN_FILE;
 use crate::random;
 use crate::sys::fds::close_on_exec_from;
 use crate::sys::process::{default_child_signal, ignore_terminal_signals};
+use removal::remove;
 
 /// Hidden first argument with which our own file is the guard.
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";
@@ -37,8 +37,6 @@ pub(crate) const GUARD_ARGUMENT: &str = "__guard";
 /// Where the directories are made: the first in which one can be. /dev/shm is writable in a container with a
 /// read-only root.
 const CANDIDATES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
-/// What ended with the runner may still be ending, and writing.
-const REMOVING: Duration = Duration::from_secs(10);
 /// The guard makes three directories in this time.
 const STARTING: Duration = Duration::from_secs(10);
 
@@ -235,89 +233,12 @@ fn private(directory: &Path) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o700).create(directory)
 }
 
-/// Removes a directory and everything below it, and does so again while something is still being made there.
-fn remove(base: &Path) -> nix::Result<()> {
-    let deadline = Instant::now() + REMOVING;
-    loop {
-        let removed = empty(base).and_then(|()| unlinkat(AT_FDCWD, base, UnlinkatFlags::RemoveDir));
-        match removed {
-            Ok(()) | Err(Errno::ENOENT) => return Ok(()),
-            Err(errno) if Instant::now() >= deadline => return Err(errno),
-            Err(_) => std::thread::sleep(Duration::from_millis(20)),
-        }
-    }
-}
-
-/// Removes everything below `base`. What lies deeper is first moved up to it, so that no depth takes more than two
-/// descriptors; no link is followed.
-fn empty(base: &Path) -> nix::Result<()> {
-    let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
-    let top = openat(AT_FDCWD, base, flags, Mode::empty())?;
-    let mut moved = 0_u64;
-    loop {
-        let names = names(openat(&top, ".", flags, Mode::empty())?)?;
-        if names.is_empty() {
-            return Ok(());
-        }
-        for name in names {
-            if is_gone(unlinkat(&top, name.as_os_str(), UnlinkatFlags::NoRemoveDir))? {
-                continue;
-            }
-            open_up(&top, &name)?;
-            let directory = openat(&top, name.as_os_str(), flags, Mode::empty())?;
-            for inner in self::names(openat(&directory, ".", flags, Mode::empty())?)? {
-                if is_gone(unlinkat(
-                    &directory,
-                    inner.as_os_str(),
-                    UnlinkatFlags::NoRemoveDir,
-                ))? {
-                    continue;
-                }
-                // Moving a directory changes its entry `..`.
-                open_up(&directory, &inner)?;
-                moved += 1;
-                let name = format!("moved-{moved}");
-                renameat(&directory, inner.as_os_str(), &top, name.as_str())?;
-            }
-            unlinkat(&top, name.as_os_str(), UnlinkatFlags::RemoveDir)?;
-        }
-    }
-}
-
-/// Whether an object is removed; a directory is not.
-fn is_gone(unlinked: nix::Result<()>) -> nix::Result<bool> {
-    match unlinked {
-        Ok(()) | Err(Errno::ENOENT) => Ok(true),
-        Err(Errno::EISDIR | Errno::EPERM) => Ok(false),
-        Err(errno) => Err(errno),
-    }
-}
-
-/// The client may have shut its own directories.
-fn open_up(parent: &OwnedFd, name: &OsString) -> nix::Result<()> {
-    fchmodat(
-        parent,
-        name.as_os_str(),
-        Mode::S_IRWXU,
-        FchmodatFlags::FollowSymlink,
-    )
-}
-
-fn names(directory: OwnedFd) -> nix::Result<Vec<OsString>> {
-    let mut directory = Dir::from_fd(directory)?;
-    let mut names = Vec::new();
-    for entry in directory.iter() {
-        let name = entry?.file_name().to_bytes().to_vec();
-        if name != b"." && name != b".." {
-            names.push(OsString::from_vec(name));
-        }
-    }
-    Ok(names)
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
+
+    use nix::fcntl::{OFlag, openat};
+    use nix::sys::stat::Mode;
 
     use super::*;
 
@@ -376,13 +297,50 @@ mod tests {
     #[test]
     fn removing_does_not_follow_a_link() {
         let outside = tempfile::tempdir().unwrap();
-        fs::write(outside.path().join("kept"), "").unwrap();
+        let kept = outside.path().join("kept");
+        fs::write(&kept, "").unwrap();
+        fs::set_permissions(&kept, fs::Permissions::from_mode(0o604)).unwrap();
         let parent = tempfile::tempdir().unwrap();
         let base = make(&parent.path().join("base")).unwrap();
         std::os::unix::fs::symlink(outside.path(), base.join(HOME).join("link")).unwrap();
         std::os::unix::fs::symlink(outside.path(), base.join("moved-1")).unwrap();
+        std::os::unix::fs::symlink(outside.path().join("kept"), base.join("file")).unwrap();
         remove(&base).unwrap();
         assert!(!base.exists());
-        assert!(outside.path().join("kept").exists());
+        let kept = fs::metadata(outside.path().join("kept")).unwrap();
+        assert_eq!(kept.permissions().mode() & 0o7777, 0o604);
+    }
+
+    #[test]
+    fn names_that_removing_uses_itself_are_in_nobodys_way() {
+        let parent = tempfile::tempdir().unwrap();
+        let base = make(&parent.path().join("base")).unwrap();
+        for name in ["moved-1/a/b", "moved-2", "home/d/e", "home/f/g"] {
+            fs::create_dir_all(base.join(name)).unwrap();
+        }
+        fs::write(base.join("moved-3"), "").unwrap();
+        remove(&base).unwrap();
+        assert!(!base.exists());
+    }
+
+    /// As a client does that is not ended yet.
+    #[test]
+    fn removing_goes_on_while_something_is_still_being_made() {
+        let parent = tempfile::tempdir().unwrap();
+        let base = make(&parent.path().join("base")).unwrap();
+        for number in 0..60 {
+            fs::create_dir_all(base.join(format!("home/s{number}/a/b"))).unwrap();
+        }
+        let home = base.join(HOME);
+        let busy = std::thread::spawn(move || {
+            for _ in 0..2000 {
+                let _ = fs::create_dir_all(home.join("q/q/q"));
+            }
+        });
+        remove(&base).unwrap();
+        busy.join().unwrap();
+        // It may have been made anew below a home that had been moved.
+        let _ = remove(&base);
+        assert!(!base.exists());
     }
 }

@@ -83,7 +83,10 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
         shows_proc,
     } = enter(plan)?;
     let descriptors = [trees.home.as_raw_fd(), trees.tmp.as_raw_fd()];
-    message::send(&inheritance.channel, &FromInit::Root, &descriptors).at(Step::Channel)?;
+    let built = FromInit::Root {
+        pid: Pid::this().as_raw(),
+    };
+    message::send(&inheritance.channel, &built, &descriptors).at(Step::Channel)?;
     drop(trees);
     dup2_stdin(null).at(Step::StandardInput)?;
     privilege::set_no_new_privileges()?;

@@ -56,7 +56,10 @@ pub(crate) enum ToStage {
 #[serde(tag = "init", rename_all = "snake_case")]
 pub(crate) enum FromInit {
     /// The root is built; the descriptors of home and of the temporary directory come along.
-    Root,
+    Root {
+        /// Of init, in its own pid namespace.
+        pid: i32,
+    },
     /// The client's process has its filter; the listener's descriptor comes along.
     Listening,
     /// What the client's process read back and tried, before its exec.

@@ -50,7 +50,7 @@ pub(super) fn end_namespace() -> Result<(), SetupError> {
 /// Ends every descendant of the calling process, a subreaper.
 pub(super) fn end_descendants(proc: &Proc) -> Result<(), SetupError> {
     loop {
-        kill_children(proc, &[])?;
+        kill_children(proc)?;
         match process::reap(0) {
             Ok(Reaped::NoChild) => return Ok(()),
             Ok(Reaped::None | Reaped::Exited(..) | Reaped::Killed(..)) | Err(Errno::EINTR) => {}
@@ -59,15 +59,35 @@ pub(super) fn end_descendants(proc: &Proc) -> Result<(), SetupError> {
     }
 }
 
-/// Sends SIGKILL to every child of the calling process but these. A child that has not been reaped keeps its id, so
-/// the signal cannot meet another process.
-pub(super) fn kill_children(proc: &Proc, but: &[Pid]) -> Result<(), SetupError> {
-    let children = Processes::read(proc)?.children();
-    for child in children.into_iter().filter(|child| !but.contains(child)) {
-        // One that has ended in between waits to be reaped.
-        let _ = kill(child, Signal::SIGKILL);
-    }
+/// Sends SIGKILL to every child of the calling process.
+fn kill_children(proc: &Proc) -> Result<(), SetupError> {
+    kill_each(&Processes::read(proc)?.children());
     Ok(())
+}
+
+/// Sends SIGKILL to children of the calling process. One that has not been reaped keeps its id, so the signal cannot
+/// meet another process.
+pub(super) fn kill_each(children: &[Pid]) {
+    for child in children {
+        // One that has ended in between waits to be reaped.
+        let _ = kill(*child, Signal::SIGKILL);
+    }
+}
+
+/// Whether a process is a client's: under more system call filters than the calling process, which it can never shed.
+pub(super) fn is_filtered(process: Pid) -> bool {
+    let filters = |of: &str| {
+        let status = Proc::open()
+            .and_then(|proc| proc.read(&format!("{of}/status")))
+            .ok()?;
+        let count = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Seccomp_filters:"))?;
+        count.trim().parse::<u32>().ok()
+    };
+    filters(&process.to_string())
+        .zip(filters("self"))
+        .is_some_and(|(its, own)| its > own)
 }
 
 /// Threads of every process below the calling one.

@@ -17,13 +17,12 @@ use nix::sys::prctl;
 use nix::sys::socket::{
     AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair,
 };
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Gid, Pid, Uid, fchown, pipe2};
 
 use super::error::{At as _, SetupError, Step};
 use super::identity;
 use super::plan::Plan;
-use super::proc::Proc;
 use super::reaper;
 use crate::sys::fds::close_on_exec_from;
 use crate::sys::process::default_child_signal;
@@ -48,9 +47,12 @@ pub(crate) struct Stage {
     /// The reading ends of the client's output, until they are taken.
     pub(crate) stdout: Option<OwnedFd>,
     pub(crate) stderr: Option<OwnedFd>,
+    /// Init, by the id that it has told; only without a pid namespace, where that is its id for us as well.
+    pub(crate) init: Option<Pid>,
+    /// A pid namespace ends by itself what was started in it.
+    ends_by_itself: bool,
     /// Other children of ours, which are to live on: the guard, and whoever was there before us in this process.
-    /// `None` where a pid namespace ends by itself what was started in it.
-    others: Option<Vec<Pid>>,
+    others: Vec<Pid>,
 }
 
 /// Starts the stage and sends it the plan.
@@ -60,7 +62,7 @@ pub(crate) struct Stage {
 pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
     // Whatever our caller left open is nothing to the stage: it becomes the stub, and init's parent.
     close_on_exec_from(3).at(Step::StartStage)?;
-    let others = plan.is_inherited().then(reaper::children).transpose()?;
+    let others = other_children()?;
     let (control, stage_control) = UnixStream::pair().at(Step::StartStage)?;
     let (channel, init_channel) = message_pair()?;
     let (questions, resolver_questions) = message_pair()?;
@@ -84,6 +86,8 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
         questions,
         stdout: Some(stdout),
         stderr: Some(stderr),
+        init: None,
+        ends_by_itself: !plan.is_inherited(),
         others,
     };
     send_plan(plan, &stage.control, &[init_channel, resolver_questions])?;
@@ -110,20 +114,18 @@ impl Drop for Stage {
         // Both fail only for a process that has been reaped already.
         let _ = self.process.kill();
         let _ = self.process.wait();
-        if !self.is_alone_within(LAST_GASP)
-            && let Some(others) = &self.others
-        {
-            // Init was lost, and without a pid namespace nobody else ends what it started.
+        if !self.is_alone_within(LAST_GASP) && !self.ends_by_itself {
+            // Init was lost, and nobody else ends what it started.
             let deadline = Instant::now() + LAST_GASP;
             while !self.is_alone_within(Duration::from_millis(2)) && Instant::now() < deadline {
-                let _ = Proc::open().map(|proc| reaper::kill_children(&proc, others));
+                reaper::kill_each(&self.left());
             }
         }
     }
 }
 
 impl Stage {
-    /// Reaps, until no child is left but the ones that are to live on.
+    /// Reaps, until nothing of the sandbox is left.
     fn is_alone_within(&self, time: Duration) -> bool {
         let deadline = Instant::now() + time;
         while !self.is_alone() {
@@ -136,13 +138,34 @@ impl Stage {
     }
 
     fn is_alone(&self) -> bool {
-        match (waitpid(None, Some(WaitPidFlag::WNOHANG)), &self.others) {
-            (Err(Errno::ECHILD), _) => true,
-            (Ok(WaitStatus::StillAlive), Some(others)) => {
-                reaper::children().is_ok_and(|left| left.iter().all(|child| others.contains(child)))
-            }
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Err(Errno::ECHILD) => true,
+            // Looking takes longer than waiting, and most often nobody else was there.
+            Ok(WaitStatus::StillAlive) if self.ends_by_itself && self.others.is_empty() => false,
+            Ok(WaitStatus::StillAlive) => self.left().is_empty(),
             _ => false,
         }
+    }
+
+    /// Our children that are the sandbox's. Without a pid namespace whoever loses its parent may become ours, and need
+    /// have nothing to do with it.
+    fn left(&self) -> Vec<Pid> {
+        let mut children = reaper::children().unwrap_or_default();
+        children.retain(|child| {
+            let is_the_sandboxs =
+                self.ends_by_itself || self.init == Some(*child) || reaper::is_filtered(*child);
+            !self.others.contains(child) && is_the_sandboxs
+        });
+        children
+    }
+}
+
+/// Who is our child before there is a sandbox. Nobody, as a rule, and that is asked for first.
+fn other_children() -> Result<Vec<Pid>, SetupError> {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    match waitid(Id::All, flags) {
+        Err(Errno::ECHILD) => Ok(Vec::new()),
+        _ => reaper::children(),
     }
 }
 

@@ -14,6 +14,9 @@ const SET_ID: u32 = 0o6000;
 /// open(2) looks at a mode with O_CREAT and with O_TMPFILE, which holds O_DIRECTORY as well.
 const MAKES: u32 = (libc::O_CREAT | (libc::O_TMPFILE & !libc::O_DIRECTORY)) as u32;
 
+/// BTRFS_IOCTL_MAGIC of linux/btrfs.h.
+const BTRFS: u8 = 0x94;
+
 const fn set_id(argument: u8) -> Test {
     Test::AnyOf {
         argument,
@@ -25,6 +28,15 @@ const fn makes(argument: u8) -> Test {
     Test::AnyOf {
         argument,
         mask: MAKES,
+    }
+}
+
+/// The ioctl(2) commands of one kind, which the second byte tells.
+const fn group(kind: u8) -> Test {
+    Test::Equals {
+        argument: 1,
+        mask: 0xFF00,
+        value: (kind as u32) << 8,
     }
 }
 
@@ -43,4 +55,14 @@ pub(super) const NO_SET_ID: &[Rule] = &[
     refuse_if(SYS_mknodat, &[set_id(2)], Errno::EPERM),
     refuse_if(SYS_mkdir, &[set_id(1)], Errno::EPERM),
     refuse_if(SYS_mkdirat, &[set_id(2)], Errno::EPERM),
+];
+
+/// In front of the client's table as well: attributes that outlast the run, as flags, project, verity, encryption,
+/// version and subvolumes. Who has a file open for reading may set some of them, and Landlock rules none.
+pub(super) const NO_ATTRIBUTES: &[Rule] = &[
+    refuse(SYS_file_setattr, Errno::EPERM),
+    refuse_if(SYS_ioctl, &[group(b'f')], Errno::ENOTTY),
+    refuse_if(SYS_ioctl, &[group(b'X')], Errno::ENOTTY),
+    refuse_if(SYS_ioctl, &[group(b'v')], Errno::ENOTTY),
+    refuse_if(SYS_ioctl, &[group(BTRFS)], Errno::ENOTTY),
 ];

@@ -3,7 +3,7 @@
 use nix::errno::Errno;
 
 use super::system_call::SystemCall::*;
-use super::table::{is, notify, refuse, refuse_if};
+use super::table::{allow_if, is, notify, refuse, refuse_if};
 use super::{Rule, Test};
 
 /// The low four bits of a socket's type are its type (socket(2)).
@@ -74,10 +74,10 @@ pub(super) const FRONT: &[Rule] = &[
     notify(SYS_futimesat),
     notify(SYS_utimes),
     notify(SYS_utime),
-    refuse(SYS_chown, Errno::EPERM),
-    refuse(SYS_lchown, Errno::EPERM),
-    refuse(SYS_fchown, Errno::EPERM),
-    refuse(SYS_fchownat, Errno::EPERM),
+    notify(SYS_chown),
+    notify(SYS_lchown),
+    notify(SYS_fchown),
+    notify(SYS_fchownat),
     refuse(SYS_removexattr, Errno::EPERM),
     refuse(SYS_lremovexattr, Errno::EPERM),
     refuse(SYS_fremovexattr, Errno::EPERM),
@@ -108,4 +108,24 @@ pub(super) const FRONT: &[Rule] = &[
 /// The same, behind its table, which refuses clones with namespaces: the supervisor counts what is made, and lets
 /// nothing be made once the client has ended. Without a pid namespace whoever ends processes would otherwise run after
 /// new ones.
-pub(super) const BEHIND: &[Rule] = &[notify(SYS_fork), notify(SYS_vfork), notify(SYS_clone)];
+pub(super) const BEHIND: &[Rule] = &[
+    notify(SYS_fork),
+    notify(SYS_vfork),
+    notify(SYS_clone),
+    // Of ioctl(2) what every program asks of its descriptors and sockets; other commands change what they are called
+    // on, also where that was opened for reading. ENOTTY: there is no such command for this file.
+    allow_if(SYS_ioctl, &[is(1, libc::FIONREAD as i32)]),
+    allow_if(SYS_ioctl, &[is(1, libc::FIONBIO as i32)]),
+    allow_if(SYS_ioctl, &[is(1, libc::FIOCLEX as i32)]),
+    allow_if(SYS_ioctl, &[is(1, libc::FIONCLEX as i32)]),
+    allow_if(SYS_ioctl, &[is(1, libc::FIOASYNC as i32)]),
+    allow_if(SYS_ioctl, &[INTERFACES]),
+    refuse(SYS_ioctl, Errno::ENOTTY),
+];
+
+/// SIOC* of linux/sockios.h, which read of a network; whatever changes one takes a capability.
+const INTERFACES: Test = Test::Equals {
+    argument: 1,
+    mask: 0xFFFF_FF00,
+    value: 0x8900,
+};

@@ -296,6 +296,7 @@ system_calls! {
     }
     too_new_for_libc {
         SYS_fchmodat2          452  452,
+        SYS_file_setattr       469  469,
         SYS_open_tree_attr     467  467,
         SYS_removexattrat      466  466,
         SYS_setxattrat         463  463,

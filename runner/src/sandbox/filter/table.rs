@@ -48,7 +48,7 @@ const fn allow(call: SystemCall) -> Rule {
     }
 }
 
-const fn allow_if(call: SystemCall, when: &'static [Test]) -> Rule {
+pub(super) const fn allow_if(call: SystemCall, when: &'static [Test]) -> Rule {
     Rule {
         call,
         when,
@@ -222,6 +222,8 @@ pub(crate) const CLIENT: Filter = Filter {
             }],
             Errno::EBUSY,
         ),
+        // Whoever opens a file that another has leased waits until it is given back, outside as well.
+        refuse_if(SYS_fcntl, &[is(1, libc::F_SETLEASE)], Errno::EACCES),
         // Input pushed into a terminal is typed by whoever owns it (CVE-2017-5226).
         refuse_if(SYS_ioctl, &[is(1, libc::TIOCSTI as i32)], Errno::EPERM),
         refuse_if(SYS_ioctl, &[is(1, libc::TIOCLINUX as i32)], Errno::EPERM),

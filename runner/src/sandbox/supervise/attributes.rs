@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, open, openat2};
-use nix::sys::stat::{FchmodatFlags, Mode, UtimensatFlags, fchmodat, utimensat};
+use nix::sys::stat::{FchmodatFlags, Mode, UtimensatFlags, fchmodat, fstat, utimensat};
 use nix::sys::time::TimeSpec;
+use nix::unistd::{Gid, Uid};
 
 use super::Watch;
 use super::call::{LONGEST_PATH, read_string};
@@ -31,6 +32,8 @@ pub(super) struct Change {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Object {
+    /// The kernel would refuse it with this errno, whatever it is about.
+    None(Errno),
     Descriptor(i32),
     Path {
         /// Below which a relative path begins, or AT_FDCWD.
@@ -47,6 +50,8 @@ enum To {
     Mode(u32),
     /// Two times in memory; 0: now.
     TimesAt(u64, Times),
+    /// User and group; -1: as it is.
+    Owner(u32, u32),
 }
 
 /// How the two times stand in memory.
@@ -63,7 +68,7 @@ enum Times {
 /// What a call changes; `None` where it is another call.
 #[expect(clippy::wildcard_enum_match_arm, reason = "any other call")]
 pub(super) fn change(call: SystemCall, arguments: &[u64; 6]) -> Option<Change> {
-    let [first, second, third, fourth, ..] = *arguments;
+    let [first, second, third, fourth, fifth, _] = *arguments;
     let here = libc::AT_FDCWD as u64;
     let path = |directory: u64, at, flags: u64| Object::Path {
         directory: directory as i32,
@@ -71,11 +76,26 @@ pub(super) fn change(call: SystemCall, arguments: &[u64; 6]) -> Option<Change> {
         follow: flags as i32 & libc::AT_SYMLINK_NOFOLLOW == 0,
         may_be_empty: flags as i32 & libc::AT_EMPTY_PATH != 0,
     };
+    let unknown =
+        |flags: u64| flags as i32 & !(libc::AT_SYMLINK_NOFOLLOW | libc::AT_EMPTY_PATH) != 0;
+    let owner = |user: u64, group: u64| To::Owner(user as u32, group as u32);
+    let nofollow = libc::AT_SYMLINK_NOFOLLOW as u64;
     let (object, to) = match call {
+        SYS_fchmodat2 | SYS_utimensat if unknown(fourth) => {
+            (Object::None(Errno::EINVAL), To::Mode(0))
+        }
+        SYS_fchownat if unknown(fifth) => (Object::None(Errno::EINVAL), To::Mode(0)),
+        SYS_chown => (path(here, first, 0), owner(second, third)),
+        SYS_lchown => (path(here, first, nofollow), owner(second, third)),
+        SYS_fchown => (Object::Descriptor(first as i32), owner(second, third)),
+        SYS_fchownat => (path(first, second, fifth), owner(third, fourth)),
         SYS_chmod => (path(here, first, 0), To::Mode(second as u32)),
         SYS_fchmod => (Object::Descriptor(first as i32), To::Mode(second as u32)),
         SYS_fchmodat => (path(first, second, 0), To::Mode(third as u32)),
         SYS_fchmodat2 => (path(first, second, fourth), To::Mode(third as u32)),
+        SYS_utimensat | SYS_futimesat if second == 0 && first as i32 == libc::AT_FDCWD => {
+            (Object::None(Errno::EFAULT), To::Mode(0))
+        }
         SYS_utimensat | SYS_futimesat if second == 0 => {
             (Object::Descriptor(first as i32), times(call, third))
         }
@@ -125,9 +145,16 @@ fn opened(thread: i32, object: Object) -> Result<OwnedFd, Errno> {
             libc::AT_FDCWD => format!("/proc/{thread}/cwd"),
             number => format!("/proc/{thread}/fd/{number}"),
         };
-        open(path.as_str(), handle, Mode::empty())
+        open(path.as_str(), handle, Mode::empty()).map_err(|errno| {
+            if errno == Errno::ENOENT {
+                Errno::EBADF
+            } else {
+                errno
+            }
+        })
     };
     match object {
+        Object::None(errno) => Err(errno),
         Object::Descriptor(number) => descriptor(number),
         Object::Path {
             directory,
@@ -153,6 +180,8 @@ fn opened(thread: i32, object: Object) -> Result<OwnedFd, Errno> {
                 .resolve(ResolveFlag::RESOLVE_NO_MAGICLINKS);
             if path.as_os_str().is_empty() && may_be_empty {
                 descriptor(directory)
+            } else if let Some(number) = own_descriptor(path) {
+                descriptor(number)
             } else if path.is_absolute() {
                 openat2(AT_FDCWD, path, how)
             } else {
@@ -160,6 +189,15 @@ fn opened(thread: i32, object: Object) -> Result<OwnedFd, Errno> {
             }
         }
     }
+}
+
+/// The caller's descriptor that a path of /proc names: so libcs spell fchmodat(3) without following a link.
+fn own_descriptor(path: &Path) -> Option<i32> {
+    let below = ["/proc/self/fd", "/proc/thread-self/fd", "/dev/fd"];
+    let mut names = below
+        .iter()
+        .filter_map(|directory| path.strip_prefix(directory).ok());
+    names.next()?.to_str()?.parse().ok()
 }
 
 fn read_times(thread: i32, to: To) -> Result<[TimeSpec; 2], Errno> {
@@ -191,8 +229,12 @@ fn read_times(thread: i32, to: To) -> Result<[TimeSpec; 2], Errno> {
 }
 
 /// Whether an object is one of the trees or lies in one, by the name that the kernel has for it now. The client can
-/// move nothing out of its trees and link nothing into them.
+/// move nothing out of its trees. A file that it may write elsewhere it can link into them, and then it has two names.
 fn is_below(object: &OwnedFd, trees: &[PathBuf; 2]) -> Result<bool, Errno> {
+    let status = fstat(object)?;
+    if status.st_mode & libc::S_IFMT != libc::S_IFDIR && status.st_nlink > 1 {
+        return Ok(false);
+    }
     let name = nix::fcntl::readlink(ours(object).as_str())?;
     let name = Path::new(&name);
     Ok(trees.iter().any(|tree| name.starts_with(tree)))
@@ -205,6 +247,16 @@ fn apply(object: &OwnedFd, to: To, [accessed, modified]: [TimeSpec; 2]) -> Resul
         To::Mode(mode) => {
             let mode = Mode::from_bits_truncate(mode);
             fchmodat(AT_FDCWD, path.as_str(), mode, FchmodatFlags::FollowSymlink)
+        }
+        // Nobody can give a file away; what it is already it may be told.
+        To::Owner(user, group) => {
+            let own = [Uid::current().as_raw(), Gid::current().as_raw()];
+            let stays = |(to, own): (u32, u32)| to == u32::MAX || to == own;
+            if [user, group].into_iter().zip(own).all(stays) {
+                Ok(())
+            } else {
+                Err(Errno::EPERM)
+            }
         }
         To::TimesAt(..) => {
             let follow = UtimensatFlags::FollowSymlink;
@@ -329,8 +381,44 @@ mod tests {
     }
 
     #[test]
+    fn a_file_with_a_second_name_is_not_the_clients_alone() {
+        let (base, trees) = trees();
+        let outside = base.path().join("outside");
+        fs::write(&outside, "").unwrap();
+        let link = trees[0].join("link");
+        fs::hard_link(&outside, &link).unwrap();
+        assert_eq!(is_below(&handle(&link), &trees), Ok(false));
+        fs::remove_file(&outside).unwrap();
+        assert_eq!(is_below(&handle(&link), &trees), Ok(true));
+    }
+
+    #[test]
+    fn a_descriptor_by_its_name_in_proc_is_the_callers() {
+        let number = |path: &str| own_descriptor(Path::new(path));
+        assert_eq!(number("/proc/self/fd/7"), Some(7));
+        assert_eq!(number("/proc/thread-self/fd/7"), Some(7));
+        assert_eq!(number("/dev/fd/7"), Some(7));
+        for other in ["/proc/self/fd/7/x", "/proc/self/fd", "/proc/1/fd/7", "fd/7"] {
+            assert_eq!(number(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn an_owner_stays_and_is_not_changed() {
+        let (_base, trees) = trees();
+        let own = handle(&trees[0]);
+        let now = [TimeSpec::new(0, 0); 2];
+        let to = |user, group| apply(&own, To::Owner(user, group), now);
+        let ids = [Uid::current().as_raw(), Gid::current().as_raw()];
+        assert_eq!(to(ids[0], ids[1]), Ok(()));
+        assert_eq!(to(u32::MAX, u32::MAX), Ok(()));
+        assert_eq!(to(ids[0] + 1, u32::MAX), Err(Errno::EPERM));
+        assert_eq!(to(u32::MAX, ids[1] + 1), Err(Errno::EPERM));
+    }
+
+    #[test]
     fn a_path_through_proc_self_is_not_taken_for_ours() {
-        let path = c"/proc/self/fd/0";
+        let path = c"/proc/self/cwd/x";
         let object = Object::Path {
             directory: libc::AT_FDCWD,
             at: path.as_ptr() as u64,

@@ -188,11 +188,11 @@ fn refusal(address: &Address, ground: Ground) -> Option<Errno> {
             }
         }
         Address::Other { .. } => Some(Errno::ENETUNREACH),
-        Address::Path(_)
-        | Address::Abstract(_)
-        | Address::Unnamed
-        | Address::Netlink { .. }
-        | Address::Unspecified => None,
+        // Only a pair can be asked to, and that is connected to itself.
+        Address::Path(_) | Address::Abstract(_) | Address::Unnamed => {
+            (ground.shared_network && !ground.canaries).then_some(Errno::EACCES)
+        }
+        Address::Netlink { .. } | Address::Unspecified => None,
     }
 }
 

@@ -73,7 +73,8 @@ fn modes_are_changed_of_what_is_the_clients_own_and_of_nothing_else() {
             ("chmod .", "ok"),
             ("set-times .", "ok"),
             (&format!("set-times {file}"), "EPERM"),
-            ("change-owner .", "EPERM"),
+            ("change-owner .", "ok"),
+            (&format!("change-owner {file}"), "EPERM"),
         ],
     );
     let mode = |path: &str| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -81,6 +82,57 @@ fn modes_are_changed_of_what_is_the_clients_own_and_of_nothing_else() {
     for attempt in ["chmod", "set-times", "change-owner"] {
         assert_eq!(outside("", &format!("{attempt} {file}")).outcome, "ok");
     }
+}
+
+/// What a file is beside what it holds, and who else may open it.
+#[test]
+fn attributes_of_files_are_not_changed_and_nobody_is_kept_waiting() {
+    needs_sandbox!();
+    let (_directory, _, file) = open_directory();
+    // Attributes are their owner's to change, so the outcomes of an ordinary user's twin are not looked at.
+    refused_inside_of(
+        case_b,
+        &[
+            (&format!("set-file-attributes {file}"), "EPERM"),
+            ("set-flags /etc/hosts", "ENOTTY"),
+            ("lease /etc/hosts", "EACCES"),
+        ],
+    );
+    for attempt in ["set-file-attributes", "set-flags", "lease"] {
+        let made = outside("", &format!("{attempt} {file}")).outcome;
+        // Older kernels have no file_setattr(2).
+        let lacks = attempt == "set-file-attributes" && made == "ENOSYS";
+        assert!(made == "ok" || lacks, "twin of {attempt}: {made}");
+    }
+}
+
+#[test]
+fn a_file_of_the_host_is_not_changed_by_a_second_name_in_the_home() {
+    needs_sandbox!();
+    let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, "x").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let script = format!(
+        "ln {0} $HOME/x && ! chmod 600 $HOME/x && touch $HOME/y && chmod 600 $HOME/y",
+        file.display()
+    );
+    let output = crate::kit::Run::case("audit")
+        .on_a_host_without("network")
+        .argument("--isolation")
+        .argument("inherited")
+        .argument("--write")
+        .argument(directory.path())
+        .argument("--")
+        .argument("sh")
+        .argument("-c")
+        .argument(script)
+        .output();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let mode = fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o666, "{said}");
 }
 
 #[test]

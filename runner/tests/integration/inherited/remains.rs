@@ -224,3 +224,34 @@ fn a_link_that_comes_up_during_the_run_makes_it_errored() {
     let gaps = done.report["evidence"]["gaps"].to_string();
     assert!(gaps.contains("more than loopback after the run"), "{gaps}");
 }
+
+/// A background job of the shell that became the runner ends during the run, and what it had started becomes the
+/// runner's child.
+#[test]
+fn an_orphan_of_somebody_else_that_the_runner_inherits_lives_on() {
+    needs_sandbox!();
+    let place = Place::new();
+    let pid = place.directory().join("orphan");
+    let abuse = Abuse::of("stop-everyone").limit("timeout", "\"2s\"");
+    let ready = place.command(abuse.described(&place).on_a_host_without(CONTAINER));
+    let mut shell = Command::new("/bin/sh");
+    let script = "(sleep 300 >/dev/null 2>&1 & echo $! >\"$1\"; sleep 1) & shift; exec \"$@\"";
+    shell.args(["-c", script, "sh"]).arg(&pid);
+    shell.arg(ready.get_program()).args(ready.get_args());
+    shell.envs(
+        ready
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    let done = Started::of(shell).wait();
+    let pid = fs::read_to_string(&pid).unwrap();
+    let orphan = Pid::from_raw(pid.trim().parse().unwrap());
+    assert_eq!(name(orphan), "sleep", "{}", done.stderr);
+    kill(orphan, Signal::SIGKILL).unwrap();
+    assert!(
+        done.checks("failed").contains(&"process/no-survivors"),
+        "{}",
+        done.stderr
+    );
+    place.assert_nothing_left();
+}

@@ -134,3 +134,58 @@ fn what_opens_and_makes_nothing_has_no_mode_and_what_has_it_in_memory_is_not_the
     assert_eq!(openat2(writing), Outcome::Refused(Errno::ENOSYS));
     assert_eq!(openat2(client), Outcome::Allowed);
 }
+
+/// FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION, FS_IOC_ENABLE_VERITY, BTRFS_IOC_SUBVOL_CREATE.
+const LASTING: [u64; 5] = [
+    0x4008_6602,
+    0x401C_5820,
+    0x4008_7602,
+    0x4080_6685,
+    0x5000_940E,
+];
+
+#[test]
+fn no_attribute_that_outlasts_the_run_is_set() {
+    let high = 1_u64 << 32;
+    for command in LASTING {
+        for command in [command, command | high] {
+            let refused = Outcome::Refused(Errno::ENOTTY);
+            assert_eq!(writing(SYS_ioctl, &[3, command]), refused, "{command:#x}");
+            assert_eq!(sharing(SYS_ioctl, &[3, command]), refused, "{command:#x}");
+        }
+        assert_eq!(client(SYS_ioctl, &[3, command]), Outcome::Allowed);
+    }
+    let refused = Outcome::Refused(Errno::EPERM);
+    assert_eq!(writing(SYS_file_setattr, &[3, 0x1000]), refused);
+    assert_eq!(client(SYS_file_setattr, &[3, 0x1000]), Outcome::Allowed);
+    assert_eq!(writing(SYS_ioctl, &[3, libc::FIONREAD]), Outcome::Allowed);
+}
+
+#[test]
+fn where_nothing_is_its_own_only_harmless_commands_reach_a_file() {
+    for command in [libc::FIONREAD, libc::FIONBIO, libc::FIOCLEX, 0x8933] {
+        assert_eq!(
+            sharing(SYS_ioctl, &[3, command]),
+            Outcome::Allowed,
+            "{command:#x}"
+        );
+    }
+    // A terminal's, a disk's, and one that nobody knows.
+    for command in [0x5401, 0x1277, 0xDEAD_BEEF] {
+        let refused = Outcome::Refused(Errno::ENOTTY);
+        assert_eq!(sharing(SYS_ioctl, &[3, command]), refused, "{command:#x}");
+    }
+    let pushed = sharing(SYS_ioctl, &[0, libc::TIOCSTI]);
+    assert_eq!(
+        pushed,
+        Outcome::Refused(Errno::EPERM),
+        "by the client's table"
+    );
+}
+
+#[test]
+fn nobody_leases_a_file() {
+    let fcntl = |command: i32| client(SYS_fcntl, &[3, command as u64, 0]);
+    assert_eq!(fcntl(libc::F_SETLEASE), Outcome::Refused(Errno::EACCES));
+    assert_eq!(fcntl(libc::F_SETFD), Outcome::Allowed);
+}

@@ -1,0 +1,142 @@
+//! Removes a tree whose owner may still be changing it, whatever its depth, and follows no link.
+//!
+//! What lies deeper is first moved up, so that no depth takes more than a few descriptors. A directory is opened once,
+//! and what is done to it is done to what was opened.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, OFlag, RenameFlags, openat, renameat, renameat2};
+use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+
+/// What ended with the runner may still be ending, and writing.
+const REMOVING: Duration = Duration::from_secs(10);
+/// Between two passes.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Removes a directory and everything below it, and does so again while something is still being made there.
+///
+/// # Errors
+/// What stood in the way to the end.
+pub(super) fn remove(base: &Path) -> nix::Result<()> {
+    let deadline = Instant::now() + REMOVING;
+    // Over all passes: a name that one has used may still be there.
+    let mut moved = 0;
+    loop {
+        let removed = pass(base, &mut moved)
+            .and_then(|()| unlinkat(AT_FDCWD, base, UnlinkatFlags::RemoveDir));
+        match removed {
+            Ok(()) | Err(Errno::ENOENT) => return Ok(()),
+            Err(errno) if Instant::now() >= deadline => return Err(errno),
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// Removes what lies in `base`, a level at a time. What cannot be removed now keeps nothing else from being removed.
+fn pass(base: &Path, moved: &mut u64) -> nix::Result<()> {
+    let deadline = Instant::now() + REMOVING;
+    let top = directory(&openat(AT_FDCWD, base, handle(), Mode::empty())?)?;
+    loop {
+        let names = names(&top)?;
+        if names.is_empty() {
+            return Ok(());
+        }
+        let tried: Vec<nix::Result<()>> = names
+            .iter()
+            .map(|name| remove_one(&top, name, moved))
+            .collect();
+        let failed = tried.iter().find_map(|one| one.err());
+        if let Some(errno) = failed
+            && (tried.iter().all(Result::is_err) || Instant::now() >= deadline)
+        {
+            return Err(errno);
+        }
+    }
+}
+
+/// Removes an entry of `top`; of a directory, what lies in it is removed or moved up first.
+fn remove_one(top: &OwnedFd, name: &OsStr, moved: &mut u64) -> nix::Result<()> {
+    if is_gone(unlinkat(top, name, UnlinkatFlags::NoRemoveDir))? {
+        return Ok(());
+    }
+    let inside = opened(top, name)?;
+    for inner in names(&inside)? {
+        if is_gone(unlinkat(
+            &inside,
+            inner.as_os_str(),
+            UnlinkatFlags::NoRemoveDir,
+        ))? {
+            continue;
+        }
+        // Moving a directory changes its entry `..`, so it must be open to us too.
+        drop(opened(&inside, &inner)?);
+        move_up(&inside, &inner, top, moved)?;
+    }
+    unlinkat(top, name, UnlinkatFlags::RemoveDir)
+}
+
+fn move_up(from: &OwnedFd, name: &OsStr, top: &OwnedFd, moved: &mut u64) -> nix::Result<()> {
+    loop {
+        *moved += 1;
+        let free = format!("moved-{moved}");
+        match renameat2(
+            from,
+            name,
+            top,
+            free.as_str(),
+            RenameFlags::RENAME_NOREPLACE,
+        ) {
+            Err(Errno::EEXIST) => {}
+            // Not every file system has the flag.
+            Err(Errno::EINVAL) => return renameat(from, name, top, free.as_str()),
+            renamed => return renamed,
+        }
+    }
+}
+
+/// Whether an object is removed; a directory is not.
+fn is_gone(unlinked: nix::Result<()>) -> nix::Result<bool> {
+    match unlinked {
+        Ok(()) | Err(Errno::ENOENT) => Ok(true),
+        Err(Errno::EISDIR | Errno::EPERM) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn handle() -> OFlag {
+    OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC
+}
+
+/// Opens a directory, also one that the client has shut.
+fn opened(parent: &OwnedFd, name: &OsStr) -> nix::Result<OwnedFd> {
+    let handle = openat(parent, name, handle(), Mode::empty())?;
+    // The link of the kernel leads to what was opened, and not to what has its name by now.
+    let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
+    let all = Mode::S_IRWXU;
+    fchmodat(AT_FDCWD, path.as_str(), all, FchmodatFlags::FollowSymlink)?;
+    directory(&handle)
+}
+
+fn directory(handle: &OwnedFd) -> nix::Result<OwnedFd> {
+    let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    openat(handle, ".", flags, Mode::empty())
+}
+
+fn names(directory: &OwnedFd) -> nix::Result<Vec<OsString>> {
+    let mut listed = Dir::from_fd(self::directory(directory)?)?;
+    let mut names = Vec::new();
+    for entry in listed.iter() {
+        let name = entry?.file_name().to_bytes().to_vec();
+        if name != b"." && name != b".." {
+            names.push(OsString::from_vec(name));
+        }
+    }
+    Ok(names)
+}
