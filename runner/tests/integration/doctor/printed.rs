@@ -104,7 +104,7 @@ fn an_examination_that_nobody_gets_is_none() {
 fn a_trial_that_nobody_asked_for_fails() {
     for id in ["own-file", "no-such-probe"] {
         let output = Command::new(runner())
-            .args(["__trial", id])
+            .args(["__trial", id, "runner-doctor-test"])
             .stdin(Stdio::null())
             .output()
             .unwrap();
