@@ -43,7 +43,7 @@ pub fn main() -> ExitCode {
     match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some(STAGE_ARGUMENT) => stage::main(),
         Some(GUARD_ARGUMENT) => guard::main(arguments.get(2).map(OsString::as_os_str)),
-        Some(TRIAL_ARGUMENT) => trial::main(arguments.get(2).map(OsString::as_os_str)),
+        Some(TRIAL_ARGUMENT) => trial::main(arguments.get(2..).unwrap_or_default()),
         Some(HOSTILE_ARGUMENT) => {
             arguments.remove(1);
             selftest::main(arguments)
@@ -232,9 +232,9 @@ impl RunError {
             Self::Namespaces(_) | Self::Prepare(PrepareError::OwnFile { .. }) => {
                 Some("/proc must be mounted where the runner is started")
             }
-            Self::Prepare(PrepareError::FewFiles { .. }) => {
-                Some("raise the hard limit, as with `ulimit -Hn 1024`, before the start")
-            }
+            Self::Prepare(PrepareError::FewFiles { .. }) => Some(
+                "raise the hard limit before the start, as root or where it is set: `ulimit -Hn 1024`",
+            ),
             Self::Output(OutputError::Replaces { .. }) => Some("give the report a file of its own"),
             Self::Prepare(PrepareError::NoRight { .. }) => Some(
                 "start the runner as the user to whom it belongs; started by root, the program is a user whom nobody knows, and everybody must have the right",

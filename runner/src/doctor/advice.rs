@@ -23,17 +23,26 @@ impl Advice {
     }
 }
 
-const DOCKER: &str =
-    "docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined …";
-const PODMAN: &str = "podman run --security-opt seccomp=unconfined --security-opt unmask=ALL …";
-const KUBERNETES: &str = "`securityContext: {seccompProfile: {type: Unconfined}, procMount: Unmasked}`, with `hostUsers: false` in the pod";
-const DOCKER_PROC: &str = "docker run --security-opt systempaths=unconfined …";
-const PODMAN_PROC: &str = "podman run --security-opt unmask=ALL …";
+const FILTER: &str = "--security-opt seccomp=unconfined";
+const APPARMOR_OF_ENGINE: &str = "--security-opt apparmor=unconfined";
+const DOCKER_PROC: &str = "--security-opt systempaths=unconfined";
+const PODMAN_PROC: &str = "--security-opt unmask=ALL";
+const KUBERNETES: &str = "in the pod: `securityContext: {seccompProfile: {type: Unconfined}, appArmorProfile: {type: Unconfined}}`";
+const KUBERNETES_PROC: &str =
+    "`securityContext: {procMount: Unmasked}` in the container, with `hostUsers: false` in the pod";
+const KUBERNETES_USER: &str =
+    "as an ordinary user: `securityContext: {runAsNonRoot: true, runAsUser: 65532}`";
 const NO_NETWORK: [&str; 2] = ["docker run --network none …", "podman run --network none …"];
-const APPARMOR: &str = "runner doctor --apparmor | sudo tee /etc/apparmor.d/runner && sudo apparmor_parser -r /etc/apparmor.d/runner";
+const KERNEL: &str = "use Linux 6.2 or later, which a run needs for Landlock";
+/// A profile for this program alone, and what mends it for all programs.
+const APPARMOR: [&str; 2] = [
+    "runner doctor --apparmor | sudo tee /etc/apparmor.d/runner && sudo apparmor_parser -r /etc/apparmor.d/runner",
+    "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+];
 const LSM: &str =
     "boot with `lsm=landlock,…` in front of the modules that /sys/kernel/security/lsm lists";
-const USER_NAMESPACES: &str = "sysctl user.max_user_namespaces=15000 user.max_net_namespaces=15000";
+const NAMESPACES: &str = "sudo sysctl user.max_user_namespaces=10000 user.max_net_namespaces=10000";
+const OTHER_NAMESPACES: &str = "sudo sysctl user.max_pid_namespaces=10000 user.max_mnt_namespaces=10000 user.max_ipc_namespaces=10000 user.max_uts_namespaces=10000 user.max_cgroup_namespaces=10000";
 
 /// What to say of a probe; nothing where it works, was not tried, or is not needed.
 pub(super) fn advise(one: &Tried, all: &[Tried], context: &Context) -> Option<Advice> {
@@ -114,7 +123,7 @@ fn refused(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
         ("open-files", _) => Advice::new(
             "the hard limit of open files is lower than a run needs",
             [
-                "ulimit -Hn 1024",
+                "as root, or where the limit is set: `ulimit -Hn 1024`",
                 "docker run --ulimit nofile=1024:1024 …",
                 "`LimitNOFILE=1024` in a systemd unit",
             ],
@@ -152,11 +161,11 @@ fn refused(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
         ),
         ("loopback-here", _) => Advice::new(
             "loopback carries nothing in this network namespace: it is down, or the calls are refused",
-            ["ip link set lo up"],
+            ["sudo ip link set lo up"],
         ),
         ("inotify", Errno::EMFILE) => Advice::new(
             "this user's inotify instances are used up; files that are there for a time are then not noticed",
-            ["sysctl fs.inotify.max_user_instances=1024"],
+            ["sudo sysctl fs.inotify.max_user_instances=1024"],
         ),
         ("inotify", _) => Advice::new(
             "inotify is refused; files that are there for a time are then not noticed",
@@ -200,7 +209,7 @@ fn seccomp(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
         ),
         (_, Errno::EINVAL | Errno::ENOSYS) => Advice::new(
             "this kernel has no listeners of filters that can be waited for without signals: it is older than Linux 5.19",
-            ["use Linux 5.19 or later"],
+            [KERNEL],
         ),
         _ => Advice::new(
             "system call filters are refused by a filter that is installed already, or by a security module",
@@ -226,11 +235,11 @@ fn memory(errno: Errno, context: &Context) -> Advice {
     match context.ptrace_scope {
         Some(scope) if scope >= 2 => Advice::new(
             format!("Yama lets nobody read another process (kernel.yama.ptrace_scope = {scope})"),
-            ["sysctl kernel.yama.ptrace_scope=1"],
+            ["sudo sysctl kernel.yama.ptrace_scope=1"],
         ),
         _ if errno == Errno::ENOENT => Advice::new(
             "/proc is not mounted, or hides other processes",
-            ["mount /proc without hidepid: `mount -o remount,hidepid=0 /proc`"],
+            ["mount /proc without hidepid: `sudo mount -o remount,hidepid=0 /proc`"],
         ),
         _ => Advice::new(
             "reading the memory of a process of one's own is refused, by a security module or for want of CAP_SYS_PTRACE",
@@ -265,20 +274,20 @@ fn landlock(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice 
             ],
         ),
         ("landlock-files", _) => Advice::new("Landlock cannot be applied", [LSM]),
-        ("landlock-refer", _) => older("2", "5.19"),
-        ("landlock-truncate", _) => older("3", "6.2"),
-        ("landlock-tcp", _) => older("4", "6.7"),
-        ("landlock-device-ioctl", _) => older("5", "6.10"),
-        ("landlock-scopes", _) => older("6", "6.12"),
-        _ => older("7", "6.15"),
+        ("landlock-refer", _) => older("2", KERNEL),
+        ("landlock-truncate", _) => older("3", KERNEL),
+        ("landlock-tcp", _) => older("4", "use Linux 6.7 or later"),
+        ("landlock-device-ioctl", _) => older("5", "use Linux 6.10 or later"),
+        ("landlock-scopes", _) => older("6", "use Linux 6.12 or later"),
+        _ => older("7", "use Linux 6.15 or later"),
     }
 }
 
-fn older(abi: &str, linux: &str) -> Advice {
-    Advice {
-        cause: format!("this kernel's Landlock is older than ABI {abi}"),
-        fixes: vec![format!("use Linux {linux} or later")],
-    }
+fn older(abi: &str, fix: &str) -> Advice {
+    Advice::new(
+        format!("this kernel's Landlock is older than ABI {abi}"),
+        [fix],
+    )
 }
 
 /// Everything that is made in namespaces.
@@ -286,7 +295,11 @@ fn namespaces(id: &str, errno: Errno, context: &Context) -> Advice {
     match (id, errno) {
         (_, Errno::ENOSPC | Errno::EUSERS) => Advice::new(
             "the number of namespaces is limited to none, or used up",
-            [USER_NAMESPACES],
+            [if id == "other-namespaces" {
+                OTHER_NAMESPACES
+            } else {
+                NAMESPACES
+            }],
         ),
         ("user-namespace" | "network-namespace" | "other-namespaces", Errno::EINVAL | Errno::ENOSYS) => {
             Advice::new(
@@ -296,15 +309,12 @@ fn namespaces(id: &str, errno: Errno, context: &Context) -> Advice {
         }
         ("user-namespace", _) if context.debian_forbids => Advice::new(
             "ordinary users may make no user namespaces here (kernel.unprivileged_userns_clone = 0)",
-            ["sysctl kernel.unprivileged_userns_clone=1"],
+            ["sudo sysctl kernel.unprivileged_userns_clone=1"],
         ),
         ("user-namespace", _) if context.apparmor_restricts && context.engine.is_none() => Advice::new(
             "user namespaces are refused to programs without a profile: AppArmor does so \
              (kernel.apparmor_restrict_unprivileged_userns = 1)",
-            [
-                APPARMOR,
-                "sysctl kernel.apparmor_restrict_unprivileged_userns=0",
-            ],
+            APPARMOR,
         ),
         ("user-namespace", _) => user_namespace(context),
         ("other-user", _) => Advice::new(
@@ -316,11 +326,11 @@ fn namespaces(id: &str, errno: Errno, context: &Context) -> Advice {
         ),
         ("fresh-proc", Errno::EPERM) => Advice {
             cause: "/proc is covered in part here, as engines do, and then the kernel gives no fresh one".to_owned(),
-            fixes: by_engine(context, DOCKER_PROC, PODMAN_PROC),
+            fixes: fresh_proc(context),
         },
         ("sealed-mounts", Errno::ENOSYS) => Advice::new(
             "this kernel is older than Linux 5.12, or a seccomp profile does not know open_tree and mount_setattr",
-            ["use Linux 5.12 or later, and an engine whose profile knows the calls"],
+            [KERNEL, "use an engine whose profile knows the calls"],
         ),
         ("new-root", Errno::EINVAL) => Advice::new(
             "the root is the initial RAM file system, which pivot_root cannot leave",
@@ -330,15 +340,23 @@ fn namespaces(id: &str, errno: Errno, context: &Context) -> Advice {
             "the map of a user namespace cannot be written: this root lacks CAP_SETUID, or has not all ids",
             ["start the runner as an ordinary user", "docker run --cap-add SETUID --cap-add SETGID --cap-add SETFCAP …"],
         ),
+        // With this errno AppArmor refuses what a profile says nothing of; a filter has EPERM.
+        (_, Errno::EACCES) if context.engines_profile().is_some() => Advice {
+            cause: format!(
+                "the AppArmor profile of the container refuses it: {}",
+                context.engines_profile().unwrap_or_default()
+            ),
+            fixes: all_of_engine(context),
+        },
         (_, Errno::EPERM | Errno::EACCES) if context.apparmor_restricts => Advice::new(
             "the namespace was made and came without its capabilities: AppArmor does so to programs without a profile \
              (kernel.apparmor_restrict_unprivileged_userns = 1)",
-            [APPARMOR, "sysctl kernel.apparmor_restrict_unprivileged_userns=0"],
+            APPARMOR,
         ),
         (_, Errno::EPERM | Errno::EACCES) => Advice {
             cause: "the namespace was made, and what root may do in it is refused, by a filter or a security module"
                 .to_owned(),
-            fixes: by_engine(context, DOCKER, PODMAN),
+            fixes: all_of_engine(context),
         },
         _ => Advice::new(
             format!("the kernel says {}", errno.desc()),
@@ -355,16 +373,45 @@ fn user_namespace(context: &Context) -> Advice {
             }
             None => "user namespaces are refused, by a filter or a security module".to_owned(),
         },
-        fixes: by_engine(context, DOCKER, PODMAN),
+        fixes: all_of_engine(context),
     }
 }
 
-/// The flag of the engine that this is; where that is not known, of both.
-fn by_engine(context: &Context, docker: &str, podman: &str) -> Vec<String> {
+/// What lets a container make everything that a run makes.
+fn all_of_engine(context: &Context) -> Vec<String> {
+    let mut options = vec![FILTER];
+    if context.engines_profile().is_some() {
+        options.push(APPARMOR_OF_ENGINE);
+    }
+    by_engine(
+        context,
+        &[&options[..], &[DOCKER_PROC]].concat(),
+        &[&options[..], &[PODMAN_PROC]].concat(),
+        KUBERNETES,
+    )
+}
+
+/// What leaves /proc uncovered. Kubernetes has that in a user namespace of the pod's own, for an ordinary user.
+fn fresh_proc(context: &Context) -> Vec<String> {
+    let mut fixes = by_engine(context, &[DOCKER_PROC], &[PODMAN_PROC], KUBERNETES_PROC);
+    let is_pod = matches!(context.engine, Some((Engine::Kubernetes, _)));
+    if is_pod && context.uid.is_root() {
+        fixes = fixes
+            .iter()
+            .map(|fix| format!("{KUBERNETES_USER}, and {fix}"))
+            .collect();
+    }
+    fixes
+}
+
+/// The options or settings of the engine that this is; where that is not known, of both.
+fn by_engine(context: &Context, docker: &[&str], podman: &[&str], kubernetes: &str) -> Vec<String> {
+    let docker = format!("docker run {} …", docker.join(" "));
+    let podman = format!("podman run {} …", podman.join(" "));
     match context.engine {
-        Some((Engine::Docker, _)) => vec![docker.to_owned()],
-        Some((Engine::Podman, _)) => vec![podman.to_owned()],
-        Some((Engine::Kubernetes, _)) => vec![KUBERNETES.to_owned()],
+        Some((Engine::Docker, _)) => vec![docker],
+        Some((Engine::Podman, _)) => vec![podman],
+        Some((Engine::Kubernetes, _)) => vec![kubernetes.to_owned()],
         Some((Engine::Other, _)) | None => vec![
             format!("in a container: {docker}"),
             format!("in a container: {podman}"),

@@ -82,6 +82,24 @@ impl Context {
         }
     }
 
+    /// Our own AppArmor profile, where it is one that an engine gives to its containers, and holds.
+    pub(super) fn engines_profile(&self) -> Option<&str> {
+        /// Docker, containerd, Podman, CRI-O, LXC: some add a version.
+        const NAMES: [&str; 5] = [
+            "docker-default",
+            "cri-containerd.apparmor.d",
+            "containers-default-",
+            "crio-default",
+            "lxc-container-default",
+        ];
+        let profile = self.apparmor_profile.as_deref()?;
+        let name = profile.strip_suffix(" (enforce)")?;
+        NAMES
+            .iter()
+            .any(|known| name.starts_with(known))
+            .then_some(name)
+    }
+
     /// Each line for people: what, and what was found.
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let mut lines = vec![

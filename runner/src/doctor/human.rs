@@ -20,6 +20,9 @@ const ID_COLUMN: usize = 22;
 pub(super) fn render(examination: &Examination, colour: Colour) -> Result<Vec<u8>, fmt::Error> {
     let mut page = Page::new(String::new(), colour);
     verdict(&mut page, &examination.verdict)?;
+    if !examination.verdict.details.is_empty() {
+        page.say("", Tone::Quiet, &examination.verdict.details)?;
+    }
     page.blank()?;
     for (label, text) in examination.context.lines() {
         page.say(label, Tone::Quiet, &text)?;
@@ -41,7 +44,7 @@ fn verdict(page: &mut Page<String>, verdict: &Verdict) -> fmt::Result {
         Some(Tier::Inherited) => ("INHERITED", Tone::Doubtful),
         None => ("NONE", Tone::Bad),
     };
-    page.headline(word, tone, &verdict.reason)
+    page.headline(word, tone, verdict.reason)
 }
 
 fn whole_run(page: &mut Page<String>, examination: &Examination) -> fmt::Result {

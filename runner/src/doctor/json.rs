@@ -62,7 +62,7 @@ struct VerdictForm {
     /// The tier that a run gets; null where it gets none, or where probes and run do not agree.
     #[schemars(with = "Option<Tier>")]
     tier: Option<&'static str>,
-    /// One sentence.
+    /// Why, and what the stronger tiers lack, for people.
     reason: String,
     /// The exit code: 0 namespace, 1 only inherited, 3 none.
     exit_code: u8,
@@ -131,7 +131,7 @@ impl Doctor {
             },
             verdict: VerdictForm {
                 tier: verdict.tier.map(Tier::word),
-                reason: verdict.reason.clone(),
+                reason: verdict.told(),
                 exit_code: verdict.exit_code(),
                 possible: examination.possible.tier.map(Tier::word),
                 fresh_proc: examination.possible.fresh_proc,

@@ -95,10 +95,21 @@ pub(super) fn possible(tried: &[Tried]) -> Possible {
 pub(super) struct Verdict {
     /// The tier that a run gets here; `None` where it gets none, or where that is not sure.
     pub(super) tier: Option<Tier>,
-    pub(super) reason: String,
+    /// Fits into a line, behind the word.
+    pub(super) reason: &'static str,
+    /// Sentences of any length; may be empty.
+    pub(super) details: String,
 }
 
 impl Verdict {
+    /// All of it, in one line of any length.
+    pub(super) fn told(&self) -> String {
+        if self.details.is_empty() {
+            return self.reason.to_owned();
+        }
+        format!("{}. {}", self.reason, self.details)
+    }
+
     /// 0 namespace, 1 only inherited, 3 none.
     pub(super) fn exit_code(&self) -> u8 {
         match self.tier {
@@ -132,34 +143,37 @@ pub(super) fn verdict(tried: &[Tried], possible: Possible, run: &WholeRun) -> Ve
         };
         return Verdict {
             tier: None,
-            reason: format!(
-                "the probes say {said}, and a real run {}: they do not agree",
-                run.told()
-            ),
+            reason: "the probes and a real run do not agree",
+            details: format!("The probes say {said}, and a real run {}", run.told()),
         };
     }
-    let reason = match possible.tier {
-        Some(Tier::Namespace) if possible.fresh_proc => {
-            "a run has namespaces of its own; case-b was run, and passed".to_owned()
-        }
-        Some(Tier::Namespace) => {
-            "a run has namespaces of its own, without a fresh /proc; case-b was run, and passed"
-                .to_owned()
-        }
-        Some(Tier::Inherited) => format!(
-            "a run takes this network namespace, which has loopback only; case-b was run, and passed. \
-             Tier namespace lacks {}",
-            named(&missing(tried, Tier::Namespace))
+    let lacking = |tier| named(&missing(tried, tier));
+    let (reason, details) = match possible.tier {
+        Some(Tier::Namespace) if possible.fresh_proc => (
+            "a run has namespaces of its own; case-b was run, and passed",
+            String::new(),
         ),
-        None => format!(
-            "no run can be made here. Tier namespace lacks {}; tier inherited lacks {}",
-            named(&missing(tried, Tier::Namespace)),
-            named(&missing(tried, Tier::Inherited))
+        Some(Tier::Namespace) => (
+            "a run has namespaces of its own, without a fresh /proc; case-b was run, and passed",
+            String::new(),
+        ),
+        Some(Tier::Inherited) => (
+            "a run takes this network namespace, which has loopback only; case-b was run, and passed",
+            format!("Tier namespace lacks {}", lacking(Tier::Namespace)),
+        ),
+        None => (
+            "no run can be made here",
+            format!(
+                "Tier namespace lacks {}; tier inherited lacks {}",
+                lacking(Tier::Namespace),
+                lacking(Tier::Inherited)
+            ),
         ),
     };
     Verdict {
         tier: possible.tier,
         reason,
+        details,
     }
 }
 

@@ -105,7 +105,7 @@ pub(super) const ALL: &[Probe] = &[
     probe("own-file", "this program, started again", BOTH, &[], own_file),
     probe("open-files", "256 open files", BOTH, SELF, process::open_files),
     probe("processes", "a dozen processes", BOTH, SELF, process::processes),
-    probe("memory", "32 MiB of memory", BOTH, SELF, process::memory),
+    probe("memory", "4.7 MB of memory", BOTH, SELF, process::memory),
     probe("file-size", "a file of 1 MiB", BOTH, SELF, process::file_size),
     probe("no-new-privileges", "no_new_privs", BOTH, SELF, process::no_new_privileges),
     probe("seccomp-filter", "a system call filter", BOTH, &["no-new-privileges"], seccomp::filter),

@@ -149,7 +149,7 @@ fn what_could_not_be_tried_is_missing_and_the_cause_is_what_it_builds_on() {
     let verdict = verdict(&tried, possible(&tried), &not_made());
     assert_eq!(verdict.exit_code(), 3);
     assert_eq!(
-        verdict.reason,
+        verdict.told(),
         "no run can be made here. Tier namespace lacks user-namespace; tier inherited lacks loopback-only"
     );
 }
@@ -159,13 +159,7 @@ fn the_weaker_tier_says_what_the_stronger_one_lacks() {
     let tried = lacking(&["user-namespace"]);
     let verdict = verdict(&tried, possible(&tried), &passed(Tier::Inherited));
     assert_eq!(verdict.exit_code(), 1);
-    assert!(
-        verdict
-            .reason
-            .ends_with("Tier namespace lacks user-namespace"),
-        "{}",
-        verdict.reason
-    );
+    assert_eq!(verdict.details, "Tier namespace lacks user-namespace");
 }
 
 #[test]
@@ -279,12 +273,36 @@ fn the_verdict_is_the_first_and_the_last_line_and_nothing_is_coloured_unless_ask
 
 #[test]
 fn a_line_is_no_wider_than_a_terminal() {
-    let text = human::render(&in_a_default_container(), Colour::Plain).unwrap();
-    let text = String::from_utf8(text).unwrap();
-    let wide: Vec<_> = (text.lines().skip(1))
-        .filter(|line| line.chars().count() > 100 && !line.starts_with("INHERITED"))
-        .collect();
-    assert!(wide.is_empty(), "{wide:?}");
+    let failed = || ran(1, Some(Tier::Namespace), Some(RunVerdict::Failed));
+    let all: Vec<_> = ALL.iter().map(|probe| probe.id).collect();
+    for (ids, run) in [
+        (&[][..], passed(Tier::Namespace)),
+        (&["fresh-proc"], passed(Tier::Namespace)),
+        (&["user-namespace"], passed(Tier::Inherited)),
+        (&["user-namespace", "loopback-only"], not_made()),
+        (&["loopback", "landlock-scopes"], failed()),
+        (&all, not_made()),
+        (&[], failed()),
+    ] {
+        let tried = lacking(ids);
+        let possible = possible(&tried);
+        let verdict = verdict(&tried, possible, &run);
+        let examination = Examination {
+            context: context(),
+            tried,
+            possible,
+            run,
+            verdict,
+        };
+        let text = human::render(&examination, Colour::Plain).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let wide: Vec<_> = text
+            .lines()
+            .filter(|line| line.chars().count() > 100)
+            .collect();
+        assert!(wide.is_empty(), "{ids:?}: {wide:?}");
+        assert_eq!(text.lines().next(), text.lines().last());
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! writer outside, and waits with a time limit. The trial's side makes the attempt and tells what it came to. Owns
 //! the messages between the two; what is attempted is the affair of [`super::trials`].
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -19,6 +19,8 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::probes;
+use super::trials::directory;
+use crate::random;
 use crate::sandbox::error::{At as _, SetupError, Step};
 use crate::sandbox::identity;
 use crate::sandbox::message;
@@ -107,24 +109,27 @@ struct Mapped {
     failed: Option<SetupError>,
 }
 
-/// Makes one trial and waits for it. Nothing of it is left running.
+/// Makes one trial and waits for it. Nothing of it is left, running or lying about.
 pub(super) fn make(id: &str) -> Observation {
-    match start(id) {
+    let directory = format!("runner-doctor-{}", random::token());
+    match start(id, &directory) {
         Ok((mut process, socket)) => {
             let observation = follow(&mut process, &socket);
             end(process);
+            // One that was ended has not done it itself.
+            directory::remove_left(&directory);
             observation
         }
         Err(observation) => observation,
     }
 }
 
-fn start(id: &str) -> Result<(Child, OwnedFd), Observation> {
+fn start(id: &str, directory: &str) -> Result<(Child, OwnedFd), Observation> {
     let (socket, theirs) = message_pair().doing("make a pair of sockets")?;
     let mut command = Command::new(OWN_FILE);
     command
         .arg0("runner-trial")
-        .args([TRIAL_ARGUMENT, id])
+        .args([TRIAL_ARGUMENT, id, directory])
         .env_clear()
         .stdin(Stdio::from(theirs))
         .stdout(Stdio::null())
@@ -187,15 +192,23 @@ fn end(mut process: Child) {
 /// The trial's side of the conversation.
 pub(super) struct Doctor {
     socket: OwnedFd,
+    directory: String,
 }
 
-/// Entry of the trial's process.
-pub(crate) fn main(id: Option<&OsStr>) -> ExitCode {
-    let probe = id.and_then(OsStr::to_str).and_then(probes::named);
-    let (Some(probe), Ok(socket)) = (probe, std::io::stdin().as_fd().try_clone_to_owned()) else {
+/// Entry of the trial's process, which is told what to try, and the name of the directory that it may make for it.
+pub(crate) fn main(arguments: &[OsString]) -> ExitCode {
+    let socket = std::io::stdin().as_fd().try_clone_to_owned();
+    let ([id, directory], Ok(socket)) = (arguments, socket) else {
         return ExitCode::FAILURE;
     };
-    let doctor = Doctor { socket };
+    let probe = id.to_str().and_then(probes::named);
+    let (Some(probe), Some(directory)) = (probe, directory.to_str()) else {
+        return ExitCode::FAILURE;
+    };
+    let doctor = Doctor {
+        socket,
+        directory: directory.to_owned(),
+    };
     let to = (probe.trial)(&doctor).map_or_else(|other| other, Observation::Works);
     match message::send(&doctor.socket, &FromTrial::Came { to }, &[]) {
         Ok(()) => ExitCode::SUCCESS,
@@ -205,6 +218,11 @@ pub(crate) fn main(id: Option<&OsStr>) -> ExitCode {
 }
 
 impl Doctor {
+    /// Name of the directory that this trial may make, which the doctor removes in the end.
+    pub(super) fn directory(&self) -> &str {
+        &self.directory
+    }
+
     /// Writes the maps of this process's new user namespace, as a run does for whoever starts it.
     pub(super) fn write_maps(&self, identity: Identity) -> Result<(), SetupError> {
         match identity {

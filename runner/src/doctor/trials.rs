@@ -5,7 +5,7 @@ use nix::errno::Errno;
 
 use super::trial::{Doing, Observation, Outcome};
 
-mod directory;
+pub(super) mod directory;
 pub(super) mod landlock;
 pub(super) mod mounts;
 pub(super) mod namespaces;

@@ -177,13 +177,14 @@ impl SetupError {
             (_, Errno::EFBIG) => {
                 Some("raise the limit of a file's length, as with `ulimit -f unlimited`")
             }
-            (Step::UserAndNetworkNamespace | Step::CloneInit, Errno::ENOSPC | Errno::EUSERS) => {
-                Some(
-                    "namespaces are limited to none or used up: raise user.max_user_namespaces and user.max_net_namespaces (sysctl)",
-                )
-            }
+            (Step::UserAndNetworkNamespace, Errno::ENOSPC | Errno::EUSERS) => Some(
+                "namespaces are limited to none or used up: run `sudo sysctl user.max_user_namespaces=10000 user.max_net_namespaces=10000`",
+            ),
+            (Step::CloneInit, Errno::ENOSPC | Errno::EUSERS) => Some(
+                "namespaces are limited to none or used up: run `sudo sysctl user.max_pid_namespaces=10000 user.max_mnt_namespaces=10000 user.max_ipc_namespaces=10000 user.max_uts_namespaces=10000 user.max_cgroup_namespaces=10000`",
+            ),
             (Step::UserAndNetworkNamespace, Errno::EPERM | Errno::EACCES) => Some(
-                "user namespaces are refused here: on Debian run `sysctl kernel.unprivileged_userns_clone=1`; in Docker add `--security-opt seccomp=unconfined`, or `--network none` for the tier inherited",
+                "user namespaces are refused here: on Debian run `sudo sysctl kernel.unprivileged_userns_clone=1`; in Docker add `--security-opt seccomp=unconfined`, or `--network none` for the tier inherited",
             ),
             (Step::UserAndNetworkNamespace, Errno::ENOSYS | Errno::EINVAL) => Some(
                 "this kernel was built without user or network namespaces; a distribution kernel has both",
@@ -196,7 +197,7 @@ impl SetupError {
                 | Step::BecomeInsideUser,
                 Errno::EPERM | Errno::EACCES,
             ) => Some(
-                "the namespace came without its capabilities, as AppArmor does on Ubuntu 24.04: run `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or load the profile that `runner doctor --apparmor` prints",
+                "the namespace came without its capabilities, as AppArmor does on Ubuntu 24.04: load the profile that `runner doctor --apparmor` prints, or run `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
             ),
             (Step::HandOverPipes | Step::DropGroups, Errno::EPERM | Errno::EINVAL) => Some(
                 "started by a uid 0 that cannot become another user: one without CAP_CHOWN, CAP_SETGID and CAP_SETUID, or of a user namespace with one id; start it as an ordinary user",
@@ -205,7 +206,7 @@ impl SetupError {
                 "a seccomp filter around the runner has a listener already, and there can be only one: as in WSL 2 and in some other sandboxes; start the runner outside of it",
             ),
             (Step::Filter, Errno::EINVAL | Errno::ENOSYS) => Some(
-                "this kernel or this container has no seccomp filters with user notification: Linux 5.5 or later and an engine that lets seccomp(2) through are needed",
+                "this kernel or this container has no seccomp filters with user notification: Linux 5.19 (and for Landlock 6.2) or later is needed, and an engine that lets seccomp(2) through",
             ),
             (Step::Landlock, _) => Some(
                 "Linux 6.2 or later is needed, with landlock in its list of security modules: boot with `lsm=landlock,…`",

@@ -102,14 +102,14 @@ fn the_cause_and_the_fix_are_those_of_the_surroundings() {
             Errno::EPERM,
             &kubernetes,
             "a container",
-            "procMount: Unmasked",
+            "seccompProfile: {type: Unconfined}, appArmorProfile: {type: Unconfined}}`",
         ),
         (
             "user-namespace",
             Errno::EPERM,
             &debian,
             "unprivileged_userns_clone = 0",
-            "sysctl kernel.unprivileged_userns_clone=1",
+            "sudo sysctl kernel.unprivileged_userns_clone=1",
         ),
         (
             "user-namespace",
@@ -130,7 +130,14 @@ fn the_cause_and_the_fix_are_those_of_the_surroundings() {
             Errno::ENOSPC,
             &plain,
             "limited",
-            "sysctl user.max_user_namespaces",
+            "sudo sysctl user.max_user_namespaces=10000 user.max_net_namespaces=10000",
+        ),
+        (
+            "other-namespaces",
+            Errno::ENOSPC,
+            &plain,
+            "limited",
+            "sudo sysctl user.max_pid_namespaces=10000 user.max_mnt_namespaces=10000",
         ),
         (
             "user-namespace",
@@ -190,13 +197,19 @@ fn the_cause_and_the_fix_are_those_of_the_surroundings() {
             "another sandbox",
             "outside",
         ),
-        ("seccomp-listener", Errno::EINVAL, &plain, "5.19", "5.19"),
+        (
+            "seccomp-listener",
+            Errno::EINVAL,
+            &plain,
+            "5.19",
+            "Linux 6.2",
+        ),
         (
             "memory-here",
             Errno::EACCES,
             &yama,
             "ptrace_scope = 2",
-            "sysctl kernel.yama.ptrace_scope=1",
+            "sudo sysctl kernel.yama.ptrace_scope=1",
         ),
         (
             "memory-here",
@@ -330,5 +343,99 @@ fn a_known_engine_gets_its_own_command_once() {
         let tried = host(&[(id, observation)]);
         let one = tried.iter().find(|one| one.probe.id == id).unwrap();
         assert_eq!(advise(one, &tried, &podman).unwrap().fixes, fixes);
+    }
+}
+
+fn fixes(id: &str, errno: Errno, surroundings: &Context) -> Vec<String> {
+    let tried = host(&[(id, refused(errno))]);
+    let one = tried.iter().find(|one| one.probe.id == id).unwrap();
+    advise(one, &tried, surroundings).unwrap().fixes
+}
+
+#[test]
+fn the_profile_that_apparmor_has_for_containers_is_lifted_where_it_holds() {
+    let in_docker = |profile: Option<&str>| Context {
+        engine: Some((Engine::Docker, "/.dockerenv".to_owned())),
+        apparmor_profile: profile.map(str::to_owned),
+        ..context()
+    };
+    let without =
+        "docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined …";
+    let with = "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined \
+                --security-opt systempaths=unconfined …";
+    for (profile, fix) in [
+        (None, without),
+        (Some("unconfined"), without),
+        (Some("docker-default (complain)"), without),
+        (Some("runner (unconfined)"), without),
+        (Some("docker-default (enforce)"), with),
+        (Some("containers-default-0.62.2 (enforce)"), with),
+    ] {
+        for (id, errno) in [
+            ("user-namespace", Errno::EPERM),
+            ("private-mounts", Errno::EACCES),
+        ] {
+            assert_eq!(
+                fixes(id, errno, &in_docker(profile)),
+                [fix],
+                "{profile:?} {id}"
+            );
+        }
+    }
+    // It is that profile, and not the one that Ubuntu misses.
+    let both = Context {
+        apparmor_restricts: true,
+        ..in_docker(Some("docker-default (enforce)"))
+    };
+    assert_eq!(fixes("private-mounts", Errno::EACCES, &both), [with]);
+    let tried = host(&[("private-mounts", refused(Errno::EACCES))]);
+    let one = tried.iter().find(|one| one.probe.id == "private-mounts");
+    let cause = advise(one.unwrap(), &tried, &both).unwrap().cause;
+    assert!(cause.ends_with("docker-default"), "{cause}");
+}
+
+#[test]
+fn a_pod_gets_two_profiles_and_for_a_fresh_proc_two_settings() {
+    let pod = |user| Context {
+        engine: Some((Engine::Kubernetes, "$KUBERNETES_SERVICE_HOST".to_owned())),
+        uid: Uid::from_raw(user),
+        ..context()
+    };
+    for user in [0, 1000] {
+        let [fix] = &fixes("user-namespace", Errno::EPERM, &pod(user))[..] else {
+            panic!("more than one")
+        };
+        assert!(
+            !fix.contains("procMount") && !fix.contains("hostUsers"),
+            "{fix}"
+        );
+    }
+    let pair = "`securityContext: {procMount: Unmasked}` in the container, with `hostUsers: false` in the pod";
+    assert_eq!(fixes("fresh-proc", Errno::EPERM, &pod(1000)), [pair]);
+    let [fix] = &fixes("fresh-proc", Errno::EPERM, &pod(0))[..] else {
+        panic!("more than one")
+    };
+    assert!(
+        fix.starts_with("as an ordinary user") && fix.ends_with(pair),
+        "{fix}"
+    );
+}
+
+#[test]
+fn where_apparmor_wants_a_profile_that_comes_before_the_setting_for_all_programs() {
+    let ubuntu = Context {
+        apparmor_restricts: true,
+        ..context()
+    };
+    for id in ["user-namespace", "id-map", "loopback", "private-mounts"] {
+        let fixes = fixes(id, Errno::EPERM, &ubuntu);
+        assert!(
+            fixes[0].starts_with("runner doctor --apparmor"),
+            "{fixes:?}"
+        );
+        assert_eq!(
+            fixes[1],
+            "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"
+        );
     }
 }

@@ -3,7 +3,7 @@
 //! Every denial has the exact errno, and a twin that works before the restriction. The restricted process is a child,
 //! so that what was made for it can be removed again.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener, UnixStream};
@@ -21,9 +21,8 @@ use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use nix::unistd::{getppid, isatty, mkfifo, truncate};
 
 use super::directory::Directory;
-use super::process::{alone, open_to_write};
 use super::{must_refuse, must_work};
-use crate::doctor::trial::{Doctor, Observation, Outcome};
+use crate::doctor::trial::{Doctor, Observation, Outcome, in_child};
 use crate::random;
 use crate::sandbox::landlock::errno_within;
 use crate::sandbox::message::errno_of;
@@ -66,7 +65,7 @@ pub(in crate::doctor) fn files(doctor: &Doctor) -> Outcome {
     let directory = Directory::make(doctor)?;
     let place = directory.path();
     prepare(place)?;
-    alone("start a process", || {
+    in_a_process(|| {
         let before = DENIALS.map(|(_, attempt)| attempt(place, "before"));
         restrict(handle(AccessFs::from_all(ABI::V1))?)?;
         let mut twins = 0;
@@ -91,7 +90,7 @@ pub(in crate::doctor) fn refer(doctor: &Doctor) -> Outcome {
     let directory = Directory::make(doctor)?;
     let place = directory.path();
     prepare(place)?;
-    alone("start a process", || {
+    in_a_process(|| {
         let across =
             |name: &str| renamed(&place.join("one").join(name), &place.join("two").join(name));
         must_work("renaming across directories", across("before"))?;
@@ -113,7 +112,7 @@ pub(in crate::doctor) fn truncation(doctor: &Doctor) -> Outcome {
     let directory = Directory::make(doctor)?;
     let place = directory.path();
     prepare(place)?;
-    alone("start a process", || {
+    in_a_process(|| {
         let file = place.join("one/after");
         must_work("truncating", truncate(&file, 1))?;
         let others = AccessFs::from_all(ABI::V3) & !AccessFs::Truncate;
@@ -131,7 +130,7 @@ pub(in crate::doctor) fn truncation(doctor: &Doctor) -> Outcome {
 /// ABI 4: TCP ports.
 pub(in crate::doctor) fn tcp(_: &Doctor) -> Outcome {
     let [known, other] = [listen()?, listen()?];
-    alone("start a process", || {
+    in_a_process(|| {
         let connect = |to: SocketAddr| TcpStream::connect(to).map_err(|error| errno_of(&error));
         let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| errno_of(&error));
         must_work("connecting", connect(other.1))?;
@@ -151,7 +150,7 @@ pub(in crate::doctor) fn tcp(_: &Doctor) -> Outcome {
 
 /// ABI 5: ioctl on devices.
 pub(in crate::doctor) fn device_ioctl(_: &Doctor) -> Outcome {
-    alone("start a process", || {
+    in_a_process(|| {
         let ask = || {
             let device = open_to_write(Path::new("/dev/null"))?;
             isatty(&device).map(drop)
@@ -176,7 +175,7 @@ pub(in crate::doctor) fn scopes(_: &Doctor) -> Outcome {
         "listening on an abstract socket",
         listener.map_err(|error| errno_of(&error)),
     )?;
-    alone("start a process", || {
+    in_a_process(|| {
         let connect = || UnixStream::connect_addr(&address).map_err(|error| errno_of(&error));
         // Signal 0 asks for the right and sends nothing.
         let signal = || kill(getppid(), None);
@@ -245,6 +244,17 @@ fn listen() -> Result<(TcpListener, SocketAddr), Observation> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr().map(|address| (listener, address)));
     must_work("listening", listener.map_err(|error| errno_of(&error)))
+}
+
+/// Makes an attempt in a child that shares every namespace with us.
+fn in_a_process(attempt: impl FnOnce() -> Outcome) -> Outcome {
+    in_child(0, "start a process", attempt)
+}
+
+/// Opens for writing, and writes nothing.
+fn open_to_write(path: &Path) -> Result<File, Errno> {
+    let opened = OpenOptions::new().write(true).open(path);
+    opened.map_err(|error| errno_of(&error))
 }
 
 /// Files and empty directories for both rounds.

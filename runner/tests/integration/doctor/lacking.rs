@@ -308,3 +308,35 @@ fn a_limit_of_a_files_length_is_named() {
     examined.assert_refused("file-size", Some("EFBIG"));
     examined.assert_tier(None);
 }
+
+/// The limits that a run can do with, to the last file.
+#[test]
+fn limits_that_leave_enough_are_found_to() {
+    needs_sandbox!();
+    for (words, id) in [
+        ("network,open-files=256", "open-files"),
+        ("network,data=8000000", "memory"),
+        ("network,data=20000000", "memory"),
+    ] {
+        for run in as_both(|| doctor().on_a_host_without(words)) {
+            let examined = Examined::of(run);
+            assert_eq!(examined.probe(id)["status"], "works", "{words}");
+            examined.assert_tier(Some("namespace"));
+        }
+    }
+    let examined = Examined::of(doctor().on_a_host_without("network,open-files=255"));
+    examined.assert_refused("open-files", Some("EMFILE"));
+    examined.assert_tier(None);
+}
+
+/// The others are not tried with memory that there is not.
+#[test]
+fn a_limit_of_memory_is_told_from_one_of_a_files_length() {
+    needs_sandbox!();
+    for run in as_both(|| doctor().on_a_host_without("network,data=1000000")) {
+        let examined = Examined::of(run);
+        examined.assert_refused("memory", Some("ENOMEM"));
+        assert_eq!(examined.probe("file-size")["status"], "works");
+        examined.assert_tier(None);
+    }
+}

@@ -84,6 +84,30 @@ fn nothing_is_left_in_the_temporary_directory() {
     }
 }
 
+/// The trial holds a directory when its time is up, and is then ended: nobody of it is left to remove that.
+#[test]
+fn nothing_is_left_of_a_trial_that_does_not_end() {
+    needs_sandbox!();
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let run = doctor().on_a_host_without("network,truncate-hanging");
+    let run = run.variable("TMPDIR", directory.path()).argument("--json");
+    let examined: serde_json::Value = serde_json::from_slice(&run.output().stdout).unwrap();
+    let mut probes = examined["probes"].as_array().unwrap().iter();
+    let hung = probes.find(|one| one["id"] == "landlock-truncate").unwrap();
+    assert_eq!(hung["observed"], "did not come to an end");
+    let place = format!("below {}", directory.path().display());
+    let written = probes
+        .find(|one| one["id"] == "temporary-directory")
+        .unwrap();
+    assert!(
+        written["observed"].as_str().unwrap().ends_with(&place),
+        "{written:#}"
+    );
+    let left: Vec<_> = fs::read_dir(directory.path()).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
 #[test]
 fn an_examination_that_nobody_gets_is_none() {
     let output = Command::new("/bin/sh")
@@ -104,7 +128,7 @@ fn an_examination_that_nobody_gets_is_none() {
 fn a_trial_that_nobody_asked_for_fails() {
     for id in ["own-file", "no-such-probe"] {
         let output = Command::new(runner())
-            .args(["__trial", id])
+            .args(["__trial", id, "runner-doctor-test"])
             .stdin(Stdio::null())
             .output()
             .unwrap();
