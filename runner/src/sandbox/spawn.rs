@@ -17,7 +17,7 @@ use nix::sys::prctl;
 use nix::sys::socket::{
     AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair,
 };
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Gid, Pid, Uid, fchown, pipe2};
 
 use super::error::{At as _, SetupError, Step};
@@ -48,8 +48,8 @@ pub(crate) struct Stage {
     /// The reading ends of the client's output, until they are taken.
     pub(crate) stdout: Option<OwnedFd>,
     pub(crate) stderr: Option<OwnedFd>,
-    /// Other children of ours, which are to live on: the guard, and whoever was there before us in this process.
-    /// `None` where a pid namespace ends by itself what was started in it.
+    /// Other children of ours, which are to live on: a guard, and whoever was there before us in this process.
+    /// `None` where there are none and a pid namespace ends by itself what was started in it.
     others: Option<Vec<Pid>>,
 }
 
@@ -60,7 +60,8 @@ pub(crate) struct Stage {
 pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
     // Whatever our caller left open is nothing to the stage: it becomes the stub, and init's parent.
     close_on_exec_from(3).at(Step::StartStage)?;
-    let others = plan.is_inherited().then(reaper::children).transpose()?;
+    let has_others = plan.is_inherited() || has_children();
+    let others = has_others.then(reaper::children).transpose()?;
     let (control, stage_control) = UnixStream::pair().at(Step::StartStage)?;
     let (channel, init_channel) = message_pair()?;
     let (questions, resolver_questions) = message_pair()?;
@@ -144,6 +145,12 @@ impl Stage {
             _ => false,
         }
     }
+}
+
+/// Whether any process is a child of ours: waitid(2) that leaves it as it is.
+fn has_children() -> bool {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    waitid(Id::All, flags).is_ok()
 }
 
 /// Two ends of a socket that keeps message borders.

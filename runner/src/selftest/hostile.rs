@@ -13,7 +13,7 @@ use nix::errno::Errno;
 use nix::unistd::alarm;
 
 use super::class::{Attempt, NOTHING, Surroundings};
-use super::reply::{Reply, Said};
+use super::reply::{self, Reply, Said};
 use super::{surroundings, table};
 use crate::sandbox::spawn::OWN_FILE;
 use crate::sys::attempt::let_anybody_trace;
@@ -125,7 +125,7 @@ pub(super) fn in_own_process(
     });
     let (status, text) = match ended {
         Ok(ended) => ended,
-        Err(error) => return said(Reply::Unmade, error.to_string()),
+        Err(error) => return said(Reply::Unmade, reply::error_words(&error)),
     };
     match (status.signal(), serde_json::from_str::<Said>(&text)) {
         (None, Ok(line)) if line.attempt == name => line,

@@ -79,7 +79,7 @@ fn judged(
     let mut outcome = heard.judge(class, &words).unwrap();
     let attempt = outcome.attempts.remove(0);
     assert_eq!(outcome.status, attempt.status);
-    (attempt.status, attempt.reason)
+    (attempt.status, attempt.reason.unwrap_or_default())
 }
 
 fn refused(errno: Errno) -> Vec<Said> {
