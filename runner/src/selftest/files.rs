@@ -75,7 +75,7 @@ pub(super) const CLASSES: &[Class] = &[
                 .inherited(
                     &[
                         by(Layer::Running, Errno::ETXTBSY),
-                        by(Layer::Landlock, Errno::EACCES),
+                        by(Layer::FileMode, Errno::EACCES),
                     ],
                     Record::None,
                 ),

@@ -123,9 +123,10 @@ impl Heard<'_> {
                 (Status::Inconclusive, reason)
             }
             (Some(_), Some(twin)) if !arrived(twin.reply, attempt) => {
-                let reason = match twin.reply {
-                    Reply::Nothing => "nothing was found outside either".to_owned(),
-                    reply => format!("refused outside as well ({})", reply.words()),
+                let reason = if twin.reply == Reply::Nothing {
+                    "nothing was found outside either".to_owned()
+                } else {
+                    format!("refused outside as well ({})", twin.reply.words())
                 };
                 (Status::Inconclusive, reason)
             }
