@@ -26,6 +26,11 @@ use crate::sys::seccomp::{Instruction, install_with_listener};
 
 const FILTERED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
 const UNSEEN: &[Refusal] = &[by(Layer::PidNamespace, Errno::ESRCH)];
+/// A runner that is pid 1 of a container has the number that init has inside.
+const UNSEEN_OR_INIT: &[Refusal] = &[
+    by(Layer::PidNamespace, Errno::ESRCH),
+    by(Layer::Landlock, Errno::EPERM),
+];
 const SCOPED: &[Refusal] = &[by(Layer::Landlock, Errno::EPERM)];
 /// By their files in /proc; and where a container covers parts of /proc, the sandbox's own root has none.
 pub(super) const HIDDEN: &[Refusal] = &[
@@ -88,7 +93,7 @@ pub(super) const CLASSES: &[Class] = &[
         attempts: &[
             Attempt::new("signal", signal)
                 .at(&[Aim::Supervisor])
-                .blocked(UNSEEN, Record::None)
+                .blocked(UNSEEN_OR_INIT, Record::None)
                 .inherited(SCOPED, Record::None),
             Attempt::new("listener", listen)
                 .blocked(&[by(Layer::Filter, Errno::EBUSY)], Record::None),
@@ -159,7 +164,12 @@ pub(super) const CLASSES: &[Class] = &[
 fn process(aims: &[String]) -> Result<Pid, Errno> {
     let word = aims.first().ok_or(Errno::EDESTADDRREQ)?;
     let number = word.parse().map_err(|_| Errno::EDESTADDRREQ)?;
-    Ok(Pid::from_raw(number))
+    let process = Pid::from_raw(number);
+    // In another pid namespace the number may be this process's own by chance: then it aims at nobody.
+    if process == Pid::this() {
+        return Err(Errno::EDESTADDRREQ);
+    }
+    Ok(process)
 }
 
 /// PTRACE_SEIZE does not stop its target, and ends with this process.
