@@ -73,7 +73,7 @@ pub enum CliCommand {
     /// Try what a run needs on this machine, and say what is missing and what mends it
     #[command(after_help = help::DOCTOR_EXIT_CODES)]
     Doctor(DoctorOptions),
-    /// Try every known way out of the sandbox, and say which are blocked on this machine
+    /// Try the ways out of the sandbox that it knows, and say which are blocked on this machine
     #[command(after_help = help::SELFTEST_EXIT_CODES)]
     Selftest(SelftestOptions),
     /// List, print, start and check case and profile files
@@ -168,7 +168,7 @@ pub struct DoctorOptions {
 /// The options of a selftest.
 #[derive(Debug, Args)]
 pub struct SelftestOptions {
-    /// Answer in JSON, schema `runner.selftest/1`
+    /// Write JSON; `runner policy schema selftest` prints its schema
     #[arg(long)]
     pub json: bool,
     /// Which tier is tested
@@ -235,6 +235,8 @@ pub enum SchemaForm {
     Report,
     /// Examinations of `runner doctor --json`
     Doctor,
+    /// Answers of `runner selftest --json`
+    Selftest,
 }
 
 /// What `runner policy init` starts.

@@ -107,7 +107,7 @@ fn further_not_proved(tier: Tier, evidence: &Evidence) -> Vec<String> {
     of_tier.chain(of_run).collect()
 }
 
-fn because(PassedOver { tier, error }: &PassedOver) -> String {
+pub(crate) fn because(PassedOver { tier, error }: &PassedOver) -> String {
     format!("there is no tier {} here: {error}", tier.word())
 }
 

@@ -13,6 +13,7 @@ use crate::policy::init;
 use crate::policy::{self, Entry, Kind, PolicyError, Reference, shown_path};
 use crate::report::json;
 use crate::schema;
+use crate::selftest;
 
 /// How the command came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +98,7 @@ fn print_schema(form: SchemaForm, out: &mut impl Write) -> Result<Outcome, Polic
         SchemaForm::Audit => policy::schema(Kind::Audit),
         SchemaForm::Report => json::schema(),
         SchemaForm::Doctor => doctor::json::schema(),
+        SchemaForm::Selftest => selftest::schema(),
     };
     out.write_all(&schema::print(&schema).map_err(PolicyCommandError::Schema)?)?;
     Ok(Outcome::Good)
@@ -259,6 +261,7 @@ mod tests {
             SchemaForm::Audit,
             SchemaForm::Report,
             SchemaForm::Doctor,
+            SchemaForm::Selftest,
         ] {
             let (outcome, text) = output(PolicyAction::Schema(form));
             assert_eq!(outcome, Outcome::Good);

@@ -42,7 +42,7 @@ pub fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some(STAGE_ARGUMENT) => stage::main(),
-        Some(GUARD_ARGUMENT) => guard::main(arguments.get(2).map(OsString::as_os_str)),
+        Some(GUARD_ARGUMENT) => guard::main(arguments.get(2..).unwrap_or_default()),
         Some(TRIAL_ARGUMENT) => trial::main(arguments.get(2..).unwrap_or_default()),
         Some(HOSTILE_ARGUMENT) => {
             arguments.remove(1);
@@ -98,10 +98,7 @@ fn run(request: &RunRequest) -> u8 {
                 write_stderr(&done.before);
             }
             if let Some(failure) = &done.failure {
-                for PassedOver { tier, error } in &done.passed_over {
-                    let what = format!("no sandbox of tier {}: {error}", tier.word());
-                    tell_text("error", &what, error.hint());
-                }
+                tell_passed_over(&done.passed_over);
                 tell("error", failure, failure.hint(purpose));
             }
             if let Some(copy) = &done.kept {
@@ -189,9 +186,20 @@ fn self_test(request: SelftestRequest) -> u8 {
         Ok(Held::NotAll) => 1,
         Ok(Held::Unknown) => ERRORED,
         Err(error) => {
+            if let SelftestError::NotStarted { passed_over, .. } = &error {
+                tell_passed_over(passed_over);
+            }
             tell("error", &error, error.hint());
             ERRORED
         }
+    }
+}
+
+/// Each error of a run that could not be made in any tier is one to mend.
+fn tell_passed_over(passed_over: &[PassedOver]) {
+    for PassedOver { tier, error } in passed_over {
+        let what = format!("no sandbox of tier {}: {error}", tier.word());
+        tell_text("error", &what, error.hint());
     }
 }
 
@@ -226,9 +234,7 @@ impl RunError {
 
     fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::EventLoop(error) | Self::Digest(error) if is_short(error) => Some(
-                "raise the limits on processes and memory, as with `ulimit -u unlimited -v unlimited -d unlimited`",
-            ),
+            Self::EventLoop(error) | Self::Digest(error) if is_short(error) => Some(RAISE_LIMITS),
             Self::Namespaces(_) | Self::Prepare(PrepareError::OwnFile { .. }) => {
                 Some("/proc must be mounted where the runner is started")
             }
@@ -261,12 +267,16 @@ impl RunError {
 impl SelftestError {
     fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NotStarted(failure) => failure.hint(Purpose::Judge),
+            Self::NotStarted { failure, .. } => failure.hint(Purpose::Judge),
+            Self::Directory(error) => error.hint(),
+            Self::Targets(error) if is_short(error) => Some(RAISE_LIMITS),
             Self::Run(error) => error.hint(),
             Self::Policy(_) | Self::Targets(_) | Self::Render(_) | Self::Write(_) => None,
         }
     }
 }
+
+const RAISE_LIMITS: &str = "raise the limits on processes and memory, as with `ulimit -u unlimited -v unlimited -d unlimited`";
 
 /// What there was too little of is a thread or memory.
 fn is_short(error: &io::Error) -> bool {

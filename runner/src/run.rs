@@ -137,6 +137,8 @@ pub(crate) struct Collected {
     pub(crate) evidence: Evidence,
     /// Why the client was not started.
     pub(crate) failure: Option<Failure>,
+    /// The stronger tiers that this host does not have.
+    pub(crate) passed_over: Vec<PassedOver>,
 }
 
 /// Makes one run up to its evidence, without a report.
@@ -149,6 +151,7 @@ pub(crate) fn for_evidence(request: &RunRequest) -> Result<Collected, RunError> 
         prepared,
         trees,
         mut capture,
+        passed_over,
         ..
     } = launch_in_strongest_tier(request, &[], clock)?;
     let failure = capture.failure.take();
@@ -166,6 +169,7 @@ pub(crate) fn for_evidence(request: &RunRequest) -> Result<Collected, RunError> 
         tier: prepared.plan.tier,
         evidence,
         failure,
+        passed_over,
     })
 }
 

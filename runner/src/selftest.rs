@@ -31,13 +31,16 @@ use thiserror::Error;
 use crate::case::Tier;
 use crate::cli::{ClientProgram, Isolation, RunRequest};
 use crate::collect::Failure;
+use crate::describe;
 use crate::evidence::{Evidence, Line};
 use crate::output;
 use crate::policy::{self, PolicyError, Reference};
 use crate::profile::Settings;
 use crate::report::RenderError;
 use crate::report::human::Colour;
-use crate::run::{self, RunError};
+use crate::run::{self, PassedOver, RunError};
+use crate::sandbox::error::SetupError;
+use crate::sandbox::guard::Guarded;
 use crate::subject::Subject;
 
 use judge::{Heard, Outcome, Status, full_name};
@@ -45,6 +48,7 @@ use reply::Said;
 use targets::Targets;
 
 pub(crate) use hostile::{HOSTILE_ARGUMENT, main};
+pub use show::schema;
 
 /// What `runner selftest` was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,12 +73,19 @@ pub enum Form {
 pub(crate) enum SelftestError {
     #[error("the built-in case cannot be read")]
     Policy(#[from] PolicyError),
+    #[error("cannot make a directory for the targets that the hostile client aims at")]
+    Directory(#[source] SetupError),
     #[error("cannot make the targets that the hostile client aims at")]
     Targets(#[source] io::Error),
     #[error(transparent)]
     Run(#[from] RunError),
     #[error("the hostile client was not started")]
-    NotStarted(#[source] Failure),
+    NotStarted {
+        #[source]
+        failure: Failure,
+        /// The stronger tiers that this host does not have.
+        passed_over: Vec<PassedOver>,
+    },
     #[error("the answer cannot be made")]
     Render(#[from] RenderError),
     #[error("the answer cannot be written")]
@@ -96,6 +107,8 @@ pub(crate) enum Held {
 #[derive(Debug)]
 struct Answer {
     tier: Tier,
+    /// Why it is not a stronger one that would have done.
+    because: Option<String>,
     classes: Vec<Outcome>,
 }
 
@@ -105,14 +118,22 @@ struct Answer {
 /// What stood in the way of an answer.
 pub(crate) fn run(request: SelftestRequest) -> Result<Held, SelftestError> {
     let mut stdout = output::stdout().map_err(SelftestError::Write)?;
-    let targets = Targets::make().map_err(SelftestError::Targets)?;
+    let directory = Guarded::empty("runner-selftest").map_err(SelftestError::Directory)?;
+    let targets = Targets::make_in(directory).map_err(SelftestError::Targets)?;
     // Before the run, which closes for every child of ours what our caller left open.
     let outside = twins(&targets);
     let done = run::for_evidence(&run_request(request.isolation, &targets)?)?;
     if let Some(failure) = done.failure {
-        return Err(SelftestError::NotStarted(failure));
+        return Err(SelftestError::NotStarted {
+            failure,
+            passed_over: done.passed_over,
+        });
     }
-    let answer = judge(&targets, done.tier, &outside, &done.evidence);
+    let answer = Answer {
+        tier: done.tier,
+        because: done.passed_over.first().map(describe::because),
+        classes: judge(&targets, done.tier, &outside, &done.evidence),
+    };
     let bytes = match request.form {
         Form::Human => answer.human(colour()).into_bytes(),
         Form::Json => answer.json()?,
@@ -164,7 +185,7 @@ fn run_request(isolation: Isolation, targets: &Targets) -> Result<RunRequest, Se
     })
 }
 
-fn judge(targets: &Targets, tier: Tier, outside: &[Said], evidence: &Evidence) -> Answer {
+fn judge(targets: &Targets, tier: Tier, outside: &[Said], evidence: &Evidence) -> Vec<Outcome> {
     let inside: Vec<Said> = evidence
         .records
         .iter()
@@ -180,11 +201,9 @@ fn judge(targets: &Targets, tier: Tier, outside: &[Said], evidence: &Evidence) -
         ledger: &evidence.attempts,
     };
     let words = |attempt: &class::Attempt| targets.words(attempt.inside);
-    let classes = table::classes().filter_map(|class| heard.judge(class, &words));
-    Answer {
-        tier,
-        classes: classes.collect(),
-    }
+    table::classes()
+        .filter_map(|class| heard.judge(class, &words))
+        .collect()
 }
 
 /// Colour on a terminal, unless NO_COLOR is there (no-color.org: any value but the empty one).

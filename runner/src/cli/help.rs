@@ -58,14 +58,22 @@ Examples:
   runner doctor --apparmor | sudo tee /etc/apparmor.d/runner";
 
 pub(super) const SELFTEST_EXIT_CODES: &str = "\
-A hostile client, built in, makes the attempts inside, and the same code makes them outside. A way out is blocked \
-only where the attempt succeeds outside and is refused inside by the layer that should.
+A hostile client, built in, makes the attempts inside, and the same code makes them outside, where they reach \
+nobody. Each line is a class of attempts, as its worst one:
+  BLOCKED       refused inside, with this errno by this layer, and not refused outside
+  THROUGH       it got out, or left no evidence where it must
+  INCONCLUSIVE  neither is known, mostly since this machine refuses it outside as well; never a pass
 
 Exit codes:
-  0  every way out is blocked
+  0  everything was blocked
   1  something got through
   2  usage error
-  3  nothing got through, and something is not known: refused outside as well, or the run could not be made";
+  3  nothing got through, and something is inconclusive, or the run could not be made
+
+Examples:
+  runner selftest
+  runner selftest --json > selftest.json
+  runner selftest --isolation inherited";
 
 pub(super) const RUN_EXIT_CODES: &str = run_exit_codes!();
 

@@ -1,5 +1,5 @@
-//! The guard of tier `inherited`: makes the client's home and temporary directory on the container's disk, and
-//! removes them when the runner lets go of them, however the runner ends.
+//! The guard of a temporary directory on disk: makes it, and removes it when the runner lets go of it, however the
+//! runner ends. In tier `inherited` it holds the client's home and temporary directory; of a selftest, the targets.
 //!
 //! A process of its own, since a runner that is killed removes nothing. It makes the directories itself, so that
 //! there is no moment in which they exist and nobody would remove them. The runner holds one end of a socket; the
@@ -47,9 +47,29 @@ const UNRULED: &str = "unruled";
 /// Never made.
 const NEW: &str = "new";
 
-/// Home and temporary directory of the client. They are removed when this is dropped.
+/// What the guard makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Contents {
+    /// What a client has of it.
+    Trees,
+    Nothing,
+}
+
+impl Contents {
+    const ALL: [Self; 2] = [Self::Trees, Self::Nothing];
+
+    /// The word for it on the guard's command line.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Trees => "trees",
+            Self::Nothing => "nothing",
+        }
+    }
+}
+
+/// A directory that only its user may enter. It is removed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct TemporaryTrees {
+pub(crate) struct Guarded {
     base: PathBuf,
     /// Known before the directory is made, so that it is removed also where the guard is lost before it tells.
     name: String,
@@ -58,20 +78,50 @@ pub(crate) struct TemporaryTrees {
     guard: Child,
 }
 
+/// Home and temporary directory of the client. They are removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct TemporaryTrees(Guarded);
+
 impl TemporaryTrees {
     /// Starts a guard that makes them.
     ///
     /// # Errors
     /// The step that failed; nothing is left then.
     pub(crate) fn make() -> Result<Self, SetupError> {
+        Guarded::make("runner", Contents::Trees).map(Self)
+    }
+
+    /// What the client has of them. The directory around them is closed to it.
+    pub(crate) fn places(&self) -> Places {
+        let base = self.0.path();
+        Places {
+            home: base.join(HOME),
+            tmp: base.join(TMP),
+            unruled_file: base.join(UNRULED),
+            outside_file: base.join(NEW),
+            closed_directory: Some(base.to_owned()),
+        }
+    }
+}
+
+impl Guarded {
+    /// Starts a guard that makes one with nothing in it, whose name begins so.
+    ///
+    /// # Errors
+    /// The step that failed; nothing is left then.
+    pub(crate) fn empty(prefix: &str) -> Result<Self, SetupError> {
+        Self::make(prefix, Contents::Nothing)
+    }
+
+    fn make(prefix: &str, contents: Contents) -> Result<Self, SetupError> {
         // Whatever our caller left open is nothing to the guard.
         close_on_exec_from(3).at(Step::StartGuard)?;
         let (line, theirs) = UnixStream::pair().at(Step::StartGuard)?;
         default_child_signal();
-        let name = format!("runner-{}", random::token());
+        let name = format!("{prefix}-{}", random::token());
         let guard = Command::new(OWN_FILE)
             .arg0("runner-guard")
-            .args([GUARD_ARGUMENT, &name])
+            .args([GUARD_ARGUMENT, contents.word(), &name])
             .env_clear()
             .envs(env::var_os("TMPDIR").map(|directory| ("TMPDIR", directory)))
             .stdin(Stdio::from(OwnedFd::from(theirs)))
@@ -79,14 +129,14 @@ impl TemporaryTrees {
             .stderr(Stdio::null())
             .spawn()
             .at_object(Step::StartGuard, OWN_FILE)?;
-        let mut trees = Self {
+        let mut made = Self {
             base: PathBuf::new(),
             name,
             line: Some(line),
             guard,
         };
-        trees.base = trees.told()?;
-        Ok(trees)
+        made.base = made.told()?;
+        Ok(made)
     }
 
     /// The directory, or why there is none.
@@ -114,19 +164,12 @@ impl TemporaryTrees {
         }
     }
 
-    /// What the client has of them. The directory around them is closed to it.
-    pub(crate) fn places(&self) -> Places {
-        Places {
-            home: self.base.join(HOME),
-            tmp: self.base.join(TMP),
-            unruled_file: self.base.join(UNRULED),
-            outside_file: self.base.join(NEW),
-            closed_directory: Some(self.base.clone()),
-        }
+    pub(crate) fn path(&self) -> &Path {
+        &self.base
     }
 }
 
-impl Drop for TemporaryTrees {
+impl Drop for Guarded {
     fn drop(&mut self) {
         self.line = None;
         if !self.guard.wait().is_ok_and(|status| status.success()) {
@@ -154,9 +197,15 @@ fn candidates_text() -> String {
     format!("tried {}", all.join(", "))
 }
 
-/// Entry of the guard's process, which is told the name of the directory.
-pub(crate) fn main(name: Option<&OsStr>) -> ExitCode {
-    let Some(name) = name else {
+/// Entry of the guard's process, which is told what to make, and the name of the directory.
+pub(crate) fn main(arguments: &[OsString]) -> ExitCode {
+    let [contents, name] = arguments else {
+        return ExitCode::FAILURE;
+    };
+    let contents = Contents::ALL
+        .into_iter()
+        .find(|known| contents == known.word());
+    let Some(contents) = contents else {
         return ExitCode::FAILURE;
     };
     let Ok(mut line) = io::stdin()
@@ -170,7 +219,7 @@ pub(crate) fn main(name: Option<&OsStr>) -> ExitCode {
     let _ = setsid();
     ignore_terminal_signals();
     let _ = prctl::set_dumpable(false);
-    let base = match make_in_first(candidates(), name) {
+    let base = match make_in_first(candidates(), name, contents) {
         Ok(base) => base,
         Err(errno) => {
             // The runner waits for this; where it is gone, nobody does.
@@ -194,10 +243,11 @@ pub(crate) fn main(name: Option<&OsStr>) -> ExitCode {
 fn make_in_first(
     directories: impl Iterator<Item = PathBuf>,
     name: &OsStr,
+    contents: Contents,
 ) -> Result<PathBuf, Errno> {
     let mut first = None;
     for directory in directories {
-        match make(&directory.join(name)) {
+        match make(&directory.join(name), contents) {
             Ok(base) => return Ok(base),
             Err(error) => {
                 first.get_or_insert(error.as_errno());
@@ -208,10 +258,13 @@ fn make_in_first(
 }
 
 /// Makes a directory and everything in it; nothing where a part of it fails.
-fn make(directory: &Path) -> io::Result<PathBuf> {
+fn make(directory: &Path, contents: Contents) -> io::Result<PathBuf> {
     private(directory)?;
     let filled = || {
         let base = fs::canonicalize(directory)?;
+        if contents == Contents::Nothing {
+            return Ok(base);
+        }
         private(&base.join(HOME))?;
         private(&base.join(TMP))?;
         fs::OpenOptions::new()
@@ -245,7 +298,7 @@ mod tests {
     #[test]
     fn what_is_made_has_closed_directories_and_an_open_file() {
         let parent = tempfile::tempdir().unwrap();
-        let base = make(&parent.path().join("base")).unwrap();
+        let base = make(&parent.path().join("base"), Contents::Trees).unwrap();
         let mode = |name: &str| {
             let path = base.join(name);
             fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
@@ -261,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_directory_in_which_nothing_can_be_made_leaves_nothing() {
-        assert!(make(Path::new("/proc/new")).is_err());
+        assert!(make(Path::new("/proc/new"), Contents::Trees).is_err());
     }
 
     #[test]
@@ -269,17 +322,20 @@ mod tests {
         let writable = tempfile::tempdir().unwrap();
         let name = OsStr::new("base");
         let two = ["/proc".into(), writable.path().to_owned()];
-        let made = make_in_first(two.into_iter(), name).unwrap();
+        let made = make_in_first(two.into_iter(), name, Contents::Trees).unwrap();
         assert!(made.ends_with("base"));
         remove(&made).unwrap();
         let none = ["/no/such/directory", "/proc"].map(PathBuf::from);
-        assert_eq!(make_in_first(none.into_iter(), name), Err(Errno::ENOENT));
+        assert_eq!(
+            make_in_first(none.into_iter(), name, Contents::Nothing),
+            Err(Errno::ENOENT)
+        );
     }
 
     #[test]
     fn removing_reaches_what_was_shut_and_what_lies_deep() {
         let parent = tempfile::tempdir().unwrap();
-        let base = make(&parent.path().join("base")).unwrap();
+        let base = make(&parent.path().join("base"), Contents::Trees).unwrap();
         let mut at = fs::File::open(base.join(HOME)).map(OwnedFd::from).unwrap();
         for _ in 0..3000 {
             nix::sys::stat::mkdirat(&at, "d", Mode::S_IRWXU).unwrap();
@@ -301,7 +357,7 @@ mod tests {
         fs::write(&kept, "").unwrap();
         fs::set_permissions(&kept, fs::Permissions::from_mode(0o604)).unwrap();
         let parent = tempfile::tempdir().unwrap();
-        let base = make(&parent.path().join("base")).unwrap();
+        let base = make(&parent.path().join("base"), Contents::Trees).unwrap();
         std::os::unix::fs::symlink(outside.path(), base.join(HOME).join("link")).unwrap();
         std::os::unix::fs::symlink(outside.path(), base.join("moved-1")).unwrap();
         std::os::unix::fs::symlink(outside.path().join("kept"), base.join("file")).unwrap();
@@ -314,7 +370,7 @@ mod tests {
     #[test]
     fn names_that_removing_uses_itself_are_in_nobodys_way() {
         let parent = tempfile::tempdir().unwrap();
-        let base = make(&parent.path().join("base")).unwrap();
+        let base = make(&parent.path().join("base"), Contents::Trees).unwrap();
         for name in ["moved-1/a/b", "moved-2", "home/d/e", "home/f/g"] {
             fs::create_dir_all(base.join(name)).unwrap();
         }
@@ -327,7 +383,7 @@ mod tests {
     #[test]
     fn removing_goes_on_while_something_is_still_being_made() {
         let parent = tempfile::tempdir().unwrap();
-        let base = make(&parent.path().join("base")).unwrap();
+        let base = make(&parent.path().join("base"), Contents::Trees).unwrap();
         for number in 0..60 {
             fs::create_dir_all(base.join(format!("home/s{number}/a/b"))).unwrap();
         }

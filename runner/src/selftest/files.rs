@@ -9,9 +9,8 @@ use std::process::Command;
 use nix::errno::Errno;
 
 use super::class::{Aim, Attempt, Class, Layer, Record, Refusal, by};
-use super::hostile::{HOSTILE_ARGUMENT, NOTHING_TO_DO, errno};
-use super::processes::open_below;
-use crate::sandbox::spawn::OWN_FILE;
+use super::hostile::{HOSTILE_ARGUMENT, NOTHING_TO_DO, errno, own_file};
+use super::processes::{HIDDEN, open_below};
 
 const ABSENT: &[Refusal] = &[by(Layer::OwnRoot, Errno::ENOENT)];
 const READ_ONLY: &[Refusal] = &[by(Layer::OwnRoot, Errno::EROFS)];
@@ -63,7 +62,7 @@ pub(super) const CLASSES: &[Class] = &[
         about: "the program that runs, overwritten",
         attempts: &[
             Attempt::new("write", open_to_write)
-                .at(&[Aim::Word("/proc/self/exe")])
+                .at(&[Aim::Word(OWN_PROGRAM)])
                 .twin_at(&[Aim::ProgramFile])
                 .blocked(
                     &[
@@ -76,15 +75,15 @@ pub(super) const CLASSES: &[Class] = &[
                 .inherited(
                     &[
                         by(Layer::Running, Errno::ETXTBSY),
-                        by(Layer::Landlock, Errno::EACCES),
+                        by(Layer::FileMode, Errno::EACCES),
                     ],
                     Record::None,
                 ),
             Attempt::new("mode", change_mode)
-                .at(&[Aim::Word("/proc/self/exe")])
+                .at(&[Aim::Word(OWN_PROGRAM)])
                 .twin_at(&[Aim::ProgramFile])
                 .blocked(READ_ONLY, Record::None)
-                .inherited(&[by(Layer::FileMode, Errno::EPERM)], Record::None),
+                .inherited(&[by(Layer::Supervisor, Errno::EPERM)], Record::None),
         ],
     },
     Class {
@@ -105,6 +104,9 @@ pub(super) const CLASSES: &[Class] = &[
     },
 ];
 
+/// Stands for the file that this program runs from.
+const OWN_PROGRAM: &str = "own-program";
+
 const ROOT: &[Aim] = &[Aim::VictimDirectory, Aim::Word("root/")];
 const CWD: &[Aim] = &[Aim::VictimDirectory, Aim::Word("cwd/")];
 const EXE: &[Aim] = &[Aim::VictimDirectory, Aim::Word("exe")];
@@ -113,7 +115,8 @@ const fn link(name: &'static str, aims: &'static [Aim], twin: &'static [Aim]) ->
     Attempt::new(name, open_below)
         .at(aims)
         .twin_at(twin)
-        .blocked(UNRULED, Record::None)
+        .blocked(HIDDEN, Record::None)
+        .inherited(UNRULED, Record::None)
 }
 
 fn path(aims: &[String]) -> Result<&str, Errno> {
@@ -140,14 +143,21 @@ fn read_by_link(aims: &[String]) -> Result<String, Errno> {
     read
 }
 
+fn program(aims: &[String]) -> Result<PathBuf, Errno> {
+    match path(aims)? {
+        OWN_PROGRAM => Ok(own_file()),
+        path => Ok(path.into()),
+    }
+}
+
 fn open_to_write(aims: &[String]) -> Result<String, Errno> {
-    let file = OpenOptions::new().write(true).open(path(aims)?);
+    let file = OpenOptions::new().write(true).open(program(aims)?);
     file.map(|_| String::new()).map_err(errno)
 }
 
 /// As it is: nothing changes where it is not refused.
 fn change_mode(aims: &[String]) -> Result<String, Errno> {
-    let path = fs::canonicalize(path(aims)?).map_err(errno)?;
+    let path = fs::canonicalize(program(aims)?).map_err(errno)?;
     let mode = fs::metadata(&path).map_err(errno)?.permissions();
     fs::set_permissions(&path, mode)
         .map(|()| String::new())
@@ -169,13 +179,13 @@ fn create(aims: &[String]) -> Result<String, Errno> {
 
 fn execute_copy(_: &[String]) -> Result<String, Errno> {
     let copy = in_home("copy")?;
-    fs::copy(OWN_FILE, &copy).map_err(errno)?;
-    let made = fs::set_permissions(&copy, fs::Permissions::from_mode(0o755));
-    let run = made.and_then(|()| {
-        Command::new(&copy)
-            .args([HOSTILE_ARGUMENT, NOTHING_TO_DO])
-            .status()
-    });
+    // What stands in the way of a copy stands in the way of nothing that is asked here.
+    let copied = fs::copy(own_file(), &copy);
+    let made = copied.and_then(|_| fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)));
+    made.map_err(|_| Errno::EDESTADDRREQ)?;
+    let run = Command::new(&copy)
+        .args([HOSTILE_ARGUMENT, NOTHING_TO_DO])
+        .status();
     fs::remove_file(&copy).map_err(errno)?;
     run.map(|status| status.to_string()).map_err(errno)
 }

@@ -6,16 +6,18 @@
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use nix::errno::Errno;
 use nix::unistd::alarm;
 
 use super::class::{Attempt, NOTHING, Surroundings};
-use super::reply::{Reply, Said};
+use super::reply::{self, Reply, Said};
 use super::{surroundings, table};
 use crate::sandbox::spawn::OWN_FILE;
 use crate::sys::attempt::let_anybody_trace;
+use crate::sys::process::executed_path;
 
 /// Hidden first argument with which our own file is the hostile client.
 pub(crate) const HOSTILE_ARGUMENT: &str = "__hostile";
@@ -61,8 +63,17 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     }
 }
 
+/// This program's file. Where a container covers parts of /proc, the sandbox has none (see `sandbox::root`), and the
+/// file is at the path by which it was executed.
+pub(super) fn own_file() -> PathBuf {
+    let own = Path::new(OWN_FILE);
+    executed_path()
+        .filter(|_| own.symlink_metadata().is_err())
+        .unwrap_or_else(|| own.to_owned())
+}
+
 fn wait_apart() -> ExitCode {
-    let waiting = Command::new(OWN_FILE)
+    let waiting = Command::new(own_file())
         .args([HOSTILE_ARGUMENT, WAIT])
         .stdout(Stdio::null())
         .spawn();
@@ -94,7 +105,7 @@ pub(super) fn in_own_process(
     aims: &[impl AsRef<str>],
     change: impl FnOnce(&mut Command),
 ) -> Said {
-    let mut command = Command::new(OWN_FILE);
+    let mut command = Command::new(own_file());
     command.args([HOSTILE_ARGUMENT, MAKE, around.word(), name]);
     command.args(aims.iter().map(AsRef::as_ref));
     command.stdout(Stdio::piped());
@@ -114,7 +125,7 @@ pub(super) fn in_own_process(
     });
     let (status, text) = match ended {
         Ok(ended) => ended,
-        Err(error) => return said(Reply::Unmade, error.to_string()),
+        Err(error) => return said(Reply::Unmade, reply::error_words(&error)),
     };
     match (status.signal(), serde_json::from_str::<Said>(&text)) {
         (None, Ok(line)) if line.attempt == name => line,

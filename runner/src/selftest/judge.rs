@@ -31,8 +31,8 @@ pub(super) struct Judged {
     pub(super) outside: Option<Reply>,
     /// Who refused.
     pub(super) layer: Option<Layer>,
-    /// Why it is not blocked; empty where it is.
-    pub(super) reason: String,
+    /// Why it is not blocked; `None` where it is.
+    pub(super) reason: Option<String>,
 }
 
 /// One class, judged: as its worst attempt.
@@ -123,7 +123,11 @@ impl Heard<'_> {
                 (Status::Inconclusive, reason)
             }
             (Some(_), Some(twin)) if !arrived(twin.reply, attempt) => {
-                let reason = format!("refused outside as well ({})", twin.reply.words());
+                let reason = if twin.reply == Reply::Nothing {
+                    "nothing was found outside either".to_owned()
+                } else {
+                    format!("refused outside as well ({})", twin.reply.words())
+                };
                 (Status::Inconclusive, reason)
             }
             (Some(_), Some(_)) => (Status::Blocked, String::new()),
@@ -134,7 +138,7 @@ impl Heard<'_> {
             inside: reply,
             outside: outside.map(|said| said.reply),
             layer: refusal.map(|refusal| refusal.layer),
-            reason,
+            reason: (status != Status::Blocked).then_some(reason),
         }
     }
 }

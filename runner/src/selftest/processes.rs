@@ -1,7 +1,7 @@
 //! Ways out by other processes, by namespaces, and by what a process inherits.
 
 use std::fs;
-use std::io::{IoSlice, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,8 +18,7 @@ use nix::unistd::Pid;
 use std::os::unix::process::ExitStatusExt as _;
 
 use super::class::{Aim, Attempt, Class, Layer, NOTHING, Record, Refusal, Surroundings, by};
-use super::hostile::{CRASH, HOSTILE_ARGUMENT, errno};
-use crate::sandbox::spawn::OWN_FILE;
+use super::hostile::{CRASH, HOSTILE_ARGUMENT, errno, own_file};
 use crate::sys::attempt;
 use crate::sys::fds::survives_exec;
 use crate::sys::process::{Side, clone_process};
@@ -27,8 +26,18 @@ use crate::sys::seccomp::{Instruction, install_with_listener};
 
 const FILTERED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
 const UNSEEN: &[Refusal] = &[by(Layer::PidNamespace, Errno::ESRCH)];
+/// A runner that is pid 1 of a container has the number that init has inside.
+const UNSEEN_OR_INIT: &[Refusal] = &[
+    by(Layer::PidNamespace, Errno::ESRCH),
+    by(Layer::Landlock, Errno::EPERM),
+];
 const SCOPED: &[Refusal] = &[by(Layer::Landlock, Errno::EPERM)];
-const HIDDEN: &[Refusal] = &[by(Layer::Landlock, Errno::EACCES)];
+/// By their files in /proc; and where a container covers parts of /proc, the sandbox's own root has none.
+pub(super) const HIDDEN: &[Refusal] = &[
+    by(Layer::Landlock, Errno::EACCES),
+    by(Layer::OwnRoot, Errno::ENOENT),
+];
+const HIDDEN_THERE: &[Refusal] = &[by(Layer::Landlock, Errno::EACCES)];
 
 const fn on_victim(name: &'static str, make: super::class::Make) -> Attempt {
     Attempt::new(name, make)
@@ -42,6 +51,7 @@ const fn of_init(name: &'static str, aims: &'static [Aim], twin: &'static [Aim])
         .at(aims)
         .twin_at(twin)
         .blocked(HIDDEN, Record::None)
+        .inherited(HIDDEN_THERE, Record::None)
 }
 
 pub(super) const CLASSES: &[Class] = &[
@@ -83,7 +93,7 @@ pub(super) const CLASSES: &[Class] = &[
         attempts: &[
             Attempt::new("signal", signal)
                 .at(&[Aim::Supervisor])
-                .blocked(UNSEEN, Record::None)
+                .blocked(UNSEEN_OR_INIT, Record::None)
                 .inherited(SCOPED, Record::None),
             Attempt::new("listener", listen)
                 .blocked(&[by(Layer::Filter, Errno::EBUSY)], Record::None),
@@ -154,7 +164,12 @@ pub(super) const CLASSES: &[Class] = &[
 fn process(aims: &[String]) -> Result<Pid, Errno> {
     let word = aims.first().ok_or(Errno::EDESTADDRREQ)?;
     let number = word.parse().map_err(|_| Errno::EDESTADDRREQ)?;
-    Ok(Pid::from_raw(number))
+    let process = Pid::from_raw(number);
+    // In another pid namespace the number may be this process's own by chance: then it aims at nobody.
+    if process == Pid::this() {
+        return Err(Errno::EDESTADDRREQ);
+    }
+    Ok(process)
 }
 
 /// PTRACE_SEIZE does not stop its target, and ends with this process.
@@ -229,8 +244,10 @@ fn clone(_: &[String]) -> Result<String, Errno> {
     }
 }
 
+/// Where no /proc has it, any other file: a filter refuses before the kernel looks at it.
 fn join(_: &[String]) -> Result<String, Errno> {
-    let namespace = fs::File::open("/proc/self/ns/net").map_err(errno)?;
+    let namespace = fs::File::open("/proc/self/ns/net").or_else(|_| fs::File::open("/"));
+    let namespace = namespace.map_err(errno)?;
     setns(namespace, CloneFlags::CLONE_NEWNET).map(|()| String::new())
 }
 
@@ -253,10 +270,20 @@ fn set_id(_: &[String]) -> Result<String, Errno> {
     }
 }
 
+/// More descriptors than this are in no table by default (fs.nr_open of proc_sys_fs(5)).
+const MOST_DESCRIPTORS: i32 = 1 << 20;
+
+/// By the list of them, and where there is no /proc by their numbers.
 fn descriptors(_: &[String]) -> Result<String, Errno> {
-    let listed = fs::read_dir("/proc/self/fd").map_err(errno)?;
+    let listed: Vec<i32> = match fs::read_dir("/proc/self/fd") {
+        Ok(listed) => listed
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .collect(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (0..MOST_DESCRIPTORS).collect(),
+        Err(error) => return Err(errno(error)),
+    };
     let inherited: Vec<String> = listed
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
+        .into_iter()
         .filter(|number| *number > 2 && survives_exec(*number))
         .map(|number| number.to_string())
         .collect();
@@ -274,7 +301,7 @@ fn crash(_: &[String]) -> Result<String, Errno> {
         setrlimit(Resource::RLIMIT_CORE, hard, hard)?;
     }
     let home = std::env::var_os("HOME").ok_or(Errno::EDESTADDRREQ)?;
-    let status = Command::new(OWN_FILE)
+    let status = Command::new(own_file())
         .args([HOSTILE_ARGUMENT, CRASH])
         .current_dir(home)
         .status()

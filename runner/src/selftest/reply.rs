@@ -1,6 +1,7 @@
 //! What one attempt came to, and the line in which the hostile client says it.
 
 use std::borrow::Cow;
+use std::io;
 
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
@@ -30,6 +31,14 @@ pub(super) struct Said {
     pub(super) reply: Reply,
     /// What it got hold of, or why it was not made.
     pub(super) detail: String,
+}
+
+/// An I/O error by the name of its errno, as a reply has it.
+pub(super) fn error_words(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(number) => format!("{:?}", Errno::from_raw(number)),
+        None => error.to_string(),
+    }
 }
 
 impl Reply {

@@ -15,6 +15,7 @@ use thiserror::Error;
 
 use super::class::Surroundings;
 use super::names::DAEMONS;
+use super::reply::error_words;
 use crate::sys::{net, world};
 
 /// Addresses for documentation (RFC 5737, RFC 3849): nobody has them.
@@ -35,11 +36,11 @@ pub(super) struct Prepared {
 /// Why surroundings could not be made.
 #[derive(Debug, Error)]
 pub(super) enum Missing {
-    #[error("namespaces of its own: {0}")]
+    #[error("namespaces of its own: {}", error_words(_0))]
     Namespaces(#[source] io::Error),
-    #[error("a loopback that stands for the world: {0}")]
+    #[error("a loopback that stands for the world: {}", error_words(_0))]
     World(#[source] io::Error),
-    #[error("a /run of its own: {0}")]
+    #[error("a /run of its own: {}", error_words(_0))]
     Daemons(#[source] io::Error),
     #[error("cores of this machine go to a program or a directory, not to be troubled by a test")]
     Cores,

@@ -12,12 +12,12 @@ use std::process::{ChildStdin, Command, Stdio};
 use std::thread;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-use tempfile::TempDir;
 
 use super::class::{Aim, Attempt};
 use super::hostile::{self, HOSTILE_ARGUMENT, WAIT_APART};
 use super::reply::Said;
 use crate::random;
+use crate::sandbox::guard::Guarded;
 use crate::sandbox::spawn::OWN_FILE;
 
 const STREAM: &str = "stream";
@@ -32,7 +32,7 @@ const OPEN: &str = "open";
 /// They live as long as this is held.
 #[derive(Debug)]
 pub(super) struct Targets {
-    directory: TempDir,
+    directory: Guarded,
     abstract_stream: String,
     abstract_datagram: String,
     tcp: SocketAddr,
@@ -48,12 +48,11 @@ pub(super) struct Targets {
 }
 
 impl Targets {
+    /// Makes them in a directory that nobody else has anything in.
+    ///
     /// # Errors
     /// The first that could not be made.
-    pub(super) fn make() -> io::Result<Self> {
-        let directory = tempfile::Builder::new()
-            .prefix("runner-selftest-")
-            .tempdir()?;
+    pub(super) fn make_in(directory: Guarded) -> io::Result<Self> {
         let at = |name: &str| directory.path().join(name);
         let everybody =
             |path: PathBuf, mode| fs::set_permissions(path, Permissions::from_mode(mode));
@@ -158,12 +157,14 @@ fn victim() -> io::Result<(ChildStdin, i32)> {
 fn answered() -> io::Result<SocketAddr> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = socket.local_addr()?;
-    thread::spawn(move || {
+    let answering = move || {
         let mut buffer = [0; 64];
         while let Ok((length, from)) = socket.recv_from(&mut buffer) {
             // Whoever asked may be gone.
             let _ = socket.send_to(buffer.get(..length).unwrap_or_default(), from);
         }
-    });
+    };
+    let thread = thread::Builder::new().name("answering".to_owned());
+    thread.spawn(answering)?;
     Ok(address)
 }

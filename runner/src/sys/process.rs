@@ -1,7 +1,27 @@
 //! Processes: a clone that returns twice, and the signal to all of a namespace.
 
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
 use nix::errno::Errno;
 use nix::unistd::Pid;
+
+/// getauxval(3), AT_EXECFN: the path by which this process was executed, as execve(2) was given it; `None` where it
+/// was relative or a descriptor, and so names nothing for sure.
+pub(crate) fn executed_path() -> Option<PathBuf> {
+    // SAFETY: takes a number, and answers 0 for what is not there.
+    let address = unsafe { libc::getauxval(libc::AT_EXECFN) } as usize;
+    if address == 0 {
+        return None;
+    }
+    let text = std::ptr::with_exposed_provenance::<libc::c_char>(address);
+    // SAFETY: execve(2) has put a text that ends with a null byte there, above the stack, where it stays as long as
+    // this process runs; nothing here writes to it.
+    let text = unsafe { CStr::from_ptr(text) };
+    let path = Path::new(OsStr::from_bytes(text.to_bytes()));
+    path.is_absolute().then(|| path.to_owned())
+}
 
 /// Which side of a clone this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

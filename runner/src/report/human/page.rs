@@ -7,7 +7,7 @@ use std::fmt;
 use crate::report::escape;
 
 /// Width of a terminal that every line fits into.
-const WIDTH: usize = 100;
+pub(crate) const WIDTH: usize = 100;
 /// Where texts begin, behind their label.
 const TEXT_COLUMN: usize = 14;
 /// What a line of ours begins with.
@@ -173,7 +173,7 @@ fn cut(text: &str) -> String {
 }
 
 /// Pieces of at most `width` characters, broken at blanks where there are any; one empty piece for an empty text.
-fn wrap(text: &str, width: usize) -> impl Iterator<Item = &str> {
+pub(crate) fn wrap(text: &str, width: usize) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let text = rest?;

@@ -79,7 +79,7 @@ fn judged(
     let mut outcome = heard.judge(class, &words).unwrap();
     let attempt = outcome.attempts.remove(0);
     assert_eq!(outcome.status, attempt.status);
-    (attempt.status, attempt.reason)
+    (attempt.status, attempt.reason.unwrap_or_default())
 }
 
 fn refused(errno: Errno) -> Vec<Said> {
@@ -103,12 +103,14 @@ fn what_is_refused_outside_as_well_is_never_a_pass() {
     let (status, reason) = plain(&refused(Errno::ENOENT), &refused(Errno::EPERM));
     assert_eq!(status, Status::Inconclusive);
     assert_eq!(reason, "refused outside as well (EPERM)");
-    for twin in [Reply::Nothing, Reply::Killed(31)] {
-        assert_eq!(
-            plain(&refused(Errno::ENOENT), &said(twin)).0,
-            Status::Inconclusive
-        );
-    }
+    let (status, reason) = plain(&refused(Errno::ENOENT), &said(Reply::Nothing));
+    assert_eq!(status, Status::Inconclusive);
+    assert_eq!(reason, "nothing was found outside either");
+    let killed = said(Reply::Killed(libc::SIGSYS));
+    assert_eq!(
+        plain(&refused(Errno::ENOENT), &killed).0,
+        Status::Inconclusive
+    );
 }
 
 #[test]
@@ -224,6 +226,43 @@ fn a_class_is_as_its_worst_attempt() {
     let outcome = heard.judge(&TWO, &|_| Vec::new()).unwrap();
     assert_eq!(outcome.status, Status::Through);
     assert_eq!(outcome.because(), "other: it got through");
+}
+
+#[test]
+fn attempts_of_one_reason_stand_together() {
+    static THREE: Class = Class {
+        attempts: &[
+            example(Record::None),
+            Attempt {
+                name: "other",
+                ..example(Record::None)
+            },
+            Attempt {
+                name: "third",
+                ..example(Record::None)
+            },
+        ],
+        ..PLAIN
+    };
+    let named = |name: &str, reply| Said {
+        attempt: format!("sockets/example/{name}"),
+        ..said(reply).remove(0)
+    };
+    let refused = |errno: Errno| Reply::Refused(errno as i32);
+    let heard = Heard {
+        tier: Tier::Namespace,
+        inside: &[
+            named("stream", refused(Errno::EPERM)),
+            named("third", refused(Errno::EPERM)),
+        ],
+        outside: &[],
+        ledger: &[],
+    };
+    let outcome = heard.judge(&THREE, &|_| Vec::new()).unwrap();
+    assert_eq!(
+        outcome.because(),
+        "stream, third: EPERM inside, not ENETUNREACH or ENOENT; other: the client did not come to it"
+    );
 }
 
 #[test]
