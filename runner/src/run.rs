@@ -90,16 +90,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let kept = request
         .keep_home
         .then(|| kept_home(&capture, request.subject.sandbox().limits.home_bytes));
-    let evidence = assemble::evidence(
-        capture,
-        &request.subject.sandbox().limits,
-        &prepared.plan,
-        clock,
-        &prepared.needle,
-        request.subject.side_requests(),
-    );
-    // Everything that was to be read of them has been.
-    drop(trees);
+    let evidence = evidence_of(request, &prepared, capture, trees, clock);
     let checks = match &request.subject {
         Subject::Client { case, profile, .. } => {
             let profile = profile.of_client(prepared.plan.client_uid());
@@ -155,6 +146,23 @@ pub(crate) fn for_evidence(request: &RunRequest) -> Result<Collected, RunError> 
         ..
     } = launch_in_strongest_tier(request, &[], clock)?;
     let failure = capture.failure.take();
+    let evidence = evidence_of(request, &prepared, capture, trees, clock);
+    Ok(Collected {
+        tier: prepared.plan.tier,
+        evidence,
+        failure,
+        passed_over,
+    })
+}
+
+/// The evidence of a run. The client's own directories are gone afterwards: all that was to be read of them has been.
+fn evidence_of(
+    request: &RunRequest,
+    prepared: &Prepared,
+    capture: Capture,
+    trees: Option<TemporaryTrees>,
+    clock: Clock,
+) -> Evidence {
     let evidence = assemble::evidence(
         capture,
         &request.subject.sandbox().limits,
@@ -163,14 +171,8 @@ pub(crate) fn for_evidence(request: &RunRequest) -> Result<Collected, RunError> 
         &prepared.needle,
         request.subject.side_requests(),
     );
-    // Everything that was to be read of them has been.
     drop(trees);
-    Ok(Collected {
-        tier: prepared.plan.tier,
-        evidence,
-        failure,
-        passed_over,
-    })
+    evidence
 }
 
 /// The files that the run reads.
