@@ -2,6 +2,7 @@
 //! for are the same on all of them.
 
 mod around;
+mod lookups;
 
 use Architecture::{Aarch64, X86_64};
 
@@ -454,56 +455,3 @@ fn a_client_may_have_a_filter_of_its_own_but_no_listener() {
 
 /// Values that make the tests of each rule hold and fail.
 const FILLS: [u64; 4] = [0, 1, libc::AT_EMPTY_PATH as u64, u64::MAX];
-
-#[test]
-fn lookups_are_notified_where_they_are_asked_for_and_change_nothing_else() {
-    for architecture in Architecture::ALL {
-        let [without, with] = [CLIENT, with_lookups()].map(|one| one.assemble(architecture));
-        for number in 0..=LAST_REVIEWED + 1 {
-            let has_it = |rule: &Rule| rule.call.number(architecture) == Some(number);
-            let is_lookup = LOOKUPS.iter().any(has_it);
-            for fill in FILLS {
-                let call = Call::new(architecture.audit(), number, &[fill; 6]);
-                match (run(&without, &call), run(&with, &call)) {
-                    (Outcome::Allowed, Outcome::Notified) if is_lookup => {}
-                    (before, after) => {
-                        assert_eq!(before, after, "{architecture:?} {number}, {fill:#x}");
-                    }
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn each_lookup_is_notified_with_a_path_and_no_flag() {
-    for rule in LOOKUPS {
-        let found = everywhere(&with_lookups(), rule.call, &[3, 0x1000, 0, 0, 0, 0]);
-        assert_eq!(found, Outcome::Notified, "{:?}", rule.call);
-    }
-}
-
-#[test]
-fn no_call_is_both_in_the_clients_table_and_a_lookup() {
-    for rule in LOOKUPS {
-        let twice = CLIENT.rules.iter().any(|other| other.call == rule.call);
-        assert!(!twice, "{:?}", rule.call);
-    }
-}
-
-#[test]
-fn what_is_asked_of_a_descriptor_is_no_lookup() {
-    let empty = libc::AT_EMPTY_PATH as u64;
-    for (call, arguments) in [
-        (SYS_newfstatat, [3, 0x1000, 0x2000, empty, 0]),
-        (SYS_statx, [3, 0x1000, empty, 0xFFF, 0x2000]),
-        (SYS_faccessat2, [3, 0x1000, 4, empty, 0]),
-        (SYS_fchownat, [3, 0x1000, 1, 1, empty]),
-        (SYS_utimensat, [3, 0, 0, 0, 0]),
-    ] {
-        let of = |arguments: [u64; 5]| everywhere(&with_lookups(), call, &arguments);
-        assert_eq!(of(arguments), Outcome::Allowed, "{call:?}");
-        let path = arguments.map(|one| if one == empty { 0x100 } else { one.max(1) });
-        assert_eq!(of(path), Outcome::Notified, "{call:?}");
-    }
-}
