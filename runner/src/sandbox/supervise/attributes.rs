@@ -32,8 +32,6 @@ pub(super) struct Change {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Object {
-    /// The kernel would refuse it with this errno, whatever it is about.
-    None(Errno),
     Descriptor(i32),
     Path {
         /// Below which a relative path begins, or AT_FDCWD.
@@ -65,9 +63,10 @@ enum Times {
     Seconds,
 }
 
-/// What a call changes; `None` where it is another call.
+/// What a call changes, or the errno with which the kernel would refuse it whatever it is about; `None` where it is
+/// another call.
 #[expect(clippy::wildcard_enum_match_arm, reason = "any other call")]
-pub(super) fn change(call: SystemCall, arguments: &[u64; 6]) -> Option<Change> {
+pub(super) fn change(call: SystemCall, arguments: &[u64; 6]) -> Option<Result<Change, Errno>> {
     let [first, second, third, fourth, fifth, _] = *arguments;
     let here = libc::AT_FDCWD as u64;
     let path = |directory: u64, at, flags: u64| Object::Path {
@@ -82,9 +81,9 @@ pub(super) fn change(call: SystemCall, arguments: &[u64; 6]) -> Option<Change> {
     let nofollow = libc::AT_SYMLINK_NOFOLLOW as u64;
     let (object, to) = match call {
         SYS_fchmodat2 | SYS_utimensat if unknown(fourth) => {
-            (Object::None(Errno::EINVAL), To::Mode(0))
+            return Some(Err(Errno::EINVAL));
         }
-        SYS_fchownat if unknown(fifth) => (Object::None(Errno::EINVAL), To::Mode(0)),
+        SYS_fchownat if unknown(fifth) => return Some(Err(Errno::EINVAL)),
         SYS_chown => (path(here, first, 0), owner(second, third)),
         SYS_lchown => (path(here, first, nofollow), owner(second, third)),
         SYS_fchown => (Object::Descriptor(first as i32), owner(second, third)),
@@ -94,7 +93,7 @@ pub(super) fn change(call: SystemCall, arguments: &[u64; 6]) -> Option<Change> {
         SYS_fchmodat => (path(first, second, 0), To::Mode(third as u32)),
         SYS_fchmodat2 => (path(first, second, fourth), To::Mode(third as u32)),
         SYS_utimensat | SYS_futimesat if second == 0 && first as i32 == libc::AT_FDCWD => {
-            (Object::None(Errno::EFAULT), To::Mode(0))
+            return Some(Err(Errno::EFAULT));
         }
         SYS_utimensat | SYS_futimesat if second == 0 => {
             (Object::Descriptor(first as i32), times(call, third))
@@ -104,7 +103,7 @@ pub(super) fn change(call: SystemCall, arguments: &[u64; 6]) -> Option<Change> {
         SYS_utimes | SYS_utime => (path(here, first, 0), times(call, second)),
         _ => return None,
     };
-    Some(Change { object, to })
+    Some(Ok(Change { object, to }))
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the one that is left")]
@@ -119,15 +118,16 @@ fn times(call: SystemCall, at: u64) -> To {
 
 impl Watch {
     /// Makes the change, or refuses it. It is no attempt: what it could reach outside is not reached.
-    pub(super) fn change(&mut self, notification: &Notification, change: Change) {
-        let made = opened(notification.thread, change.object).and_then(|object| {
-            let times = read_times(notification.thread, change.to)?;
+    pub(super) fn change(&mut self, notification: &Notification, change: Result<Change, Errno>) {
+        let made = change.and_then(|Change { object, to }| {
+            let object = opened(notification.thread, object)?;
+            let times = read_times(notification.thread, to)?;
             // What was opened and read was the caller's, if it still waits.
             if !notify::is_valid(&self.listener, notification.id) {
                 return Err(Errno::ESRCH);
             }
             if is_below(&object, &self.own_trees)? {
-                apply(&object, change.to, times)
+                apply(&object, to, times)
             } else {
                 Err(Errno::EPERM)
             }
@@ -154,7 +154,6 @@ fn opened(thread: i32, object: Object) -> Result<OwnedFd, Errno> {
         })
     };
     match object {
-        Object::None(errno) => Err(errno),
         Object::Descriptor(number) => descriptor(number),
         Object::Path {
             directory,
