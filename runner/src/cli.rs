@@ -23,9 +23,9 @@ use crate::policy::init::PolicyName;
 
 pub use error::UsageError;
 pub use program::ClientProgram;
-pub use reports::{Destination, Format, ReportTarget};
-pub use resolve::{Command, InitAction, Isolation, PolicyAction, RunRequest};
-pub use values::{FormatWord, ReportArgument, VariableArgument};
+pub use reports::{Destination, ReportTarget};
+pub use resolve::{Baseline, Command, InitAction, Isolation, PolicyAction, RunRequest};
+pub use values::{ReportArgument, VariableArgument};
 
 use crate::profile::Destination as AttemptDestination;
 
@@ -76,6 +76,12 @@ pub enum CliCommand {
     /// Try the ways out of the sandbox that it knows, and say which are blocked on this machine
     #[command(after_help = help::SELFTEST_EXIT_CODES)]
     Selftest(SelftestOptions),
+    /// Compare the behaviour of two runs
+    #[command(after_help = help::DIFF_EXIT_CODES)]
+    Diff(DiffOptions),
+    /// Check that a directory of `--out` holds what its manifest says
+    #[command(after_help = help::VERIFY_EXIT_CODES)]
+    Verify(VerifyOptions),
     /// List, print, start and check case and profile files
     Policy {
         /// What to do with them.
@@ -111,9 +117,18 @@ pub struct RunOptions {
     /// Refuse to run unless the case file has this SHA-256
     #[arg(long, value_name = "SHA256", value_parser = values::sha256, help_heading = help::SANDBOX)]
     pub require_case: Option<String>,
-    /// Write a report: human, json, junit or markdown; without a file, to standard output. May be given again
+    /// Write a report: human, json, junit, markdown, html or sarif; without a file, to standard output. May be given again
     #[arg(long, value_name = "FORMAT[=FILE]", value_parser = values::report(), help_heading = help::OUTPUT)]
     pub report: Vec<ReportArgument>,
+    /// Write the evidence to a new directory: every report, the output, the files as found, and their digests
+    #[arg(long, value_name = "DIR", help_heading = help::OUTPUT)]
+    pub out: Option<PathBuf>,
+    /// Compare the behaviour with this lock file; any drift fails the check `baseline/unchanged`
+    #[arg(long, value_name = "FILE", help_heading = help::OUTPUT)]
+    pub baseline: Option<PathBuf>,
+    /// Write the behaviour of this run to the lock file instead of comparing it
+    #[arg(long, requires = "baseline", help_heading = help::OUTPUT)]
+    pub update_baseline: bool,
     /// Copy the home to a fresh temporary directory at the end and say where
     #[arg(long, help_heading = help::OUTPUT)]
     pub keep_home: bool,
@@ -146,9 +161,12 @@ pub struct AuditOptions {
     /// Wall time of the program, such as 60s or 5min [default: 5min]
     #[arg(long, value_name = "TIME", value_parser = values::timeout, help_heading = help::SANDBOX)]
     pub timeout: Option<Duration>,
-    /// Write a report to a file: human, json, junit or markdown. May be given again
+    /// Write a report to a file: human, json, junit, markdown, html or sarif. May be given again
     #[arg(long, value_name = "FORMAT=FILE", value_parser = values::report(), help_heading = help::OUTPUT)]
     pub report: Vec<ReportArgument>,
+    /// Write the evidence to a new directory: every report, the output, the files as found, and their digests
+    #[arg(long, value_name = "DIR", help_heading = help::OUTPUT)]
+    pub out: Option<PathBuf>,
     /// Copy the home to a fresh temporary directory at the end and say where
     #[arg(long, help_heading = help::OUTPUT)]
     pub keep_home: bool,
@@ -174,6 +192,31 @@ pub struct SelftestOptions {
     /// Which tier is tested
     #[arg(long, value_enum, value_name = "TIER", default_value_t)]
     pub isolation: IsolationArgument,
+}
+
+/// The options of a comparison.
+#[derive(Debug, Args)]
+pub struct DiffOptions {
+    /// The run to compare with: a JSON report, or a directory of `--out`
+    #[arg(value_name = "OLD")]
+    pub old: PathBuf,
+    /// The other run, in the same forms
+    #[arg(value_name = "NEW")]
+    pub new: PathBuf,
+    /// Write JSON; `runner policy schema diff` prints its schema
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The options of a verification.
+#[derive(Debug, Args)]
+pub struct VerifyOptions {
+    /// A directory of `--out`
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Demand that the manifest has this SHA-256, as the run printed it
+    #[arg(long, value_name = "SHA256", value_parser = values::sha256)]
+    pub require_manifest: Option<String>,
 }
 
 /// What `--isolation` accepts.

@@ -46,12 +46,14 @@
 
 mod assemble;
 pub mod audit;
+pub mod bundle;
 pub mod case;
 pub mod check;
 pub mod cli;
 mod clock;
 mod collect;
 mod describe;
+pub mod diff;
 mod digest;
 mod dns;
 pub mod doctor;

@@ -14,9 +14,10 @@ use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use thiserror::Error;
 
-use crate::cli::{Destination, Format, ReportTarget};
+use crate::cli::{Destination, ReportTarget};
 use crate::policy::shown_path;
 use crate::random;
+use crate::report::{Format, RenderError};
 use crate::sys::streams;
 
 /// A report that can be written.
@@ -72,6 +73,8 @@ pub(crate) enum OutputError {
 pub(crate) enum WriteError {
     #[error("cannot write the report to {path}")]
     Report { path: String, source: io::Error },
+    #[error("cannot make the {} report", format.word())]
+    Render { format: Format, source: RenderError },
     /// Output of an audited program.
     #[error("cannot pass the program's output on to {stream}")]
     Passing {

@@ -7,8 +7,10 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use nix::errno::Errno;
 
+use crate::bundle::VerifyRequest;
 use crate::cli::{Cli, Command, PolicyAction, RunRequest, UsageError};
 use crate::collect::Failure;
+use crate::diff::DiffRequest;
 use crate::doctor::trial::TRIAL_ARGUMENT;
 use crate::doctor::{self, DoctorAction, trial};
 use crate::evidence::Exit;
@@ -76,6 +78,8 @@ fn command(arguments: Vec<OsString>) -> ExitCode {
         Ok(Command::Policy(action)) => policy(&action),
         Ok(Command::Doctor(action)) => doctor(action),
         Ok(Command::Selftest(request)) => self_test(request),
+        Ok(Command::Diff(request)) => diff(&request),
+        Ok(Command::Verify(request)) => verify(&request),
         Err(error) => {
             let hint = error.hint();
             tell("error", &error, Some(&hint));
@@ -195,6 +199,16 @@ fn self_test(request: SelftestRequest) -> u8 {
     }
 }
 
+fn diff(_request: &DiffRequest) -> u8 {
+    tell_text("error", "runner diff is not in this version", None);
+    USAGE
+}
+
+fn verify(_request: &VerifyRequest) -> u8 {
+    tell_text("error", "runner verify is not in this version", None);
+    USAGE
+}
+
 /// Each error of a run that could not be made in any tier is one to mend.
 fn tell_passed_over(passed_over: &[PassedOver]) {
     for PassedOver { tier, error } in passed_over {
@@ -227,8 +241,7 @@ impl RunError {
             | Self::EventLoop(_)
             | Self::NoTier
             | Self::Keep(_)
-            | Self::Digest(_)
-            | Self::Render(_) => ERRORED,
+            | Self::Digest(_) => ERRORED,
         }
     }
 
@@ -258,8 +271,7 @@ impl RunError {
             | Self::EventLoop(_)
             | Self::NoTier
             | Self::Keep(_)
-            | Self::Digest(_)
-            | Self::Render(_) => None,
+            | Self::Digest(_) => None,
         }
     }
 }

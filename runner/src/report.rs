@@ -17,18 +17,87 @@ mod claims;
 mod clock;
 mod escape;
 mod headline;
+pub mod html;
 pub mod human;
 pub mod json;
 pub mod junit;
 pub mod markdown;
+pub mod sarif;
 mod told;
 mod words;
+
+use human::Colour;
 
 pub(crate) use escape::{for_terminal, visible};
 pub use told::{Arg, Process};
 
 #[cfg(test)]
 mod tests;
+
+/// How a report looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For people, on a terminal.
+    Human,
+    /// The whole report, for programs.
+    Json,
+    /// A test case for each check, for CI systems.
+    Junit,
+    /// For the summary page of a CI job.
+    Markdown,
+    /// A page of its own, for a browser.
+    Html,
+    /// For code scanning: a result for each finding.
+    Sarif,
+}
+
+impl Format {
+    /// Every one there is.
+    pub const ALL: [Self; 6] = [
+        Self::Human,
+        Self::Json,
+        Self::Junit,
+        Self::Markdown,
+        Self::Html,
+        Self::Sarif,
+    ];
+
+    /// As typed after `--report`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Human => "human",
+            Self::Json => "json",
+            Self::Junit => "junit",
+            Self::Markdown => "markdown",
+            Self::Html => "html",
+            Self::Sarif => "sarif",
+        }
+    }
+}
+
+/// The report in a format; `colour` is for [`Format::Human`].
+///
+/// # Errors
+/// A value that has no such form.
+pub fn render(report: &Report, format: Format, colour: Colour) -> Result<Vec<u8>, RenderError> {
+    match format {
+        Format::Human => human::render(report, colour),
+        Format::Json => json::render(report),
+        Format::Junit => junit::render(report),
+        Format::Markdown => markdown::render(report),
+        Format::Html => html::render(report),
+        Format::Sarif => sarif::render(report),
+    }
+}
+
+/// The form of an answer that is no report of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// For people.
+    Human,
+    /// For programs.
+    Json,
+}
 
 /// Everything that one run has to report.
 ///

@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::assemble;
 use crate::case::{Source, Tier};
 use crate::check;
-use crate::cli::{ClientProgram, Format, RunRequest};
+use crate::cli::{ClientProgram, RunRequest};
 use crate::clock::Clock;
 use crate::collect::keep::{Kept, keep};
 use crate::collect::{self, Capture, Failure, Watch};
@@ -20,7 +20,7 @@ use crate::evidence::{Evidence, Exit};
 use crate::output::{self, Input, Output, OutputError, WriteError};
 use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::report::human::Colour;
-use crate::report::{Purpose, RenderError, Report, human, json, junit, markdown};
+use crate::report::{self, Purpose, Report};
 use crate::sandbox::error::SetupError;
 use crate::sandbox::guard::TemporaryTrees;
 use crate::sandbox::plan::Places;
@@ -47,8 +47,6 @@ pub(crate) enum RunError {
     Digest(#[source] io::Error),
     #[error("cannot make a directory for the copy of the home")]
     Keep(#[source] io::Error),
-    #[error("cannot make a report")]
-    Render(#[from] RenderError),
 }
 
 /// What a run came to.
@@ -108,7 +106,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         verdict,
         evidence,
     );
-    let mut lost = write(outputs, &report, &mut before)?;
+    let mut lost = write(outputs, &report, &mut before);
     let passing = |(stream, source)| WriteError::Passing { stream, source };
     lost.extend(unwritten.into_iter().map(passing));
     Ok(Done {
@@ -212,20 +210,21 @@ fn policy_file<'r>(what: &'static str, source: &'r Source) -> Option<Input<'r>> 
 }
 
 /// Every report is tried: what is lost of one is no reason to lose another.
-fn write(
-    outputs: Vec<Output>,
-    report: &Report,
-    before: &mut Vec<u8>,
-) -> Result<Vec<WriteError>, RenderError> {
+fn write(outputs: Vec<Output>, report: &Report, before: &mut Vec<u8>) -> Vec<WriteError> {
     let mut lost = Vec::new();
     for output in outputs {
-        let mut rendered = render(report, &output)?;
-        if output.is_stderr() {
-            rendered.splice(..0, before.drain(..));
-        }
-        lost.extend(output.write(&rendered).err());
+        let (format, colour) = (output.format, colour(output.is_terminal()));
+        let written = report::render(report, format, colour)
+            .map_err(|source| WriteError::Render { format, source })
+            .and_then(|mut rendered| {
+                if output.is_stderr() {
+                    rendered.splice(..0, before.drain(..));
+                }
+                output.write(&rendered)
+            });
+        lost.extend(written.err());
     }
-    Ok(lost)
+    lost
 }
 
 /// A tier that would have done, and the step that was refused there.
@@ -373,15 +372,6 @@ impl Digests {
         let program = joined(self.program)?;
         let own = self.own.map_or_else(|| Ok(program.clone()), joined)?;
         Ok((program, own))
-    }
-}
-
-fn render(report: &Report, output: &Output) -> Result<Vec<u8>, RenderError> {
-    match output.format {
-        Format::Json => json::render(report),
-        Format::Junit => junit::render(report),
-        Format::Markdown => markdown::render(report),
-        Format::Human => human::render(report, colour(output.is_terminal())),
     }
 }
 

@@ -36,8 +36,8 @@ use crate::evidence::{Evidence, Line};
 use crate::output;
 use crate::policy::{self, PolicyError, Reference};
 use crate::profile::Settings;
-use crate::report::RenderError;
 use crate::report::human::Colour;
+use crate::report::{Form, RenderError};
 use crate::run::{self, PassedOver, RunError};
 use crate::sandbox::error::SetupError;
 use crate::sandbox::guard::Guarded;
@@ -57,15 +57,6 @@ pub struct SelftestRequest {
     pub isolation: Isolation,
     /// The form of the answer.
     pub form: Form,
-}
-
-/// The form of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// For people.
-    Human,
-    /// `runner.selftest/1`.
-    Json,
 }
 
 /// Why there is no answer.
@@ -181,6 +172,8 @@ fn run_request(isolation: Isolation, targets: &Targets) -> Result<RunRequest, Se
         reports: Vec::new(),
         isolation,
         timeout: None,
+        out: None,
+        baseline: None,
         keep_home: false,
     })
 }

@@ -61,6 +61,8 @@ pub(super) fn request(
         reports,
         isolation,
         timeout: options.timeout,
+        out: options.out,
+        baseline: None,
         keep_home: options.keep_home,
     })
 }

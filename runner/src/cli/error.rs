@@ -2,10 +2,10 @@
 
 use thiserror::Error;
 
-use super::reports::Format;
 use crate::case::Tier;
 use crate::policy::{PolicyError, never_shown};
 use crate::profile::Unspelt;
+use crate::report::Format;
 
 /// What is wrong with a command line, or with a file that it names; nothing was run.
 #[derive(Debug, Error)]
@@ -26,12 +26,6 @@ pub enum UsageError {
         found: String,
         /// As demanded.
         required: String,
-    },
-    /// A format of the stable list that is not built yet.
-    #[error("the report format {format} is not in this version")]
-    FormatNotInThisVersion {
-        /// As typed.
-        format: &'static str,
     },
     /// A tier of the stable list that is not built yet.
     #[error("the isolation tier {tier} is not in this version")]
@@ -125,7 +119,6 @@ impl UsageError {
             Self::OtherCase { .. } => {
                 "read what changed in the case, then require its new digest".into()
             }
-            Self::FormatNotInThisVersion { .. } => "choose human, json, junit or markdown".into(),
             Self::TierNotInThisVersion { .. } => "choose auto, namespace or inherited".into(),
             Self::TierNotAccepted { .. } => {
                 "leave --isolation out, or run a case that accepts the tier".into()

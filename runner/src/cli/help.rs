@@ -75,6 +75,28 @@ Examples:
   runner selftest --json > selftest.json
   runner selftest --isolation inherited";
 
+pub(super) const DIFF_EXIT_CODES: &str = "\
+What differs between any two runs by its nature (times, ids, ports, digests of unstable files) is left out, by \
+rules that are named in the answer.
+
+Exit codes:
+  0  nothing changed
+  1  something changed
+  2  usage error, or a report that cannot be read or is not complete
+
+Examples:
+  runner diff old.json new.json
+  runner diff --json evidence-1 evidence-2 > diff.json";
+
+pub(super) const VERIFY_EXIT_CODES: &str = "\
+Exit codes:
+  0  every file is as the manifest says, and there is no other
+  1  something differs
+  2  usage error, or a directory that cannot be read
+
+Examples:
+  runner verify evidence";
+
 pub(super) const RUN_EXIT_CODES: &str = run_exit_codes!();
 
 pub(super) const EXIT_CODES: &str = concat!(run_exit_codes!(), "\n\nExamples: `runner --help`");

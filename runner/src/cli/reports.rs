@@ -7,33 +7,9 @@ use std::collections::BTreeSet;
 use std::path::{self, Path, PathBuf};
 
 use super::UsageError;
-use super::values::{FormatWord, ReportArgument};
+use super::values::ReportArgument;
 use crate::policy::shown_path;
-
-/// A report format of this version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// For people.
-    Human,
-    /// The whole report, for programs.
-    Json,
-    /// A test case for each check, for CI systems.
-    Junit,
-    /// For the summary page of a CI job.
-    Markdown,
-}
-
-impl Format {
-    /// As typed after `--report`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Human => "human",
-            Self::Json => "json",
-            Self::Junit => "junit",
-            Self::Markdown => "markdown",
-        }
-    }
-}
+use crate::report::Format;
 
 /// One report to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +47,7 @@ pub(super) fn targets(arguments: Vec<ReportArgument>) -> Result<Vec<ReportTarget
     let mut files = BTreeSet::new();
     let mut targets = Vec::new();
     for argument in arguments {
-        let format = in_this_version(argument.format)?;
+        let format = argument.format;
         let destination = match argument.file {
             None => match on_stdout.replace(format) {
                 None => Destination::Stdout,
@@ -101,7 +77,7 @@ pub(super) fn targets(arguments: Vec<ReportArgument>) -> Result<Vec<ReportTarget
     let for_people = match on_stdout {
         None => Some(Destination::Stdout),
         Some(Format::Human) => None,
-        Some(Format::Json | Format::Junit | Format::Markdown) => Some(Destination::Stderr),
+        Some(_) => Some(Destination::Stderr),
     };
     targets.extend(for_people.map(|destination| ReportTarget {
         format: Format::Human,
@@ -117,29 +93,15 @@ pub(super) fn targets_of_audit(
     let mut targets = targets(arguments)?;
     for target in &mut targets {
         if target.destination == Destination::Stdout {
-            match target.format {
-                Format::Human => target.destination = Destination::Stderr,
-                Format::Json | Format::Junit | Format::Markdown => {
-                    return Err(UsageError::StandardOutputTaken {
-                        format: target.format,
-                    });
-                }
+            if target.format != Format::Human {
+                return Err(UsageError::StandardOutputTaken {
+                    format: target.format,
+                });
             }
+            target.destination = Destination::Stderr;
         }
     }
     Ok(targets)
-}
-
-fn in_this_version(format: FormatWord) -> Result<Format, UsageError> {
-    match format {
-        FormatWord::Human => Ok(Format::Human),
-        FormatWord::Json => Ok(Format::Json),
-        FormatWord::Junit => Ok(Format::Junit),
-        FormatWord::Markdown => Ok(Format::Markdown),
-        FormatWord::Html | FormatWord::Sarif => Err(UsageError::FormatNotInThisVersion {
-            format: format.word(),
-        }),
-    }
 }
 
 #[cfg(test)]
@@ -147,7 +109,7 @@ mod tests {
     use super::*;
 
     fn resolved(
-        arguments: &[(FormatWord, Option<&str>)],
+        arguments: &[(Format, Option<&str>)],
     ) -> Result<Vec<(Format, Destination)>, String> {
         let arguments = arguments.iter().map(|(format, file)| ReportArgument {
             format: *format,
@@ -167,7 +129,7 @@ mod tests {
             [(Format::Human, Destination::Stdout)]
         );
         assert_eq!(
-            resolved(&[(FormatWord::Human, None)]).unwrap(),
+            resolved(&[(Format::Human, None)]).unwrap(),
             [(Format::Human, Destination::Stdout)]
         );
     }
@@ -178,7 +140,7 @@ mod tests {
             (Format::Json, Destination::Stdout),
             (Format::Human, Destination::Stderr),
         ];
-        assert_eq!(resolved(&[(FormatWord::Json, None)]).unwrap(), expected);
+        assert_eq!(resolved(&[(Format::Json, None)]).unwrap(), expected);
     }
 
     #[test]
@@ -187,15 +149,12 @@ mod tests {
             (Format::Json, Destination::File("r".into())),
             (Format::Human, Destination::Stdout),
         ];
-        assert_eq!(
-            resolved(&[(FormatWord::Json, Some("r"))]).unwrap(),
-            expected
-        );
+        assert_eq!(resolved(&[(Format::Json, Some("r"))]).unwrap(), expected);
     }
 
     #[test]
     fn two_formats_cannot_share_standard_output() {
-        let error = resolved(&[(FormatWord::Human, None), (FormatWord::Json, None)]).unwrap_err();
+        let error = resolved(&[(Format::Human, None), (Format::Json, None)]).unwrap_err();
         assert_eq!(
             error,
             "the reports human and json both want standard output"
@@ -204,22 +163,8 @@ mod tests {
 
     #[test]
     fn two_reports_cannot_share_a_file_however_it_is_written() {
-        let error = resolved(&[
-            (FormatWord::Human, Some("r")),
-            (FormatWord::Json, Some("./r")),
-        ])
-        .unwrap_err();
+        let error =
+            resolved(&[(Format::Human, Some("r")), (Format::Json, Some("./r"))]).unwrap_err();
         assert_eq!(error, "two reports want the file ./r");
-    }
-
-    #[test]
-    fn a_format_of_a_later_version_is_said_to_be_one() {
-        for format in [FormatWord::Html, FormatWord::Sarif] {
-            let error = resolved(&[(format, None)]).unwrap_err();
-            assert_eq!(
-                error,
-                format!("the report format {} is not in this version", format.word())
-            );
-        }
     }
 }

@@ -7,15 +7,19 @@ use std::time::Duration;
 use stub::scenario::Scenario;
 
 use super::{
-    Cli, CliCommand, ClientProgram, DoctorOptions, InitCommand, IsolationArgument, PolicyCommand,
-    ReportTarget, RunOptions, SchemaForm, SelftestOptions, UsageError, audit, reports,
+    Cli, CliCommand, ClientProgram, DiffOptions, DoctorOptions, InitCommand, IsolationArgument,
+    PolicyCommand, ReportTarget, RunOptions, SchemaForm, SelftestOptions, UsageError, audit,
+    reports,
 };
+use crate::bundle::VerifyRequest;
 use crate::case::{Case, Tier};
+use crate::diff::DiffRequest;
 use crate::doctor::DoctorAction;
 use crate::policy::init::PolicyName;
 use crate::policy::{self, Reference, quoted, with_nearest};
 use crate::profile::Settings;
-use crate::selftest::{Form, SelftestRequest};
+use crate::report::Form;
+use crate::selftest::SelftestRequest;
 use crate::subject::Subject;
 
 /// What is to be done.
@@ -29,6 +33,10 @@ pub enum Command {
     Doctor(DoctorAction),
     /// What the sandbox of this machine holds against.
     Selftest(SelftestRequest),
+    /// A comparison of two runs.
+    Diff(DiffRequest),
+    /// A check of a bundle of evidence.
+    Verify(VerifyRequest),
 }
 
 /// One run, with everything that the command line and the policies say about it. A required digest was compared
@@ -45,8 +53,21 @@ pub struct RunRequest {
     pub isolation: Isolation,
     /// In place of the case's wall time.
     pub timeout: Option<Duration>,
+    /// The directory for the bundle of evidence.
+    pub out: Option<PathBuf>,
+    /// The lock file.
+    pub baseline: Option<Baseline>,
     /// Whether a copy of the home is left.
     pub keep_home: bool,
+}
+
+/// What is done with a lock file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Baseline {
+    /// The behaviour is compared with it.
+    Compare(PathBuf),
+    /// The behaviour is written to it.
+    Update(PathBuf),
 }
 
 /// Which tiers will do.
@@ -112,6 +133,13 @@ impl Cli {
             CliCommand::Selftest(options) => {
                 return selftest_request(options).map(Command::Selftest);
             }
+            CliCommand::Diff(options) => return Ok(Command::Diff(diff_request(options))),
+            CliCommand::Verify(options) => {
+                return Ok(Command::Verify(VerifyRequest {
+                    directory: options.directory,
+                    required: options.require_manifest,
+                }));
+            }
             CliCommand::Policy { command } => {
                 return policy_action(command, search_path).map(Command::Policy);
             }
@@ -161,6 +189,12 @@ fn run_request(
         reports,
         isolation,
         timeout: options.timeout,
+        out: options.out,
+        baseline: options.baseline.map(if options.update_baseline {
+            Baseline::Update
+        } else {
+            Baseline::Compare
+        }),
         keep_home: options.keep_home,
     })
 }
@@ -168,12 +202,20 @@ fn run_request(
 fn selftest_request(options: SelftestOptions) -> Result<SelftestRequest, UsageError> {
     Ok(SelftestRequest {
         isolation: isolation(options.isolation, &Tier::ALL)?,
-        form: if options.json {
-            Form::Json
-        } else {
-            Form::Human
-        },
+        form: form(options.json),
     })
+}
+
+fn diff_request(options: DiffOptions) -> DiffRequest {
+    DiffRequest {
+        old: options.old,
+        new: options.new,
+        form: form(options.json),
+    }
+}
+
+fn form(json: bool) -> Form {
+    if json { Form::Json } else { Form::Human }
 }
 
 fn require(case: &Case, required: Option<String>) -> Result<(), UsageError> {

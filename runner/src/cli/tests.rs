@@ -9,6 +9,7 @@ use super::*;
 use crate::audit::Audit;
 use crate::case::{Access, Tier};
 use crate::policy;
+use crate::report::Format;
 use crate::subject::Subject;
 
 fn resolve(words: &[&str]) -> Result<Command, UsageError> {
@@ -19,7 +20,11 @@ fn resolve(words: &[&str]) -> Result<Command, UsageError> {
 fn run(words: &[&str]) -> RunRequest {
     match resolve(words).unwrap() {
         Command::Run(request) => *request,
-        other @ (Command::Policy(_) | Command::Doctor(_) | Command::Selftest(_)) => {
+        other @ (Command::Policy(_)
+        | Command::Doctor(_)
+        | Command::Selftest(_)
+        | Command::Diff(_)
+        | Command::Verify(_)) => {
             panic!("{other:?}")
         }
     }

@@ -11,12 +11,13 @@ use thiserror::Error;
 use crate::policy::init::PolicyName;
 use crate::policy::quantity::{self, QuantityError, show_duration};
 use crate::policy::{TIMEOUT_BOUNDS, is_variable_name};
+use crate::report::Format;
 
 /// `FORMAT[=FILE]` as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportArgument {
-    /// A word of the stable list.
-    pub format: FormatWord,
+    /// How it looks.
+    pub format: Format,
     /// `None`: standard output.
     pub file: Option<PathBuf>,
 }
@@ -30,50 +31,10 @@ pub struct VariableArgument {
     pub value: Option<String>,
 }
 
-/// The report formats of the stable command line, those of later versions included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FormatWord {
-    /// For people.
-    Human,
-    /// The whole report, for programs.
-    Json,
-    /// A test case for each check, for CI systems.
-    Junit,
-    /// For the summary page of a CI job.
-    Markdown,
-    /// Not in this version.
-    Html,
-    /// Not in this version.
-    Sarif,
-}
-
-impl FormatWord {
-    const ALL: [Self; 6] = [
-        Self::Human,
-        Self::Json,
-        Self::Junit,
-        Self::Markdown,
-        Self::Html,
-        Self::Sarif,
-    ];
-
-    /// As typed.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Human => "human",
-            Self::Json => "json",
-            Self::Junit => "junit",
-            Self::Markdown => "markdown",
-            Self::Html => "html",
-            Self::Sarif => "sarif",
-        }
-    }
-}
-
 /// Why a value of the command line is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(super) enum ValueError {
-    #[error("the formats are human, json, junit and markdown")]
+    #[error("the formats are human, json, junit, markdown, html and sarif")]
     UnknownFormat,
     #[error("a file name must follow the `=`; leave the `=` out for standard output")]
     NoFile,
@@ -112,7 +73,7 @@ pub(super) fn report() -> impl TypedValueParser<Value = ReportArgument> {
 fn report_argument(text: &OsStr) -> Result<ReportArgument, ValueError> {
     let mut parts = text.as_bytes().splitn(2, |byte| *byte == b'=');
     let word = parts.next().unwrap_or_default();
-    let format = FormatWord::ALL
+    let format = Format::ALL
         .into_iter()
         .find(|format| format.word().as_bytes() == word);
     let format = format.ok_or(ValueError::UnknownFormat)?;
@@ -159,7 +120,7 @@ mod tests {
     fn a_report_is_a_format_and_perhaps_a_file_of_any_bytes() {
         let json = |file: Option<&[u8]>| {
             Ok(ReportArgument {
-                format: FormatWord::Json,
+                format: Format::Json,
                 file: file.map(|file| OsStr::from_bytes(file).into()),
             })
         };
