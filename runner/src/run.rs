@@ -1,9 +1,7 @@
 //! One run, from its request to its verdict: the pipeline, a line a step.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
 
 use thiserror::Error;
 
@@ -15,7 +13,6 @@ use crate::clock::Clock;
 use crate::collect::keep::{Kept, keep};
 use crate::collect::{self, Capture, Failure, Watch};
 use crate::describe;
-use crate::digest;
 use crate::evidence::{Evidence, Exit};
 use crate::output::{self, Input, Output, OutputError, WriteError};
 use crate::prepare::{PrepareError, Prepared, prepare};
@@ -29,6 +26,10 @@ use crate::sandbox::readback::own_filters;
 use crate::sandbox::{canary, spawn};
 use crate::subject::Subject;
 use crate::verdict::Verdict;
+
+mod digests;
+
+use digests::Digests;
 
 /// Why a run left no report, or a report that is not where it should be.
 #[derive(Debug, Error)]
@@ -333,46 +334,6 @@ fn launch_and_collect(
     runtime
         .block_on(collect::collect(stage, watch))
         .map_err(RunError::EventLoop)
-}
-
-/// One being taken, or why it is not.
-type Hash = io::Result<JoinHandle<io::Result<String>>>;
-
-/// SHA-256 of the client's program and of this executable, being taken.
-#[derive(Debug)]
-pub(crate) struct Digests {
-    program: Hash,
-    /// `None` where the program is this executable.
-    own: Option<Hash>,
-}
-
-impl Digests {
-    fn take(prepared: &Prepared) -> Self {
-        let hash = |file: io::Result<File>| {
-            std::thread::Builder::new()
-                .name("digest".to_owned())
-                .spawn(move || digest::of_reader(file?))
-        };
-        Self {
-            program: hash(prepared.program.try_clone()),
-            own: (!prepared.is_own_file()).then(|| hash(File::open(spawn::OWN_FILE))),
-        }
-    }
-
-    /// Digests of the program and of this executable.
-    ///
-    /// # Errors
-    /// The first failed read.
-    pub(crate) fn wait(self) -> io::Result<(String, String)> {
-        let joined = |hash: Hash| {
-            hash?
-                .join()
-                .unwrap_or_else(|_| Err(io::Error::other("its thread was lost")))
-        };
-        let program = joined(self.program)?;
-        let own = self.own.map_or_else(|| Ok(program.clone()), joined)?;
-        Ok((program, own))
-    }
 }
 
 /// Colour on a terminal, unless NO_COLOR is there (no-color.org: any value but the empty one).
