@@ -1,8 +1,355 @@
-//! The report for code scanning: SARIF 2.1.0.
+//! The report for code scanning: SARIF 2.1.0, one run, a rule for each check.
+//!
+//! A result is what somebody should look at: a check that failed, or one that could not be made. Those that passed or
+//! were not asked for are none. The standard has kinds for them, but GitHub documents no `kind` and would show each
+//! as an alert; how many they are stands in the other reports.
+//!
+//! A check that could not be made is a result of level `warning`, beside a notification. What is not among the
+//! results counts as fixed: a run that says nothing would close the alerts of the run before. For the same reason a
+//! run that is unsound has a result for each check that it should have made, and blames nobody with an `error`.
+//!
+//! Places are lines of the case file, as nothing else of a run lies in a repository. They and the fingerprints are
+//! the same in every run: no path of this machine, no time, no number of a process. Text of the client is escaped as
+//! for people, and stands in messages so that it makes no link.
 
-use super::{RenderError, Report};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use super::{Purpose, RenderError, Report, clock, escape, json, words};
+use crate::check;
+use crate::digest;
+use crate::evidence::Exit;
+use crate::verdict::{Finding, Status, Verdict};
+use log::{
+    Artifact, ArtifactLocation, AutomationDetails, Configuration, Driver, FindingProperties,
+    Fingerprints, Hashes, Invocation, Level, Location, Log, LogicalLocation, Notification,
+    PhysicalLocation, Region, Rule, RuleProperties, RuleReference, Run, RunProperties, Text, Tool,
+    UriBase, UriBases,
+};
+use message::literal;
+
+mod log;
+pub(super) mod message;
+
+/// The root of the repository, by the name that code scanning has for it.
+const SOURCE_ROOT: &str = "%SRCROOT%";
 
 /// Renders the report as a SARIF log in UTF-8.
-pub fn render(_report: &Report) -> Result<Vec<u8>, RenderError> {
-    Ok(b"{}\n".to_vec())
+pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
+    let log = Log {
+        schema: log::SCHEMA,
+        version: log::VERSION,
+        runs: [run(report)],
+    };
+    Ok(json::document(&log)?)
+}
+
+fn run(report: &Report) -> Run {
+    let told = told(report);
+    Run {
+        tool: Tool {
+            driver: Driver {
+                name: "runner",
+                version: escape::visible(&report.runner.version),
+                semantic_version: escape::visible(&report.runner.version),
+                rules: report.made().map(rule).collect(),
+            },
+        },
+        automation_details: AutomationDetails {
+            id: category(report),
+        },
+        invocations: [invocation(report, &told)],
+        original_uri_base_ids: UriBases {
+            source_root: UriBase {
+                description: text("The directory in which the runner was started."),
+            },
+        },
+        artifacts: [Artifact {
+            location: case_file(report),
+            hashes: Hashes {
+                sha256: report.case.origin.sha256.clone(),
+            },
+        }],
+        results: told.iter().map(|told| result(report, told)).collect(),
+        properties: properties(report),
+    }
+}
+
+/// A finding that is a result. Its kind is `fail` in either case: `open` would be the standard's word for what could
+/// not be decided, but has no level, and what has none is shown nowhere.
+struct Told<'r> {
+    finding: &'r Finding,
+    /// Of its rule.
+    index: usize,
+    /// Why nothing is known of it; `None` where it failed in a sound run.
+    undecided: Option<String>,
+}
+
+fn told(report: &Report) -> Vec<Told<'_>> {
+    let nothing_known = says_nothing(report);
+    let any_made = report.evidence.exit != Exit::NotStarted
+        && report
+            .made()
+            .any(|finding| finding.status != Status::Skipped);
+    let undecided = |finding: &Finding| match (finding.status, &nothing_known) {
+        // The case does not ask for it, or its object is not there.
+        (Status::Skipped, Some(_)) if any_made => None,
+        (Status::Passed | Status::Skipped, None) => None,
+        (Status::Failed, None) => Some(None),
+        (Status::Errored, _) => Some(Some(because(finding))),
+        (Status::Failed | Status::Passed | Status::Skipped, Some(reason)) => {
+            Some(Some(reason.clone()))
+        }
+    };
+    let made = report.made().enumerate();
+    made.filter_map(|(index, finding)| {
+        Some(Told {
+            finding,
+            index,
+            undecided: undecided(finding)?,
+        })
+    })
+    .collect()
+}
+
+/// Why the whole run says nothing, where it does not.
+fn says_nothing(report: &Report) -> Option<String> {
+    let unsound = check::unsound(&report.evidence).into_iter().next();
+    unsound.or_else(|| {
+        let any_errored = report.made().any(|one| one.status == Status::Errored);
+        let because = "no check was made".to_owned();
+        (report.verdict == Verdict::Errored && !any_errored).then_some(because)
+    })
+}
+
+fn because(finding: &Finding) -> String {
+    let because = finding.because.clone();
+    because.unwrap_or_else(|| "evidence is missing".to_owned())
+}
+
+fn rule(finding: &Finding) -> Rule {
+    let sentence = check::meaning(finding.id).sentence;
+    let section = format!("Section {} of the specification.", finding.spec);
+    Rule {
+        id: finding.id.to_owned(),
+        short_description: text(sentence),
+        full_description: text(&format!("{sentence} {section}")),
+        help: text(&format!(
+            "{sentence} {section} What the case expects stands at the place of the result; the other reports of the \
+             runner show the evidence."
+        )),
+        default_configuration: Configuration {
+            level: Level::Error,
+        },
+        properties: RuleProperties {
+            tags: [area(finding.id).to_owned()],
+            specification: finding.spec.to_owned(),
+        },
+    }
+}
+
+fn area(id: &str) -> &str {
+    id.split_once('/').map_or(id, |(area, _)| area)
+}
+
+fn result(report: &Report, told: &Told<'_>) -> log::Finding {
+    let finding = told.finding;
+    log::Finding {
+        rule_id: finding.id.to_owned(),
+        rule_index: told.index,
+        kind: "fail",
+        level: match told.undecided {
+            None => Level::Error,
+            Some(_) => Level::Warning,
+        },
+        message: message(told),
+        locations: [Location {
+            physical_location: PhysicalLocation {
+                artifact_location: case_file(report),
+                region: Region {
+                    start_line: line(report, finding),
+                },
+            },
+            logical_locations: finding.object.as_deref().map(|object| {
+                [LogicalLocation {
+                    name: escape::visible(object),
+                }]
+            }),
+        }],
+        partial_fingerprints: fingerprints(report, finding),
+        properties: FindingProperties {
+            status: finding.status.word(),
+        },
+    }
+}
+
+/// The finding in sentences, each on a line of its own. Viewers with little room show the first.
+fn message(told: &Told<'_>) -> Text {
+    let finding = told.finding;
+    let mut lines = Vec::new();
+    if let Some(because) = &told.undecided {
+        lines.push(literal(&not_decided(because)));
+    }
+    lines.push(literal(&sentence(&finding.message)));
+    let parts = [
+        ("Object", &finding.object),
+        ("Expected", &finding.expected),
+        ("Found", &finding.found),
+    ];
+    let told = parts
+        .into_iter()
+        .filter_map(|(label, part)| Some(format!("{label}: '{}'.", literal(part.as_ref()?))));
+    lines.extend(told);
+    Text {
+        text: lines.join("\n"),
+    }
+}
+
+fn not_decided(because: &str) -> String {
+    sentence(&format!("Not decided: {because}"))
+}
+
+/// Closed by a full stop, as viewers expect it of messages.
+fn sentence(words: &str) -> String {
+    format!("{}.", words.trim_end_matches('.'))
+}
+
+/// Words that stand for themselves.
+fn text(words: &str) -> Text {
+    Text {
+        text: literal(words),
+    }
+}
+
+fn line(report: &Report, finding: &Finding) -> usize {
+    let key = check::meaning(finding.id).key;
+    report.case.origin.outline.line(key)
+}
+
+fn case_file(report: &Report) -> ArtifactLocation {
+    ArtifactLocation {
+        uri: uri(report.case.origin.outline.path()),
+        uri_base_id: SOURCE_ROOT,
+        index: 0,
+    }
+}
+
+/// A relative path as a relative reference (RFC 3986, section 4.2).
+fn uri(path: &Path) -> String {
+    let names = path
+        .components()
+        .map(|name| segment(name.as_os_str().as_bytes()));
+    names.collect::<Vec<_>>().join("/")
+}
+
+/// As one segment of a path: everything but what RFC 3986, section 2.3, reserves for nothing is encoded.
+fn segment(bytes: &[u8]) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+    let encoded = bytes.iter().map(|byte| match is_plain(byte) {
+        true => char::from(*byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    encoded.collect()
+}
+
+/// What tells this kind of run from others whose results are kept side by side: `runner/case-b/reference/client/`.
+/// GitHub takes all before the last slash for the category.
+fn category(report: &Report) -> String {
+    let profile = report.client.profile.as_ref();
+    let names = [
+        Some("runner"),
+        Some(report.case.name.as_str()),
+        profile.map(|profile| profile.name.as_str()),
+        Some(program(report)),
+    ];
+    let mut id = String::new();
+    for name in names.into_iter().flatten() {
+        id.push_str(&segment(name.as_bytes()));
+        id.push('/');
+    }
+    id
+}
+
+/// The program's name, without the directory that it lies in.
+fn program(report: &Report) -> &str {
+    match report.client.program.as_str() {
+        "built in" => "built-in",
+        path => path.rsplit('/').next().unwrap_or_default(),
+    }
+}
+
+/// Of what is the same whenever this check of this case and this client has the same result, and of nothing else.
+///
+/// Code scanning of GitHub compares `primaryLocationLineHash`. Its upload adds that from the file at the place of the
+/// result, and a built-in case does not lie in the repository of whoever runs it.
+fn fingerprints(report: &Report, finding: &Finding) -> Fingerprints {
+    let profile = report.client.profile.as_ref();
+    let client = profile.map_or_else(|| program(report), |profile| profile.name.as_str());
+    let identity = [finding.id, report.case.name.as_str(), client].join("\0");
+    let own = digest::of_bytes(identity.as_bytes());
+    let start = own.get(..16).unwrap_or_default();
+    Fingerprints {
+        github: format!("{start}:1"),
+        own,
+    }
+}
+
+fn invocation(report: &Report, told: &[Told<'_>]) -> Invocation {
+    let (start, end) = report.evidence.wall;
+    Invocation {
+        execution_successful: report.verdict != Verdict::Errored,
+        // An audit's is its program's own.
+        exit_code: match report.purpose {
+            Purpose::Judge => Some(report.verdict.exit_code()),
+            Purpose::Audit => None,
+        },
+        exit_code_description: match report.purpose {
+            Purpose::Judge => report.verdict.word().to_owned(),
+            Purpose::Audit => format!(
+                "{}; the program: {}",
+                report.verdict.word(),
+                words::exit(report.evidence.exit)
+            ),
+        },
+        start_time_utc: clock::rfc3339(start),
+        end_time_utc: clock::rfc3339(end),
+        tool_execution_notifications: notifications(report, told),
+    }
+}
+
+/// Why the run says nothing, and which checks could not be made.
+fn notifications(report: &Report, told: &[Told<'_>]) -> Vec<Notification> {
+    let reasons = check::unsound(&report.evidence).into_iter();
+    let lost = reasons.map(|reason| Notification {
+        level: Level::Error,
+        message: text(&sentence(&reason)),
+        associated_rule: None,
+    });
+    let errored = told.iter().filter_map(|told| {
+        let because = told.undecided.as_ref()?;
+        Some(Notification {
+            level: Level::Error,
+            message: text(&not_decided(because)),
+            associated_rule: Some(RuleReference {
+                id: told.finding.id.to_owned(),
+                index: told.index,
+            }),
+        })
+    });
+    lost.chain(errored).collect()
+}
+
+fn properties(report: &Report) -> RunProperties {
+    let client = &report.client;
+    let profile = client.profile.as_ref();
+    RunProperties {
+        verdict: report.verdict.word(),
+        tier: report.tier.word(),
+        case: escape::visible(&report.case.name),
+        case_sha256: report.case.origin.sha256.clone(),
+        client: escape::visible(&client.program),
+        client_sha256: client.sha256.clone(),
+        profile: profile.map(|profile| escape::visible(&profile.name)),
+        runner_sha256: report.runner.sha256.clone(),
+    }
 }
