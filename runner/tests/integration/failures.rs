@@ -13,6 +13,8 @@ mod interrupts;
 mod outputs;
 mod surroundings;
 
+pub(crate) use interrupts::client_of;
+
 /// A file with this content and mode in a directory of its own.
 fn file(content: &str, mode: u32) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
