@@ -9,6 +9,7 @@ use crate::kit::{Run, parsed};
 use crate::needs_sandbox;
 
 mod for_ci;
+mod formats;
 mod interrupts;
 mod outputs;
 mod surroundings;
