@@ -137,7 +137,7 @@ fn run(request: &RunRequest) -> u8 {
 fn verdict_code(done: &Done) -> u8 {
     match done.verdict {
         Verdict::Passed | Verdict::Failed if !done.lost.is_empty() => ERRORED,
-        verdict => verdict.exit_code(),
+        verdict @ (Verdict::Passed | Verdict::Failed | Verdict::Errored) => verdict.exit_code(),
     }
 }
 

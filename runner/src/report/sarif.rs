@@ -75,41 +75,55 @@ fn run(report: &Report) -> Run {
     }
 }
 
-/// A finding that is a result. Its kind is `fail` in either case: `open` would be the standard's word for what could
-/// not be decided, but has no level, and what has none is shown nowhere.
+/// A finding that is a result.
 struct Told<'r> {
     finding: &'r Finding,
     /// Of its rule.
     index: usize,
-    /// Why nothing is known of it; `None` where it failed in a sound run.
-    undecided: Option<String>,
+    decision: Decision,
+}
+
+/// Either way the result's kind is `fail`. The standard has `open` for what could not be decided, but without a level,
+/// and what has none is shown nowhere.
+enum Decision {
+    /// It failed in a sound run.
+    Failed,
+    /// Nothing is known of it, for this reason.
+    Undecided(String),
+}
+
+impl Told<'_> {
+    fn undecided(&self) -> Option<&str> {
+        match &self.decision {
+            Decision::Failed => None,
+            Decision::Undecided(because) => Some(because),
+        }
+    }
 }
 
 fn told(report: &Report) -> Vec<Told<'_>> {
     let nothing_known = says_nothing(report);
     let any_made = report.evidence.exit != Exit::NotStarted
-        && report
-            .made()
-            .any(|finding| finding.status != Status::Skipped);
-    let undecided = |finding: &Finding| match (finding.status, &nothing_known) {
+        && report.made().any(|one| one.status != Status::Skipped);
+    let decision = |finding: &Finding| match (finding.status, &nothing_known) {
+        (Status::Passed | Status::Skipped, None) => None,
         // The case does not ask for it, or its object is not there.
         (Status::Skipped, Some(_)) if any_made => None,
-        (Status::Passed | Status::Skipped, None) => None,
-        (Status::Failed, None) => Some(None),
-        (Status::Errored, _) => Some(Some(because(finding))),
+        (Status::Failed, None) => Some(Decision::Failed),
+        (Status::Errored, _) => Some(Decision::Undecided(because(finding))),
         (Status::Failed | Status::Passed | Status::Skipped, Some(reason)) => {
-            Some(Some(reason.clone()))
+            Some(Decision::Undecided(reason.clone()))
         }
     };
     let made = report.made().enumerate();
-    made.filter_map(|(index, finding)| {
+    let told = made.filter_map(|(index, finding)| {
         Some(Told {
             finding,
             index,
-            undecided: undecided(finding)?,
+            decision: decision(finding)?,
         })
-    })
-    .collect()
+    });
+    told.collect()
 }
 
 /// Why the whole run says nothing, where it does not.
@@ -158,9 +172,9 @@ fn result(report: &Report, told: &Told<'_>) -> log::Finding {
         rule_id: finding.id.to_owned(),
         rule_index: told.index,
         kind: "fail",
-        level: match told.undecided {
-            None => Level::Error,
-            Some(_) => Level::Warning,
+        level: match told.decision {
+            Decision::Failed => Level::Error,
+            Decision::Undecided(_) => Level::Warning,
         },
         message: message(told),
         locations: [Location {
@@ -187,7 +201,7 @@ fn result(report: &Report, told: &Told<'_>) -> log::Finding {
 fn message(told: &Told<'_>) -> Text {
     let finding = told.finding;
     let mut lines = Vec::new();
-    if let Some(because) = &told.undecided {
+    if let Some(because) = told.undecided() {
         lines.push(literal(&not_decided(because)));
     }
     lines.push(literal(&sentence(&finding.message)));
@@ -326,7 +340,7 @@ fn notifications(report: &Report, told: &[Told<'_>]) -> Vec<Notification> {
         associated_rule: None,
     });
     let errored = told.iter().filter_map(|told| {
-        let because = told.undecided.as_ref()?;
+        let because = told.undecided()?;
         Some(Notification {
             level: Level::Error,
             message: text(&not_decided(because)),

@@ -64,12 +64,15 @@ impl Readers {
 
     /// Errors and warnings of the validator, by the rules of the standard and by those of GitHub.
     fn faults(&self, log: &Path) -> Vec<String> {
-        let mut command = Command::new(&self.validator);
-        command.arg("validate").arg(log);
+        // It may look for the schema where the log says that it lies: not from here.
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--net", "--"]);
+        command.arg(&self.validator).arg("validate").arg(log);
         command.args(["--rule-kind", "Sarif;Gh;Ghas"]);
         let directory = log.parent().unwrap();
         command
             .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", directory)
             .env("TMPDIR", directory);
         // It would look for a library of the system's otherwise, and leave sockets behind.
