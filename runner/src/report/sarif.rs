@@ -8,31 +8,23 @@
 //! results counts as fixed: a run that says nothing would close the alerts of the run before. For the same reason a
 //! run that is unsound has a result for each check that it should have made, and blames nobody with an `error`.
 //!
-//! Places are lines of the case file, as nothing else of a run lies in a repository. They and the fingerprints are
-//! the same in every run: no path of this machine, no time, no number of a process. Text of the client is escaped as
-//! for people, and stands in messages so that it makes no link.
-
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+//! Text of the client is escaped as for people, and stands in messages so that it makes no link.
 
 use super::{Purpose, RenderError, Report, clock, escape, json, words};
 use crate::check;
-use crate::digest;
 use crate::evidence::Exit;
 use crate::verdict::{Finding, Status, Verdict};
+use identity::{case_file, category, fingerprints, line};
 use log::{
-    Artifact, ArtifactLocation, AutomationDetails, Configuration, Driver, FindingProperties,
-    Fingerprints, Hashes, Invocation, Level, Location, Log, LogicalLocation, Notification,
-    PhysicalLocation, Region, Rule, RuleProperties, RuleReference, Run, RunProperties, Text, Tool,
-    UriBase, UriBases,
+    Artifact, AutomationDetails, Configuration, Driver, FindingProperties, Hashes, Invocation,
+    Level, Location, Log, LogicalLocation, Notification, PhysicalLocation, Region, Rule,
+    RuleProperties, RuleReference, Run, RunProperties, Text, Tool, UriBase, UriBases,
 };
 use message::literal;
 
+mod identity;
 mod log;
 pub(super) mod message;
-
-/// The root of the repository, by the name that code scanning has for it.
-const SOURCE_ROOT: &str = "%SRCROOT%";
 
 /// Renders the report as a SARIF log in UTF-8.
 pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
@@ -204,7 +196,13 @@ fn message(told: &Told<'_>) -> Text {
     if let Some(because) = told.undecided() {
         lines.push(literal(&not_decided(because)));
     }
-    lines.push(literal(&sentence(&finding.message)));
+    lines.push(match finding.status {
+        Status::Failed | Status::Errored => literal(&sentence(&finding.message)),
+        // What it says of itself is not so.
+        Status::Passed | Status::Skipped => {
+            format!("Asked: {}", literal(check::meaning(finding.id).sentence))
+        }
+    });
     let parts = [
         ("Object", &finding.object),
         ("Expected", &finding.expected),
@@ -232,79 +230,6 @@ fn sentence(words: &str) -> String {
 fn text(words: &str) -> Text {
     Text {
         text: literal(words),
-    }
-}
-
-fn line(report: &Report, finding: &Finding) -> usize {
-    let key = check::meaning(finding.id).key;
-    report.case.origin.outline.line(key)
-}
-
-fn case_file(report: &Report) -> ArtifactLocation {
-    ArtifactLocation {
-        uri: uri(report.case.origin.outline.path()),
-        uri_base_id: SOURCE_ROOT,
-        index: 0,
-    }
-}
-
-/// A relative path as a relative reference (RFC 3986, section 4.2).
-fn uri(path: &Path) -> String {
-    let names = path
-        .components()
-        .map(|name| segment(name.as_os_str().as_bytes()));
-    names.collect::<Vec<_>>().join("/")
-}
-
-/// As one segment of a path: everything but what RFC 3986, section 2.3, reserves for nothing is encoded.
-fn segment(bytes: &[u8]) -> String {
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
-    let encoded = bytes.iter().map(|byte| match is_plain(byte) {
-        true => char::from(*byte).to_string(),
-        false => format!("%{byte:02X}"),
-    });
-    encoded.collect()
-}
-
-/// What tells this kind of run from others whose results are kept side by side: `runner/case-b/reference/client/`.
-/// GitHub takes all before the last slash for the category.
-fn category(report: &Report) -> String {
-    let profile = report.client.profile.as_ref();
-    let names = [
-        Some("runner"),
-        Some(report.case.name.as_str()),
-        profile.map(|profile| profile.name.as_str()),
-        Some(program(report)),
-    ];
-    let mut id = String::new();
-    for name in names.into_iter().flatten() {
-        id.push_str(&segment(name.as_bytes()));
-        id.push('/');
-    }
-    id
-}
-
-/// The program's name, without the directory that it lies in.
-fn program(report: &Report) -> &str {
-    match report.client.program.as_str() {
-        "built in" => "built-in",
-        path => path.rsplit('/').next().unwrap_or_default(),
-    }
-}
-
-/// Of what is the same whenever this check of this case and this client has the same result, and of nothing else.
-///
-/// Code scanning of GitHub compares `primaryLocationLineHash`. Its upload adds that from the file at the place of the
-/// result, and a built-in case does not lie in the repository of whoever runs it.
-fn fingerprints(report: &Report, finding: &Finding) -> Fingerprints {
-    let profile = report.client.profile.as_ref();
-    let client = profile.map_or_else(|| program(report), |profile| profile.name.as_str());
-    let identity = [finding.id, report.case.name.as_str(), client].join("\0");
-    let own = digest::of_bytes(identity.as_bytes());
-    let start = own.get(..16).unwrap_or_default();
-    Fingerprints {
-        github: format!("{start}:1"),
-        own,
     }
 }
 
