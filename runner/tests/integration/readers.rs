@@ -252,6 +252,16 @@ fn assert_has_the_checks(report: &Value, read: &Value) {
         (id, check["status"].as_str().unwrap())
     });
     assert_eq!(told.collect::<Vec<_>>(), made);
+    for (check, (id, status)) in checks.iter().zip(&made) {
+        let all = report["checks"].as_array().unwrap();
+        let own = all.iter().find(|own| own["id"] == *id).unwrap();
+        let why = match *status {
+            "passed" => &Value::Null,
+            "skipped" => &own["because"],
+            _ => &own["message"],
+        };
+        assert_eq!(&check["message"], why, "{id}");
+    }
     let number = |wanted| made.iter().filter(|(_, status)| *status == wanted).count();
     let counts = [
         made.len(),
