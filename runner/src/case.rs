@@ -11,6 +11,10 @@ use stub::scenario::Scenario;
 
 use crate::schema::values::closed_sets;
 
+pub(crate) mod outline;
+
+pub use outline::Outline;
+
 /// A parsed case file.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -30,13 +34,15 @@ pub struct Case {
     pub expect: Expectations,
 }
 
-/// Where a policy file came from, and the digest of its bytes.
+/// Where a policy file came from, the digest of its bytes, and the place of its keys in them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// Built in, or a file.
     pub source: Source,
     /// SHA-256 of the file's bytes, lower-case hex.
     pub sha256: String,
+    /// Where a reader finds it, and its keys.
+    pub outline: Outline,
 }
 
 /// Where a policy file came from.

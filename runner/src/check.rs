@@ -20,6 +20,7 @@ pub use attempts::{
 };
 pub use files::reason_for_file;
 pub(crate) use headers::CREDENTIALS;
+pub use meaning::{Meaning, meaning};
 pub(crate) use outbound::kernel_refuses;
 pub(crate) use outcome::count;
 pub use requests::is_expected_beside;
@@ -28,6 +29,7 @@ mod attempts;
 mod body;
 mod files;
 mod headers;
+mod meaning;
 mod outbound;
 mod outcome;
 mod process;

@@ -29,7 +29,7 @@ use crate::verdict::Verdict;
 /// Wrong use, a policy that is no good, or an output that cannot be opened.
 const USAGE: u8 = 2;
 /// The run says nothing, or could not be made.
-const ERRORED: u8 = 3;
+const ERRORED: u8 = Verdict::Errored.exit_code();
 
 /// Of an audit, as timeout(1) and env(1) have them: everything below is the program's own.
 const AUDIT_TIMED_OUT: u8 = 124;
@@ -137,9 +137,7 @@ fn run(request: &RunRequest) -> u8 {
 fn verdict_code(done: &Done) -> u8 {
     match done.verdict {
         Verdict::Passed | Verdict::Failed if !done.lost.is_empty() => ERRORED,
-        Verdict::Passed => 0,
-        Verdict::Failed => 1,
-        Verdict::Errored => ERRORED,
+        verdict @ (Verdict::Passed | Verdict::Failed | Verdict::Errored) => verdict.exit_code(),
     }
 }
 

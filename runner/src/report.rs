@@ -134,6 +134,16 @@ pub struct Report {
     pub wider_rules: Vec<WiderRule>,
 }
 
+impl Report {
+    /// The finding of every check; of an audit those that hold for any program, as it makes no other.
+    fn made(&self) -> impl Iterator<Item = &Finding> {
+        self.checks.iter().filter(|finding| match self.purpose {
+            Purpose::Judge => true,
+            Purpose::Audit => check::ids_for_any_program().any(|id| id == finding.id),
+        })
+    }
+}
+
 /// What a run was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {

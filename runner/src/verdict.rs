@@ -66,6 +66,15 @@ impl Verdict {
     /// Every one there is.
     pub const ALL: [Self; 3] = [Self::Passed, Self::Failed, Self::Errored];
 
+    /// The exit code of a run with this verdict; an audit has its program's own.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Verdict::Passed => 0,
+            Verdict::Failed => 1,
+            Verdict::Errored => 3,
+        }
+    }
+
     /// The word in every report.
     pub fn word(self) -> &'static str {
         match self {

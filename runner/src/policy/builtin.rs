@@ -8,6 +8,8 @@ use super::{Kind, PolicyError};
 pub(super) struct BuiltIn {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
+    /// In the repository.
+    pub(super) file: &'static str,
     pub(super) text: &'static str,
 }
 
@@ -16,26 +18,31 @@ pub(super) static ALL: [BuiltIn; 5] = [
     BuiltIn {
         name: "case-a",
         kind: Kind::Case,
+        file: "policies/case-a.toml",
         text: include_str!("../../../policies/case-a.toml"),
     },
     BuiltIn {
         name: "case-b",
         kind: Kind::Case,
+        file: "policies/case-b.toml",
         text: include_str!("../../../policies/case-b.toml"),
     },
     BuiltIn {
         name: "claude-code",
         kind: Kind::Profile,
+        file: "policies/profiles/claude-code.toml",
         text: include_str!("../../../policies/profiles/claude-code.toml"),
     },
     BuiltIn {
         name: "reference",
         kind: Kind::Profile,
+        file: "policies/profiles/reference.toml",
         text: include_str!("../../../policies/profiles/reference.toml"),
     },
     BuiltIn {
         name: "audit",
         kind: Kind::Audit,
+        file: "policies/audit.toml",
         text: include_str!("../../../policies/audit.toml"),
     },
 ];

@@ -1,4 +1,4 @@
-//! One policy file: its bytes, their digest, its kind, and the place of each fault.
+//! One policy file: its bytes, their digest, its kind, the line of each key, and the place of each fault.
 //!
 //! Owns reading: a regular file only, opened without waiting, bounded in length, UTF-8.
 //! Knows nothing of the keys beyond `schema` and `summary`.
@@ -6,7 +6,7 @@
 use std::fs::{File, FileType, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
@@ -18,7 +18,8 @@ use super::profile_file::ProfileFile;
 use super::structure::{self, key_at};
 use super::{Entry, Fault, Kind, PolicyError, Position, Reference, builtin};
 use crate::audit::AuditPolicy;
-use crate::case::{Case, Origin, Source};
+use crate::case::outline::below;
+use crate::case::{Case, Origin, Outline, Source};
 use crate::digest;
 use crate::profile::Profile;
 
@@ -35,22 +36,28 @@ pub(super) struct Document {
 impl Document {
     /// Reads a built-in or a file, and checks that it is of the wanted kind, if one is wanted.
     pub(super) fn load(reference: &Reference, wanted: Option<Kind>) -> Result<Self, PolicyError> {
-        let (file, source, bytes) = match reference {
+        let (file, source, path, bytes) = match reference {
             Reference::BuiltIn(name) => {
                 let builtin = builtin::find(name, wanted)?;
                 (
                     format!("built-in {name}"),
                     Source::BuiltIn,
+                    PathBuf::from(builtin.file),
                     builtin.text.as_bytes().to_vec(),
                 )
             }
             Reference::File(path) => {
                 let file = shown_path(path);
                 let bytes = read(path, &file)?;
-                (file, Source::File(path.clone()), bytes)
+                let current = std::env::current_dir().ok();
+                let relative = below(current.as_deref(), path);
+                (file, Source::File(path.clone()), relative, bytes)
             }
         };
-        Self::from_bytes(file, source, bytes, wanted)
+        let mut document = Self::from_bytes(file, source, bytes, wanted)?;
+        let lines = structure::lines(&document.text, document.table()?.get_ref());
+        document.origin.outline = Outline::new(path, lines);
+        Ok(document)
     }
 
     /// Takes the bytes of a file for what its `schema` says.
@@ -73,7 +80,11 @@ impl Document {
         let mut document = Self {
             file,
             text,
-            origin: Origin { source, sha256 },
+            origin: Origin {
+                source,
+                sha256,
+                outline: Outline::default(),
+            },
             kind: Kind::Case,
         };
         document.kind = document.declared_kind()?;

@@ -1,8 +1,9 @@
 //! Faults of structure: a key that is unknown, missing or of the wrong type.
 //!
 //! serde finds them and says so in a sentence of its own. Here that sentence becomes ours, with a hint, and the
-//! place becomes the dotted path of the key.
+//! place becomes the dotted path of the key. The line of each key is found here as well.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
@@ -92,6 +93,34 @@ fn named_key(file: &str, message: &str, span: &Range<usize>) -> Option<Range<usi
     table.get(name).map(toml::Spanned::span)
 }
 
+/// The line of each key, from 1, by its dotted path; of a key in an array of tables, its first.
+pub(super) fn lines(text: &str, document: &DeTable<'_>) -> BTreeMap<String, usize> {
+    let line_feeds = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+    let line_feeds: Vec<usize> = line_feeds.map(|(at, _)| at).collect();
+    let line_of = |offset| line_feeds.partition_point(|at| *at < offset) + 1;
+    let mut lines = BTreeMap::new();
+    let mut open = vec![(String::new(), document)];
+    while let Some((prefix, table)) = open.pop() {
+        for (key, value) in table {
+            let path = joined(&prefix, key.get_ref());
+            let line = line_of(key.span().start);
+            let first = lines.entry(path.clone()).or_insert(line);
+            *first = line.min(*first);
+            push_tables(&mut open, path, value.get_ref());
+        }
+    }
+    lines
+}
+
+fn joined(prefix: &str, key: &str) -> String {
+    let key = visible(key.chars());
+    if prefix.is_empty() {
+        key
+    } else {
+        format!("{prefix}.{key}")
+    }
+}
+
 /// The dotted path of the innermost key whose name or value holds the span; `None` at the top level.
 pub(super) fn key_at(text: &str, span: &Range<usize>) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
@@ -99,11 +128,7 @@ pub(super) fn key_at(text: &str, span: &Range<usize>) -> Option<String> {
     let mut open: Vec<(String, &DeTable<'_>)> = vec![(String::new(), document.get_ref())];
     while let Some((prefix, table)) = open.pop() {
         for (key, value) in table {
-            let path = if prefix.is_empty() {
-                visible(key.get_ref().chars())
-            } else {
-                format!("{prefix}.{}", visible(key.get_ref().chars()))
-            };
+            let path = joined(&prefix, key.get_ref());
             for place in [key.span(), value.span()] {
                 let holds = place.start <= span.start && span.start < place.end;
                 if holds && best.as_ref().is_none_or(|(size, _)| place.len() <= *size) {

@@ -2,6 +2,7 @@
 
 mod deviations;
 mod init;
+mod outline;
 mod profiles;
 mod properties;
 mod reading;

@@ -8,8 +8,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite, XmlString};
 
 use super::headline::{Headline, headline};
-use super::{Purpose, RenderError, Report, clock, escape};
-use crate::check;
+use super::{RenderError, Report, clock, escape};
 use crate::verdict::{Finding, Status};
 
 /// Renders the report as UTF-8 XML.
@@ -17,7 +16,7 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
     let duration = report.evidence.duration;
     let mut suite = TestSuite::new(text(&report.case.name));
     suite.set_time(duration);
-    let cases: Vec<_> = made(report).map(test_case).collect();
+    let cases: Vec<_> = report.made().map(test_case).collect();
     for (name, value) in properties(report) {
         suite.add_property((name, escape::visible(&value).as_str()));
     }
@@ -32,21 +31,12 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
     Ok(document.to_string()?.into_bytes())
 }
 
-/// Every check; of an audit those that hold for any program, as it makes no other.
-fn made(report: &Report) -> impl Iterator<Item = &Finding> {
-    report
-        .checks
-        .iter()
-        .filter(move |finding| match report.purpose {
-            Purpose::Judge => true,
-            Purpose::Audit => check::ids_for_any_program().any(|id| id == finding.id),
-        })
-}
-
 /// What viewers read and the crate does not write: it has `disabled` for the number of what was skipped, and its
 /// time stamps need a calendar of their own.
 fn attributes(report: &Report) -> [(&'static str, String); 2] {
-    let skipped = made(report).filter(|finding| finding.status == Status::Skipped);
+    let skipped = report
+        .made()
+        .filter(|finding| finding.status == Status::Skipped);
     [
         ("skipped", skipped.count().to_string()),
         ("timestamp", clock::rfc3339(report.evidence.wall.0)),

@@ -9,9 +9,12 @@ use crate::kit::{Run, parsed};
 use crate::needs_sandbox;
 
 mod for_ci;
+mod formats;
 mod interrupts;
 mod outputs;
 mod surroundings;
+
+pub(crate) use interrupts::client_of;
 
 /// A file with this content and mode in a directory of its own.
 fn file(content: &str, mode: u32) -> (tempfile::TempDir, PathBuf) {

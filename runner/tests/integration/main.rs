@@ -23,6 +23,7 @@ mod names;
 mod outside;
 mod policies;
 mod profiles;
+mod readers;
 mod readme;
 mod real_client;
 mod selftest;

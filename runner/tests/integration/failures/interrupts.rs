@@ -15,7 +15,7 @@ use crate::needs_sandbox;
 /// Longer than a client ever takes to start.
 const START: Duration = Duration::from_secs(30);
 /// Waits until the client of `run` is there: a descendant that has the client's name.
-fn client_of(run: &Child) -> i32 {
+pub(crate) fn client_of(run: &Child) -> i32 {
     let deadline = Instant::now() + START;
     loop {
         let client = descendants(run.id()).into_iter().find(|pid| {

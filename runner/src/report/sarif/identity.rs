@@ -1,0 +1,91 @@
+//! By what a result is known again: its place, its fingerprints and the category of its run.
+//!
+//! Places are lines of the case file, as nothing else of a run lies in a repository. All of this is the same in every
+//! run: no path of this machine, no time, no number of a process.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use super::super::Report;
+use super::log::{ArtifactLocation, Fingerprints};
+use crate::check;
+use crate::digest;
+use crate::verdict::Finding;
+
+/// The root of the repository, by the name that code scanning has for it.
+const SOURCE_ROOT: &str = "%SRCROOT%";
+
+/// Line of the case file, from 1.
+pub(super) fn line(report: &Report, finding: &Finding) -> usize {
+    let key = check::meaning(finding.id).key;
+    report.case.origin.outline.line(key)
+}
+
+pub(super) fn case_file(report: &Report) -> ArtifactLocation {
+    ArtifactLocation {
+        uri: uri(report.case.origin.outline.path()),
+        uri_base_id: SOURCE_ROOT,
+        index: 0,
+    }
+}
+
+/// A relative path as a relative reference (RFC 3986, section 4.2).
+fn uri(path: &Path) -> String {
+    let names = path
+        .components()
+        .map(|name| segment(name.as_os_str().as_bytes()));
+    names.collect::<Vec<_>>().join("/")
+}
+
+/// As one segment of a path: everything but what RFC 3986, section 2.3, reserves for nothing is encoded.
+fn segment(bytes: &[u8]) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+    let encoded = bytes.iter().map(|byte| match is_plain(byte) {
+        true => char::from(*byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    encoded.collect()
+}
+
+/// What tells this kind of run from others whose results are kept side by side: `runner/case-b/reference/client/`.
+/// GitHub takes all before the last slash for the category.
+pub(super) fn category(report: &Report) -> String {
+    let profile = report.client.profile.as_ref();
+    let names = [
+        Some("runner"),
+        Some(report.case.name.as_str()),
+        profile.map(|profile| profile.name.as_str()),
+        Some(program(report)),
+    ];
+    let mut id = String::new();
+    for name in names.into_iter().flatten() {
+        id.push_str(&segment(name.as_bytes()));
+        id.push('/');
+    }
+    id
+}
+
+/// The program's name, without the directory that it lies in.
+fn program(report: &Report) -> &str {
+    match report.client.program.as_str() {
+        "built in" => "built-in",
+        path => path.rsplit('/').next().unwrap_or_default(),
+    }
+}
+
+/// Of what is the same whenever this check of this case and this client has the same result, and of nothing else.
+///
+/// Code scanning of GitHub compares `primaryLocationLineHash`. Its upload makes that of the line at the place of the
+/// result, where there is none: but a built-in case does not lie in the repository of whoever runs it, and the line of
+/// another may move. One that is there it keeps.
+pub(super) fn fingerprints(report: &Report, finding: &Finding) -> Fingerprints {
+    let profile = report.client.profile.as_ref();
+    let client = profile.map_or_else(|| program(report), |profile| profile.name.as_str());
+    let identity = [finding.id, report.case.name.as_str(), client].join("\0");
+    let own = digest::of_bytes(identity.as_bytes());
+    let start = own.get(..16).unwrap_or_default();
+    Fingerprints {
+        github: format!("{start}:1"),
+        own,
+    }
+}
