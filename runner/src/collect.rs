@@ -7,6 +7,7 @@
 
 mod capture;
 pub(crate) mod census;
+pub(crate) mod copy;
 pub(crate) mod files;
 mod hear;
 pub(crate) mod keep;
