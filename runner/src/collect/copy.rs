@@ -74,12 +74,7 @@ pub(crate) trait Target {
 }
 
 /// Hands everything below `tree` to `target`.
-pub(crate) fn copy<T: Target>(
-    tree: &OwnedFd,
-    into: &T::Directory,
-    bounds: Bounds,
-    target: &mut T,
-) {
+pub(crate) fn copy<T: Target>(tree: &OwnedFd, into: &T::Directory, bounds: Bounds, target: &mut T) {
     let mut walk = Walk {
         target,
         left: bounds,
