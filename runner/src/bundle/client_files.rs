@@ -224,11 +224,15 @@ impl Target for Copying<'_> {
     }
 
     fn file(&mut self, into: &Into, entry: &Entry<'_>, content: File) -> io::Result<()> {
+        let path = self.shown(entry.path);
+        let is_left = |entries: &Vec<&FileEntry>| !entries.is_empty();
+        if !self.reported.get(path.as_str()).is_some_and(is_left) {
+            return Err(io::Error::other("the report does not list it"));
+        }
         let name = self.name(entry.name.to_bytes());
         let file = create(&into.held, &name).map_err(|error| self.broken(error))?;
         let written = self.write(content, entry.size(), file);
         let (bytes, sha256) = written.inspect_err(|_| drop(remove(&into.held, &name)))?;
-        let path = self.shown(entry.path);
         let mut mode = entry.status.st_mode & 0o7777;
         if let Some(reported) = self.entry_of(&path, &sha256) {
             // As it was when the report was made of it: what could not be read was opened to us since.
