@@ -29,7 +29,7 @@ const LONGEST_PATH: usize = 1_000;
 /// Where those are.
 const FAR: &str = "far";
 const PIECE: usize = 64 * 1024;
-/// Said of a directory whose files are all elsewhere, or none.
+/// Said of a directory below which nothing was copied.
 pub(super) const EMPTY: &str = "no file of it is here";
 
 /// What came of the client's files.
@@ -51,8 +51,10 @@ pub(super) struct Into {
     held: OwnedFd,
     /// Relative to the bundle.
     path: String,
-    /// What it was made in, and its name there.
+    /// What it was made in, and its name there; `None` for the uppermost.
     made: Option<(OwnedFd, String)>,
+    /// Files that were copied before it was made.
+    before: usize,
 }
 
 /// Copies one tree to the directory of its name.
@@ -78,10 +80,13 @@ pub(super) fn copy_tree(
                 held,
                 path: root.word().to_owned(),
                 made: None,
+                before: 0,
             };
             copy(tree, &into, bounds, &mut copying);
-            // Where nothing lies in it, it is not there.
-            let _ = unlinkat(bundle, root.word(), UnlinkatFlags::RemoveDir);
+            // Where nothing lies in them, they are not there.
+            for name in [root.word(), FAR] {
+                let _ = unlinkat(bundle, name, UnlinkatFlags::RemoveDir);
+            }
         }
         Err(error) => copying.copied.broken = Some(error),
     }
@@ -209,6 +214,7 @@ impl Target for Copying<'_> {
             held,
             path,
             made: Some((holding, name)),
+            before: self.copied.files.len(),
         })
     }
 
@@ -216,9 +222,10 @@ impl Target for Copying<'_> {
         let Some((holding, name)) = left.made else {
             return;
         };
-        let path = self.shown(entry.path);
         // Many archives and uploads lose an empty directory; nobody shall miss it.
-        if unlinkat(holding, name.as_str(), UnlinkatFlags::RemoveDir).is_ok() {
+        let _ = unlinkat(holding, name.as_str(), UnlinkatFlags::RemoveDir);
+        if left.before == self.copied.files.len() {
+            let path = self.shown(entry.path);
             self.leave_out(path, Some(Kind::Directory), EMPTY.to_owned());
         }
     }
@@ -309,3 +316,6 @@ fn open(at: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
     let name = std::ffi::CString::new(name)?;
     Ok(directory(at, &name)?)
 }
+
+#[cfg(test)]
+mod tests;
