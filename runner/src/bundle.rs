@@ -29,7 +29,7 @@ use crate::report::human::Colour;
 use crate::report::{self, Format, RenderError, Report, visible};
 
 use client_files::{Copied, copy_tree};
-use manifest::{Kind, Listed, Manifest, NotCopied, Run};
+use manifest::{Kind, Listed, Manifest, NotCopied, Run, Source};
 use place::{Place, PlaceError};
 
 /// What is to be verified.
@@ -49,6 +49,8 @@ pub(crate) struct Bundle {
     not_copied: Vec<NotCopied>,
     /// Home and temporary directory, until they are copied.
     trees: Option<(OwnedFd, OwnedFd)>,
+    /// How much of it could not be copied.
+    left_out: usize,
     /// Files of the report that are not here as it has them.
     lost: Vec<String>,
     /// Why it cannot be whole.
@@ -62,7 +64,7 @@ pub(crate) struct Bundled {
     pub(crate) path: PathBuf,
     /// SHA-256 of its manifest.
     pub(crate) manifest: String,
-    /// Files and directories that could not be copied; links and the like, which never are, not counted.
+    /// What could not be copied; links and the like, which never are, and empty directories are not counted.
     pub(crate) left_out: usize,
 }
 
@@ -125,6 +127,7 @@ pub(crate) fn open(
         files: Vec::new(),
         not_copied: Vec::new(),
         trees: None,
+        left_out: 0,
         lost: Vec::new(),
         broken: None,
     }))
@@ -143,9 +146,9 @@ impl Bundle {
             Some(passed) => ("stdout.txt", passed.shown(needle)),
             None => ("stdout.jsonl", capture.output.shown(needle)),
         };
-        self.put_output(name, manifest::Place::Stdout, stdout);
+        self.put_output(name, Source::Stdout, stdout);
         let stderr = capture.errors.shown(needle);
-        self.put_output("stderr.txt", manifest::Place::Stderr, stderr);
+        self.put_output("stderr.txt", Source::Stderr, stderr);
         let again = |(home, tmp): &(OwnedFd, OwnedFd)| {
             io::Result::Ok((home.try_clone()?, tmp.try_clone()?))
         };
@@ -155,8 +158,9 @@ impl Bundle {
         }
     }
 
-    fn put_output(&mut self, name: &str, root: manifest::Place, output: Shown) {
+    fn put_output(&mut self, name: &str, root: Source, output: Shown) {
         if output.is_cut {
+            self.left_out += 1;
             self.not_copied.push(NotCopied {
                 root,
                 path: String::new(),
@@ -191,6 +195,7 @@ impl Bundle {
         }
         self.files.append(&mut copied.files);
         self.not_copied.append(&mut copied.not_copied);
+        self.left_out += copied.left_out;
         self.lost = copied.lost;
         if let Some(error) = copied.broken {
             self.is_broken("the client's files", error);
@@ -222,12 +227,7 @@ impl Bundle {
             };
             lost.push(lacks.into());
         }
-        let is_told = |one: &&NotCopied| match one.kind {
-            Some(Kind::File | Kind::Output) | None => true,
-            Some(Kind::Directory) => one.reason != client_files::EMPTY,
-            Some(Kind::Symlink | Kind::Fifo | Kind::Socket | Kind::Device) => false,
-        };
-        let left_out = self.not_copied.iter().filter(is_told).count();
+        let left_out = self.left_out;
         match self.write_manifest(report) {
             Ok(manifest) => Some(Bundled {
                 path,
@@ -304,5 +304,8 @@ fn file_of(format: Format) -> &'static str {
     }
 }
 
-/// The report that [`verify`] reads.
-const REPORT: &str = "report.json";
+/// The report that programs read.
+pub(crate) const REPORT: &str = "report.json";
+
+#[cfg(test)]
+mod tests;

@@ -30,13 +30,15 @@ const LONGEST_PATH: usize = 1_000;
 const FAR: &str = "far";
 const PIECE: usize = 64 * 1024;
 /// Said of a directory below which nothing was copied.
-pub(super) const EMPTY: &str = "no file of it is here";
+const EMPTY: &str = "no file of it is here";
 
 /// What came of the client's files.
 #[derive(Debug, Default)]
 pub(super) struct Copied {
     pub(super) files: Vec<Listed>,
     pub(super) not_copied: Vec<NotCopied>,
+    /// Entries of `not_copied` that should have been.
+    pub(super) left_out: usize,
     /// Files of the report that are not here as the report has them.
     pub(super) lost: Vec<String>,
     /// Why nothing more could be written.
@@ -157,6 +159,7 @@ impl Copying<'_> {
         for entry in told.into_iter().filter(|entry| entry.sha256.is_some()) {
             if !explained.contains(&entry.path) {
                 let reason = "it was not there any more".to_owned();
+                self.copied.left_out += 1;
                 self.leave_out(entry.path.clone(), Some(Kind::File), reason);
             }
             let lost = format!("{}/{}", self.root.word(), entry.path);
@@ -291,6 +294,7 @@ impl Target for Copying<'_> {
 
     fn lacks(&mut self, path: &[Vec<u8>], kind: Option<FileKind>, error: &io::Error) {
         let path = self.shown(path);
+        self.copied.left_out += 1;
         self.leave_out(path, kind.map(Kind::from), error.to_string());
     }
 

@@ -122,7 +122,7 @@ pub(crate) struct Original {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct NotCopied {
     /// Where it was.
-    pub(crate) root: Place,
+    pub(crate) root: Source,
     /// Relative to the directory, and empty for itself; bytes that are no UTF-8 are `\xNN`.
     pub(crate) path: String,
     /// What it was; null where that is not known.
@@ -138,7 +138,7 @@ pub(crate) struct NotCopied {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Place {
+pub(crate) enum Source {
     /// The home directory.
     Home,
     /// The temporary directory.
@@ -171,7 +171,7 @@ pub(crate) enum Kind {
     Output,
 }
 
-impl From<Root> for Place {
+impl From<Root> for Source {
     fn from(root: Root) -> Self {
         match root {
             Root::Home => Self::Home,
@@ -193,7 +193,7 @@ impl From<FileKind> for Kind {
     }
 }
 
-impl Place {
+impl Source {
     /// The word for it.
     pub(crate) fn word(self) -> &'static str {
         match self {

@@ -2,7 +2,7 @@
 //!
 //! What is kept as it is can be packed, uploaded, unpacked and shown anywhere; everything else is percent-encoded, so
 //! that no two names become one. A leading full stop is encoded as well: such files are hidden, and uploads leave
-//! hidden files out.
+//! hidden files out. Names that differ in case alone stay two, which a few file systems cannot have side by side.
 
 use std::fmt::Write as _;
 

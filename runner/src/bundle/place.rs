@@ -21,6 +21,8 @@ use super::manifest;
 use crate::collect::copy::directory;
 use crate::output::name_of;
 use crate::policy::shown_path;
+use crate::report::visible;
+use crate::text::printable;
 
 /// What the manifest is called until everything else is there.
 const UNFINISHED: &str = ".unfinished";
@@ -62,8 +64,18 @@ pub(crate) struct Place {
     path: PathBuf,
     /// The directory that holds it, and its name there, where it was made here.
     made: Option<(OwnedFd, PathBuf)>,
-    /// Nothing was put there yet: it is left as it was found.
-    untouched: bool,
+    state: State,
+}
+
+/// What is to be taken away where the run is not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The directory, where it was made here and is empty.
+    Found,
+    /// The manifest to be as well.
+    Marked,
+    /// Nothing: there is evidence in it.
+    Used,
 }
 
 impl Place {
@@ -91,15 +103,13 @@ impl Place {
         })?;
         let is_taken = |entry: &[u8]| PlaceError::NotEmpty {
             path: shown_path(path),
-            entry: shown_path(Path::new(std::ffi::OsStr::new(&*String::from_utf8_lossy(
-                entry,
-            )))),
+            entry: visible(&printable(entry)),
         };
         if let Some(entry) = place.first_entry().map_err(failed)? {
             return Err(is_taken(&entry));
         }
         match create(&place.held, UNFINISHED) {
-            Ok(_) => place.untouched = true,
+            Ok(_) => place.state = State::Marked,
             // Another run was faster.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(is_taken(UNFINISHED.as_bytes()));
@@ -128,12 +138,14 @@ impl Place {
         };
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let held = File::from(openat(&holding, name, flags, Mode::empty())?);
-        Ok(Self {
-            path: name_of(&held)?,
-            held: held.into(),
+        let mut place = Self {
+            path: PathBuf::new(),
+            held: held.try_clone()?.into(),
             made: made.then(|| (holding, PathBuf::from(name))),
-            untouched: false,
-        })
+            state: State::Found,
+        };
+        place.path = name_of(&held)?;
+        Ok(place)
     }
 
     /// Some entry of it.
@@ -159,7 +171,7 @@ impl Place {
 
     /// From now on it is left as it is, whatever becomes of the run.
     pub(crate) fn touch(&mut self) {
-        self.untouched = false;
+        self.state = State::Used;
     }
 
     /// Writes a file whole: it takes its name when everything is in it.
@@ -191,10 +203,11 @@ impl Place {
 impl Drop for Place {
     /// What was made and not used is taken away again. Where that fails there is an empty directory, and nobody to tell.
     fn drop(&mut self) {
-        if !self.untouched {
-            return;
+        match self.state {
+            State::Used => return,
+            State::Found => {}
+            State::Marked => drop(remove(&self.held, UNFINISHED)),
         }
-        let _ = remove(&self.held, UNFINISHED);
         let Some((holding, name)) = &self.made else {
             return;
         };

@@ -48,7 +48,7 @@ fn what_is_written_is_sorted_reads_back_and_fits_its_schema() {
         mode: "0600".into(),
     });
     manifest.not_copied.push(NotCopied {
-        root: Place::Tmp,
+        root: Source::Tmp,
         path: "link\u{202e}".into(),
         kind: Some(Kind::Symlink),
         target: Some("/etc/passwd".into()),
