@@ -132,7 +132,6 @@ fn of_two_runs_into_one_directory_one_is_refused() {
         };
         let mut codes = [start(), start(), start()].map(|mut run| run.wait().unwrap().code());
         codes.sort();
-        // Whoever is there while the loser of another race clears up may be refused, too.
         assert_eq!(codes, [Some(0), Some(2), Some(2)]);
         place.assert_verifies();
     }
