@@ -128,6 +128,25 @@ impl Copying<'_> {
         name::numbered(&harmless, self.copied.numbered)
     }
 
+    /// Makes a directory of this name, or one that is nearer where the path would become too long.
+    fn directory(&mut self, within: &Into, name: String) -> io::Result<Into> {
+        let (holding, path, name) = if within.path.len() + name.len() < LONGEST_PATH {
+            let path = format!("{}/{name}", within.path);
+            (within.held.try_clone()?, path, name)
+        } else {
+            self.copied.far += 1;
+            let name = self.copied.far.to_string();
+            let path = format!("{FAR}/{name}");
+            (make_once(self.bundle, FAR)?, path, name)
+        };
+        Ok(Into {
+            held: make(&holding, &name)?,
+            path,
+            made: Some((holding, name)),
+            before: self.copied.files.len(),
+        })
+    }
+
     fn shown(&self, path: &[Vec<u8>]) -> String {
         shown(&path.join(&b'/'), self.needle)
     }
@@ -200,25 +219,8 @@ impl Target for Copying<'_> {
 
     fn enter(&mut self, into: &Into, entry: &Entry<'_>) -> io::Result<Into> {
         let name = self.name(entry.name.to_bytes());
-        let made = if into.path.len() + name.len() < LONGEST_PATH {
-            let held = make(&into.held, &name).map_err(|error| self.broken(error))?;
-            let path = format!("{}/{name}", into.path);
-            (held, path, into.held.try_clone(), name)
-        } else {
-            self.copied.far += 1;
-            let name = self.copied.far.to_string();
-            let all = make_once(self.bundle, FAR).map_err(|error| self.broken(error))?;
-            let held = make(&all, &name).map_err(|error| self.broken(error))?;
-            (held, format!("{FAR}/{name}"), Ok(all), name)
-        };
-        let (held, path, holding, name) = made;
-        let holding = holding.map_err(|error| self.broken(error))?;
-        Ok(Into {
-            held,
-            path,
-            made: Some((holding, name)),
-            before: self.copied.files.len(),
-        })
+        self.directory(into, name)
+            .map_err(|error| self.broken(error))
     }
 
     fn leave(&mut self, _: &Into, left: Into, entry: &Entry<'_>) {
