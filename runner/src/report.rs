@@ -134,13 +134,6 @@ pub struct Report {
     pub wider_rules: Vec<WiderRule>,
 }
 
-impl Report {
-    /// When the run began: `2026-05-28T20:26:40.000Z`.
-    pub fn started_at(&self) -> String {
-        clock::rfc3339(self.evidence.wall.0)
-    }
-}
-
 /// What a run was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -221,6 +214,13 @@ pub struct WiderRule {
     pub rule: String,
     /// Why, in the words of the policy file.
     pub reason: String,
+}
+
+impl Report {
+    /// When the run began: `2026-05-28T20:26:40.000Z`.
+    pub fn started_at(&self) -> String {
+        clock::rfc3339(self.evidence.wall.0)
+    }
 }
 
 /// Why a report could not be made.
