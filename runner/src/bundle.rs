@@ -1,6 +1,36 @@
 //! The bundle of evidence of `--out`, and `runner verify`.
+//!
+//! A directory with every report, the client's output, its files as they were found, and a manifest with the SHA-256
+//! of each, which is written last. Owns the form of a bundle. Must not know how a run is made, nor judge it.
 
-use std::path::PathBuf;
+mod client_files;
+pub(crate) mod manifest;
+mod name;
+pub(crate) mod place;
+pub(crate) mod verify;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use stub::Needle;
+use thiserror::Error;
+
+use crate::case::{Limits, Root};
+use crate::collect::Capture;
+use crate::collect::copy::Bounds;
+use crate::collect::files::PATH_BYTES;
+use crate::collect::output::Shown;
+use crate::digest;
+use crate::evidence::Evidence;
+use crate::output::{Output, WriteError};
+use crate::policy::shown_path;
+use crate::report::human::Colour;
+use crate::report::{self, Format, RenderError, Report, visible};
+
+use client_files::{Copied, copy_tree};
+use manifest::{Kind, Listed, Manifest, NotCopied, Run, Source};
+use place::{Place, PlaceError};
 
 /// What is to be verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,3 +40,272 @@ pub struct VerifyRequest {
     /// SHA-256 that its manifest must have, lower-case hex.
     pub required: Option<String>,
 }
+
+/// A bundle that is being made.
+#[derive(Debug)]
+pub(crate) struct Bundle {
+    place: Place,
+    files: Vec<Listed>,
+    not_copied: Vec<NotCopied>,
+    /// Home and temporary directory, until they are copied.
+    trees: Option<(OwnedFd, OwnedFd)>,
+    /// How much of it could not be copied.
+    left_out: usize,
+    /// Files of the report that are not here as it has them.
+    lost: Vec<String>,
+    /// Why it cannot be whole.
+    broken: Option<BundleError>,
+}
+
+/// A bundle that is whole.
+#[derive(Debug)]
+pub(crate) struct Bundled {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// SHA-256 of its manifest.
+    pub(crate) manifest: String,
+    /// What could not be copied; links and the like, which never are, and empty directories are not counted.
+    pub(crate) left_out: usize,
+}
+
+/// Why a bundle is not whole, or not all that it should be.
+#[derive(Debug, Error)]
+pub(crate) enum BundleError {
+    #[error("the evidence in {path} is not whole: cannot write {name}")]
+    Write {
+        path: String,
+        name: String,
+        source: io::Error,
+    },
+    #[error("the evidence in {path} is not whole: cannot make the {} report", format.word())]
+    Render {
+        path: String,
+        format: Format,
+        source: RenderError,
+    },
+    #[error("the evidence in {path} is not whole: the manifest has no JSON form")]
+    Manifest {
+        path: String,
+        source: serde_json::Error,
+    },
+    #[error(
+        "the evidence in {path} is not whole: a manifest of {bytes} bytes, and {} are allowed",
+        manifest::MOST_BYTES
+    )]
+    Large { path: String, bytes: usize },
+    #[error(
+        "the evidence in {path} lacks {count} of the files that the report lists, such as {first}"
+    )]
+    Lacks {
+        path: String,
+        count: usize,
+        first: String,
+    },
+}
+
+/// Opens the directory of a bundle, before the run.
+///
+/// # Errors
+/// Why it cannot be one.
+pub(crate) fn open(
+    directory: Option<&Path>,
+    outputs: &[Output],
+) -> Result<Option<Bundle>, PlaceError> {
+    let Some(directory) = directory else {
+        return Ok(None);
+    };
+    let place = Place::open(directory)?;
+    let mut reports = outputs.iter().filter_map(Output::file);
+    if let Some(report) = reports.find(|report| report.starts_with(place.path())) {
+        return Err(PlaceError::HoldsReport {
+            path: shown_path(directory),
+            report: shown_path(&report),
+        });
+    }
+    Ok(Some(Bundle {
+        place,
+        files: Vec::new(),
+        not_copied: Vec::new(),
+        trees: None,
+        left_out: 0,
+        lost: Vec::new(),
+        broken: None,
+    }))
+}
+
+impl Bundle {
+    /// Free of links.
+    pub(crate) fn path(&self) -> &Path {
+        self.place.path()
+    }
+
+    /// Takes the output, and hold of the client's directories, before evidence is made of them.
+    pub(crate) fn take_output(&mut self, capture: &Capture, needle: &Needle) {
+        self.place.touch();
+        let (name, stdout) = match &capture.passed {
+            Some(passed) => ("stdout.txt", passed.shown(needle)),
+            None => ("stdout.jsonl", capture.output.shown(needle)),
+        };
+        self.put_output(name, Source::Stdout, stdout);
+        let stderr = capture.errors.shown(needle);
+        self.put_output("stderr.txt", Source::Stderr, stderr);
+        let again = |(home, tmp): &(OwnedFd, OwnedFd)| {
+            io::Result::Ok((home.try_clone()?, tmp.try_clone()?))
+        };
+        match capture.trees.as_ref().map(again).transpose() {
+            Ok(trees) => self.trees = trees,
+            Err(source) => self.is_broken("the client's files", source),
+        }
+    }
+
+    fn put_output(&mut self, name: &str, root: Source, output: Shown) {
+        if output.is_cut {
+            self.left_out += 1;
+            self.not_copied.push(NotCopied {
+                root,
+                path: String::new(),
+                kind: Some(Kind::Output),
+                target: None,
+                reason: "the rest of it is beyond the limit on output".to_owned(),
+            });
+        }
+        self.put(name, &output.bytes);
+    }
+
+    /// Copies the client's files. After the evidence was made of them, since that opens what the client had closed.
+    pub(crate) fn take_files(&mut self, evidence: &Evidence, limits: &Limits, needle: &Needle) {
+        let Some((home, tmp)) = self.trees.take() else {
+            return;
+        };
+        let mut copied = Copied::default();
+        for (root, tree) in [(Root::Home, &home), (Root::Tmp, &tmp)] {
+            // As much as the evidence was made of.
+            let entries = copied.files.len() + copied.not_copied.len();
+            let bounds = Bounds {
+                bytes: 2 * limits.home_bytes,
+                entries: limits.home_files.saturating_sub(entries as u64),
+                paths: limits.home_files.saturating_mul(PATH_BYTES),
+            };
+            let bundle = self.place.held();
+            let of = (root, tree);
+            copy_tree(of, bundle, &evidence.files, needle, bounds, &mut copied);
+            if copied.broken.is_some() {
+                break;
+            }
+        }
+        self.files.append(&mut copied.files);
+        self.not_copied.append(&mut copied.not_copied);
+        self.left_out += copied.left_out;
+        self.lost = copied.lost;
+        if let Some(error) = copied.broken {
+            self.is_broken("the client's files", error);
+        }
+    }
+
+    /// Writes every report and the manifest. Where anything is missing there is no manifest; what is lost is added to
+    /// `lost`.
+    pub(crate) fn finish(mut self, report: &Report, lost: &mut Vec<WriteError>) -> Option<Bundled> {
+        for format in Format::ALL {
+            match report::render(report, format, Colour::Plain) {
+                Ok(rendered) => self.put(file_of(format), &rendered),
+                Err(source) => {
+                    let path = self.shown_path();
+                    self.broken.get_or_insert(BundleError::Render {
+                        path,
+                        format,
+                        source,
+                    });
+                }
+            }
+        }
+        let (path, shown) = (self.path().to_owned(), self.shown_path());
+        if let Some(first) = self.lost.first() {
+            let lacks = BundleError::Lacks {
+                path: shown,
+                count: self.lost.len(),
+                first: visible(first),
+            };
+            lost.push(lacks.into());
+        }
+        let left_out = self.left_out;
+        match self.write_manifest(report) {
+            Ok(manifest) => Some(Bundled {
+                path,
+                manifest,
+                left_out,
+            }),
+            Err(error) => {
+                lost.push(error.into());
+                None
+            }
+        }
+    }
+
+    /// The digest of the manifest.
+    fn write_manifest(mut self, report: &Report) -> Result<String, BundleError> {
+        let path = self.shown_path();
+        if let Some(broken) = self.broken.take() {
+            return Err(broken);
+        }
+        let manifest = Manifest::new(Run::from(report), self.files, self.not_copied);
+        let document = match manifest.document() {
+            Ok(document) => document,
+            Err(source) => return Err(BundleError::Manifest { path, source }),
+        };
+        if document.len() as u64 > manifest::MOST_BYTES {
+            let bytes = document.len();
+            return Err(BundleError::Large { path, bytes });
+        }
+        match self.place.finish(&document) {
+            Ok(()) => Ok(digest::of_bytes(&document)),
+            Err(source) => Err(BundleError::Write {
+                path,
+                name: manifest::NAME.to_owned(),
+                source,
+            }),
+        }
+    }
+
+    fn put(&mut self, name: &str, content: &[u8]) {
+        match self.place.put(name, content) {
+            Ok(()) => self.files.push(Listed {
+                path: name.to_owned(),
+                bytes: content.len() as u64,
+                sha256: digest::of_bytes(content),
+                original: None,
+            }),
+            Err(source) => self.is_broken(name, source),
+        }
+    }
+
+    fn is_broken(&mut self, name: &str, source: io::Error) {
+        let path = self.shown_path();
+        self.broken.get_or_insert(BundleError::Write {
+            path,
+            name: name.to_owned(),
+            source,
+        });
+    }
+
+    fn shown_path(&self) -> String {
+        shown_path(self.place.path())
+    }
+}
+
+/// The name of a report in a bundle.
+fn file_of(format: Format) -> &'static str {
+    match format {
+        Format::Human => "report.txt",
+        Format::Json => REPORT,
+        Format::Junit => "report.xml",
+        Format::Markdown => "report.md",
+        Format::Html => "report.html",
+        Format::Sarif => "report.sarif",
+    }
+}
+
+/// The report that programs read.
+pub(crate) const REPORT: &str = "report.json";
+
+#[cfg(test)]
+mod tests;

@@ -280,6 +280,8 @@ pub enum SchemaForm {
     Doctor,
     /// Answers of `runner selftest --json`
     Selftest,
+    /// Manifests of `--out`
+    Manifest,
 }
 
 /// What `runner policy init` starts.

@@ -7,6 +7,7 @@
 
 mod capture;
 pub(crate) mod census;
+pub(crate) mod copy;
 pub(crate) mod files;
 mod hear;
 pub(crate) mod keep;
@@ -44,7 +45,7 @@ use crate::sys::fds::watched;
 use pass::Pass;
 
 pub(crate) use capture::{Capture, Failure};
-use output::Errors;
+use output::{Errors, Extent};
 use pipes::{Read, readable, receive};
 use transient::Watcher;
 
@@ -71,6 +72,8 @@ pub(crate) struct Watch<'a> {
     /// The client's output goes to our own, and makes no records.
     pub(crate) passes_output: bool,
     pub(crate) needle: &'a Needle,
+    /// How much is kept of standard error, and of output that makes no records.
+    pub(crate) extent: Extent,
     /// /proc/self/ns of the runner.
     pub(crate) namespaces: std::collections::BTreeMap<String, String>,
     /// Seccomp filters of the runner itself.
@@ -127,9 +130,9 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         capture: Capture::nothing(watch.output_bytes, watch.needle),
         watch,
     };
-    if session.pass.is_some() {
-        session.capture.passed = Some(Errors::new(session.watch.needle));
-    }
+    let stream = Errors::new(session.watch.needle, session.watch.extent);
+    session.capture.passed = session.pass.is_some().then(|| stream.clone());
+    session.capture.errors = stream;
     session.run().await;
     session.finish_passing().await;
     let Session {

@@ -40,6 +40,7 @@
 //! | [`selftest`] | the hostile client, the ways out that it tries, and their twins outside | how a run is made |
 //! | [`schema`] | JSON Schemas, made from the types that are read and written | any run |
 //! | [`report`], [`describe`], [`output`] | the one value, its renderings, where they go | any judgement |
+//! | [`bundle`] | the evidence in a directory of its own, with a manifest, and its verification | how a run is made |
 //!
 //! The stub is our instrument, and its types are used here. The reference client is the subject: nothing but
 //! its entry point is, or one fault could hide in both.

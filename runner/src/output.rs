@@ -14,6 +14,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use thiserror::Error;
 
+use crate::bundle::BundleError;
 use crate::cli::{Destination, ReportTarget};
 use crate::policy::shown_path;
 use crate::random;
@@ -81,6 +82,9 @@ pub(crate) enum WriteError {
         stream: &'static str,
         source: io::Error,
     },
+    /// The bundle of `--out`.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
 }
 
 /// Standard output, where this process has one.

@@ -146,14 +146,14 @@ impl PrepareError {
     }
 }
 
-/// Resolves everything that `request` names, for a sandbox of this tier whose client has these places. `reports` are
-/// the files that will be written, free of links.
+/// Resolves everything that `request` names, for a sandbox of this tier whose client has these places. `written` are
+/// the files and the directory that the run writes to, free of links.
 ///
 /// # Errors
 /// What could not be resolved, with its path.
 pub(crate) fn prepare(
     request: &RunRequest,
-    reports: &[PathBuf],
+    written: &[PathBuf],
     tier: Tier,
     places: &Places,
 ) -> Result<Prepared, PrepareError> {
@@ -168,7 +168,7 @@ pub(crate) fn prepare(
     let mut binds = vec![binds::of_program(&program, &program_path, &placed.file)?];
     let bounds = binds::Bounds {
         homes: Homes::known(std::env::var_os("HOME").as_deref().map(Path::new)),
-        reports,
+        written,
         identity,
     };
     let mut shown = Vec::new();

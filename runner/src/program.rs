@@ -7,14 +7,17 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use nix::errno::Errno;
 
-use crate::bundle::VerifyRequest;
+use crate::bundle::verify::{self, Verified, VerifyError};
+use crate::bundle::{Bundled, VerifyRequest};
 use crate::cli::{Cli, Command, PolicyAction, RunRequest, UsageError};
 use crate::collect::Failure;
+use crate::collect::keep::Kept;
 use crate::diff::DiffRequest;
 use crate::doctor::trial::TRIAL_ARGUMENT;
 use crate::doctor::{self, DoctorAction, trial};
 use crate::evidence::Exit;
 use crate::output::{self, OutputError};
+use crate::policy::shown_path;
 use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
 use crate::report::Purpose;
@@ -97,7 +100,10 @@ fn run(request: &RunRequest) -> u8 {
     let purpose = request.subject.purpose();
     match run::run(request) {
         Ok(done) => {
-            let is_told = done.failure.is_some() || done.kept.is_some() || !done.lost.is_empty();
+            let is_told = done.failure.is_some()
+                || done.kept.is_some()
+                || done.bundled.is_some()
+                || !done.lost.is_empty();
             if is_told {
                 write_stderr(&done.before);
             }
@@ -106,14 +112,10 @@ fn run(request: &RunRequest) -> u8 {
                 tell("error", failure, failure.hint(purpose));
             }
             if let Some(copy) = &done.kept {
-                note(&format!("the home is kept in {}", copy.path.display()));
-                for lost in &copy.left_out.named {
-                    note(&format!("not in the copy of the home: {lost}"));
-                }
-                if copy.left_out.further > 0 {
-                    let more = copy.left_out.further;
-                    note(&format!("not in the copy of the home: {more} more"));
-                }
+                tell_kept(copy);
+            }
+            if let Some(bundled) = &done.bundled {
+                tell_bundled(bundled);
             }
             for error in &done.lost {
                 tell("error", error, None);
@@ -130,6 +132,30 @@ fn run(request: &RunRequest) -> u8 {
                 Purpose::Audit => AUDIT_FAILED,
             }
         }
+    }
+}
+
+fn tell_kept(copy: &Kept) {
+    note(&format!("the home is kept in {}", copy.path.display()));
+    for lost in &copy.left_out.named {
+        note(&format!("not in the copy of the home: {lost}"));
+    }
+    if copy.left_out.further > 0 {
+        let more = copy.left_out.further;
+        note(&format!("not in the copy of the home: {more} more"));
+    }
+}
+
+fn tell_bundled(bundled: &Bundled) {
+    let (path, manifest) = (shown_path(&bundled.path), &bundled.manifest);
+    note(&format!(
+        "the evidence is in {path}; its manifest has the SHA-256 {manifest}"
+    ));
+    if bundled.left_out > 0 {
+        note(&format!(
+            "not in the evidence: {} of what the client left; the manifest says what, and why",
+            bundled.left_out
+        ));
     }
 }
 
@@ -202,9 +228,18 @@ fn diff(_request: &DiffRequest) -> u8 {
     USAGE
 }
 
-fn verify(_request: &VerifyRequest) -> u8 {
-    tell_text("error", "runner verify is not in this version", None);
-    USAGE
+fn verify(request: &VerifyRequest) -> u8 {
+    let verified = output::stdout()
+        .map_err(VerifyError::Write)
+        .and_then(|mut stdout| verify::verify(request, &mut stdout));
+    match verified {
+        Ok(Verified::Good) => 0,
+        Ok(Verified::Bad) => 1,
+        Err(error) => {
+            tell("error", &error, error.hint());
+            USAGE
+        }
+    }
 }
 
 /// Each error of a run that could not be made in any tier is one to mend.
@@ -232,7 +267,7 @@ fn policy(action: &PolicyAction) -> u8 {
 impl RunError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Output(_) => USAGE,
+            Self::Output(_) | Self::Bundle(_) => USAGE,
             Self::Prepare(error) if error.is_policy() => USAGE,
             Self::Prepare(_)
             | Self::Namespaces(_)
@@ -252,6 +287,7 @@ impl RunError {
             Self::Prepare(PrepareError::FewFiles { .. }) => Some(
                 "raise the hard limit before the start, as root or where it is set: `ulimit -Hn 1024`",
             ),
+            Self::Bundle(error) => Some(error.hint()),
             Self::Output(OutputError::Replaces { .. }) => Some("give the report a file of its own"),
             Self::Prepare(PrepareError::NoRight { .. }) => Some(
                 "start the runner as the user to whom it belongs; started by root, the program is a user whom nobody knows, and everybody must have the right",
@@ -262,7 +298,7 @@ impl RunError {
                 )
             }
             Self::Prepare(PrepareError::ForbiddenRule { .. }) => {
-                Some("show a narrower path, or write the report elsewhere")
+                Some("show a narrower path, or write the report or the evidence elsewhere")
             }
             Self::Output(_)
             | Self::Prepare(_)
@@ -357,6 +393,7 @@ mod tests {
             failure: None,
             passed_over: Vec::new(),
             kept: None,
+            bundled: None,
             lost: Vec::new(),
             before: Vec::new(),
         }

@@ -32,7 +32,7 @@ pub(crate) use escape::{for_terminal, visible};
 pub use told::{Arg, Process};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// How a report looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,6 +224,13 @@ pub struct WiderRule {
     pub rule: String,
     /// Why, in the words of the policy file.
     pub reason: String,
+}
+
+impl Report {
+    /// When the run began: `2026-05-28T20:26:40.000Z`.
+    pub fn started_at(&self) -> String {
+        clock::rfc3339(self.evidence.wall.0)
+    }
 }
 
 /// Why a report could not be made.

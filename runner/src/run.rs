@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::assemble;
+use crate::bundle::place::PlaceError;
+use crate::bundle::{self, Bundle, Bundled};
 use crate::case::{Source, Tier};
 use crate::check;
 use crate::cli::{ClientProgram, RunRequest};
 use crate::clock::Clock;
 use crate::collect::keep::{Kept, keep};
+use crate::collect::output::Extent;
 use crate::collect::{self, Capture, Failure, Watch};
 use crate::describe;
 use crate::evidence::{Evidence, Exit};
@@ -37,6 +40,8 @@ pub(crate) enum RunError {
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error(transparent)]
+    Bundle(#[from] PlaceError),
+    #[error(transparent)]
     Prepare(#[from] PrepareError),
     #[error("cannot read the runner's own namespaces from /proc/self/ns")]
     Namespaces(#[source] SetupError),
@@ -62,6 +67,8 @@ pub(crate) struct Done {
     pub(crate) passed_over: Vec<PassedOver>,
     /// The copy of the home.
     pub(crate) kept: Option<Kept>,
+    /// The evidence that was asked for, where it is whole.
+    pub(crate) bundled: Option<Bundled>,
     /// Reports and output that nobody got.
     pub(crate) lost: Vec<WriteError>,
     /// With what anything on standard error begins, behind a program's output; empty where a report began with it.
@@ -75,13 +82,14 @@ pub(crate) struct Done {
 pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let clock = Clock::start();
     let outputs = output::open(&request.reports, &inputs(request))?;
+    let mut bundle = bundle::open(request.out.as_deref(), &outputs)?;
     let Launched {
         prepared,
         trees,
         mut capture,
         digests,
         passed_over,
-    } = launch_in_strongest_tier(request, &outputs, clock)?;
+    } = launch_in_strongest_tier(request, &written(&outputs, bundle.as_ref()), clock)?;
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
     let exit = capture.exit;
     let unwritten = std::mem::take(&mut capture.unwritten);
@@ -89,7 +97,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let kept = request
         .keep_home
         .then(|| kept_home(&capture, request.subject.sandbox().limits.home_bytes));
-    let evidence = evidence_of(request, &prepared, capture, trees, clock);
+    let evidence = evidence_of(request, &prepared, capture, trees, clock, bundle.as_mut());
     let checks = match &request.subject {
         Subject::Client { case, profile, .. } => {
             let profile = profile.of_client(prepared.plan.client_uid());
@@ -108,6 +116,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         evidence,
     );
     let mut lost = write(outputs, &report, &mut before);
+    let bundled = bundle.and_then(|bundle| bundle.finish(&report, &mut lost));
     let passing = |(stream, source)| WriteError::Passing { stream, source };
     lost.extend(unwritten.into_iter().map(passing));
     Ok(Done {
@@ -116,6 +125,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         failure,
         passed_over,
         kept: kept.transpose()?.flatten(),
+        bundled,
         lost,
         before,
     })
@@ -145,7 +155,7 @@ pub(crate) fn for_evidence(request: &RunRequest) -> Result<Collected, RunError> 
         ..
     } = launch_in_strongest_tier(request, &[], clock)?;
     let failure = capture.failure.take();
-    let evidence = evidence_of(request, &prepared, capture, trees, clock);
+    let evidence = evidence_of(request, &prepared, capture, trees, clock, None);
     Ok(Collected {
         tier: prepared.plan.tier,
         evidence,
@@ -154,24 +164,40 @@ pub(crate) fn for_evidence(request: &RunRequest) -> Result<Collected, RunError> 
     })
 }
 
-/// The evidence of a run. The client's own directories are gone afterwards: all that was to be read of them has been.
+/// The evidence of a run, some of which goes into the bundle as it is. The client's own directories are gone
+/// afterwards: all that was to be read of them has been.
 fn evidence_of(
     request: &RunRequest,
     prepared: &Prepared,
     capture: Capture,
     trees: Option<TemporaryTrees>,
     clock: Clock,
+    mut bundle: Option<&mut Bundle>,
 ) -> Evidence {
+    let limits = &request.subject.sandbox().limits;
+    if let Some(bundle) = &mut bundle {
+        bundle.take_output(&capture, &prepared.needle);
+    }
     let evidence = assemble::evidence(
         capture,
-        &request.subject.sandbox().limits,
+        limits,
         &prepared.plan,
         clock,
         &prepared.needle,
         request.subject.side_requests(),
     );
+    if let Some(bundle) = bundle {
+        bundle.take_files(&evidence, limits, &prepared.needle);
+    }
     drop(trees);
     evidence
+}
+
+/// What the run writes to, free of links: none of it is shown to the client.
+fn written(outputs: &[Output], bundle: Option<&Bundle>) -> Vec<PathBuf> {
+    let reports = outputs.iter().filter_map(Output::file);
+    let bundle = bundle.map(|bundle| bundle.path().to_owned());
+    reports.chain(bundle).collect()
 }
 
 /// The files that the run reads.
@@ -249,10 +275,9 @@ struct Launched {
 /// is as good. The client has not been started where another one is tried.
 fn launch_in_strongest_tier(
     request: &RunRequest,
-    outputs: &[Output],
+    written: &[PathBuf],
     clock: Clock,
 ) -> Result<Launched, RunError> {
-    let reports: Vec<PathBuf> = outputs.iter().filter_map(Output::file).collect();
     let mut passed_over = Vec::new();
     let mut digests = None;
     let mut tiers = request.tiers().into_iter().peekable();
@@ -265,7 +290,7 @@ fn launch_in_strongest_tier(
             Ok(Some(trees)) => trees.places(),
             Ok(None) | Err(_) => Places::in_own_root(),
         };
-        let prepared = prepare(request, &reports, tier, &places)?;
+        let prepared = prepare(request, written, tier, &places)?;
         let (mut capture, trees) = match made {
             Ok(trees) => {
                 let capture = launch_and_collect(request, &prepared, clock, &mut digests)?;
@@ -323,6 +348,10 @@ fn launch_and_collect(
         output_bytes: limits.output_bytes,
         passes_output: request.subject.purpose() == Purpose::Audit,
         needle: &prepared.needle,
+        extent: match request.out {
+            Some(_) => Extent::UpTo(limits.output_bytes),
+            None => Extent::Tail,
+        },
         namespaces: namespaces().map_err(RunError::Namespaces)?,
         filters: own_filters(),
         refused: canary::refused_outside(prepared.plan.tier, &prepared.plan.probe),

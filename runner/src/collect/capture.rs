@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use stub::Needle;
 use stub::journal::Entry;
 
-use super::output::{Errors, Output};
+use super::output::{Errors, Extent, Output};
 use super::questions::Questions;
 use super::transient::Gone;
 use crate::evidence::{Exit, Gap, GapKind, Survivor};
@@ -59,7 +59,7 @@ impl Capture {
             passed: None,
             unwritten: Vec::new(),
             before_report: Vec::new(),
-            errors: Errors::new(needle),
+            errors: Errors::new(needle, Extent::Tail),
             questions: Questions::new(needle),
             exit: Exit::NotStarted,
             survivors: Vec::new(),

@@ -21,7 +21,7 @@ use crate::text::printable;
 /// Directories below the root; as many descriptors are open at one time.
 const DEEPEST: usize = 100;
 /// Bytes of paths, for each entry that may be found: a path can be hundreds of times longer than its name.
-const PATH_BYTES: u64 = 256;
+pub(crate) const PATH_BYTES: u64 = 256;
 /// Objects that could not be looked into and are named; the others are counted.
 const MOST_GAPS: u64 = 100;
 const PIECE: usize = 64 * 1024;
@@ -291,7 +291,7 @@ impl Walk<'_> {
 }
 
 /// A path as it is reported: text, without the credential.
-pub(super) fn shown(path: &[u8], needle: &Needle) -> String {
+pub(crate) fn shown(path: &[u8], needle: &Needle) -> String {
     needle.redact(&printable(path))
 }
 
@@ -303,7 +303,7 @@ pub(super) fn form_in_name(path: &[u8], needle: &Needle) -> Option<Form> {
 }
 
 /// What lies there, by its status.
-pub(super) fn kind(status: &FileStat) -> FileKind {
+pub(crate) fn kind(status: &FileStat) -> FileKind {
     match SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT {
         SFlag::S_IFREG => FileKind::File,
         SFlag::S_IFDIR => FileKind::Directory,

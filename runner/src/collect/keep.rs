@@ -3,23 +3,19 @@
 //! By descriptors, each entry made new in a fresh directory of ours: a name cannot lead out of it and a link
 //! is never followed, only made again. FIFOs, sockets and devices are left out; the report lists them.
 
-use std::ffi::CStr;
 use std::fs::{File, Permissions};
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use nix::dir::Dir;
-use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
-use nix::sys::stat::{Mode, SFlag, fstatat, mkdirat};
+use nix::fcntl::{OFlag, openat, readlinkat};
+use nix::sys::stat::{Mode, mkdirat};
 use nix::unistd::symlinkat;
 
+use super::copy::{Bounds, Entry, Target, copy, directory};
+use crate::evidence::FileKind;
 use crate::text::printable;
-
-/// Directories below the root, as for the walk.
-const DEEPEST: usize = 100;
 
 /// Objects that are named where they could not be copied; beyond them they are counted.
 const MOST_NAMED: usize = 20;
@@ -47,109 +43,67 @@ pub(crate) struct LeftOut {
 /// Why there is no such directory.
 pub(crate) fn keep(home: &OwnedFd, bytes: u64) -> io::Result<Kept> {
     // The client may have opened its files to others; its home was not theirs to read.
-    let copy = tempfile::Builder::new()
+    let made = tempfile::Builder::new()
         .prefix("runner-home-")
         .permissions(Permissions::from_mode(0o700))
         .tempdir()?;
-    let target = OwnedFd::from(File::open(copy.path())?);
-    let mut copying = Copying {
-        left: bytes,
-        path: Vec::new(),
-        left_out: LeftOut::default(),
+    let into = OwnedFd::from(File::open(made.path())?);
+    let bounds = Bounds {
+        bytes,
+        entries: u64::MAX,
+        paths: u64::MAX,
     };
-    copying.directory(home, &target);
+    let mut left_out = LeftOut::default();
+    copy(home, &into, bounds, &mut left_out);
     Ok(Kept {
-        path: copy.keep(),
-        left_out: copying.left_out,
+        path: made.keep(),
+        left_out,
     })
 }
 
-struct Copying {
-    /// Bytes of content that may still be copied.
-    left: u64,
-    /// Names of the directories on the way to the current one.
-    path: Vec<Vec<u8>>,
-    left_out: LeftOut,
-}
+/// Each entry is made again by its name.
+impl Target for LeftOut {
+    type Directory = OwnedFd;
 
-impl Copying {
-    fn directory(&mut self, from: &OwnedFd, to: &OwnedFd) {
-        let listing = from.try_clone().and_then(|from| {
-            let mut listing = Dir::from_fd(from)?;
-            listing
-                .iter()
-                .collect::<Result<Vec<_>, _>>()
-                .map_err(io::Error::from)
-        });
-        let entries = match listing {
-            Ok(entries) => entries,
-            Err(error) => return self.lacks(None, &error),
-        };
-        for entry in entries {
-            let name = entry.file_name();
-            if name == c"." || name == c".." {
-                continue;
-            }
-            if let Err(error) = self.entry(from, to, name) {
-                self.lacks(Some(name), &error);
-            }
-        }
+    fn enter(&mut self, into: &OwnedFd, entry: &Entry<'_>) -> io::Result<OwnedFd> {
+        mkdirat(into, entry.name, permissions(entry) | Mode::S_IRWXU)?;
+        Ok(directory(into, entry.name)?)
     }
 
-    fn entry(&mut self, from: &OwnedFd, to: &OwnedFd, name: &CStr) -> io::Result<()> {
-        let status = fstatat(from, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
-        let mode = Mode::from_bits_truncate(status.st_mode) & Mode::from_bits_truncate(0o777);
-        match SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT {
-            SFlag::S_IFDIR => {
-                if self.path.len() >= DEEPEST {
-                    let why = format!("more than {DEEPEST} directories deep");
-                    return Err(io::Error::other(why));
-                }
-                let below = directory(from, name)?;
-                mkdirat(to, name, mode | Mode::S_IRWXU)?;
-                let copy = directory(to, name)?;
-                self.path.push(name.to_bytes().to_vec());
-                self.directory(&below, &copy);
-                self.path.pop();
-            }
-            SFlag::S_IFREG => {
-                let size = u64::try_from(status.st_size).unwrap_or(0);
-                let read = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-                let make = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
-                let source = File::from(openat(from, name, read, Mode::empty())?);
-                let Some(left) = self.left.checked_sub(size) else {
-                    let why = format!("{size} bytes, and {} may still be copied", self.left);
-                    return Err(io::Error::other(why));
-                };
-                let mut target = File::from(openat(to, name, make, mode)?);
-                self.left = left;
-                io::copy(&mut source.take(size), &mut target)?;
-            }
-            SFlag::S_IFLNK => symlinkat(readlinkat(from, name)?.as_os_str(), to, name)?,
-            _ => {}
+    fn leave(&mut self, _: &OwnedFd, _: OwnedFd, _: &Entry<'_>) {}
+
+    fn file(&mut self, into: &OwnedFd, entry: &Entry<'_>, content: File) -> io::Result<()> {
+        let make = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
+        let mut target = File::from(openat(into, entry.name, make, permissions(entry))?);
+        io::copy(&mut content.take(entry.size()), &mut target)?;
+        Ok(())
+    }
+
+    fn other(&mut self, into: &OwnedFd, entry: &Entry<'_>) -> io::Result<()> {
+        if entry.kind == FileKind::Symlink {
+            let leads_to = readlinkat(entry.from, entry.name)?;
+            symlinkat(leads_to.as_os_str(), into, entry.name)?;
         }
         Ok(())
     }
 
-    /// Notes that what has this `name` in the current directory, or the directory itself, could not be copied.
-    fn lacks(&mut self, name: Option<&CStr>, error: &io::Error) {
-        if self.left_out.named.len() == MOST_NAMED {
-            self.left_out.further += 1;
+    fn lacks(&mut self, path: &[Vec<u8>], _: Option<FileKind>, error: &io::Error) {
+        if self.named.len() == MOST_NAMED {
+            self.further += 1;
             return;
         }
-        let mut names: Vec<&[u8]> = self.path.iter().map(Vec::as_slice).collect();
-        names.extend(name.map(CStr::to_bytes));
-        let path = printable(&names.join(&b'/'));
+        let path = printable(&path.join(&b'/'));
         let path = if path.is_empty() { "." } else { &path };
-        self.left_out
-            .named
-            .push(format!("{}: {error}", path.escape_debug()));
+        self.named.push(format!("{}: {error}", path.escape_debug()));
+    }
+
+    fn is_lost(&self) -> bool {
+        false
     }
 }
 
-fn directory(at: impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    openat(at, name, flags, Mode::empty())
+fn permissions(entry: &Entry<'_>) -> Mode {
+    Mode::from_bits_truncate(entry.status.st_mode) & Mode::from_bits_truncate(0o777)
 }
 
 #[cfg(test)]
@@ -158,6 +112,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::collect::copy::DEEPEST;
 
     #[test]
     fn the_copy_is_like_the_original_and_links_are_not_followed() {

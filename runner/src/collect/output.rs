@@ -73,6 +73,11 @@ impl Output {
         self.over
     }
 
+    /// All that is kept, without the credential.
+    pub(crate) fn shown(&self, needle: &Needle) -> Shown {
+        shown(&self.bytes, self.over, needle)
+    }
+
     /// Complete lines so far.
     pub(crate) fn lines(&self) -> usize {
         self.ends.len()
@@ -135,6 +140,26 @@ impl Output {
     }
 }
 
+/// Output as it is shown: without the credential.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) bytes: Vec<u8>,
+    /// There was more than is kept.
+    pub(crate) is_cut: bool,
+}
+
+/// Where the bytes are cut, what could be the beginning of something that is replaced goes as well.
+fn shown(bytes: &[u8], is_cut: bool, needle: &Needle) -> Shown {
+    let mut shown = needle.redact_bytes(bytes);
+    if is_cut {
+        shown.truncate(shown.len().saturating_sub(needle.longest()));
+    }
+    Shown {
+        bytes: shown,
+        is_cut,
+    }
+}
+
 fn unfinished() -> Line {
     Line::NotJson {
         reason: "the last line has no line feed".to_owned(),
@@ -174,23 +199,37 @@ fn parse(line: &[u8], left: &mut usize) -> Line {
     }
 }
 
+/// How much of a stream is kept that makes no records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// The last part, for a report.
+    Tail,
+    /// Everything up to this many bytes as well, for a bundle of evidence.
+    UpTo(u64),
+}
+
 /// Standard error so far, or output that makes no records: counted, searched, and its last part kept.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Errors {
     bytes: u64,
     tail: Vec<u8>,
     /// Kept a little longer than shown, so that what is replaced is whole where the text is cut.
     kept: usize,
     scanner: stub::secret::Scanner,
+    /// From the beginning, as far as it is kept.
+    head: Vec<u8>,
+    extent: Extent,
 }
 
 impl Errors {
-    pub(crate) fn new(needle: &Needle) -> Self {
+    pub(crate) fn new(needle: &Needle, extent: Extent) -> Self {
         Self {
             bytes: 0,
             tail: Vec::new(),
             kept: TAIL_BYTES + needle.longest(),
             scanner: stub::secret::Scanner::new(needle),
+            head: Vec::new(),
+            extent,
         }
     }
 
@@ -198,6 +237,12 @@ impl Errors {
     pub(crate) fn push(&mut self, piece: &[u8]) {
         self.bytes += piece.len() as u64;
         self.scanner.push(piece);
+        if let Extent::UpTo(limit) = self.extent {
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            let room = limit.saturating_sub(self.head.len());
+            self.head
+                .extend_from_slice(piece.get(..room).unwrap_or(piece));
+        }
         self.tail.extend_from_slice(piece);
         if self.tail.len() > 2 * self.kept {
             self.tail.drain(..self.tail.len() - self.kept);
@@ -206,6 +251,12 @@ impl Errors {
 
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// All that is kept from the beginning, without the credential.
+    pub(crate) fn shown(&self, needle: &Needle) -> Shown {
+        let is_cut = self.bytes > self.head.len() as u64;
+        shown(&self.head, is_cut, needle)
     }
 
     /// The credential, if it was seen in this stream.
@@ -352,7 +403,7 @@ mod tests {
         let value = "v".repeat(30) + "alue that is hidden";
         let needle = needle().hiding([("VALUE", value.as_str())]);
         for behind in [TAIL_BYTES - 20, TAIL_BYTES - 1, TAIL_BYTES] {
-            let mut errors = Errors::new(&needle);
+            let mut errors = Errors::new(&needle, Extent::Tail);
             errors.push(&b"x".repeat(50_000));
             errors.push(value.as_bytes());
             errors.push(&b"y".repeat(behind));
@@ -364,7 +415,7 @@ mod tests {
 
     #[test]
     fn the_tail_of_standard_error_is_short_and_holds_no_credential() {
-        let mut errors = Errors::new(&needle());
+        let mut errors = Errors::new(&needle(), Extent::Tail);
         for _ in 0..10_000 {
             errors.push(b"some words. ");
         }
@@ -373,5 +424,30 @@ mod tests {
         assert_eq!(stderr.bytes, 120_000 + SECRET.len() as u64);
         assert!(stderr.tail.len() <= TAIL_BYTES && stderr.tail.ends_with("<credential>"));
         assert_eq!(sighting.unwrap().place, "stderr");
+    }
+    #[test]
+    fn what_is_kept_from_the_beginning_ends_before_a_credential_that_is_cut() {
+        let needle = needle();
+        let text = format!("begin {SECRET} middle ").repeat(40) + SECRET;
+        for cut in 0..text.len() as u64 {
+            let mut errors = Errors::new(&needle, Extent::UpTo(cut));
+            let mut output = Output::new(cut);
+            for piece in text.as_bytes().chunks(7) {
+                errors.push(piece);
+                output.push(piece, 0);
+            }
+            for shown in [errors.shown(&needle), output.shown(&needle)] {
+                let shown_text = String::from_utf8(shown.bytes).unwrap();
+                assert!(shown.is_cut && !shown_text.contains("runner-"), "{cut}");
+            }
+        }
+        let mut errors = Errors::new(&needle, Extent::UpTo(text.len() as u64));
+        errors.push(text.as_bytes());
+        let whole = text.replace(SECRET, "<credential>").into_bytes();
+        let expected = Shown {
+            bytes: whole,
+            is_cut: false,
+        };
+        assert_eq!(errors.shown(&needle), expected);
     }
 }

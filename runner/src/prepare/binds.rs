@@ -31,8 +31,8 @@ const WHOLE: [&str; 3] = ["/etc", "/home", "/tmp"];
 /// What every rule is held against.
 pub(super) struct Bounds<'a> {
     pub(super) homes: Homes,
-    /// Files that this run writes, free of links.
-    pub(super) reports: &'a [PathBuf],
+    /// Files and directories that this run writes to, free of links.
+    pub(super) written: &'a [PathBuf],
     pub(super) identity: Identity,
 }
 
@@ -180,7 +180,7 @@ fn may_lead(
     };
     let is_link = named != resolved;
     let forbidden = FORBIDDEN.iter().any(|tree| resolved.starts_with(tree));
-    let writes_below = || bounds.reports.iter().any(|file| file.starts_with(resolved));
+    let writes_below = || bounds.written.iter().any(|file| file.starts_with(resolved));
     let what = match () {
         () if forbidden => "below /proc, /sys, /dev or /run",
         () if is_link && (holds(&FORBIDDEN) || holds(&WHOLE)) => {
@@ -192,7 +192,7 @@ fn may_lead(
         () if kind.is_socket() => "a socket",
         () if !kind.is_file() && !kind.is_dir() => "neither a file nor a directory",
         // A client that sees a report grow could read what the verdict will be.
-        () if writes_below() => "where this run writes a report",
+        () if writes_below() => "where this run writes a report or its evidence",
         () => return Ok(()),
     };
     Err(PrepareError::ForbiddenRule {
@@ -259,7 +259,7 @@ mod tests {
     fn bounds<'a>(home: &Path, reports: &'a [PathBuf]) -> Bounds<'a> {
         Bounds {
             homes: Homes::known(Some(home)),
-            reports,
+            written: reports,
             identity: Identity::Unmapped { uid: 0, gid: 0 },
         }
     }
@@ -345,7 +345,10 @@ mod tests {
         fs::write(&reports[0], "").unwrap();
         let bounds = bounds(Path::new("/nonexistent"), &reports);
         for path in [&root, &root.join("out"), &reports[0]] {
-            assert_eq!(refused(path, &bounds), "where this run writes a report");
+            assert_eq!(
+                refused(path, &bounds),
+                "where this run writes a report or its evidence"
+            );
         }
         assert!(
             of_rule(&rule(&root.join("other")), &bounds)

@@ -464,7 +464,9 @@ fn a_report_goes_to_no_shown_tree_by_a_link_either() {
         .run();
     audited.assert_code(125);
     assert!(
-        audited.stderr.contains("where this run writes a report"),
+        audited
+            .stderr
+            .contains("where this run writes a report or its evidence"),
         "{}",
         audited.stderr
     );

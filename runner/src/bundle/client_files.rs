@@ -1,0 +1,327 @@
+//! The client's files in a bundle: regular files, byte for byte, under names that are harmless everywhere.
+//!
+//! No name of the client's becomes one of ours unencoded, no link is made, and each copy is held against what the
+//! report says of its original.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+
+use nix::fcntl::readlinkat;
+use nix::sys::stat::{Mode, mkdirat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+use sha2::{Digest as _, Sha256};
+use stub::Needle;
+
+use super::manifest::{Kind, Listed, NotCopied, Original};
+use super::name;
+use super::place::{create, remove};
+use crate::case::Root;
+use crate::collect::copy::{Bounds, Entry, Target, copy, directory};
+use crate::collect::files::shown;
+use crate::digest::hex;
+use crate::evidence::{FileEntry, FileKind};
+use crate::text::printable;
+
+/// Paths of directories beyond this length go on in one of their own, so that the whole fits in a path of the system's.
+const LONGEST_PATH: usize = 1_000;
+/// Where those are.
+const FAR: &str = "far";
+const PIECE: usize = 64 * 1024;
+/// Said of a directory below which nothing was copied.
+const EMPTY: &str = "no file of it is here";
+
+/// What came of the client's files.
+#[derive(Debug, Default)]
+pub(super) struct Copied {
+    pub(super) files: Vec<Listed>,
+    pub(super) not_copied: Vec<NotCopied>,
+    /// Entries of `not_copied` that should have been.
+    pub(super) left_out: usize,
+    /// Files of the report that are not here as the report has them.
+    pub(super) lost: Vec<String>,
+    /// Why nothing more could be written.
+    pub(super) broken: Option<io::Error>,
+    /// Directories made so far for what lies too deep, and names that hold a replacement.
+    far: u64,
+    numbered: u64,
+}
+
+/// A directory of the bundle.
+pub(super) struct Into {
+    held: OwnedFd,
+    /// Relative to the bundle.
+    path: String,
+    /// What it was made in, and its name there; `None` for the uppermost.
+    made: Option<(OwnedFd, String)>,
+    /// Files that were copied before it was made.
+    before: usize,
+}
+
+/// Copies one tree to the directory of its name.
+pub(super) fn copy_tree(
+    (root, tree): (Root, &OwnedFd),
+    bundle: &OwnedFd,
+    reported: &[FileEntry],
+    needle: &Needle,
+    bounds: Bounds,
+    copied: &mut Copied,
+) {
+    let mut copying = Copying {
+        root,
+        bundle,
+        needle,
+        reported: by_path(root, reported),
+        copied,
+    };
+    let made = make(bundle, root.word());
+    match made {
+        Ok(held) => {
+            let into = Into {
+                held,
+                path: root.word().to_owned(),
+                made: None,
+                before: 0,
+            };
+            copy(tree, &into, bounds, &mut copying);
+            // Where nothing lies in them, they are not there.
+            for name in [root.word(), FAR] {
+                let _ = unlinkat(bundle, name, UnlinkatFlags::RemoveDir);
+            }
+        }
+        Err(error) => copying.copied.broken = Some(error),
+    }
+    if copying.copied.broken.is_none() {
+        copying.count_missing();
+    }
+}
+
+struct Copying<'a> {
+    root: Root,
+    bundle: &'a OwnedFd,
+    needle: &'a Needle,
+    /// Regular files of the report that were not met yet; several may be shown by one path.
+    reported: BTreeMap<&'a str, Vec<&'a FileEntry>>,
+    copied: &'a mut Copied,
+}
+
+fn by_path(root: Root, reported: &[FileEntry]) -> BTreeMap<&str, Vec<&FileEntry>> {
+    let mut by_path: BTreeMap<&str, Vec<&FileEntry>> = BTreeMap::new();
+    let there = reported
+        .iter()
+        .filter(|entry| entry.root == root && entry.kind == FileKind::File && !entry.transient);
+    for entry in there {
+        by_path.entry(&entry.path).or_default().push(entry);
+    }
+    by_path
+}
+
+impl Copying<'_> {
+    /// A name in the bundle. Where the credential was taken out of it, it might be another entry's as well.
+    fn name(&mut self, name: &[u8]) -> String {
+        let harmless = self.needle.redact_bytes(name);
+        if harmless == name {
+            return name::encoded(name);
+        }
+        self.copied.numbered += 1;
+        name::numbered(&harmless, self.copied.numbered)
+    }
+
+    /// Makes a directory of this name, or one that is nearer where the path would become too long.
+    fn directory(&mut self, within: &Into, name: String) -> io::Result<Into> {
+        let (holding, path, name) = if within.path.len() + name.len() < LONGEST_PATH {
+            let path = format!("{}/{name}", within.path);
+            (within.held.try_clone()?, path, name)
+        } else {
+            self.copied.far += 1;
+            let name = self.copied.far.to_string();
+            let path = format!("{FAR}/{name}");
+            (make_once(self.bundle, FAR)?, path, name)
+        };
+        Ok(Into {
+            held: make(&holding, &name)?,
+            path,
+            made: Some((holding, name)),
+            before: self.copied.files.len(),
+        })
+    }
+
+    fn shown(&self, path: &[Vec<u8>]) -> String {
+        shown(&path.join(&b'/'), self.needle)
+    }
+
+    fn leave_out(&mut self, path: String, kind: Option<Kind>, reason: String) {
+        self.copied.not_copied.push(NotCopied {
+            root: self.root.into(),
+            path,
+            kind,
+            target: None,
+            reason,
+        });
+    }
+
+    /// The report's entry of a file with this digest, or of any of that path.
+    fn entry_of(&mut self, path: &str, sha256: &str) -> Option<&FileEntry> {
+        let entries = self.reported.get_mut(path)?;
+        let is_it = |entry: &&FileEntry| entry.sha256.as_deref() == Some(sha256);
+        let at = entries.iter().position(is_it).unwrap_or(0);
+        (at < entries.len()).then(|| entries.swap_remove(at))
+    }
+
+    /// Whatever the report has, and nobody met.
+    fn count_missing(&mut self) {
+        let told: Vec<&FileEntry> = self.reported.values().flatten().copied().collect();
+        let of_root = |one: &&NotCopied| one.root == self.root.into();
+        let explained = self.copied.not_copied.iter().filter(of_root);
+        let explained: BTreeSet<String> = explained.map(|one| one.path.clone()).collect();
+        for entry in told.into_iter().filter(|entry| entry.sha256.is_some()) {
+            if !explained.contains(&entry.path) {
+                let reason = "it was not there any more".to_owned();
+                self.copied.left_out += 1;
+                self.leave_out(entry.path.clone(), Some(Kind::File), reason);
+            }
+            let lost = format!("{}/{}", self.root.word(), entry.path);
+            self.copied.lost.push(lost);
+        }
+    }
+
+    /// Notes what stopped the bundle.
+    fn broken(&mut self, error: io::Error) -> io::Error {
+        let told = io::Error::from(error.kind());
+        self.copied.broken.get_or_insert(error);
+        told
+    }
+
+    /// Writes the content; its digest, and how much it was.
+    fn write(&mut self, content: File, size: u64, mut to: File) -> io::Result<(u64, String)> {
+        let mut hasher = Sha256::new();
+        let mut content = content.take(size);
+        let mut piece = vec![0; PIECE.min(usize::try_from(size).unwrap_or(PIECE))];
+        let mut bytes = 0;
+        loop {
+            let length = match content.read(&mut piece) {
+                Ok(0) => return Ok((bytes, hex(&hasher.finalize()))),
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let read = piece.get(..length).unwrap_or_default();
+            hasher.update(read);
+            to.write_all(read).map_err(|error| self.broken(error))?;
+            bytes += length as u64;
+        }
+    }
+}
+
+impl Target for Copying<'_> {
+    type Directory = Into;
+
+    fn enter(&mut self, into: &Into, entry: &Entry<'_>) -> io::Result<Into> {
+        let name = self.name(entry.name.to_bytes());
+        self.directory(into, name)
+            .map_err(|error| self.broken(error))
+    }
+
+    fn leave(&mut self, _: &Into, left: Into, entry: &Entry<'_>) {
+        let Some((holding, name)) = left.made else {
+            return;
+        };
+        // Many archives and uploads lose an empty directory; nobody shall miss it.
+        let _ = unlinkat(holding, name.as_str(), UnlinkatFlags::RemoveDir);
+        if left.before == self.copied.files.len() {
+            let path = self.shown(entry.path);
+            self.leave_out(path, Some(Kind::Directory), EMPTY.to_owned());
+        }
+    }
+
+    fn file(&mut self, into: &Into, entry: &Entry<'_>, content: File) -> io::Result<()> {
+        let path = self.shown(entry.path);
+        let is_left = |entries: &Vec<&FileEntry>| !entries.is_empty();
+        if !self.reported.get(path.as_str()).is_some_and(is_left) {
+            return Err(io::Error::other("the report does not list it"));
+        }
+        let name = self.name(entry.name.to_bytes());
+        let file = create(&into.held, &name).map_err(|error| self.broken(error))?;
+        let written = self.write(content, entry.size(), file);
+        let (bytes, sha256) = written.inspect_err(|_| drop(remove(&into.held, &name)))?;
+        let mut mode = entry.status.st_mode & 0o7777;
+        if let Some(reported) = self.entry_of(&path, &sha256) {
+            // As it was when the report was made of it: what could not be read was opened to us since.
+            mode = reported.mode;
+            let differs = reported.sha256.as_ref().filter(|other| **other != sha256);
+            if let Some(other) = differs {
+                let why = format!("its SHA-256 is {sha256}, and the report has {other}");
+                remove(&into.held, &name).map_err(|error| self.broken(error))?;
+                let lost = format!("{}/{path}", self.root.word());
+                self.copied.lost.push(lost);
+                return Err(io::Error::other(why));
+            }
+        }
+        self.copied.files.push(Listed {
+            path: format!("{}/{name}", into.path),
+            bytes,
+            sha256,
+            original: Some(Original {
+                root: self.root.word().to_owned(),
+                path,
+                mode: format!("{mode:04o}"),
+            }),
+        });
+        Ok(())
+    }
+
+    fn other(&mut self, _: &Into, entry: &Entry<'_>) -> io::Result<()> {
+        let target = match entry.kind {
+            FileKind::Symlink => {
+                let target = readlinkat(entry.from, entry.name)?;
+                let target = printable(target.as_encoded_bytes());
+                Some(self.needle.redact(&target))
+            }
+            FileKind::File
+            | FileKind::Directory
+            | FileKind::Fifo
+            | FileKind::Socket
+            | FileKind::Device => None,
+        };
+        self.copied.not_copied.push(NotCopied {
+            root: self.root.into(),
+            path: self.shown(entry.path),
+            kind: Some(entry.kind.into()),
+            target,
+            reason: "only regular files are copied".to_owned(),
+        });
+        Ok(())
+    }
+
+    fn lacks(&mut self, path: &[Vec<u8>], kind: Option<FileKind>, error: &io::Error) {
+        let path = self.shown(path);
+        self.copied.left_out += 1;
+        self.leave_out(path, kind.map(Kind::from), error.to_string());
+    }
+
+    fn is_lost(&self) -> bool {
+        self.copied.broken.is_some()
+    }
+}
+
+fn make(at: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
+    mkdirat(at, name, Mode::from_bits_truncate(0o755))?;
+    open(at, name)
+}
+
+/// The same for one that may have been made before, by this bundle: nobody else has the directory.
+fn make_once(at: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
+    match mkdirat(at, name, Mode::from_bits_truncate(0o755)) {
+        Ok(()) | Err(nix::Error::EEXIST) => open(at, name),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn open(at: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
+    let name = std::ffi::CString::new(name)?;
+    Ok(directory(at, &name)?)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! `--out` and `runner verify`: the evidence of a run, whole, and nothing outside of its directory.
+
+mod hostile;
+mod places;
+mod whole;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::kit::{Run, runner};
+
+/// A directory that every user may write to, in which a run makes `evidence`, with a file beside it.
+struct Place {
+    directory: TempDir,
+}
+
+/// What a run and its bundle came to.
+struct Made {
+    code: Option<i32>,
+    stderr: String,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self::within(std::env::temp_dir())
+    }
+
+    fn within(directory: impl AsRef<Path>) -> Self {
+        let directory = tempfile::tempdir_in(directory).unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        fs::write(directory.path().join("beside"), "precious").unwrap();
+        Self { directory }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn evidence(&self) -> PathBuf {
+        self.at("evidence")
+    }
+
+    /// The run, with its evidence here.
+    fn described(&self, run: Run) -> Run {
+        run.argument("--out").argument(self.evidence())
+    }
+
+    fn run(&self, run: Run) -> Made {
+        let output = self.described(run).output();
+        Made {
+            code: output.status.code(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Nothing but the evidence, if that, is here beside what was here before.
+    #[track_caller]
+    fn assert_nothing_outside(&self) {
+        let mut names: Vec<_> = fs::read_dir(self.directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name != "evidence")
+            .collect();
+        names.sort();
+        assert_eq!(names, ["beside"]);
+        assert_eq!(fs::read(self.at("beside")).unwrap(), b"precious");
+    }
+
+    fn manifest(&self) -> Value {
+        let text = fs::read(self.evidence().join("manifest.json")).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    }
+
+    fn report(&self) -> Value {
+        crate::kit::parsed(&fs::read(self.evidence().join("report.json")).unwrap(), "")
+    }
+
+    /// `runner verify` finds what the run has left as the run has left it.
+    #[track_caller]
+    fn assert_verifies(&self) {
+        let (code, text) = verified(&self.evidence(), &[]);
+        let count = self.manifest()["files"].as_array().unwrap().len();
+        let expected = format!("verified: {count} files, manifest SHA-256 ");
+        assert!(code == 0 && text.starts_with(&expected), "{code} {text}");
+        let sha256 = text.trim_end().strip_prefix(&expected).unwrap();
+        assert_eq!(
+            verified(&self.evidence(), &["--require-manifest", sha256]).0,
+            0
+        );
+    }
+}
+
+/// The exit code and the words of `runner verify`, by a user who owns nothing of it where that is possible.
+fn verified(directory: &Path, options: &[&str]) -> (i32, String) {
+    let output = verify(directory, options);
+    let text = [output.stdout, output.stderr].concat();
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(text).unwrap(),
+    )
+}
+
+fn verify(directory: &Path, options: &[&str]) -> Output {
+    Command::new(runner())
+        .arg("verify")
+        .args(options)
+        .arg(directory)
+        .output()
+        .unwrap()
+}
+
+/// What lies in a directory, by name.
+fn names(directory: impl AsRef<Path>) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Every path below a directory.
+fn everything(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if fs::symlink_metadata(&path).unwrap().is_dir() {
+            found.extend(everything(&path));
+        }
+        found.push(path);
+    }
+    found
+}
+
+fn command(program: &str, arguments: &[&OsStr]) {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{program}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

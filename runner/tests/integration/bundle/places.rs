@@ -1,0 +1,190 @@
+//! Which directory will do, and what happens where it does not, or no longer.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::{Command, Stdio};
+
+use super::{Place, names, verified};
+use crate::kit::{Run, runner};
+use crate::needs_sandbox;
+
+/// Refused before the run: a run would have written its JSON report.
+#[track_caller]
+fn assert_refused(place: &Place, run: Run, words: &[&str]) {
+    let output = run.argument("--report").argument("json").output();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(output.stdout.is_empty(), "it was run");
+    for word in words {
+        assert!(said.contains(word), "no `{word}` in: {said}");
+    }
+    assert_eq!(fs::read(place.at("beside")).unwrap(), b"precious");
+}
+
+#[test]
+fn without_a_directory_of_its_own_for_the_evidence_nothing_is_run() {
+    let place = Place::new();
+    fs::create_dir_all(place.at("full/inside")).unwrap();
+    fs::create_dir(place.at("empty")).unwrap();
+    symlink("empty", place.at("link")).unwrap();
+    symlink("absent", place.at("dangling")).unwrap();
+    for (name, told) in [
+        ("beside", "is a file"),
+        ("beside/evidence", "cannot make the directory"),
+        ("full", "holds inside"),
+        ("link", "is a link"),
+        ("link/", "is a link"),
+        ("dangling", "is a link"),
+        ("absent/evidence", "No such file or directory"),
+    ] {
+        let run = Run::case_b().argument("--out").argument(place.at(name));
+        assert_refused(&place, run, &["error: ", told, "hint: "]);
+    }
+    assert_eq!(names(place.at("empty")), [""; 0]);
+    assert_eq!(
+        names(place.directory.path()),
+        ["beside", "dangling", "empty", "full", "link"]
+    );
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_to_is_known_before_the_run() {
+    let place = Place::new();
+    fs::create_dir(place.evidence()).unwrap();
+    fs::set_permissions(place.evidence(), fs::Permissions::from_mode(0o555)).unwrap();
+    // Root may write anywhere.
+    let run = place.described(Run::case_b().as_ordinary_user());
+    assert_refused(
+        &place,
+        run,
+        &["cannot make the directory", "Permission denied"],
+    );
+    assert_eq!(names(place.evidence()), [""; 0]);
+}
+
+#[test]
+fn an_empty_directory_will_do_and_keeps_its_mode() {
+    needs_sandbox!();
+    let place = Place::new();
+    fs::create_dir(place.evidence()).unwrap();
+    fs::set_permissions(place.evidence(), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(place.run(Run::case_b()).code, Some(0));
+    place.assert_verifies();
+    let mode = fs::metadata(place.evidence()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o755);
+    // It is not empty any more.
+    let again = place.described(Run::case_b());
+    assert_refused(&place, again, &[" holds "]);
+    place.assert_verifies();
+}
+
+#[test]
+fn a_report_is_not_written_into_the_evidence() {
+    let place = Place::new();
+    fs::create_dir(place.evidence()).unwrap();
+    let report = format!("human={}/mine.txt", place.evidence().display());
+    let run = Run::case_b().argument("--report").argument(report);
+    assert_refused(
+        &place,
+        place.described(run),
+        &["would lie in the directory of the evidence"],
+    );
+    assert_eq!(names(place.evidence()), [""; 0]);
+}
+
+#[test]
+fn the_evidence_is_not_shown_to_the_program() {
+    // Nothing of /tmp is ever shown.
+    let place = Place::within("/var/tmp");
+    let all = [("--read", ""), ("--write", ""), ("--read", "evidence")];
+    for (option, shown) in all {
+        let was_there = !shown.is_empty();
+        if was_there {
+            fs::create_dir(place.evidence()).unwrap();
+        }
+        let run = Run::case("audit")
+            .argument(option)
+            .argument(place.at(shown));
+        let run = place.described(run).client_argument("/bin/true");
+        let output = run.output();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(125), "{said}");
+        let told = "where this run writes a report or its evidence";
+        assert!(said.contains(told), "{said}");
+        // What was made is taken away again.
+        assert_eq!(place.evidence().exists(), was_there);
+        assert!(!was_there || names(place.evidence()).is_empty());
+    }
+}
+
+#[test]
+fn of_two_runs_into_one_directory_one_is_refused() {
+    needs_sandbox!();
+    for is_there in [false, true] {
+        let place = Place::new();
+        if is_there {
+            fs::create_dir(place.evidence()).unwrap();
+        }
+        let start = || {
+            let mut command = place.described(Run::case_b()).command();
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            command.spawn().unwrap()
+        };
+        let mut codes = [start(), start(), start()].map(|mut run| run.wait().unwrap().code());
+        codes.sort();
+        assert_eq!(codes, [Some(0), Some(2), Some(2)]);
+        place.assert_verifies();
+    }
+}
+
+/// RLIMIT_FSIZE: what a full disk does, for each file.
+#[test]
+fn evidence_that_cannot_be_written_is_an_error_and_has_no_manifest() {
+    needs_sandbox!();
+    let place = Place::new();
+    let output = Command::new("/bin/sh")
+        .args(["-c", "ulimit -f 4; exec \"$@\"", "sh"])
+        .arg(runner())
+        .args(["case-b", "--out"])
+        .arg(place.evidence())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let told = [
+        "is not whole: cannot write report.",
+        "caused by: File too large",
+    ];
+    assert!(told.iter().all(|word| said.contains(word)), "{said}");
+    assert!(!said.contains("note: the evidence is in"), "{said}");
+    let left = names(place.evidence());
+    assert!(!left.contains(&"manifest.json".to_owned()), "{left:?}");
+    assert!(left.contains(&".unfinished".to_owned()), "{left:?}");
+    assert_eq!(verified(&place.evidence(), &[]).0, 2);
+}
+
+/// The soft limit is the runner's own, and the client's is what the hard one allows.
+#[test]
+fn a_clients_file_that_cannot_be_written_is_an_error_and_leaves_no_manifest() {
+    needs_sandbox!();
+    let place = Place::new();
+    let output = Command::new("/bin/sh")
+        .args(["-c", "ulimit -S -f 100; exec \"$@\"", "sh"])
+        .arg(runner())
+        .args(["audit", "--out"])
+        .arg(place.evidence())
+        .args(["--", "/bin/sh", "-c", "yes | head -c 200000 > $HOME/large"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    let told = "is not whole: cannot write the client's files\n  caused by: ";
+    assert!(said.contains(told), "{said}");
+    let left = names(place.evidence());
+    assert!(!left.contains(&"manifest.json".to_owned()), "{left:?}");
+    assert!(!place.evidence().join("home/large").exists());
+    // The reports are written all the same.
+    assert!(left.contains(&"report.txt".to_owned()), "{left:?}");
+}

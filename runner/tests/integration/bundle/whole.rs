@@ -1,0 +1,269 @@
+//! What is in a bundle, and that it is whole however the run ended.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use super::{Place, command, names, verified};
+use crate::kit::{Run, runner};
+use crate::needs_sandbox;
+
+const REPORTS: [&str; 6] = [
+    "report.html",
+    "report.json",
+    "report.md",
+    "report.sarif",
+    "report.txt",
+    "report.xml",
+];
+
+#[test]
+fn the_evidence_of_a_run_is_in_one_directory_that_is_its_users_alone() {
+    needs_sandbox!();
+    let place = Place::new();
+    let made = place.run(Run::case_b());
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let evidence = place.evidence();
+    assert_eq!(fs::metadata(&evidence).unwrap().mode() & 0o7777, 0o700);
+    let mut expected = vec!["home", "manifest.json"];
+    expected.extend(REPORTS);
+    expected.extend(["stderr.txt", "stdout.jsonl"]);
+    assert_eq!(names(&evidence), expected);
+    place.assert_verifies();
+    place.assert_nothing_outside();
+    let manifest = place.manifest();
+    let run = &manifest["run"];
+    let report = place.report();
+    assert_eq!(
+        (
+            &run["verdict"],
+            &run["started_at"],
+            &run["client"]["sha256"]
+        ),
+        (
+            &json!("passed"),
+            &report["started_at"],
+            &report["client"]["sha256"]
+        )
+    );
+    let state = &manifest["files"][0];
+    assert_eq!(state["path"], "home/%2Eagent/%2Eagent.json");
+    let original = json!({"root": "home", "path": ".agent/.agent.json", "mode": "0600"});
+    assert_eq!(state["original"], original);
+    let records = fs::read_to_string(evidence.join("stdout.jsonl")).unwrap();
+    let counted = report["evidence"]["records"].as_array().unwrap().len();
+    assert_eq!(records.lines().count(), counted);
+    let human = fs::read_to_string(evidence.join("report.txt")).unwrap();
+    assert!(human.starts_with("PASSED  case-b: "), "{human}");
+}
+
+#[test]
+fn the_digest_that_the_run_told_is_the_one_to_demand() {
+    needs_sandbox!();
+    let place = Place::new();
+    let made = place.run(Run::case_b());
+    let path = place.evidence().canonicalize().unwrap();
+    let begin = format!(
+        "note: the evidence is in {}; its manifest has the SHA-256 ",
+        path.display()
+    );
+    let told = made.stderr.trim_end().strip_prefix(&begin).unwrap();
+    assert_eq!(verified(&path, &["--require-manifest", told]).0, 0);
+    let other = "0".repeat(64);
+    let (code, text) = verified(&path, &["--require-manifest", &other]);
+    let line = format!("differs: manifest.json: its SHA-256 is {told}, and {other} is required\n");
+    assert_eq!((code, text), (1, line));
+}
+
+#[test]
+fn a_manifest_fits_the_schema_that_is_printed() {
+    needs_sandbox!();
+    let place = Place::new();
+    place.run(Run::case_b().deviating("unknown-get"));
+    let printed = Command::new(runner())
+        .args(["policy", "schema", "manifest"])
+        .output()
+        .unwrap();
+    let schema: Value = serde_json::from_slice(&printed.stdout).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    assert!(validator.is_valid(&place.manifest()));
+}
+
+#[test]
+fn each_tampering_is_found_by_its_line() {
+    needs_sandbox!();
+    let place = Place::new();
+    place.run(Run::case_b());
+    for (tamper, line) in [
+        ("rm stdout.jsonl", "missing: stdout.jsonl"),
+        ("touch new", "not listed: new: a file"),
+        ("mkdir tmp", "not listed: tmp: a directory"),
+        ("touch '.a\tb'", r"not listed: .a\tb: a file"),
+        (
+            "rm report.txt; ln -s report.md report.txt",
+            "differs: report.txt: a link, and a file is listed",
+        ),
+        (
+            "rm stderr.txt; ln -s /dev/zero stderr.txt",
+            "differs: stderr.txt: a link, and a file is listed",
+        ),
+        (
+            "rm stderr.txt; mkfifo stderr.txt",
+            "differs: stderr.txt: a FIFO, and a file is listed",
+        ),
+        (
+            "echo x >> stderr.txt",
+            "differs: stderr.txt: 2 bytes, and 0 are listed",
+        ),
+        (
+            "sed -i s/passed/failed/ manifest.json",
+            "differs: report.json: verdict is passed, and the manifest says failed",
+        ),
+    ] {
+        let copy = place.at("copy");
+        command(
+            "cp",
+            &["-a".as_ref(), place.evidence().as_ref(), copy.as_ref()],
+        );
+        let line_of_shell = format!("cd \"$0\" && {tamper}");
+        command(
+            "sh",
+            &["-c".as_ref(), line_of_shell.as_ref(), copy.as_ref()],
+        );
+        assert_eq!(verified(&copy, &[]), (1, format!("{line}\n")), "{tamper}");
+        fs::remove_dir_all(copy).unwrap();
+    }
+    let report = place.evidence().join("report.json");
+    let text = fs::read_to_string(&report).unwrap();
+    fs::write(&report, text.replacen("\"passed\"", "\"failed\"", 1)).unwrap();
+    let (code, text) = verified(&place.evidence(), &[]);
+    let begin = "differs: report.json: its SHA-256 is ";
+    assert!(
+        code == 1 && text.starts_with(begin) && text.lines().count() == 1,
+        "{text}"
+    );
+}
+
+#[test]
+fn a_verification_of_what_is_no_bundle_is_wrong_use() {
+    let place = Place::new();
+    fs::create_dir(place.at("empty")).unwrap();
+    for (name, words) in [
+        ("empty", "hint: it is written last"),
+        ("absent", "error: cannot open the directory"),
+        ("beside", "error: cannot open the directory"),
+    ] {
+        let (code, text) = verified(&place.at(name), &[]);
+        assert!(code == 2 && text.contains(words), "{name}: {code} {text}");
+    }
+    symlink("empty", place.at("link")).unwrap();
+    fs::write(place.at("empty/manifest.json"), "{}").unwrap();
+    let (code, text) = verified(&place.at("link"), &[]);
+    assert!(code == 2 && text.contains("cannot be relied on"), "{text}");
+}
+
+#[test]
+fn a_failed_run_and_one_without_a_client_leave_their_evidence_as_well() {
+    needs_sandbox!();
+    let place = Place::new();
+    assert_eq!(
+        place.run(Run::case_b().deviating("unknown-get")).code,
+        Some(1)
+    );
+    place.assert_verifies();
+    assert_eq!(place.manifest()["run"]["verdict"], "failed");
+    let place = Place::new();
+    let script = place.at("client");
+    fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let made = place.run(Run::case_b().client(&script));
+    assert_eq!(made.code, Some(3), "{}", made.stderr);
+    place.assert_verifies();
+    assert_eq!(place.manifest()["run"]["verdict"], "errored");
+}
+
+#[test]
+fn a_run_that_is_interrupted_leaves_its_evidence() {
+    needs_sandbox!();
+    let place = Place::new();
+    let line = "echo kept > $HOME/file; echo started; exec sleep 300";
+    let run = ["/bin/sh", "-c", line].into_iter();
+    let run = run.fold(Run::case("audit"), Run::client_argument);
+    let mut child = place
+        .described(run)
+        .command()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut started = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut started)
+        .unwrap();
+    kill(
+        Pid::from_raw(child.id().try_into().unwrap()),
+        Signal::SIGINT,
+    )
+    .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    place.assert_verifies();
+    assert_eq!(place.report()["client"]["exit"]["interrupted"], true);
+    let evidence = place.evidence();
+    assert_eq!(fs::read(evidence.join("home/file")).unwrap(), b"kept\n");
+    assert_eq!(fs::read(evidence.join("stdout.txt")).unwrap(), b"started\n");
+}
+
+#[test]
+fn an_audits_output_is_there_whole_and_without_what_no_report_shows() {
+    needs_sandbox!();
+    let place = Place::new();
+    let line = "i=0; while [ $i -lt 3000 ]; do echo \"$i out\"; echo \"$i err\" >&2; i=$((i+1)); done
+        echo \"<$TOKEN>\"; echo \"<$TOKEN>\" >&2; echo x > \"$HOME/$TOKEN\"; ln -s \"$TOKEN\" $HOME/link";
+    let run = Run::case("audit").argument("--env=TOKEN=of-its-users");
+    let run = ["/bin/sh", "-c", line]
+        .into_iter()
+        .fold(run, Run::client_argument);
+    let made = place.run(run);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    place.assert_verifies();
+    for (name, word) in [("stdout.txt", "out"), ("stderr.txt", "err")] {
+        let text = fs::read_to_string(place.evidence().join(name)).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[0], format!("0 {word}"));
+        assert_eq!(lines[2999], format!("2999 {word}"));
+        assert_eq!(lines[3000..], ["<<value of TOKEN>>"]);
+    }
+    let files = names(place.evidence().join("home"));
+    assert_eq!(files, ["%3Cvalue%20of%20TOKEN%3E~1"]);
+    assert!(!place.manifest().to_string().contains("of-its-users"));
+}
+
+#[test]
+fn what_an_archive_of_it_gives_verifies() {
+    needs_sandbox!();
+    let place = Place::new();
+    place.run(Run::case_b());
+    let (archive, into) = (place.at("archive.tar"), place.at("into"));
+    let (archive, into) = (archive.as_os_str(), into.as_os_str());
+    fs::create_dir(into).unwrap();
+    let evidence = place.evidence();
+    command(
+        "tar",
+        &[
+            "-cf".as_ref(),
+            archive,
+            "-C".as_ref(),
+            evidence.as_ref(),
+            ".".as_ref(),
+        ],
+    );
+    command("tar", &["-xf".as_ref(), archive, "-C".as_ref(), into]);
+    assert_eq!(verified(into.as_ref(), &[]).0, 0);
+}
