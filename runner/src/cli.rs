@@ -280,6 +280,8 @@ pub enum SchemaForm {
     Doctor,
     /// Answers of `runner selftest --json`
     Selftest,
+    /// Comparisons of `runner diff --json`
+    Diff,
 }
 
 /// What `runner policy init` starts.

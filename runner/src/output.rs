@@ -60,12 +60,23 @@ pub(crate) struct Input<'p> {
 /// Why nothing is run: a report would have no place.
 #[derive(Debug, Error)]
 pub(crate) enum OutputError {
-    #[error("cannot open the report file {path}")]
-    Open { path: String, source: io::Error },
+    #[error("cannot open the {what} {path}")]
+    Open {
+        path: String,
+        /// For people: `report file`.
+        what: &'static str,
+        source: io::Error,
+    },
     #[error("two reports go to {path}")]
     Twice { path: String },
-    #[error("the report would replace {what}, {path}")]
-    Replaces { path: String, what: &'static str },
+    #[error("the {by} would replace {what}, {path}")]
+    Replaces {
+        path: String,
+        by: &'static str,
+        what: &'static str,
+    },
+    #[error("a report and the lock file go to {path}")]
+    Shared { path: String },
 }
 
 /// What was lost on its way out, and why.
@@ -73,6 +84,8 @@ pub(crate) enum OutputError {
 pub(crate) enum WriteError {
     #[error("cannot write the report to {path}")]
     Report { path: String, source: io::Error },
+    #[error("cannot write the lock file {path}")]
+    Lock { path: String, source: io::Error },
     #[error("cannot make the {} report", format.word())]
     Render { format: Format, source: RenderError },
     /// Output of an audited program.
@@ -123,6 +136,7 @@ fn open_file(
 ) -> Result<Sink, OutputError> {
     let failed = |source| OutputError::Open {
         path: shown_path(path),
+        what: REPORT,
         source,
     };
     match fs::metadata(path) {
@@ -138,6 +152,27 @@ fn open_file(
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(failed(error)),
     }
+    let place = writable(path, REPORT, inputs)?;
+    if seen.contains(&place.path) {
+        return Err(OutputError::Twice {
+            path: shown_path(&place.path),
+        });
+    }
+    seen.push(place.path.clone());
+    Ok(Sink::File(place))
+}
+
+/// What is written, in errors.
+const REPORT: &str = "report file";
+const LOCK: &str = "lock file";
+
+/// The place of a file that can be written, and that the run does not read.
+fn writable(path: &Path, by: &'static str, inputs: &[Input<'_>]) -> Result<Place, OutputError> {
+    let failed = |source| OutputError::Open {
+        path: shown_path(path),
+        what: by,
+        source,
+    };
     // Through links, so that the file they lead to is replaced and not the link.
     let target = match fs::canonicalize(path) {
         Ok(target) => target,
@@ -152,18 +187,54 @@ fn open_file(
         if let Some(input) = inputs.iter().find(|input| input.is(&status)) {
             return Err(OutputError::Replaces {
                 path: shown_path(path),
+                by,
                 what: input.what,
             });
         }
     }
     place.try_out().map_err(failed)?;
-    if seen.contains(&place.path) {
-        return Err(OutputError::Twice {
-            path: shown_path(&place.path),
-        });
+    Ok(place)
+}
+
+/// The lock file of a run that writes it, beside its reports and in the same way.
+#[derive(Debug)]
+pub(crate) struct LockFile(Place);
+
+impl LockFile {
+    /// Proves that it can be written.
+    ///
+    /// # Errors
+    /// As for [`open`]; a file of `outputs` too.
+    pub(crate) fn open(
+        path: &Path,
+        inputs: &[Input<'_>],
+        outputs: &[Output],
+    ) -> Result<Self, OutputError> {
+        let place = writable(path, LOCK, inputs)?;
+        let mut reports = outputs.iter().filter_map(Output::file);
+        if reports.any(|report| report == place.path) {
+            return Err(OutputError::Shared {
+                path: shown_path(&place.path),
+            });
+        }
+        Ok(Self(place))
     }
-    seen.push(place.path.clone());
-    Ok(Sink::File(place))
+
+    /// Free of links.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Writes the whole file.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub(crate) fn write(self, text: &[u8]) -> Result<(), WriteError> {
+        self.0.replace(text).map_err(|source| WriteError::Lock {
+            path: shown_path(&self.0.path),
+            source,
+        })
+    }
 }
 
 impl Place {

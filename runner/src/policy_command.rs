@@ -7,6 +7,7 @@ use stub::scenario::{Scenario, Summary};
 use thiserror::Error;
 
 use crate::cli::{InitAction, PolicyAction, SchemaForm};
+use crate::diff;
 use crate::doctor;
 use crate::needs::{Needs, NeedsError};
 use crate::policy::init;
@@ -99,6 +100,7 @@ fn print_schema(form: SchemaForm, out: &mut impl Write) -> Result<Outcome, Polic
         SchemaForm::Report => json::schema(),
         SchemaForm::Doctor => doctor::json::schema(),
         SchemaForm::Selftest => selftest::schema(),
+        SchemaForm::Diff => diff::schema(),
     };
     out.write_all(&schema::print(&schema).map_err(PolicyCommandError::Schema)?)?;
     Ok(Outcome::Good)
@@ -262,6 +264,7 @@ mod tests {
             SchemaForm::Report,
             SchemaForm::Doctor,
             SchemaForm::Selftest,
+            SchemaForm::Diff,
         ] {
             let (outcome, text) = output(PolicyAction::Schema(form));
             assert_eq!(outcome, Outcome::Good);

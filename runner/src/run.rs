@@ -8,9 +8,10 @@ use std::thread::JoinHandle;
 use thiserror::Error;
 
 use crate::assemble;
+use crate::baseline::{self, BaselineError, Opened};
 use crate::case::{Source, Tier};
 use crate::check;
-use crate::cli::{ClientProgram, RunRequest};
+use crate::cli::{Baseline, ClientProgram, RunRequest};
 use crate::clock::Clock;
 use crate::collect::keep::{Kept, keep};
 use crate::collect::{self, Capture, Failure, Watch};
@@ -35,6 +36,8 @@ use crate::verdict::Verdict;
 pub(crate) enum RunError {
     #[error(transparent)]
     Output(#[from] OutputError),
+    #[error(transparent)]
+    Baseline(#[from] BaselineError),
     #[error(transparent)]
     Prepare(#[from] PrepareError),
     #[error("cannot read the runner's own namespaces from /proc/self/ns")]
@@ -73,14 +76,14 @@ pub(crate) struct Done {
 /// What stood in the way of a report. A run that could not be made is no error here: its report says so.
 pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let clock = Clock::start();
-    let outputs = output::open(&request.reports, &inputs(request))?;
+    let (outputs, lock) = open_outputs(request)?;
     let Launched {
         prepared,
         trees,
         mut capture,
         digests,
         passed_over,
-    } = launch_in_strongest_tier(request, &outputs, clock)?;
+    } = launch_in_strongest_tier(request, &files_of(&outputs, lock.as_ref()), clock)?;
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
     let exit = capture.exit;
     let unwritten = std::mem::take(&mut capture.unwritten);
@@ -97,7 +100,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         Subject::Program(audit) => check::audit(&audit.attempts, &evidence),
     };
     let verdict = check::verdict(&checks, &evidence);
-    let report = describe::report(
+    let mut report = describe::report(
         request,
         &prepared,
         digests.wait().map_err(RunError::Digest)?,
@@ -106,11 +109,13 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         verdict,
         evidence,
     );
+    let unlocked = lock.and_then(|lock| lock.settle(&mut report).err());
     let mut lost = write(outputs, &report, &mut before);
+    lost.extend(unlocked);
     let passing = |(stream, source)| WriteError::Passing { stream, source };
     lost.extend(unwritten.into_iter().map(passing));
     Ok(Done {
-        verdict,
+        verdict: report.verdict,
         exit,
         failure,
         passed_over,
@@ -118,6 +123,28 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         lost,
         before,
     })
+}
+
+/// Where reports go, and the lock file.
+fn open_outputs(request: &RunRequest) -> Result<(Vec<Output>, Option<Opened>), RunError> {
+    let inputs = inputs(request);
+    let mut read = inputs.clone();
+    if let Some(Baseline::Compare(path)) = &request.baseline {
+        let what = "the lock file";
+        read.push(Input { what, path });
+    }
+    let outputs = output::open(&request.reports, &read)?;
+    let lock = request.baseline.as_ref();
+    let lock = lock.map(|lock| baseline::open(lock, &inputs, &outputs));
+    Ok((outputs, lock.transpose()?))
+}
+
+/// Files of ours that the client is not shown, free of links.
+fn files_of(outputs: &[Output], lock: Option<&Opened>) -> Vec<PathBuf> {
+    let reports = outputs.iter().filter_map(Output::file);
+    reports
+        .chain(lock.map(|lock| lock.path().to_owned()))
+        .collect()
 }
 
 /// What a run collected, for whoever judges it by other rules than a case's.
@@ -248,10 +275,9 @@ struct Launched {
 /// is as good. The client has not been started where another one is tried.
 fn launch_in_strongest_tier(
     request: &RunRequest,
-    outputs: &[Output],
+    files: &[PathBuf],
     clock: Clock,
 ) -> Result<Launched, RunError> {
-    let reports: Vec<PathBuf> = outputs.iter().filter_map(Output::file).collect();
     let mut passed_over = Vec::new();
     let mut digests = None;
     let mut tiers = request.tiers().into_iter().peekable();
@@ -264,7 +290,7 @@ fn launch_in_strongest_tier(
             Ok(Some(trees)) => trees.places(),
             Ok(None) | Err(_) => Places::in_own_root(),
         };
-        let prepared = prepare(request, &reports, tier, &places)?;
+        let prepared = prepare(request, files, tier, &places)?;
         let (mut capture, trees) = match made {
             Ok(trees) => {
                 let capture = launch_and_collect(request, &prepared, clock, &mut digests)?;

@@ -88,6 +88,7 @@ pub(super) fn report(run: Run) -> Report {
         evidence: run.evidence,
         not_proved: Vec::new(),
         wider_rules: Vec::new(),
+        baseline: None,
     }
 }
 
