@@ -90,6 +90,21 @@ impl Area {
             Self::Outcome => "outcome",
         }
     }
+
+    /// One fact of it.
+    fn singular(self) -> &'static str {
+        match self {
+            Self::Requests => "request",
+            Self::Headers => "header",
+            Self::Body => "body",
+            Self::Records => "record",
+            Self::Files => "file",
+            Self::Attempts => "attempt",
+            Self::Names => "name",
+            Self::Processes => "process",
+            Self::Outcome => "outcome",
+        }
+    }
 }
 
 closed_sets! {
@@ -235,7 +250,7 @@ pub fn compare(old: &BTreeMap<Fact, String>, new: &BTreeMap<Fact, String>) -> Ve
     every.into_iter().filter_map(difference).collect()
 }
 
-/// `4 differences: 2 headers, 1 body, 1 processes`; `no difference`.
+/// `4 differences: 2 headers, 1 body, 1 process`; `no difference`.
 pub(crate) fn summary(differences: &[Difference]) -> String {
     let number = match differences.len() {
         0 => return "no difference".to_owned(),
@@ -244,11 +259,14 @@ pub(crate) fn summary(differences: &[Difference]) -> String {
     };
     let counts = Area::ALL.map(|area| {
         let in_it = differences.iter().filter(|one| one.fact.area == area);
-        (in_it.count(), area.word())
+        (in_it.count(), area)
     });
     let told = counts.iter().filter(|(count, _)| *count > 0);
     let told: Vec<String> = told
-        .map(|(count, word)| format!("{word} {count}"))
+        .map(|(count, area)| match count {
+            1 => format!("1 {}", area.singular()),
+            more => format!("{more} {}", area.word()),
+        })
         .collect();
     format!("{number}: {}", told.join(", "))
 }
