@@ -20,6 +20,8 @@ use crate::report::{self, BaselineOutcome, Report, json};
 use crate::verdict::{Finding, Status};
 
 pub mod lock;
+#[cfg(test)]
+mod tests;
 
 use lock::{Lock, LockFault, Made};
 

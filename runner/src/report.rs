@@ -34,7 +34,7 @@ pub(crate) use escape::{for_terminal, visible};
 pub use told::{Arg, Process};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// How a report looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

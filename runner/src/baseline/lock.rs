@@ -16,6 +16,9 @@ use crate::behaviour::{Area, Behaviour, Change, Difference, Fact};
 use crate::policy::{Position, known_words, quoted};
 use crate::report::Report;
 
+#[cfg(test)]
+mod tests;
+
 /// The form of the file.
 pub const SCHEMA: &str = "runner.baseline/1";
 /// Stands for any value.

@@ -1,1 +1,489 @@
+//! What is a difference, and what is none: of the one evidence that every report is tested with.
 
+use serde_json::json;
+use stub::journal::Head;
+
+use super::*;
+use crate::evidence::fixture::{
+    Run, add_header, attempt, case_a, case_b, connect, digest, file, head_request, insert_record,
+    question, record, set_header, shape,
+};
+use crate::evidence::{
+    Attempt, AttemptKind, Exit, Outcome, Process, Request, RequestClass, Root, Sighting,
+};
+use crate::report::json;
+use crate::report::tests::report;
+
+mod texts;
+
+/// The behaviour of a run, by way of its JSON report.
+fn behaviour(run: Run) -> Behaviour {
+    let rendered = json::render(&report(run)).unwrap();
+    Behaviour::of(&Report::parse(&rendered).unwrap())
+}
+
+/// What case B shows otherwise once this is changed, a line each.
+fn changed(change: impl FnOnce(&mut Run)) -> Vec<String> {
+    between(|_| (), change)
+}
+
+/// What differs between case B with the one change and with the other.
+fn between(before: impl FnOnce(&mut Run), now: impl FnOnce(&mut Run)) -> Vec<String> {
+    let (mut old, mut new) = (case_b(), case_b());
+    before(&mut old);
+    now(&mut new);
+    let (old, new) = (behaviour(old), behaviour(new));
+    let line = |found: Difference| {
+        let Difference { fact, change } = found;
+        let (old, new) = (change.old().unwrap_or("-"), change.new().unwrap_or("-"));
+        format!("{} {}: {old} => {new}", fact.area.word(), fact.key)
+    };
+    let differences = compare(old.facts(), new.facts());
+    differences.into_iter().map(line).collect()
+}
+
+fn assert_unchanged(change: impl FnOnce(&mut Run)) {
+    assert_eq!(changed(change), Vec::<String>::new());
+}
+
+#[test]
+fn what_varies_by_its_nature_is_no_difference() {
+    let varying = |run: &mut Run, port: &str, id: &str, millis: u64| {
+        let evidence = &mut run.evidence;
+        let post = &mut evidence.requests[0];
+        post.at_us += millis;
+        set_header(post, "host", &format!("127.0.0.1:{port}"));
+        set_header(post, "content-length", port);
+        add_header(post, "x-session", id);
+        add_header(post, "x-at", "2026-11-28T12:41:43.250Z");
+        let body = post.body.as_mut().unwrap();
+        (body.bytes, body.sha256) = (millis, digest(millis));
+        for record in &mut evidence.records {
+            (record.at_us, record.bytes) = (record.at_us + millis, millis);
+        }
+        evidence.files[1].sha256 = Some(digest(millis));
+        evidence.files[3].path = format!(".agent/backups/.agent.json.backup.1780000{millis}");
+        evidence.files.push(file(Root::Home, &format!("log.{id}")));
+        evidence.processes[0].pid += 7;
+        evidence.attempts.reverse();
+        evidence.duration *= 2;
+    };
+    let id = "ef58ac57-72c4-499b-a5ea-c80665eac254";
+    let other = "11480662-eaea-4963-8a91-5fb79ad8ae14";
+    let found = between(
+        |run| varying(run, "41187", id, 120_000),
+        |run| varying(run, "40147", other, 654_321),
+    );
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn a_header_put_in_is_one_difference_and_so_is_one_taken_out_or_changed() {
+    let added = changed(|run| add_header(&mut run.evidence.requests[0], "X-New", "1"));
+    assert_eq!(added, ["headers POST /v1/messages X-New: - => 1"]);
+    let removed = between(
+        |run| add_header(&mut run.evidence.requests[0], "X-New", "1"),
+        |_| (),
+    );
+    assert_eq!(removed, ["headers POST /v1/messages X-New: 1 => -"]);
+    let agent = "agent-cli/2.1.178 (external, sdk-cli)";
+    let other = changed(|run| set_header(&mut run.evidence.requests[0], "user-agent", agent));
+    assert_eq!(
+        other,
+        [format!(
+            "headers POST /v1/messages user-agent: agent-cli/2.1.177 (external, sdk-cli) => {agent}"
+        )]
+    );
+}
+
+#[test]
+fn a_header_named_twice_is_two_facts_and_the_order_of_headers_is_none() {
+    let twice = changed(|run| add_header(&mut run.evidence.requests[0], "content-type", "x"));
+    assert_eq!(twice, ["headers POST /v1/messages content-type #2: - => x"]);
+    assert_unchanged(|run| match &mut run.evidence.requests[0].head {
+        Head::Request { headers, .. } => headers.reverse(),
+        Head::Malformed { .. } | Head::Incomplete => unreachable!(),
+    });
+}
+
+#[test]
+fn a_request_put_in_changes_nothing_about_the_others() {
+    let found = changed(|run| run.evidence.requests.insert(0, head_request()));
+    assert_eq!(
+        found,
+        [
+            "requests HEAD /: - => preflight, before the message, status 200",
+            "headers HEAD / host: - => 127.0.0.1:4000",
+            "headers HEAD / user-agent: - => reqwest/0.13.1",
+        ]
+    );
+    let again = changed(|run| {
+        let again = run.evidence.requests[0].clone();
+        let class = RequestClass::Retry;
+        run.evidence.requests.push(Request { class, ..again });
+    });
+    assert_eq!(
+        again[0],
+        "requests POST /v1/messages #2: - => retry, after the message, status 200"
+    );
+    assert!(
+        again
+            .iter()
+            .all(|line| line.contains("POST /v1/messages #2"))
+    );
+}
+
+#[test]
+fn a_preflight_that_moves_behind_the_message_is_told_and_a_side_request_may_come_when_it_comes() {
+    let side = || Request {
+        class: RequestClass::Side,
+        side: Some("session title".to_owned()),
+        ..case_b().evidence.requests[0].clone()
+    };
+    let found = between(
+        |run| run.evidence.requests.insert(0, side()),
+        |run| run.evidence.requests.push(side()),
+    );
+    assert_eq!(found, Vec::<String>::new());
+    let found = between(
+        |run| run.evidence.requests.insert(0, head_request()),
+        |run| run.evidence.requests.push(head_request()),
+    );
+    let [only] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    assert!(only.contains("before the message") && only.contains("after the message"));
+}
+
+#[test]
+fn query_status_and_completeness_of_a_request_are_compared() {
+    let found = changed(|run| {
+        let post = &mut run.evidence.requests[0];
+        post.status = None;
+        post.body.as_mut().unwrap().complete = false;
+        if let Head::Request { query, .. } = &mut post.head {
+            *query = Some("beta=true".to_owned());
+        }
+    });
+    assert_eq!(
+        found,
+        [
+            "requests POST /v1/messages: message, status 200 => message, query beta=true, incomplete, no status"
+        ]
+    );
+}
+
+#[test]
+fn a_body_is_compared_leaf_by_leaf() {
+    let of = |change: fn(&mut serde_json::Value)| {
+        changed(|run| shape(&mut run.evidence.requests[0], change))
+    };
+    assert_eq!(
+        of(|body| body["max_tokens"] = json!(64000)),
+        ["body POST /v1/messages $.max_tokens: 32000 => 64000"]
+    );
+    assert_eq!(
+        of(|body| body["thinking"]["type"] = json!("enabled")),
+        ["body POST /v1/messages $.thinking.type: word adaptive => word enabled"]
+    );
+    assert_eq!(
+        of(|body| body["tools"] = json!([{}])),
+        [
+            "body POST /v1/messages $.tools: empty array => -",
+            "body POST /v1/messages $.tools[0]: - => empty object",
+        ]
+    );
+    assert_eq!(
+        of(|body| body["a key"] = json!(null)),
+        ["body POST /v1/messages $[\"a key\"]: - => null"]
+    );
+    // A word and a number are told apart.
+    assert_eq!(of(|body| body["type"] = json!("1")).len(), 1);
+    let number = |body: &mut serde_json::Value| body["type"] = json!(1);
+    let word = |body: &mut serde_json::Value| body["type"] = json!("1");
+    let found = between(
+        |run| shape(&mut run.evidence.requests[0], number),
+        |run| shape(&mut run.evidence.requests[0], word),
+    );
+    assert_eq!(found, ["body POST /v1/messages $.type: 1 => word 1"]);
+}
+
+#[test]
+fn a_short_text_is_compared_by_its_digest_and_a_long_one_by_its_length() {
+    let of = |at: &'static str, bytes: u64, seed: u64| {
+        changed(|run| {
+            shape(&mut run.evidence.requests[0], |body| {
+                *body.pointer_mut(at).unwrap() = json!({"bytes": bytes, "sha256": digest(seed)});
+            });
+        })
+    };
+    assert_eq!(of("/model", 15, 99).len(), 1);
+    assert_eq!(of("/system/2/text", 32, 99).len(), 1);
+    assert_eq!(of("/metadata/user_id", 36, 99), Vec::<String>::new());
+    assert_eq!(
+        of("/metadata/user_id", 37, 99),
+        ["body POST /v1/messages $.metadata.user_id: text of 36 bytes => text of 37 bytes"]
+    );
+}
+
+#[test]
+fn a_body_that_is_no_json_is_told() {
+    let found = changed(|run| {
+        let body = run.evidence.requests[0].body.as_mut().unwrap();
+        body.content = stub::journal::Content::Other {
+            reason: "not JSON".to_owned(),
+        };
+    });
+    assert!(found.contains(&"body POST /v1/messages $: - => no shape: not JSON".to_owned()));
+}
+
+#[test]
+fn a_record_put_in_is_told_with_its_place_and_its_fields() {
+    let found = changed(|run| {
+        let json = json!({"type": "system", "subtype": "hook", "uuid": "u"});
+        insert_record(&mut run.evidence, 1, json);
+    });
+    assert_eq!(
+        found,
+        [
+            "records system/hook: - => after system/init",
+            "records system/hook field subtype: - => in each",
+            "records system/hook field type: - => in each",
+            "records system/hook field uuid: - => in each",
+            "records system/status: after system/init => after system/hook",
+        ]
+    );
+}
+
+#[test]
+fn a_field_of_a_record_is_one_difference_and_its_value_is_none() {
+    let added = changed(|run| {
+        record(&mut run.evidence, "result/success")["ttft_ms"] = json!(7);
+    });
+    assert_eq!(
+        added,
+        ["records result/success field ttft_ms: - => in each"]
+    );
+    assert_unchanged(|run| record(&mut run.evidence, "system/init")["uuid"] = json!("other"));
+    let once = changed(|run| {
+        record(&mut run.evidence, "stream_event/content_block_delta")["at"] = json!(7);
+    });
+    assert_eq!(
+        once,
+        ["records stream_event/content_block_delta field at: - => in some"]
+    );
+}
+
+#[test]
+fn one_more_of_the_same_records_is_one_difference() {
+    let found = changed(|run| {
+        let again = run.evidence.records[5].clone();
+        run.evidence.records.insert(5, again);
+    });
+    assert_eq!(
+        found,
+        [
+            "records stream_event/content_block_delta: × 3, after stream_event/content_block_start => × 4, after stream_event/content_block_start"
+        ]
+    );
+}
+
+#[test]
+fn the_content_of_a_file_counts_where_the_file_is_neither_known_nor_state() {
+    let with = |path: &'static str, seed: u64| {
+        move |run: &mut Run| {
+            let mut found = file(Root::Home, path);
+            found.sha256 = Some(digest(seed));
+            run.evidence.files.push(found);
+        }
+    };
+    for stable in ["notes.txt", "bin/tool", "a.jsonc", "log"] {
+        assert_eq!(
+            between(with(stable, 1), with(stable, 2)).len(),
+            1,
+            "{stable}"
+        );
+    }
+    for state in ["other.json", "run.log", "x.lock", "deadbeef0badcafe.txt"] {
+        let found = between(with(state, 1), with(state, 2));
+        assert_eq!(found, Vec::<String>::new(), "{state}");
+    }
+    assert_unchanged(|run| run.evidence.files[1].sha256 = Some(digest(99)));
+}
+
+#[test]
+fn path_kind_and_mode_of_every_file_count() {
+    assert_eq!(
+        changed(|run| run.evidence.files[1].mode = 0o644),
+        ["files home .agent/.agent.json: file 0600 => file 0644"]
+    );
+    let moved = changed(|run| run.evidence.files[1].root = Root::Tmp);
+    assert_eq!(moved.len(), 2, "{moved:?}");
+    let new = changed(|run| run.evidence.files.push(file(Root::Home, "x.log")));
+    assert_eq!(new, ["files home x.log: - => file 0600"]);
+}
+
+#[test]
+fn a_transient_file_is_left_out_and_the_same_left_behind_is_not() {
+    let gone = |transient| {
+        move |run: &mut Run| {
+            let mut found = file(Root::Home, "state.lock");
+            found.transient = transient;
+            run.evidence.files.push(found);
+        }
+    };
+    assert_unchanged(gone(true));
+    assert_eq!(changed(gone(false)).len(), 1);
+}
+
+#[test]
+fn an_attempt_counts_by_program_call_destination_and_outcome_and_not_by_number() {
+    let with = |attempts: Vec<Attempt>| move |run: &mut Run| run.evidence.attempts.extend(attempts);
+    let out = || connect("inet", "192.0.2.1", Some(443));
+    assert_eq!(
+        changed(with(vec![out()])),
+        ["attempts /client/agent-cli connect inet 192.0.2.1 port 443: - => denied ENETUNREACH"]
+    );
+    let many = Attempt { count: 9, ..out() };
+    let found = between(with(vec![out()]), with(vec![many, out()]));
+    assert_eq!(found, Vec::<String>::new());
+    let allowed = Attempt {
+        outcome: Outcome::Allowed,
+        ..out()
+    };
+    assert_eq!(
+        between(with(vec![out()]), with(vec![allowed.clone()])).len(),
+        1
+    );
+    let both = between(with(vec![out()]), with(vec![out(), allowed]));
+    assert!(
+        both[0].ends_with("allowed and denied ENETUNREACH"),
+        "{both:?}"
+    );
+    let setup = Attempt {
+        kind: AttemptKind::Setup,
+        ..attempt("listen")
+    };
+    assert_unchanged(with(vec![setup]));
+    assert_eq!(changed(with(vec![attempt("listen")])).len(), 1);
+}
+
+#[test]
+fn only_ports_of_loopback_that_the_kernel_gives_are_alike() {
+    let at = |address: &'static str, port: u16| {
+        move |run: &mut Run| {
+            let call = connect("inet", address, Some(port));
+            run.evidence.attempts.push(call);
+        }
+    };
+    let found = between(at("127.0.0.1", 40_001), at("127.0.0.1", 50_002));
+    assert_eq!(found, Vec::<String>::new());
+    let low = between(at("127.0.0.1", 5432), at("127.0.0.1", 6379));
+    assert_eq!(low.len(), 2);
+    let away = between(at("192.0.2.1", 40_001), at("192.0.2.1", 50_002));
+    assert_eq!(away.len(), 2);
+}
+
+#[test]
+fn a_name_is_compared_with_its_type_and_not_its_count() {
+    let with = |kind: &'static str, count| {
+        move |run: &mut Run| {
+            let mut asked = question("example.com");
+            (asked.kind, asked.count) = (kind.to_owned(), count);
+            run.evidence.names.push(asked);
+        }
+    };
+    assert_eq!(between(with("A", 1), with("A", 4)), Vec::<String>::new());
+    assert_eq!(between(with("A", 1), with("AAAA", 1)).len(), 2);
+}
+
+#[test]
+fn a_program_is_compared_with_its_arguments_and_who_started_it() {
+    let git = |pid, ppid, args: &[&str]| Process {
+        pid,
+        ppid,
+        program: "/usr/bin/git".to_owned(),
+        args: args.iter().map(|word| (*word).to_owned()).collect(),
+    };
+    let one = || git(5, 2, &["git", "log", "a b", "Say something."]);
+    assert_eq!(
+        changed(|run| run.evidence.processes.push(one())),
+        [
+            "processes /usr/bin/git: git log \"a b\" (prompt of 14 bytes): - => started by /client/agent-cli"
+        ]
+    );
+    let found = between(
+        |run| run.evidence.processes.push(one()),
+        |run| {
+            run.evidence
+                .processes
+                .extend([one(), git(9, 2, &["git", "log", "a b", "Say something."])])
+        },
+    );
+    assert_eq!(found, Vec::<String>::new());
+    let replaced = changed(|run| run.evidence.processes.push(git(2, 1, &["git"])));
+    assert!(
+        replaced[0].ends_with("=> in place of /client/agent-cli"),
+        "{replaced:?}"
+    );
+    let words = between(
+        |run| run.evidence.processes.push(git(5, 2, &["git", "a", "b"])),
+        |run| run.evidence.processes.push(git(5, 2, &["git", "a b"])),
+    );
+    assert_eq!(words.len(), 2, "{words:?}");
+}
+
+#[test]
+fn the_end_of_a_run_counts() {
+    assert_eq!(
+        changed(|run| run.evidence.exit = Exit::Signal(9)),
+        ["outcome exit: code 0 => signal 9"]
+    );
+    assert_eq!(
+        changed(|run| run.evidence.stderr.bytes = 7),
+        ["outcome standard error: nothing => something"]
+    );
+    let seen = |place: &'static str| {
+        move |run: &mut Run| {
+            run.evidence.sightings.push(Sighting {
+                place: place.to_owned(),
+                form: "base64".to_owned(),
+            });
+        }
+    };
+    assert_eq!(
+        changed(seen("request 2 header cookie")),
+        ["outcome credential in request header cookie: - => base64"]
+    );
+    assert_eq!(
+        between(seen("stdout line 3"), seen("stdout line 4")),
+        Vec::<String>::new()
+    );
+    assert_eq!(between(seen("file a 3"), seen("file a 4")).len(), 2);
+}
+
+#[test]
+fn no_client_can_write_the_value_that_accepts_anything() {
+    let found = changed(|run| add_header(&mut run.evidence.requests[0], "x", "*"));
+    assert_eq!(found, ["headers POST /v1/messages x: - => the text *"]);
+}
+
+#[test]
+fn a_long_value_is_shortened_and_still_compared_to_its_end() {
+    let long = |end: &str| format!("{}{end}", "x".repeat(5_000));
+    let with = |value: String| {
+        move |run: &mut Run| {
+            add_header(&mut run.evidence.requests[0], "x", &value);
+        }
+    };
+    let found = between(with(long("a")), with(long("b")));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].chars().count() < 1_000);
+}
+
+#[test]
+fn the_cases_differ_by_what_they_ask_for() {
+    let found = compare(behaviour(case_b()).facts(), behaviour(case_a()).facts());
+    let summary = summary(&found);
+    assert_eq!(summary, "7 differences: 1 request, 2 headers, 4 body");
+}

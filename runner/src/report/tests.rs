@@ -27,7 +27,7 @@ mod ci;
 /// What a client may try to make of the reader's terminal or log.
 const HOSTILE: &str = "\u{1b}[2J\u{202e}evil\u{200b}\r\n::error::owned\n##vso[task.complete result=Succeeded;]\u{9b}1m";
 
-pub(super) fn report(run: Run) -> Report {
+pub(crate) fn report(run: Run) -> Report {
     let checks = check(&run.case, &run.profile, &run.evidence);
     let verdict = verdict(&checks, &run.evidence);
     let word = |word: &str| Arg::Word(word.to_owned());
@@ -93,7 +93,7 @@ pub(super) fn report(run: Run) -> Report {
 }
 
 /// A client that does nearly everything wrong, and writes hostile text wherever it can.
-fn hostile() -> Report {
+pub(crate) fn hostile() -> Report {
     let mut run = case_b();
     let evidence = &mut run.evidence;
 
