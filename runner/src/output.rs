@@ -60,23 +60,45 @@ pub(crate) struct Input<'p> {
 /// Why nothing is run: a report would have no place.
 #[derive(Debug, Error)]
 pub(crate) enum OutputError {
-    #[error("cannot open the {what} {path}")]
+    #[error("cannot open the {} {path}", what.file())]
     Open {
         path: String,
-        /// For people: `report file`.
-        what: &'static str,
+        what: Written,
         source: io::Error,
     },
     #[error("two reports go to {path}")]
     Twice { path: String },
-    #[error("the {by} would replace {what}, {path}")]
+    #[error("the {} would replace {what}, {path}", by.word())]
     Replaces {
         path: String,
-        by: &'static str,
+        by: Written,
         what: &'static str,
     },
     #[error("a report and the lock file go to {path}")]
     Shared { path: String },
+}
+
+/// What a run writes to files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    Report,
+    Lock,
+}
+
+impl Written {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Report => "report",
+            Self::Lock => "lock file",
+        }
+    }
+
+    fn file(self) -> &'static str {
+        match self {
+            Self::Report => "report file",
+            Self::Lock => "lock file",
+        }
+    }
 }
 
 /// What was lost on its way out, and why.
@@ -136,7 +158,7 @@ fn open_file(
 ) -> Result<Sink, OutputError> {
     let failed = |source| OutputError::Open {
         path: shown_path(path),
-        what: REPORT,
+        what: Written::Report,
         source,
     };
     match fs::metadata(path) {
@@ -152,7 +174,7 @@ fn open_file(
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(failed(error)),
     }
-    let place = writable(path, REPORT, inputs)?;
+    let place = writable(path, Written::Report, inputs)?;
     if seen.contains(&place.path) {
         return Err(OutputError::Twice {
             path: shown_path(&place.path),
@@ -162,12 +184,8 @@ fn open_file(
     Ok(Sink::File(place))
 }
 
-/// What is written, in errors.
-const REPORT: &str = "report file";
-const LOCK: &str = "lock file";
-
 /// The place of a file that can be written, and that the run does not read.
-fn writable(path: &Path, by: &'static str, inputs: &[Input<'_>]) -> Result<Place, OutputError> {
+fn writable(path: &Path, by: Written, inputs: &[Input<'_>]) -> Result<Place, OutputError> {
     let failed = |source| OutputError::Open {
         path: shown_path(path),
         what: by,
@@ -210,7 +228,7 @@ impl LockFile {
         inputs: &[Input<'_>],
         outputs: &[Output],
     ) -> Result<Self, OutputError> {
-        let place = writable(path, LOCK, inputs)?;
+        let place = writable(path, Written::Lock, inputs)?;
         let mut reports = outputs.iter().filter_map(Output::file);
         if reports.any(|report| report == place.path) {
             return Err(OutputError::Shared {

@@ -12,6 +12,7 @@ mod audits;
 mod basics;
 mod deviations;
 mod doctor;
+mod drift;
 mod escapes;
 mod failures;
 mod help;
