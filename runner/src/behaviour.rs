@@ -188,7 +188,7 @@ impl Change {
     }
 
     /// The value before.
-    pub fn old(&self) -> Option<&str> {
+    pub fn before(&self) -> Option<&str> {
         match self {
             Self::Added(_) => None,
             Self::Removed(old) | Self::Changed { old, .. } => Some(old),
@@ -196,7 +196,7 @@ impl Change {
     }
 
     /// The value now.
-    pub fn new(&self) -> Option<&str> {
+    pub fn now(&self) -> Option<&str> {
         match self {
             Self::Removed(_) => None,
             Self::Added(new) | Self::Changed { new, .. } => Some(new),

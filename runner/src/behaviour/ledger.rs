@@ -29,9 +29,10 @@ pub(super) fn read(evidence: &Evidence, facts: &mut Facts) {
 /// How it ended, and what it left of the credential.
 pub(super) fn outcome(report: &Report, facts: &mut Facts) {
     for (how, what) in &report.client.exit {
-        let value = match what {
-            serde_json::Value::Bool(_) => how.replace('_', " "),
-            other => format!("{how} {other}"),
+        let value = if what.is_boolean() {
+            how.replace('_', " ")
+        } else {
+            format!("{how} {what}")
         };
         facts.gather(Area::Outcome, "exit", value);
     }

@@ -35,7 +35,7 @@ fn between(before: impl FnOnce(&mut Run), now: impl FnOnce(&mut Run)) -> Vec<Str
     let (old, new) = (behaviour(old), behaviour(new));
     let line = |found: Difference| {
         let Difference { fact, change } = found;
-        let (old, new) = (change.old().unwrap_or("-"), change.new().unwrap_or("-"));
+        let (old, new) = (change.before().unwrap_or("-"), change.now().unwrap_or("-"));
         format!("{} {}: {old} => {new}", fact.area.word(), fact.key)
     };
     let differences = compare(old.facts(), new.facts());

@@ -154,8 +154,8 @@ impl<'a> From<&'a Difference> for ChangeForm<'a> {
             area: found.fact.area.word(),
             kind: found.change.word(),
             key: &found.fact.key,
-            old: found.change.old(),
-            new: found.change.new(),
+            old: found.change.before(),
+            new: found.change.now(),
         }
     }
 }

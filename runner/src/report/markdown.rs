@@ -182,8 +182,8 @@ fn baseline(page: &mut Page, report: &Report) -> fmt::Result {
         [
             found.fact.area.word().to_owned(),
             code(&found.fact.key),
-            part(found.change.old()),
-            part(found.change.new()),
+            part(found.change.before()),
+            part(found.change.now()),
             format!("{verb} in {}: {}", code(&table), code(&line)),
         ]
     });

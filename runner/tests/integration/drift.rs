@@ -18,7 +18,15 @@ pub(crate) struct Place(TempDir);
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Self::of(tempfile::tempdir().unwrap())
+    }
+
+    /// Where a profile may show what lies there.
+    fn showable() -> Self {
+        Self::of(tempfile::tempdir_in("/var/tmp").unwrap())
+    }
+
+    fn of(directory: TempDir) -> Self {
         fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
         Self(directory)
     }

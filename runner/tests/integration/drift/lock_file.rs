@@ -257,6 +257,8 @@ fn the_lock_file_is_no_report_and_the_client_is_not_shown_it() {
             "hint: give the lock file a name of its own",
         ],
     );
+    let place = Place::showable();
+    let lock = place.at("agent.lock");
     let shown = format!(
         "[[paths]]\npath = {:?}\naccess = \"read\"\nreason = \"a test\"\n",
         place.at(".").canonicalize().unwrap()

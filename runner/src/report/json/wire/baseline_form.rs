@@ -67,8 +67,8 @@ impl<'a> From<&'a Difference> for Drift<'a> {
             area: found.fact.area.word(),
             kind: found.change.word(),
             key: &found.fact.key,
-            old: found.change.old(),
-            new: found.change.new(),
+            old: found.change.before(),
+            new: found.change.now(),
             accept: AcceptForm { verb, table, line },
         }
     }
