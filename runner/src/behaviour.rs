@@ -275,6 +275,8 @@ pub(crate) fn summary(differences: &[Difference]) -> String {
 #[derive(Debug, Default)]
 struct Facts {
     facts: BTreeMap<Fact, String>,
+    /// The last number of each key that came more than once: a client may repeat one very often.
+    repeated: BTreeMap<Fact, u64>,
     /// Those whose order and number say nothing: all values that one key has.
     sets: BTreeMap<Fact, BTreeSet<String>>,
     applied: Applied,
@@ -292,14 +294,15 @@ impl Facts {
 
     /// A fact of its own; the second one of a key is `… #2`. Returns the key that it got.
     fn insert(&mut self, area: Area, key: &str, value: &str) -> String {
-        let mut fact = Fact {
+        let first = Fact {
             area,
             key: bounded(key),
         };
-        let mut number = 1_u64;
+        let mut fact = first.clone();
         while self.facts.contains_key(&fact) {
-            number += 1;
-            fact.key = format!("{} #{number}", bounded(key));
+            let number = self.repeated.entry(first.clone()).or_insert(1);
+            *number += 1;
+            fact.key = format!("{} #{number}", first.key);
         }
         let key = fact.key.clone();
         self.facts.insert(fact, value_of(value));

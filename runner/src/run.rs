@@ -128,12 +128,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
 /// Where reports go, and the lock file.
 fn open_outputs(request: &RunRequest) -> Result<(Vec<Output>, Option<Opened>), RunError> {
     let inputs = inputs(request);
-    let mut read = inputs.clone();
-    if let Some(Baseline::Compare(path)) = &request.baseline {
-        let what = "the lock file";
-        read.push(Input { what, path });
-    }
-    let outputs = output::open(&request.reports, &read)?;
+    let outputs = output::open(&request.reports, &inputs)?;
     let lock = request.baseline.as_ref();
     let lock = lock.map(|lock| baseline::open(lock, &inputs, &outputs));
     Ok((outputs, lock.transpose()?))
@@ -217,6 +212,13 @@ fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
         ClientProgram::File(path) => Some(Input { what, path }),
         ClientProgram::Reference | ClientProgram::Hostile => None,
     };
+    let lock = match &request.baseline {
+        Some(Baseline::Compare(path)) => Some(Input {
+            what: "the lock file",
+            path,
+        }),
+        Some(Baseline::Update(_)) | None => None,
+    };
     let own = Input {
         what: "the runner",
         path: Path::new(spawn::OWN_FILE),
@@ -225,6 +227,7 @@ fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
         .into_iter()
         .flatten()
         .chain(program)
+        .chain(lock)
         .chain([own])
         .collect()
 }

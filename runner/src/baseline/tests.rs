@@ -161,6 +161,17 @@ fn writing_twice_makes_the_same_bytes_and_keeps_what_accepts_anything() {
 }
 
 #[test]
+fn what_a_hostile_client_says_is_read_back_from_its_lock_file() {
+    let report = hostile();
+    let (behaviour, _) = behaviour_of(&report).unwrap();
+    let lock = Lock::of(&behaviour, made(&report), None, &report);
+    let text = lock.print();
+    assert_eq!(Lock::parse(text.as_bytes()).unwrap(), lock);
+    assert!(text.is_ascii() && !text.contains("##") && text.contains("evil"));
+    assert!(text.lines().all(|line| !line.starts_with("::")));
+}
+
+#[test]
 fn a_file_that_is_not_there_is_made_and_never_compared() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("agent.lock");

@@ -469,6 +469,18 @@ fn no_client_can_write_the_value_that_accepts_anything() {
 }
 
 #[test]
+fn a_key_that_comes_very_often_is_numbered_without_ado() {
+    let found = changed(|run| {
+        let post = &mut run.evidence.requests[0];
+        add_header(post, "x #3", "literally");
+        (0..30_000).for_each(|_| add_header(post, "x", ""));
+    });
+    assert_eq!(found.len(), 30_001);
+    let literal = "headers POST /v1/messages x #3: - => literally".to_owned();
+    assert!(found.contains(&literal));
+}
+
+#[test]
 fn a_long_value_is_shortened_and_still_compared_to_its_end() {
     let long = |end: &str| format!("{}{end}", "x".repeat(5_000));
     let with = |value: String| {
