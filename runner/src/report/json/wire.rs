@@ -244,7 +244,7 @@ struct Check<'a> {
     found: Option<&'a str>,
     /// Why it was skipped, or could not be made.
     because: Option<&'a str>,
-    /// Section of the specification: `2.1`.
+    /// Section of the specification: `2.1`; `-` where none asks for it.
     spec: &'static str,
 }
 
