@@ -126,6 +126,44 @@ fn each_deviation_drifts_by_its_own_lines_and_the_advice_accepts_it() {
     );
 }
 
+/// Its texts stand in the file as texts: no line, no table and no star is of its making.
+#[test]
+fn a_client_writes_no_line_of_its_lock_file() {
+    needs_sandbox!();
+    let place = Place::new();
+    let lock = place.at("agent.lock");
+    let run = || Run::case_b().deviating("names-of-a-lock-file");
+    updating(run(), &lock).json();
+    let text = fs::read_to_string(&lock).unwrap();
+    assert!(text.is_ascii() && !text.contains("##"), "{text}");
+    let (_, facts) = text.split_once("[requests]\n").unwrap();
+    let tables = facts.lines().filter(|line| line.starts_with('['));
+    assert_eq!(tables.count(), 8, "{text}");
+    let others = facts.lines().filter(|line| !line.starts_with(['[', '"']));
+    assert!(others.clone().all(str::is_empty), "{text}");
+    assert!(!facts.contains(" = \"*\"\n"), "{text}");
+    assert_eq!(with(run(), &lock).json().check(CHECK)["status"], "passed");
+
+    let other = Place::new();
+    let straight = locked(&other);
+    let done = with(run(), &straight).json();
+    let differences = &done.report["baseline"]["differences"];
+    let areas = lines(differences);
+    for area in ["headers", "body", "records", "files"] {
+        assert!(
+            areas
+                .iter()
+                .any(|line| line.starts_with(&format!("+ {area} "))),
+            "{areas:?}"
+        );
+    }
+    accept(&straight, differences);
+    assert_eq!(
+        with(run(), &straight).json().check(CHECK)["status"],
+        "passed"
+    );
+}
+
 #[test]
 fn the_human_report_has_each_line_that_would_accept_a_difference() {
     needs_sandbox!();
