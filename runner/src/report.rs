@@ -122,7 +122,7 @@ pub struct Report {
     pub tier_because: Option<String>,
     /// From [`crate::check::verdict`].
     pub verdict: Verdict,
-    /// From [`crate::check::check`], in its order.
+    /// From [`crate::check::check`], in its order; [`crate::baseline::CHECK`] comes last, where it was made.
     pub checks: Vec<Finding>,
     /// What was collected. Reports show its processes from [`Report::processes`].
     pub evidence: Evidence,

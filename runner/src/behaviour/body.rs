@@ -29,8 +29,8 @@ fn value(at: &str, shape: &Value, facts: &mut Facts) {
         Value::Object(fields) if fields.is_empty() => "empty object".to_owned(),
         Value::Object(fields) => {
             for (name, inner) in fields {
-                let name = facts.text(name);
-                value(&format!("{at}{}", step(&name)), inner, facts);
+                let step = step(name, facts);
+                value(&format!("{at}{step}"), inner, facts);
             }
             return;
         }
@@ -67,12 +67,17 @@ fn text(shape: &Value, facts: &mut Facts) -> String {
     }
 }
 
-/// `.name`, or `["a name"]` where it could be read otherwise.
-fn step(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if !name.is_empty() && name.chars().all(is_plain) {
-        format!(".{name}")
-    } else {
-        format!("[{}]", Value::from(name))
+/// `.name`; of a key that is no name the shape has `…`, its length and its digest ([`stub::shape`]).
+fn step(name: &str, facts: &mut Facts) -> String {
+    let hidden = name.strip_prefix('\u{2026}');
+    if let Some((bytes, sha256)) = hidden.and_then(|hidden| hidden.split_once('-')) {
+        let is_short = bytes.parse().is_ok_and(|bytes: u64| bytes <= SHORT_TEXT);
+        return if is_short {
+            format!("[key of {bytes} bytes, sha256 {sha256}]")
+        } else {
+            facts.apply(Rule::Texts);
+            format!("[key of {bytes} bytes]")
+        };
     }
+    format!(".{}", facts.text(name))
 }

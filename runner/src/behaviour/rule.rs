@@ -98,7 +98,7 @@ impl Rule {
                 "The header content-length and the sizes of bodies, records and files follow from what is in them."
             }
             Self::Texts => {
-                "A text of more than 32 bytes in a body is compared by its length: it may hold ids, dates and paths."
+                "A text or an odd key of more than 32 bytes in a body is compared by its length: it may hold ids, dates and paths."
             }
             Self::KnownFiles => {
                 "The content of a file that the profile or the specification knows is not compared; its path, kind and mode are."

@@ -14,6 +14,8 @@ use crate::evidence::{
 use crate::report::json;
 use crate::report::tests::report;
 
+mod bodies;
+mod ledger;
 mod texts;
 
 /// The behaviour of a run, by way of its JSON report.
@@ -174,70 +176,6 @@ fn query_status_and_completeness_of_a_request_are_compared() {
 }
 
 #[test]
-fn a_body_is_compared_leaf_by_leaf() {
-    let of = |change: fn(&mut serde_json::Value)| {
-        changed(|run| shape(&mut run.evidence.requests[0], change))
-    };
-    assert_eq!(
-        of(|body| body["max_tokens"] = json!(64000)),
-        ["body POST /v1/messages $.max_tokens: 32000 => 64000"]
-    );
-    assert_eq!(
-        of(|body| body["thinking"]["type"] = json!("enabled")),
-        ["body POST /v1/messages $.thinking.type: word adaptive => word enabled"]
-    );
-    assert_eq!(
-        of(|body| body["tools"] = json!([{}])),
-        [
-            "body POST /v1/messages $.tools: empty array => -",
-            "body POST /v1/messages $.tools[0]: - => empty object",
-        ]
-    );
-    assert_eq!(
-        of(|body| body["a key"] = json!(null)),
-        ["body POST /v1/messages $[\"a key\"]: - => null"]
-    );
-    // A word and a number are told apart.
-    assert_eq!(of(|body| body["type"] = json!("1")).len(), 1);
-    let number = |body: &mut serde_json::Value| body["type"] = json!(1);
-    let word = |body: &mut serde_json::Value| body["type"] = json!("1");
-    let found = between(
-        |run| shape(&mut run.evidence.requests[0], number),
-        |run| shape(&mut run.evidence.requests[0], word),
-    );
-    assert_eq!(found, ["body POST /v1/messages $.type: 1 => word 1"]);
-}
-
-#[test]
-fn a_short_text_is_compared_by_its_digest_and_a_long_one_by_its_length() {
-    let of = |at: &'static str, bytes: u64, seed: u64| {
-        changed(|run| {
-            shape(&mut run.evidence.requests[0], |body| {
-                *body.pointer_mut(at).unwrap() = json!({"bytes": bytes, "sha256": digest(seed)});
-            });
-        })
-    };
-    assert_eq!(of("/model", 15, 99).len(), 1);
-    assert_eq!(of("/system/2/text", 32, 99).len(), 1);
-    assert_eq!(of("/metadata/user_id", 36, 99), Vec::<String>::new());
-    assert_eq!(
-        of("/metadata/user_id", 37, 99),
-        ["body POST /v1/messages $.metadata.user_id: text of 36 bytes => text of 37 bytes"]
-    );
-}
-
-#[test]
-fn a_body_that_is_no_json_is_told() {
-    let found = changed(|run| {
-        let body = run.evidence.requests[0].body.as_mut().unwrap();
-        body.content = stub::journal::Content::Other {
-            reason: "not JSON".to_owned(),
-        };
-    });
-    assert!(found.contains(&"body POST /v1/messages $: - => no shape: not JSON".to_owned()));
-}
-
-#[test]
 fn a_record_put_in_is_told_with_its_place_and_its_fields() {
     let found = changed(|run| {
         let json = json!({"type": "system", "subtype": "hook", "uuid": "u"});
@@ -334,132 +272,6 @@ fn a_transient_file_is_left_out_and_the_same_left_behind_is_not() {
     };
     assert_unchanged(gone(true));
     assert_eq!(changed(gone(false)).len(), 1);
-}
-
-#[test]
-fn an_attempt_counts_by_program_call_destination_and_outcome_and_not_by_number() {
-    let with = |attempts: Vec<Attempt>| move |run: &mut Run| run.evidence.attempts.extend(attempts);
-    let out = || connect("inet", "192.0.2.1", Some(443));
-    assert_eq!(
-        changed(with(vec![out()])),
-        ["attempts /client/agent-cli connect inet 192.0.2.1 port 443: - => denied ENETUNREACH"]
-    );
-    let many = Attempt { count: 9, ..out() };
-    let found = between(with(vec![out()]), with(vec![many, out()]));
-    assert_eq!(found, Vec::<String>::new());
-    let allowed = Attempt {
-        outcome: Outcome::Allowed,
-        ..out()
-    };
-    assert_eq!(
-        between(with(vec![out()]), with(vec![allowed.clone()])).len(),
-        1
-    );
-    let both = between(with(vec![out()]), with(vec![out(), allowed]));
-    assert!(
-        both[0].ends_with("allowed and denied ENETUNREACH"),
-        "{both:?}"
-    );
-    let setup = Attempt {
-        kind: AttemptKind::Setup,
-        ..attempt("listen")
-    };
-    assert_unchanged(with(vec![setup]));
-    assert_eq!(changed(with(vec![attempt("listen")])).len(), 1);
-}
-
-#[test]
-fn only_ports_of_loopback_that_the_kernel_gives_are_alike() {
-    let at = |address: &'static str, port: u16| {
-        move |run: &mut Run| {
-            let call = connect("inet", address, Some(port));
-            run.evidence.attempts.push(call);
-        }
-    };
-    let found = between(at("127.0.0.1", 40_001), at("127.0.0.1", 50_002));
-    assert_eq!(found, Vec::<String>::new());
-    let low = between(at("127.0.0.1", 5432), at("127.0.0.1", 6379));
-    assert_eq!(low.len(), 2);
-    let away = between(at("192.0.2.1", 40_001), at("192.0.2.1", 50_002));
-    assert_eq!(away.len(), 2);
-}
-
-#[test]
-fn a_name_is_compared_with_its_type_and_not_its_count() {
-    let with = |kind: &'static str, count| {
-        move |run: &mut Run| {
-            let mut asked = question("example.com");
-            (asked.kind, asked.count) = (kind.to_owned(), count);
-            run.evidence.names.push(asked);
-        }
-    };
-    assert_eq!(between(with("A", 1), with("A", 4)), Vec::<String>::new());
-    assert_eq!(between(with("A", 1), with("AAAA", 1)).len(), 2);
-}
-
-#[test]
-fn a_program_is_compared_with_its_arguments_and_who_started_it() {
-    let git = |pid, ppid, args: &[&str]| Process {
-        pid,
-        ppid,
-        program: "/usr/bin/git".to_owned(),
-        args: args.iter().map(|word| (*word).to_owned()).collect(),
-    };
-    let one = || git(5, 2, &["git", "log", "a b", "Say something."]);
-    assert_eq!(
-        changed(|run| run.evidence.processes.push(one())),
-        [
-            "processes /usr/bin/git: git log \"a b\" (prompt of 14 bytes): - => started by /client/agent-cli"
-        ]
-    );
-    let found = between(
-        |run| run.evidence.processes.push(one()),
-        |run| {
-            run.evidence
-                .processes
-                .extend([one(), git(9, 2, &["git", "log", "a b", "Say something."])])
-        },
-    );
-    assert_eq!(found, Vec::<String>::new());
-    let replaced = changed(|run| run.evidence.processes.push(git(2, 1, &["git"])));
-    assert!(
-        replaced[0].ends_with("=> in place of /client/agent-cli"),
-        "{replaced:?}"
-    );
-    let words = between(
-        |run| run.evidence.processes.push(git(5, 2, &["git", "a", "b"])),
-        |run| run.evidence.processes.push(git(5, 2, &["git", "a b"])),
-    );
-    assert_eq!(words.len(), 2, "{words:?}");
-}
-
-#[test]
-fn the_end_of_a_run_counts() {
-    assert_eq!(
-        changed(|run| run.evidence.exit = Exit::Signal(9)),
-        ["outcome exit: code 0 => signal 9"]
-    );
-    assert_eq!(
-        changed(|run| run.evidence.stderr.bytes = 7),
-        ["outcome standard error: nothing => something"]
-    );
-    let seen = |place: &'static str| {
-        move |run: &mut Run| {
-            run.evidence.sightings.push(Sighting {
-                place: place.to_owned(),
-                form: "base64".to_owned(),
-            });
-        }
-    };
-    assert_eq!(
-        changed(seen("request 2 header cookie")),
-        ["outcome credential in request header cookie: - => base64"]
-    );
-    assert_eq!(
-        between(seen("stdout line 3"), seen("stdout line 4")),
-        Vec::<String>::new()
-    );
-    assert_eq!(between(seen("file a 3"), seen("file a 4")).len(), 2);
 }
 
 #[test]
