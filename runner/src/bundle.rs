@@ -23,7 +23,7 @@ use crate::collect::files::PATH_BYTES;
 use crate::collect::output::Shown;
 use crate::digest;
 use crate::evidence::Evidence;
-use crate::output::{Output, WriteError};
+use crate::output::WriteError;
 use crate::policy::shown_path;
 use crate::report::human::Colour;
 use crate::report::{self, Format, RenderError, Report, visible};
@@ -103,23 +103,23 @@ pub(crate) enum BundleError {
     },
 }
 
-/// Opens the directory of a bundle, before the run.
+/// Opens the directory of a bundle, before the run. `others` are what else the run writes, or compares with.
 ///
 /// # Errors
 /// Why it cannot be one.
 pub(crate) fn open(
     directory: Option<&Path>,
-    outputs: &[Output],
+    others: &[PathBuf],
 ) -> Result<Option<Bundle>, PlaceError> {
     let Some(directory) = directory else {
         return Ok(None);
     };
     let place = Place::open(directory)?;
-    let mut reports = outputs.iter().filter_map(Output::file);
-    if let Some(report) = reports.find(|report| report.starts_with(place.path())) {
-        return Err(PlaceError::HoldsReport {
+    let mut others = others.iter();
+    if let Some(other) = others.find(|other| other.starts_with(place.path())) {
+        return Err(PlaceError::HoldsOther {
             path: shown_path(directory),
-            report: shown_path(&report),
+            other: shown_path(other),
         });
     }
     Ok(Some(Bundle {

@@ -282,6 +282,8 @@ pub enum SchemaForm {
     Selftest,
     /// Manifests of `--out`
     Manifest,
+    /// Comparisons of `runner diff --json`
+    Diff,
 }
 
 /// What `runner policy init` starts.

@@ -72,6 +72,7 @@ pub(crate) fn report(
                 Subject::Program(audit) => asked_for(audit, prepared),
             })
             .collect(),
+        baseline: None,
     }
 }
 

@@ -1,8 +1,33 @@
-//! `runner diff`: what changed between two runs.
+//! `runner diff`: what changed between two runs, told from their JSON reports.
+//!
+//! Owns where the reports are read, what is said of runs that are hardly alike, and the answer. What is compared and
+//! what is not belongs to [`crate::behaviour`]. A run that was not sound, or whose evidence has gaps, shows
+//! differences that are true and misses others: its answer is *incomplete*, and never *unchanged*.
 
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-use crate::report::Form;
+use thiserror::Error;
+
+use crate::behaviour::form::{FormError, Report};
+use crate::behaviour::{self, Applied, Behaviour, Difference};
+use crate::policy::shown_path;
+use crate::read::{self, ReadError};
+use crate::report::human::Colour;
+use crate::report::{Form, RenderError};
+
+mod human;
+mod json;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use human::difference as shown_to_people;
+pub use json::schema;
+
+/// The report of a bundle.
+const IN_BUNDLE: &str = "report.json";
+/// The longest report that is read, in bytes.
+const MOST_BYTES: u64 = 256 * 1024 * 1024;
 
 /// What is to be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,4 +38,169 @@ pub struct DiffRequest {
     pub new: PathBuf,
     /// How the answer looks.
     pub form: Form,
+}
+
+/// What a comparison came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Exit status 0.
+    Unchanged,
+    /// Exit status 1.
+    Changed,
+    /// Exit status 2: one of the runs says nothing of what it does not show.
+    Incomplete,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Error)]
+pub(crate) enum DiffError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error("{file} is no report that can be compared")]
+    Form { file: String, source: FormError },
+    #[error("the answer cannot be made")]
+    Render(#[from] RenderError),
+    #[error("the answer cannot be written")]
+    Write(#[from] io::Error),
+}
+
+impl DiffError {
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Read(error) if error.is_absence() => {
+                Some("name a file of `--report json=FILE`, or a directory of `--out DIR`")
+            }
+            Self::Form { .. } => Some("`--report json=FILE` writes one"),
+            Self::Read(_) | Self::Render(_) | Self::Write(_) => None,
+        }
+    }
+}
+
+/// A run by what tells it from others.
+#[derive(Debug)]
+struct Identity {
+    file: String,
+    client: String,
+    sha256: String,
+    /// `None` for an audited program.
+    profile: Option<String>,
+    case: String,
+    tier: String,
+    started_at: String,
+    runner: String,
+}
+
+/// Everything that an answer shows.
+#[derive(Debug)]
+struct Answer {
+    old: Identity,
+    new: Identity,
+    differences: Vec<Difference>,
+    incomplete: Vec<String>,
+    notes: Vec<String>,
+    applied: Applied,
+}
+
+/// Compares and writes the answer to `out`.
+///
+/// # Errors
+/// What cannot be read or written.
+pub(crate) fn run(
+    request: &DiffRequest,
+    colour: Colour,
+    out: &mut impl Write,
+) -> Result<Status, DiffError> {
+    let answer = Answer::of(
+        (&request.old, load(&request.old)?),
+        (&request.new, load(&request.new)?),
+    );
+    let rendered = match request.form {
+        Form::Human => human::render(&answer, colour)?,
+        Form::Json => json::render(&answer)?,
+    };
+    out.write_all(&rendered)?;
+    out.flush()?;
+    Ok(answer.status())
+}
+
+/// A directory is a bundle.
+fn load(path: &Path) -> Result<Report, DiffError> {
+    let inside;
+    let path = if path.is_dir() {
+        inside = path.join(IN_BUNDLE);
+        &inside
+    } else {
+        path
+    };
+    let bytes = read::regular(path, MOST_BYTES)?;
+    Report::parse(&bytes).map_err(|source| DiffError::Form {
+        file: shown_path(path),
+        source,
+    })
+}
+
+impl Answer {
+    fn of((old_path, old): (&Path, Report), (new_path, new): (&Path, Report)) -> Self {
+        let behaviours = (Behaviour::of(&old), Behaviour::of(&new));
+        let incomplete = [("the old run", &old), ("the new run", &new)].map(|(which, report)| {
+            let reasons = report.incomplete();
+            reasons
+                .into_iter()
+                .map(move |why| format!("{which}: {why}"))
+        });
+        let (old, new) = (Identity::of(old_path, old), Identity::of(new_path, new));
+        Self {
+            differences: behaviour::compare(behaviours.0.facts(), behaviours.1.facts()),
+            incomplete: incomplete.into_iter().flatten().collect(),
+            notes: notes(&old, &new),
+            applied: behaviours.0.applied().and(&behaviours.1.applied()),
+            old,
+            new,
+        }
+    }
+
+    fn status(&self) -> Status {
+        if !self.incomplete.is_empty() {
+            Status::Incomplete
+        } else if self.differences.is_empty() {
+            Status::Unchanged
+        } else {
+            Status::Changed
+        }
+    }
+}
+
+impl Identity {
+    fn of(path: &Path, report: Report) -> Self {
+        Self {
+            file: shown_path(path),
+            client: report.client.program,
+            sha256: report.client.sha256,
+            profile: report.client.profile.map(|profile| profile.name),
+            case: report.case.name,
+            tier: report.tier,
+            started_at: report.started_at,
+            runner: report.runner.version,
+        }
+    }
+}
+
+/// Why some of what differs may not be the client's doing.
+fn notes(old: &Identity, new: &Identity) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut note = |what: &str, one: &str, other: &str| {
+        if one != other {
+            notes.push(format!("the {what} is another: {one} before, {other} now"));
+        }
+    };
+    let profile = |run: &Identity| run.profile.clone().unwrap_or("none, an audit".to_owned());
+    note("case", &old.case, &new.case);
+    note("profile", &profile(old), &profile(new));
+    note("tier", &old.tier, &new.tier);
+    note("version of the runner", &old.runner, &new.runner);
+    if old.tier != new.tier {
+        let inherited = "in tier inherited no names are asked for, and programs and directories are where the host has them";
+        notes.push(inherited.to_owned());
+    }
+    notes
 }

@@ -39,7 +39,9 @@
 //! | [`doctor`] | what this host lets a run have: each thing tried, causes and fixes | any policy |
 //! | [`selftest`] | the hostile client, the ways out that it tries, and their twins outside | how a run is made |
 //! | [`schema`] | JSON Schemas, made from the types that are read and written | any run |
-//! | [`report`], [`describe`], [`output`] | the one value, its renderings, where they go | any judgement |
+//! | [`behaviour`] | what a run showed, as facts to compare, and the rules for what is not compared | files |
+//! | [`diff`], [`baseline`] | two reports, or a run and its lock file, compared | how a run is made |
+//! | [`report`], [`describe`], [`output`], [`read`] | the one value, its renderings, where they go and are read | any judgement |
 //! | [`bundle`] | the evidence in a directory of its own, with a manifest, and its verification | how a run is made |
 //!
 //! The stub is our instrument, and its types are used here. The reference client is the subject: nothing but
@@ -47,6 +49,8 @@
 
 mod assemble;
 pub mod audit;
+pub mod baseline;
+pub mod behaviour;
 pub mod bundle;
 pub mod case;
 pub mod check;
@@ -69,6 +73,7 @@ mod prepare;
 pub mod profile;
 mod program;
 mod random;
+mod read;
 pub mod report;
 mod run;
 mod sandbox;

@@ -21,6 +21,9 @@ use crate::random;
 use crate::report::{Format, RenderError};
 use crate::sys::streams;
 
+#[cfg(test)]
+mod tests;
+
 /// A report that can be written.
 #[derive(Debug)]
 pub(crate) struct Output {
@@ -61,12 +64,45 @@ pub(crate) struct Input<'p> {
 /// Why nothing is run: a report would have no place.
 #[derive(Debug, Error)]
 pub(crate) enum OutputError {
-    #[error("cannot open the report file {path}")]
-    Open { path: String, source: io::Error },
+    #[error("cannot open the {} {path}", what.file())]
+    Open {
+        path: String,
+        what: Written,
+        source: io::Error,
+    },
     #[error("two reports go to {path}")]
     Twice { path: String },
-    #[error("the report would replace {what}, {path}")]
-    Replaces { path: String, what: &'static str },
+    #[error("the {} would replace {what}, {path}", by.word())]
+    Replaces {
+        path: String,
+        by: Written,
+        what: &'static str,
+    },
+    #[error("a report and the lock file go to {path}")]
+    Shared { path: String },
+}
+
+/// What a run writes to files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    Report,
+    Lock,
+}
+
+impl Written {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Report => "report",
+            Self::Lock => "lock file",
+        }
+    }
+
+    fn file(self) -> &'static str {
+        match self {
+            Self::Report => "report file",
+            Self::Lock => "lock file",
+        }
+    }
 }
 
 /// What was lost on its way out, and why.
@@ -74,6 +110,8 @@ pub(crate) enum OutputError {
 pub(crate) enum WriteError {
     #[error("cannot write the report to {path}")]
     Report { path: String, source: io::Error },
+    #[error("cannot write the lock file {path}")]
+    Lock { path: String, source: io::Error },
     #[error("cannot make the {} report", format.word())]
     Render { format: Format, source: RenderError },
     /// Output of an audited program.
@@ -127,6 +165,7 @@ fn open_file(
 ) -> Result<Sink, OutputError> {
     let failed = |source| OutputError::Open {
         path: shown_path(path),
+        what: Written::Report,
         source,
     };
     match fs::metadata(path) {
@@ -142,6 +181,23 @@ fn open_file(
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(failed(error)),
     }
+    let place = writable(path, Written::Report, inputs)?;
+    if seen.contains(&place.path) {
+        return Err(OutputError::Twice {
+            path: shown_path(&place.path),
+        });
+    }
+    seen.push(place.path.clone());
+    Ok(Sink::File(place))
+}
+
+/// The place of a file that can be written, and that the run does not read.
+fn writable(path: &Path, by: Written, inputs: &[Input<'_>]) -> Result<Place, OutputError> {
+    let failed = |source| OutputError::Open {
+        path: shown_path(path),
+        what: by,
+        source,
+    };
     // Through links, so that the file they lead to is replaced and not the link.
     let target = match fs::canonicalize(path) {
         Ok(target) => target,
@@ -156,18 +212,54 @@ fn open_file(
         if let Some(input) = inputs.iter().find(|input| input.is(&status)) {
             return Err(OutputError::Replaces {
                 path: shown_path(path),
+                by,
                 what: input.what,
             });
         }
     }
     place.try_out().map_err(failed)?;
-    if seen.contains(&place.path) {
-        return Err(OutputError::Twice {
-            path: shown_path(&place.path),
-        });
+    Ok(place)
+}
+
+/// The lock file of a run that writes it, beside its reports and in the same way.
+#[derive(Debug)]
+pub(crate) struct LockFile(Place);
+
+impl LockFile {
+    /// Proves that it can be written.
+    ///
+    /// # Errors
+    /// As for [`open`]; a file of `outputs` too.
+    pub(crate) fn open(
+        path: &Path,
+        inputs: &[Input<'_>],
+        outputs: &[Output],
+    ) -> Result<Self, OutputError> {
+        let place = writable(path, Written::Lock, inputs)?;
+        let mut reports = outputs.iter().filter_map(Output::file);
+        if reports.any(|report| report == place.path) {
+            return Err(OutputError::Shared {
+                path: shown_path(&place.path),
+            });
+        }
+        Ok(Self(place))
     }
-    seen.push(place.path.clone());
-    Ok(Sink::File(place))
+
+    /// Free of links.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Writes the whole file.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub(crate) fn write(self, text: &[u8]) -> Result<(), WriteError> {
+        self.0.replace(text).map_err(|source| WriteError::Lock {
+            path: shown_path(&self.0.path),
+            source,
+        })
+    }
 }
 
 impl Place {
@@ -306,137 +398,4 @@ fn to_stdout(report: &[u8]) -> io::Result<()> {
 fn to_stderr(report: &[u8]) -> io::Result<()> {
     streams::stderr_is_open()?;
     io::stderr().lock().write_all(report)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    fn target(path: &Path) -> ReportTarget {
-        ReportTarget {
-            format: Format::Json,
-            destination: Destination::File(path.to_path_buf()),
-        }
-    }
-
-    #[test]
-    fn a_file_is_replaced_whole_and_nothing_lies_beside_it() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("report.json");
-        fs::write(&path, "old").unwrap();
-        let outputs = open(&[target(&path)], &[]).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"old");
-        for output in outputs {
-            output.write(b"new").unwrap();
-        }
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn a_link_stays_and_the_file_behind_it_is_written() {
-        let directory = tempfile::tempdir().unwrap();
-        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
-        fs::write(&file, "").unwrap();
-        symlink(&file, &link).unwrap();
-        open(&[target(&link)], &[])
-            .unwrap()
-            .pop()
-            .unwrap()
-            .write(b"new")
-            .unwrap();
-        assert!(link.is_symlink());
-        assert_eq!(fs::read(&file).unwrap(), b"new");
-        let twice = open(&[target(&link), target(&file)], &[]).unwrap_err();
-        assert!(matches!(twice, OutputError::Twice { .. }));
-    }
-
-    #[test]
-    fn a_directory_or_a_link_that_is_swapped_during_the_run_leads_no_report_elsewhere() {
-        let directory = tempfile::tempdir().unwrap();
-        let at = |name: &str| directory.path().join(name);
-        fs::create_dir(at("reports")).unwrap();
-        fs::create_dir(at("victims")).unwrap();
-        fs::write(at("victims/one"), "precious").unwrap();
-        fs::write(at("victims/two"), "precious").unwrap();
-        symlink(at("reports/one"), at("link")).unwrap();
-        fs::write(at("reports/one"), "").unwrap();
-        let outputs = open(&[target(&at("link")), target(&at("reports/two"))], &[]).unwrap();
-        let files: Vec<_> = outputs.iter().filter_map(Output::file).collect();
-        let reports = at("reports").canonicalize().unwrap();
-        assert_eq!(files, [reports.join("one"), reports.join("two")]);
-        fs::rename(at("reports"), at("moved")).unwrap();
-        symlink(at("victims"), at("reports")).unwrap();
-        fs::remove_file(at("moved/one")).unwrap();
-        symlink(at("victims/one"), at("moved/one")).unwrap();
-        for output in outputs {
-            output.write(b"new").unwrap();
-        }
-        for name in ["one", "two"] {
-            assert_eq!(fs::read(at("victims").join(name)).unwrap(), b"precious");
-            assert_eq!(fs::read(at("moved").join(name)).unwrap(), b"new");
-            assert!(!at("moved").join(name).is_symlink());
-        }
-        assert_eq!(fs::read_dir(at("moved")).unwrap().count(), 2);
-    }
-
-    #[test]
-    fn a_report_that_cannot_take_its_place_leaves_nothing_beside_it() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("report.json");
-        let output = open(&[target(&path)], &[]).unwrap().pop().unwrap();
-        fs::create_dir(&path).unwrap();
-        let WriteError::Report { source, .. } = output.write(b"new").unwrap_err() else {
-            panic!("another error");
-        };
-        assert_eq!(source.raw_os_error(), Some(libc::EISDIR));
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn a_report_replaces_no_file_that_the_run_reads_by_whatever_name() {
-        let directory = tempfile::tempdir().unwrap();
-        let [file, link, hard, other] =
-            ["file", "link", "hard", "other"].map(|name| directory.path().join(name));
-        fs::write(&file, "client").unwrap();
-        fs::write(&other, "").unwrap();
-        symlink(&file, &link).unwrap();
-        fs::hard_link(&file, &hard).unwrap();
-        let inputs = [Input {
-            what: "the client",
-            path: &file,
-        }];
-        for path in [&file, &link, &hard] {
-            let error = open(&[target(path)], &inputs).unwrap_err();
-            assert!(
-                matches!(error, OutputError::Replaces { .. }),
-                "{path:?}: {error}"
-            );
-        }
-        open(&[target(&other)], &inputs).unwrap();
-        assert_eq!(fs::read(&file).unwrap(), b"client");
-    }
-
-    #[test]
-    fn a_device_is_written_as_it_is() {
-        open(&[target(Path::new("/dev/null"))], &[])
-            .unwrap()
-            .pop()
-            .unwrap()
-            .write(b"x")
-            .unwrap();
-        assert!(!Path::new("/dev/null").is_file());
-    }
-
-    #[test]
-    fn what_cannot_be_written_is_known_before_the_run() {
-        let directory = tempfile::tempdir().unwrap();
-        let absent = directory.path().join("absent/report.json");
-        for path in [absent.as_path(), directory.path()] {
-            let error = open(&[target(path)], &[]).unwrap_err();
-            assert!(matches!(error, OutputError::Open { .. }), "{error}");
-        }
-    }
 }

@@ -31,7 +31,7 @@ use crate::case::Case;
 use crate::profile::Profile;
 use document::Document;
 pub use error::{Fault, MAX_FILE_BYTES, PolicyError, Position};
-pub(crate) use error::{quoted, shown_path, with_nearest};
+pub(crate) use error::{known_words, quoted, shown_path, with_nearest};
 pub(crate) use limits::TIMEOUT_BOUNDS;
 pub use schema::schema;
 pub(crate) use values::{is_variable_name, may_be_shown, never_shown};

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::bundle;
 use crate::cli::{InitAction, PolicyAction, SchemaForm};
+use crate::diff;
 use crate::doctor;
 use crate::needs::{Needs, NeedsError};
 use crate::policy::init;
@@ -101,6 +102,7 @@ fn print_schema(form: SchemaForm, out: &mut impl Write) -> Result<Outcome, Polic
         SchemaForm::Doctor => doctor::json::schema(),
         SchemaForm::Selftest => selftest::schema(),
         SchemaForm::Manifest => bundle::manifest::schema(),
+        SchemaForm::Diff => diff::schema(),
     };
     out.write_all(&schema::print(&schema).map_err(PolicyCommandError::Schema)?)?;
     Ok(Outcome::Good)
@@ -265,6 +267,7 @@ mod tests {
             SchemaForm::Doctor,
             SchemaForm::Selftest,
             SchemaForm::Manifest,
+            SchemaForm::Diff,
         ] {
             let (outcome, text) = output(PolicyAction::Schema(form));
             assert_eq!(outcome, Outcome::Good);

@@ -12,7 +12,7 @@ use crate::bundle::{Bundled, VerifyRequest};
 use crate::cli::{Cli, Command, PolicyAction, RunRequest, UsageError};
 use crate::collect::Failure;
 use crate::collect::keep::Kept;
-use crate::diff::DiffRequest;
+use crate::diff::{self, DiffError, DiffRequest};
 use crate::doctor::trial::TRIAL_ARGUMENT;
 use crate::doctor::{self, DoctorAction, trial};
 use crate::evidence::Exit;
@@ -223,9 +223,20 @@ fn self_test(request: SelftestRequest) -> u8 {
     }
 }
 
-fn diff(_request: &DiffRequest) -> u8 {
-    tell_text("error", "runner diff is not in this version", None);
-    USAGE
+/// A difference that nobody was told of is none that can be relied on.
+fn diff(request: &DiffRequest) -> u8 {
+    let compared = output::stdout()
+        .map_err(DiffError::from)
+        .and_then(|mut stdout| diff::run(request, run::colour(stdout.is_terminal()), &mut stdout));
+    match compared {
+        Ok(diff::Status::Unchanged) => 0,
+        Ok(diff::Status::Changed) => 1,
+        Ok(diff::Status::Incomplete) => USAGE,
+        Err(error) => {
+            tell("error", &error, error.hint());
+            USAGE
+        }
+    }
 }
 
 fn verify(request: &VerifyRequest) -> u8 {
@@ -267,7 +278,7 @@ fn policy(action: &PolicyAction) -> u8 {
 impl RunError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Output(_) | Self::Bundle(_) => USAGE,
+            Self::Output(_) | Self::Bundle(_) | Self::Baseline(_) => USAGE,
             Self::Prepare(error) if error.is_policy() => USAGE,
             Self::Prepare(_)
             | Self::Namespaces(_)
@@ -288,6 +299,7 @@ impl RunError {
                 "raise the hard limit before the start, as root or where it is set: `ulimit -Hn 1024`",
             ),
             Self::Bundle(error) => Some(error.hint()),
+            Self::Baseline(error) => error.hint(),
             Self::Output(OutputError::Replaces { .. }) => Some("give the report a file of its own"),
             Self::Prepare(PrepareError::NoRight { .. }) => Some(
                 "start the runner as the user to whom it belongs; started by root, the program is a user whom nobody knows, and everybody must have the right",

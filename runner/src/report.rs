@@ -7,10 +7,12 @@
 //! escapes; none lets a control, bidirectional or invisible character through, nor a command to the log of a CI
 //! system.
 
+use crate::behaviour::Difference;
 use crate::case::{Origin, Tier};
 use crate::check;
 use crate::evidence::{Evidence, FileEntry};
 use crate::profile::{ExpectedAttempt, Files, SideRequest, Variable};
+use crate::schema::values::closed_sets;
 use crate::verdict::{Finding, Verdict};
 
 mod claims;
@@ -120,7 +122,7 @@ pub struct Report {
     pub tier_because: Option<String>,
     /// From [`crate::check::verdict`].
     pub verdict: Verdict,
-    /// From [`crate::check::check`], in its order.
+    /// From [`crate::check::check`], in its order; [`crate::baseline::CHECK`] comes last, where it was made.
     pub checks: Vec<Finding>,
     /// What was collected. Reports show its processes from [`Report::processes`].
     pub evidence: Evidence,
@@ -132,6 +134,49 @@ pub struct Report {
     pub not_proved: Vec<String>,
     /// Rules of the case or profile that are wider than the built-in case.
     pub wider_rules: Vec<WiderRule>,
+    /// What became of `--baseline`; `None` where it was not asked for, or nothing could be compared.
+    pub baseline: Option<Baseline>,
+}
+
+/// A lock file, and how the behaviour differs from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Baseline {
+    /// Its path, escaped.
+    pub file: String,
+    /// What was done.
+    pub outcome: BaselineOutcome,
+    /// What this run showed otherwise; where the file was written, what changed in it.
+    pub differences: Vec<Difference>,
+}
+
+/// What was done with a lock file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BaselineOutcome {
+    /// The behaviour was compared with it.
+    Compared,
+    /// It was written anew.
+    Updated,
+    /// It was made.
+    Made,
+}
+
+impl BaselineOutcome {
+    /// Every one there is.
+    pub const ALL: [Self; 3] = [Self::Compared, Self::Updated, Self::Made];
+
+    /// The word in every report.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Compared => "compared",
+            Self::Updated => "updated",
+            Self::Made => "made",
+        }
+    }
+}
+
+closed_sets! {
+    /// What was done with a lock file.
+    BaselineOutcome of ALL,
 }
 
 impl Report {

@@ -1,26 +1,27 @@
 //! One run, from its request to its verdict: the pipeline, a line a step.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use thiserror::Error;
 
 use crate::assemble;
+use crate::baseline::BaselineError;
 use crate::bundle::place::PlaceError;
-use crate::bundle::{self, Bundle, Bundled};
-use crate::case::{Source, Tier};
+use crate::bundle::{Bundle, Bundled};
+use crate::case::Tier;
 use crate::check;
-use crate::cli::{ClientProgram, RunRequest};
+use crate::cli::RunRequest;
 use crate::clock::Clock;
 use crate::collect::keep::{Kept, keep};
 use crate::collect::output::Extent;
 use crate::collect::{self, Capture, Failure, Watch};
 use crate::describe;
 use crate::evidence::{Evidence, Exit};
-use crate::output::{self, Input, Output, OutputError, WriteError};
+use crate::output::{OutputError, WriteError};
 use crate::prepare::{PrepareError, Prepared, prepare};
+use crate::report::Purpose;
 use crate::report::human::Colour;
-use crate::report::{self, Purpose, Report};
 use crate::sandbox::error::SetupError;
 use crate::sandbox::guard::TemporaryTrees;
 use crate::sandbox::plan::Places;
@@ -31,8 +32,10 @@ use crate::subject::Subject;
 use crate::verdict::Verdict;
 
 mod digests;
+mod outputs;
 
 use digests::Digests;
+use outputs::{Outputs, Written};
 
 /// Why a run left no report, or a report that is not where it should be.
 #[derive(Debug, Error)]
@@ -41,6 +44,8 @@ pub(crate) enum RunError {
     Output(#[from] OutputError),
     #[error(transparent)]
     Bundle(#[from] PlaceError),
+    #[error(transparent)]
+    Baseline(#[from] BaselineError),
     #[error(transparent)]
     Prepare(#[from] PrepareError),
     #[error("cannot read the runner's own namespaces from /proc/self/ns")]
@@ -81,15 +86,14 @@ pub(crate) struct Done {
 /// What stood in the way of a report. A run that could not be made is no error here: its report says so.
 pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let clock = Clock::start();
-    let outputs = output::open(&request.reports, &inputs(request))?;
-    let mut bundle = bundle::open(request.out.as_deref(), &outputs)?;
+    let mut outputs = Outputs::open(request)?;
     let Launched {
         prepared,
         trees,
         mut capture,
         digests,
         passed_over,
-    } = launch_in_strongest_tier(request, &written(&outputs, bundle.as_ref()), clock)?;
+    } = launch_in_strongest_tier(request, &outputs.files(), clock)?;
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
     let exit = capture.exit;
     let unwritten = std::mem::take(&mut capture.unwritten);
@@ -97,7 +101,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let kept = request
         .keep_home
         .then(|| kept_home(&capture, request.subject.sandbox().limits.home_bytes));
-    let evidence = evidence_of(request, &prepared, capture, trees, clock, bundle.as_mut());
+    let evidence = evidence_of(request, &prepared, capture, trees, clock, outputs.bundle());
     let checks = match &request.subject {
         Subject::Client { case, profile, .. } => {
             let profile = profile.of_client(prepared.plan.client_uid());
@@ -106,7 +110,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         Subject::Program(audit) => check::audit(&audit.attempts, &evidence),
     };
     let verdict = check::verdict(&checks, &evidence);
-    let report = describe::report(
+    let mut report = describe::report(
         request,
         &prepared,
         digests.wait().map_err(RunError::Digest)?,
@@ -115,12 +119,11 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         verdict,
         evidence,
     );
-    let mut lost = write(outputs, &report, &mut before);
-    let bundled = bundle.and_then(|bundle| bundle.finish(&report, &mut lost));
+    let Written { mut lost, bundled } = outputs.write(&mut report, &mut before);
     let passing = |(stream, source)| WriteError::Passing { stream, source };
     lost.extend(unwritten.into_iter().map(passing));
     Ok(Done {
-        verdict,
+        verdict: report.verdict,
         exit,
         failure,
         passed_over,
@@ -193,67 +196,6 @@ fn evidence_of(
     evidence
 }
 
-/// What the run writes to, free of links: none of it is shown to the client.
-fn written(outputs: &[Output], bundle: Option<&Bundle>) -> Vec<PathBuf> {
-    let reports = outputs.iter().filter_map(Output::file);
-    let bundle = bundle.map(|bundle| bundle.path().to_owned());
-    reports.chain(bundle).collect()
-}
-
-/// The files that the run reads.
-fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
-    let origin = &request.subject.origin().source;
-    let (policies, what) = match &request.subject {
-        Subject::Client { profile, .. } => (
-            [
-                policy_file("the case", origin),
-                policy_file("the profile", &profile.origin.source),
-            ],
-            "the client",
-        ),
-        Subject::Program(_) => ([policy_file("the policy", origin), None], "the program"),
-    };
-    let program = match &request.client {
-        ClientProgram::File(path) => Some(Input { what, path }),
-        ClientProgram::Reference | ClientProgram::Hostile => None,
-    };
-    let own = Input {
-        what: "the runner",
-        path: Path::new(spawn::OWN_FILE),
-    };
-    policies
-        .into_iter()
-        .flatten()
-        .chain(program)
-        .chain([own])
-        .collect()
-}
-
-fn policy_file<'r>(what: &'static str, source: &'r Source) -> Option<Input<'r>> {
-    match source {
-        Source::File(path) => Some(Input { what, path }),
-        Source::BuiltIn => None,
-    }
-}
-
-/// Every report is tried: what is lost of one is no reason to lose another.
-fn write(outputs: Vec<Output>, report: &Report, before: &mut Vec<u8>) -> Vec<WriteError> {
-    let mut lost = Vec::new();
-    for output in outputs {
-        let (format, colour) = (output.format, colour(output.is_terminal()));
-        let written = report::render(report, format, colour)
-            .map_err(|source| WriteError::Render { format, source })
-            .and_then(|mut rendered| {
-                if output.is_stderr() {
-                    rendered.splice(..0, before.drain(..));
-                }
-                output.write(&rendered)
-            });
-        lost.extend(written.err());
-    }
-    lost
-}
-
 /// A tier that would have done, and the step that was refused there.
 #[derive(Debug)]
 pub(crate) struct PassedOver {
@@ -275,7 +217,7 @@ struct Launched {
 /// is as good. The client has not been started where another one is tried.
 fn launch_in_strongest_tier(
     request: &RunRequest,
-    written: &[PathBuf],
+    files: &[PathBuf],
     clock: Clock,
 ) -> Result<Launched, RunError> {
     let mut passed_over = Vec::new();
@@ -290,7 +232,7 @@ fn launch_in_strongest_tier(
             Ok(Some(trees)) => trees.places(),
             Ok(None) | Err(_) => Places::in_own_root(),
         };
-        let prepared = prepare(request, written, tier, &places)?;
+        let prepared = prepare(request, files, tier, &places)?;
         let (mut capture, trees) = match made {
             Ok(trees) => {
                 let capture = launch_and_collect(request, &prepared, clock, &mut digests)?;

@@ -19,7 +19,7 @@ pub struct Finding {
     pub found: Option<String>,
     /// Why a check was skipped or could not be made.
     pub because: Option<String>,
-    /// Section of the specification: `2.1`.
+    /// Section of the specification: `2.1`; `-` where none asks for it.
     pub spec: &'static str,
 }
 

@@ -36,8 +36,8 @@ pub(crate) enum PlaceError {
     NoDirectory { path: String, found: &'static str },
     #[error("the evidence goes to a new or an empty directory, and {path} holds {entry}")]
     NotEmpty { path: String, entry: String },
-    #[error("the report {report} would lie in the directory of the evidence, {path}")]
-    HoldsReport { path: String, report: String },
+    #[error("{other} would lie in the directory of the evidence, {path}")]
+    HoldsOther { path: String, other: String },
 }
 
 impl PlaceError {
@@ -49,8 +49,8 @@ impl PlaceError {
             Self::NoDirectory { .. } | Self::NotEmpty { .. } => {
                 "name a directory that is not there: `--out` makes it"
             }
-            Self::HoldsReport { .. } => {
-                "every report is among the evidence; give this one another place, or leave it out"
+            Self::HoldsOther { .. } => {
+                "every report is among the evidence anyway; give this file another place, or leave it out"
             }
         }
     }

@@ -76,6 +76,18 @@ impl Record {
         self.json()?.get("event")?.get("type")?.as_str()
     }
 
+    /// The names of its fields, sorted; client text.
+    pub fn fields(&self) -> Vec<&str> {
+        let fields = self.json().and_then(Value::as_object);
+        let mut names: Vec<&str> = fields
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Whether this is the record `kind/subtype`.
     pub fn is(&self, kind: &str, subtype: &str) -> bool {
         self.kind() == Some(kind) && self.subtype() == Some(subtype)

@@ -3,9 +3,6 @@
 //! Owns reading: a regular file only, opened without waiting, bounded in length, UTF-8.
 //! Knows nothing of the keys beyond `schema` and `summary`.
 
-use std::fs::{File, FileType, OpenOptions};
-use std::io::Read;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -22,6 +19,7 @@ use crate::case::outline::below;
 use crate::case::{Case, Origin, Outline, Source};
 use crate::digest;
 use crate::profile::Profile;
+use crate::read::{self, ReadError};
 
 /// A policy file that was read, not yet parsed into a domain value.
 #[derive(Debug)]
@@ -48,7 +46,7 @@ impl Document {
             }
             Reference::File(path) => {
                 let file = shown_path(path);
-                let bytes = read(path, &file)?;
+                let bytes = read(path)?;
                 let current = std::env::current_dir().ok();
                 let relative = below(current.as_deref(), path);
                 (file, Source::File(path.clone()), relative, bytes)
@@ -213,60 +211,11 @@ impl Document {
     }
 }
 
-/// The bytes of a regular file. Opened without waiting: a FIFO that nobody writes to would hold the runner for ever.
-fn read(path: &Path, file: &str) -> Result<Vec<u8>, PolicyError> {
-    let open = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path);
-    let opened = match open {
-        // open(2) gives ENXIO for a socket.
-        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
-            return Err(PolicyError::NotAFile {
-                file: file.into(),
-                found: "a socket or a device",
-            });
-        }
-        other => other.map_err(|source| PolicyError::Open {
-            file: file.into(),
-            source,
-        })?,
-    };
-    let bytes = read_regular(opened, file)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(PolicyError::TooLarge { file: file.into() });
-    }
-    Ok(bytes)
-}
-
-fn read_regular(opened: File, file: &str) -> Result<Vec<u8>, PolicyError> {
-    let failed = |source| PolicyError::Read {
-        file: file.into(),
-        source,
-    };
-    let kind = opened.metadata().map_err(failed)?.file_type();
-    if !kind.is_file() {
-        return Err(PolicyError::NotAFile {
-            file: file.into(),
-            found: describe(kind),
-        });
-    }
-    let mut bytes = Vec::new();
-    opened
-        .take(MAX_FILE_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
-    Ok(bytes)
-}
-
-fn describe(kind: FileType) -> &'static str {
-    if kind.is_dir() {
-        "a directory"
-    } else if kind.is_fifo() {
-        "a FIFO"
-    } else if kind.is_socket() {
-        "a socket"
-    } else {
-        "a device"
-    }
+fn read(path: &Path) -> Result<Vec<u8>, PolicyError> {
+    read::regular(path, MAX_FILE_BYTES).map_err(|error| match error {
+        ReadError::Open { file, source } => PolicyError::Open { file, source },
+        ReadError::Read { file, source } => PolicyError::Read { file, source },
+        ReadError::NotAFile { file, found } => PolicyError::NotAFile { file, found },
+        ReadError::TooLarge { file, .. } => PolicyError::TooLarge { file },
+    })
 }

@@ -135,7 +135,7 @@ pub struct Position {
 
 impl Position {
     /// The place of a byte; past the end, the end.
-    pub(super) fn of(text: &[u8], offset: usize) -> Self {
+    pub(crate) fn of(text: &[u8], offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let line_start = before
             .iter()
@@ -212,7 +212,7 @@ pub(super) fn visible(text: impl Iterator<Item = char>) -> String {
 }
 
 /// `did you mean …?` if one word is near, and the known words.
-pub(super) fn known_words<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn known_words<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let list: Vec<String> = known.iter().map(|word| format!("`{word}`")).collect();
     let all = format!("known here: {}", list.join(", "));

@@ -191,8 +191,10 @@ fn may_lead(
         }
         () if kind.is_socket() => "a socket",
         () if !kind.is_file() && !kind.is_dir() => "neither a file nor a directory",
-        // A client that sees a report grow could read what the verdict will be.
-        () if writes_below() => "where this run writes a report or its evidence",
+        // A client that sees a report grow could read what the verdict will be, and in a lock file what to show.
+        () if writes_below() => {
+            "where this run writes a report or its evidence, or has its lock file"
+        }
         () => return Ok(()),
     };
     Err(PrepareError::ForbiddenRule {
@@ -347,7 +349,7 @@ mod tests {
         for path in [&root, &root.join("out"), &reports[0]] {
             assert_eq!(
                 refused(path, &bounds),
-                "where this run writes a report or its evidence"
+                "where this run writes a report or its evidence, or has its lock file"
             );
         }
         assert!(

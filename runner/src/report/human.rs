@@ -14,6 +14,7 @@ use super::headline::{Headline, headline};
 use super::{Arg, Client, Purpose, RenderError, Report, clock, words};
 
 mod audit;
+mod baseline;
 mod evidence;
 mod ledger;
 mod lookups;
@@ -38,6 +39,7 @@ fn judged(page: &mut Page<String>, report: &Report) -> fmt::Result {
     run(page, report)?;
     unsound(page, report)?;
     findings(page, report, |_| true)?;
+    baseline::section(page, report)?;
     shown(page, report)?;
     evidence::sections(page, report)?;
     settings(page, report)?;
@@ -162,7 +164,7 @@ fn findings(
         } else {
             Tone::Doubtful
         };
-        let text = format!("{:<34}specification, section {}", finding.id, finding.spec);
+        let text = format!("{:<34}{}", finding.id, words::asked_by(finding));
         page.say(finding.status.word(), tone, &text)?;
         page.say("", Tone::Quiet, &finding.message)?;
         for (label, text) in [

@@ -8,7 +8,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite, XmlString};
 
 use super::headline::{Headline, headline};
-use super::{RenderError, Report, clock, escape};
+use super::{RenderError, Report, clock, escape, words};
 use crate::verdict::{Finding, Status};
 
 /// Renders the report as UTF-8 XML.
@@ -80,7 +80,7 @@ fn status(finding: &Finding) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(kind);
     status
         .set_message(text(&finding.message))
-        .set_type(format!("specification, section {}", finding.spec))
+        .set_type(words::asked_by(finding))
         .set_description(description(finding));
     status
 }

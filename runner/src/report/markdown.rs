@@ -8,7 +8,8 @@ use std::fmt;
 
 use super::claims::{self, Standing};
 use super::headline::{Headline, headline, is_told_as_an_attempt};
-use super::{Purpose, RenderError, Report, words};
+use super::{BaselineOutcome, Purpose, RenderError, Report, words};
+use crate::baseline::lock::Accept;
 use crate::check;
 use crate::evidence::{Advice, GapKind};
 use crate::verdict::{Finding, Status};
@@ -34,6 +35,7 @@ fn judged(page: &mut Page, report: &Report) -> fmt::Result {
     names(page, report)?;
     requests(page, report, Some("None."))?;
     findings(page, report, |_| true)?;
+    baseline(page, report)?;
     claims(page, report)?;
     lookups(page, report)?;
     files(page, report)?;
@@ -167,6 +169,31 @@ fn findings(page: &mut Page, report: &Report, wanted: impl Fn(&Finding) -> bool)
     });
     let head = ["check", "status", "object", "expected", "found", "because"];
     page.table("Findings", head, rows, None)
+}
+
+/// What the lock file has otherwise, and the line that would accept it.
+fn baseline(page: &mut Page, report: &Report) -> fmt::Result {
+    let Some(baseline) = &report.baseline else {
+        return Ok(());
+    };
+    let part = |part: Option<&str>| part.map_or(String::new(), code);
+    let rows = baseline.differences.iter().map(|found| {
+        let Accept { verb, table, line } = Accept::of(found);
+        [
+            found.fact.area.word().to_owned(),
+            code(&found.fact.key),
+            part(found.change.before()),
+            part(found.change.now()),
+            format!("{verb} in {}: {}", code(&table), code(&line)),
+        ]
+    });
+    let (title, last) = match baseline.outcome {
+        BaselineOutcome::Compared => ("Drift from the lock file", "what would accept it"),
+        BaselineOutcome::Updated | BaselineOutcome::Made => {
+            ("What changed in the lock file", "line")
+        }
+    };
+    page.table(title, ["area", "fact", "before", "now", last], rows, None)
 }
 
 fn lookups(page: &mut Page, report: &Report) -> fmt::Result {

@@ -89,11 +89,12 @@ pub(crate) fn report(run: Run) -> Report {
         evidence: run.evidence,
         not_proved: Vec::new(),
         wider_rules: Vec::new(),
+        baseline: None,
     }
 }
 
 /// A client that does nearly everything wrong, and writes hostile text wherever it can.
-fn hostile() -> Report {
+pub(crate) fn hostile() -> Report {
     let mut run = case_b();
     let evidence = &mut run.evidence;
 

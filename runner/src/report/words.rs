@@ -2,6 +2,7 @@
 
 use stub::journal::{Head, Host};
 
+use crate::baseline;
 use crate::case::Source;
 use crate::check;
 use crate::evidence::{
@@ -9,6 +10,15 @@ use crate::evidence::{
     LayerStatus, LookupKind, Outcome, Reason, Request, RequestClass,
 };
 use crate::profile::Cases;
+use crate::verdict::Finding;
+
+/// Who asks for what a check looks at.
+pub(super) fn asked_by(finding: &Finding) -> String {
+    match finding.spec {
+        baseline::SPEC => "the lock file".to_owned(),
+        section => format!("specification, section {section}"),
+    }
+}
 
 /// For each closed set a function from its value to its word, and from the same table its schema.
 macro_rules! words {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::print;
 use crate::bundle;
+use crate::diff;
 use crate::doctor;
 use crate::policy::{self, Kind};
 use crate::report::json;
@@ -15,7 +16,8 @@ fn all() -> Vec<(&'static str, schemars::Schema)> {
     let doctor = ("runner.doctor/1", doctor::json::schema());
     let selftest = ("runner.selftest/1", selftest::schema());
     let bundle = ("runner.bundle/1", bundle::manifest::schema());
-    let all = (files.into_iter()).chain([report, doctor, selftest, bundle]);
+    let diff = ("runner.diff/1", diff::schema());
+    let all = (files.into_iter()).chain([report, doctor, selftest, bundle, diff]);
     all.map(|(form, schema)| (form.strip_prefix("runner.").unwrap(), schema))
         .collect()
 }
@@ -92,7 +94,8 @@ fn every_key_is_described() {
 fn only_files_forbid_unknown_keys_and_only_documents_know_null() {
     for (form, schema) in all() {
         let text = schema.as_value().to_string();
-        let is_document = ["report/1", "doctor/1", "selftest/1", "bundle/1"].contains(&form);
+        let is_document =
+            ["report/1", "doctor/1", "selftest/1", "bundle/1", "diff/1"].contains(&form);
         let closed = text.contains("\"additionalProperties\":false");
         assert_eq!(closed, !is_document, "{form}");
         let null = text.contains(",\"null\"]") || text.contains("\"type\":\"null\"");

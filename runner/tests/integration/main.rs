@@ -13,6 +13,7 @@ mod basics;
 mod bundle;
 mod deviations;
 mod doctor;
+mod drift;
 mod escapes;
 mod failures;
 mod help;

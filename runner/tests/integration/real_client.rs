@@ -11,18 +11,24 @@ use std::sync::OnceLock;
 
 use serde_json::json;
 
+use crate::drift::Place;
 use crate::kit::Run;
 use crate::needs_sandbox;
 
 const PACKAGE: &str = "@anthropic-ai/claude-code@2.1.177";
+/// A newer one, which behaves otherwise.
+const NEWER: &str = "@anthropic-ai/claude-code@2.1.332";
 /// Of the program in the package for x86_64 and glibc.
 const SHA256: &str = "ff41753634b20c869ef6a32a20863521b33d4186ac0d6a49379ab48a48395ee7";
 
 /// A run with the real client, or a return from the test where it cannot be had.
 macro_rules! needs_real_client {
-    () => {{
+    () => {
+        needs_real_client!(real_client())
+    };
+    ($client:expr) => {{
         needs_sandbox!();
-        match real_client() {
+        match $client {
             Ok(program) => program,
             Err(reason) => {
                 assert!(
@@ -43,18 +49,24 @@ fn real_client() -> Result<&'static Path, &'static str> {
         if !cfg!(all(target_arch = "x86_64", target_env = "gnu")) {
             return Err("it was measured on x86_64 with glibc only".to_owned());
         }
-        installed()
+        installed(PACKAGE)
     });
     client.as_deref().map_err(String::as_str)
 }
 
-fn installed() -> Result<PathBuf, String> {
-    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(PACKAGE.replace('/', "+"));
+/// The newer one.
+fn newer_client() -> Result<PathBuf, String> {
+    real_client()?;
+    installed(NEWER)
+}
+
+fn installed(package: &str) -> Result<PathBuf, String> {
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(package.replace('/', "+"));
     let program = "node_modules/@anthropic-ai/claude-code-linux-x64/claude";
     if !kept.join(program).exists() {
         let made = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))
             .map_err(|error| format!("no place for it: {error}"))?;
-        install(made.path())?;
+        install(package, made.path())?;
         fs::set_permissions(made.path(), Permissions::from_mode(0o755)).unwrap();
         // Where another process was faster, its copy is as good.
         let _ = fs::rename(made.path(), &kept);
@@ -62,18 +74,18 @@ fn installed() -> Result<PathBuf, String> {
     let program = kept.join(program);
     match program.exists() {
         true => Ok(program),
-        false => Err(format!("{PACKAGE} has no program for this machine")),
+        false => Err(format!("{package} has no program for this machine")),
     }
 }
 
 /// Without the package's own scripts: nothing of it is started here.
-fn install(directory: &Path) -> Result<(), String> {
+fn install(package: &str, directory: &Path) -> Result<(), String> {
     let output = Command::new("npm")
         .args(["install", "--ignore-scripts", "--no-audit", "--no-fund"])
         .args(["--no-save", "--no-package-lock", "--fetch-retries", "1"])
         .arg("--prefix")
         .arg(directory)
-        .arg(PACKAGE)
+        .arg(package)
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("npm cannot be started: {error}"))?;
@@ -176,4 +188,96 @@ fn what_the_real_client_sends_and_asks_for_by_itself_is_told_by_name() {
     assert!(names.iter().all(|one| one["name"] == "api.anthropic.com"));
     assert!(names.iter().all(|one| one["expected"] == json!(null)));
     assert!(!names.is_empty());
+}
+
+#[test]
+fn two_runs_of_the_real_client_are_alike_whatever_it_is_told() {
+    let client = needs_real_client!();
+    for case in ["case-a", "case-b"] {
+        let plain = || run(case, client).argument("--plain");
+        let inherited = || run(case, client).on_a_host_without("network,namespaces");
+        let runs: [&dyn Fn() -> Run; 4] = [&|| run(case, client), &plain, &inherited, &|| {
+            plain().as_ordinary_user()
+        }];
+        for run in runs {
+            let place = Place::new();
+            place.keep(run(), "old.json");
+            place.keep(run(), "new.json");
+            let changes = place.diff_json("old.json", "new.json")["changes"].clone();
+            assert_eq!(changes, json!([]), "{case}");
+        }
+    }
+}
+
+#[test]
+fn the_real_client_passes_its_own_lock_file() {
+    let client = needs_real_client!();
+    let place = Place::new();
+    let lock = place.at("claude.lock");
+    let with = |run: Run| run.argument("--baseline").argument(&lock);
+    let update = with(run("case-b", client)).argument("--update-baseline");
+    update.json().assert_passed();
+    with(run("case-b", client)).json().assert_passed();
+}
+
+/// What a newer version does otherwise, in each part in which it does.
+#[test]
+fn a_newer_version_of_the_real_client_is_told_by_what_it_does_otherwise() {
+    let newer = needs_real_client!(newer_client());
+    let client = needs_real_client!();
+    let place = Place::new();
+    place.keep(run("case-a", client), "old.json");
+    place.keep(run("case-a", &newer), "new.json");
+    let answer = place.diff_json("old.json", "new.json");
+    assert_eq!(answer["status"], "changed");
+    let changes = answer["changes"].as_array().unwrap();
+    let is = |area: &str, kind: &str, key: &str, old, new| {
+        let change = json!({"area": area, "kind": kind, "key": key, "old": old, "new": new});
+        assert!(changes.contains(&change), "no {change} in {changes:#?}");
+    };
+    let agent = |version| json!(format!("claude-cli/{version} (external, sdk-cli)"));
+    let post = |what| format!("POST /v1/messages {what}");
+    let (old, new) = (agent("2.1.177"), agent("2.1.332"));
+    is("headers", "changed", &post("User-Agent"), old, new);
+    let preflight = json!("preflight, before the message, status 200");
+    is("requests", "removed", "HEAD /", preflight, json!(null));
+    is(
+        "body",
+        "changed",
+        &post("$.max_tokens"),
+        json!("32000"),
+        json!("128000"),
+    );
+    is(
+        "records",
+        "added",
+        "system/ui_invalidate",
+        json!(null),
+        json!("first"),
+    );
+    is(
+        "files",
+        "added",
+        "home .claude/plugins",
+        json!(null),
+        json!("directory 0700"),
+    );
+    let in_area = |area: &str| {
+        changes
+            .iter()
+            .filter(|change| change["area"] == area)
+            .count()
+    };
+    let areas = [
+        "requests",
+        "headers",
+        "body",
+        "records",
+        "files",
+        "attempts",
+        "names",
+        "processes",
+        "outcome",
+    ];
+    assert_eq!(areas.map(in_area), [1, 9, 15, 34, 3, 0, 0, 0, 0]);
 }

@@ -94,6 +94,12 @@ impl<W: fmt::Write> Page<W> {
         self.wrapped(GUTTER, label, Tone::Quiet, &cut(&escape::visible(text)))
     }
 
+    /// Text of the client on one line that is neither cut nor broken: it is to be copied, or differs at its end.
+    pub(crate) fn whole(&mut self, text: &str) -> fmt::Result {
+        let gutter = self.painted(GUTTER, Tone::Quiet);
+        writeln!(self.out, "{gutter}{}", escape::visible(text))
+    }
+
     /// Rows with text of the client, the first ones: short cells in columns, and one of any length behind them.
     pub(crate) fn table<const N: usize>(
         &mut self,

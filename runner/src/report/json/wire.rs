@@ -16,9 +16,11 @@ use crate::report::{self, claims, clock, words};
 use crate::schema::values::{Sha256, Timestamp};
 use crate::verdict::{Finding, Status, Verdict};
 
+mod baseline_form;
 mod evidence_form;
 mod ledger_form;
 
+use baseline_form::Baseline;
 use evidence_form::Evidence;
 
 pub(super) const SCHEMA: &str = "runner.report/1";
@@ -54,6 +56,9 @@ pub(super) struct Report<'a> {
     isolation: Isolation<'a>,
     /// One finding for each check, in a fixed order.
     checks: Vec<Check<'a>>,
+    /// The lock file of `--baseline`, where the behaviour was compared with one or written to one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline: Option<Baseline<'a>>,
     /// What was collected, outside of the client.
     evidence: Evidence<'a>,
 }
@@ -239,7 +244,7 @@ struct Check<'a> {
     found: Option<&'a str>,
     /// Why it was skipped, or could not be made.
     because: Option<&'a str>,
-    /// Section of the specification: `2.1`.
+    /// Section of the specification: `2.1`; `-` where none asks for it.
     spec: &'static str,
 }
 
@@ -293,6 +298,7 @@ impl<'a> From<&'a report::Report> for Report<'a> {
                 not_proved: claims::not_proved(report),
             },
             checks: report.checks.iter().map(Check::from).collect(),
+            baseline: report.baseline.as_ref().map(Baseline::from),
             evidence: Evidence::from(report),
         }
     }

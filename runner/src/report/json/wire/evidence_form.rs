@@ -136,6 +136,8 @@ struct Record<'a> {
     subtype: Option<&'a str>,
     /// The provider event that it passes on.
     event: Option<&'a str>,
+    /// Names of its fields, sorted; none where the line is no record.
+    fields: Vec<&'a str>,
     /// Length without the line feed.
     bytes: u64,
     /// What had not happened yet when it was on the pipe.
@@ -367,6 +369,7 @@ impl<'a> From<&'a evidence::Record> for Record<'a> {
             kind: record.kind(),
             subtype: record.subtype(),
             event: record.event(),
+            fields: record.fields(),
             bytes: record.bytes,
             before: words::before(record.before),
             fault,

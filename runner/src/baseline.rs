@@ -1,0 +1,272 @@
+//! `--baseline FILE`: the behaviour of a run against a lock file, and the check `baseline/unchanged`.
+//!
+//! Owns the file from before the run, when it is read or proved to be writable, to the end, when the check is made or
+//! the file is written. The check is none of [`crate::check`]: it compares with a file, is made only where one is
+//! named, and no specification asks for it; its id is not among [`crate::check::ids`]. What is compared is
+//! [`crate::behaviour`]'s, as `runner diff` has it.
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::behaviour::form::{FormError, Report as Form};
+use crate::behaviour::{Behaviour, compare, summary};
+use crate::check;
+use crate::cli::Baseline;
+use crate::output::{Input, LockFile, Output, OutputError, WriteError};
+use crate::policy::shown_path;
+use crate::read::{self, ReadError};
+use crate::report::{self, BaselineOutcome, Report, json};
+use crate::verdict::{Finding, Status};
+
+pub mod lock;
+#[cfg(test)]
+mod tests;
+
+use lock::{Lock, LockFault, Made};
+
+/// The check's stable id.
+pub const CHECK: &str = "baseline/unchanged";
+/// In place of a section of the specification.
+pub const SPEC: &str = "-";
+
+/// The longest lock file that is read, in bytes.
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Why nothing is run, or what came of a run cannot be compared.
+#[derive(Debug, Error)]
+pub(crate) enum BaselineError {
+    #[error("the lock file cannot be read")]
+    Read(#[source] ReadError),
+    #[error("{file}:{fault}")]
+    Lock { file: String, fault: LockFault },
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+impl BaselineError {
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Read(error) if error.is_absence() => {
+                Some("--update-baseline makes it from the behaviour of this run")
+            }
+            Self::Read(_) => None,
+            Self::Lock { .. } => {
+                Some("mend the line, or remove the file and make it anew with --update-baseline")
+            }
+            Self::Output(OutputError::Replaces { .. } | OutputError::Shared { .. }) => {
+                Some("give the lock file a name of its own")
+            }
+            Self::Output(_) => None,
+        }
+    }
+}
+
+/// A lock file before the run.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    shown: String,
+    /// Free of links.
+    path: PathBuf,
+    /// What it holds; `None` where it is yet to be made.
+    lock: Option<Lock>,
+    /// Where it is to be written.
+    place: Option<LockFile>,
+}
+
+/// Reads the lock file, or proves that it can be written.
+///
+/// # Errors
+/// A file that cannot be read or is no lock file; one to be written that cannot be, that the run reads, or that is a
+/// report's.
+pub(crate) fn open(
+    baseline: &Baseline,
+    inputs: &[Input<'_>],
+    outputs: &[Output],
+) -> Result<Opened, BaselineError> {
+    let (path, writes) = match baseline {
+        Baseline::Compare(path) => (path, false),
+        Baseline::Update(path) => (path, true),
+    };
+    let lock = match read_lock(path) {
+        Err(BaselineError::Read(error)) if writes && error.is_absence() => None,
+        read => Some(read?),
+    };
+    let place = writes.then(|| LockFile::open(path, inputs, outputs));
+    let place = place.transpose()?;
+    Ok(Opened {
+        shown: shown_path(path),
+        path: match &place {
+            Some(place) => place.path().to_owned(),
+            None => std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
+        },
+        lock,
+        place,
+    })
+}
+
+fn read_lock(path: &Path) -> Result<Lock, BaselineError> {
+    let bytes = read::regular(path, MOST_BYTES).map_err(BaselineError::Read)?;
+    Lock::parse(&bytes).map_err(|fault| BaselineError::Lock {
+        file: shown_path(path),
+        fault,
+    })
+}
+
+impl Opened {
+    /// The file, free of links: the client must not be shown it.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the check, or writes the file; the finding, the differences and the verdict go into the report.
+    ///
+    /// # Errors
+    /// The file could not be written.
+    pub(crate) fn settle(self, report: &mut Report) -> Result<(), WriteError> {
+        let (status, settled, written) = match behaviour_of(report) {
+            Err(error) => {
+                let why = format!("the report of this run cannot be compared: {error}");
+                (Settled::errored(why), None, Ok(()))
+            }
+            Ok((_, incomplete)) if !incomplete.is_empty() => {
+                (Settled::errored(incomplete.join("; ")), None, Ok(()))
+            }
+            Ok((behaviour, _)) => match self.place {
+                None => {
+                    let (settled, told) = judge(&self.lock.unwrap_or_default(), &behaviour, report);
+                    (settled, told, Ok(()))
+                }
+                Some(place) => {
+                    let old = self.lock.as_ref();
+                    let new = Lock::of(&behaviour, made(report), old, report);
+                    let told = told_of_update(old, &new);
+                    (
+                        Settled::written(),
+                        Some(told),
+                        place.write(new.print().as_bytes()),
+                    )
+                }
+            },
+        };
+        report.checks.push(status.finding(&self.shown));
+        report.verdict = check::verdict(&report.checks, &report.evidence);
+        report.baseline = settled.map(|(outcome, differences)| report::Baseline {
+            file: self.shown,
+            outcome,
+            differences,
+        });
+        written
+    }
+}
+
+/// What goes into the report beside the finding.
+type Told = (BaselineOutcome, Vec<crate::behaviour::Difference>);
+
+/// The behaviour as `runner diff` will read it from the JSON report of this run, and why it is not the whole.
+fn behaviour_of(report: &Report) -> Result<(Behaviour, Vec<String>), FormError> {
+    let rendered = json::render(report).map_err(|error| FormError::Rendered(error.to_string()))?;
+    let form = Form::parse(&rendered)?;
+    Ok((Behaviour::of(&form), form.incomplete()))
+}
+
+fn made(report: &Report) -> Made {
+    let program = report.client.program.rsplit('/').next();
+    Made {
+        client: program.unwrap_or_default().to_owned(),
+        sha256: report.client.sha256.clone(),
+        runner: report.runner.version.clone(),
+    }
+}
+
+fn told_of_update(old: Option<&Lock>, new: &Lock) -> Told {
+    match old {
+        None => (BaselineOutcome::Made, Vec::new()),
+        Some(old) => {
+            let (before, now) = old.comparable(new.facts());
+            (BaselineOutcome::Updated, compare(&before, &now))
+        }
+    }
+}
+
+fn judge(lock: &Lock, behaviour: &Behaviour, report: &Report) -> (Settled, Option<Told>) {
+    let found = (report.case.name.as_str(), report.tier.word());
+    if (lock.case(), lock.tier()) != found {
+        let because = format!(
+            "the lock file is of {} in tier {}, and this run of {} in tier {}",
+            lock.case(),
+            lock.tier(),
+            found.0,
+            found.1
+        );
+        return (Settled::errored(because), None);
+    }
+    let (expected, found) = lock.comparable(behaviour.facts());
+    let differences = compare(&expected, &found);
+    let settled = match differences.len() {
+        0 => Settled {
+            status: Status::Passed,
+            message: format!(
+                "The behaviour is as the lock file has it: {} facts.",
+                found.len()
+            ),
+            found: None,
+            because: None,
+        },
+        number => Settled {
+            status: Status::Failed,
+            message: match number {
+                1 => "The behaviour differs from the lock file in 1 place.".to_owned(),
+                more => format!("The behaviour differs from the lock file in {more} places."),
+            },
+            found: Some(summary(&differences)),
+            because: None,
+        },
+    };
+    (settled, Some((BaselineOutcome::Compared, differences)))
+}
+
+/// How the check came out.
+struct Settled {
+    status: Status,
+    message: String,
+    found: Option<String>,
+    because: Option<String>,
+}
+
+impl Settled {
+    fn errored(because: String) -> Self {
+        Self {
+            status: Status::Errored,
+            message: "This run cannot be compared with the lock file, nor be written to it."
+                .to_owned(),
+            found: None,
+            because: Some(because),
+        }
+    }
+
+    fn written() -> Self {
+        Self {
+            status: Status::Skipped,
+            message: "Not checked.".to_owned(),
+            found: None,
+            because: Some("the lock file was written with the behaviour of this run".to_owned()),
+        }
+    }
+
+    fn finding(self, file: &str) -> Finding {
+        Finding {
+            id: CHECK,
+            status: self.status,
+            message: self.message,
+            object: Some(file.to_owned()),
+            expected: self
+                .found
+                .as_ref()
+                .map(|_| "the behaviour in the lock file".to_owned()),
+            found: self.found,
+            because: self.because,
+            spec: SPEC,
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The check and the file, of the one evidence that every report is tested with.
+
+use std::fs;
+
+use super::*;
+use crate::case::Tier;
+use crate::cli::{Destination, ReportTarget};
+use crate::evidence::GapKind;
+use crate::evidence::fixture::{Run, add_header, case_a, case_b, gap};
+use crate::output;
+use crate::report::Format;
+use crate::report::tests::{hostile, report};
+use crate::verdict::Verdict;
+
+/// A report after the lock file was settled with.
+fn settled(baseline: &Baseline, mut report: Report) -> Report {
+    let opened = open(baseline, &[], &[]).unwrap();
+    opened.settle(&mut report).unwrap();
+    report
+}
+
+fn finding(report: &Report) -> &Finding {
+    let [.., last] = report.checks.as_slice() else {
+        panic!("no checks")
+    };
+    assert_eq!(last.id, CHECK);
+    last
+}
+
+/// A directory with the lock file of case B in it.
+fn locked() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("agent.lock");
+    settled(&Baseline::Update(path.clone()), report(case_b()));
+    (directory, path)
+}
+
+fn with_header(value: &str) -> Run {
+    let mut run = case_b();
+    add_header(&mut run.evidence.requests[0], "x-new", value);
+    run
+}
+
+#[test]
+fn the_same_behaviour_passes_and_the_verdict_stays() {
+    let (_directory, path) = locked();
+    let report = settled(&Baseline::Compare(path), report(case_b()));
+    assert_eq!(finding(&report).status, Status::Passed);
+    assert_eq!(report.verdict, Verdict::Passed);
+    assert_eq!(report.baseline.unwrap().differences, []);
+}
+
+#[test]
+fn a_behaviour_that_only_the_lock_file_does_not_know_fails_by_that_check_alone() {
+    let (_directory, path) = locked();
+    // No check of the case looks at the status of the answer.
+    let mut run = case_b();
+    run.evidence.requests[0].status = Some(201);
+    let report = settled(&Baseline::Compare(path.clone()), report(run));
+    let failed = report
+        .checks
+        .iter()
+        .filter(|one| one.status == Status::Failed);
+    assert_eq!(failed.map(|one| one.id).collect::<Vec<_>>(), [CHECK]);
+    assert_eq!(report.verdict, Verdict::Failed);
+    let finding = finding(&report);
+    assert_eq!(finding.found.as_deref(), Some("1 difference: 1 request"));
+    assert_eq!(finding.object.as_deref(), path.to_str());
+    let [only] = report.baseline.as_ref().unwrap().differences.as_slice() else {
+        panic!("{:?}", report.baseline)
+    };
+    let accept = lock::Accept::of(only);
+    assert_eq!(
+        (accept.verb, accept.table.as_str(), accept.line.as_str()),
+        (
+            "change",
+            "[requests]",
+            "\"POST /v1/messages\" = \"message, status 201\""
+        )
+    );
+}
+
+#[test]
+fn each_difference_stands_in_the_human_report_with_the_line_that_accepts_it() {
+    let (_directory, path) = locked();
+    let report = settled(
+        &Baseline::Compare(path),
+        report(with_header("::error::##[x]\n")),
+    );
+    let human = |report| report::render(report, Format::Human, report::human::Colour::Plain);
+    let text = String::from_utf8(human(&report).unwrap()).unwrap();
+    let line = "  |       \"POST /v1/messages x-new\" = \"::error::#\\u0023[x]\\u000A\"\n";
+    assert!(
+        text.contains("  | + POST /v1/messages x-new: ::error::"),
+        "{text}"
+    );
+    assert!(text.contains("  |       add in [headers]\n"), "{text}");
+    assert!(text.contains(line), "{text}");
+    assert!(!text.contains("section -"), "{text}");
+    let json = String::from_utf8(json::render(&report).unwrap()).unwrap();
+    assert!(json.contains("\"verb\": \"add\""), "{json}");
+    let markdown = report::render(&report, Format::Markdown, report::human::Colour::Plain);
+    let markdown = String::from_utf8(markdown.unwrap()).unwrap();
+    assert!(
+        markdown.contains("### Drift from the lock file"),
+        "{markdown}"
+    );
+    let junit = report::render(&report, Format::Junit, report::human::Colour::Plain);
+    assert!(String::from_utf8(junit.unwrap()).unwrap().contains(CHECK));
+}
+
+#[test]
+fn another_case_another_tier_and_gaps_are_no_comparison() {
+    let (_directory, path) = locked();
+    let mut other_tier = report(case_b());
+    other_tier.tier = Tier::Inherited;
+    let mut with_gap = case_b();
+    with_gap.evidence.gaps.push(gap(GapKind::Lookups));
+    for report in [report(case_a()), other_tier, report(with_gap)] {
+        let settled = settled(&Baseline::Compare(path.clone()), report);
+        assert_eq!(finding(&settled).status, Status::Errored);
+        assert!(finding(&settled).because.is_some());
+        assert_eq!(settled.verdict, Verdict::Errored);
+        assert_eq!(settled.baseline, None);
+    }
+}
+
+#[test]
+fn what_says_nothing_is_not_written() {
+    let (_directory, path) = locked();
+    let before = fs::read(&path).unwrap();
+    let report = settled(&Baseline::Update(path.clone()), hostile());
+    assert_eq!(finding(&report).status, Status::Errored);
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn writing_twice_makes_the_same_bytes_and_keeps_what_accepts_anything() {
+    let (_directory, path) = locked();
+    let before = fs::read_to_string(&path).unwrap();
+    let again = settled(&Baseline::Update(path.clone()), report(case_b()));
+    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+    assert_eq!(finding(&again).status, Status::Skipped);
+    assert_eq!(again.verdict, Verdict::Passed);
+
+    let line = "\"POST /v1/messages content-type\" = ";
+    let any = before.replace(
+        &format!("{line}\"application/json\""),
+        &format!("{line}\"*\""),
+    );
+    let any = any.replace("[names]\n", "[names]\n\"example.com A\" = \"*\"\n");
+    assert_ne!(any, before);
+    fs::write(&path, &any).unwrap();
+    let updated = settled(&Baseline::Update(path.clone()), report(with_header("1")));
+    let baseline = updated.baseline.unwrap();
+    assert_eq!(baseline.outcome, BaselineOutcome::Updated);
+    assert_eq!(baseline.differences.len(), 1);
+    let text = fs::read_to_string(&path).unwrap();
+    let new = "\"POST /v1/messages x-new\" = \"1\"\n";
+    assert_eq!(text.replace(new, ""), any);
+}
+
+#[test]
+fn what_a_hostile_client_says_is_read_back_from_its_lock_file() {
+    let report = hostile();
+    let (behaviour, _) = behaviour_of(&report).unwrap();
+    let lock = Lock::of(&behaviour, made(&report), None, &report);
+    let text = lock.print();
+    assert_eq!(Lock::parse(text.as_bytes()).unwrap(), lock);
+    assert!(text.is_ascii() && !text.contains("##") && text.contains("evil"));
+    assert!(text.lines().all(|line| !line.starts_with("::")));
+}
+
+#[test]
+fn a_file_that_is_not_there_is_made_and_never_compared() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("agent.lock");
+    let error = open(&Baseline::Compare(path.clone()), &[], &[]).unwrap_err();
+    assert!(
+        error
+            .hint()
+            .unwrap()
+            .starts_with("--update-baseline makes it")
+    );
+    let made = settled(&Baseline::Update(path.clone()), report(case_b()));
+    assert_eq!(made.baseline.unwrap().outcome, BaselineOutcome::Made);
+    assert!(path.exists());
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_file_that_is_no_lock_file_stops_both() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("precious.toml");
+    fs::write(&path, "precious = true\n").unwrap();
+    for baseline in [
+        Baseline::Compare(path.clone()),
+        Baseline::Update(path.clone()),
+    ] {
+        let error = open(&baseline, &[], &[]).unwrap_err();
+        assert!(error.to_string().contains("precious.toml:1:1: "), "{error}");
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious = true\n");
+}
+
+#[test]
+fn the_lock_file_is_neither_a_report_nor_what_the_run_reads() {
+    let (_directory, path) = locked();
+    let update = Baseline::Update(path.clone());
+    let input = Input {
+        what: "the client",
+        path: &path,
+    };
+    let error = open(&update, &[input], &[]).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("the lock file would replace the client")
+    );
+    let target = ReportTarget {
+        format: Format::Json,
+        destination: Destination::File(path),
+    };
+    let outputs = output::open(&[target], &[]).unwrap();
+    let error = open(&update, &[], &outputs).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("a report and the lock file go to")
+    );
+}

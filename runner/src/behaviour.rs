@@ -1,0 +1,352 @@
+//! What a client did, as facts that two runs can be compared by: a sorted map from an area and a key to a value.
+//!
+//! It is made of the JSON form of a report (`runner.report/1`) and of nothing else. `runner diff` reads that form from
+//! files; a run with `--baseline` makes its own and reads it back. So the two can never disagree.
+//!
+//! Keys are identities and not positions (`POST /v1/messages`, not `request 2`): what is put in somewhere is one
+//! difference and not one for everything behind it. Positions stand only where they are the behaviour: in the body,
+//! whose blocks have no other name. What varies by its nature is left out or replaced by a placeholder, always by a
+//! [`Rule`] that is named and counted. Texts of at most [`SHORT_TEXT`] bytes in a body are compared by their digest,
+//! since that is how the name of a model changes; longer ones by their length.
+//!
+//! Must not know: files, command lines, how an answer looks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::digest;
+use crate::schema::values::closed_sets;
+
+mod body;
+mod files;
+pub(crate) mod form;
+mod ledger;
+mod normal;
+mod records;
+mod requests;
+mod rule;
+#[cfg(test)]
+mod tests;
+
+pub use rule::{Applied, Rule};
+
+use form::Report;
+
+/// Longest text of a body that is compared by its digest, in bytes; a UUID has 36.
+const SHORT_TEXT: u64 = 32;
+
+/// Longest key or value, in characters; of a longer one the beginning and the digest stand for it.
+const LONGEST: usize = 400;
+/// How much of a longer one is shown.
+const BEGINNING: usize = 200;
+
+/// Part of the behaviour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Area {
+    /// What was asked of the stub.
+    Requests,
+    /// Names and values of their headers.
+    Headers,
+    /// Their bodies, leaf by leaf.
+    Body,
+    /// Lines of standard output: their kinds and fields.
+    Records,
+    /// What was left behind.
+    Files,
+    /// Calls that lead, or could lead, out of the client.
+    Attempts,
+    /// Names that the resolver was asked for.
+    Names,
+    /// Programs that were started.
+    Processes,
+    /// How it ended.
+    Outcome,
+}
+
+impl Area {
+    /// Every one there is, in the order of every answer.
+    pub const ALL: [Self; 9] = [
+        Self::Requests,
+        Self::Headers,
+        Self::Body,
+        Self::Records,
+        Self::Files,
+        Self::Attempts,
+        Self::Names,
+        Self::Processes,
+        Self::Outcome,
+    ];
+
+    /// The word in every answer, and the name of its table in a lock file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Requests => "requests",
+            Self::Headers => "headers",
+            Self::Body => "body",
+            Self::Records => "records",
+            Self::Files => "files",
+            Self::Attempts => "attempts",
+            Self::Names => "names",
+            Self::Processes => "processes",
+            Self::Outcome => "outcome",
+        }
+    }
+
+    /// One fact of it.
+    fn singular(self) -> &'static str {
+        match self {
+            Self::Requests => "request",
+            Self::Headers => "header",
+            Self::Body => "body",
+            Self::Records => "record",
+            Self::Files => "file",
+            Self::Attempts => "attempt",
+            Self::Names => "name",
+            Self::Processes => "process",
+            Self::Outcome => "outcome",
+        }
+    }
+}
+
+closed_sets! {
+    /// Part of the behaviour.
+    Area of ALL,
+}
+
+/// What one fact is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fact {
+    /// The part of the behaviour.
+    pub area: Area,
+    /// What it is about, unique in its area; may hold text of the client.
+    pub key: String,
+}
+
+/// What one run showed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Behaviour {
+    facts: BTreeMap<Fact, String>,
+    applied: Applied,
+}
+
+impl Behaviour {
+    /// Of a report.
+    pub(crate) fn of(report: &Report) -> Self {
+        let mut facts = Facts::default();
+        requests::read(&report.evidence, &mut facts);
+        records::read(&report.evidence.records, &mut facts);
+        files::read(&report.evidence.files, &mut facts);
+        ledger::read(&report.evidence, &mut facts);
+        ledger::outcome(report, &mut facts);
+        facts.finish()
+    }
+
+    /// Every fact and its value, sorted.
+    pub fn facts(&self) -> &BTreeMap<Fact, String> {
+        &self.facts
+    }
+
+    /// How often each rule was applied.
+    pub fn applied(&self) -> Applied {
+        self.applied
+    }
+}
+
+/// One fact that two runs do not share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Which.
+    pub fact: Fact,
+    /// What became of it.
+    pub change: Change,
+}
+
+/// What became of a fact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Only the new run has it, with this value.
+    Added(String),
+    /// Only the old one had it.
+    Removed(String),
+    /// Its value changed.
+    Changed {
+        /// In the old run.
+        old: String,
+        /// In the new one.
+        new: String,
+    },
+}
+
+impl Change {
+    /// `added`, `removed` or `changed`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Added(_) => Kind::Added,
+            Self::Removed(_) => Kind::Removed,
+            Self::Changed { .. } => Kind::Changed,
+        }
+        .word()
+    }
+
+    /// The value before.
+    pub fn before(&self) -> Option<&str> {
+        match self {
+            Self::Added(_) => None,
+            Self::Removed(old) | Self::Changed { old, .. } => Some(old),
+        }
+    }
+
+    /// The value now.
+    pub fn now(&self) -> Option<&str> {
+        match self {
+            Self::Removed(_) => None,
+            Self::Added(new) | Self::Changed { new, .. } => Some(new),
+        }
+    }
+}
+
+/// A change without its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Added,
+    Removed,
+    Changed,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::Added, Self::Removed, Self::Changed];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::Changed => "changed",
+        }
+    }
+}
+
+closed_sets! {
+    /// What became of a fact.
+    Kind of ALL,
+}
+
+/// What differs, sorted by fact.
+pub fn compare(old: &BTreeMap<Fact, String>, new: &BTreeMap<Fact, String>) -> Vec<Difference> {
+    let every: BTreeSet<&Fact> = old.keys().chain(new.keys()).collect();
+    let change = |fact: &Fact| match (old.get(fact), new.get(fact)) {
+        (Some(old), None) => Some(Change::Removed(old.clone())),
+        (None, Some(new)) => Some(Change::Added(new.clone())),
+        (Some(old), Some(new)) if old != new => Some(Change::Changed {
+            old: old.clone(),
+            new: new.clone(),
+        }),
+        (Some(_), Some(_)) | (None, None) => None,
+    };
+    let difference = |fact: &Fact| {
+        change(fact).map(|change| Difference {
+            fact: fact.clone(),
+            change,
+        })
+    };
+    every.into_iter().filter_map(difference).collect()
+}
+
+/// `4 differences: 2 headers, 1 body, 1 process`; `no difference`.
+pub(crate) fn summary(differences: &[Difference]) -> String {
+    let number = match differences.len() {
+        0 => return "no difference".to_owned(),
+        1 => "1 difference".to_owned(),
+        more => format!("{more} differences"),
+    };
+    let counts = Area::ALL.map(|area| {
+        let in_it = differences.iter().filter(|one| one.fact.area == area);
+        (in_it.count(), area)
+    });
+    let told = counts.iter().filter(|(count, _)| *count > 0);
+    let told: Vec<String> = told
+        .map(|(count, area)| match count {
+            1 => format!("1 {}", area.singular()),
+            more => format!("{more} {}", area.word()),
+        })
+        .collect();
+    format!("{number}: {}", told.join(", "))
+}
+
+/// Facts being gathered.
+#[derive(Debug, Default)]
+struct Facts {
+    facts: BTreeMap<Fact, String>,
+    /// The last number of each key that came more than once: a client may repeat one very often.
+    repeated: BTreeMap<Fact, u64>,
+    /// Those whose order and number say nothing: all values that one key has.
+    sets: BTreeMap<Fact, BTreeSet<String>>,
+    applied: Applied,
+}
+
+impl Facts {
+    /// Text of the client with what varies replaced.
+    fn text(&mut self, text: &str) -> String {
+        normal::text(text, &mut self.applied)
+    }
+
+    fn apply(&mut self, rule: Rule) {
+        self.applied.count(rule);
+    }
+
+    /// A fact of its own; the second one of a key is `… #2`. Returns the key that it got.
+    fn insert(&mut self, area: Area, key: &str, value: &str) -> String {
+        let first = Fact {
+            area,
+            key: bounded(key),
+        };
+        let mut fact = first.clone();
+        while self.facts.contains_key(&fact) {
+            let number = self.repeated.entry(first.clone()).or_insert(1);
+            *number += 1;
+            fact.key = format!("{} #{number}", first.key);
+        }
+        let key = fact.key.clone();
+        self.facts.insert(fact, value_of(value));
+        key
+    }
+
+    /// One of the values of a key; the same again adds nothing.
+    fn gather(&mut self, area: Area, key: &str, value: String) {
+        let key = bounded(key);
+        if !self
+            .sets
+            .entry(Fact { area, key })
+            .or_default()
+            .insert(value)
+        {
+            self.applied.count(Rule::Counts);
+        }
+    }
+
+    fn finish(mut self) -> Behaviour {
+        for (fact, values) in std::mem::take(&mut self.sets) {
+            let values: Vec<String> = values.into_iter().collect();
+            self.insert(fact.area, &fact.key, &values.join(" and "));
+        }
+        Behaviour {
+            facts: self.facts,
+            applied: self.applied,
+        }
+    }
+}
+
+/// In a lock file `*` stands for any value, and no client may write that.
+fn value_of(value: &str) -> String {
+    match value {
+        "*" => "the text *".to_owned(),
+        other => bounded(other),
+    }
+}
+
+fn bounded(text: &str) -> String {
+    if text.chars().nth(LONGEST).is_none() {
+        return text.to_owned();
+    }
+    let beginning: String = text.chars().take(BEGINNING).collect();
+    let sha256 = digest::of_bytes(text.as_bytes());
+    format!("{beginning}… ({} bytes, sha256 {sha256})", text.len())
+}

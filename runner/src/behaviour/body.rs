@@ -1,0 +1,83 @@
+//! The body of a request: a fact for each leaf of its shape.
+
+use serde_json::Value;
+use stub::shape::is_text;
+
+use super::form::Body;
+use super::{Area, Facts, Rule, SHORT_TEXT, normal};
+
+pub(super) fn read(request: &str, body: &Body, facts: &mut Facts) {
+    if body.bytes > 0 {
+        facts.apply(Rule::Lengths);
+    }
+    if let Some(shape) = &body.shape {
+        value(&format!("{request} $"), shape, facts);
+    } else if let Some(fault) = &body.fault {
+        let fault = facts.text(fault);
+        facts.insert(
+            Area::Body,
+            &format!("{request} $"),
+            &format!("no shape: {fault}"),
+        );
+    }
+}
+
+/// Not deeper than the stub reads a body.
+fn value(at: &str, shape: &Value, facts: &mut Facts) {
+    let leaf = match shape {
+        Value::Object(_) if is_text(shape) => text(shape, facts),
+        Value::Object(fields) if fields.is_empty() => "empty object".to_owned(),
+        Value::Object(fields) => {
+            for (name, inner) in fields {
+                let step = step(name, facts);
+                value(&format!("{at}{step}"), inner, facts);
+            }
+            return;
+        }
+        Value::Array(items) if items.is_empty() => "empty array".to_owned(),
+        Value::Array(items) => {
+            for (index, inner) in items.iter().enumerate() {
+                value(&format!("{at}[{index}]"), inner, facts);
+            }
+            return;
+        }
+        Value::String(word) => format!("word {}", facts.text(word)),
+        Value::Number(number) => {
+            let number = number.to_string();
+            if normal::is_time(&number) {
+                facts.apply(Rule::Times);
+                "{digits}".to_owned()
+            } else {
+                number
+            }
+        }
+        Value::Null | Value::Bool(_) => shape.to_string(),
+    };
+    facts.insert(Area::Body, at, &leaf);
+}
+
+fn text(shape: &Value, facts: &mut Facts) -> String {
+    let bytes = shape.get("bytes").and_then(Value::as_u64).unwrap_or(0);
+    match shape.get("sha256").and_then(Value::as_str) {
+        Some(sha256) if bytes <= SHORT_TEXT => format!("text of {bytes} bytes, sha256 {sha256}"),
+        Some(_) | None => {
+            facts.apply(Rule::Texts);
+            format!("text of {bytes} bytes")
+        }
+    }
+}
+
+/// `.name`; of a key that is no name the shape has `…`, its length and its digest ([`stub::shape`]).
+fn step(name: &str, facts: &mut Facts) -> String {
+    let hidden = name.strip_prefix('\u{2026}');
+    if let Some((bytes, sha256)) = hidden.and_then(|hidden| hidden.split_once('-')) {
+        let is_short = bytes.parse().is_ok_and(|bytes: u64| bytes <= SHORT_TEXT);
+        return if is_short {
+            format!("[key of {bytes} bytes, sha256 {sha256}]")
+        } else {
+            facts.apply(Rule::Texts);
+            format!("[key of {bytes} bytes]")
+        };
+    }
+    format!(".{}", facts.text(name))
+}

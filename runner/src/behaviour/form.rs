@@ -1,0 +1,242 @@
+//! What is read of a report of schema `runner.report/1`. Keys that are not read here are ignored; a key that is read
+//! must be there, with a value of its type.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use thiserror::Error;
+
+/// The form that is read.
+pub(crate) const SCHEMA: &str = "runner.report/1";
+
+/// Why a document is no report.
+#[derive(Debug, Error)]
+pub(crate) enum FormError {
+    /// Not JSON, cut short, or without a schema.
+    #[error("expected a JSON report with a `schema`, found something else")]
+    NotJson(#[source] serde_json::Error),
+    /// A document of another form.
+    #[error("expected the schema {SCHEMA}, found {found}")]
+    OtherSchema {
+        /// Escaped and cut.
+        found: String,
+    },
+    /// The report of this very run has no JSON form.
+    #[error("{0}")]
+    Rendered(String),
+    /// A key is missing, or has a value of another type.
+    #[error("the report is not as {SCHEMA} has it")]
+    Report(#[source] serde_json::Error),
+}
+
+/// The whole document.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Report {
+    pub(crate) runner: Runner,
+    pub(crate) case: Case,
+    pub(crate) verdict: String,
+    pub(crate) tier: String,
+    pub(crate) started_at: String,
+    pub(crate) client: Client,
+    pub(crate) checks: Vec<Check>,
+    pub(crate) evidence: Evidence,
+}
+
+impl Report {
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// What is wrong with it, with line and column.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, FormError> {
+        let head: Head = serde_json::from_slice(bytes).map_err(FormError::NotJson)?;
+        if head.schema != SCHEMA {
+            return Err(FormError::OtherSchema {
+                found: crate::policy::quoted(&head.schema),
+            });
+        }
+        serde_json::from_slice(bytes).map_err(FormError::Report)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Head {
+    schema: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Runner {
+    pub(crate) version: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Case {
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Check {
+    pub(crate) id: String,
+    pub(crate) status: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Client {
+    pub(crate) program: String,
+    pub(crate) sha256: String,
+    /// None of an audit has one.
+    pub(crate) profile: Option<Profile>,
+    /// One key.
+    pub(crate) exit: BTreeMap<String, Value>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Profile {
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Evidence {
+    pub(crate) requests: Vec<Request>,
+    pub(crate) records: Vec<Record>,
+    pub(crate) files: Vec<File>,
+    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) names: Vec<Name>,
+    pub(crate) lookups: Vec<serde::de::IgnoredAny>,
+    pub(crate) processes: Vec<Process>,
+    pub(crate) stderr: Stderr,
+    pub(crate) gaps: Vec<Gap>,
+    pub(crate) sightings: Vec<Sighting>,
+    pub(crate) survivors: Vec<Survivor>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Request {
+    pub(crate) host: String,
+    pub(crate) class: String,
+    pub(crate) side: Option<String>,
+    pub(crate) method: Option<String>,
+    pub(crate) path: Option<String>,
+    pub(crate) query: Option<String>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Option<Body>,
+    pub(crate) complete: bool,
+    pub(crate) status: Option<u16>,
+    pub(crate) fault: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Body {
+    pub(crate) bytes: u64,
+    pub(crate) shape: Option<Value>,
+    pub(crate) fault: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Record {
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<String>,
+    pub(crate) subtype: Option<String>,
+    pub(crate) event: Option<String>,
+    pub(crate) fields: Vec<String>,
+    pub(crate) fault: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct File {
+    pub(crate) root: String,
+    pub(crate) path: String,
+    pub(crate) kind: String,
+    pub(crate) mode: String,
+    pub(crate) sha256: Option<String>,
+    pub(crate) transient: bool,
+    pub(crate) expected: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Attempt {
+    pub(crate) kind: String,
+    pub(crate) program: String,
+    pub(crate) syscall: String,
+    pub(crate) family: Option<String>,
+    #[serde(rename = "type")]
+    pub(crate) socket_type: Option<String>,
+    pub(crate) protocol: Option<u32>,
+    pub(crate) address: Option<String>,
+    pub(crate) port: Option<u16>,
+    pub(crate) outcome: String,
+    pub(crate) errno: Option<String>,
+    pub(crate) count: u64,
+    #[serde(default)]
+    pub(crate) names: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Name {
+    pub(crate) name: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) count: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) ppid: i32,
+    pub(crate) program: String,
+    pub(crate) args: Vec<Argument>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Argument {
+    Word(String),
+    Prompt { bytes: u64 },
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Stderr {
+    pub(crate) bytes: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Gap {
+    pub(crate) what: String,
+    pub(crate) detail: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Sighting {
+    pub(crate) place: String,
+    pub(crate) form: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Survivor {
+    pub(crate) program: String,
+}
+
+impl Report {
+    /// Why what is missing from this run says nothing; empty for a sound one.
+    ///
+    /// A comparison with a lock file that could not be made is a fault of that file, and no gap in the evidence.
+    pub(crate) fn incomplete(&self) -> Vec<String> {
+        let gaps = self.evidence.gaps.iter();
+        let mut reasons: Vec<String> = gaps
+            .map(|gap| format!("its {} are not whole: {}", gap.what, gap.detail))
+            .collect();
+        let with = |status: &str| {
+            let found = self
+                .checks
+                .iter()
+                .filter(move |check| check.status == status);
+            found.map(|check| check.id.as_str()).collect::<Vec<_>>()
+        };
+        let only_the_baseline =
+            with("errored") == [crate::baseline::CHECK] && !with("passed").is_empty();
+        if self.verdict == "errored" && reasons.is_empty() && !only_the_baseline {
+            reasons.push("its verdict is errored".to_owned());
+        }
+        reasons
+    }
+}

@@ -1,0 +1,140 @@
+//! Attempts, names, programs and the end of the run. Their order and their number say nothing: each is a set.
+
+use super::form::{Argument, Attempt, Evidence, Process, Report};
+use super::{Area, Facts, Rule, normal};
+
+pub(super) fn read(evidence: &Evidence, facts: &mut Facts) {
+    for attempt in &evidence.attempts {
+        if attempt.kind == "attempt" {
+            read_attempt(attempt, facts);
+        } else {
+            facts.apply(Rule::SetupCalls);
+        }
+    }
+    for name in &evidence.names {
+        repeated(name.count, facts);
+        let key = format!("{} {}", facts.text(&name.name), name.kind);
+        facts.gather(Area::Names, &key, "asked for".to_owned());
+    }
+    for index in 0..evidence.processes.len() {
+        read_process(&evidence.processes, index, facts);
+    }
+    for survivor in &evidence.survivors {
+        let program = facts.text(&survivor.program);
+        facts.gather(Area::Processes, &program, "outlives the client".to_owned());
+    }
+    facts.applied.add(Rule::Lookups, evidence.lookups.len());
+}
+
+/// How it ended, and what it left of the credential.
+pub(super) fn outcome(report: &Report, facts: &mut Facts) {
+    for (how, what) in &report.client.exit {
+        let value = if what.is_boolean() {
+            how.replace('_', " ")
+        } else {
+            format!("{how} {what}")
+        };
+        facts.gather(Area::Outcome, "exit", value);
+    }
+    let stderr = match report.evidence.stderr.bytes {
+        0 => "nothing",
+        _ => "something",
+    };
+    facts.gather(Area::Outcome, "standard error", stderr.to_owned());
+    for sighting in &report.evidence.sightings {
+        let place = facts.text(&sighting.place);
+        let place = without_positions(&place, facts);
+        facts.gather(
+            Area::Outcome,
+            &format!("credential in {place}"),
+            sighting.form.clone(),
+        );
+    }
+}
+
+fn read_attempt(attempt: &Attempt, facts: &mut Facts) {
+    repeated(attempt.count, facts);
+    let mut what = vec![facts.text(&attempt.program), attempt.syscall.clone()];
+    what.extend(attempt.family.clone());
+    what.extend(attempt.socket_type.clone());
+    what.extend(attempt.protocol.map(|number| format!("protocol {number}")));
+    if let Some(address) = &attempt.address {
+        let is_loopback = matches!(address.as_str(), "127.0.0.1" | "::1");
+        let port = attempt.port.map(|port| {
+            if is_loopback && normal::is_given_port(port.into()) {
+                facts.apply(Rule::Ports);
+                " port {port}".to_owned()
+            } else {
+                format!(" port {port}")
+            }
+        });
+        let address = facts.text(address);
+        what.push(format!("{address}{}", port.unwrap_or_default()));
+    }
+    if !attempt.names.is_empty() {
+        let names: Vec<String> = attempt.names.iter().map(|name| facts.text(name)).collect();
+        what.push(format!("for {}", names.join(", ")));
+    }
+    let outcome = match &attempt.errno {
+        Some(errno) => format!("{} {errno}", attempt.outcome),
+        None => attempt.outcome.clone(),
+    };
+    facts.gather(Area::Attempts, &what.join(" "), outcome);
+}
+
+fn repeated(count: u64, facts: &mut Facts) {
+    if count > 1 {
+        facts.apply(Rule::Counts);
+    }
+}
+
+/// `/usr/bin/git: git config --get remote.origin.url`, and who started it.
+fn read_process(processes: &[Process], index: usize, facts: &mut Facts) {
+    let Some(process) = processes.get(index) else {
+        return;
+    };
+    let arguments: Vec<String> = process
+        .args
+        .iter()
+        .map(|argument| match argument {
+            Argument::Word(word) => quoted(&facts.text(word)),
+            Argument::Prompt { bytes } => format!("(prompt of {bytes} bytes)"),
+        })
+        .collect();
+    let program = facts.text(&process.program);
+    let earlier = processes.get(..index).unwrap_or_default();
+    let last = |pid: i32| earlier.iter().rev().find(|one| one.pid == pid);
+    let origin = match (last(process.pid), last(process.ppid)) {
+        (Some(replaced), _) => format!("in place of {}", facts.text(&replaced.program)),
+        (None, Some(parent)) => format!("started by {}", facts.text(&parent.program)),
+        (None, None) if earlier.is_empty() => "started by the runner".to_owned(),
+        (None, None) => "its parent has ended".to_owned(),
+    };
+    let key = format!("{program}: {}", arguments.join(" "));
+    facts.gather(Area::Processes, &key, origin);
+}
+
+/// Where one argument ends is seen.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| !c.is_whitespace() && !matches!(c, '"' | '\\' | '(' | ')');
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        serde_json::Value::from(word).to_string()
+    }
+}
+
+/// `request 2 header x` → `request header x`.
+fn without_positions(place: &str, facts: &mut Facts) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for word in place.split(' ') {
+        let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        let behind = words.last().copied().unwrap_or_default();
+        if is_number && matches!(behind, "request" | "line" | "process") {
+            facts.apply(Rule::Positions);
+        } else {
+            words.push(word);
+        }
+    }
+    words.join(" ")
+}

@@ -1,0 +1,166 @@
+//! What is not compared, and why: each rule has a name, and every use of it is counted.
+
+use crate::schema::values::closed_sets;
+
+/// One thing that varies by its nature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Points in time.
+    Times,
+    /// Identifiers that are made anew.
+    Ids,
+    /// Names of temporary files.
+    RandomNames,
+    /// Port numbers that the kernel gave.
+    Ports,
+    /// The credential of the run.
+    Credential,
+    /// Sizes that follow from something else.
+    Lengths,
+    /// What longer texts say.
+    Texts,
+    /// Contents of files that the profile knows.
+    KnownFiles,
+    /// Contents of files in which programs keep their state.
+    StateFiles,
+    /// Files that are gone.
+    TransientFiles,
+    /// How often.
+    Counts,
+    /// What came first.
+    Order,
+    /// The way to the stub.
+    SetupCalls,
+    /// Paths that were looked for in vain.
+    Lookups,
+    /// Numbers in the places of the credential.
+    Positions,
+}
+
+impl Rule {
+    /// Every one there is, in the order of every answer.
+    pub const ALL: [Self; 15] = [
+        Self::Times,
+        Self::Ids,
+        Self::RandomNames,
+        Self::Ports,
+        Self::Credential,
+        Self::Lengths,
+        Self::Texts,
+        Self::KnownFiles,
+        Self::StateFiles,
+        Self::TransientFiles,
+        Self::Counts,
+        Self::Order,
+        Self::SetupCalls,
+        Self::Lookups,
+        Self::Positions,
+    ];
+
+    /// Its name.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Times => "times",
+            Self::Ids => "ids",
+            Self::RandomNames => "random-names",
+            Self::Ports => "ports",
+            Self::Credential => "credential",
+            Self::Lengths => "lengths",
+            Self::Texts => "texts",
+            Self::KnownFiles => "known-files",
+            Self::StateFiles => "state-files",
+            Self::TransientFiles => "transient-files",
+            Self::Counts => "counts",
+            Self::Order => "order",
+            Self::SetupCalls => "setup-calls",
+            Self::Lookups => "lookups",
+            Self::Positions => "positions",
+        }
+    }
+
+    /// What it leaves out, in one sentence.
+    pub fn what(self) -> &'static str {
+        match self {
+            Self::Times => {
+                "A date with a time of day reads {time}; 13 digits, or 10, that are a time since 1970 read {digits}. A date alone stays."
+            }
+            Self::Ids => {
+                "A UUID reads {uuid}, 16 hexadecimal digits or more read {hex}, and 16 or more mixed letters and digits behind a name and _ read {id}."
+            }
+            Self::RandomNames => {
+                "In the temporary directory tmp. with 10 characters behind it, or tmp with 8, reads {random}."
+            }
+            Self::Ports => "A port of loopback from 32768 on reads {port}; lower ones stay.",
+            Self::Credential => {
+                "The credential is made for each run; reports hide it, and every one is alike."
+            }
+            Self::Lengths => {
+                "The header content-length and the sizes of bodies, records and files follow from what is in them."
+            }
+            Self::Texts => {
+                "A text or an odd key of more than 32 bytes in a body is compared by its length: it may hold ids, dates and paths."
+            }
+            Self::KnownFiles => {
+                "The content of a file that the profile or the specification knows is not compared; its path, kind and mode are."
+            }
+            Self::StateFiles => {
+                "Nor is the content of a file that has an id in its name, or a name of state, a log or a cache: .json .jsonl .log .lock .pid .db .sqlite .tmp .pyc."
+            }
+            Self::TransientFiles => {
+                "Files that were there for a time are noticed or not, by chance."
+            }
+            Self::Counts => {
+                "How often an attempt, a question or a start of a program was repeated is not compared."
+            }
+            Self::Order => {
+                "The order of headers, attempts, questions and files, of side requests beside the turn, and of records against the connection is not compared."
+            }
+            Self::SetupCalls => {
+                "Calls on the way to the stub or without a destination are no attempts."
+            }
+            Self::Lookups => "Paths that were looked for in vain depend on the host.",
+            Self::Positions => {
+                "Where the credential was found, the numbers of requests, records and arguments are left out."
+            }
+        }
+    }
+}
+
+closed_sets! {
+    /// The name of a rule by which something is not compared.
+    Rule of ALL,
+}
+
+/// How often each rule was applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    counts: [u64; Rule::ALL.len()],
+}
+
+impl Applied {
+    /// Once more.
+    pub(super) fn count(&mut self, rule: Rule) {
+        self.add(rule, 1);
+    }
+
+    /// So many times more.
+    pub(super) fn add(&mut self, rule: Rule, times: usize) {
+        if let Some(count) = self.counts.get_mut(rule as usize) {
+            *count = count.saturating_add(times as u64);
+        }
+    }
+
+    /// How often this one was.
+    pub fn of(&self, rule: Rule) -> u64 {
+        self.counts.get(rule as usize).copied().unwrap_or(0)
+    }
+
+    /// In both together.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        let mut both = *self;
+        for (count, more) in both.counts.iter_mut().zip(other.counts) {
+            *count = count.saturating_add(more);
+        }
+        both
+    }
+}

@@ -1,0 +1,86 @@
+//! Bodies, leaf by leaf.
+
+use super::*;
+
+#[test]
+fn a_body_is_compared_leaf_by_leaf() {
+    let of = |change: fn(&mut serde_json::Value)| {
+        changed(|run| shape(&mut run.evidence.requests[0], change))
+    };
+    assert_eq!(
+        of(|body| body["max_tokens"] = json!(64000)),
+        ["body POST /v1/messages $.max_tokens: 32000 => 64000"]
+    );
+    assert_eq!(
+        of(|body| body["thinking"]["type"] = json!("enabled")),
+        ["body POST /v1/messages $.thinking.type: word adaptive => word enabled"]
+    );
+    assert_eq!(
+        of(|body| body["tools"] = json!([{}])),
+        [
+            "body POST /v1/messages $.tools: empty array => -",
+            "body POST /v1/messages $.tools[0]: - => empty object",
+        ]
+    );
+    // A word and a number are told apart.
+    assert_eq!(of(|body| body["type"] = json!("1")).len(), 1);
+    let number = |body: &mut serde_json::Value| body["type"] = json!(1);
+    let word = |body: &mut serde_json::Value| body["type"] = json!("1");
+    let found = between(
+        |run| shape(&mut run.evidence.requests[0], number),
+        |run| shape(&mut run.evidence.requests[0], word),
+    );
+    assert_eq!(found, ["body POST /v1/messages $.type: 1 => word 1"]);
+}
+
+#[test]
+fn a_short_text_is_compared_by_its_digest_and_a_long_one_by_its_length() {
+    let of = |at: &'static str, bytes: u64, seed: u64| {
+        changed(|run| {
+            shape(&mut run.evidence.requests[0], |body| {
+                *body.pointer_mut(at).unwrap() = json!({"bytes": bytes, "sha256": digest(seed)});
+            });
+        })
+    };
+    assert_eq!(of("/model", 15, 99).len(), 1);
+    assert_eq!(of("/system/2/text", 32, 99).len(), 1);
+    assert_eq!(of("/metadata/user_id", 36, 99), Vec::<String>::new());
+    assert_eq!(
+        of("/metadata/user_id", 37, 99),
+        ["body POST /v1/messages $.metadata.user_id: text of 36 bytes => text of 37 bytes"]
+    );
+}
+
+/// As the stub's shape has them.
+#[test]
+fn a_key_that_is_no_name_is_compared_like_a_text() {
+    let with = |bytes: u64, seed: u64| {
+        move |run: &mut Run| {
+            let key = format!("\u{2026}{bytes}-{}", digest(seed));
+            shape(&mut run.evidence.requests[0], |body| {
+                body[key] = json!(null)
+            });
+        }
+    };
+    assert_eq!(between(with(15, 1), with(15, 2)).len(), 2);
+    assert_eq!(between(with(40, 1), with(40, 2)), Vec::<String>::new());
+    let longer = between(with(40, 1), with(41, 1));
+    assert_eq!(
+        longer,
+        [
+            "body POST /v1/messages $[key of 40 bytes]: null => -",
+            "body POST /v1/messages $[key of 41 bytes]: - => null",
+        ]
+    );
+}
+
+#[test]
+fn a_body_that_is_no_json_is_told() {
+    let found = changed(|run| {
+        let body = run.evidence.requests[0].body.as_mut().unwrap();
+        body.content = stub::journal::Content::Other {
+            reason: "not JSON".to_owned(),
+        };
+    });
+    assert!(found.contains(&"body POST /v1/messages $: - => no shape: not JSON".to_owned()));
+}

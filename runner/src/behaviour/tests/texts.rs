@@ -1,0 +1,151 @@
+//! Each rule for texts: what it replaces, and what stands beside that and stays.
+
+use proptest::prelude::*;
+
+use super::super::normal::text;
+use super::super::{Applied, Rule};
+
+fn normal(of: &str) -> (String, Applied) {
+    let mut applied = Applied::default();
+    (text(of, &mut applied), applied)
+}
+
+#[track_caller]
+fn assert_replaced(rule: Rule, pairs: &[(&str, &str)]) {
+    for (of, expected) in pairs {
+        let (found, applied) = normal(of);
+        assert_eq!(found, *expected);
+        assert_eq!(applied.of(rule), 1, "{of}");
+        let all: u64 = Rule::ALL.iter().map(|rule| applied.of(*rule)).sum();
+        assert_eq!(all, 1, "{of}");
+    }
+}
+
+#[track_caller]
+fn assert_kept(texts: &[&str]) {
+    for of in texts {
+        assert_eq!(normal(of), ((*of).to_owned(), Applied::default()));
+    }
+}
+
+#[test]
+fn times_are_replaced_and_dates_and_versions_stay() {
+    assert_replaced(
+        Rule::Times,
+        &[
+            ("at 2026-11-28T12:41:43Z.", "at {time}."),
+            ("2026-11-28T12:41:43.250Z", "{time}"),
+            ("2026-11-28T12:41:43+01:00", "{time}"),
+            (
+                ".agent.json.backup.1795868778606",
+                ".agent.json.backup.{digits}",
+            ),
+            ("t=1795868778", "t={digits}"),
+        ],
+    );
+    assert_kept(&[
+        "interleaved-thinking-2025-05-14",
+        "claude-code-20250219",
+        "2023-06-01",
+        "2026-11-28T12:41",
+        "2026-11-28T12:41:43",
+        "1.0.1795868778606a",
+        "179586877860",
+        "17958687786061",
+        "2026112801",
+        "9007199254740",
+        "2.1.177",
+        "32000",
+    ]);
+}
+
+#[test]
+fn ids_are_replaced_and_short_numbers_and_words_stay() {
+    assert_replaced(
+        Rule::Ids,
+        &[
+            ("ef58ac57-72c4-499b-a5ea-c80665eac254", "{uuid}"),
+            (
+                "1p.EF58AC57-72C4-499B-A5EA-C80665EAC254.json",
+                "1p.{uuid}.json",
+            ),
+            ("device 0123456789abcdef", "device {hex}"),
+            ("req_011CSHoEeqs5C35K2UUqR7Fy", "req_{id}"),
+        ],
+    );
+    assert_kept(&[
+        "ef58ac57-72c4-499b-a5ea-c80665eac25",
+        "ef58ac57-72c4-499b-a5ea-c80665eac2544",
+        "ef58ac57-72c4-499b-a5ea",
+        "b049b47b3618",
+        "0123456789abcde",
+        "0123456789abcdefg",
+        "abcdefabcdefabcdef",
+        "req_short1A",
+        "clear_thinking20251015",
+        "effort_Thinking",
+        "011CSHoEeqs5C35K2UUqR7Fy",
+    ]);
+}
+
+#[test]
+fn given_ports_of_loopback_are_replaced_and_others_stay() {
+    assert_replaced(
+        Rule::Ports,
+        &[
+            ("http://127.0.0.1:41187/x", "http://127.0.0.1:{port}/x"),
+            ("localhost:32768", "localhost:{port}"),
+            ("[::1]:65535", "[::1]:{port}"),
+        ],
+    );
+    assert_kept(&[
+        "127.0.0.1:1",
+        "127.0.0.1:32767",
+        "127.0.0.1:65536",
+        "127.0.0.1:5432",
+        "192.0.2.1:41187",
+        "example.com:41187",
+        "127.0.0.1",
+    ]);
+}
+
+#[test]
+fn random_names_are_replaced_where_they_are_made_and_nowhere_else() {
+    assert_replaced(
+        Rule::RandomNames,
+        &[
+            ("/tmp/tmp5jcky1i1", "/tmp/tmp{random}"),
+            ("cp /tmp/tmp.AbCdEf0123/x y", "cp /tmp/tmp.{random}/x y"),
+        ],
+    );
+    assert_kept(&[
+        "tmp5jcky1i1",
+        "/var/tmp5jcky1i1",
+        "/tmp/tmpfile",
+        "/tmp/tmp5jcky1i1x",
+        "/tmp/claude-1000",
+    ]);
+}
+
+#[test]
+fn every_rule_says_what_it_leaves_out() {
+    let mut words: Vec<_> = Rule::ALL.iter().map(|rule| rule.word()).collect();
+    assert!(Rule::ALL.iter().all(|rule| rule.what().ends_with('.')));
+    words.sort_unstable();
+    words.dedup();
+    assert_eq!(words.len(), Rule::ALL.len());
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_taken_and_what_is_replaced_once_is_not_replaced_again(of in any::<String>()) {
+        let once = normal(&of).0;
+        prop_assert_eq!(normal(&once).0, once);
+    }
+
+    #[test]
+    fn text_of_ids_and_times_never_panics(of in "[-_./:0-9a-fTZ\\[\\]é ]{0,80}") {
+        let once = normal(&of).0;
+        prop_assert_eq!(normal(&once).0, once);
+    }
+}

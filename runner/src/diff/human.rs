@@ -1,0 +1,89 @@
+//! The answer for people. Text of the client is escaped and behind the gutter; nothing of it is cut or broken, since
+//! what differs may be at its end.
+
+use std::fmt;
+
+use super::{Answer, Identity, Status};
+use crate::behaviour::{Applied, Area, Change, Difference, Rule, summary};
+use crate::report::RenderError;
+use crate::report::human::Colour;
+use crate::report::human::page::{Page, Tone};
+
+/// Renders it; the first line is the last as well.
+pub(super) fn render(answer: &Answer, colour: Colour) -> Result<Vec<u8>, RenderError> {
+    let mut page = Page::new(String::new(), colour);
+    whole(&mut page, answer)?;
+    Ok(page.finish().into_bytes())
+}
+
+fn whole(page: &mut Page<String>, answer: &Answer) -> fmt::Result {
+    headline(page, answer)?;
+    page.blank()?;
+    identity(page, "old", &answer.old)?;
+    identity(page, "new", &answer.new)?;
+    for note in &answer.notes {
+        page.say("note", Tone::Doubtful, note)?;
+    }
+    for reason in &answer.incomplete {
+        page.quote("incomplete", reason)?;
+    }
+    for area in Area::ALL {
+        let in_it = |one: &&Difference| one.fact.area == area;
+        let mut found = answer.differences.iter().filter(in_it).peekable();
+        if found.peek().is_some() {
+            page.heading(area.word())?;
+            found.try_for_each(|one| difference(page, one))?;
+        }
+    }
+    rules(page, &answer.applied)?;
+    page.blank()?;
+    headline(page, answer)
+}
+
+fn headline(page: &mut Page<String>, answer: &Answer) -> fmt::Result {
+    let (word, tone) = match answer.status() {
+        Status::Unchanged => ("UNCHANGED", Tone::Good),
+        Status::Changed => ("CHANGED", Tone::Bad),
+        Status::Incomplete => ("INCOMPLETE", Tone::Doubtful),
+    };
+    page.headline(word, tone, &summary(&answer.differences))
+}
+
+fn identity(page: &mut Page<String>, which: &str, run: &Identity) -> fmt::Result {
+    let short: String = run.sha256.chars().take(12).collect();
+    let Identity {
+        client,
+        case,
+        tier,
+        started_at,
+        ..
+    } = run;
+    let text = format!("{client}, sha256 {short}, {case}, tier {tier}, {started_at}");
+    page.say(which, Tone::Quiet, &text)
+}
+
+/// `+ key: value`, `- key: value`, or `~ key` with both values below it.
+pub(crate) fn difference(page: &mut Page<String>, found: &Difference) -> fmt::Result {
+    let key = &found.fact.key;
+    match &found.change {
+        Change::Added(new) => page.whole(&format!("+ {key}: {new}")),
+        Change::Removed(old) => page.whole(&format!("- {key}: {old}")),
+        Change::Changed { old, new } => {
+            page.whole(&format!("~ {key}"))?;
+            page.whole(&format!("    - {old}"))?;
+            page.whole(&format!("    + {new}"))
+        }
+    }
+}
+
+fn rules(page: &mut Page<String>, applied: &Applied) -> fmt::Result {
+    page.heading("Not compared:")?;
+    for rule in Rule::ALL {
+        let times = applied.of(rule);
+        if times > 0 {
+            let text = format!("{} (× {times}) {}", rule.word(), rule.what());
+            page.say("rule", Tone::Quiet, &text)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! Answers, and what is no report.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::*;
+use crate::evidence::GapKind;
+use crate::evidence::fixture::{Run, add_header, case_a, case_b, gap};
+use crate::report;
+use crate::report::json as report_json;
+use crate::report::tests::{hostile, report};
+use crate::schema::tests::validator;
+
+fn form(report: &report::Report) -> Report {
+    Report::parse(&report_json::render(report).unwrap()).unwrap()
+}
+
+fn answer(old: &report::Report, new: &report::Report) -> Answer {
+    let (old_path, new_path) = (Path::new("old.json"), Path::new("new.json"));
+    Answer::of((old_path, form(old)), (new_path, form(new)))
+}
+
+fn human(answer: &Answer) -> String {
+    String::from_utf8(human::render(answer, Colour::Plain).unwrap()).unwrap()
+}
+
+/// An answer for programs, found to fit its schema by a validator that is not ours.
+fn json(answer: &Answer) -> Value {
+    let value: Value = serde_json::from_slice(&json::render(answer).unwrap()).unwrap();
+    assert!(validator(&schema()).is_valid(&value), "{value:#}");
+    value
+}
+
+fn other() -> report::Report {
+    let mut run = case_a();
+    add_header(&mut run.evidence.requests[1], "X-New", "1");
+    report(run)
+}
+
+#[test]
+fn the_human_answer_of_two_cases() {
+    insta::assert_snapshot!(human(&answer(&report(case_b()), &other())));
+}
+
+#[test]
+fn the_json_answer_of_two_cases() {
+    insta::assert_json_snapshot!(json(&answer(&report(case_b()), &other())));
+}
+
+#[test]
+fn the_first_line_is_the_last_and_the_status() {
+    let same = answer(&report(case_b()), &report(case_b()));
+    let text = human(&same);
+    assert_eq!(text.lines().next(), Some("UNCHANGED  no difference"));
+    assert_eq!(text.lines().next(), text.lines().last());
+    assert_eq!(same.status(), Status::Unchanged);
+    assert_eq!(json(&same)["status"], "unchanged");
+    let changed = answer(&report(case_b()), &other());
+    assert_eq!(changed.status(), Status::Changed);
+    assert!(human(&changed).starts_with("CHANGED  8 differences: "));
+}
+
+#[test]
+fn a_run_with_gaps_or_without_a_sound_verdict_is_never_unchanged() {
+    let with = |change: fn(&mut Run)| {
+        let mut run = case_b();
+        change(&mut run);
+        report(run)
+    };
+    let lacking = with(|run| run.evidence.gaps.push(gap(GapKind::Lookups)));
+    let unsound = with(|run| run.evidence.layers.clear());
+    for broken in [lacking, unsound] {
+        for answer in [
+            answer(&report(case_b()), &broken),
+            answer(&broken, &report(case_b())),
+        ] {
+            assert_eq!(answer.status(), Status::Incomplete);
+            assert!(human(&answer).contains("  | incomplete"));
+            assert_eq!(json(&answer)["status"], "incomplete");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_only_its_lock_file_made_errored_can_be_compared() {
+    let mut errored = report(case_b());
+    let mut finding = errored.checks[0].clone();
+    (finding.id, finding.status) = (crate::baseline::CHECK, crate::verdict::Status::Errored);
+    errored.checks.push(finding);
+    errored.verdict = crate::check::verdict(&errored.checks, &errored.evidence);
+    assert_eq!(errored.verdict.word(), "errored");
+    let same = answer(&report(case_b()), &errored);
+    assert_eq!(same.status(), Status::Unchanged);
+}
+
+#[test]
+fn hostile_text_stays_on_its_lines_in_both_forms() {
+    let answer = answer(&report(case_b()), &hostile());
+    let text = human(&answer);
+    assert!(text.contains("evil"));
+    let dangerous =
+        |c: char| (c.is_control() && c != '\n') || ('\u{200b}'..='\u{202e}').contains(&c);
+    assert!(!text.contains(dangerous) && !text.contains("##"));
+    assert!(text.lines().all(|line| !line.starts_with("::")));
+    let document = String::from_utf8(json::render(&answer).unwrap()).unwrap();
+    assert!(!document.contains(dangerous) && !document.contains("##"));
+    json(&answer);
+}
+
+#[test]
+fn another_tier_case_or_profile_is_noted() {
+    let mut inherited = other();
+    inherited.tier = crate::case::Tier::Inherited;
+    inherited.client.profile = None;
+    let notes = answer(&report(case_b()), &inherited).notes;
+    assert_eq!(notes.len(), 4, "{notes:?}");
+    assert_eq!(notes[0], "the case is another: case-b before, case-a now");
+}
+
+#[test]
+fn what_is_no_report_is_told_with_its_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("report.json");
+    let good = String::from_utf8(report_json::render(&report(case_b())).unwrap()).unwrap();
+    let said = |text: &str| {
+        fs::write(&path, text).unwrap();
+        let error = load(&path).unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap();
+        let deepest = cause
+            .source()
+            .map_or(String::new(), |cause| cause.to_string());
+        format!("{error}: {cause}: {deepest}")
+    };
+    for (text, expected) in [
+        (
+            "".to_owned(),
+            "EOF while parsing a value at line 1 column 0",
+        ),
+        ("{}".to_owned(), "missing field `schema` at line 1 column 2"),
+        (good[..good.len() / 2].to_owned(), "EOF while parsing"),
+        (
+            good.replace("runner.report/1", "runner.report/2"),
+            "found `runner.report/2`",
+        ),
+        (
+            good.replace("\"sightings\"", "\"sighted\""),
+            "missing field `sightings` at line",
+        ),
+        (
+            good.replace("\"tier\": \"namespace\"", "\"tier\": 1"),
+            "invalid type: integer `1`, expected a string at line",
+        ),
+        (
+            good.replace("\"schema\"", "\"schema\": 1, \"x\""),
+            "invalid type: integer `1`",
+        ),
+    ] {
+        let said = said(&text);
+        assert!(
+            said.contains("report.json is no report that can be compared"),
+            "{said}"
+        );
+        assert!(said.contains(expected), "{said}");
+    }
+    fs::write(&path, &good).unwrap();
+    load(&path).unwrap();
+    load(directory.path()).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert!(load(directory.path()).unwrap_err().hint().is_some());
+}

@@ -1,0 +1,99 @@
+//! Files of the user's that are read whole: regular ones only, up to a limit, and never by waiting for anybody.
+
+use std::fs::{FileType, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use thiserror::Error;
+
+use crate::policy::shown_path;
+
+/// Why a file was not read. `file` is its path, escaped.
+#[derive(Debug, Error)]
+pub(crate) enum ReadError {
+    #[error("cannot open {file}")]
+    Open { file: String, source: io::Error },
+    #[error("cannot read {file}")]
+    Read { file: String, source: io::Error },
+    #[error("{file} is {found}, not a regular file")]
+    NotAFile { file: String, found: &'static str },
+    #[error("{file} is longer than {limit} bytes")]
+    TooLarge { file: String, limit: u64 },
+}
+
+impl ReadError {
+    /// Whether there is no such file.
+    pub(crate) fn is_absence(&self) -> bool {
+        matches!(self, Self::Open { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// The bytes of a regular file. A FIFO that nobody writes to would hold whoever opens it for ever.
+///
+/// # Errors
+/// What the system said, something that is no regular file, and one that is longer than `limit`.
+pub(crate) fn regular(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+    let file = shown_path(path);
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path);
+    let opened = match opened {
+        Ok(opened) => opened,
+        // open(2) gives ENXIO for a socket.
+        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
+            let found = "a socket or a device";
+            return Err(ReadError::NotAFile { file, found });
+        }
+        Err(source) => return Err(ReadError::Open { file, source }),
+    };
+    let read = |source| ReadError::Read {
+        file: file.clone(),
+        source,
+    };
+    let kind = opened.metadata().map_err(read)?.file_type();
+    if !kind.is_file() {
+        let found = describe(kind);
+        return Err(ReadError::NotAFile { file, found });
+    }
+    let mut bytes = Vec::new();
+    let mut bounded = opened.take(limit.saturating_add(1));
+    bounded.read_to_end(&mut bytes).map_err(read)?;
+    if bytes.len() as u64 > limit {
+        return Err(ReadError::TooLarge { file, limit });
+    }
+    Ok(bytes)
+}
+
+fn describe(kind: FileType) -> &'static str {
+    if kind.is_dir() {
+        "a directory"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_up_to_the_limit_are_read_and_nobody_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        std::fs::write(at("file"), "12345").unwrap();
+        nix::unistd::mkfifo(&at("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(regular(&at("file"), 5).unwrap(), b"12345");
+        let said = |name: &str| regular(&at(name), 4).unwrap_err().to_string();
+        assert!(said("file").ends_with("file is longer than 4 bytes"));
+        assert!(said("fifo").ends_with("fifo is a FIFO, not a regular file"));
+        assert!(said("").ends_with("is a directory, not a regular file"));
+        assert!(regular(&at("none"), 4).unwrap_err().is_absence());
+        assert!(!regular(&at("file/none"), 4).unwrap_err().is_absence());
+    }
+}

@@ -1,0 +1,58 @@
+//! What the lock file has otherwise, each with the line that would accept it.
+
+use std::fmt;
+
+use super::page::{Page, Tone};
+use crate::baseline::lock::Accept;
+use crate::behaviour::Difference;
+use crate::report::{Baseline, BaselineOutcome, Report};
+
+/// Most differences that are shown; JSON has all of them.
+const SHOWN: usize = 500;
+
+pub(super) fn section(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let Some(baseline) = &report.baseline else {
+        return Ok(());
+    };
+    let Baseline {
+        file,
+        outcome,
+        differences,
+    } = baseline;
+    let what = match (outcome, differences.is_empty()) {
+        (BaselineOutcome::Compared, true) => "the behaviour is as it says",
+        (BaselineOutcome::Compared, false) => "the behaviour is not as it says",
+        (BaselineOutcome::Updated, true) => "written anew, with nothing changed",
+        (BaselineOutcome::Updated, false) => "written anew; these lines were accepted",
+        (BaselineOutcome::Made, _) => "made with the behaviour of this run",
+    };
+    page.heading("Baseline")?;
+    page.say("lock file", Tone::Quiet, &format!("{file}: {what}"))?;
+    for one in differences.iter().take(SHOWN) {
+        difference(page, one, *outcome)?;
+    }
+    match differences.len().checked_sub(SHOWN) {
+        None | Some(0) => Ok(()),
+        Some(more) => page.say(
+            "",
+            Tone::Quiet,
+            &format!("and {more} more, in the JSON report"),
+        ),
+    }
+}
+
+fn difference(
+    page: &mut Page<String>,
+    found: &Difference,
+    outcome: BaselineOutcome,
+) -> fmt::Result {
+    crate::diff::shown_to_people(page, found)?;
+    match outcome {
+        BaselineOutcome::Compared => {
+            let Accept { verb, table, line } = Accept::of(found);
+            page.whole(&format!("      {verb} in {table}"))?;
+            page.whole(&format!("      {line}"))
+        }
+        BaselineOutcome::Updated | BaselineOutcome::Made => Ok(()),
+    }
+}

@@ -1,0 +1,75 @@
+//! What stands under `baseline` in schema `runner.report/1`.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::baseline::lock::Accept;
+use crate::behaviour::{Area, Difference, Kind};
+use crate::report::{self, BaselineOutcome};
+
+/// A lock file, and how the behaviour differs from it.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Baseline<'a> {
+    /// The file, as given on the command line.
+    file: &'a str,
+    /// What was done with it.
+    #[schemars(with = "BaselineOutcome")]
+    outcome: &'static str,
+    /// Each difference, sorted by area and key; of a file that was updated, what changed in it.
+    differences: Vec<Drift<'a>>,
+}
+
+/// One fact that the lock file does not have so.
+#[derive(Serialize, JsonSchema)]
+struct Drift<'a> {
+    /// The part of the behaviour.
+    #[schemars(with = "Area")]
+    area: &'static str,
+    /// What became of it.
+    #[schemars(with = "Kind")]
+    kind: &'static str,
+    /// What it is about.
+    key: &'a str,
+    /// Its value in the lock file; null where that has none.
+    old: Option<&'a str>,
+    /// Its value in this run; null where that has none.
+    new: Option<&'a str>,
+    /// What makes it accepted.
+    accept: AcceptForm,
+}
+
+/// One line of the lock file.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Accept")]
+struct AcceptForm {
+    /// What to do with the line: `add`, `change`, `delete`.
+    verb: &'static str,
+    /// The table in which it stands: `[headers]`.
+    table: String,
+    /// The whole line.
+    line: String,
+}
+
+impl<'a> From<&'a report::Baseline> for Baseline<'a> {
+    fn from(baseline: &'a report::Baseline) -> Self {
+        Self {
+            file: &baseline.file,
+            outcome: baseline.outcome.word(),
+            differences: baseline.differences.iter().map(Drift::from).collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a Difference> for Drift<'a> {
+    fn from(found: &'a Difference) -> Self {
+        let Accept { verb, table, line } = Accept::of(found);
+        Self {
+            area: found.fact.area.word(),
+            kind: found.change.word(),
+            key: &found.fact.key,
+            old: found.change.before(),
+            new: found.change.now(),
+            accept: AcceptForm { verb, table, line },
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! All that one run writes: reports, lock file, bundle. Opened before the run, and written from its one report.
+
+use std::path::{Path, PathBuf};
+
+use super::{RunError, colour};
+use crate::baseline::{self, Opened};
+use crate::bundle::{self, Bundle, Bundled};
+use crate::case::Source;
+use crate::cli::{Baseline, ClientProgram, RunRequest};
+use crate::output::{self, Input, Output, WriteError};
+use crate::report::{self, Report};
+use crate::sandbox::spawn;
+use crate::subject::Subject;
+
+/// Proved to be writable.
+#[derive(Debug)]
+pub(super) struct Outputs {
+    reports: Vec<Output>,
+    lock: Option<Opened>,
+    bundle: Option<Bundle>,
+}
+
+/// What became of them.
+#[derive(Debug)]
+pub(super) struct Written {
+    /// What nobody got.
+    pub(super) lost: Vec<WriteError>,
+    /// The bundle, where it is whole.
+    pub(super) bundled: Option<Bundled>,
+}
+
+impl Outputs {
+    /// The bundle comes last: its directory is made, and nothing may stand in the way of the run after that.
+    ///
+    /// # Errors
+    /// The first that cannot be opened, or that would go over an input or another output.
+    pub(super) fn open(request: &RunRequest) -> Result<Self, RunError> {
+        let inputs = inputs(request);
+        let mut outputs = Self {
+            reports: output::open(&request.reports, &inputs)?,
+            lock: None,
+            bundle: None,
+        };
+        if let Some(lock) = &request.baseline {
+            outputs.lock = Some(baseline::open(lock, &inputs, &outputs.reports)?);
+        }
+        outputs.bundle = bundle::open(request.out.as_deref(), &outputs.files())?;
+        Ok(outputs)
+    }
+
+    /// Where they lie, free of links: none of it is shown to the client.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        let lock = self.lock.as_ref().map(Opened::path);
+        let bundle = self.bundle.as_ref().map(Bundle::path);
+        let others = lock.into_iter().chain(bundle).map(Path::to_owned);
+        let reports = self.reports.iter().filter_map(Output::file);
+        reports.chain(others).collect()
+    }
+
+    /// What takes the client's output and files before they are gone.
+    pub(super) fn bundle(&mut self) -> Option<&mut Bundle> {
+        self.bundle.as_mut()
+    }
+
+    /// Settles with the lock file, which may change the verdict; then every report shows the same. Every one is tried:
+    /// what is lost of one is no reason to lose another. `before` goes before the report on standard error.
+    pub(super) fn write(self, report: &mut Report, before: &mut Vec<u8>) -> Written {
+        let unlocked = self.lock.and_then(|lock| lock.settle(report).err());
+        let mut lost = write(self.reports, report, before);
+        let bundled = self
+            .bundle
+            .and_then(|bundle| bundle.finish(report, &mut lost));
+        lost.extend(unlocked);
+        Written { lost, bundled }
+    }
+}
+
+fn write(outputs: Vec<Output>, report: &Report, before: &mut Vec<u8>) -> Vec<WriteError> {
+    let mut lost = Vec::new();
+    for output in outputs {
+        let (format, colour) = (output.format, colour(output.is_terminal()));
+        let written = report::render(report, format, colour)
+            .map_err(|source| WriteError::Render { format, source })
+            .and_then(|mut rendered| {
+                if output.is_stderr() {
+                    rendered.splice(..0, before.drain(..));
+                }
+                output.write(&rendered)
+            });
+        lost.extend(written.err());
+    }
+    lost
+}
+
+/// The files that the run reads.
+fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
+    let origin = &request.subject.origin().source;
+    let (policies, what) = match &request.subject {
+        Subject::Client { profile, .. } => (
+            [
+                policy_file("the case", origin),
+                policy_file("the profile", &profile.origin.source),
+            ],
+            "the client",
+        ),
+        Subject::Program(_) => ([policy_file("the policy", origin), None], "the program"),
+    };
+    let program = match &request.client {
+        ClientProgram::File(path) => Some(Input { what, path }),
+        ClientProgram::Reference | ClientProgram::Hostile => None,
+    };
+    let lock = match &request.baseline {
+        Some(Baseline::Compare(path)) => Some(Input {
+            what: "the lock file",
+            path,
+        }),
+        Some(Baseline::Update(_)) | None => None,
+    };
+    let own = Input {
+        what: "the runner",
+        path: Path::new(spawn::OWN_FILE),
+    };
+    policies
+        .into_iter()
+        .flatten()
+        .chain(program)
+        .chain(lock)
+        .chain([own])
+        .collect()
+}
+
+fn policy_file<'r>(what: &'static str, source: &'r Source) -> Option<Input<'r>> {
+    match source {
+        Source::File(path) => Some(Input { what, path }),
+        Source::BuiltIn => None,
+    }
+}

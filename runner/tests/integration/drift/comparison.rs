@@ -1,0 +1,196 @@
+//! `runner diff`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::{Place, lines, straight};
+use crate::kit::{Run, is_root, runner};
+use crate::needs_sandbox;
+
+#[track_caller]
+fn assert_unchanged(run: impl Fn() -> Run) {
+    let place = Place::new();
+    place.keep(run(), "old.json");
+    place.keep(run(), "new.json");
+    let output = place.diff("old.json", "new.json");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.starts_with("UNCHANGED  no difference\n"), "{said}");
+    assert!(said.contains("\nNot compared:\n"), "{said}");
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn two_runs_of_the_reference_client_are_alike() {
+    needs_sandbox!();
+    for case in [Run::case_a, Run::case_b] {
+        assert_unchanged(case);
+        assert_unchanged(|| case().as_ordinary_user());
+        assert_unchanged(|| case().on_a_host_without("network,namespaces"));
+        assert_unchanged(|| {
+            let run = case().on_a_host_without("network,namespaces");
+            run.as_ordinary_user()
+        });
+    }
+}
+
+#[test]
+fn a_run_of_root_and_one_of_an_ordinary_user_are_alike() {
+    needs_sandbox!();
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    place.keep(Run::case_a(), "root.json");
+    place.keep(Run::case_a().as_ordinary_user(), "user.json");
+    assert_eq!(place.diff("root.json", "user.json").status.code(), Some(0));
+}
+
+#[test]
+fn two_audits_of_one_program_are_alike() {
+    needs_sandbox!();
+    let audit = |command: &[&str]| {
+        let place = Place::new();
+        for name in ["old.json", "new.json"] {
+            let json = format!("json={}", place.at(name).display());
+            let mut audit = Command::new(runner());
+            audit
+                .args(["audit", "--stub=text", "--report", &json, "--"])
+                .args(command);
+            audit.output().unwrap();
+        }
+        let output = place.diff("old.json", "new.json");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{command:?}: {said}");
+    };
+    let make = "import tempfile, uuid, urllib.request as u\nf = tempfile.mkstemp()[1]\nopen(f, 'w').write(str(uuid.uuid4()))\nu.urlopen('{base_url}/' + str(uuid.uuid4()))";
+    for (program, arguments) in [
+        (
+            "/usr/bin/curl",
+            &["-s", "{base_url}/x", "http://example.com/"][..],
+        ),
+        ("/usr/bin/git", &["ls-remote", "http://example.com/x"]),
+        ("/usr/bin/python3", &["-c", make]),
+    ] {
+        if Path::new(program).exists() {
+            audit(&[&[program], arguments].concat());
+        }
+    }
+}
+
+/// One test for each line, `name: "deviation" => [changes];`.
+macro_rules! changes {
+    ($($name:ident: $deviation:literal => [$($line:literal),* $(,)?];)*) => {$(
+        #[test]
+        fn $name() {
+            needs_sandbox!();
+            let place = Place::new();
+            place.keep(straight(), "old.json");
+            place.keep(crate::kit::Run::case_b().deviating($deviation), "new.json");
+            let answer = place.diff_json("old.json", "new.json");
+            assert_eq!(lines(&answer["changes"]), [$($line),*] as [&str; _]);
+            assert_eq!(place.diff("old.json", "new.json").status.code(), Some(1));
+        }
+    )*};
+}
+
+changes! {
+    a_further_header_is_one_change: "extra-header" => ["+ headers POST /v1/messages x-trace: 1"];
+    another_version_is_one_change: "another-version" =>
+        ["~ headers POST /v1/messages user-agent: agent-cli/2.1.178 (external, sdk-cli)"];
+    a_further_request_is_told_with_its_headers: "unknown-get" => [
+        "+ requests GET /version: unknown, after the message, status 404",
+        "+ headers GET /version accept: */*",
+        "+ headers GET /version connection: close",
+        "+ headers GET /version host: 127.0.0.1:{port}",
+    ];
+    a_further_field_is_one_change: "extra-field" => ["+ body POST /v1/messages $.temperature: 1"];
+    a_record_twice_is_one_change: "status-twice" => ["~ records system/status: × 2, after system/init"];
+    a_missing_field_of_a_record_is_one_change: "init-without-agents" =>
+        ["- records system/init field agents: in each"];
+    a_further_file_is_one_change: "file-in-tmp" => [
+        "+ files tmp notes: file 0600, sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    ];
+    another_mode_is_one_change: "state-for-all" => ["~ files home .agent/.agent.json: file 0644"];
+    an_attempt_is_one_change: "connects-elsewhere" =>
+        ["+ attempts /client/agent-cli connect inet 192.0.2.1 port 443: denied ENETUNREACH"];
+    another_exit_code_is_one_change: "exit-code-1" => ["~ outcome exit: code 1"];
+    a_survivor_is_told: "survivor" => [
+        "+ processes /client/agent-cli: /client/agent-cli --linger: started by /client/agent-cli",
+        "+ processes agent-cli: outlives the client",
+    ];
+    a_file_that_was_removed_again_is_no_change: "removed-file" => [];
+}
+
+#[test]
+fn another_case_is_compared_and_noted() {
+    needs_sandbox!();
+    let place = Place::new();
+    place.keep(Run::case_a(), "a.json");
+    place.keep(Run::case_b(), "b.json");
+    let output = place.diff("a.json", "b.json");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        said.contains("the case is another: case-a before, case-b now"),
+        "{said}"
+    );
+    assert!(
+        said.contains("\n  | - HEAD /: preflight, before the message"),
+        "{said}"
+    );
+    assert_eq!(said.lines().next(), said.lines().last());
+}
+
+#[test]
+fn a_directory_is_compared_by_the_report_in_it() {
+    needs_sandbox!();
+    let place = Place::new();
+    fs::create_dir(place.at("bundle")).unwrap();
+    place.keep(Run::case_b(), "bundle/report.json");
+    assert_eq!(
+        place.diff("bundle", "bundle/report.json").status.code(),
+        Some(0)
+    );
+}
+
+#[test]
+fn an_errored_run_is_never_unchanged() {
+    needs_sandbox!();
+    let place = Place::new();
+    place.keep(Run::case_b(), "old.json");
+    let json = format!("json={}", place.at("new.json").display());
+    let script = place.at("client");
+    fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&script, mode).unwrap();
+    let run = Run::case_b()
+        .client(&script)
+        .argument("--report")
+        .argument(json);
+    assert_eq!(run.output().status.code(), Some(3));
+    let output = place.diff("old.json", "new.json");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("  | incomplete"), "{said}");
+}
+
+#[test]
+fn what_is_no_report_is_wrong_use_and_waits_for_nobody() {
+    let place = Place::new();
+    fs::write(place.at("text"), "hello").unwrap();
+    nix::unistd::mkfifo(&place.at("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    fs::create_dir(place.at("empty")).unwrap();
+    for (name, words) in [
+        ("text", "is no report that can be compared"),
+        ("fifo", "is a FIFO, not a regular file"),
+        ("empty", "cannot open"),
+        ("absent", "cannot open"),
+    ] {
+        let output = place.diff(name, name);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(words) && output.stdout.is_empty(), "{said}");
+    }
+}
