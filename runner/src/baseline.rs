@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::behaviour::form::{FormError, Report as Form};
 use crate::behaviour::{Behaviour, compare, summary};
+use crate::case::outline::below;
 use crate::check;
 use crate::cli::Baseline;
 use crate::output::{Input, LockFile, Output, OutputError, WriteError};
@@ -66,6 +67,8 @@ impl BaselineError {
 #[derive(Debug)]
 pub(crate) struct Opened {
     shown: String,
+    /// As code scanning names it.
+    place_in_repository: PathBuf,
     /// Free of links.
     path: PathBuf,
     /// What it holds; `None` where it is yet to be made.
@@ -96,6 +99,7 @@ pub(crate) fn open(
     let place = place.transpose()?;
     Ok(Opened {
         shown: shown_path(path),
+        place_in_repository: below(std::env::current_dir().ok().as_deref(), path),
         path: match &place {
             Some(place) => place.path().to_owned(),
             None => std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
@@ -153,6 +157,7 @@ impl Opened {
         report.verdict = check::verdict(&report.checks, &report.evidence);
         report.baseline = settled.map(|(outcome, differences)| report::Baseline {
             file: self.shown,
+            place: self.place_in_repository,
             outcome,
             differences,
         });

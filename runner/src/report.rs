@@ -7,6 +7,8 @@
 //! escapes; none lets a control, bidirectional or invisible character through, nor a command to the log of a CI
 //! system.
 
+use std::path::PathBuf;
+
 use crate::behaviour::Difference;
 use crate::case::{Origin, Tier};
 use crate::check;
@@ -143,6 +145,8 @@ pub struct Report {
 pub struct Baseline {
     /// Its path, escaped.
     pub file: String,
+    /// Its path for readers of a repository: relative, and nothing of this machine.
+    pub place: PathBuf,
     /// What was done.
     pub outcome: BaselineOutcome,
     /// What this run showed otherwise; where the file was written, what changed in it.

@@ -14,7 +14,7 @@ use super::{Purpose, RenderError, Report, clock, escape, json, words};
 use crate::check;
 use crate::evidence::Exit;
 use crate::verdict::{Finding, Status, Verdict};
-use identity::{case_file, category, fingerprints, line};
+use identity::{case_file, category, fingerprints, lock_file, place};
 use log::{
     Artifact, AutomationDetails, Configuration, Driver, FindingProperties, Hashes, Invocation,
     Level, Location, Log, LogicalLocation, Notification, PhysicalLocation, Region, Rule,
@@ -56,12 +56,7 @@ fn run(report: &Report) -> Run {
                 description: text("The directory in which the runner was started."),
             },
         },
-        artifacts: [Artifact {
-            location: case_file(report),
-            hashes: Hashes {
-                sha256: report.case.origin.sha256.clone(),
-            },
-        }],
+        artifacts: artifacts(report),
         results: told.iter().map(|told| result(report, told)).collect(),
         properties: properties(report),
     }
@@ -134,14 +129,14 @@ fn because(finding: &Finding) -> String {
 }
 
 fn rule(finding: &Finding) -> Rule {
-    let sentence = check::meaning(finding.id).sentence;
-    let section = format!("Section {} of the specification.", finding.spec);
+    let meaning = check::meaning(finding.id).sentence;
+    let asked = format!("Asked by: {}.", words::asked_by(finding));
     Rule {
         id: finding.id.to_owned(),
-        short_description: text(sentence),
-        full_description: text(&format!("{sentence} {section}")),
+        short_description: text(meaning),
+        full_description: text(&format!("{meaning} {asked}")),
         help: text(&format!(
-            "{sentence} {section} What the case expects stands at the place of the result; the other reports of the \
+            "{meaning} {asked} What is expected stands at the place of the result; the other reports of the \
              runner show the evidence."
         )),
         default_configuration: Configuration {
@@ -158,8 +153,23 @@ fn area(id: &str) -> &str {
     id.split_once('/').map_or(id, |(area, _)| area)
 }
 
+fn artifacts(report: &Report) -> Vec<Artifact> {
+    let case = Artifact {
+        location: case_file(report),
+        hashes: Some(Hashes {
+            sha256: report.case.origin.sha256.clone(),
+        }),
+    };
+    let lock = lock_file(report).map(|location| Artifact {
+        location,
+        hashes: None,
+    });
+    std::iter::once(case).chain(lock).collect()
+}
+
 fn result(report: &Report, told: &Told<'_>) -> log::Finding {
     let finding = told.finding;
+    let (artifact_location, start_line) = place(report, finding);
     log::Finding {
         rule_id: finding.id.to_owned(),
         rule_index: told.index,
@@ -171,10 +181,8 @@ fn result(report: &Report, told: &Told<'_>) -> log::Finding {
         message: message(told),
         locations: [Location {
             physical_location: PhysicalLocation {
-                artifact_location: case_file(report),
-                region: Region {
-                    start_line: line(report, finding),
-                },
+                artifact_location,
+                region: Region { start_line },
             },
             logical_locations: finding.object.as_deref().map(|object| {
                 [LogicalLocation {

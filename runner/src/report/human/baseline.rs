@@ -18,6 +18,7 @@ pub(super) fn section(page: &mut Page<String>, report: &Report) -> fmt::Result {
         file,
         outcome,
         differences,
+        place: _,
     } = baseline;
     let what = match (outcome, differences.is_empty()) {
         (BaselineOutcome::Compared, true) => "the behaviour is as it says",

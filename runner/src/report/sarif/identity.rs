@@ -1,6 +1,6 @@
 //! By what a result is known again: its place, its fingerprints and the category of its run.
 //!
-//! Places are lines of the case file, as nothing else of a run lies in a repository. All of this is the same in every
+//! Places are lines of the case file or the lock file, as nothing else of a run lies in a repository. All of this is the same in every
 //! run: no path of this machine, no time, no number of a process.
 
 use std::os::unix::ffi::OsStrExt as _;
@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::super::Report;
 use super::log::{ArtifactLocation, Fingerprints};
+use crate::baseline;
 use crate::check;
 use crate::digest;
 use crate::verdict::Finding;
@@ -15,18 +16,34 @@ use crate::verdict::Finding;
 /// The root of the repository, by the name that code scanning has for it.
 const SOURCE_ROOT: &str = "%SRCROOT%";
 
-/// Line of the case file, from 1.
-pub(super) fn line(report: &Report, finding: &Finding) -> usize {
-    let key = check::meaning(finding.id).key;
-    report.case.origin.outline.line(key)
+/// The file that asks for a check, and the line in it, from 1.
+pub(super) fn place(report: &Report, finding: &Finding) -> (ArtifactLocation, usize) {
+    match lock_file(report) {
+        Some(lock) if finding.spec == baseline::SPEC => (lock, 1),
+        Some(_) | None => {
+            let key = check::meaning(finding.id).key;
+            (case_file(report), report.case.origin.outline.line(key))
+        }
+    }
 }
 
+/// The first of the run's artifacts.
 pub(super) fn case_file(report: &Report) -> ArtifactLocation {
     ArtifactLocation {
         uri: uri(report.case.origin.outline.path()),
         uri_base_id: SOURCE_ROOT,
         index: 0,
     }
+}
+
+/// The second, where the behaviour was compared with one.
+pub(super) fn lock_file(report: &Report) -> Option<ArtifactLocation> {
+    let baseline = report.baseline.as_ref()?;
+    Some(ArtifactLocation {
+        uri: uri(&baseline.place),
+        uri_base_id: SOURCE_ROOT,
+        index: 1,
+    })
 }
 
 /// A relative path as a relative reference (RFC 3986, section 4.2).

@@ -26,7 +26,7 @@ pub(super) struct Run {
     pub(super) automation_details: AutomationDetails,
     pub(super) invocations: [Invocation; 1],
     pub(super) original_uri_base_ids: UriBases,
-    pub(super) artifacts: [Artifact; 1],
+    pub(super) artifacts: Vec<Artifact>,
     pub(super) results: Vec<Finding>,
     pub(super) properties: RunProperties,
 }
@@ -127,7 +127,8 @@ pub(super) struct UriBase {
 #[derive(Debug, Serialize)]
 pub(super) struct Artifact {
     pub(super) location: ArtifactLocation,
-    pub(super) hashes: Hashes,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) hashes: Option<Hashes>,
 }
 
 #[derive(Debug, Serialize)]
