@@ -293,6 +293,26 @@ fn a_run_that_failed_is_read_by_readers_that_are_not_ours() {
 }
 
 #[test]
+fn a_run_that_drifted_is_read_by_readers_that_are_not_ours_and_lies_in_its_lock_file() {
+    needs_sandbox!();
+    let Some(readers) = readers() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let lock = directory.path().join("agent.lock");
+    let locked = |run: Run| run.argument("--baseline").argument(&lock);
+    let made = locked(Run::case_b()).argument("--update-baseline");
+    assert_read(&readers, &Reports::of(made, 0));
+    let other = locked(Run::case_b())
+        .client_argument("--max-tokens")
+        .client_argument("7");
+    let reports = Reports::of(other, 1);
+    assert_read(&readers, &reports);
+    let result = &reports.sarif()["runs"][0]["results"][0];
+    assert_eq!(result["ruleId"], "baseline/unchanged");
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "agent.lock");
+}
+
+#[test]
 fn a_run_that_never_started_is_read_by_readers_that_are_not_ours() {
     needs_sandbox!();
     let Some(readers) = readers() else { return };
