@@ -23,6 +23,7 @@ use crate::profile::{Destination, ExpectedFile};
 use crate::verdict::Status;
 
 mod ci;
+mod page;
 
 /// What a client may try to make of the reader's terminal or log.
 const HOSTILE: &str = "\u{1b}[2J\u{202e}evil\u{200b}\r\n::error::owned\n##vso[task.complete result=Succeeded;]\u{9b}1m";

@@ -34,7 +34,7 @@ pub(super) fn findings(report: &Report, room: &Room) -> Option<Section> {
 
 fn article(finding: &Finding) -> Markup {
     html! {
-        article.finding class=(finding.status.word()) {
+        article.finding.(finding.status.word()) {
             h3 { (status(finding.status)) " " a href={ "#check-" (finding.id) } { code { (finding.id) } } }
             p { (Client(&finding.message)) }
             dl {
@@ -61,7 +61,7 @@ fn status(status: Status) -> Markup {
         Status::Skipped => "–",
     };
     html! {
-        span.status class=(status.word()) { span.sign aria-hidden="true" { (sign) } (status.word()) }
+        span.status.(status.word()) { span.sign aria-hidden="true" { (sign) } (status.word()) }
     }
 }
 

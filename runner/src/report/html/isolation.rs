@@ -54,7 +54,7 @@ fn layer_status(status: LayerStatus) -> Markup {
 }
 
 fn badge(class: &str, sign: &str, word: &str) -> Markup {
-    html! { span.status class=(class) { span.sign aria-hidden="true" { (sign) } (word) } }
+    html! { span.status.(class) { span.sign aria-hidden="true" { (sign) } (word) } }
 }
 
 pub(super) fn canaries(report: &Report, room: &Room) -> Option<Section> {
@@ -81,10 +81,18 @@ pub(super) fn canaries(report: &Report, room: &Room) -> Option<Section> {
             code(&canary.observed),
         ]))
     };
-    let held = canaries
-        .iter()
-        .filter(|canary| canary.status == CanaryStatus::Held);
-    let note = format!("{} of {} held", held.count(), canaries.len());
+    let number = |status| canaries.iter().filter(|one| one.status == status).count();
+    let told = [
+        (CanaryStatus::Held, "held"),
+        (CanaryStatus::NotHeld, "not held"),
+        (CanaryStatus::NotApplicable, "refused outside as well"),
+    ];
+    let told = told.map(|(status, word)| (number(status), word));
+    let told = told.iter().filter(|(number, _)| *number > 0);
+    let told: Vec<String> = told
+        .map(|(number, word)| format!("{number} {word}"))
+        .collect();
+    let note = told.join(", ");
     Some(Section::new("canaries", "Canaries", body).with_note(note))
 }
 

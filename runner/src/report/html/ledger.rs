@@ -1,5 +1,7 @@
 //! What the client tried: attempts, names, programs, and the paths that it looked for.
 
+use std::collections::HashMap;
+
 use maud::{Markup, html};
 
 use crate::case::Tier;
@@ -8,7 +10,7 @@ use crate::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome};
 use crate::report::{Purpose, Report, words};
 
 use super::frame::Section;
-use super::room::{Column, Room};
+use super::room::{Column, Room, cells, head, missing};
 use super::summary::arguments;
 use super::text::{Client, at, code, number_of};
 
@@ -17,24 +19,11 @@ pub(super) fn attempts(report: &Report, room: &Room) -> Section {
     let groups = check::attempt_groups(&report.known.attempts, &report.evidence);
     let unlisted = &report.evidence.unlisted;
     let is_whole = report.evidence.gap(&[GapKind::Attempts]).is_none() && unlisted.attempts() == 0;
-    let columns = [
-        Column::Text("program"),
-        Column::Text("destination"),
-        Column::Text("outcome"),
-        Column::Number("times"),
-        Column::Text("expected by the profile"),
-    ];
     let body = html! {
         @if groups.is_empty() {
             p.none { (if is_whole { "None." } else { "None in what was recorded." }) }
         } @else {
-            (room.table(columns, &groups, |group| [
-                code(&group.program),
-                code(&group.target),
-                outcome(group),
-                html! { (words::grouped(group.count)) },
-                html! { @if let Some(reason) = &group.reason { (Client(reason)) } },
-            ]))
+            (by_program(&groups, room))
         }
         @if unlisted.attempts() > 0 {
             p.cut { (number_of(unlisted.attempts(), "attempt")) " beyond those that are listed." }
@@ -50,13 +39,54 @@ pub(super) fn attempts(report: &Report, room: &Room) -> Section {
     Section::new("attempts", title, body).with_note(words::grouped(all))
 }
 
+/// A table with a part for each program, in the order of their first attempts.
+fn by_program(groups: &[AttemptGroup], room: &Room) -> Markup {
+    let columns = [
+        Column::Text("destination"),
+        Column::Word("outcome"),
+        Column::Number("times"),
+    ];
+    let mut order: HashMap<&str, usize> = HashMap::new();
+    for group in groups {
+        let next = order.len();
+        order.entry(&group.program).or_insert(next);
+    }
+    let mut sorted: Vec<&AttemptGroup> = groups.iter().collect();
+    sorted.sort_by_key(|group| order.get(group.program.as_str()).copied());
+    let mut before = None;
+    let (rows, cut) = room.entries(&sorted, |group| {
+        let is_first = before.replace(&group.program) != Some(&group.program);
+        html! {
+            @if is_first {
+                tr.part { th colspan="3" scope="rowgroup" { "by " (code(&group.program)) } }
+            }
+            tr { (cells(columns, [
+                target(group),
+                outcome(group),
+                html! { (words::grouped(group.count)) },
+            ])) }
+        }
+    });
+    html! {
+        table { (head(columns)) tbody { (rows) } }
+        (missing(cut, groups.len()))
+    }
+}
+
+fn target(group: &AttemptGroup) -> Markup {
+    html! {
+        (code(&group.target))
+        @if let Some(reason) = &group.reason { p.because { "expected: " (Client(reason)) } }
+    }
+}
+
 fn outcome(group: &AttemptGroup) -> Markup {
     let (class, sign) = match group.outcome {
         Outcome::Denied(_) => ("denied", "✕"),
         Outcome::Allowed => ("allowed", "○"),
     };
     html! {
-        span.outcome class=(class) { span.sign aria-hidden="true" { (sign) } (group.outcome.words()) }
+        span.outcome.(class) { span.sign aria-hidden="true" { (sign) } (group.outcome.words()) }
     }
 }
 
@@ -85,15 +115,16 @@ pub(super) fn names(report: &Report, room: &Room) -> Option<Section> {
         Column::Text("name"),
         Column::Word("type"),
         Column::Number("times"),
-        Column::Text("expected by the profile"),
     ];
     let body = room.table(columns, names, |name| {
         let reason = check::reason_for_name(&report.known.attempts, &name.name);
         [
-            code(&name.name),
+            html! {
+                (code(&name.name))
+                @if let Some(reason) = reason { p.because { "expected: " (Client(reason)) } }
+            },
             code(&name.kind),
             html! { (words::grouped(name.count)) },
-            html! { @if let Some(reason) = reason { (Client(reason)) } },
         ]
     });
     Some(Section::new("names", "Names asked for", body).with_note(names.len().to_string()))
@@ -105,8 +136,8 @@ pub(super) fn programs(report: &Report, room: &Room) -> Option<Section> {
         return None;
     }
     let columns = [
-        Column::Number("pid"),
-        Column::Number("parent"),
+        Column::Word("pid"),
+        Column::Word("parent"),
         Column::Text("program"),
         Column::Text("arguments"),
     ];
@@ -115,11 +146,11 @@ pub(super) fn programs(report: &Report, room: &Room) -> Option<Section> {
             html! { (process.pid) },
             html! { (process.ppid) },
             code(&process.program),
-            arguments(process.args.get(1..).unwrap_or_default()),
+            html! { span.arguments { (arguments(process.args.get(1..).unwrap_or_default())) } },
         ]))
         @if !survivors.is_empty() {
             h3 { "Processes that outlived the client" }
-            (room.table([Column::Number("pid"), Column::Text("program")], survivors, |process| [
+            (room.table([Column::Word("pid"), Column::Text("program")], survivors, |process| [
                 html! { (process.pid) },
                 code(&process.program),
             ]))

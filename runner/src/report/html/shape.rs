@@ -1,5 +1,7 @@
 //! The shape of a JSON body as lines: its names, numbers and nesting, and for each text its length and digest.
 
+use std::borrow::Cow;
+
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
@@ -13,7 +15,8 @@ const LINES: usize = 300;
 /// One line of a shape.
 struct Line<'a> {
     depth: usize,
-    name: Option<&'a str>,
+    /// A name, or an index; none for the whole.
+    name: Option<Cow<'a, str>>,
     value: Shown<'a>,
 }
 
@@ -36,7 +39,7 @@ pub(super) fn lines(shape: &Value) -> Markup {
         ol.shape {
             @for line in &lines {
                 li class={ "d" (line.depth.min(9)) } {
-                    @if let Some(name) = line.name { span.name { (Client(name)) } " " }
+                    @if let Some(name) = &line.name { span.name { (Client(name)) } " " }
                     @match &line.value {
                         Shown::Plain(text) => code { (Client(text)) },
                         Shown::Text { bytes, sha256 } => {
@@ -54,38 +57,39 @@ fn add<'a>(
     lines: &mut Vec<Line<'a>>,
     cut: &mut usize,
     depth: usize,
-    name: Option<&'a str>,
+    name: Option<Cow<'a, str>>,
     value: &'a Value,
 ) {
     if lines.len() >= LINES {
         *cut += 1;
         return;
     }
-    let mut line = |value| lines.push(Line { depth, name, value });
+    let line = |value| Line { depth, name, value };
+    if let Some((bytes, sha256)) = value.as_object().and_then(text) {
+        lines.push(line(Shown::Text { bytes, sha256 }));
+        return;
+    }
+    let words = match value {
+        Value::Object(map) if map.is_empty() => "{}".to_owned(),
+        Value::Object(_) => String::new(),
+        Value::Array(values) if values.is_empty() => "[]".to_owned(),
+        Value::Array(values) => count(values.len(), "element"),
+        Value::String(word) => format!("\"{word}\""),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    };
+    lines.push(line(Shown::Plain(words)));
     match value {
-        Value::Object(map) => match text(map) {
-            Some((bytes, sha256)) => line(Shown::Text { bytes, sha256 }),
-            None => {
-                line(Shown::Plain(match map.is_empty() {
-                    true => "{}".to_owned(),
-                    false => String::new(),
-                }));
-                for (name, value) in map {
-                    add(lines, cut, depth + 1, Some(name), value);
-                }
-            }
-        },
-        Value::Array(values) => {
-            line(Shown::Plain(match values.len() {
-                0 => "[]".to_owned(),
-                number => count(number, "element"),
-            }));
-            for value in values {
-                add(lines, cut, depth + 1, None, value);
+        Value::Object(map) => {
+            for (name, value) in map {
+                add(lines, cut, depth + 1, Some(name.into()), value);
             }
         }
-        Value::String(word) => line(Shown::Plain(format!("\"{word}\""))),
-        Value::Null | Value::Bool(_) | Value::Number(_) => line(Shown::Plain(value.to_string())),
+        Value::Array(values) => {
+            for (index, value) in values.iter().enumerate() {
+                add(lines, cut, depth + 1, Some(index.to_string().into()), value);
+            }
+        }
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

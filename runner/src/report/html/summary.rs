@@ -53,7 +53,7 @@ pub(super) fn identity(report: &Report) -> Markup {
             }))
             (fact("Runner", html! { (Client(&report.runner.version)) " " (digest(&report.runner.sha256)) }))
             @if !client.args.is_empty() {
-                div.wide { dt { "Arguments" } dd { (arguments(&client.args)) } }
+                div.wide { dt { "Arguments" } dd.arguments { (arguments(&client.args)) } }
             }
         }
     }

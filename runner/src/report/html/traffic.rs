@@ -9,7 +9,7 @@ use crate::report::{Report, words};
 use super::frame::Section;
 use super::room::{Column, Room, missing};
 use super::shape;
-use super::text::{Client, at, bytes, code, digest};
+use super::text::{Client, at, bytes, code, digest, number_of};
 
 /// The requests, also where there are none.
 pub(super) fn requests(report: &Report, room: &Room) -> Section {
@@ -50,40 +50,38 @@ fn request(request: &Request, is_open: bool, room: &Room) -> Markup {
                 span { (bytes(length)) }
                 span { (answer) }
             }
-            details open[is_open] {
-                summary { "Head and body" }
-                (headers(&request.head, room))
-                @if let Some(body) = &request.body { (content(body)) }
-            }
+            (head(&request.head, is_open, room))
+            @if let Some(body) = &request.body { (content(body)) }
         }
     }
 }
 
-fn headers(head: &Head, room: &Room) -> Markup {
+fn head(head: &Head, is_open: bool, room: &Room) -> Markup {
     let columns = [Column::Text("header"), Column::Text("value")];
     html! {
         @match head {
-            Head::Request { version, headers, .. } => {
+            Head::Request { version, headers, .. } => details open[is_open] {
+                summary { "Head: " (Client(version)) ", " (number_of(headers.len() as u64, "header")) }
                 (room.table(columns, headers, |(name, value)| [code(name), code(value)]))
-                p.facts { span { (Client(version)) } span { (headers.len()) " headers" } }
             },
             Head::Malformed { .. } | Head::Incomplete => p.none { "No head that could be read." },
         }
     }
 }
 
+/// What a body is made of, folded away: it is long, and its digest says as much.
 fn content(body: &Body) -> Markup {
+    let whole = if body.complete { "" } else { ", not whole" };
+    let summary = html! { "Body: " (bytes(body.bytes)) (whole) ", sha256 " (digest(&body.sha256)) };
     html! {
-        p.facts {
-            span { "Body of " (bytes(body.bytes)) }
-            span { (if body.complete { "whole" } else { "not whole" }) }
-            span { "sha256 " (digest(&body.sha256)) }
-        }
         @match &body.content {
-            Content::Empty => {},
-            Content::Json { shape } => (shape::lines(shape)),
-            Content::DuplicateKey { path } => p { "JSON that names a key twice: " (code(path)) },
-            Content::Other { reason } => p { "No JSON: " (Client(reason)) },
+            Content::Json { shape } => details {
+                summary { (summary) ", its shape" }
+                (shape::lines(shape))
+            },
+            Content::Empty => p.aside { (summary) },
+            Content::DuplicateKey { path } => p.aside { (summary) ", JSON that names a key twice: " (code(path)) },
+            Content::Other { reason } => p.aside { (summary) ", no JSON: " (Client(reason)) },
         }
     }
 }
@@ -94,7 +92,7 @@ pub(super) fn connections(report: &Report, room: &Room) -> Option<Section> {
         return None;
     }
     let columns = [
-        Column::Number("number"),
+        Column::Word("number"),
         Column::Word("accepted"),
         Column::Number("requests"),
         Column::Number("bytes"),

@@ -5,7 +5,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 use super::*;
 
 /// A program that asks for names, tries addresses, and looks for what it is not shown.
-fn audit() -> Report {
+pub(super) fn audit() -> Report {
     let mut run = case_b();
     let mut query = connect("inet", "127.0.0.1", Some(53));
     query.names = vec!["example.com".to_owned()];
@@ -20,7 +20,7 @@ fn audit() -> Report {
 }
 
 /// The report of an audit that saw what a run did.
-fn audit_of(run: Run) -> Report {
+pub(super) fn audit_of(run: Run) -> Report {
     let checks = crate::check::audit(&[], &run.evidence);
     let verdict = verdict(&checks, &run.evidence);
     let mut report = report(run);
@@ -37,7 +37,7 @@ fn audit_of(run: Run) -> Report {
     report
 }
 
-fn every_report() -> [Report; 4] {
+pub(super) fn every_report() -> [Report; 4] {
     [report(case_b()), hostile(), broken(), audit()]
 }
 
@@ -225,7 +225,7 @@ fn a_reader_finds_nothing_in_the_markdown_that_leads_anywhere() {
 }
 
 /// Text in every place that a client or an audited program fills.
-fn with_text_everywhere(text: &str) -> Run {
+pub(super) fn with_text_everywhere(text: &str) -> Run {
     let mut run = case_b();
     let evidence = &mut run.evidence;
     if let Head::Request {

@@ -1,0 +1,340 @@
+//! The page for a browser, taken apart by a reader of HTML that is not ours.
+
+use std::collections::BTreeSet;
+
+use html5ever::tendril::TendrilSink as _;
+use html5ever::{Attribute, parse_document};
+use markup5ever_rcdom::{Handle, NodeData, RcDom};
+use sha2::{Digest as _, Sha256};
+
+use super::ci::{audit, audit_of, every_report, with_text_everywhere};
+use super::*;
+use crate::evidence::Request;
+
+/// What would be markup, a script or a request if it were not text.
+const MARKUP: [&str; 12] = [
+    "</style><script>document.title='owned'</script>",
+    "<img src=x onerror=alert(1)>",
+    "\"><svg onload=alert(1)>",
+    "' onfocus='alert(1)' autofocus='",
+    "javascript:alert(1)",
+    "]]><!--",
+    "--><!DOCTYPE html><html>",
+    "<meta http-equiv=refresh content=0;url=//x>",
+    "</title></code></td></table></main>",
+    "&lt;b&gt; &#60;script&#62; &amp;quot;",
+    "<base href=//x><style>*{display:none}</style>",
+    "\u{202e}\u{2066}<b>\u{0}\u{1b}[2J",
+];
+
+/// Elements that a page is made of; none of them asks for anything or runs.
+const ELEMENTS: &str = "html head meta title style body header nav main section footer p h1 h2 h3 span a code dl dt dd \
+    div ul ol li article details summary table thead tbody tr th td figure figcaption svg desc line rect path text";
+
+/// Attributes that name nothing outside of the page.
+const ATTRIBUTES: &str = "lang charset http-equiv content name class id href title scope colspan role open data-label \
+    aria-hidden aria-label aria-labelledby width height viewBox overflow x y x1 x2 y1 y2 rx d text-anchor";
+
+fn page(report: &Report) -> String {
+    String::from_utf8(super::html::render(report).unwrap()).unwrap()
+}
+
+/// A page as a browser takes it apart. It finds nothing wrong with it.
+fn parsed(page: &str) -> RcDom {
+    let dom = parse_document(RcDom::default(), Default::default()).one(page);
+    let errors = dom.errors.borrow();
+    assert!(errors.is_empty(), "{errors:?}");
+    drop(errors);
+    dom
+}
+
+/// Every element below a node, with its attributes, in the order of the document.
+fn elements(node: &Handle) -> Vec<(String, Vec<Attribute>, Handle)> {
+    let mut found = Vec::new();
+    let mut open = vec![node.clone()];
+    while let Some(node) = open.pop() {
+        if let NodeData::Element { name, attrs, .. } = &node.data {
+            found.push((name.local.to_string(), attrs.borrow().clone(), node.clone()));
+        }
+        open.extend(node.children.borrow().iter().rev().cloned());
+    }
+    found
+}
+
+/// All text below a node.
+fn text_of(node: &Handle) -> String {
+    let mut text = String::new();
+    let mut open = vec![node.clone()];
+    while let Some(node) = open.pop() {
+        if let NodeData::Text { contents } = &node.data {
+            text.push_str(&contents.borrow());
+        }
+        open.extend(node.children.borrow().iter().rev().cloned());
+    }
+    text
+}
+
+fn value<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a str> {
+    let found = attributes.iter().find(|one| &*one.name.local == name);
+    found.map(|attribute| &*attribute.value)
+}
+
+/// The elements of a page by name, class and anchor, without any text.
+fn skeleton(dom: &RcDom) -> Vec<String> {
+    let elements = elements(&dom.document).into_iter();
+    let part = |attributes: &[Attribute], name| value(attributes, name).unwrap_or("").to_owned();
+    elements
+        .map(|(name, attributes, _)| {
+            let names: Vec<_> = attributes
+                .iter()
+                .map(|one| one.name.local.to_string())
+                .collect();
+            let (class, id) = (part(&attributes, "class"), part(&attributes, "id"));
+            format!("{name} {class} {id} {}", names.join(","))
+        })
+        .collect()
+}
+
+/// Nothing runs, asks or leads away, and each link has its end on the page.
+#[track_caller]
+fn assert_self_contained(dom: &RcDom) {
+    let all = elements(&dom.document);
+    let known: BTreeSet<&str> = ELEMENTS.split_whitespace().collect();
+    let allowed: BTreeSet<&str> = ATTRIBUTES.split_whitespace().collect();
+    let mut anchors = BTreeSet::new();
+    for (name, attributes, _) in &all {
+        assert!(known.contains(name.as_str()), "<{name}>");
+        for attribute in attributes {
+            let attribute_name = &*attribute.name.local;
+            assert!(
+                allowed.contains(attribute_name),
+                "<{name} {attribute_name}>"
+            );
+        }
+        if let Some(id) = value(attributes, "id") {
+            assert!(anchors.insert(id.to_owned()), "#{id} twice");
+        }
+    }
+    for (_, attributes, _) in &all {
+        if let Some(href) = value(attributes, "href") {
+            let end = href.strip_prefix('#');
+            assert!(end.is_some_and(|end| anchors.contains(end)), "{href}");
+        }
+    }
+    let refreshes = |attributes: &[Attribute]| {
+        value(attributes, "http-equiv").is_some_and(|name| name != "Content-Security-Policy")
+    };
+    assert!(!all.iter().any(|(_, attributes, _)| refreshes(attributes)));
+}
+
+/// A page with an element a line, indented, without its style sheet.
+fn outline(node: &Handle, depth: usize, lines: &mut String) {
+    let indent = "  ".repeat(depth);
+    match &node.data {
+        NodeData::Element { name, attrs, .. } => {
+            let attributes: String = attrs
+                .borrow()
+                .iter()
+                .map(|one| format!(" {}=\"{}\"", one.name.local, one.value))
+                .collect();
+            lines.push_str(&format!("{indent}<{}{attributes}>\n", name.local));
+            if &*name.local == "style" {
+                return;
+            }
+        }
+        NodeData::Text { contents } if !contents.borrow().trim().is_empty() => {
+            lines.push_str(&format!("{indent}{}\n", contents.borrow()));
+        }
+        _ => {}
+    }
+    for child in node.children.borrow().iter() {
+        outline(child, depth + 1, lines);
+    }
+}
+
+/// The style sheet changes its digest; what it is is told elsewhere.
+fn outlined(report: &Report) -> String {
+    let mut lines = String::new();
+    outline(&parsed(&page(report)).document, 0, &mut lines);
+    let policy = lines.find("'sha256-").unwrap();
+    let end = lines[policy + 1..].find('\'').unwrap();
+    lines.replace_range(policy + 1..policy + 1 + end, "[digest]");
+    lines
+}
+
+#[test]
+fn the_page_of_a_passed_run() {
+    insta::assert_snapshot!(outlined(&report(case_b())));
+}
+
+#[test]
+fn the_page_of_a_failed_run_with_hostile_text() {
+    insta::assert_snapshot!(outlined(&hostile()));
+}
+
+#[test]
+fn the_page_of_a_run_in_a_broken_sandbox() {
+    insta::assert_snapshot!(outlined(&broken()));
+}
+
+#[test]
+fn the_page_of_an_audit() {
+    insta::assert_snapshot!(outlined(&audit()));
+}
+
+#[test]
+fn a_page_runs_nothing_asks_for_nothing_and_leads_nowhere() {
+    for report in every_report() {
+        let page = page(&report);
+        assert_harmless(&page);
+        assert_self_contained(&parsed(&page));
+    }
+}
+
+#[test]
+fn the_policy_of_a_page_allows_its_own_style_sheet_and_nothing_else() {
+    let dom = parsed(&page(&report(case_b())));
+    let all = elements(&dom.document);
+    let place = |wanted: &dyn Fn(&(String, Vec<Attribute>, Handle)) -> bool| {
+        all.iter().position(wanted).unwrap()
+    };
+    let policy = place(&|(_, attributes, _)| value(attributes, "http-equiv").is_some());
+    let style = place(&|(name, ..)| name == "style");
+    // A policy holds for what stands behind it.
+    assert!(policy < style);
+    let digest = Sha256::digest(text_of(&all[style].2));
+    let said = value(&all[policy].1, "content").unwrap();
+    let (before, rest) = said.split_once("'sha256-").unwrap();
+    let (base64, after) = rest.split_once('\'').unwrap();
+    assert_eq!(before, "default-src 'none'; style-src ");
+    assert_eq!(after, "; base-uri 'none'; form-action 'none'");
+    assert_eq!(decoded(base64), digest.as_slice());
+}
+
+/// Base64 without its fill.
+fn decoded(text: &str) -> Vec<u8> {
+    let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits = text.chars().filter_map(|c| alphabet.find(c));
+    let bits: String = digits.map(|digit| format!("{digit:06b}")).collect();
+    let whole = bits.as_bytes().chunks_exact(8);
+    let byte = |bits: &[u8]| u8::from_str_radix(std::str::from_utf8(bits).unwrap(), 2).unwrap();
+    whole.map(byte).collect()
+}
+
+#[test]
+fn the_verdict_is_the_first_thing_on_the_page_and_every_check_has_an_anchor() {
+    for report in every_report() {
+        let dom = parsed(&page(&report));
+        let all = elements(&dom.document);
+        let heading = all.iter().find(|(name, ..)| name == "h1").unwrap();
+        let line = human(&report).lines().next().unwrap().to_owned();
+        let words = |text: &str| {
+            text.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let shown = text_of(&heading.2);
+        let shown = shown.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
+        assert_eq!(words(shown), words(&line));
+        let anchors: BTreeSet<_> = all
+            .iter()
+            .filter_map(|(_, attributes, _)| value(attributes, "id"))
+            .collect();
+        for finding in &report.checks {
+            let anchor = format!("check-{}", finding.id);
+            assert!(anchors.contains(anchor.as_str()), "{anchor}");
+        }
+    }
+}
+
+#[test]
+fn markup_of_the_client_is_text() {
+    for markup in MARKUP {
+        assert_is_text(markup);
+    }
+}
+
+/// A page is the same but for its text, whatever stands in the text, and shows it.
+#[track_caller]
+fn assert_is_text(text: &str) {
+    let reports = |text: &str| {
+        let mut reports = [
+            report(with_text_everywhere(text)),
+            audit_of(with_text_everywhere(text)),
+        ];
+        for report in &mut reports {
+            report.client.program = text.to_owned();
+            report.host.kernel = text.to_owned();
+            report.not_proved.push(text.to_owned());
+        }
+        reports
+    };
+    for (hostile, tame) in reports(text).iter().zip(&reports("tame")) {
+        let page = page(hostile);
+        assert_harmless(&page);
+        let dom = parsed(&page);
+        assert_self_contained(&dom);
+        let tame = parsed(&super::page::page(tame));
+        assert_eq!(skeleton(&dom), skeleton(&tame), "{text}");
+        let shown = visible(text);
+        let codes = elements(&dom.document).into_iter();
+        let codes = codes.filter(|(name, ..)| name == "code");
+        let equal = codes.filter(|(.., node)| text_of(node) == shown).count();
+        assert!(equal >= 12, "{equal} times {shown}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_text_on_the_page(
+        text in "(\\PC|\\pC|::|##|<|>|&|\"|'|=|/|</[a-z]{1,6}>|<[a-z]{1,6} |on[a-z]{4}=|&#[0-9]{2};|&[a-z]{2,4};|<!--|-->|\\]\\]>){1,40}"
+    ) {
+        assert_is_text(&text);
+    }
+}
+
+#[test]
+fn a_page_is_bounded_whatever_the_client_does_and_counts_what_it_cuts() {
+    let crowded = || {
+        let mut run = case_b();
+        let evidence = &mut run.evidence;
+        for number in 0..5_000 {
+            let name = format!("{number}{}", "\u{202e}<".repeat(300));
+            evidence.names.push(question(&name));
+            evidence.files.push(file(Root::Home, &name));
+            evidence.processes.push(started(&[&name]));
+            evidence.attempts.push(Attempt {
+                at_us: number * 80,
+                ..connect("unix", &name, None)
+            });
+            evidence.gaps.push(gap(GapKind::Requests));
+            let request = evidence.requests[0].clone();
+            evidence.requests.push(Request {
+                seq: number + 2,
+                at_us: number * 80,
+                ..request
+            });
+        }
+        run
+    };
+    for report in [report(crowded()), audit_of(crowded())] {
+        let page = page(&report);
+        assert!(page.len() < 9 << 20, "{}", page.len());
+        assert!(page.contains(" of 5000."));
+        let dom = parsed(&page);
+        let drawn = elements(&dom.document).into_iter();
+        let marks = drawn.filter(|(name, ..)| name == "svg").count();
+        assert!(marks < 1_000, "{marks}");
+    }
+}
+
+#[test]
+fn no_prompt_stands_on_a_page() {
+    let mut run = case_b();
+    let shell = started(&["sh", "-c", "agent-cli --prompt='Say something.'"]);
+    run.evidence.processes.push(shell);
+    let page = page(&report(run));
+    assert!(!page.contains("Say something") && !page.contains("You are synthetic"));
+}
