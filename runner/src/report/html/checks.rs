@@ -61,7 +61,7 @@ fn status(status: Status) -> Markup {
         Status::Skipped => "–",
     };
     html! {
-        span.status.(status.word()) { span.sign aria-hidden="true" { (sign) } (status.word()) }
+        span.status.(status.word()) { span.sign aria-hidden="true" { (sign) } " " (status.word()) }
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn document(report: &Report, sections: Vec<Section>) -> String {
                 header class=(tone(report)) {
                     p.kind { (kind(report)) }
                     h1 {
-                        span.word { span.sign aria-hidden="true" { (sign(report)) } (word) }
+                        span.word { span.sign aria-hidden="true" { (sign(report)) } " " (word) }
                         " "
                         span.headline { (Client(&text)) }
                     }

@@ -54,7 +54,7 @@ fn layer_status(status: LayerStatus) -> Markup {
 }
 
 fn badge(class: &str, sign: &str, word: &str) -> Markup {
-    html! { span.status.(class) { span.sign aria-hidden="true" { (sign) } (word) } }
+    html! { span.status.(class) { span.sign aria-hidden="true" { (sign) } " " (word) } }
 }
 
 pub(super) fn canaries(report: &Report, room: &Room) -> Option<Section> {

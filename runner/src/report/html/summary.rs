@@ -118,7 +118,7 @@ fn standing(room: &Room, class: &str, sign: &str, title: &str, claims: &[&str]) 
     html! {
         @if !claims.is_empty() {
             div class=(class) {
-                h3 { span.sign aria-hidden="true" { (sign) } (title) }
+                h3 { span.sign aria-hidden="true" { (sign) } " " (title) }
                 (room.list(claims, |claim| html! { (Client(claim)) }))
             }
         }

@@ -127,28 +127,44 @@ fn assert_self_contained(dom: &RcDom) {
     assert!(!all.iter().any(|(_, attributes, _)| refreshes(attributes)));
 }
 
-/// A page with an element a line, indented, without its style sheet.
+/// A page as its blocks, a line for each with the text in it, rows as such.
 fn outline(node: &Handle, depth: usize, lines: &mut String) {
-    let indent = "  ".repeat(depth);
-    match &node.data {
-        NodeData::Element { name, attrs, .. } => {
-            let attributes: String = attrs
-                .borrow()
+    let NodeData::Element { name, attrs, .. } = &node.data else {
+        let children = node.children.borrow();
+        return children
+            .iter()
+            .for_each(|child| outline(child, depth, lines));
+    };
+    let children = node.children.borrow();
+    let is_inline = |child: &Handle| match &child.data {
+        NodeData::Element { name, .. } => ["a", "code", "span"].contains(&&*name.local),
+        _ => true,
+    };
+    let attributes = attrs.borrow();
+    let attributes = attributes
+        .iter()
+        .map(|one| format!(" {}={}", one.name.local, one.value));
+    lines.push_str(&format!(
+        "{}<{}{}>",
+        "  ".repeat(depth),
+        name.local,
+        String::from_iter(attributes)
+    ));
+    match &*name.local {
+        "style" => lines.push('\n'),
+        "tr" => {
+            let cells: Vec<_> = children.iter().map(text_of).collect();
+            lines.push_str(&format!(" {}\n", cells.join(" | ")));
+        }
+        _ if children.iter().all(is_inline) => {
+            lines.push_str(&format!(" {}\n", text_of(node)));
+        }
+        _ => {
+            lines.push('\n');
+            children
                 .iter()
-                .map(|one| format!(" {}=\"{}\"", one.name.local, one.value))
-                .collect();
-            lines.push_str(&format!("{indent}<{}{attributes}>\n", name.local));
-            if &*name.local == "style" {
-                return;
-            }
+                .for_each(|child| outline(child, depth + 1, lines));
         }
-        NodeData::Text { contents } if !contents.borrow().trim().is_empty() => {
-            lines.push_str(&format!("{indent}{}\n", contents.borrow()));
-        }
-        _ => {}
-    }
-    for child in node.children.borrow().iter() {
-        outline(child, depth + 1, lines);
     }
 }
 
