@@ -79,7 +79,8 @@ fn content(body: &Body) -> Markup {
                 summary { (summary) ", its shape" }
                 (shape::lines(shape))
             },
-            Content::Empty => p.aside { (summary) },
+            // Its length stands above.
+            Content::Empty => {},
             Content::DuplicateKey { path } => p.aside { (summary) ", JSON that names a key twice: " (code(path)) },
             Content::Other { reason } => p.aside { (summary) ", no JSON: " (Client(reason)) },
         }
