@@ -1,6 +1,7 @@
 //! The page for a browser, taken apart by a reader of HTML that is not ours.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use html5ever::tendril::TendrilSink as _;
 use html5ever::{Attribute, parse_document};
@@ -48,13 +49,32 @@ fn parsed(page: &str) -> RcDom {
     dom
 }
 
-/// Every element below a node, with its attributes, in the order of the document.
-fn elements(node: &Handle) -> Vec<(String, Vec<Attribute>, Handle)> {
+/// One element of a page.
+struct Element {
+    name: String,
+    attributes: Vec<Attribute>,
+    node: Handle,
+}
+
+impl Element {
+    fn value(&self, name: &str) -> Option<&str> {
+        let mut all = self.attributes.iter();
+        let found = all.find(|one| &*one.name.local == name);
+        found.map(|attribute| &*attribute.value)
+    }
+}
+
+/// Every element below a node, in the order of the document.
+fn elements(node: &Handle) -> Vec<Element> {
     let mut found = Vec::new();
     let mut open = vec![node.clone()];
     while let Some(node) = open.pop() {
         if let NodeData::Element { name, attrs, .. } = &node.data {
-            found.push((name.local.to_string(), attrs.borrow().clone(), node.clone()));
+            found.push(Element {
+                name: name.local.to_string(),
+                attributes: attrs.borrow().clone(),
+                node: node.clone(),
+            });
         }
         open.extend(node.children.borrow().iter().rev().cloned());
     }
@@ -74,23 +94,15 @@ fn text_of(node: &Handle) -> String {
     text
 }
 
-fn value<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a str> {
-    let found = attributes.iter().find(|one| &*one.name.local == name);
-    found.map(|attribute| &*attribute.value)
-}
-
-/// The elements of a page by name, class and anchor, without any text.
+/// The elements of a page with the names of their attributes, their classes and anchors, without any text.
 fn skeleton(dom: &RcDom) -> Vec<String> {
     let elements = elements(&dom.document).into_iter();
-    let part = |attributes: &[Attribute], name| value(attributes, name).unwrap_or("").to_owned();
     elements
-        .map(|(name, attributes, _)| {
-            let names: Vec<_> = attributes
-                .iter()
-                .map(|one| one.name.local.to_string())
-                .collect();
-            let (class, id) = (part(&attributes, "class"), part(&attributes, "id"));
-            format!("{name} {class} {id} {}", names.join(","))
+        .map(|one| {
+            let names = one.attributes.iter().map(|one| &*one.name.local);
+            let names = names.collect::<Vec<_>>().join(" ");
+            let part = |name| one.value(name).unwrap_or_default();
+            format!("{} {names} {} {}", one.name, part("class"), part("id"))
         })
         .collect()
 }
@@ -102,29 +114,23 @@ fn assert_self_contained(dom: &RcDom) {
     let known: BTreeSet<&str> = ELEMENTS.split_whitespace().collect();
     let allowed: BTreeSet<&str> = ATTRIBUTES.split_whitespace().collect();
     let mut anchors = BTreeSet::new();
-    for (name, attributes, _) in &all {
-        assert!(known.contains(name.as_str()), "<{name}>");
-        for attribute in attributes {
-            let attribute_name = &*attribute.name.local;
-            assert!(
-                allowed.contains(attribute_name),
-                "<{name} {attribute_name}>"
-            );
+    for element in &all {
+        let name = element.name.as_str();
+        assert!(known.contains(name), "<{name}>");
+        for attribute in &element.attributes {
+            let attribute = &*attribute.name.local;
+            assert!(allowed.contains(attribute), "<{name} {attribute}>");
         }
-        if let Some(id) = value(attributes, "id") {
-            assert!(anchors.insert(id.to_owned()), "#{id} twice");
+        if let Some(id) = element.value("id") {
+            assert!(anchors.insert(id), "#{id} twice");
         }
+        let told = element.value("http-equiv");
+        assert!(told.is_none_or(|told| told == "Content-Security-Policy"));
     }
-    for (_, attributes, _) in &all {
-        if let Some(href) = value(attributes, "href") {
-            let end = href.strip_prefix('#');
-            assert!(end.is_some_and(|end| anchors.contains(end)), "{href}");
-        }
+    for href in all.iter().filter_map(|element| element.value("href")) {
+        let end = href.strip_prefix('#');
+        assert!(end.is_some_and(|end| anchors.contains(end)), "{href}");
     }
-    let refreshes = |attributes: &[Attribute]| {
-        value(attributes, "http-equiv").is_some_and(|name| name != "Content-Security-Policy")
-    };
-    assert!(!all.iter().any(|(_, attributes, _)| refreshes(attributes)));
 }
 
 /// A page as its blocks, a line for each with the text in it, rows as such.
@@ -138,7 +144,11 @@ fn outline(node: &Handle, depth: usize, lines: &mut String) {
     let children = node.children.borrow();
     let is_inline = |child: &Handle| match &child.data {
         NodeData::Element { name, .. } => ["a", "code", "span"].contains(&&*name.local),
-        _ => true,
+        NodeData::Document
+        | NodeData::Doctype { .. }
+        | NodeData::Text { .. }
+        | NodeData::Comment { .. }
+        | NodeData::ProcessingInstruction { .. } => true,
     };
     let attributes = attrs.borrow();
     let attributes = attributes
@@ -211,15 +221,13 @@ fn a_page_runs_nothing_asks_for_nothing_and_leads_nowhere() {
 fn the_policy_of_a_page_allows_its_own_style_sheet_and_nothing_else() {
     let dom = parsed(&page(&report(case_b())));
     let all = elements(&dom.document);
-    let place = |wanted: &dyn Fn(&(String, Vec<Attribute>, Handle)) -> bool| {
-        all.iter().position(wanted).unwrap()
-    };
-    let policy = place(&|(_, attributes, _)| value(attributes, "http-equiv").is_some());
-    let style = place(&|(name, ..)| name == "style");
+    let policy = all.iter().position(|one| one.value("http-equiv").is_some());
+    let style = all.iter().position(|one| one.name == "style");
+    let (policy, style) = policy.zip(style).unwrap();
     // A policy holds for what stands behind it.
     assert!(policy < style);
-    let digest = Sha256::digest(text_of(&all[style].2));
-    let said = value(&all[policy].1, "content").unwrap();
+    let digest = Sha256::digest(text_of(&all[style].node));
+    let said = all[policy].value("content").unwrap();
     let (before, rest) = said.split_once("'sha256-").unwrap();
     let (base64, after) = rest.split_once('\'').unwrap();
     assert_eq!(before, "default-src 'none'; style-src ");
@@ -242,20 +250,17 @@ fn the_verdict_is_the_first_thing_on_the_page_and_every_check_has_an_anchor() {
     for report in every_report() {
         let dom = parsed(&page(&report));
         let all = elements(&dom.document);
-        let heading = all.iter().find(|(name, ..)| name == "h1").unwrap();
+        let heading = all.iter().find(|one| one.name == "h1").unwrap();
         let line = human(&report).lines().next().unwrap().to_owned();
         let words = |text: &str| {
             text.split_whitespace()
                 .map(str::to_owned)
                 .collect::<Vec<_>>()
         };
-        let shown = text_of(&heading.2);
+        let shown = text_of(&heading.node);
         let shown = shown.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
         assert_eq!(words(shown), words(&line));
-        let anchors: BTreeSet<_> = all
-            .iter()
-            .filter_map(|(_, attributes, _)| value(attributes, "id"))
-            .collect();
+        let anchors: BTreeSet<_> = all.iter().filter_map(|one| one.value("id")).collect();
         for finding in &report.checks {
             let anchor = format!("check-{}", finding.id);
             assert!(anchors.contains(anchor.as_str()), "{anchor}");
@@ -285,23 +290,24 @@ fn assert_is_text(text: &str) {
         }
         reports
     };
-    for (hostile, tame) in reports(text).iter().zip(&reports("tame")) {
+    static TAME: OnceLock<[Vec<String>; 2]> = OnceLock::new();
+    let of_tame = || reports("tame").map(|report| skeleton(&parsed(&page(&report))));
+    for (hostile, tame) in reports(text).iter().zip(TAME.get_or_init(of_tame)) {
         let page = page(hostile);
         assert_harmless(&page);
         let dom = parsed(&page);
         assert_self_contained(&dom);
-        let tame = parsed(&super::page::page(tame));
-        assert_eq!(skeleton(&dom), skeleton(&tame), "{text}");
+        assert_eq!(&skeleton(&dom), tame, "{text}");
         let shown = visible(text);
         let codes = elements(&dom.document).into_iter();
-        let codes = codes.filter(|(name, ..)| name == "code");
-        let equal = codes.filter(|(.., node)| text_of(node) == shown).count();
+        let codes = codes.filter(|one| one.name == "code");
+        let equal = codes.filter(|one| text_of(&one.node) == shown).count();
         assert!(equal >= 12, "{equal} times {shown}");
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_text_is_text_on_the_page(
@@ -339,9 +345,7 @@ fn a_page_is_bounded_whatever_the_client_does_and_counts_what_it_cuts() {
         let page = page(&report);
         assert!(page.len() < 9 << 20, "{}", page.len());
         assert!(page.contains(" of 5000."));
-        let dom = parsed(&page);
-        let drawn = elements(&dom.document).into_iter();
-        let marks = drawn.filter(|(name, ..)| name == "svg").count();
+        let marks = page.matches("<svg").count();
         assert!(marks < 1_000, "{marks}");
     }
 }
