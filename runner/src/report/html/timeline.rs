@@ -76,17 +76,17 @@ fn lanes(report: &Report) -> Vec<Lane> {
         Purpose::Judge => "Client",
         Purpose::Audit => "Program",
     };
-    let mut lanes = vec![span(
-        "Set-up",
-        Some(0),
-        moments.supervised_us.or(Some(whole)),
-    )];
-    lanes.push(span("Canaries", moments.supervised_us, moments.released_us));
-    lanes.push(span(
-        client,
-        moments.released_us,
-        moments.ended_us.or(Some(whole)),
-    ));
+    // What was begun and did not come to its end went on until the end of the run.
+    let or_end = |moment: Option<u64>| moment.or(Some(whole));
+    let mut lanes = vec![
+        span("Set-up", Some(0), or_end(moments.supervised_us)),
+        span(
+            "Canaries",
+            moments.supervised_us,
+            or_end(moments.released_us),
+        ),
+        span(client, moments.released_us, or_end(moments.ended_us)),
+    ];
     lanes.push(connects(report));
     lanes.push(marks("Requests", requests(evidence)));
     lanes.push(marks("Answers", answers(evidence)));
