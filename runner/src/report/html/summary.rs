@@ -56,6 +56,34 @@ pub(super) fn identity(report: &Report) -> Markup {
                 div.wide { dt { "Arguments" } dd.arguments { (arguments(&client.args)) } }
             }
         }
+        (digests(report))
+    }
+}
+
+/// The digests in full, for whoever compares them.
+fn digests(report: &Report) -> Markup {
+    let Report {
+        runner,
+        case,
+        client,
+        ..
+    } = report;
+    let policy = |policy: &Policy| (policy.name.clone(), policy.origin.sha256.clone());
+    let mut all = vec![
+        (client.program.clone(), client.sha256.clone()),
+        policy(case),
+    ];
+    all.extend(client.profile.as_ref().map(policy));
+    all.push(("runner".to_owned(), runner.sha256.clone()));
+    html! {
+        details {
+            summary { "SHA-256 in full" }
+            dl.digests {
+                @for (name, sha256) in &all {
+                    dt { (Client(name)) } dd { (code(sha256)) }
+                }
+            }
+        }
     }
 }
 
