@@ -49,7 +49,7 @@ pub(super) fn identity(report: &Report) -> Markup {
             (fact("Host", html! { "Linux " (Client(&host.kernel)) " " (Client(&host.arch)) ", " (landlock) }))
             (fact("Time", html! {
                 (duration(u64::try_from(evidence.duration.as_micros()).unwrap_or(u64::MAX)))
-                " from " (clock::rfc3339(evidence.wall.0))
+                " from " span.moment { (clock::rfc3339(evidence.wall.0)) }
             }))
             (fact("Runner", html! { (Client(&report.runner.version)) " " (digest(&report.runner.sha256)) }))
             @if !client.args.is_empty() {
