@@ -131,6 +131,7 @@ pub(crate) fn evidence(
             lookup_gaps,
         ]
         .concat(),
+        moments: capture.moments,
         wall: (clock.wall, SystemTime::now()),
         duration: Duration::from_micros(clock.elapsed_us()),
     }

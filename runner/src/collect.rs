@@ -282,6 +282,7 @@ impl Session<'_> {
     }
 
     async fn ended(&mut self, end: ClientEnd) -> Next {
+        self.capture.moments.ended_us = Some(self.watch.clock.elapsed_us());
         let status = match end.status {
             ExitStatus::Code(code) => Exit::Code(code),
             ExitStatus::Signal(signal) => Exit::Signal(signal),

@@ -65,10 +65,23 @@ pub struct Evidence {
     pub canaries: Vec<Canary>,
     /// What could not be collected.
     pub gaps: Vec<Gap>,
+    /// When the run went from one part to the next.
+    pub moments: Moments,
     /// Wall clock at the start and the end of the run.
     pub wall: (SystemTime, SystemTime),
     /// Time from the run's start to the end of evidence.
     pub duration: Duration,
+}
+
+/// When a run went from one part to the next, in microseconds from its start; `None` for what it never reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moments {
+    /// The namespaces, the root and the filter stood, and the supervisor answered: the canaries were tried from here.
+    pub supervised_us: Option<u64>,
+    /// Every layer had been read back and every canary had held: the client was let go.
+    pub released_us: Option<u64>,
+    /// Init had reported the client's end, and ended what was left of it.
+    pub ended_us: Option<u64>,
 }
 
 /// One connection that the stub accepted (that of the positive canary is left out).

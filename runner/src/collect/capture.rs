@@ -10,7 +10,7 @@ use stub::journal::Entry;
 use super::output::{Errors, Extent, Output};
 use super::questions::Questions;
 use super::transient::Gone;
-use crate::evidence::{Exit, Gap, GapKind, Survivor};
+use crate::evidence::{Exit, Gap, GapKind, Moments, Survivor};
 use crate::sandbox::error::SetupError;
 use crate::sandbox::readback::Isolation;
 use crate::sandbox::supervise::Supervisor;
@@ -28,6 +28,7 @@ pub(crate) struct Capture {
     pub(crate) errors: Errors,
     pub(crate) questions: Questions,
     pub(crate) exit: Exit,
+    pub(crate) moments: Moments,
     pub(crate) survivors: Vec<Survivor>,
     pub(crate) isolation: Option<Isolation>,
     /// Streams of ours to which the output of an audited program could not be passed on, and why.
@@ -62,6 +63,7 @@ impl Capture {
             errors: Errors::new(needle, Extent::Tail),
             questions: Questions::new(needle),
             exit: Exit::NotStarted,
+            moments: Moments::default(),
             survivors: Vec::new(),
             isolation: None,
             landlock_abi: 0,

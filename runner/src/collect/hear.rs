@@ -199,6 +199,7 @@ impl Session<'_> {
         {
             Ok(supervisor) => {
                 self.supervisor = Some(supervisor);
+                self.capture.moments.supervised_us = Some(self.watch.clock.elapsed_us());
                 Next::Continue
             }
             Err(error) => self.failed(Failure::SetUp(error)),
@@ -246,6 +247,7 @@ impl Session<'_> {
                     [home, tmp].map(|tree| next_number(tree, self.watch.plan.identity))
                 });
                 self.capture.first_numbers = numbers.unwrap_or_default();
+                self.capture.moments.released_us = Some(self.watch.clock.elapsed_us());
                 self.tell_init(ToInit::Go)
             }
             Some(what) => self.failed(Failure::NotSealed(what)),

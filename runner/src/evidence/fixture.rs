@@ -126,6 +126,11 @@ fn evidence() -> Evidence {
         layers: isolation::layers(),
         canaries: isolation::canaries(),
         gaps: Vec::new(),
+        moments: Moments {
+            supervised_us: Some(6_800),
+            released_us: Some(9_400),
+            ended_us: Some(398_000),
+        },
         wall: (started, started + duration),
         duration,
     }

@@ -23,6 +23,7 @@ use crate::profile::{Destination, ExpectedFile};
 use crate::verdict::Status;
 
 mod ci;
+mod page;
 mod sarif;
 
 /// What a client may try to make of the reader's terminal or log.
@@ -271,6 +272,8 @@ fn broken() -> Report {
     run.evidence.canaries[0].status = crate::evidence::CanaryStatus::NotHeld;
     run.evidence.canaries[0].observed = "ok".to_owned();
     run.evidence.exit = Exit::NotStarted;
+    run.evidence.moments.released_us = None;
+    run.evidence.moments.ended_us = None;
     run.evidence.attempts.clear();
     run.evidence.processes.clear();
     run.evidence.requests.clear();

@@ -238,9 +238,28 @@ pub(super) fn quoted(path: &str) -> String {
     format!("'{}'", path.replace('\'', r"'\''"))
 }
 
+/// `1,204`
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        let shown = [0, 999, 1_204, 1_000_000].map(grouped);
+        assert_eq!(shown, ["0", "999", "1,204", "1,000,000"]);
+    }
 
     #[test]
     fn a_path_is_quoted_where_a_shell_would_read_more_than_one_word_in_it() {

@@ -4,7 +4,8 @@
 use std::fmt;
 
 use crate::evidence::{CanaryStatus, Exit, FileEntry, FileKind, LayerStatus, Record, Request};
-use crate::report::{Report, words};
+use crate::report::Report;
+use crate::report::words::{self, grouped};
 
 use super::page::{Align, Page, Row, Tone};
 use super::{ledger, lookups, short};
@@ -318,28 +319,4 @@ pub(super) fn gaps(page: &mut Page<String>, report: &Report) -> fmt::Result {
 /// `+0.212 s`
 fn seconds(at_us: u64) -> String {
     format!("+{}.{:03} s", at_us / 1_000_000, at_us / 1_000 % 1_000)
-}
-
-/// `1,204`
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        let shown = [0, 999, 1_204, 1_000_000].map(grouped);
-        assert_eq!(shown, ["0", "999", "1,204", "1,000,000"]);
-    }
 }

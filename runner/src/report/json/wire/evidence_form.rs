@@ -41,6 +41,19 @@ pub(super) struct Evidence<'a> {
     survivors: Vec<Survivor<'a>>,
     /// What was made and removed again, for each directory.
     made_and_removed: Vec<MadeAndRemoved>,
+    /// When the run went from one part to the next.
+    moments: Moments,
+}
+
+/// Moments of a run; null for what it never reached.
+#[derive(Serialize, JsonSchema)]
+struct Moments {
+    /// The sandbox stood, and the canaries were tried from here.
+    supervised_us: Option<u64>,
+    /// Every layer was read back, every canary had held, and the client was let go.
+    released_us: Option<u64>,
+    /// The client had ended, and what was left of it.
+    ended_us: Option<u64>,
 }
 
 /// Objects of one tree that were made and are gone.
@@ -281,6 +294,11 @@ impl<'a> From<&'a Report> for Evidence<'a> {
                     count: *count,
                 })
                 .collect(),
+            moments: Moments {
+                supervised_us: evidence.moments.supervised_us,
+                released_us: evidence.moments.released_us,
+                ended_us: evidence.moments.ended_us,
+            },
         }
     }
 }

@@ -1,0 +1,112 @@
+//! The checks: what failed or could not be made in full, and every check with what was expected and found.
+
+use maud::{Markup, html};
+
+use crate::report::headline::is_told_as_an_attempt;
+use crate::report::{Purpose, Report};
+use crate::verdict::{Finding, Status};
+
+use super::frame::Section;
+use super::room::{Column, Room, cells, head, missing};
+use super::text::{Client, code, code_if};
+
+const COLUMNS: [Column; 4] = [
+    Column::Word("status"),
+    Column::Text("check"),
+    Column::Text("expected"),
+    Column::Text("found"),
+];
+
+/// What failed and what could not be checked; an audit tells of attempts elsewhere.
+pub(super) fn findings(report: &Report, room: &Room) -> Option<Section> {
+    let with = |status| {
+        let with = report.checks.iter().filter(move |one| one.status == status);
+        with.filter(|one| report.purpose == Purpose::Judge || !is_told_as_an_attempt(one))
+    };
+    let wrong: Vec<&Finding> = with(Status::Failed).chain(with(Status::Errored)).collect();
+    if wrong.is_empty() {
+        return None;
+    }
+    let (shown, cut) = room.entries(&wrong, |finding| article(finding));
+    let body = html! { (shown) (missing(cut, wrong.len())) };
+    Some(Section::new("findings", "Findings", body).with_note(wrong.len().to_string()))
+}
+
+fn article(finding: &Finding) -> Markup {
+    html! {
+        article.finding.(finding.status.word()) {
+            h3 { (status(finding.status)) " " a href={ "#check-" (finding.id) } { code { (finding.id) } } }
+            p { (Client(&finding.message)) }
+            dl {
+                @for (name, part) in [
+                    ("Object", &finding.object),
+                    ("Expected", &finding.expected),
+                    ("Found", &finding.found),
+                    ("Because", &finding.because),
+                ] {
+                    @if let Some(part) = part { dt { (name) } dd { (code(part)) } }
+                }
+            }
+            p.spec { "Specification, section " (finding.spec) }
+        }
+    }
+}
+
+/// A word and a sign: no status is told by its colour alone.
+fn status(status: Status) -> Markup {
+    let sign = match status {
+        Status::Passed => "✓",
+        Status::Failed => "✕",
+        Status::Errored => "!",
+        Status::Skipped => "–",
+    };
+    html! {
+        span.status.(status.word()) { span.sign aria-hidden="true" { (sign) } " " (status.word()) }
+    }
+}
+
+/// Every check in its order, each with an anchor. What nobody asked for is folded away.
+pub(super) fn all(report: &Report, room: &Room) -> Section {
+    let (skipped, made): (Vec<&Finding>, Vec<&Finding>) = report
+        .checks
+        .iter()
+        .partition(|finding| finding.status == Status::Skipped);
+    let body = html! {
+        @if !made.is_empty() { (table(&made, room)) }
+        @if !skipped.is_empty() {
+            details {
+                summary { (skipped.len()) " skipped" }
+                (table(&skipped, room))
+            }
+        }
+    };
+    Section::new("checks", "All checks", body).with_note(report.checks.len().to_string())
+}
+
+fn table(findings: &[&Finding], room: &Room) -> Markup {
+    let (rows, cut) = room.entries(findings, |finding| row(finding));
+    html! {
+        table.checks { (head(COLUMNS)) tbody { (rows) } }
+        (missing(cut, findings.len()))
+    }
+}
+
+fn row(finding: &Finding) -> Markup {
+    let check = html! {
+        a href={ "#check-" (finding.id) } { code { (finding.id) } }
+        " " span.spec { "§ " (finding.spec) }
+        p { (Client(&finding.message)) }
+        @if let Some(object) = &finding.object { p { (code(object)) } }
+    };
+    let found = html! {
+        (code_if(finding.found.as_deref()))
+        @if let Some(because) = &finding.because { p.because { (Client(because)) } }
+    };
+    let all = [
+        status(finding.status),
+        check,
+        code_if(finding.expected.as_deref()),
+        found,
+    ];
+    html! { tr id={ "check-" (finding.id) } { (cells(COLUMNS, all)) } }
+}

@@ -1,0 +1,201 @@
+//! What the client tried: attempts, names, programs, and the paths that it looked for.
+
+use std::collections::HashMap;
+
+use maud::{Markup, html};
+
+use crate::case::Tier;
+use crate::check::{self, AttemptGroup};
+use crate::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome};
+use crate::report::{Purpose, Report, words};
+
+use super::frame::Section;
+use super::room::{Column, Room, cells, head, missing};
+use super::summary::arguments;
+use super::text::{Client, at, code, number_of};
+
+/// Attempts by program and destination.
+pub(super) fn attempts(report: &Report, room: &Room) -> Section {
+    let groups = check::attempt_groups(&report.known.attempts, &report.evidence);
+    let unlisted = &report.evidence.unlisted;
+    let is_whole = report.evidence.gap(&[GapKind::Attempts]).is_none() && unlisted.attempts() == 0;
+    let body = html! {
+        @if groups.is_empty() {
+            p.none { (if is_whole { "None." } else { "None in what was recorded." }) }
+        } @else {
+            (by_program(&groups, room))
+        }
+        @if unlisted.attempts() > 0 {
+            p.cut { (number_of(unlisted.attempts(), "attempt")) " beyond those that are listed." }
+        }
+        (setup(report))
+    };
+    let title = match report.purpose {
+        Purpose::Judge => "Attempts",
+        Purpose::Audit => "What it tried",
+    };
+    let all = groups.iter().map(|group| group.count);
+    let all = all.fold(unlisted.attempts(), u64::saturating_add);
+    Section::new("attempts", title, body).with_note(words::grouped(all))
+}
+
+/// A table with a part for each program, in the order of their first attempts.
+fn by_program(groups: &[AttemptGroup], room: &Room) -> Markup {
+    let columns = [
+        Column::Text("destination"),
+        Column::Word("outcome"),
+        Column::Number("times"),
+    ];
+    let mut order: HashMap<&str, usize> = HashMap::new();
+    for group in groups {
+        let next = order.len();
+        order.entry(&group.program).or_insert(next);
+    }
+    let mut sorted: Vec<&AttemptGroup> = groups.iter().collect();
+    sorted.sort_by_key(|group| order.get(group.program.as_str()).copied());
+    let mut before = None;
+    let (rows, cut) = room.entries(&sorted, |group| {
+        let is_first = before.replace(&group.program) != Some(&group.program);
+        html! {
+            @if is_first {
+                tr.part { th colspan="3" scope="rowgroup" { "by " (code(&group.program)) } }
+            }
+            tr { (cells(columns, [
+                target(group),
+                outcome(group),
+                html! { (words::grouped(group.count)) },
+            ])) }
+        }
+    });
+    html! {
+        table { (head(columns)) tbody { (rows) } }
+        (missing(cut, groups.len()))
+    }
+}
+
+fn target(group: &AttemptGroup) -> Markup {
+    html! {
+        (code(&group.target))
+        @if let Some(reason) = &group.reason { p.because { "expected: " (Client(reason)) } }
+    }
+}
+
+fn outcome(group: &AttemptGroup) -> Markup {
+    let (class, sign) = match group.outcome {
+        Outcome::Denied(_) => ("denied", "✕"),
+        Outcome::Allowed => ("allowed", "○"),
+    };
+    html! {
+        span.outcome.(class) { span.sign aria-hidden="true" { (sign) } " " (group.outcome.words()) }
+    }
+}
+
+/// What led to the stub, or could have: counted, and listed in the JSON report.
+fn setup(report: &Report) -> Markup {
+    let setup = report.evidence.attempts.iter();
+    let setup = setup.filter(|attempt| attempt.kind == AttemptKind::Setup);
+    let calls = setup
+        .map(|attempt| attempt.count)
+        .fold(0, u64::saturating_add);
+    html! {
+        @if calls > 0 {
+            p.aside {
+                (number_of(calls, "call")) " more on the way to the stub or without a destination, not judged."
+            }
+        }
+    }
+}
+
+pub(super) fn names(report: &Report, room: &Room) -> Option<Section> {
+    let names = &report.evidence.names;
+    if names.is_empty() {
+        return None;
+    }
+    let columns = [
+        Column::Text("name"),
+        Column::Word("type"),
+        Column::Number("times"),
+    ];
+    let body = room.table(columns, names, |name| {
+        let reason = check::reason_for_name(&report.known.attempts, &name.name);
+        [
+            html! {
+                (code(&name.name))
+                @if let Some(reason) = reason { p.because { "expected: " (Client(reason)) } }
+            },
+            code(&name.kind),
+            html! { (words::grouped(name.count)) },
+        ]
+    });
+    Some(Section::new("names", "Names asked for", body).with_note(names.len().to_string()))
+}
+
+pub(super) fn programs(report: &Report, room: &Room) -> Option<Section> {
+    let survivors = &report.evidence.survivors;
+    if report.processes.is_empty() && survivors.is_empty() {
+        return None;
+    }
+    let columns = [
+        Column::Word("pid"),
+        Column::Word("parent"),
+        Column::Text("program"),
+        Column::Text("arguments"),
+    ];
+    let body = html! {
+        (room.table(columns, &report.processes, |process| [
+            html! { (process.pid) },
+            html! { (process.ppid) },
+            code(&process.program),
+            html! { span.arguments { (arguments(process.args.get(1..).unwrap_or_default())) } },
+        ]))
+        @if !survivors.is_empty() {
+            h3 { "Processes that outlived the client" }
+            (room.table([Column::Word("pid"), Column::Text("program")], survivors, |process| [
+                html! { (process.pid) },
+                code(&process.program),
+            ]))
+        }
+    };
+    let number = report.processes.len().to_string();
+    Some(Section::new("programs", "Programs started", body).with_note(number))
+}
+
+/// Paths that were looked for, each with the option that would show it.
+pub(super) fn lookups(report: &Report, room: &Room) -> Option<Section> {
+    let lookups = &report.evidence.lookups;
+    let title = "Paths that it looked for and did not get";
+    if report.purpose == Purpose::Audit
+        && report.tier == Tier::Inherited
+        && report.evidence.exit != Exit::NotStarted
+    {
+        let body = html! { p.none { "Not recorded in this tier." } };
+        return Some(Section::new("lookups", title, body));
+    }
+    if lookups.is_empty() {
+        return None;
+    }
+    let columns = [
+        Column::Text("path"),
+        Column::Number("paths"),
+        Column::Word("wanted"),
+        Column::Number("times"),
+        Column::Word("first"),
+        Column::Text("what would show it"),
+    ];
+    let body = room.table(columns, lookups, |lookup| {
+        let advice = match &lookup.advice {
+            Advice::Read(path) => code(&format!("--read {}", words::quoted(path))),
+            Advice::Write(path) => code(&format!("--write {}", words::quoted(path))),
+            Advice::Never(reason) => html! { (words::reason_in_full(*reason)) },
+        };
+        [
+            code(&words::quoted(&lookup.path)),
+            html! { (words::grouped(lookup.paths)) },
+            html! { (words::lookup_kind(lookup.kind)) },
+            html! { (words::grouped(lookup.count)) },
+            html! { (at(lookup.at_us)) },
+            advice,
+        ]
+    });
+    Some(Section::new("lookups", title, body).with_note(lookups.len().to_string()))
+}

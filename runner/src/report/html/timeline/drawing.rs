@@ -1,0 +1,234 @@
+//! The drawing of the timeline: lanes below one another, a scale, and marks that come together where they would cover
+//! each other.
+//!
+//! Places along the clock are parts of the drawing's width, so that it fits any page and its text keeps its size.
+
+use maud::{Markup, html};
+
+use super::super::text::{Client, at, duration};
+use super::{Lane, Mark, Sign};
+
+/// Height of one lane; the style sheet knows it as well.
+const LANE: usize = 34;
+/// Above the first lane, for the scale.
+const SCALE: usize = 24;
+/// Marks that lie in the same part of the width are one.
+const PLACES: u64 = 160;
+/// Most steps of the scale.
+const STEPS: u64 = 5;
+
+/// Marks that are drawn as one, at the place of the first.
+struct Group<'a> {
+    first: &'a Mark,
+    last: &'a Mark,
+    number: usize,
+}
+
+/// The drawing with the lanes' names beside it and its key below.
+pub(super) fn figure(lanes: &[Lane], total: u64, released: Option<u64>) -> Markup {
+    html! {
+        figure.timeline {
+            ol.lanes aria-hidden="true" {
+                @for lane in lanes {
+                    li { span { (lane.name) } " " span.note { (Client(&lane.note)) } }
+                }
+            }
+            (drawing(lanes, total, released))
+            figcaption {
+                span.key { (sign(Sign::Dot)) "to or from the stub, a record" }
+                span.key { (sign(Sign::Cross)) "an attempt, denied" }
+                span.key { (sign(Sign::Ring)) "an attempt, let through" }
+                span.key { "A taller mark stands for several." }
+            }
+        }
+    }
+}
+
+fn drawing(lanes: &[Lane], total: u64, released: Option<u64>) -> Markup {
+    let height = SCALE + LANE * lanes.len();
+    let told: Vec<String> = lanes
+        .iter()
+        .map(|lane| format!("{}: {}", lane.name, lane.note))
+        .collect();
+    html! {
+        svg role="img" width="100%" height=(height) aria-labelledby="timeline-title timeline-desc" {
+            title id="timeline-title" { "The run on one clock, " (duration(total)) }
+            desc id="timeline-desc" { (Client(&told.join("; "))) "." }
+            @for tick in ticks(total) { (scale(tick, total, height)) }
+            @if let Some(released) = released {
+                line.released x1=(place(released, total)) x2=(place(released, total)) y1=(SCALE) y2=(height) {}
+            }
+            @for (index, lane) in lanes.iter().enumerate() {
+                (self::lane(lane, SCALE + LANE * index, total))
+            }
+        }
+    }
+}
+
+/// One step of the scale: its line, and what it stands for, where that does not reach beyond the end.
+fn scale(tick: u64, total: u64, height: usize) -> Markup {
+    let x = place(tick, total);
+    let anchor = if tick == 0 { "start" } else { "middle" };
+    html! {
+        line.tick x1=(x) x2=(x) y1=(SCALE - 6) y2=(height) {}
+        @if tick < total / 100 * 96 || tick == 0 {
+            text x=(x) y=(SCALE - 10) text-anchor=(anchor) { (label(tick)) }
+        }
+    }
+}
+
+fn lane(lane: &Lane, top: usize, total: u64) -> Markup {
+    let middle = top + LANE / 2;
+    html! {
+        line.base x1="0" x2="100%" y1=(middle) y2=(middle) {}
+        @if let Some((from, to)) = lane.span {
+            rect.span x=(place(from, total)) width=(place(to - from, total)) y=(middle - 7) height="14" rx="2" {
+                title { (lane.name) ": " (lane.note) ", " (at(from)) " to " (at(to)) }
+            }
+        }
+        @for group in groups(&lane.marks, total) { (mark(&group, middle, total)) }
+    }
+}
+
+fn mark(group: &Group, middle: usize, total: u64) -> Markup {
+    let Group {
+        first,
+        last,
+        number,
+    } = group;
+    html! {
+        svg x=(place(first.at_us, total)) y=(middle) overflow="visible" width="1" height="1" {
+            title {
+                @if *number == 1 {
+                    (at(first.at_us)) ": " (Client(&first.text))
+                } @else {
+                    (at(first.at_us)) " to " (at(last.at_us)) ": " (number) " of them, the first: "
+                    (Client(&first.text))
+                }
+            }
+            (shape(first.sign, *number))
+        }
+    }
+}
+
+/// A sign by itself, for the key.
+fn sign(sign: Sign) -> Markup {
+    html! {
+        svg width="14" height="14" viewBox="-7 -7 14 14" aria-hidden="true" { (shape(sign, 1)) }
+    }
+}
+
+/// The more marks are one, the taller it is.
+fn shape(sign: Sign, number: usize) -> Markup {
+    let more = match number {
+        1 => 0,
+        2..=9 => 4,
+        _ => 8,
+    };
+    let top = 4 + more;
+    html! {
+        @match sign {
+            Sign::Dot => rect.dot x="-4" width="8" y=(format!("-{top}")) height=(2 * top) rx="4" {},
+            Sign::Ring => rect.ring x="-4" width="8" y=(format!("-{top}")) height=(2 * top) rx="4" {},
+            Sign::Cross => path.cross d=(format!("M-4-{top}L4 {top}M-4 {top}L4-{top}")) {},
+        }
+    }
+}
+
+/// Marks with the same sign and nearly the same place.
+fn groups(marks: &[Mark], total: u64) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group> = Vec::new();
+    let bucket = |mark: &Mark| u128::from(mark.at_us) * u128::from(PLACES) / u128::from(total);
+    let mut signs = [Sign::Dot, Sign::Ring, Sign::Cross];
+    signs.sort();
+    for sign in signs {
+        let of_sign: Vec<&Mark> = marks.iter().filter(|mark| mark.sign == sign).collect();
+        for run in of_sign.chunk_by(|one, other| bucket(one) == bucket(other)) {
+            if let (Some(first), Some(last)) = (run.first(), run.last()) {
+                let number = run.len();
+                groups.push(Group {
+                    first,
+                    last,
+                    number,
+                });
+            }
+        }
+    }
+    groups
+}
+
+/// A moment as a part of the width: `43.21%`.
+fn place(us: u64, total: u64) -> String {
+    let part = u128::from(us) * 10_000 / u128::from(total.max(1));
+    format!("{}.{:02}%", part / 100, part % 100)
+}
+
+/// Round moments, from the start on.
+fn ticks(total: u64) -> Vec<u64> {
+    let mut step = 1;
+    while total / step > STEPS {
+        // 1, 2, 5, 10, 20, 50, …
+        let leading = step.to_string().starts_with('2');
+        step = if leading { step * 5 / 2 } else { step * 2 };
+    }
+    (0..=total / step).map(|index| index * step).collect()
+}
+
+/// `0`, `20 ms`, `1.5 s`
+fn label(us: u64) -> String {
+    let decimal = |number: f64, unit: &str| format!("{number} {unit}");
+    match us {
+        0 => "0".to_owned(),
+        us if us < 1_000 => format!("{us} µs"),
+        us if us < 1_000_000 => decimal(us as f64 / 1_000.0, "ms"),
+        us => decimal(us as f64 / 1_000_000.0, "s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(at_us: u64, sign: Sign) -> Mark {
+        Mark {
+            at_us,
+            sign,
+            text: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_scale_has_few_and_round_steps() {
+        let labels = |total| ticks(total).into_iter().map(label).collect::<Vec<_>>();
+        assert_eq!(
+            labels(412_345),
+            ["0", "100 ms", "200 ms", "300 ms", "400 ms"]
+        );
+        assert_eq!(labels(9_900), ["0", "2 ms", "4 ms", "6 ms", "8 ms"]);
+        assert_eq!(
+            labels(2_900_000),
+            ["0", "500 ms", "1 s", "1.5 s", "2 s", "2.5 s"]
+        );
+        assert_eq!(labels(1), ["0", "1 µs"]);
+        assert!(ticks(u64::MAX / 2).len() <= 6);
+    }
+
+    #[test]
+    fn marks_at_nearly_one_place_are_one_that_counts_them() {
+        let marks: Vec<_> = (0..1_000)
+            .map(|index| mark(500_000 + index, Sign::Dot))
+            .chain([mark(500_003, Sign::Cross), mark(900_000, Sign::Dot)])
+            .collect();
+        let groups = groups(&marks, 1_000_000);
+        let numbers: Vec<_> = groups.iter().map(|group| group.number).collect();
+        assert_eq!(numbers, [1_000, 1, 1]);
+    }
+
+    #[test]
+    fn a_place_is_a_part_of_the_width() {
+        assert_eq!(place(0, 10), "0.00%");
+        assert_eq!(place(1, 3), "33.33%");
+        assert_eq!(place(3, 3), "100.00%");
+        assert_eq!(place(u64::MAX, u64::MAX), "100.00%");
+    }
+}

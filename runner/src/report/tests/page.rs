@@ -1,0 +1,360 @@
+//! The page for a browser, taken apart by a reader of HTML that is not ours.
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use html5ever::tendril::TendrilSink as _;
+use html5ever::{Attribute, parse_document};
+use markup5ever_rcdom::{Handle, NodeData, RcDom};
+use sha2::{Digest as _, Sha256};
+
+use super::ci::{audit, audit_of, every_report, with_text_everywhere};
+use super::*;
+use crate::evidence::Request;
+
+/// What would be markup, a script or a request if it were not text.
+const MARKUP: [&str; 12] = [
+    "</style><script>document.title='owned'</script>",
+    "<img src=x onerror=alert(1)>",
+    "\"><svg onload=alert(1)>",
+    "' onfocus='alert(1)' autofocus='",
+    "javascript:alert(1)",
+    "]]><!--",
+    "--><!DOCTYPE html><html>",
+    "<meta http-equiv=refresh content=0;url=//x>",
+    "</title></code></td></table></main>",
+    "&lt;b&gt; &#60;script&#62; &amp;quot;",
+    "<base href=//x><style>*{display:none}</style>",
+    "\u{202e}\u{2066}<b>\u{0}\u{1b}[2J",
+];
+
+/// Elements that a page is made of; none of them asks for anything or runs.
+const ELEMENTS: &str = "html head meta title style body header nav main section footer p h1 h2 h3 span a code dl dt dd \
+    div ul ol li article details summary table thead tbody tr th td figure figcaption svg desc line rect path text";
+
+/// Attributes that name nothing outside of the page.
+const ATTRIBUTES: &str = "lang charset http-equiv content name class id href title scope colspan role open data-label \
+    aria-hidden aria-label aria-labelledby width height viewBox overflow x y x1 x2 y1 y2 rx d text-anchor";
+
+fn page(report: &Report) -> String {
+    String::from_utf8(super::html::render(report).unwrap()).unwrap()
+}
+
+/// A page as a browser takes it apart. It finds nothing wrong with it.
+fn parsed(page: &str) -> RcDom {
+    let dom = parse_document(RcDom::default(), Default::default()).one(page);
+    let errors = dom.errors.borrow();
+    assert!(errors.is_empty(), "{errors:?}");
+    drop(errors);
+    dom
+}
+
+/// One element of a page.
+struct Element {
+    name: String,
+    attributes: Vec<Attribute>,
+    node: Handle,
+}
+
+impl Element {
+    fn value(&self, name: &str) -> Option<&str> {
+        let mut all = self.attributes.iter();
+        let found = all.find(|one| &*one.name.local == name);
+        found.map(|attribute| &*attribute.value)
+    }
+}
+
+/// Every element below a node, in the order of the document.
+fn elements(node: &Handle) -> Vec<Element> {
+    let mut found = Vec::new();
+    let mut open = vec![node.clone()];
+    while let Some(node) = open.pop() {
+        if let NodeData::Element { name, attrs, .. } = &node.data {
+            found.push(Element {
+                name: name.local.to_string(),
+                attributes: attrs.borrow().clone(),
+                node: node.clone(),
+            });
+        }
+        open.extend(node.children.borrow().iter().rev().cloned());
+    }
+    found
+}
+
+/// All text below a node.
+fn text_of(node: &Handle) -> String {
+    let mut text = String::new();
+    let mut open = vec![node.clone()];
+    while let Some(node) = open.pop() {
+        if let NodeData::Text { contents } = &node.data {
+            text.push_str(&contents.borrow());
+        }
+        open.extend(node.children.borrow().iter().rev().cloned());
+    }
+    text
+}
+
+/// The elements of a page with the names of their attributes, their classes and anchors, without any text.
+fn skeleton(dom: &RcDom) -> Vec<String> {
+    let elements = elements(&dom.document).into_iter();
+    elements
+        .map(|one| {
+            let names = one.attributes.iter().map(|one| &*one.name.local);
+            let names = names.collect::<Vec<_>>().join(" ");
+            let part = |name| one.value(name).unwrap_or_default();
+            format!("{} {names} {} {}", one.name, part("class"), part("id"))
+        })
+        .collect()
+}
+
+/// Nothing runs, asks or leads away, and each link has its end on the page.
+#[track_caller]
+fn assert_self_contained(dom: &RcDom) {
+    let all = elements(&dom.document);
+    let known: BTreeSet<&str> = ELEMENTS.split_whitespace().collect();
+    let allowed: BTreeSet<&str> = ATTRIBUTES.split_whitespace().collect();
+    let mut anchors = BTreeSet::new();
+    for element in &all {
+        let name = element.name.as_str();
+        assert!(known.contains(name), "<{name}>");
+        for attribute in &element.attributes {
+            let attribute = &*attribute.name.local;
+            assert!(allowed.contains(attribute), "<{name} {attribute}>");
+        }
+        if let Some(id) = element.value("id") {
+            assert!(anchors.insert(id), "#{id} twice");
+        }
+        let told = element.value("http-equiv");
+        assert!(told.is_none_or(|told| told == "Content-Security-Policy"));
+    }
+    for href in all.iter().filter_map(|element| element.value("href")) {
+        let end = href.strip_prefix('#');
+        assert!(end.is_some_and(|end| anchors.contains(end)), "{href}");
+    }
+}
+
+/// A page as its blocks, a line for each with the text in it, rows as such.
+fn outline(node: &Handle, depth: usize, lines: &mut String) {
+    let NodeData::Element { name, attrs, .. } = &node.data else {
+        let children = node.children.borrow();
+        return children
+            .iter()
+            .for_each(|child| outline(child, depth, lines));
+    };
+    let children = node.children.borrow();
+    let is_inline = |child: &Handle| match &child.data {
+        NodeData::Element { name, .. } => ["a", "code", "span"].contains(&&*name.local),
+        NodeData::Document
+        | NodeData::Doctype { .. }
+        | NodeData::Text { .. }
+        | NodeData::Comment { .. }
+        | NodeData::ProcessingInstruction { .. } => true,
+    };
+    let attributes = attrs.borrow();
+    let attributes = attributes
+        .iter()
+        .map(|one| format!(" {}={}", one.name.local, one.value));
+    lines.push_str(&format!(
+        "{}<{}{}>",
+        "  ".repeat(depth),
+        name.local,
+        String::from_iter(attributes)
+    ));
+    match &*name.local {
+        "style" => lines.push('\n'),
+        "tr" => {
+            let cells: Vec<_> = children.iter().map(text_of).collect();
+            lines.push_str(&format!(" {}\n", cells.join(" | ")));
+        }
+        _ if children.iter().all(is_inline) => {
+            lines.push_str(&format!(" {}\n", text_of(node)));
+        }
+        _ => {
+            lines.push('\n');
+            children
+                .iter()
+                .for_each(|child| outline(child, depth + 1, lines));
+        }
+    }
+}
+
+/// The style sheet changes its digest; what it is is told elsewhere.
+fn outlined(report: &Report) -> String {
+    let mut lines = String::new();
+    outline(&parsed(&page(report)).document, 0, &mut lines);
+    let policy = lines.find("'sha256-").unwrap();
+    let end = lines[policy + 1..].find('\'').unwrap();
+    lines.replace_range(policy + 1..policy + 1 + end, "[digest]");
+    lines
+}
+
+#[test]
+fn the_page_of_a_passed_run() {
+    insta::assert_snapshot!(outlined(&report(case_b())));
+}
+
+#[test]
+fn the_page_of_a_failed_run_with_hostile_text() {
+    insta::assert_snapshot!(outlined(&hostile()));
+}
+
+#[test]
+fn the_page_of_a_run_in_a_broken_sandbox() {
+    insta::assert_snapshot!(outlined(&broken()));
+}
+
+#[test]
+fn the_page_of_an_audit() {
+    insta::assert_snapshot!(outlined(&audit()));
+}
+
+#[test]
+fn a_page_runs_nothing_asks_for_nothing_and_leads_nowhere() {
+    for report in every_report() {
+        let page = page(&report);
+        assert_harmless(&page);
+        assert_self_contained(&parsed(&page));
+    }
+}
+
+#[test]
+fn the_policy_of_a_page_allows_its_own_style_sheet_and_nothing_else() {
+    let dom = parsed(&page(&report(case_b())));
+    let all = elements(&dom.document);
+    let policy = all.iter().position(|one| one.value("http-equiv").is_some());
+    let style = all.iter().position(|one| one.name == "style");
+    let (policy, style) = policy.zip(style).unwrap();
+    // A policy holds for what stands behind it.
+    assert!(policy < style);
+    let digest = Sha256::digest(text_of(&all[style].node));
+    let said = all[policy].value("content").unwrap();
+    let (before, rest) = said.split_once("'sha256-").unwrap();
+    let (base64, after) = rest.split_once('\'').unwrap();
+    assert_eq!(before, "default-src 'none'; style-src ");
+    assert_eq!(after, "; base-uri 'none'; form-action 'none'");
+    assert_eq!(decoded(base64), digest.as_slice());
+}
+
+/// Base64 without its fill.
+fn decoded(text: &str) -> Vec<u8> {
+    let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits = text.chars().filter_map(|c| alphabet.find(c));
+    let bits: String = digits.map(|digit| format!("{digit:06b}")).collect();
+    let whole = bits.as_bytes().chunks_exact(8);
+    let byte = |bits: &[u8]| u8::from_str_radix(std::str::from_utf8(bits).unwrap(), 2).unwrap();
+    whole.map(byte).collect()
+}
+
+#[test]
+fn the_verdict_is_the_first_thing_on_the_page_and_every_check_has_an_anchor() {
+    for report in every_report() {
+        let dom = parsed(&page(&report));
+        let all = elements(&dom.document);
+        let heading = all.iter().find(|one| one.name == "h1").unwrap();
+        let line = human(&report).lines().next().unwrap().to_owned();
+        let words = |text: &str| {
+            text.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let shown = text_of(&heading.node);
+        let shown = shown.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
+        assert_eq!(words(shown), words(&line));
+        let anchors: BTreeSet<_> = all.iter().filter_map(|one| one.value("id")).collect();
+        for finding in &report.checks {
+            let anchor = format!("check-{}", finding.id);
+            assert!(anchors.contains(anchor.as_str()), "{anchor}");
+        }
+    }
+}
+
+#[test]
+fn markup_of_the_client_is_text() {
+    for markup in MARKUP {
+        assert_is_text(markup);
+    }
+}
+
+/// A page is the same but for its text, whatever stands in the text, and shows it.
+#[track_caller]
+fn assert_is_text(text: &str) {
+    let reports = |text: &str| {
+        let mut reports = [
+            report(with_text_everywhere(text)),
+            audit_of(with_text_everywhere(text)),
+        ];
+        for report in &mut reports {
+            report.client.program = text.to_owned();
+            report.host.kernel = text.to_owned();
+            report.not_proved.push(text.to_owned());
+        }
+        reports
+    };
+    static TAME: OnceLock<[Vec<String>; 2]> = OnceLock::new();
+    let of_tame = || reports("tame").map(|report| skeleton(&parsed(&page(&report))));
+    for (hostile, tame) in reports(text).iter().zip(TAME.get_or_init(of_tame)) {
+        let page = page(hostile);
+        assert_harmless(&page);
+        let dom = parsed(&page);
+        assert_self_contained(&dom);
+        assert_eq!(&skeleton(&dom), tame, "{text}");
+        let shown = visible(text);
+        let codes = elements(&dom.document).into_iter();
+        let codes = codes.filter(|one| one.name == "code");
+        let equal = codes.filter(|one| text_of(&one.node) == shown).count();
+        assert!(equal >= 12, "{equal} times {shown}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_text_on_the_page(
+        text in "(\\PC|\\pC|::|##|<|>|&|\"|'|=|/|</[a-z]{1,6}>|<[a-z]{1,6} |on[a-z]{4}=|&#[0-9]{2};|&[a-z]{2,4};|<!--|-->|\\]\\]>){1,40}"
+    ) {
+        assert_is_text(&text);
+    }
+}
+
+#[test]
+fn a_page_is_bounded_whatever_the_client_does_and_counts_what_it_cuts() {
+    let crowded = || {
+        let mut run = case_b();
+        let evidence = &mut run.evidence;
+        for number in 0..5_000 {
+            let name = format!("{number}{}", "\u{202e}<".repeat(300));
+            evidence.names.push(question(&name));
+            evidence.files.push(file(Root::Home, &name));
+            evidence.processes.push(started(&[&name]));
+            evidence.attempts.push(Attempt {
+                at_us: number * 80,
+                ..connect("unix", &name, None)
+            });
+            evidence.gaps.push(gap(GapKind::Requests));
+            let request = evidence.requests[0].clone();
+            evidence.requests.push(Request {
+                seq: number + 2,
+                at_us: number * 80,
+                ..request
+            });
+        }
+        run
+    };
+    for report in [report(crowded()), audit_of(crowded())] {
+        let page = page(&report);
+        assert!(page.len() < 9 << 20, "{}", page.len());
+        assert!(page.contains(" of 5000."));
+        let marks = page.matches("<svg").count();
+        assert!(marks < 1_000, "{marks}");
+    }
+}
+
+#[test]
+fn no_prompt_stands_on_a_page() {
+    let mut run = case_b();
+    let shell = started(&["sh", "-c", "agent-cli --prompt='Say something.'"]);
+    run.evidence.processes.push(shell);
+    let page = page(&report(run));
+    assert!(!page.contains("Say something") && !page.contains("You are synthetic"));
+}
