@@ -7,6 +7,7 @@
 use super::{Purpose, RenderError, Report};
 
 mod checks;
+mod drift;
 mod frame;
 mod isolation;
 mod ledger;
@@ -37,6 +38,7 @@ fn judged(report: &Report, room: &Room) -> Vec<Section> {
         summary::unsound(report, room),
         Some(summary::claims(report, room)),
         checks::findings(report, room),
+        drift::section(report, room),
         Some(timeline::section(report)),
         Some(traffic::requests(report, room)),
         traffic::connections(report, room),

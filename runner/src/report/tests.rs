@@ -9,6 +9,8 @@ use stub::journal::{End, Head};
 
 use super::human::Colour;
 use super::*;
+use crate::baseline;
+use crate::behaviour::{Area, Change, Difference, Fact};
 use crate::case::Source;
 use crate::check::{check, verdict};
 use crate::evidence::fixture::{
@@ -92,6 +94,42 @@ pub(crate) fn report(run: Run) -> Report {
         wider_rules: Vec::new(),
         baseline: None,
     }
+}
+
+/// A client whose behaviour is not as its lock file says; what differs is this text.
+fn drifted(text: &str) -> Report {
+    let mut report = report(case_b());
+    let (old, new) = (text.to_owned(), text.to_owned());
+    let changes = [
+        Change::Added(new.clone()),
+        Change::Removed(old.clone()),
+        Change::Changed { old, new },
+    ];
+    let differences = changes.map(|change| Difference {
+        fact: Fact {
+            area: Area::Headers,
+            key: text.to_owned(),
+        },
+        change,
+    });
+    report.baseline = Some(Baseline {
+        file: "locks/agent.lock".to_owned(),
+        place: PathBuf::from("locks/agent.lock"),
+        outcome: BaselineOutcome::Compared,
+        differences: differences.into(),
+    });
+    report.checks.push(Finding {
+        id: baseline::CHECK,
+        status: Status::Failed,
+        message: "The behaviour differs from the lock file in 3 places.".to_owned(),
+        object: Some("locks/agent.lock".to_owned()),
+        expected: Some("the behaviour in the lock file".to_owned()),
+        found: Some("3 differences: 3 headers".to_owned()),
+        because: None,
+        spec: baseline::SPEC,
+    });
+    report.verdict = Verdict::Failed;
+    report
 }
 
 /// A client that does nearly everything wrong, and writes hostile text wherever it can.

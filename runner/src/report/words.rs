@@ -10,6 +10,7 @@ use crate::evidence::{
     LayerStatus, LookupKind, Outcome, Reason, Request, RequestClass,
 };
 use crate::profile::Cases;
+use crate::report::{Baseline, BaselineOutcome};
 use crate::verdict::Finding;
 
 /// Who asks for what a check looks at.
@@ -17,6 +18,17 @@ pub(super) fn asked_by(finding: &Finding) -> String {
     match finding.spec {
         baseline::SPEC => "the lock file".to_owned(),
         section => format!("specification, section {section}"),
+    }
+}
+
+/// What a lock file had to say, or what became of it.
+pub(super) fn lock_file(baseline: &Baseline) -> &'static str {
+    match (baseline.outcome, baseline.differences.is_empty()) {
+        (BaselineOutcome::Compared, true) => "the behaviour is as it says",
+        (BaselineOutcome::Compared, false) => "the behaviour is not as it says",
+        (BaselineOutcome::Updated, true) => "written anew, with nothing changed",
+        (BaselineOutcome::Updated, false) => "written anew; these lines were accepted",
+        (BaselineOutcome::Made, _) => "made with the behaviour of this run",
     }
 }
 

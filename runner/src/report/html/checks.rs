@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
+use crate::baseline;
 use crate::report::headline::is_told_as_an_attempt;
-use crate::report::{Purpose, Report};
+use crate::report::{Purpose, Report, words};
 use crate::verdict::{Finding, Status};
 
 use super::frame::Section;
@@ -47,7 +48,7 @@ fn article(finding: &Finding) -> Markup {
                     @if let Some(part) = part { dt { (name) } dd { (code(part)) } }
                 }
             }
-            p.spec { "Specification, section " (finding.spec) }
+            p.spec { "Asked by: " (words::asked_by(finding)) }
         }
     }
 }
@@ -94,7 +95,7 @@ fn table(findings: &[&Finding], room: &Room) -> Markup {
 fn row(finding: &Finding) -> Markup {
     let check = html! {
         a href={ "#check-" (finding.id) } { code { (finding.id) } }
-        " " span.spec { "§ " (finding.spec) }
+        @if finding.spec != baseline::SPEC { " " span.spec { "§ " (finding.spec) } }
         p { (Client(&finding.message)) }
         @if let Some(object) = &finding.object { p { (code(object)) } }
     };

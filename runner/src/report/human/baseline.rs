@@ -5,7 +5,7 @@ use std::fmt;
 use super::page::{Page, Tone};
 use crate::baseline::lock::Accept;
 use crate::behaviour::Difference;
-use crate::report::{Baseline, BaselineOutcome, Report};
+use crate::report::{BaselineOutcome, Report, words};
 
 /// Most differences that are shown; JSON has all of them.
 const SHOWN: usize = 500;
@@ -14,23 +14,12 @@ pub(super) fn section(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let Some(baseline) = &report.baseline else {
         return Ok(());
     };
-    let Baseline {
-        file,
-        outcome,
-        differences,
-        place: _,
-    } = baseline;
-    let what = match (outcome, differences.is_empty()) {
-        (BaselineOutcome::Compared, true) => "the behaviour is as it says",
-        (BaselineOutcome::Compared, false) => "the behaviour is not as it says",
-        (BaselineOutcome::Updated, true) => "written anew, with nothing changed",
-        (BaselineOutcome::Updated, false) => "written anew; these lines were accepted",
-        (BaselineOutcome::Made, _) => "made with the behaviour of this run",
-    };
+    let (file, differences) = (&baseline.file, &baseline.differences);
+    let what = words::lock_file(baseline);
     page.heading("Baseline")?;
     page.say("lock file", Tone::Quiet, &format!("{file}: {what}"))?;
     for one in differences.iter().take(SHOWN) {
-        difference(page, one, *outcome)?;
+        difference(page, one, baseline.outcome)?;
     }
     match differences.len().checked_sub(SHOWN) {
         None | Some(0) => Ok(()),

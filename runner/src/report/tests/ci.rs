@@ -37,8 +37,14 @@ pub(super) fn audit_of(run: Run) -> Report {
     report
 }
 
-pub(super) fn every_report() -> [Report; 4] {
-    [report(case_b()), hostile(), broken(), audit()]
+pub(super) fn every_report() -> [Report; 5] {
+    [
+        report(case_b()),
+        hostile(),
+        broken(),
+        audit(),
+        drifted(HOSTILE),
+    ]
 }
 
 fn junit(report: &Report) -> String {
@@ -281,7 +287,8 @@ proptest! {
     ) {
         let mut judged = report(with_text_everywhere(&text));
         let mut audited = audit_of(with_text_everywhere(&text));
-        for report in [&mut judged, &mut audited] {
+        let mut drifted = drifted(&text);
+        for report in [&mut judged, &mut audited, &mut drifted] {
             report.client.program.clone_from(&text);
             let markdown = markdown(report);
             assert_leads_nowhere(&markdown);

@@ -66,6 +66,23 @@ fn a_check_that_failed_is_an_error_and_one_that_could_not_be_made_a_warning() {
 }
 
 #[test]
+fn a_drift_lies_in_the_lock_file_and_the_lock_file_asks_for_it() {
+    let run = run(&drifted("x-new"));
+    let result = &run["results"][0];
+    assert_eq!(result["ruleId"], baseline::CHECK);
+    let location = &result["locations"][0]["physicalLocation"]["artifactLocation"];
+    assert_eq!(location["uri"], "locks/agent.lock");
+    let index = usize::try_from(location["index"].as_u64().unwrap()).unwrap();
+    assert_eq!(run["artifacts"][index]["location"], *location);
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    let full = &rules.last().unwrap()["fullDescription"]["text"];
+    assert!(
+        full.as_str().unwrap().ends_with("Asked by: the lock file."),
+        "{full}"
+    );
+}
+
+#[test]
 fn a_run_that_never_started_has_a_warning_for_each_check_and_is_no_success() {
     let report = broken();
     let expected: Vec<_> = crate::check::ids()
