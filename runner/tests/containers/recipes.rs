@@ -14,6 +14,7 @@ use crate::text::{blocks_of, section};
 mod github;
 mod gitlab;
 mod kubernetes;
+mod lock;
 mod shell;
 
 const SECTION: &str = "Containers and CI";
@@ -23,7 +24,13 @@ const JOB_USER: u32 = 60017;
 /// The only recipe with this key at its top.
 #[track_caller]
 fn recipe(key: &str) -> Yaml {
-    let mut found: Vec<Yaml> = blocks_of(section(SECTION), "yaml")
+    recipe_in(SECTION, key)
+}
+
+/// The only recipe of a section with this key at its top.
+#[track_caller]
+fn recipe_in(heading: &str, key: &str) -> Yaml {
+    let mut found: Vec<Yaml> = blocks_of(section(heading), "yaml")
         .iter()
         .flat_map(|text| YamlLoader::load_from_str(text).unwrap())
         .filter(|recipe| !recipe[key].is_badvalue())

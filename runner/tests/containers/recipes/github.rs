@@ -13,26 +13,32 @@ use crate::place::Place;
 const SHELL: [&str; 4] = ["bash", "-e", "-o", "pipefail"];
 
 /// A step with a condition is made after a failure too.
-const ALSO_AFTER_FAILURE: &str = "${{ !cancelled() }}";
+pub(super) const ALSO_AFTER_FAILURE: &str = "${{ !cancelled() }}";
 
 fn job() -> Yaml {
     recipe("jobs")["jobs"]["case-b"].clone()
 }
 
-/// Runs the job's scripts as the service would: the steps after a failed one only if they say so.
+/// The job in a clone with this client.
 fn run(client: &Path) -> (Place, Vec<Output>) {
     let clone = clone_with(client);
+    let outputs = run_steps(&job(), &clone);
+    (clone, outputs)
+}
+
+/// Runs a job's scripts as the service would: the steps after a failed one only if they say so.
+pub(super) fn run_steps(job: &Yaml, clone: &Place) -> Vec<Output> {
     let mut outputs: Vec<Output> = Vec::new();
-    for step in job()["steps"].as_vec().unwrap() {
+    for step in job["steps"].as_vec().unwrap() {
         let failed = outputs.iter().any(|output| !output.status.success());
         let Some(text) = step["run"].as_str() else {
             continue;
         };
         if !failed || step["if"].as_str() == Some(ALSO_AFTER_FAILURE) {
-            outputs.push(script(&[&SHELL[..], &["-c"]].concat(), text, &clone));
+            outputs.push(script(&[&SHELL[..], &["-c"]].concat(), text, clone));
         }
     }
-    (clone, outputs)
+    outputs
 }
 
 #[test]
