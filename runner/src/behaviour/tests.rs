@@ -281,6 +281,23 @@ fn no_client_can_write_the_value_that_accepts_anything() {
 }
 
 #[test]
+fn what_a_client_writes_like_a_placeholder_or_a_star_is_told_apart_from_them() {
+    let with = |value: &'static str| {
+        move |run: &mut Run| add_header(&mut run.evidence.requests[0], "x", value)
+    };
+    let id = "ef58ac57-72c4-499b-a5ea-c80665eac254";
+    let values = ["*", "the text *", "the text the text *"];
+    let written = [id, "{uuid}", "{the text uuid}", "{the text the text uuid}"];
+    for values in [values.as_slice(), &written] {
+        for (index, old) in values.iter().enumerate() {
+            for new in values.iter().skip(index + 1) {
+                assert_eq!(between(with(old), with(new)).len(), 1, "{old} {new}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_key_that_comes_very_often_is_numbered_without_ado() {
     let found = changed(|run| {
         let post = &mut run.evidence.requests[0];
