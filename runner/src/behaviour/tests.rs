@@ -9,7 +9,7 @@ use crate::evidence::fixture::{
     question, record, set_header, shape,
 };
 use crate::evidence::{
-    Attempt, AttemptKind, Exit, Outcome, Process, Request, RequestClass, Root, Sighting,
+    Attempt, AttemptKind, Exit, FileKind, Outcome, Process, Request, RequestClass, Root, Sighting,
 };
 use crate::report::json;
 use crate::report::tests::report;
