@@ -116,7 +116,7 @@ impl Rule {
                 "The content of a file that the profile or the specification knows is not compared; its path, kind and mode are."
             }
             Self::StateFiles => {
-                "Nor is the content of a file that has an id in its name, or a name of state, a log or a cache: .json .jsonl .log .lock .pid .db .sqlite .tmp .pyc."
+                "Nor is the content of a file that has an id in its path, or a name of state, a log or a cache: .json .jsonl .log .lock .pid .db .sqlite .tmp .pyc."
             }
             Self::TransientFiles => {
                 "Files that were there for a time are noticed or not, by chance."
