@@ -116,7 +116,7 @@ fn read_process(process: &Process, last: &BTreeMap<i32, &str>, facts: &mut Facts
         (None, None) if last.is_empty() => "started by the runner".to_owned(),
         (None, None) => "its parent has ended".to_owned(),
     };
-    let key = format!("{program}: {}", arguments.join(" "));
+    let key = format!("{}: {}", quoted(&program), arguments.join(" "));
     facts.gather(Area::Processes, &key, origin);
 }
 

@@ -97,6 +97,15 @@ fn a_program_is_compared_with_its_arguments_and_who_started_it() {
         |run| run.evidence.processes.push(git(5, 2, &["git", "a b"])),
     );
     assert_eq!(words.len(), 2, "{words:?}");
+    let named = |program: &'static str, args: &'static [&'static str]| {
+        move |run: &mut Run| {
+            let program = program.to_owned();
+            let one = git(5, 2, args);
+            run.evidence.processes.push(Process { program, ..one });
+        }
+    };
+    let names = between(named("/a: b", &["c"]), named("/a", &["b", "c"]));
+    assert_eq!(names.len(), 2, "{names:?}");
 }
 
 #[test]
