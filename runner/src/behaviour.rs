@@ -36,6 +36,8 @@ const SHORT_TEXT: u64 = 32;
 
 /// Longest key or value, in characters; of a longer one the beginning and the digest stand for it.
 const LONGEST: usize = 400;
+/// Before what a client wrote itself and would have a meaning here; once more where it stands there already.
+const LITERALLY: &str = "the text ";
 /// How much of a longer one is shown.
 const BEGINNING: usize = 200;
 
@@ -336,10 +338,10 @@ impl Facts {
 
 /// In a lock file `*` stands for any value, and no client may write that.
 fn value_of(value: &str) -> String {
-    match value {
-        "*" => "the text *".to_owned(),
-        other => bounded(other),
+    if value.trim_start_matches(LITERALLY) == "*" {
+        return bounded(&format!("{LITERALLY}{value}"));
     }
+    bounded(value)
 }
 
 fn bounded(text: &str) -> String {

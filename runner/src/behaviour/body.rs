@@ -14,10 +14,17 @@ pub(super) fn read(request: &str, body: &Body, facts: &mut Facts) {
         value(&format!("{request} $"), shape, facts);
     } else if let Some(fault) = &body.fault {
         let fault = facts.text(fault);
+        let bytes = body.bytes;
+        let content = if bytes <= SHORT_TEXT {
+            format!("{bytes} bytes, sha256 {}", body.sha256)
+        } else {
+            facts.apply(Rule::Texts);
+            format!("{bytes} bytes")
+        };
         facts.insert(
             Area::Body,
             &format!("{request} $"),
-            &format!("no shape: {fault}"),
+            &format!("no shape: {fault}, {content}"),
         );
     }
 }
@@ -67,7 +74,7 @@ fn text(shape: &Value, facts: &mut Facts) -> String {
     }
 }
 
-/// `.name`; of a key that is no name the shape has `…`, its length and its digest ([`stub::shape`]).
+/// `.name`, or `["na.me"]`; of a key that is no name the shape has `…`, its length and its digest ([`stub::shape`]).
 fn step(name: &str, facts: &mut Facts) -> String {
     let hidden = name.strip_prefix('\u{2026}');
     if let Some((bytes, sha256)) = hidden.and_then(|hidden| hidden.split_once('-')) {
@@ -79,5 +86,11 @@ fn step(name: &str, facts: &mut Facts) -> String {
             format!("[key of {bytes} bytes]")
         };
     }
-    format!(".{}", facts.text(name))
+    let name = facts.text(name);
+    // `$.a.b` is the field `b` of `a`, and no field of the name `a.b`.
+    if name.contains('.') {
+        format!("[\"{name}\"]")
+    } else {
+        format!(".{name}")
+    }
 }

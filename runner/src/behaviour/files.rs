@@ -35,6 +35,9 @@ fn fact(file: &File, facts: &mut Facts) -> (String, String) {
         }
         _ => facts.text(&file.path),
     };
+    if file.kind == "symlink" {
+        facts.apply(Rule::LinkTargets);
+    }
     let mut value = format!("{} {}", file.kind, file.mode);
     if let Some(sha256) = &file.sha256 {
         facts.apply(Rule::Lengths);

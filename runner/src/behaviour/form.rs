@@ -97,6 +97,7 @@ pub(crate) struct Profile {
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Evidence {
+    pub(crate) connections: Vec<serde::de::IgnoredAny>,
     pub(crate) requests: Vec<Request>,
     pub(crate) records: Vec<Record>,
     pub(crate) files: Vec<File>,
@@ -128,6 +129,7 @@ pub(crate) struct Request {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Body {
     pub(crate) bytes: u64,
+    pub(crate) sha256: String,
     pub(crate) shape: Option<Value>,
     pub(crate) fault: Option<String>,
 }

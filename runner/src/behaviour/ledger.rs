@@ -1,5 +1,7 @@
 //! Attempts, names, programs and the end of the run. Their order and their number say nothing: each is a set.
 
+use std::collections::BTreeMap;
+
 use super::form::{Argument, Attempt, Evidence, Process, Report};
 use super::{Area, Facts, Rule, normal};
 
@@ -16,8 +18,11 @@ pub(super) fn read(evidence: &Evidence, facts: &mut Facts) {
         let key = format!("{} {}", facts.text(&name.name), name.kind);
         facts.gather(Area::Names, &key, "asked for".to_owned());
     }
-    for index in 0..evidence.processes.len() {
-        read_process(&evidence.processes, index, facts);
+    // The last program of each number so far: of very many, none is looked for one by one.
+    let mut last = BTreeMap::new();
+    for process in &evidence.processes {
+        read_process(process, &last, facts);
+        last.insert(process.pid, process.program.as_str());
     }
     for survivor in &evidence.survivors {
         let program = facts.text(&survivor.program);
@@ -38,8 +43,14 @@ pub(super) fn outcome(report: &Report, facts: &mut Facts) {
     }
     let stderr = match report.evidence.stderr.bytes {
         0 => "nothing",
-        _ => "something",
+        _ => {
+            facts.apply(Rule::Output);
+            "something"
+        }
     };
+    if report.client.profile.is_none() {
+        facts.apply(Rule::Output);
+    }
     facts.gather(Area::Outcome, "standard error", stderr.to_owned());
     for sighting in &report.evidence.sightings {
         let place = facts.text(&sighting.place);
@@ -89,10 +100,7 @@ fn repeated(count: u64, facts: &mut Facts) {
 }
 
 /// `/usr/bin/git: git config --get remote.origin.url`, and who started it.
-fn read_process(processes: &[Process], index: usize, facts: &mut Facts) {
-    let Some(process) = processes.get(index) else {
-        return;
-    };
+fn read_process(process: &Process, last: &BTreeMap<i32, &str>, facts: &mut Facts) {
     let arguments: Vec<String> = process
         .args
         .iter()
@@ -102,15 +110,13 @@ fn read_process(processes: &[Process], index: usize, facts: &mut Facts) {
         })
         .collect();
     let program = facts.text(&process.program);
-    let earlier = processes.get(..index).unwrap_or_default();
-    let last = |pid: i32| earlier.iter().rev().find(|one| one.pid == pid);
-    let origin = match (last(process.pid), last(process.ppid)) {
-        (Some(replaced), _) => format!("in place of {}", facts.text(&replaced.program)),
-        (None, Some(parent)) => format!("started by {}", facts.text(&parent.program)),
-        (None, None) if earlier.is_empty() => "started by the runner".to_owned(),
+    let origin = match (last.get(&process.pid), last.get(&process.ppid)) {
+        (Some(replaced), _) => format!("in place of {}", facts.text(replaced)),
+        (None, Some(parent)) => format!("started by {}", facts.text(parent)),
+        (None, None) if last.is_empty() => "started by the runner".to_owned(),
         (None, None) => "its parent has ended".to_owned(),
     };
-    let key = format!("{program}: {}", arguments.join(" "));
+    let key = format!("{}: {}", quoted(&program), arguments.join(" "));
     facts.gather(Area::Processes, &key, origin);
 }
 

@@ -3,7 +3,7 @@
 //! A placeholder stands for a whole word, from one character that is neither letter nor digit to the next: parts of
 //! longer words stay, and so do versions, dates and short numbers.
 
-use super::{Applied, Rule};
+use super::{Applied, LITERALLY, Rule};
 
 /// From here on the kernel gives ports by itself (ip(7), `ip_local_port_range`; a new network namespace has these).
 const FIRST_GIVEN_PORT: u32 = 32768;
@@ -15,6 +15,10 @@ const ID: usize = 16;
 const LOOPBACK: [&str; 3] = ["127.0.0.1:", "localhost:", "[::1]:"];
 /// Where names of temporary files are looked for.
 const TMP: &str = "/tmp/";
+/// What may stand in a text instead of what varies.
+const PLACEHOLDERS: [&str; 7] = [
+    "time}", "uuid}", "port}", "random}", "id}", "digits}", "hex}",
+];
 /// Lengths of the parts of a UUID.
 const UUID: [usize; 5] = [8, 4, 4, 4, 12];
 
@@ -32,12 +36,23 @@ pub(super) fn text(text: &str, applied: &mut Applied) -> String {
             None => {
                 let length = word(rest).len().max(first.len_utf8());
                 out.push_str(rest.get(..length).unwrap_or(rest));
+                if is_placeholder(rest) {
+                    out.push_str(LITERALLY);
+                }
                 length
             }
         };
         rest = rest.get(taken..).unwrap_or_default();
     }
     out
+}
+
+/// Whether a client wrote one itself.
+fn is_placeholder(rest: &str) -> bool {
+    rest.strip_prefix('{').is_some_and(|inner| {
+        let name = inner.trim_start_matches(LITERALLY);
+        PLACEHOLDERS.iter().any(|one| name.starts_with(one))
+    })
 }
 
 /// Whether a number stands for a time since 1970: milliseconds, or seconds from 2020 to 2033.

@@ -9,6 +9,7 @@ pub(super) fn read(records: &[Record], facts: &mut Facts) {
     if !records.is_empty() {
         facts.apply(Rule::Order);
         facts.apply(Rule::Lengths);
+        facts.applied.add(Rule::Output, records.len());
     }
     let kinds: Vec<String> = records.iter().map(|record| kind(record, facts)).collect();
     let mut before: Option<&str> = None;

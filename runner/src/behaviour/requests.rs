@@ -4,6 +4,9 @@ use super::form::{Evidence, Request};
 use super::{Area, Facts, Rule, body};
 
 pub(super) fn read(evidence: &Evidence, facts: &mut Facts) {
+    facts
+        .applied
+        .add(Rule::Connections, evidence.connections.len());
     let requests = &evidence.requests;
     let message = requests
         .iter()

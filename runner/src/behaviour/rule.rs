@@ -35,11 +35,17 @@ pub enum Rule {
     Lookups,
     /// Numbers in the places of the credential.
     Positions,
+    /// What lines of output say.
+    Output,
+    /// How the stub was reached.
+    Connections,
+    /// Where links lead.
+    LinkTargets,
 }
 
 impl Rule {
     /// Every one there is, in the order of every answer.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::Times,
         Self::Ids,
         Self::RandomNames,
@@ -55,6 +61,9 @@ impl Rule {
         Self::SetupCalls,
         Self::Lookups,
         Self::Positions,
+        Self::Output,
+        Self::Connections,
+        Self::LinkTargets,
     ];
 
     /// Its name.
@@ -75,6 +84,9 @@ impl Rule {
             Self::SetupCalls => "setup-calls",
             Self::Lookups => "lookups",
             Self::Positions => "positions",
+            Self::Output => "output",
+            Self::Connections => "connections",
+            Self::LinkTargets => "link-targets",
         }
     }
 
@@ -98,13 +110,13 @@ impl Rule {
                 "The header content-length and the sizes of bodies, records and files follow from what is in them."
             }
             Self::Texts => {
-                "A text or an odd key of more than 32 bytes in a body is compared by its length: it may hold ids, dates and paths."
+                "A text or an odd key of more than 32 bytes in a body, and a body of more that has no shape, is compared by its length: it may hold ids, dates and paths."
             }
             Self::KnownFiles => {
                 "The content of a file that the profile or the specification knows is not compared; its path, kind and mode are."
             }
             Self::StateFiles => {
-                "Nor is the content of a file that has an id in its name, or a name of state, a log or a cache: .json .jsonl .log .lock .pid .db .sqlite .tmp .pyc."
+                "Nor is the content of a file that has an id in its path, or a name of state, a log or a cache: .json .jsonl .log .lock .pid .db .sqlite .tmp .pyc."
             }
             Self::TransientFiles => {
                 "Files that were there for a time are noticed or not, by chance."
@@ -122,6 +134,13 @@ impl Rule {
             Self::Positions => {
                 "Where the credential was found, the numbers of requests, records and arguments are left out."
             }
+            Self::Output => {
+                "What records, other lines and standard error say is not compared: of records their kinds and fields are, of standard error whether there is any. The standard output of an audit is in no report."
+            }
+            Self::Connections => {
+                "How many connections to the stub there were, their version of HTTP, and what bytes that are no request hold are not compared."
+            }
+            Self::LinkTargets => "Where a symbolic link leads is in no report.",
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::evidence::fixture::{
     question, record, set_header, shape,
 };
 use crate::evidence::{
-    Attempt, AttemptKind, Exit, Outcome, Process, Request, RequestClass, Root, Sighting,
+    Attempt, AttemptKind, Exit, FileKind, Outcome, Process, Request, RequestClass, Root, Sighting,
 };
 use crate::report::json;
 use crate::report::tests::report;
@@ -278,6 +278,23 @@ fn a_transient_file_is_left_out_and_the_same_left_behind_is_not() {
 fn no_client_can_write_the_value_that_accepts_anything() {
     let found = changed(|run| add_header(&mut run.evidence.requests[0], "x", "*"));
     assert_eq!(found, ["headers POST /v1/messages x: - => the text *"]);
+}
+
+#[test]
+fn what_a_client_writes_like_a_placeholder_or_a_star_is_told_apart_from_them() {
+    let with = |value: &'static str| {
+        move |run: &mut Run| add_header(&mut run.evidence.requests[0], "x", value)
+    };
+    let id = "ef58ac57-72c4-499b-a5ea-c80665eac254";
+    let values = ["*", "the text *", "the text the text *"];
+    let written = [id, "{uuid}", "{the text uuid}", "{the text the text uuid}"];
+    for values in [values.as_slice(), &written] {
+        for (index, old) in values.iter().enumerate() {
+            for new in values.iter().skip(index + 1) {
+                assert_eq!(between(with(old), with(new)).len(), 1, "{old} {new}");
+            }
+        }
+    }
 }
 
 #[test]

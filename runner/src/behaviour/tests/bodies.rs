@@ -82,5 +82,47 @@ fn a_body_that_is_no_json_is_told() {
             reason: "not JSON".to_owned(),
         };
     });
-    assert!(found.contains(&"body POST /v1/messages $: - => no shape: not JSON".to_owned()));
+    let line = "body POST /v1/messages $: - => no shape: not JSON, ";
+    assert!(
+        found.iter().any(|found| found.starts_with(line)),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_body_without_a_shape_is_compared_like_a_text() {
+    let with = |bytes: u64, seed: u64| {
+        move |run: &mut Run| {
+            let body = run.evidence.requests[0].body.as_mut().unwrap();
+            (body.bytes, body.sha256) = (bytes, digest(seed));
+            body.content = stub::journal::Content::Other {
+                reason: "not JSON".to_owned(),
+            };
+        }
+    };
+    assert_eq!(between(with(32, 1), with(32, 2)).len(), 1);
+    assert_eq!(between(with(33, 1), with(33, 2)), Vec::<String>::new());
+    assert_eq!(
+        between(with(33, 1), with(34, 1)),
+        ["body POST /v1/messages $: no shape: not JSON, 33 bytes => no shape: not JSON, 34 bytes"]
+    );
+}
+
+#[test]
+fn a_field_with_a_dot_in_its_name_is_no_field_of_a_field() {
+    let found = between(
+        |run| {
+            shape(&mut run.evidence.requests[0], |body| {
+                body["a"] = json!({"b": 1})
+            })
+        },
+        |run| shape(&mut run.evidence.requests[0], |body| body["a.b"] = json!(1)),
+    );
+    assert_eq!(
+        found,
+        [
+            "body POST /v1/messages $.a.b: 1 => -",
+            "body POST /v1/messages $[\"a.b\"]: - => 1",
+        ]
+    );
 }

@@ -97,6 +97,15 @@ fn a_program_is_compared_with_its_arguments_and_who_started_it() {
         |run| run.evidence.processes.push(git(5, 2, &["git", "a b"])),
     );
     assert_eq!(words.len(), 2, "{words:?}");
+    let named = |program: &'static str, args: &'static [&'static str]| {
+        move |run: &mut Run| {
+            let program = program.to_owned();
+            let one = git(5, 2, args);
+            run.evidence.processes.push(Process { program, ..one });
+        }
+    };
+    let names = between(named("/a: b", &["c"]), named("/a", &["b", "c"]));
+    assert_eq!(names.len(), 2, "{names:?}");
 }
 
 #[test]
@@ -126,4 +135,36 @@ fn the_end_of_a_run_counts() {
         Vec::<String>::new()
     );
     assert_eq!(between(seen("file a 3"), seen("file a 4")).len(), 2);
+}
+
+/// A report that somebody wrote may have as many as there is room for.
+#[test]
+fn very_many_programs_are_read_without_ado() {
+    let found = changed(|run| {
+        let first = run.evidence.processes[0].clone();
+        let orphan = |pid| Process {
+            pid,
+            ppid: -1,
+            ..first.clone()
+        };
+        run.evidence.processes.extend((10..60_000).map(orphan));
+    });
+    assert_eq!(found.len(), 1);
+    assert!(found[0].ends_with("its parent has ended and started by the runner"));
+}
+
+#[test]
+fn what_no_report_has_is_counted_as_not_compared() {
+    let mut run = case_b();
+    let mut link = file(Root::Home, "link");
+    link.kind = FileKind::Symlink;
+    run.evidence.files.push(link);
+    run.evidence.stderr.bytes = 7;
+    let lines = run.evidence.records.len() + 1;
+    let connections = run.evidence.connections.len();
+    let applied = behaviour(run).applied();
+    assert_eq!(applied.of(Rule::LinkTargets), 1);
+    assert_eq!(applied.of(Rule::Output), lines as u64);
+    assert_eq!(applied.of(Rule::Connections), connections as u64);
+    assert!(connections > 0);
 }
