@@ -101,18 +101,24 @@ struct Copying<'a> {
     root: Root,
     bundle: &'a OwnedFd,
     needle: &'a Needle,
-    /// Regular files of the report that were not met yet; several may be shown by one path.
-    reported: BTreeMap<&'a str, Vec<&'a FileEntry>>,
+    /// Regular files of the report that were not met yet, by path.
+    reported: BTreeMap<&'a str, OfPath<'a>>,
     copied: &'a mut Copied,
 }
 
-fn by_path(root: Root, reported: &[FileEntry]) -> BTreeMap<&str, Vec<&FileEntry>> {
-    let mut by_path: BTreeMap<&str, Vec<&FileEntry>> = BTreeMap::new();
+/// Entries of one path by their digests; those that were not read have the empty one. A client can make very many files
+/// that are shown by one path.
+type OfPath<'a> = BTreeMap<&'a str, Vec<&'a FileEntry>>;
+
+fn by_path(root: Root, reported: &[FileEntry]) -> BTreeMap<&str, OfPath<'_>> {
+    let mut by_path: BTreeMap<&str, OfPath<'_>> = BTreeMap::new();
     let there = reported
         .iter()
         .filter(|entry| entry.root == root && entry.kind == FileKind::File && !entry.transient);
     for entry in there {
-        by_path.entry(&entry.path).or_default().push(entry);
+        let digest = entry.sha256.as_deref().unwrap_or_default();
+        let of_path = by_path.entry(&entry.path).or_default();
+        of_path.entry(digest).or_default().push(entry);
     }
     by_path
 }
@@ -164,14 +170,25 @@ impl Copying<'_> {
     /// The report's entry of a file with this digest, or of any of that path.
     fn entry_of(&mut self, path: &str, sha256: &str) -> Option<&FileEntry> {
         let entries = self.reported.get_mut(path)?;
-        let is_it = |entry: &&FileEntry| entry.sha256.as_deref() == Some(sha256);
-        let at = entries.iter().position(is_it).unwrap_or(0);
-        (at < entries.len()).then(|| entries.swap_remove(at))
+        let any = entries.keys().next().copied()?;
+        let digest = if entries.contains_key(sha256) {
+            sha256
+        } else {
+            any
+        };
+        let entry = entries.get_mut(digest)?.pop();
+        if entries.get(digest).is_some_and(Vec::is_empty) {
+            entries.remove(digest);
+        }
+        entry
     }
 
     /// Whatever the report has, and nobody met.
     fn count_missing(&mut self) {
-        let told: Vec<&FileEntry> = self.reported.values().flatten().copied().collect();
+        let told: Vec<&FileEntry> = {
+            let entries = self.reported.values().flat_map(BTreeMap::values);
+            entries.flatten().copied().collect()
+        };
         let of_root = |one: &&NotCopied| one.root == self.root.into();
         let explained = self.copied.not_copied.iter().filter(of_root);
         let explained: BTreeSet<String> = explained.map(|one| one.path.clone()).collect();
@@ -237,7 +254,7 @@ impl Target for Copying<'_> {
 
     fn file(&mut self, into: &Into, entry: &Entry<'_>, content: File) -> io::Result<()> {
         let path = self.shown(entry.path);
-        let is_left = |entries: &Vec<&FileEntry>| !entries.is_empty();
+        let is_left = |entries: &OfPath<'_>| !entries.is_empty();
         if !self.reported.get(path.as_str()).is_some_and(is_left) {
             return Err(io::Error::other("the report does not list it"));
         }

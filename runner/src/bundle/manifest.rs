@@ -24,6 +24,8 @@ pub(crate) const NAME: &str = "manifest.json";
 pub(crate) const MOST_BYTES: u64 = 256 * 1024 * 1024;
 /// Names in one path; a bundle of ours has a few more than the deepest tree that is walked.
 const MOST_NAMES: usize = 120;
+/// Characters that are shown of a path, or of anything else that stands in a manifest.
+const MOST_SHOWN: usize = 1_000;
 /// NAME_MAX of linux/limits.h.
 const LONGEST_NAME: usize = 255;
 
@@ -234,14 +236,33 @@ pub(crate) fn schema() -> Schema {
 /// Why a document is no manifest that can be relied on.
 #[derive(Debug, Error)]
 pub(crate) enum ManifestError {
-    #[error("it is no JSON of this form")]
-    Json(#[source] serde_json::Error),
+    /// In words of ours: those of the parser repeat what stands in the document.
+    #[error("it is no JSON of this form: {why}")]
+    Json { why: String },
     #[error("its schema is {found}, and {SCHEMA} is expected")]
     Schema { found: String },
     #[error("it lists the path {path}, which {what}")]
     Path { path: String, what: &'static str },
     #[error("it lists {path} with the SHA-256 {found}, and 64 lower-case hex digits are expected")]
     Digest { path: String, found: String },
+}
+
+impl ManifestError {
+    #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+    fn json(error: serde_json::Error) -> Self {
+        Self::Json {
+            why: shown(&error.to_string()),
+        }
+    }
+}
+
+/// Text of a document that may be anybody's, for people: harmless, and of a bounded length.
+pub(super) fn shown(text: &str) -> String {
+    let end = text.char_indices().nth(MOST_SHOWN).map(|(end, _)| end);
+    match end.and_then(|end| text.get(..end)) {
+        None => visible(text),
+        Some(start) => format!("{}… ({} bytes)", visible(start), text.len()),
+    }
 }
 
 /// Of any version.
@@ -276,21 +297,21 @@ impl Manifest {
     /// # Errors
     /// The first thing that no run writes.
     pub(crate) fn parse(document: &[u8]) -> Result<Self, ManifestError> {
-        let form: Form = serde_json::from_slice(document).map_err(ManifestError::Json)?;
+        let form: Form = serde_json::from_slice(document).map_err(ManifestError::json)?;
         if form.schema != SCHEMA {
             return Err(ManifestError::Schema {
-                found: visible(&form.schema),
+                found: shown(&form.schema),
             });
         }
-        let manifest: Self = serde_json::from_slice(document).map_err(ManifestError::Json)?;
+        let manifest: Self = serde_json::from_slice(document).map_err(ManifestError::json)?;
         manifest.tree()?;
         for file in &manifest.files {
             let is_digest = file.sha256.len() == 64
                 && (file.sha256.bytes()).all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
             if !is_digest {
                 return Err(ManifestError::Digest {
-                    path: visible(&file.path),
-                    found: visible(&file.sha256),
+                    path: shown(&file.path),
+                    found: shown(&file.sha256),
                 });
             }
         }
@@ -305,7 +326,7 @@ impl Manifest {
         let mut tree = Tree::default();
         for file in &self.files {
             tree.add(file).map_err(|what| ManifestError::Path {
-                path: visible(&file.path),
+                path: shown(&file.path),
                 what,
             })?;
         }

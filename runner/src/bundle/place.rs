@@ -64,6 +64,8 @@ pub(crate) struct Place {
     path: PathBuf,
     /// The directory that holds it, and its name there, where it was made here.
     made: Option<(OwnedFd, PathBuf)>,
+    /// The manifest to be, once it is there: whoever owns the directory may put something else under its name.
+    unfinished: Option<File>,
     state: State,
 }
 
@@ -109,7 +111,10 @@ impl Place {
             return Err(is_taken(&entry));
         }
         match create(&place.held, UNFINISHED) {
-            Ok(_) => place.state = State::Marked,
+            Ok(file) => {
+                place.unfinished = Some(file);
+                place.state = State::Marked;
+            }
             // Another run was faster.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(is_taken(UNFINISHED.as_bytes()));
@@ -142,6 +147,7 @@ impl Place {
             path: PathBuf::new(),
             held: held.try_clone()?.into(),
             made: made.then(|| (holding, PathBuf::from(name))),
+            unfinished: None,
             state: State::Found,
         };
         place.path = name_of(&held)?;
@@ -192,10 +198,16 @@ impl Place {
     ///
     /// # Errors
     /// What the system said; there is no manifest then.
-    pub(crate) fn finish(self, document: &[u8]) -> io::Result<()> {
-        let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let mut file = File::from(openat(&self.held, UNFINISHED, flags, Mode::empty())?);
+    pub(crate) fn finish(mut self, document: &[u8]) -> io::Result<()> {
+        let mut file = self.unfinished.take().ok_or(Errno::ESTALE)?;
         file.write_all(document)?;
+        let (made, there) = (
+            fstat(&file)?,
+            fstatat(&self.held, UNFINISHED, AtFlags::AT_SYMLINK_NOFOLLOW)?,
+        );
+        if (made.st_dev, made.st_ino) != (there.st_dev, there.st_ino) {
+            return Err(Errno::ESTALE.into());
+        }
         renameat(&self.held, UNFINISHED, &self.held, manifest::NAME).map_err(io::Error::from)
     }
 }
@@ -335,5 +347,28 @@ mod tests {
         assert_eq!(fs::read(at("victim")).unwrap(), b"precious");
         assert_eq!(fs::read(at("new/manifest.json")).unwrap(), b"{}");
         assert!(!at("new").join(UNFINISHED).exists());
+    }
+
+    #[test]
+    fn whatever_takes_the_place_of_the_manifest_to_be_is_neither_written_nor_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("victim"), "precious").unwrap();
+        let swaps: [fn(&Path, &Path); 3] = [
+            |victim, name| fs::hard_link(victim, name).unwrap(),
+            |victim, name| symlink(victim, name).unwrap(),
+            |_, name| nix::unistd::mkfifo(name, Mode::S_IRWXU).unwrap(),
+        ];
+        for (number, swap) in swaps.into_iter().enumerate() {
+            let path = at(&number.to_string());
+            let mut place = Place::open(&path).unwrap();
+            place.touch();
+            fs::remove_file(path.join(UNFINISHED)).unwrap();
+            swap(&at("victim"), &path.join(UNFINISHED));
+            let error = place.finish(b"{}").unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::ESTALE));
+            assert_eq!(fs::read(at("victim")).unwrap(), b"precious");
+            assert!(!path.join(manifest::NAME).exists());
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! Both may be somebody else's work. Nothing is written, no link followed, no FIFO opened, and no more is read than
 //! the manifest lists.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,18 +16,19 @@ use nix::sys::stat::{Mode, fstatat};
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::manifest::{self, Listed, Manifest, ManifestError, Node, Run, Tree};
+use super::manifest::{self, Listed, Manifest, ManifestError, Node, Run, Tree, shown};
 use super::{REPORT, VerifyRequest};
 use crate::collect::copy::directory;
 use crate::collect::files::kind;
 use crate::digest;
 use crate::evidence::FileKind;
 use crate::policy::shown_path;
-use crate::report::visible;
 use crate::text::printable;
 
 /// A larger report is not compared.
 const MOST_REPORT_BYTES: u64 = 512 * 1024 * 1024;
+/// Differences that are told; the others are counted.
+const MOST_TOLD: usize = 1_000;
 
 /// What a verification came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +72,8 @@ impl VerifyError {
     }
 }
 
-/// Compares, and writes to `out` one line for each difference, or one that says that there is none.
+/// Compares, and writes to `out` one line for each difference, at most a bounded number of them, or one that says that
+/// there is none.
 ///
 /// # Errors
 /// What stood in the way of a comparison.
@@ -115,7 +117,7 @@ pub(crate) fn verify(
                 write_lines(&[told], out)?;
                 return Ok(Verified::Good);
             }
-            comparison.differences
+            comparison.told()
         }
     };
     write_lines(&differences, out)?;
@@ -194,13 +196,25 @@ fn described(kind: FileKind) -> &'static str {
 #[derive(Default)]
 struct Comparison {
     differences: Vec<String>,
+    /// Those beyond [`MOST_TOLD`].
+    further: u64,
     /// The report, where it is what the manifest says.
     report: Option<Vec<u8>>,
 }
 
 impl Comparison {
     fn differs(&mut self, difference: String) {
-        self.differences.push(difference);
+        if self.differences.len() < MOST_TOLD {
+            self.differences.push(difference);
+        } else {
+            self.further += 1;
+        }
+    }
+
+    /// The lines that say what differs; none where all is as it should be.
+    fn told(self) -> Vec<String> {
+        let further = (self.further > 0).then(|| format!("and {} more", self.further));
+        self.differences.into_iter().chain(further).collect()
     }
 
     /// Compares a directory; `names` lead to it.
@@ -215,7 +229,7 @@ impl Comparison {
         let mut found = match listing {
             Ok(found) => found,
             Err(errno) => {
-                let path = shown(names, b".");
+                let path = shown_below(names, b".");
                 return self.differs(format!("unreadable: {path}: {}", errno.desc()));
             }
         };
@@ -255,13 +269,13 @@ impl Comparison {
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTDIR | libc::ELOOP)) => {
                 let found = fstatat(held, name, AtFlags::AT_SYMLINK_NOFOLLOW);
                 let found = found.map_or("something else", |found| described(kind(&found)));
-                let path = shown(names, name);
+                let path = shown_below(names, name);
                 self.differs(format!(
                     "differs: {path}: {found}, and a directory is listed"
                 ));
             }
             Err(error) => {
-                let path = shown(names, name);
+                let path = shown_below(names, name);
                 self.differs(format!("unreadable: {path}: {error}"));
             }
         }
@@ -270,19 +284,19 @@ impl Comparison {
     fn unlisted(&mut self, held: &OwnedFd, name: &[u8], names: &[Vec<u8>]) {
         let found = fstatat(held, name, AtFlags::AT_SYMLINK_NOFOLLOW);
         let found = found.map_or("something", |found| described(kind(&found)));
-        let path = shown(names, name);
+        let path = shown_below(names, name);
         self.differs(format!("not listed: {path}: {found}"));
     }
 
     fn missing(&mut self, node: &Node<'_>) {
         match node {
-            Node::File(listed) => self.differs(format!("missing: {}", visible(&listed.path))),
+            Node::File(listed) => self.differs(format!("missing: {}", shown(&listed.path))),
             Node::Directory(below) => below.0.values().for_each(|node| self.missing(node)),
         }
     }
 
     fn file(&mut self, held: &OwnedFd, name: &[u8], listed: &Listed) {
-        let path = visible(&listed.path);
+        let path = shown(&listed.path);
         match regular(held, name) {
             Ok(Found::File(file)) => match self.content(file, listed) {
                 Ok(None) => {}
@@ -342,7 +356,7 @@ impl Comparison {
                 self.files(manifest, &report.evidence.files);
             }
             Err(error) => {
-                let error = visible(&error.to_string());
+                let error = shown(&error.to_string());
                 self.differs(format!("unreadable: {REPORT}: {error}"));
             }
         }
@@ -363,7 +377,7 @@ impl Comparison {
         };
         for ((key, listed), (_, reported)) in pairs(listed).into_iter().zip(pairs(reported)) {
             if listed != reported {
-                let (reported, listed) = (visible(&reported), visible(&listed));
+                let (reported, listed) = (shown(&reported), shown(&listed));
                 self.differs(format!(
                     "differs: {REPORT}: {key} is {reported}, and the manifest says {listed}"
                 ));
@@ -373,39 +387,42 @@ impl Comparison {
 
     /// Each copy is one of a file that the report lists, and each such file is here, or said to be missing.
     fn files(&mut self, manifest: &Manifest, reported: &[Reported]) {
-        let mut known: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-        let there = reported.iter().filter(|file| !file.transient);
-        for (file, sha256) in there.filter_map(|file| Some((file, file.sha256.as_deref()?))) {
-            let entries = known.entry((&file.root, &file.path)).or_default();
-            entries.push(sha256);
+        // Any number of entries may have one path: nothing is looked for among them one by one.
+        let mut known: BTreeMap<(&str, &str), BTreeMap<&str, usize>> = BTreeMap::new();
+        let mut unread: BTreeSet<(&str, &str)> = BTreeSet::new();
+        for file in reported {
+            let named = (file.root.as_str(), file.path.as_str());
+            match &file.sha256 {
+                Some(_) if file.transient => {}
+                Some(sha256) => *known.entry(named).or_default().entry(sha256).or_default() += 1,
+                None => drop(unread.insert(named)),
+            }
         }
         for file in &manifest.files {
             let Some(original) = &file.original else {
                 continue;
             };
-            let (path, root) = (visible(&file.path), visible(&original.root));
-            let named = visible(&original.path);
-            let entries = known.get_mut(&(original.root.as_str(), original.path.as_str()));
-            let found = entries.and_then(|entries| {
-                let at = entries.iter().position(|sha256| *sha256 == file.sha256);
-                at.map(|at| entries.swap_remove(at))
-            });
+            let named = (original.root.as_str(), original.path.as_str());
+            let digests = known.get_mut(&named);
+            let left = digests.and_then(|digests| digests.get_mut(file.sha256.as_str()));
             // What was too much to be read for the report may have been copied all the same.
-            let unread = |one: &Reported| {
-                one.sha256.is_none() && (&one.root, &one.path) == (&original.root, &original.path)
-            };
-            if found.is_none() && !reported.iter().any(unread) {
-                self.differs(format!(
-                    "differs: {REPORT}: it lists no {root}/{named} like {path}"
-                ));
+            match left.filter(|left| **left > 0) {
+                Some(left) => *left -= 1,
+                None if unread.contains(&named) => {}
+                None => self.differs(format!(
+                    "differs: {REPORT}: it lists no {}/{} like {}",
+                    shown(&original.root),
+                    shown(&original.path),
+                    shown(&file.path)
+                )),
             }
         }
         for one in &manifest.not_copied {
             known.remove(&(one.root.word(), one.path.as_str()));
         }
-        for ((root, path), entries) in known {
-            for _ in entries {
-                let (root, path) = (visible(root), visible(path));
+        for ((root, path), digests) in known {
+            for _ in 0..digests.values().sum::<usize>() {
+                let (root, path) = (shown(root), shown(path));
                 self.differs(format!("missing: {root}/{path}, which {REPORT} lists"));
             }
         }
@@ -413,9 +430,9 @@ impl Comparison {
 }
 
 /// A name below `names`, for people.
-fn shown(names: &[Vec<u8>], name: &[u8]) -> String {
+fn shown_below(names: &[Vec<u8>], name: &[u8]) -> String {
     let names = names.iter().map(Vec::as_slice).chain([name]);
-    visible(&printable(&names.collect::<Vec<_>>().join(&b'/')))
+    shown(&printable(&names.collect::<Vec<_>>().join(&b'/')))
 }
 
 /// What is read of a report beside its [`Run`].

@@ -190,6 +190,28 @@ fn names_that_become_one_without_the_credential_are_told_by_a_number() {
 }
 
 #[test]
+fn files_that_are_shown_by_one_path_are_each_held_against_their_own_entry() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let mut made = Made::new();
+    for number in 0..256_u32 {
+        let piece = |bit: u32| match number >> bit & 1 {
+            0 => b"\xff".as_slice(),
+            _ => br"\xff",
+        };
+        let name: Vec<u8> = (0..8).flat_map(piece).copied().collect();
+        let name = std::ffi::OsStr::from_bytes(&name);
+        made.file(name, &number.to_be_bytes());
+    }
+    let copied = made.copied(BOUNDS);
+    assert_eq!(copied.files.len(), 256);
+    assert!(copied.lost.is_empty() && copied.not_copied.is_empty());
+    let original = |file: &Listed| file.original.as_ref().unwrap().path.clone();
+    let shown: BTreeSet<String> = copied.files.iter().map(original).collect();
+    assert_eq!(shown.len(), 1);
+}
+
+#[test]
 fn what_lies_deep_goes_on_in_a_directory_of_its_own() {
     let mut made = Made::new();
     let name = "d".repeat(100);

@@ -185,6 +185,69 @@ fn each_tampering_is_told_on_a_line_of_its_own() {
 }
 
 #[test]
+fn of_many_differences_some_are_told_and_all_are_counted() {
+    let made = Made::new();
+    for number in 0..MOST_TOLD + 5 {
+        fs::write(made.at(&number.to_string()), "").unwrap();
+    }
+    let differences = made.differences();
+    assert_eq!(differences.len(), MOST_TOLD + 1);
+    assert_eq!(differences[MOST_TOLD], "and 5 more");
+}
+
+#[test]
+fn files_of_one_path_are_compared_by_how_often_each_content_is_there() {
+    let mut files = vec![entry("a", b"A"), entry("d/b", b"B"), entry("a", b"A")];
+    let missing = "missing: home/a, which report.json lists";
+    assert_eq!(Made::reporting(&files.join(",")).differences(), [missing]);
+    files.extend((0..20_000).map(|number: u32| entry("a", &number.to_be_bytes())));
+    let mut made = Made::reporting(&files.join(","));
+    let original = made.manifest.files[0].original.clone();
+    for number in (0..20_000_u32).rev() {
+        made.manifest.files.push(Listed {
+            path: format!("home/{number}"),
+            bytes: 4,
+            sha256: digest::of_bytes(&number.to_be_bytes()),
+            original: original.clone(),
+        });
+    }
+    let told = made.differences();
+    assert_eq!(told[MOST_TOLD], format!("and {} more", 20_001 - MOST_TOLD));
+}
+
+#[test]
+fn what_is_repeated_of_a_manifest_moves_no_terminal_and_is_bounded() {
+    let made = Made::new();
+    made.write_manifest();
+    let document = fs::read_to_string(made.at("manifest.json")).unwrap();
+    let hostile = format!(r"\u001b[2J\nverified: \u202e{}", "x".repeat(1 << 20));
+    for (from, to) in [
+        (
+            r#""not_copied": []"#,
+            r#""not_copied": [{"root": "HOSTILE"}]"#,
+        ),
+        ("runner.bundle/1", "HOSTILE"),
+        ("home/a", "/HOSTILE"),
+        ("\"sha256\": \"5", "\"sha256\": \"HOSTILE"),
+    ] {
+        assert!(document.contains(from), "{from}");
+        let other = document.replace(from, &to.replace("HOSTILE", &hostile));
+        fs::write(made.at("manifest.json"), other).unwrap();
+        let error = verified(made.directory.path(), None).unwrap_err();
+        let mut told = vec![error.to_string()];
+        let mut cause = std::error::Error::source(&error);
+        while let Some(error) = cause {
+            told.push(error.to_string());
+            cause = error.source();
+        }
+        let told = told.concat();
+        assert!(told.len() < 10_000, "{from}: {} bytes", told.len());
+        assert!(told.contains(r"\u{1b}[2J\nverified: \u{202e}xx"), "{told}");
+        assert!(!told.contains(['\n', '\u{1b}', '\u{202e}']), "{told}");
+    }
+}
+
+#[test]
 fn a_report_of_another_run_is_told() {
     let mut made = Made::new();
     made.manifest.run.verdict = "failed".into();
