@@ -21,7 +21,6 @@ mod json;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use human::difference as shown_to_people;
 pub use json::schema;
 
 /// The report of a bundle.

@@ -14,7 +14,7 @@ use super::headline::{Headline, headline};
 use super::{Arg, Client, Purpose, RenderError, Report, clock, words};
 
 mod audit;
-mod baseline;
+pub(crate) mod drift;
 mod evidence;
 mod ledger;
 mod lookups;
@@ -39,7 +39,7 @@ fn judged(page: &mut Page<String>, report: &Report) -> fmt::Result {
     run(page, report)?;
     unsound(page, report)?;
     findings(page, report, |_| true)?;
-    baseline::section(page, report)?;
+    drift::section(page, report)?;
     shown(page, report)?;
     evidence::sections(page, report)?;
     settings(page, report)?;
