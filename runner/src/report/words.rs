@@ -250,6 +250,18 @@ pub(super) fn quoted(path: &str) -> String {
     format!("'{}'", path.replace('\'', r"'\''"))
 }
 
+/// The beginning of a long text, and how much of it is left out: `…` and `(cut: 3 more characters)`.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => {
+            let (shown, rest) = text.split_at(end);
+            let rest = check::count(rest.chars().count(), "more character");
+            format!("{shown}… (cut: {rest})")
+        }
+        None => text.to_owned(),
+    }
+}
+
 /// `1,204`
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
