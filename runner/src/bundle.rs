@@ -32,6 +32,9 @@ use client_files::{Copied, copy_tree};
 use manifest::{Kind, Listed, Manifest, NotCopied, Run, Source};
 use place::{Place, PlaceError};
 
+/// The report that programs read.
+pub(crate) const REPORT: &str = "report.json";
+
 /// What is to be verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyRequest {
@@ -303,9 +306,6 @@ fn file_of(format: Format) -> &'static str {
         Format::Sarif => "report.sarif",
     }
 }
-
-/// The report that programs read.
-pub(crate) const REPORT: &str = "report.json";
 
 #[cfg(test)]
 mod tests;
