@@ -157,7 +157,7 @@ impl Bundle {
         };
         match capture.trees.as_ref().map(again).transpose() {
             Ok(trees) => self.trees = trees,
-            Err(source) => self.is_broken("the client's files", source),
+            Err(source) => self.breaks("the client's files", source),
         }
     }
 
@@ -201,7 +201,7 @@ impl Bundle {
         self.left_out += copied.left_out;
         self.lost = copied.lost;
         if let Some(error) = copied.broken {
-            self.is_broken("the client's files", error);
+            self.breaks("the client's files", error);
         }
     }
 
@@ -277,11 +277,12 @@ impl Bundle {
                 sha256: digest::of_bytes(content),
                 original: None,
             }),
-            Err(source) => self.is_broken(name, source),
+            Err(source) => self.breaks(name, source),
         }
     }
 
-    fn is_broken(&mut self, name: &str, source: io::Error) {
+    /// There will be no manifest; the first reason is told.
+    fn breaks(&mut self, name: &str, source: io::Error) {
         let path = self.shown_path();
         self.broken.get_or_insert(BundleError::Write {
             path,
