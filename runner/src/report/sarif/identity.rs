@@ -1,7 +1,7 @@
 //! By what a result is known again: its place, its fingerprints and the category of its run.
 //!
-//! Places are lines of the case file or the lock file, as nothing else of a run lies in a repository. All of this is the same in every
-//! run: no path of this machine, no time, no number of a process.
+//! Places are lines of the case file or the lock file, as nothing else of a run lies in a repository. All of this is
+//! the same in every run: no path of this machine, no time, no number of a process.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -19,7 +19,7 @@ const SOURCE_ROOT: &str = "%SRCROOT%";
 /// The file that asks for a check, and the line in it, from 1.
 pub(super) fn place(report: &Report, finding: &Finding) -> (ArtifactLocation, usize) {
     match lock_file(report) {
-        Some(lock) if finding.spec == baseline::SPEC => (lock, 1),
+        Some(lock) if finding.id == baseline::CHECK => (lock, 1),
         Some(_) | None => {
             let key = check::meaning(finding.id).key;
             (case_file(report), report.case.origin.outline.line(key))
