@@ -18,7 +18,7 @@ use crate::output::{Input, LockFile, Output, OutputError, WriteError};
 use crate::policy::shown_path;
 use crate::read::{self, ReadError};
 use crate::report::{self, BaselineOutcome, Report, json};
-use crate::verdict::{Finding, Status};
+use crate::verdict::{AskedBy, Finding, Status};
 
 pub mod lock;
 #[cfg(test)]
@@ -28,8 +28,6 @@ use lock::{Lock, LockFault, Made};
 
 /// The check's stable id.
 pub const CHECK: &str = "baseline/unchanged";
-/// In place of a section of the specification.
-pub const SPEC: &str = "-";
 
 /// The longest lock file that is read, in bytes.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
@@ -277,7 +275,7 @@ impl Settled {
                 .map(|_| "the behaviour in the lock file".to_owned()),
             found: self.found,
             because: self.because,
-            spec: SPEC,
+            asked_by: AskedBy::LockFile,
         }
     }
 }

@@ -164,7 +164,7 @@ fn findings(
         } else {
             Tone::Doubtful
         };
-        let text = format!("{:<34}{}", finding.id, words::asked_by(finding));
+        let text = format!("{:<34}{}", finding.id, words::asked_by(finding.asked_by));
         page.say(finding.status.word(), tone, &text)?;
         page.say("", Tone::Quiet, &finding.message)?;
         for (label, text) in [

@@ -2,7 +2,6 @@
 
 use stub::journal::{Head, Host};
 
-use crate::baseline;
 use crate::case::Source;
 use crate::check;
 use crate::evidence::{
@@ -11,13 +10,13 @@ use crate::evidence::{
 };
 use crate::profile::Cases;
 use crate::report::{Baseline, BaselineOutcome};
-use crate::verdict::Finding;
+use crate::verdict::AskedBy;
 
 /// Who asks for what a check looks at.
-pub(super) fn asked_by(finding: &Finding) -> String {
-    match finding.spec {
-        baseline::SPEC => "the lock file".to_owned(),
-        section => format!("specification, section {section}"),
+pub(super) fn asked_by(asked_by: AskedBy) -> String {
+    match asked_by {
+        AskedBy::Specification(section) => format!("specification, section {section}"),
+        AskedBy::LockFile => "the lock file".to_owned(),
     }
 }
 

@@ -2,10 +2,9 @@
 
 use maud::{Markup, html};
 
-use crate::baseline;
 use crate::report::headline::is_told_as_an_attempt;
 use crate::report::{Purpose, Report, words};
-use crate::verdict::{Finding, Status};
+use crate::verdict::{AskedBy, Finding, Status};
 
 use super::frame::Section;
 use super::room::{Column, Room, cells, head, missing};
@@ -48,7 +47,7 @@ fn article(finding: &Finding) -> Markup {
                     @if let Some(part) = part { dt { (name) } dd { (code(part)) } }
                 }
             }
-            p.spec { "Asked by: " (words::asked_by(finding)) }
+            p.spec { "Asked by: " (words::asked_by(finding.asked_by)) }
         }
     }
 }
@@ -95,7 +94,7 @@ fn table(findings: &[&Finding], room: &Room) -> Markup {
 fn row(finding: &Finding) -> Markup {
     let check = html! {
         a href={ "#check-" (finding.id) } { code { (finding.id) } }
-        @if finding.spec != baseline::SPEC { " " span.spec { "§ " (finding.spec) } }
+        @if let AskedBy::Specification(section) = finding.asked_by { " " span.spec { "§ " (section) } }
         p { (Client(&finding.message)) }
         @if let Some(object) = &finding.object { p { (code(object)) } }
     };
