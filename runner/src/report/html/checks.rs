@@ -6,6 +6,7 @@ use crate::report::headline::is_told_as_an_attempt;
 use crate::report::{Purpose, Report, words};
 use crate::verdict::{AskedBy, Finding, Status};
 
+use super::badge::badge;
 use super::frame::Section;
 use super::room::{Column, Room, cells, head, missing};
 use super::text::{Client, code, code_if};
@@ -52,7 +53,6 @@ fn article(finding: &Finding) -> Markup {
     }
 }
 
-/// A word and a sign: no status is told by its colour alone.
 fn status(status: Status) -> Markup {
     let sign = match status {
         Status::Passed => "✓",
@@ -60,9 +60,7 @@ fn status(status: Status) -> Markup {
         Status::Errored => "!",
         Status::Skipped => "–",
     };
-    html! {
-        span.status.(status.word()) { span.sign aria-hidden="true" { (sign) } " " (status.word()) }
-    }
+    badge(status.word(), sign, status.word())
 }
 
 /// Every check in its order, each with an anchor. What nobody asked for is folded away.
