@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::behaviour::form::{FormError, Report as Form};
-use crate::behaviour::{Behaviour, compare, summary};
+use crate::behaviour::{Behaviour, Difference, compare, summary};
 use crate::case::outline::below;
 use crate::check;
 use crate::cli::Baseline;
@@ -18,7 +18,7 @@ use crate::output::{Input, LockFile, Output, OutputError, WriteError};
 use crate::policy::shown_path;
 use crate::read::{self, ReadError};
 use crate::report::{self, BaselineOutcome, Report, json};
-use crate::verdict::{Finding, Status};
+use crate::verdict::{AskedBy, Finding, Status};
 
 pub mod lock;
 #[cfg(test)]
@@ -28,8 +28,6 @@ use lock::{Lock, LockFault, Made};
 
 /// The check's stable id.
 pub const CHECK: &str = "baseline/unchanged";
-/// In place of a section of the specification.
-pub const SPEC: &str = "-";
 
 /// The longest lock file that is read, in bytes.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
@@ -71,10 +69,20 @@ pub(crate) struct Opened {
     place_in_repository: PathBuf,
     /// Free of links.
     path: PathBuf,
-    /// What it holds; `None` where it is yet to be made.
-    lock: Option<Lock>,
-    /// Where it is to be written.
-    place: Option<LockFile>,
+    task: Task,
+}
+
+/// What is done with a lock file after the run.
+#[derive(Debug)]
+enum Task {
+    /// The behaviour is compared with what it holds.
+    Compare(Lock),
+    /// It is written.
+    Write {
+        /// What it holds; `None` where it is yet to be made.
+        old: Option<Lock>,
+        place: LockFile,
+    },
 }
 
 /// Reads the lock file, or proves that it can be written.
@@ -87,25 +95,25 @@ pub(crate) fn open(
     inputs: &[Input<'_>],
     outputs: &[Output],
 ) -> Result<Opened, BaselineError> {
-    let (path, writes) = match baseline {
-        Baseline::Compare(path) => (path, false),
-        Baseline::Update(path) => (path, true),
+    let (path, task) = match baseline {
+        Baseline::Compare(path) => (path, Task::Compare(read_lock(path)?)),
+        Baseline::Update(path) => {
+            let old = match read_lock(path) {
+                Err(BaselineError::Read(error)) if error.is_absence() => None,
+                read => Some(read?),
+            };
+            let place = LockFile::open(path, inputs, outputs)?;
+            (path, Task::Write { old, place })
+        }
     };
-    let lock = match read_lock(path) {
-        Err(BaselineError::Read(error)) if writes && error.is_absence() => None,
-        read => Some(read?),
-    };
-    let place = writes.then(|| LockFile::open(path, inputs, outputs));
-    let place = place.transpose()?;
     Ok(Opened {
         shown: shown_path(path),
         place_in_repository: below(std::env::current_dir().ok().as_deref(), path),
-        path: match &place {
-            Some(place) => place.path().to_owned(),
-            None => std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
+        path: match &task {
+            Task::Compare(_) => std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
+            Task::Write { place, .. } => place.path().to_owned(),
         },
-        lock,
-        place,
+        task,
     })
 }
 
@@ -128,7 +136,7 @@ impl Opened {
     /// # Errors
     /// The file could not be written.
     pub(crate) fn settle(self, report: &mut Report) -> Result<(), WriteError> {
-        let (status, settled, written) = match behaviour_of(report) {
+        let (settled, told, written) = match behaviour_of(report) {
             Err(error) => {
                 let why = format!("the report of this run cannot be compared: {error}");
                 (Settled::errored(why), None, Ok(()))
@@ -136,26 +144,22 @@ impl Opened {
             Ok((_, incomplete)) if !incomplete.is_empty() => {
                 (Settled::errored(incomplete.join("; ")), None, Ok(()))
             }
-            Ok((behaviour, _)) => match self.place {
-                None => {
-                    let (settled, told) = judge(&self.lock.unwrap_or_default(), &behaviour, report);
+            Ok((behaviour, _)) => match self.task {
+                Task::Compare(lock) => {
+                    let (settled, told) = judge(&lock, &behaviour, report);
                     (settled, told, Ok(()))
                 }
-                Some(place) => {
-                    let old = self.lock.as_ref();
-                    let new = Lock::of(&behaviour, made(report), old, report);
-                    let told = told_of_update(old, &new);
-                    (
-                        Settled::written(),
-                        Some(told),
-                        place.write(new.print().as_bytes()),
-                    )
+                Task::Write { old, place } => {
+                    let new = Lock::of(&behaviour, made(report), old.as_ref(), report);
+                    let told = told_of_update(old.as_ref(), &new);
+                    let written = place.write(new.print().as_bytes());
+                    (Settled::written(), Some(told), written)
                 }
             },
         };
-        report.checks.push(status.finding(&self.shown));
+        report.checks.push(settled.finding(&self.shown));
         report.verdict = check::verdict(&report.checks, &report.evidence);
-        report.baseline = settled.map(|(outcome, differences)| report::Baseline {
+        report.baseline = told.map(|(outcome, differences)| report::Baseline {
             file: self.shown,
             place: self.place_in_repository,
             outcome,
@@ -166,7 +170,7 @@ impl Opened {
 }
 
 /// What goes into the report beside the finding.
-type Told = (BaselineOutcome, Vec<crate::behaviour::Difference>);
+type Told = (BaselineOutcome, Vec<Difference>);
 
 /// The behaviour as `runner diff` will read it from the JSON report of this run, and why it is not the whole.
 fn behaviour_of(report: &Report) -> Result<(Behaviour, Vec<String>), FormError> {
@@ -271,7 +275,7 @@ impl Settled {
                 .map(|_| "the behaviour in the lock file".to_owned()),
             found: self.found,
             because: self.because,
-            spec: SPEC,
+            asked_by: AskedBy::LockFile,
         }
     }
 }

@@ -32,6 +32,9 @@ use client_files::{Copied, copy_tree};
 use manifest::{Kind, Listed, Manifest, NotCopied, Run, Source};
 use place::{Place, PlaceError};
 
+/// The report that programs read.
+pub(crate) const REPORT: &str = "report.json";
+
 /// What is to be verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyRequest {
@@ -154,7 +157,7 @@ impl Bundle {
         };
         match capture.trees.as_ref().map(again).transpose() {
             Ok(trees) => self.trees = trees,
-            Err(source) => self.is_broken("the client's files", source),
+            Err(source) => self.breaks("the client's files", source),
         }
     }
 
@@ -198,7 +201,7 @@ impl Bundle {
         self.left_out += copied.left_out;
         self.lost = copied.lost;
         if let Some(error) = copied.broken {
-            self.is_broken("the client's files", error);
+            self.breaks("the client's files", error);
         }
     }
 
@@ -274,11 +277,12 @@ impl Bundle {
                 sha256: digest::of_bytes(content),
                 original: None,
             }),
-            Err(source) => self.is_broken(name, source),
+            Err(source) => self.breaks(name, source),
         }
     }
 
-    fn is_broken(&mut self, name: &str, source: io::Error) {
+    /// There will be no manifest; the first reason is told.
+    fn breaks(&mut self, name: &str, source: io::Error) {
         let path = self.shown_path();
         self.broken.get_or_insert(BundleError::Write {
             path,
@@ -303,9 +307,6 @@ fn file_of(format: Format) -> &'static str {
         Format::Sarif => "report.sarif",
     }
 }
-
-/// The report that programs read.
-pub(crate) const REPORT: &str = "report.json";
 
 #[cfg(test)]
 mod tests;

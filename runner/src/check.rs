@@ -10,7 +10,7 @@
 use crate::case::Case;
 use crate::evidence::{CanaryStatus, Evidence, Exit, GapKind, LayerNeed, LayerStatus};
 use crate::profile::{ExpectedAttempt, Profile};
-use crate::verdict::{Finding, Status, Verdict};
+use crate::verdict::{AskedBy, Finding, Status, Verdict};
 
 use Rule::{Any, Case as Asked};
 use outcome::{Deviation, NotPassed, Outcome, Run};
@@ -331,7 +331,7 @@ impl Check {
             expected: None,
             found: None,
             because: None,
-            spec: self.spec,
+            asked_by: AskedBy::Specification(self.spec),
         }
     }
 }

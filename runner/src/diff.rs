@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::behaviour::form::{FormError, Report};
 use crate::behaviour::{self, Applied, Behaviour, Difference};
+use crate::bundle;
 use crate::policy::shown_path;
 use crate::read::{self, ReadError};
 use crate::report::human::Colour;
@@ -21,11 +22,8 @@ mod json;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use human::difference as shown_to_people;
 pub use json::schema;
 
-/// The report of a bundle.
-const IN_BUNDLE: &str = "report.json";
 /// The longest report that is read, in bytes.
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -127,7 +125,7 @@ pub(crate) fn run(
 fn load(path: &Path) -> Result<Report, DiffError> {
     let inside;
     let path = if path.is_dir() {
-        inside = path.join(IN_BUNDLE);
+        inside = path.join(bundle::REPORT);
         &inside
     } else {
         path

@@ -19,8 +19,27 @@ pub struct Finding {
     pub found: Option<String>,
     /// Why a check was skipped or could not be made.
     pub because: Option<String>,
-    /// Section of the specification: `2.1`; `-` where none asks for it.
-    pub spec: &'static str,
+    /// Who asks for it.
+    pub asked_by: AskedBy,
+}
+
+/// Who asks for what a check looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskedBy {
+    /// A section of the specification: `2.1`.
+    Specification(&'static str),
+    /// The lock file of `--baseline`.
+    LockFile,
+}
+
+impl AskedBy {
+    /// The section, or `-` where the specification does not ask for it.
+    pub fn section(self) -> &'static str {
+        match self {
+            Self::Specification(section) => section,
+            Self::LockFile => "-",
+        }
+    }
 }
 
 /// How a check came out.

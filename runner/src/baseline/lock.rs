@@ -24,6 +24,9 @@ pub const SCHEMA: &str = "runner.baseline/1";
 /// Stands for any value.
 pub const ANY: &str = "*";
 
+/// The keys of the file, beside a table for each [`Area`].
+const TOP: [&str; 4] = ["schema", "case", "tier", "made"];
+
 /// What stands before the first key.
 const HEAD: &str = r#"# What one client does under one case: `runner CASE --baseline FILE` fails where it does anything else.
 # Each line is a fact. Where a run differs, its report names the line to put here, or to delete.
@@ -241,7 +244,10 @@ impl Reader<'_> {
                 "case" => case = Some(self.string(value)?),
                 "tier" => tier = Some(self.string(value)?),
                 "made" => lock.made = self.made(value)?,
-                other => return Err(self.unknown(&key.span(), other, &TOP)),
+                other => {
+                    let known = TOP.into_iter().chain(Area::ALL.map(Area::word));
+                    return Err(self.unknown(&key.span(), other, known));
+                }
             }
         }
         let missing =
@@ -282,7 +288,7 @@ impl Reader<'_> {
                 "runner" => made.runner = self.string(value)?,
                 other => {
                     let known = ["client", "sha256", "runner"];
-                    return Err(self.unknown(&key.span(), other, &known));
+                    return Err(self.unknown(&key.span(), other, known.into_iter()));
                 }
             }
         }
@@ -305,8 +311,13 @@ impl Reader<'_> {
         })
     }
 
-    fn unknown(&self, span: &Range<usize>, found: &str, known: &[&str]) -> LockFault {
-        let known = known_words(found, known.iter().copied());
+    fn unknown<'k>(
+        &self,
+        span: &Range<usize>,
+        found: &str,
+        known: impl Iterator<Item = &'k str>,
+    ) -> LockFault {
+        let known = known_words(found, known);
         let problem = format!(
             "expected a key that is known here, found {}: {known}",
             quoted(found)
@@ -314,20 +325,3 @@ impl Reader<'_> {
         self.fault(span, &problem)
     }
 }
-
-/// What a file may hold.
-const TOP: [&str; 4 + Area::ALL.len()] = [
-    "schema",
-    "case",
-    "tier",
-    "made",
-    "requests",
-    "headers",
-    "body",
-    "records",
-    "files",
-    "attempts",
-    "names",
-    "processes",
-    "outcome",
-];

@@ -204,7 +204,7 @@ impl Copying<'_> {
     }
 
     /// Notes what stopped the bundle.
-    fn broken(&mut self, error: io::Error) -> io::Error {
+    fn breaks(&mut self, error: io::Error) -> io::Error {
         let told = io::Error::from(error.kind());
         self.copied.broken.get_or_insert(error);
         told
@@ -225,7 +225,7 @@ impl Copying<'_> {
             };
             let read = piece.get(..length).unwrap_or_default();
             hasher.update(read);
-            to.write_all(read).map_err(|error| self.broken(error))?;
+            to.write_all(read).map_err(|error| self.breaks(error))?;
             bytes += length as u64;
         }
     }
@@ -237,7 +237,7 @@ impl Target for Copying<'_> {
     fn enter(&mut self, into: &Into, entry: &Entry<'_>) -> io::Result<Into> {
         let name = self.name(entry.name.to_bytes());
         self.directory(into, name)
-            .map_err(|error| self.broken(error))
+            .map_err(|error| self.breaks(error))
     }
 
     fn leave(&mut self, _: &Into, left: Into, entry: &Entry<'_>) {
@@ -259,7 +259,7 @@ impl Target for Copying<'_> {
             return Err(io::Error::other("the report does not list it"));
         }
         let name = self.name(entry.name.to_bytes());
-        let file = create(&into.held, &name).map_err(|error| self.broken(error))?;
+        let file = create(&into.held, &name).map_err(|error| self.breaks(error))?;
         let written = self.write(content, entry.size(), file);
         let (bytes, sha256) = written.inspect_err(|_| drop(remove(&into.held, &name)))?;
         let mut mode = entry.status.st_mode & 0o7777;
@@ -269,7 +269,7 @@ impl Target for Copying<'_> {
             let differs = reported.sha256.as_ref().filter(|other| **other != sha256);
             if let Some(other) = differs {
                 let why = format!("its SHA-256 is {sha256}, and the report has {other}");
-                remove(&into.held, &name).map_err(|error| self.broken(error))?;
+                remove(&into.held, &name).map_err(|error| self.breaks(error))?;
                 let lost = format!("{}/{path}", self.root.word());
                 self.copied.lost.push(lost);
                 return Err(io::Error::other(why));

@@ -4,9 +4,10 @@
 use std::fmt;
 
 use super::{Answer, Identity, Status};
-use crate::behaviour::{Applied, Area, Change, Difference, Rule, summary};
+use crate::behaviour::{Applied, Area, Difference, Rule, summary};
 use crate::report::RenderError;
 use crate::report::human::Colour;
+use crate::report::human::drift::difference;
 use crate::report::human::page::{Page, Tone};
 
 /// Renders it; the first line is the last as well.
@@ -60,20 +61,6 @@ fn identity(page: &mut Page<String>, which: &str, run: &Identity) -> fmt::Result
     } = run;
     let text = format!("{client}, sha256 {short}, {case}, tier {tier}, {started_at}");
     page.say(which, Tone::Quiet, &text)
-}
-
-/// `+ key: value`, `- key: value`, or `~ key` with both values below it.
-pub(crate) fn difference(page: &mut Page<String>, found: &Difference) -> fmt::Result {
-    let key = &found.fact.key;
-    match &found.change {
-        Change::Added(new) => page.whole(&format!("+ {key}: {new}")),
-        Change::Removed(old) => page.whole(&format!("- {key}: {old}")),
-        Change::Changed { old, new } => {
-            page.whole(&format!("~ {key}"))?;
-            page.whole(&format!("    - {old}"))?;
-            page.whole(&format!("    + {new}"))
-        }
-    }
 }
 
 fn rules(page: &mut Page<String>, applied: &Applied) -> fmt::Result {

@@ -6,6 +6,7 @@
 
 use super::{Purpose, RenderError, Report};
 
+mod badge;
 mod checks;
 mod drift;
 mod frame;

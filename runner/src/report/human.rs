@@ -14,7 +14,7 @@ use super::headline::{Headline, headline};
 use super::{Arg, Client, Purpose, RenderError, Report, clock, words};
 
 mod audit;
-mod baseline;
+pub(crate) mod drift;
 mod evidence;
 mod ledger;
 mod lookups;
@@ -39,7 +39,7 @@ fn judged(page: &mut Page<String>, report: &Report) -> fmt::Result {
     run(page, report)?;
     unsound(page, report)?;
     findings(page, report, |_| true)?;
-    baseline::section(page, report)?;
+    drift::section(page, report)?;
     shown(page, report)?;
     evidence::sections(page, report)?;
     settings(page, report)?;
@@ -164,7 +164,7 @@ fn findings(
         } else {
             Tone::Doubtful
         };
-        let text = format!("{:<34}{}", finding.id, words::asked_by(finding));
+        let text = format!("{:<34}{}", finding.id, words::asked_by(finding.asked_by));
         page.say(finding.status.word(), tone, &text)?;
         page.say("", Tone::Quiet, &finding.message)?;
         for (label, text) in [

@@ -80,7 +80,7 @@ fn status(finding: &Finding) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(kind);
     status
         .set_message(text(&finding.message))
-        .set_type(words::asked_by(finding))
+        .set_type(words::asked_by(finding.asked_by))
         .set_description(description(finding));
     status
 }

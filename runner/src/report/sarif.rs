@@ -130,7 +130,7 @@ fn because(finding: &Finding) -> String {
 
 fn rule(finding: &Finding) -> Rule {
     let meaning = check::meaning(finding.id).sentence;
-    let asked = format!("Asked by: {}.", words::asked_by(finding));
+    let asked = format!("Asked by: {}.", words::asked_by(finding.asked_by));
     Rule {
         id: finding.id.to_owned(),
         short_description: text(meaning),
@@ -144,7 +144,7 @@ fn rule(finding: &Finding) -> Rule {
         },
         properties: RuleProperties {
             tags: [area(finding.id).to_owned()],
-            specification: finding.spec.to_owned(),
+            specification: finding.asked_by.section().to_owned(),
         },
     }
 }

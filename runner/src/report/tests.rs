@@ -22,7 +22,7 @@ use crate::evidence::{
     Reason, RequestClass, Root, Sighting, Survivor,
 };
 use crate::profile::{Destination, ExpectedFile};
-use crate::verdict::Status;
+use crate::verdict::{AskedBy, Status};
 
 mod ci;
 mod page;
@@ -126,7 +126,7 @@ fn drifted(text: &str) -> Report {
         expected: Some("the behaviour in the lock file".to_owned()),
         found: Some("3 differences: 3 headers".to_owned()),
         because: None,
-        spec: baseline::SPEC,
+        asked_by: AskedBy::LockFile,
     });
     report.verdict = Verdict::Failed;
     report

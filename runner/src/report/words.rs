@@ -2,7 +2,6 @@
 
 use stub::journal::{Head, Host};
 
-use crate::baseline;
 use crate::case::Source;
 use crate::check;
 use crate::evidence::{
@@ -11,13 +10,13 @@ use crate::evidence::{
 };
 use crate::profile::Cases;
 use crate::report::{Baseline, BaselineOutcome};
-use crate::verdict::Finding;
+use crate::verdict::AskedBy;
 
 /// Who asks for what a check looks at.
-pub(super) fn asked_by(finding: &Finding) -> String {
-    match finding.spec {
-        baseline::SPEC => "the lock file".to_owned(),
-        section => format!("specification, section {section}"),
+pub(super) fn asked_by(asked_by: AskedBy) -> String {
+    match asked_by {
+        AskedBy::Specification(section) => format!("specification, section {section}"),
+        AskedBy::LockFile => "the lock file".to_owned(),
     }
 }
 
@@ -248,6 +247,18 @@ pub(super) fn quoted(path: &str) -> String {
         return path.to_owned();
     }
     format!("'{}'", path.replace('\'', r"'\''"))
+}
+
+/// The beginning of a long text, and how much of it is left out: `…` and `(cut: 3 more characters)`.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => {
+            let (shown, rest) = text.split_at(end);
+            let rest = check::count(rest.chars().count(), "more character");
+            format!("{shown}… (cut: {rest})")
+        }
+        None => text.to_owned(),
+    }
 }
 
 /// `1,204`

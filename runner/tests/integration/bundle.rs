@@ -94,6 +94,21 @@ impl Place {
             0
         );
     }
+
+    /// What tar(1) makes of it, and takes apart elsewhere, is the same bundle.
+    #[track_caller]
+    fn assert_an_archive_verifies(&self) {
+        let (archive, into) = (self.at("archive.tar"), self.at("into"));
+        fs::create_dir(&into).unwrap();
+        let (evidence, whole) = (self.evidence(), OsStr::new("."));
+        let [archive, evidence, into] = [&archive, &evidence, &into].map(|path| path.as_os_str());
+        command(
+            "tar",
+            &["-cf".as_ref(), archive, "-C".as_ref(), evidence, whole],
+        );
+        command("tar", &["-xf".as_ref(), archive, "-C".as_ref(), into]);
+        assert_eq!(verified(into.as_ref(), &[]).0, 0);
+    }
 }
 
 /// The exit code and the words of `runner verify`, by a user who owns nothing of it where that is possible.

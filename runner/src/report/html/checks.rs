@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use crate::baseline;
 use crate::report::headline::is_told_as_an_attempt;
 use crate::report::{Purpose, Report, words};
-use crate::verdict::{Finding, Status};
+use crate::verdict::{AskedBy, Finding, Status};
 
+use super::badge::badge;
 use super::frame::Section;
 use super::room::{Column, Room, cells, head, missing};
 use super::text::{Client, code, code_if};
@@ -48,12 +48,11 @@ fn article(finding: &Finding) -> Markup {
                     @if let Some(part) = part { dt { (name) } dd { (code(part)) } }
                 }
             }
-            p.spec { "Asked by: " (words::asked_by(finding)) }
+            p.spec { "Asked by: " (words::asked_by(finding.asked_by)) }
         }
     }
 }
 
-/// A word and a sign: no status is told by its colour alone.
 fn status(status: Status) -> Markup {
     let sign = match status {
         Status::Passed => "✓",
@@ -61,9 +60,7 @@ fn status(status: Status) -> Markup {
         Status::Errored => "!",
         Status::Skipped => "–",
     };
-    html! {
-        span.status.(status.word()) { span.sign aria-hidden="true" { (sign) } " " (status.word()) }
-    }
+    badge(status.word(), sign, status.word())
 }
 
 /// Every check in its order, each with an anchor. What nobody asked for is folded away.
@@ -95,7 +92,7 @@ fn table(findings: &[&Finding], room: &Room) -> Markup {
 fn row(finding: &Finding) -> Markup {
     let check = html! {
         a href={ "#check-" (finding.id) } { code { (finding.id) } }
-        @if finding.spec != baseline::SPEC { " " span.spec { "§ " (finding.spec) } }
+        @if let AskedBy::Specification(section) = finding.asked_by { " " span.spec { "§ " (section) } }
         p { (Client(&finding.message)) }
         @if let Some(object) = &finding.object { p { (code(object)) } }
     };

@@ -43,6 +43,7 @@ impl Section {
 /// The whole page, as one text without a dangerous character, also where one was forgotten.
 pub(super) fn document(report: &Report, sections: Vec<Section>) -> String {
     let Headline { word, text } = headline(report);
+    let tone = Tone::of(report);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -56,10 +57,10 @@ pub(super) fn document(report: &Report, sections: Vec<Section>) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                header class=(tone(report)) {
+                header class=(tone.class()) {
                     p.kind { (kind(report)) }
                     h1 {
-                        span.word { span.sign aria-hidden="true" { (sign(report)) } " " (word) }
+                        span.word { span.sign aria-hidden="true" { (tone.sign()) } " " (word) }
                         " "
                         span.headline { (Client(&text)) }
                     }
@@ -104,21 +105,43 @@ fn kind(report: &Report) -> &'static str {
     }
 }
 
-fn tone(report: &Report) -> &'static str {
-    match (report.purpose, report.verdict) {
-        (_, Verdict::Passed) => "good",
-        (Purpose::Judge, Verdict::Failed) => "bad",
-        (Purpose::Audit, Verdict::Failed) => "plain",
-        (_, Verdict::Errored) => "doubtful",
-    }
+/// How the verdict looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tone {
+    Good,
+    Bad,
+    Doubtful,
+    /// An audit expects nothing, and so blames nobody.
+    Plain,
 }
 
-fn sign(report: &Report) -> &'static str {
-    match tone(report) {
-        "good" => "✓",
-        "bad" => "✕",
-        "doubtful" => "!",
-        _ => "•",
+impl Tone {
+    fn of(report: &Report) -> Self {
+        match (report.purpose, report.verdict) {
+            (_, Verdict::Passed) => Self::Good,
+            (Purpose::Judge, Verdict::Failed) => Self::Bad,
+            (Purpose::Audit, Verdict::Failed) => Self::Plain,
+            (_, Verdict::Errored) => Self::Doubtful,
+        }
+    }
+
+    /// As the style sheet names it.
+    fn class(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Bad => "bad",
+            Self::Doubtful => "doubtful",
+            Self::Plain => "plain",
+        }
+    }
+
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Good => "✓",
+            Self::Bad => "✕",
+            Self::Doubtful => "!",
+            Self::Plain => "•",
+        }
     }
 }
 

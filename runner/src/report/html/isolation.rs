@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use crate::evidence::{CanaryMode, CanaryStatus, LayerNeed, LayerStatus};
 use crate::report::{Report, words};
 
+use super::badge::badge;
 use super::frame::Section;
 use super::room::{Column, Room};
 use super::text::{Client, code};
@@ -51,10 +52,6 @@ fn layer_status(status: LayerStatus) -> Markup {
         LayerStatus::Absent => ("failed", "✕"),
     };
     badge(class, sign, words::layer_status(status))
-}
-
-fn badge(class: &str, sign: &str, word: &str) -> Markup {
-    html! { span.status.(class) { span.sign aria-hidden="true" { (sign) } " " (word) } }
 }
 
 pub(super) fn canaries(report: &Report, room: &Room) -> Option<Section> {

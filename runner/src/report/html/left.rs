@@ -10,7 +10,8 @@ use super::room::{Column, Room};
 use super::text::{Client, code, digest};
 
 pub(super) fn files(report: &Report, room: &Room) -> Section {
-    let left: Vec<&FileEntry> = with(report, false);
+    let files = &report.evidence.files;
+    let left: Vec<&FileEntry> = files.iter().filter(|entry| !entry.transient).collect();
     let columns = [
         Column::Word("in"),
         Column::Text("path"),
@@ -38,7 +39,8 @@ pub(super) fn files(report: &Report, room: &Room) -> Section {
 
 /// What the watch of the two trees saw and the end did not: a list without a claim to be whole.
 pub(super) fn transient(report: &Report, room: &Room) -> Option<Section> {
-    let gone: Vec<&FileEntry> = with(report, true);
+    let files = &report.evidence.files;
+    let gone: Vec<&FileEntry> = files.iter().filter(|entry| entry.transient).collect();
     let counts = removed(report);
     if gone.is_empty() && (counts.is_empty() || report.evidence.exit == Exit::NotStarted) {
         return None;
@@ -85,9 +87,4 @@ fn removed(report: &Report) -> Vec<String> {
         None => format!("not counted in {}", root.word()),
     });
     told.collect()
-}
-
-fn with(report: &Report, transient: bool) -> Vec<&FileEntry> {
-    let files = report.evidence.files.iter();
-    files.filter(|entry| entry.transient == transient).collect()
 }

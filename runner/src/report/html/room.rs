@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use maud::{Markup, PreEscaped, html};
 
-use super::text::number_of;
+use crate::report::words::grouped;
 
 /// Bytes of all tables and lists of one page together.
 const LIMIT: usize = 8 << 20;
@@ -125,7 +125,8 @@ pub(super) fn cells<const N: usize>(columns: [Column; N], cells: [Markup; N]) ->
 pub(super) fn missing(cut: usize, all: usize) -> Markup {
     html! {
         @if cut > 0 {
-            p.cut { "Cut: " (number_of(cut as u64, "more entry").replace("entrys", "entries")) " of " (all) "." }
+            @let noun = if cut == 1 { "entry" } else { "entries" };
+            p.cut { "Cut: " (grouped(cut as u64)) " more " (noun) " of " (grouped(all as u64)) "." }
         }
     }
 }
@@ -139,7 +140,7 @@ mod tests {
         let list = Room::default().list(&vec!["x"; ROWS + 1], |x| html! { (x) });
         let PreEscaped(list) = list;
         assert_eq!(list.matches("<li>x</li>").count(), ROWS);
-        assert!(list.ends_with("Cut: 1 more entry of 1001.</p>"), "{list}");
+        assert!(list.ends_with("Cut: 1 more entry of 1,001.</p>"), "{list}");
     }
 
     #[test]
@@ -150,7 +151,7 @@ mod tests {
         let table = || room.table([Column::Text("t")], &rows, |()| [html! { (wide) }]);
         let (PreEscaped(first), PreEscaped(second)) = (table(), table());
         assert!(first.len() <= LIMIT + 1_024, "{}", first.len());
-        assert!(first.contains("more entries of 1000."));
-        assert!(second.ends_with("Cut: 1,000 more entries of 1000.</p>"));
+        assert!(first.contains("more entries of 1,000."));
+        assert!(second.ends_with("Cut: 1,000 more entries of 1,000.</p>"));
     }
 }

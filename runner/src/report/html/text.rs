@@ -2,9 +2,8 @@
 
 use maud::{Markup, Render, html};
 
-use crate::check::count;
 use crate::report::escape;
-use crate::report::words::grouped;
+use crate::report::words::{cut, grouped};
 
 /// Characters of one piece of the client's text.
 const CUT: usize = 1_000;
@@ -15,7 +14,7 @@ pub(super) struct Client<'a>(pub(super) &'a str);
 
 impl Render for Client<'_> {
     fn render_to(&self, page: &mut String) {
-        cut(&escape::visible(self.0)).as_str().render_to(page);
+        cut(&escape::visible(self.0), CUT).as_str().render_to(page);
     }
 }
 
@@ -59,17 +58,6 @@ pub(super) fn duration(us: u64) -> String {
 /// A point of the run's clock.
 pub(super) fn at(us: u64) -> String {
     format!("+{}", duration(us))
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(CUT) {
-        Some((end, _)) => {
-            let (shown, rest) = text.split_at(end);
-            let rest = count(rest.chars().count(), "more character");
-            format!("{shown}… (cut: {rest})")
-        }
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

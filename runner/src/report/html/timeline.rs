@@ -35,7 +35,7 @@ struct Mark {
 }
 
 /// What a moment is, and how it is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sign {
     /// To or from the stub, or a record: a dot.
     Dot,
@@ -143,20 +143,21 @@ fn connects(report: &Report) -> Lane {
             .chain(tried.map(|one| attempt(report, one)))
             .collect(),
     );
-    let number = |sign| lane.marks.iter().filter(|mark| mark.sign == sign).count();
-    let others = [(Sign::Cross, "denied"), (Sign::Ring, "let through")];
-    let others = others.map(|(sign, word)| (number(sign), word));
-    let others = others.iter().filter(|(number, _)| *number > 0);
-    let parts = [(number(Sign::Dot), "to the stub")];
-    let parts = parts.iter().filter(|(number, _)| *number > 0);
-    let parts: Vec<String> = parts
-        .chain(others)
-        .map(|(number, word)| format!("{} {word}", words::grouped(*number as u64)))
-        .collect();
-    let note = match parts.is_empty() {
-        true => lane.note,
-        false => parts.join(", "),
-    };
+    let parts: Vec<String> = [
+        (Sign::Dot, "to the stub"),
+        (Sign::Cross, "denied"),
+        (Sign::Ring, "let through"),
+    ]
+    .into_iter()
+    .filter_map(|(sign, word)| {
+        let number = lane.marks.iter().filter(|mark| mark.sign == sign).count();
+        (number > 0).then(|| format!("{} {word}", words::grouped(number as u64)))
+    })
+    .collect();
+    if parts.is_empty() {
+        return lane;
+    }
+    let note = parts.join(", ");
     Lane { note, ..lane }
 }
 

@@ -396,7 +396,7 @@ impl<'a> From<&'a Finding> for Check<'a> {
             expected: finding.expected.as_deref(),
             found: finding.found.as_deref(),
             because: finding.because.as_deref(),
-            spec: finding.spec,
+            spec: finding.asked_by.section(),
         }
     }
 }

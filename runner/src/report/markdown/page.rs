@@ -3,8 +3,8 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::check::count;
 use crate::report::escape;
+use crate::report::words::cut;
 
 /// GitHub drops a summary of more than 1 MiB, one of all reports of a job's step; some is left for others.
 const LIMIT: usize = 900 * 1024;
@@ -87,7 +87,7 @@ impl Page {
 /// A code span that holds the text whatever stands in it (CommonMark, section 6.1), in a cell of a table as well,
 /// where a pipe would end it (GitHub Flavored Markdown, section 4.10).
 pub(super) fn code(text: &str) -> String {
-    let text = cut(&unlinked(&escape::visible(text)));
+    let text = cut(&unlinked(&escape::visible(text)), CUT);
     if text.is_empty() {
         return String::new();
     }
@@ -100,17 +100,6 @@ pub(super) fn code(text: &str) -> String {
 /// A code span has no links; for readers that take one line by itself there is none either.
 fn unlinked(text: &str) -> String {
     text.replace("](", r"]\u{28}")
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(CUT) {
-        Some((end, _)) => {
-            let (shown, rest) = text.split_at(end);
-            let rest = count(rest.chars().count(), "more character");
-            format!("{shown}… (cut: {rest})")
-        }
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

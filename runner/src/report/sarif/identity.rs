@@ -1,26 +1,25 @@
 //! By what a result is known again: its place, its fingerprints and the category of its run.
 //!
-//! Places are lines of the case file or the lock file, as nothing else of a run lies in a repository. All of this is the same in every
-//! run: no path of this machine, no time, no number of a process.
+//! Places are lines of the case file or the lock file, as nothing else of a run lies in a repository. All of this is
+//! the same in every run: no path of this machine, no time, no number of a process.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use super::super::Report;
 use super::log::{ArtifactLocation, Fingerprints};
-use crate::baseline;
 use crate::check;
 use crate::digest;
-use crate::verdict::Finding;
+use crate::verdict::{AskedBy, Finding};
 
 /// The root of the repository, by the name that code scanning has for it.
 const SOURCE_ROOT: &str = "%SRCROOT%";
 
 /// The file that asks for a check, and the line in it, from 1.
 pub(super) fn place(report: &Report, finding: &Finding) -> (ArtifactLocation, usize) {
-    match lock_file(report) {
-        Some(lock) if finding.spec == baseline::SPEC => (lock, 1),
-        Some(_) | None => {
+    match (finding.asked_by, lock_file(report)) {
+        (AskedBy::LockFile, Some(lock)) => (lock, 1),
+        (AskedBy::LockFile, None) | (AskedBy::Specification(_), _) => {
             let key = check::meaning(finding.id).key;
             (case_file(report), report.case.origin.outline.line(key))
         }

@@ -346,7 +346,7 @@ fn a_page_is_bounded_whatever_the_client_does_and_counts_what_it_cuts() {
     for report in [report(crowded()), audit_of(crowded())] {
         let page = page(&report);
         assert!(page.len() < 9 << 20, "{}", page.len());
-        assert!(page.contains(" of 5000."));
+        assert!(page.contains(" of 5,000."));
         let marks = page.matches("<svg").count();
         assert!(marks < 1_000, "{marks}");
     }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
-use super::{Place, command, everything, verified};
+use super::{Place, everything};
 use crate::abuse::Abuse;
 use crate::kit::Run;
 use crate::needs_sandbox;
@@ -127,22 +127,7 @@ fn in_a_container_no_name_and_no_link_does_either() {
 fn an_archive_of_a_hostile_clients_evidence_verifies() {
     needs_sandbox!();
     let (place, _) = abused("copied", false, |run| run);
-    let (archive, into) = (place.at("archive.tar"), place.at("into"));
-    fs::create_dir(&into).unwrap();
-    let evidence = place.evidence();
-    let (archive, into) = (archive.as_os_str(), into.as_os_str());
-    command(
-        "tar",
-        &[
-            "-cf".as_ref(),
-            archive,
-            "-C".as_ref(),
-            evidence.as_ref(),
-            ".".as_ref(),
-        ],
-    );
-    command("tar", &["-xf".as_ref(), archive, "-C".as_ref(), into]);
-    assert_eq!(verified(into.as_ref(), &[]).0, 0);
+    place.assert_an_archive_verifies();
 }
 
 #[test]

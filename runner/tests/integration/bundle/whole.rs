@@ -250,20 +250,5 @@ fn what_an_archive_of_it_gives_verifies() {
     needs_sandbox!();
     let place = Place::new();
     place.run(Run::case_b());
-    let (archive, into) = (place.at("archive.tar"), place.at("into"));
-    let (archive, into) = (archive.as_os_str(), into.as_os_str());
-    fs::create_dir(into).unwrap();
-    let evidence = place.evidence();
-    command(
-        "tar",
-        &[
-            "-cf".as_ref(),
-            archive,
-            "-C".as_ref(),
-            evidence.as_ref(),
-            ".".as_ref(),
-        ],
-    );
-    command("tar", &["-xf".as_ref(), archive, "-C".as_ref(), into]);
-    assert_eq!(verified(into.as_ref(), &[]).0, 0);
+    place.assert_an_archive_verifies();
 }

@@ -139,9 +139,7 @@ fn shape(sign: Sign, number: usize) -> Markup {
 fn groups(marks: &[Mark], total: u64) -> Vec<Group<'_>> {
     let mut groups: Vec<Group> = Vec::new();
     let bucket = |mark: &Mark| u128::from(mark.at_us) * u128::from(PLACES) / u128::from(total);
-    let mut signs = [Sign::Dot, Sign::Ring, Sign::Cross];
-    signs.sort();
-    for sign in signs {
+    for sign in [Sign::Dot, Sign::Ring, Sign::Cross] {
         let of_sign: Vec<&Mark> = marks.iter().filter(|mark| mark.sign == sign).collect();
         for run in of_sign.chunk_by(|one, other| bucket(one) == bucket(other)) {
             if let (Some(first), Some(last)) = (run.first(), run.last()) {

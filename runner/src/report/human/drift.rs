@@ -1,10 +1,11 @@
-//! What the lock file has otherwise, each with the line that would accept it.
+//! What differs between two runs, line by line; and what the lock file has otherwise, each with the line that would
+//! accept it.
 
 use std::fmt;
 
 use super::page::{Page, Tone};
 use crate::baseline::lock::Accept;
-use crate::behaviour::Difference;
+use crate::behaviour::{Change, Difference};
 use crate::report::{BaselineOutcome, Report, words};
 
 /// Most differences that are shown; JSON has all of them.
@@ -19,7 +20,7 @@ pub(super) fn section(page: &mut Page<String>, report: &Report) -> fmt::Result {
     page.heading("Baseline")?;
     page.say("lock file", Tone::Quiet, &format!("{file}: {what}"))?;
     for one in differences.iter().take(SHOWN) {
-        difference(page, one, baseline.outcome)?;
+        drift(page, one, baseline.outcome)?;
     }
     match differences.len().checked_sub(SHOWN) {
         None | Some(0) => Ok(()),
@@ -31,12 +32,8 @@ pub(super) fn section(page: &mut Page<String>, report: &Report) -> fmt::Result {
     }
 }
 
-fn difference(
-    page: &mut Page<String>,
-    found: &Difference,
-    outcome: BaselineOutcome,
-) -> fmt::Result {
-    crate::diff::shown_to_people(page, found)?;
+fn drift(page: &mut Page<String>, found: &Difference, outcome: BaselineOutcome) -> fmt::Result {
+    difference(page, found)?;
     match outcome {
         BaselineOutcome::Compared => {
             let Accept { verb, table, line } = Accept::of(found);
@@ -44,5 +41,19 @@ fn difference(
             page.whole(&format!("      {line}"))
         }
         BaselineOutcome::Updated | BaselineOutcome::Made => Ok(()),
+    }
+}
+
+/// `+ key: value`, `- key: value`, or `~ key` with both values below it.
+pub(crate) fn difference(page: &mut Page<String>, found: &Difference) -> fmt::Result {
+    let key = &found.fact.key;
+    match &found.change {
+        Change::Added(new) => page.whole(&format!("+ {key}: {new}")),
+        Change::Removed(old) => page.whole(&format!("- {key}: {old}")),
+        Change::Changed { old, new } => {
+            page.whole(&format!("~ {key}"))?;
+            page.whole(&format!("    - {old}"))?;
+            page.whole(&format!("    + {new}"))
+        }
     }
 }
