@@ -120,13 +120,13 @@ pub struct RunOptions {
     /// Write a report: human, json, junit, markdown, html or sarif; without a file, to standard output. May be given again
     #[arg(long, value_name = "FORMAT[=FILE]", value_parser = values::report(), help_heading = help::OUTPUT)]
     pub report: Vec<ReportArgument>,
-    /// Write the evidence to a new directory: every report, the output, the files as found, and their digests
+    /// Write the evidence to a new or empty directory: every report, the output, the files as found, and their digests
     #[arg(long, value_name = "DIR", help_heading = help::OUTPUT)]
     pub out: Option<PathBuf>,
     /// Compare the behaviour with this lock file; any drift fails the check `baseline/unchanged`
     #[arg(long, value_name = "FILE", help_heading = help::OUTPUT)]
     pub baseline: Option<PathBuf>,
-    /// Write the behaviour of this run to the lock file instead of comparing it
+    /// Write the behaviour of this run to the lock file instead of comparing it; needs --baseline
     #[arg(long, requires = "baseline", help_heading = help::OUTPUT)]
     pub update_baseline: bool,
     /// Copy the home to a fresh temporary directory at the end and say where
@@ -164,7 +164,7 @@ pub struct AuditOptions {
     /// Write a report to a file: human, json, junit, markdown, html or sarif. May be given again
     #[arg(long, value_name = "FORMAT=FILE", value_parser = values::report(), help_heading = help::OUTPUT)]
     pub report: Vec<ReportArgument>,
-    /// Write the evidence to a new directory: every report, the output, the files as found, and their digests
+    /// Write the evidence to a new or empty directory: every report, the output, the files as found, and their digests
     #[arg(long, value_name = "DIR", help_heading = help::OUTPUT)]
     pub out: Option<PathBuf>,
     /// Copy the home to a fresh temporary directory at the end and say where
@@ -215,7 +215,7 @@ pub struct VerifyOptions {
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// Demand that the manifest has this SHA-256, as the run printed it
-    #[arg(long, value_name = "SHA256", value_parser = values::sha256)]
+    #[arg(long, value_name = "SHA256", value_parser = values::manifest_sha256)]
     pub require_manifest: Option<String>,
 }
 

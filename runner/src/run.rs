@@ -29,6 +29,7 @@ use crate::sandbox::probe::namespaces;
 use crate::sandbox::readback::own_filters;
 use crate::sandbox::{canary, spawn};
 use crate::subject::Subject;
+use crate::sys::process::let_one_signal_pass;
 use crate::verdict::Verdict;
 
 mod digests;
@@ -94,6 +95,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         digests,
         passed_over,
     } = launch_in_strongest_tier(request, &outputs.files(), clock)?;
+    let_one_signal_pass();
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
     let exit = capture.exit;
     let unwritten = std::mem::take(&mut capture.unwritten);

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::OwnedFd;
 
 use nix::fcntl::readlinkat;
@@ -210,7 +210,8 @@ impl Copying<'_> {
         told
     }
 
-    /// Writes the content; its digest, and how much it was.
+    /// Writes the content; its digest, and how much it was. Holes stay holes: what costs a client nothing shall not
+    /// fill the disk.
     fn write(&mut self, content: File, size: u64, mut to: File) -> io::Result<(u64, String)> {
         let mut hasher = Sha256::new();
         let mut content = content.take(size);
@@ -218,16 +219,23 @@ impl Copying<'_> {
         let mut bytes = 0;
         loop {
             let length = match content.read(&mut piece) {
-                Ok(0) => return Ok((bytes, hex(&hasher.finalize()))),
+                Ok(0) => break,
                 Ok(length) => length,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
             let read = piece.get(..length).unwrap_or_default();
             hasher.update(read);
-            to.write_all(read).map_err(|error| self.breaks(error))?;
             bytes += length as u64;
+            let written = if read.iter().all(|byte| *byte == 0) {
+                to.seek(SeekFrom::Start(bytes)).map(drop)
+            } else {
+                to.write_all(read)
+            };
+            written.map_err(|error| self.breaks(error))?;
         }
+        to.set_len(bytes).map_err(|error| self.breaks(error))?;
+        Ok((bytes, hex(&hasher.finalize())))
     }
 }
 

@@ -20,8 +20,8 @@ const SCHEMA: &str = "runner.bundle/1";
 /// The manifest's own name. It is written last.
 pub(crate) const NAME: &str = "manifest.json";
 
-/// No manifest is larger: as many paths as a client may leave need less.
-pub(crate) const MOST_BYTES: u64 = 256 * 1024 * 1024;
+/// No manifest is larger: as many paths as a client of a built-in case may leave need less, each byte an escape.
+pub(crate) const MOST_BYTES: u64 = 1024 * 1024 * 1024;
 /// Names in one path; a bundle of ours has a few more than the deepest tree that is walked.
 const MOST_NAMES: usize = 120;
 /// Characters that are shown of a path, or of anything else that stands in a manifest.

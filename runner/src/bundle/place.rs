@@ -46,6 +46,9 @@ impl PlaceError {
             Self::Open { .. } => {
                 "`--out` makes the directory itself, in one that is there and that you may write"
             }
+            Self::NotEmpty { entry, .. } if entry == UNFINISHED => {
+                "a run that was ended there left it: remove the directory, or name another one"
+            }
             Self::NoDirectory { .. } | Self::NotEmpty { .. } => {
                 "name a directory that is not there: `--out` makes it"
             }

@@ -26,7 +26,7 @@ use crate::policy::shown_path;
 use crate::text::printable;
 
 /// A larger report is not compared.
-const MOST_REPORT_BYTES: u64 = 512 * 1024 * 1024;
+const MOST_REPORT_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 /// Differences that are told; the others are counted.
 const MOST_TOLD: usize = 1_000;
 

@@ -32,6 +32,20 @@ pub struct AttemptGroup {
     pub reason: Option<String>,
 }
 
+impl AttemptGroup {
+    /// `denied ENETUNREACH`, `let through`; a question to the resolver of the run went no further than that.
+    pub fn outcome_words(&self) -> String {
+        let resolver = resolver_target();
+        let asked = |rest: &str| rest.is_empty() || rest.starts_with(" for ");
+        match self.outcome {
+            End::Allowed if self.target.strip_prefix(&resolver).is_some_and(asked) => {
+                "answered by the resolver inside".to_owned()
+            }
+            End::Allowed | End::Denied(_) => self.outcome.words(),
+        }
+    }
+}
+
 /// The ledger's attempts by program, destination and outcome, in the order of the first of each; what is
 /// setup is left out.
 pub fn attempt_groups(expected: &[ExpectedAttempt], evidence: &Evidence) -> Vec<AttemptGroup> {
@@ -162,7 +176,7 @@ fn describe(group: &AttemptGroup) -> String {
         "{} by {}, {}, {}",
         group.target,
         group.program,
-        group.outcome.words(),
+        group.outcome_words(),
         times(group.count, "time"),
     )
 }

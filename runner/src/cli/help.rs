@@ -99,7 +99,10 @@ Examples:
 
 pub(super) const RUN_EXIT_CODES: &str = run_exit_codes!();
 
-pub(super) const EXIT_CODES: &str = concat!(run_exit_codes!(), "\n\nExamples: `runner --help`");
+pub(super) const EXIT_CODES: &str = concat!(
+    run_exit_codes!(),
+    "\n  those of the other commands are in their own help\n\nExamples: `runner --help`"
+);
 
 pub(super) const EXAMPLES_AND_EXIT_CODES: &str = concat!(
     "\
@@ -112,9 +115,18 @@ Examples:
       the human report on standard output, the JSON report in a file
   runner run mine.toml --timeout 5min -- --verbose
       a case of your own, with one more argument for the client
-  runner policy show case-a > mine.toml
+  runner audit -- curl -s https://example.com
+      any program, nothing expected of it: what does it try?
+  runner case-b --out evidence
+      every report, the output and the files of one run, to be checked by `runner verify evidence`
+  runner case-b --baseline agent.lock
+      the same, and fail where the client does anything that the lock file does not have
+  runner diff old.json new.json
+      what a client did otherwise in two runs
+  runner policy init case mine > mine.toml
       a case file to start from
 
 ",
-    run_exit_codes!()
+    run_exit_codes!(),
+    "\n  those of the other commands are in their own help"
 );

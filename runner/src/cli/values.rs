@@ -46,6 +46,8 @@ pub(super) enum ValueError {
     Variable,
     #[error("64 hexadecimal digits are expected; `runner policy list` shows them")]
     Digest,
+    #[error("64 hexadecimal digits are expected; the run and `runner verify DIR` show them")]
+    ManifestDigest,
     #[error("a name has 1 to 64 of: a-z A-Z 0-9 . _ - and is not made of dots alone")]
     PolicyName,
 }
@@ -102,14 +104,20 @@ pub(super) fn policy_name(text: &str) -> Result<PolicyName, ValueError> {
     PolicyName::parse(text).ok_or(ValueError::PolicyName)
 }
 
-/// A SHA-256, in lower case.
+/// The SHA-256 of a case.
 pub(super) fn sha256(text: &str) -> Result<String, ValueError> {
+    digest(text).ok_or(ValueError::Digest)
+}
+
+/// The SHA-256 of a manifest.
+pub(super) fn manifest_sha256(text: &str) -> Result<String, ValueError> {
+    digest(text).ok_or(ValueError::ManifestDigest)
+}
+
+/// In lower case.
+fn digest(text: &str) -> Option<String> {
     let fits = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if fits {
-        Ok(text.to_ascii_lowercase())
-    } else {
-        Err(ValueError::Digest)
-    }
+    fits.then(|| text.to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -37,9 +37,9 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
 fn judged(report: &Report, room: &Room) -> Vec<Section> {
     let parts = [
         summary::unsound(report, room),
-        Some(summary::claims(report, room)),
         checks::findings(report, room),
         drift::section(report, room),
+        Some(summary::claims(report, room)),
         Some(timeline::section(report)),
         Some(traffic::requests(report, room)),
         traffic::connections(report, room),

@@ -101,7 +101,7 @@ fn attempts(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
         let expected = group.reason.as_deref().map_or(String::new(), code);
         [
             code(&group.target),
-            group.outcome.words(),
+            group.outcome_words(),
             group.count.to_string(),
             code(&group.program),
             expected,

@@ -44,7 +44,10 @@ impl Outputs {
         if let Some(lock) = &request.baseline {
             outputs.lock = Some(baseline::open(lock, &inputs, &outputs.reports)?);
         }
-        outputs.bundle = bundle::open(request.out.as_deref(), &outputs.files())?;
+        let mut others = outputs.files();
+        // Where the copy of the home is made.
+        others.extend(request.keep_home.then(temporary_directory));
+        outputs.bundle = bundle::open(request.out.as_deref(), &others)?;
         Ok(outputs)
     }
 
@@ -73,6 +76,12 @@ impl Outputs {
         lost.extend(unlocked);
         Written { lost, bundled }
     }
+}
+
+/// Free of links.
+fn temporary_directory() -> PathBuf {
+    let typed = std::env::temp_dir();
+    typed.canonicalize().unwrap_or(typed)
 }
 
 fn write(outputs: Vec<Output>, report: &Report, before: &mut Vec<u8>) -> Vec<WriteError> {

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::unistd::Pid;
 
 /// getauxval(3), AT_EXECFN: the path by which this process was executed, as execve(2) was given it; `None` where it
@@ -120,6 +121,18 @@ pub(crate) fn ignore_terminal_signals() {
 pub(crate) fn ignore_file_size_signal() {
     // SAFETY: SIG_IGN is no function, so nothing of ours can be called.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+/// sigaction(2): from here on one SIGINT and one SIGTERM are let pass, as reports are being written, and another one
+/// ends this process.
+pub(crate) fn let_one_signal_pass() {
+    extern "C" fn pass(_: libc::c_int) {}
+    let flags = SaFlags::SA_RESETHAND | SaFlags::SA_RESTART;
+    let once = SigAction::new(SigHandler::Handler(pass), flags, SigSet::empty());
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        // SAFETY: the handler does nothing, so nothing in it can be unsafe in a handler. These two signals can have one.
+        let _ = unsafe { sigaction(signal, &once) };
+    }
 }
 
 /// sigaction(2): SIGCHLD as it is by default. Where our caller ignored it, nobody's end could be waited for.

@@ -89,7 +89,9 @@ pub(super) fn document(report: &Report, sections: Vec<Section>) -> String {
             }
         }
     };
-    escape::for_terminal(&page.into_string())
+    let mut page = escape::for_terminal(&page.into_string());
+    page.push('\n');
+    page
 }
 
 /// Nothing but the one style sheet, which is known by its digest.

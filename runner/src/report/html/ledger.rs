@@ -86,7 +86,7 @@ fn outcome(group: &AttemptGroup) -> Markup {
         Outcome::Allowed => ("allowed", "○"),
     };
     html! {
-        span.outcome.(class) { span.sign aria-hidden="true" { (sign) } " " (group.outcome.words()) }
+        span.outcome.(class) { span.sign aria-hidden="true" { (sign) } " " (group.outcome_words()) }
     }
 }
 

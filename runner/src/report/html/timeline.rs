@@ -89,7 +89,7 @@ fn lanes(report: &Report) -> Vec<Lane> {
     ];
     lanes.push(connects(report));
     lanes.push(marks("Requests", requests(evidence)));
-    lanes.push(marks("Answers", answers(evidence)));
+    lanes.push(marks("Stub events", answers(evidence)));
     if report.purpose == Purpose::Judge {
         lanes.push(marks("Records", records(evidence)));
     }

@@ -45,7 +45,7 @@ fn attempt(group: &AttemptGroup) -> Row<2> {
 }
 
 fn cells(group: &AttemptGroup) -> [String; 2] {
-    [times(group.count), group.outcome.words()]
+    [times(group.count), group.outcome_words()]
 }
 
 /// What led to the stub, or could have: counted, and listed in the JSON report.
