@@ -89,7 +89,7 @@ pub(super) fn document(report: &Report, sections: Vec<Section>) -> String {
             }
         }
     };
-    escape::for_terminal(&page.into_string())
+    escape::for_terminal(&page.into_string()) + "\n"
 }
 
 /// Nothing but the one style sheet, which is known by its digest.
