@@ -78,7 +78,7 @@ fn assert_tells(format: Format, report: &str, verdict: &str) {
             assert_eq!(values.next(), Some(verdict));
         }
         Format::Markdown => assert!(report.starts_with(&format!("## {loud}: ")), "{report}"),
-        Format::Html => assert!(report.starts_with("<!doctype html>"), "{report}"),
+        Format::Html => assert!(report.starts_with("<!DOCTYPE html>"), "{report}"),
         Format::Sarif => {
             let log: Value = serde_json::from_str(report).unwrap();
             assert_eq!(log["runs"][0]["properties"]["verdict"], verdict);
