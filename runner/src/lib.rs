@@ -41,7 +41,8 @@
 //! | [`schema`] | JSON Schemas, made from the types that are read and written | any run |
 //! | [`behaviour`] | what a run showed, as facts to compare, and the rules for what is not compared | files |
 //! | [`diff`], [`baseline`] | two reports, or a run and its lock file, compared | how a run is made |
-//! | [`report`], [`describe`], [`output`], [`read`] | the one value, its renderings, where they go and are read | any judgement |
+//! | [`report`], [`describe`], [`output`] | the one value, its renderings, where they go | any judgement |
+//! | [`read`] | the user's files, read whole: regular ones, up to a limit | what stands in them |
 //! | [`bundle`] | the evidence in a directory of its own, with a manifest, and its verification | how a run is made |
 //!
 //! The stub is our instrument, and its types are used here. The reference client is the subject: nothing but

@@ -1,4 +1,6 @@
 //! Files of the user's that are read whole: regular ones only, up to a limit, and never by waiting for anybody.
+//!
+//! Must not know what stands in them.
 
 use std::fs::{FileType, OpenOptions};
 use std::io::{self, Read as _};

@@ -252,7 +252,7 @@ fn a_page_is_one_file() {
     let page = Page::of(Run::case_b());
     let text = fs::read_to_string(&page.path).unwrap();
     assert!(text.starts_with("<!DOCTYPE html><html lang=\"en\">"));
-    assert!(text.ends_with("</html>"));
+    assert!(text.ends_with("</html>\n"));
     let siblings = fs::read_dir(page.path.parent().unwrap()).unwrap();
     assert_eq!(siblings.count(), 1);
 }

@@ -89,9 +89,7 @@ pub(super) fn document(report: &Report, sections: Vec<Section>) -> String {
             }
         }
     };
-    let mut page = escape::for_terminal(&page.into_string());
-    page.push('\n');
-    page
+    escape::for_terminal(&page.into_string()) + "\n"
 }
 
 /// Nothing but the one style sheet, which is known by its digest.
