@@ -1,7 +1,7 @@
 //! What becomes of a tree, with a report that lists all of it.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -156,6 +156,26 @@ fn what_is_too_large_is_left_out_and_hard_links_count_each() {
     assert!(
         sparse.starts_with("sparse: 1099511627776 bytes, and "),
         "{sparse}"
+    );
+}
+
+#[test]
+fn what_cost_its_maker_no_space_costs_none_here() {
+    let mut made = Made::new();
+    let size = 8 << 20;
+    let mut content = vec![0; size];
+    content[size / 2] = b'x';
+    made.file("holes", &content);
+    let copied = made.copied(Bounds {
+        bytes: size as u64,
+        ..BOUNDS
+    });
+    let status = fs::metadata(made.bundle.path().join(&copied.files[0].path)).unwrap();
+    assert_eq!(status.len(), size as u64);
+    assert!(
+        status.blocks() * 512 < 1 << 20,
+        "{} blocks",
+        status.blocks()
     );
 }
 

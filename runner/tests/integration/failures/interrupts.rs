@@ -1,11 +1,14 @@
 //! A run that is cut short by a signal: a report all the same, and nothing left running.
 
 use std::fs;
-use std::os::unix::process::CommandExt as _;
+use std::os::fd::AsFd as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -122,4 +125,49 @@ fn an_interrupt_leaves_a_report_and_no_process() {
 fn a_termination_leaves_a_report_and_no_process() {
     needs_sandbox!();
     assert_interrupted_by(Signal::SIGTERM);
+}
+
+/// A reader that does not read keeps the runner at its report, longer than anybody waits.
+#[test]
+fn while_the_report_is_written_one_signal_is_let_pass_and_the_next_one_ends_the_run() {
+    needs_sandbox!();
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let (unread, written) = nix::unistd::pipe().unwrap();
+        fcntl(&written, FcntlArg::F_SETPIPE_SZ(4096)).unwrap();
+        let mut run = Run::case_b()
+            .argument("--report")
+            .argument("json")
+            .command();
+        let run = run.stdout(written).stderr(Stdio::null()).spawn();
+        let mut run = run.unwrap();
+        let mut ready = [PollFd::new(unread.as_fd(), PollFlags::POLLIN)];
+        let patience = PollTimeout::try_from(START).unwrap();
+        assert_eq!(poll(&mut ready, patience), Ok(1), "no report");
+        let pid = Pid::from_raw(run.id().try_into().unwrap());
+        kill(pid, signal).unwrap();
+        // It was taken note of, and no more.
+        until(|| !catches(pid, signal));
+        assert_eq!(run.try_wait().unwrap(), None);
+        kill(pid, signal).unwrap();
+        let ended = run.wait().unwrap();
+        assert_eq!(ended.signal(), Some(signal as i32));
+    }
+}
+
+/// Asks again until it is so.
+#[track_caller]
+fn until(mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + START;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited in vain");
+        std::thread::yield_now();
+    }
+}
+
+/// Whether a process has a handler for a signal: SigCgt in proc_pid_status(5).
+fn catches(pid: Pid, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = u64::from_str_radix(mask.unwrap().trim(), 16).unwrap();
+    mask & 1 << (signal as u64 - 1) != 0
 }
