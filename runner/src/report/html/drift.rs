@@ -1,43 +1,46 @@
 //! What the lock file has otherwise, each with the line that would accept it.
 
-use maud::html;
+use maud::{Markup, html};
 
 use crate::baseline::lock::Accept;
 use crate::behaviour::Difference;
 use crate::report::{BaselineOutcome, Report, words};
 
 use super::frame::Section;
-use super::room::{Column, Room};
-use super::text::{Client, code, code_if};
+use super::room::{Room, missing};
+use super::text::{Client, code};
 
 pub(super) fn section(report: &Report, room: &Room) -> Option<Section> {
     let baseline = report.baseline.as_ref()?;
     let differences: Vec<&Difference> = baseline.differences.iter().collect();
-    let columns = [
-        Column::Word("area"),
-        Column::Text("fact"),
-        Column::Text("before"),
-        Column::Text("now"),
-        Column::Text(match baseline.outcome {
-            BaselineOutcome::Compared => "what would accept it",
-            BaselineOutcome::Updated | BaselineOutcome::Made => "line",
-        }),
-    ];
+    let (shown, cut) = room.entries(&differences, |found| article(found, baseline.outcome));
     let body = html! {
         p { (code(&baseline.file)) ": " (words::lock_file(baseline)) "." }
-        @if !differences.is_empty() {
-            (room.table(columns, &differences, |found| {
-                let Accept { verb, table, line } = Accept::of(found);
-                [
-                    html! { (found.fact.area.word()) },
-                    code(&found.fact.key),
-                    code_if(found.change.before()),
-                    code_if(found.change.now()),
-                    html! { (Client(verb)) " in " (code(&table)) " " (code(&line)) },
-                ]
-            }))
-        }
+        (shown)
+        (missing(cut, differences.len()))
     };
     let number = differences.len().to_string();
     Some(Section::new("baseline", "Drift from the lock file", body).with_note(number))
+}
+
+fn article(found: &Difference, outcome: BaselineOutcome) -> Markup {
+    let Accept { verb, table, line } = Accept::of(found);
+    html! {
+        article.finding.drift {
+            h3 { (found.fact.area.word()) " " span.note { (found.change.word()) } }
+            dl {
+                dt { "Fact" } dd { (code(&found.fact.key)) }
+                @for (name, value) in [("Before", found.change.before()), ("Now", found.change.now())] {
+                    @if let Some(value) = value { dt { (name) } dd { (code(value)) } }
+                }
+                @match outcome {
+                    BaselineOutcome::Compared => {
+                        dt { "To accept" } dd { (Client(verb)) " in " (code(&table)) }
+                        dt { "Line" } dd { (code(&line)) }
+                    }
+                    BaselineOutcome::Updated | BaselineOutcome::Made => {}
+                }
+            }
+        }
+    }
 }
