@@ -37,7 +37,7 @@ pub(super) fn figure(lanes: &[Lane], total: u64, released: Option<u64>) -> Marku
             figcaption {
                 span.key { (sign(Sign::Dot)) "to or from the stub, a record" }
                 span.key { (sign(Sign::Cross)) "an attempt, denied" }
-                span.key { (sign(Sign::Ring)) "an attempt, let through" }
+                span.key { (sign(Sign::Ring)) "an attempt, let through to loopback" }
                 span.key { "A taller mark stands for several." }
             }
         }
