@@ -14,6 +14,7 @@ use crate::behaviour::{Behaviour, Difference, compare, summary};
 use crate::case::outline::below;
 use crate::check;
 use crate::cli::Baseline;
+use crate::evidence::Exit;
 use crate::output::{Input, LockFile, Output, OutputError, WriteError};
 use crate::policy::shown_path;
 use crate::read::{self, ReadError};
@@ -144,12 +145,13 @@ impl Opened {
             Ok((_, incomplete)) if !incomplete.is_empty() => {
                 (Settled::errored(incomplete.join("; ")), None, Ok(()))
             }
-            Ok((behaviour, _)) => match self.task {
-                Task::Compare(lock) => {
+            Ok((behaviour, _)) => match (self.task, cut_short(report.evidence.exit)) {
+                (Task::Compare(lock), _) => {
                     let (settled, told) = judge(&lock, &behaviour, report);
                     (settled, told, Ok(()))
                 }
-                Task::Write { old, place } => {
+                (Task::Write { .. }, Some(why)) => (Settled::unwritten(why), None, Ok(())),
+                (Task::Write { old, place }, None) => {
                     let new = Lock::of(&behaviour, made(report), old.as_ref(), report);
                     let told = told_of_update(old.as_ref(), &new);
                     let written = place.write(new.print().as_bytes());
@@ -177,6 +179,20 @@ fn behaviour_of(report: &Report) -> Result<(Behaviour, Vec<String>), FormError> 
     let rendered = json::render(report).map_err(|error| FormError::Rendered(error.to_string()))?;
     let form = Form::parse(&rendered)?;
     Ok((Behaviour::of(&form), form.incomplete()))
+}
+
+/// Why a run shows the beginning of a behaviour only. What a client would still have done is in no such run, and a
+/// lock file made of it would let all of that go.
+fn cut_short(exit: Exit) -> Option<String> {
+    let limit = match exit {
+        Exit::Timeout(after) => format!("after {:.1} s", after.as_secs_f64()),
+        Exit::OutputLimit => "at its output limit".to_owned(),
+        Exit::RequestLimit => "at its request limit".to_owned(),
+        Exit::Code(_) | Exit::Signal(_) | Exit::Interrupted | Exit::NotStarted => return None,
+    };
+    Some(format!(
+        "the runner ended the client {limit}: this run does not show all that the client does"
+    ))
 }
 
 fn made(report: &Report) -> Made {
@@ -251,6 +267,13 @@ impl Settled {
                 .to_owned(),
             found: None,
             because: Some(because),
+        }
+    }
+
+    fn unwritten(because: String) -> Self {
+        Self {
+            message: "This run cannot be written to the lock file.".to_owned(),
+            ..Self::errored(because)
         }
     }
 

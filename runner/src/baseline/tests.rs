@@ -1,6 +1,7 @@
 //! The check and the file, of the one evidence that every report is tested with.
 
 use std::fs;
+use std::time::Duration;
 
 use super::*;
 use crate::case::Tier;
@@ -132,6 +133,46 @@ fn what_says_nothing_is_not_written() {
     let report = settled(&Baseline::Update(path.clone()), hostile());
     assert_eq!(finding(&report).status, Status::Errored);
     assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn what_the_runner_cut_short_is_compared_and_never_written() {
+    let (directory, path) = locked();
+    let before = fs::read(&path).unwrap();
+    for exit in [
+        Exit::Timeout(Duration::from_secs(30)),
+        Exit::OutputLimit,
+        Exit::RequestLimit,
+    ] {
+        let run = || {
+            let mut run = case_b();
+            run.evidence.exit = exit;
+            report(run)
+        };
+        for path in [path.clone(), directory.path().join("new.lock")] {
+            let refused = settled(&Baseline::Update(path), run());
+            assert_eq!(finding(&refused).status, Status::Errored, "{exit:?}");
+            let because = finding(&refused).because.as_deref().unwrap();
+            assert!(because.starts_with("the runner ended the client a"));
+            assert_eq!(refused.baseline, None);
+        }
+        let compared = settled(&Baseline::Compare(path.clone()), run());
+        assert_eq!(finding(&compared).status, Status::Failed);
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_failed_other_checks_is_written() {
+    let (_directory, path) = locked();
+    let mut run = case_b();
+    run.evidence.exit = Exit::Code(7);
+    let report = settled(&Baseline::Update(path.clone()), report(run));
+    assert_eq!(report.verdict, Verdict::Failed);
+    assert_eq!(finding(&report).status, Status::Skipped);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("\"exit\" = \"code 7\"\n"), "{text}");
 }
 
 #[test]
