@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::behaviour::form::{FormError, Report as Form};
-use crate::behaviour::{Behaviour, Difference, compare, summary};
+use crate::behaviour::{Behaviour, Difference, compare};
 use crate::case::outline::below;
 use crate::check;
 use crate::cli::Baseline;
@@ -24,8 +24,10 @@ use crate::verdict::{AskedBy, Finding, Status};
 pub mod lock;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use lock::{Lock, LockFault, Made};
+pub(crate) use told::found;
 
 /// The check's stable id.
 pub const CHECK: &str = "baseline/unchanged";
@@ -244,7 +246,7 @@ fn judge(lock: &Lock, behaviour: &Behaviour, report: &Report) -> (Settled, Optio
                 1 => "The behaviour differs from the lock file in 1 place.".to_owned(),
                 more => format!("The behaviour differs from the lock file in {more} places."),
             },
-            found: Some(summary(&differences)),
+            found: Some(told::found(&differences)),
             because: None,
         },
     };

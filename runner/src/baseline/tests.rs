@@ -65,7 +65,12 @@ fn a_behaviour_that_only_the_lock_file_does_not_know_fails_by_that_check_alone()
     assert_eq!(failed.map(|one| one.id).collect::<Vec<_>>(), [CHECK]);
     assert_eq!(report.verdict, Verdict::Failed);
     let finding = finding(&report);
-    assert_eq!(finding.found.as_deref(), Some("1 difference: 1 request"));
+    assert_eq!(
+        finding.found.as_deref(),
+        Some(
+            "1 difference: 1 request\nrequests POST /v1/messages: message, status 200, now message, status 201"
+        )
+    );
     assert_eq!(finding.object.as_deref(), path.to_str());
     let [only] = report.baseline.as_ref().unwrap().differences.as_slice() else {
         panic!("{:?}", report.baseline)
@@ -106,8 +111,27 @@ fn each_difference_stands_in_the_human_report_with_the_line_that_accepts_it() {
         markdown.contains("### Drift from the lock file"),
         "{markdown}"
     );
-    let junit = report::render(&report, Format::Junit, report::human::Colour::Plain);
-    assert!(String::from_utf8(junit.unwrap()).unwrap().contains(CHECK));
+}
+
+#[test]
+fn what_drifted_stands_in_the_finding_where_no_section_of_its_own_tells_of_it() {
+    let (_directory, path) = locked();
+    let report = settled(&Baseline::Compare(path), report(with_header("]]>\n")));
+    let in_format = |format| {
+        let rendered = report::render(&report, format, report::human::Colour::Plain);
+        String::from_utf8(rendered.unwrap()).unwrap()
+    };
+    let told = "headers POST /v1/messages x-new: added, ]]";
+    let line = format!("\n  {told}&gt;\\n</failure>");
+    let junit = in_format(Format::Junit);
+    assert!(junit.contains(&line), "{junit}");
+    let sarif = in_format(Format::Sarif);
+    let line = r"\nDrift: 'headers POST /v1/messages x-new: added, \\]\\]>";
+    assert!(sarif.contains(line), "{sarif}");
+    for format in [Format::Human, Format::Markdown, Format::Html] {
+        assert!(!in_format(format).contains(told));
+        assert!(in_format(format).contains("1 difference: 1 header"));
+    }
 }
 
 #[test]

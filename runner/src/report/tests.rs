@@ -112,6 +112,7 @@ fn drifted(text: &str) -> Report {
         },
         change,
     });
+    let found = baseline::found(&differences);
     report.baseline = Some(Baseline {
         file: "locks/agent.lock".to_owned(),
         place: PathBuf::from("locks/agent.lock"),
@@ -124,7 +125,7 @@ fn drifted(text: &str) -> Report {
         message: "The behaviour differs from the lock file in 3 places.".to_owned(),
         object: Some("locks/agent.lock".to_owned()),
         expected: Some("the behaviour in the lock file".to_owned()),
-        found: Some("3 differences: 3 headers".to_owned()),
+        found: Some(found),
         because: None,
         asked_by: AskedBy::LockFile,
     });
