@@ -165,7 +165,40 @@ fn what_is_no_report_is_told_with_its_place() {
     }
     fs::write(&path, &good).unwrap();
     load(&path).unwrap();
-    load(directory.path()).unwrap();
     fs::remove_file(&path).unwrap();
-    assert!(load(directory.path()).unwrap_err().hint().is_some());
+    assert!(load(&path).unwrap_err().hint().is_some());
+}
+
+#[test]
+fn a_directory_is_a_bundle_only_with_the_report_that_its_manifest_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let said = || {
+        let error = load(directory.path()).unwrap_err();
+        assert!(error.hint().unwrap().contains("the report itself to compare it anyway"));
+        error.to_string()
+    };
+    let made = report(case_b());
+    let document = report_json::render(&made).unwrap();
+    fs::write(at("report.json"), &document).unwrap();
+    assert!(said().ends_with("is no bundle: it has no manifest.json"));
+
+    let listed = |sha256| manifest::Listed {
+        path: bundle::REPORT.to_owned(),
+        bytes: document.len() as u64,
+        sha256,
+        original: None,
+    };
+    let put = |files| {
+        let manifest = Manifest::new((&made).into(), files, Vec::new());
+        fs::write(at("manifest.json"), manifest.document().unwrap()).unwrap();
+    };
+    put(vec![listed(digest::of_bytes(&document))]);
+    load(directory.path()).unwrap();
+    for files in [vec![], vec![listed(digest::of_bytes(b"another"))]] {
+        put(files);
+        assert!(said().ends_with("report.json is not the one that its manifest says"));
+    }
+    fs::write(at("manifest.json"), "{}").unwrap();
+    assert!(said().ends_with("cannot be relied on"));
 }

@@ -147,12 +147,20 @@ fn another_case_is_compared_and_noted() {
 fn a_directory_is_compared_by_the_report_in_it() {
     needs_sandbox!();
     let place = Place::new();
-    fs::create_dir(place.at("bundle")).unwrap();
-    place.keep(Run::case_b(), "bundle/report.json");
-    assert_eq!(
-        place.diff("bundle", "bundle/report.json").status.code(),
-        Some(0)
-    );
+    let bundle = place.at("bundle");
+    let run = Run::case_b().argument("--out").argument(&bundle);
+    place.keep(run, "report.json");
+    assert_eq!(place.diff("bundle", "report.json").status.code(), Some(0));
+    let report = bundle.join("report.json");
+    let text = fs::read_to_string(&report).unwrap();
+    fs::write(&report, text.replace("\"code\": 0", "\"code\": 1")).unwrap();
+    let output = place.diff("bundle", "report.json");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("is not whole: report.json"), "{said}");
+    assert!(said.contains("hint: `runner verify DIR`"), "{said}");
+    let anyway = place.diff("bundle/report.json", "report.json");
+    assert_eq!(anyway.status.code(), Some(1));
 }
 
 #[test]
@@ -185,7 +193,7 @@ fn what_is_no_report_is_wrong_use_and_waits_for_nobody() {
     for (name, words) in [
         ("text", "is no report that can be compared"),
         ("fifo", "is a FIFO, not a regular file"),
-        ("empty", "cannot open"),
+        ("empty", "is no bundle: it has no manifest.json"),
         ("absent", "cannot open"),
     ] {
         let output = place.diff(name, name);
