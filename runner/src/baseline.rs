@@ -16,7 +16,7 @@ use crate::check;
 use crate::cli::Baseline;
 use crate::evidence::Exit;
 use crate::output::{Input, LockFile, Output, OutputError, WriteError};
-use crate::policy::shown_path;
+use crate::policy::{quoted, shown_path};
 use crate::read::{self, ReadError};
 use crate::report::{self, BaselineOutcome, Report, json};
 use crate::verdict::{AskedBy, Finding, Status};
@@ -24,10 +24,9 @@ use crate::verdict::{AskedBy, Finding, Status};
 pub mod lock;
 #[cfg(test)]
 mod tests;
-mod told;
+pub(crate) mod told;
 
 use lock::{Lock, LockFault, Made};
-pub(crate) use told::found;
 
 /// The check's stable id.
 pub const CHECK: &str = "baseline/unchanged";
@@ -42,6 +41,12 @@ pub(crate) enum BaselineError {
     Read(#[source] ReadError),
     #[error("{file}:{fault}")]
     Lock { file: String, fault: LockFault },
+    #[error("the lock file {file} is of {found}, and this run is of {case}")]
+    OtherCase {
+        file: String,
+        found: String,
+        case: String,
+    },
     #[error(transparent)]
     Output(#[from] OutputError),
 }
@@ -55,6 +60,9 @@ impl BaselineError {
             Self::Read(_) => None,
             Self::Lock { .. } => {
                 Some("mend the line, or remove the file and make it anew with --update-baseline")
+            }
+            Self::OtherCase { .. } => {
+                Some("name this case's own lock file, or make one with --update-baseline")
             }
             Self::Output(OutputError::Replaces { .. } | OutputError::Shared { .. }) => {
                 Some("give the lock file a name of its own")
@@ -91,17 +99,18 @@ enum Task {
 /// Reads the lock file, or proves that it can be written.
 ///
 /// # Errors
-/// A file that cannot be read or is no lock file; one to be written that cannot be, that the run reads, or that is a
+/// A file that cannot be read, is no lock file or is of another case than `case`; one to be written that cannot be, that the run reads, or that is a
 /// report's.
 pub(crate) fn open(
     baseline: &Baseline,
+    case: &str,
     inputs: &[Input<'_>],
     outputs: &[Output],
 ) -> Result<Opened, BaselineError> {
     let (path, task) = match baseline {
-        Baseline::Compare(path) => (path, Task::Compare(read_lock(path)?)),
+        Baseline::Compare(path) => (path, Task::Compare(read_lock(path, case)?)),
         Baseline::Update(path) => {
-            let old = match read_lock(path) {
+            let old = match read_lock(path, case) {
                 Err(BaselineError::Read(error)) if error.is_absence() => None,
                 read => Some(read?),
             };
@@ -120,11 +129,20 @@ pub(crate) fn open(
     })
 }
 
-fn read_lock(path: &Path) -> Result<Lock, BaselineError> {
+/// The lock file of this case, which it must be before it is compared with, and before it is replaced.
+fn read_lock(path: &Path, case: &str) -> Result<Lock, BaselineError> {
     let bytes = read::regular(path, MOST_BYTES).map_err(BaselineError::Read)?;
-    Lock::parse(&bytes).map_err(|fault| BaselineError::Lock {
+    let lock = Lock::parse(&bytes).map_err(|fault| BaselineError::Lock {
         file: shown_path(path),
         fault,
+    })?;
+    if lock.case() == case {
+        return Ok(lock);
+    }
+    Err(BaselineError::OtherCase {
+        file: shown_path(path),
+        found: quoted(lock.case()),
+        case: case.to_owned(),
     })
 }
 
@@ -217,14 +235,12 @@ fn told_of_update(old: Option<&Lock>, new: &Lock) -> Told {
 }
 
 fn judge(lock: &Lock, behaviour: &Behaviour, report: &Report) -> (Settled, Option<Told>) {
-    let found = (report.case.name.as_str(), report.tier.word());
-    if (lock.case(), lock.tier()) != found {
+    // The strongest tier that the host has is known only now.
+    let tier = report.tier.word();
+    if lock.tier() != tier {
         let because = format!(
-            "the lock file is of {} in tier {}, and this run of {} in tier {}",
-            lock.case(),
-            lock.tier(),
-            found.0,
-            found.1
+            "the lock file is of tier {}, and this run of tier {tier}",
+            quoted(lock.tier())
         );
         return (Settled::errored(because), None);
     }

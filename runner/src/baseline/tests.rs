@@ -7,7 +7,7 @@ use super::*;
 use crate::case::Tier;
 use crate::cli::{Destination, ReportTarget};
 use crate::evidence::GapKind;
-use crate::evidence::fixture::{Run, add_header, case_a, case_b, gap};
+use crate::evidence::fixture::{Run, add_header, case_b, gap};
 use crate::output;
 use crate::report::Format;
 use crate::report::tests::{hostile, report};
@@ -15,7 +15,7 @@ use crate::verdict::Verdict;
 
 /// A report after the lock file was settled with.
 fn settled(baseline: &Baseline, mut report: Report) -> Report {
-    let opened = open(baseline, &[], &[]).unwrap();
+    let opened = open(baseline, &report.case.name, &[], &[]).unwrap();
     opened.settle(&mut report).unwrap();
     report
 }
@@ -135,19 +135,35 @@ fn what_drifted_stands_in_the_finding_where_no_section_of_its_own_tells_of_it() 
 }
 
 #[test]
-fn another_case_another_tier_and_gaps_are_no_comparison() {
+fn another_tier_and_gaps_are_no_comparison() {
     let (_directory, path) = locked();
     let mut other_tier = report(case_b());
     other_tier.tier = Tier::Inherited;
     let mut with_gap = case_b();
     with_gap.evidence.gaps.push(gap(GapKind::Lookups));
-    for report in [report(case_a()), other_tier, report(with_gap)] {
+    for report in [other_tier, report(with_gap)] {
         let settled = settled(&Baseline::Compare(path.clone()), report);
         assert_eq!(finding(&settled).status, Status::Errored);
         assert!(finding(&settled).because.is_some());
         assert_eq!(settled.verdict, Verdict::Errored);
         assert_eq!(settled.baseline, None);
     }
+}
+
+#[test]
+fn the_lock_file_of_another_case_is_refused_before_the_run_and_left_alone() {
+    let (_directory, path) = locked();
+    let before = fs::read(&path).unwrap();
+    for baseline in [
+        Baseline::Compare(path.clone()),
+        Baseline::Update(path.clone()),
+    ] {
+        let error = open(&baseline, "case-a", &[], &[]).unwrap_err();
+        let said = "agent.lock is of `case-b`, and this run is of case-a";
+        assert!(error.to_string().ends_with(said), "{error}");
+        assert!(error.hint().unwrap().contains("this case's own lock file"));
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
 }
 
 #[test]
@@ -240,7 +256,7 @@ fn what_a_hostile_client_says_is_read_back_from_its_lock_file() {
 fn a_file_that_is_not_there_is_made_and_never_compared() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("agent.lock");
-    let error = open(&Baseline::Compare(path.clone()), &[], &[]).unwrap_err();
+    let error = open(&Baseline::Compare(path.clone()), "case-b", &[], &[]).unwrap_err();
     assert!(
         error
             .hint()
@@ -262,7 +278,7 @@ fn a_file_that_is_no_lock_file_stops_both() {
         Baseline::Compare(path.clone()),
         Baseline::Update(path.clone()),
     ] {
-        let error = open(&baseline, &[], &[]).unwrap_err();
+        let error = open(&baseline, "case-b", &[], &[]).unwrap_err();
         assert!(error.to_string().contains("precious.toml:1:1: "), "{error}");
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious = true\n");
@@ -276,7 +292,7 @@ fn the_lock_file_is_neither_a_report_nor_what_the_run_reads() {
         what: "the client",
         path: &path,
     };
-    let error = open(&update, &[input], &[]).unwrap_err();
+    let error = open(&update, "case-b", &[input], &[]).unwrap_err();
     assert!(
         error
             .to_string()
@@ -287,7 +303,7 @@ fn the_lock_file_is_neither_a_report_nor_what_the_run_reads() {
         destination: Destination::File(path),
     };
     let outputs = output::open(&[target], &[]).unwrap();
-    let error = open(&update, &[], &outputs).unwrap_err();
+    let error = open(&update, "case-b", &[], &outputs).unwrap_err();
     assert!(
         error
             .to_string()

@@ -175,7 +175,12 @@ fn a_directory_is_a_bundle_only_with_the_report_that_its_manifest_says() {
     let at = |name: &str| directory.path().join(name);
     let said = || {
         let error = load(directory.path()).unwrap_err();
-        assert!(error.hint().unwrap().contains("the report itself to compare it anyway"));
+        assert!(
+            error
+                .hint()
+                .unwrap()
+                .contains("the report itself to compare it anyway")
+        );
         error.to_string()
     };
     let made = report(case_b());

@@ -112,7 +112,7 @@ fn drifted(text: &str) -> Report {
         },
         change,
     });
-    let found = baseline::found(&differences);
+    let found = baseline::told::found(&differences);
     report.baseline = Some(Baseline {
         file: "locks/agent.lock".to_owned(),
         place: PathBuf::from("locks/agent.lock"),

@@ -201,19 +201,32 @@ fn an_update_says_what_it_accepted() {
 }
 
 #[test]
-fn another_case_or_tier_is_no_comparison() {
+fn another_tier_is_no_comparison() {
     needs_sandbox!();
     let place = Place::new();
     let lock = place.at("agent.lock");
     updating(Run::case_b(), &lock).json().assert_passed();
-    for run in [
-        Run::case_a(),
-        Run::case_b().on_a_host_without("network,namespaces"),
-    ] {
-        let done = with(run, &lock).json();
-        done.assert_verdict(3, "errored");
-        assert_eq!(done.checks("errored"), [CHECK]);
+    let run = Run::case_b().on_a_host_without("network,namespaces");
+    let done = with(run, &lock).json();
+    done.assert_verdict(3, "errored");
+    assert_eq!(done.checks("errored"), [CHECK]);
+}
+
+#[test]
+fn the_lock_file_of_another_case_is_refused_before_the_run() {
+    let place = Place::new();
+    let lock = place.at("agent.lock");
+    fs::write(&lock, GOOD).unwrap();
+    for run in [with(Run::case_a(), &lock), updating(Run::case_a(), &lock)] {
+        assert_refused(
+            run,
+            &[
+                "agent.lock is of `case-b`, and this run is of case-a",
+                "hint: name this case's own lock file",
+            ],
+        );
     }
+    assert_eq!(fs::read_to_string(&lock).unwrap(), GOOD);
 }
 
 #[test]
