@@ -181,7 +181,7 @@ fn an_errored_run_is_never_unchanged() {
     let output = place.diff("old.json", "new.json");
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("  | incomplete"), "{said}");
+    assert!(said.contains("  | lost      the new run: "), "{said}");
 }
 
 #[test]
