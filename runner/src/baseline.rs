@@ -198,7 +198,10 @@ type Told = (BaselineOutcome, Vec<Difference>);
 fn behaviour_of(report: &Report) -> Result<(Behaviour, Vec<String>), FormError> {
     let rendered = json::render(report).map_err(|error| FormError::Rendered(error.to_string()))?;
     let form = Form::parse(&rendered)?;
-    Ok((Behaviour::of(&form), form.incomplete()))
+    let behaviour = Behaviour::of(&form);
+    let incomplete = form.incomplete().into_iter();
+    let incomplete = incomplete.chain(behaviour.incomplete()).collect();
+    Ok((behaviour, incomplete))
 }
 
 /// Why a run shows the beginning of a behaviour only. What a client would still have done is in no such run, and a

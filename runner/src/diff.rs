@@ -185,11 +185,14 @@ fn of_bundle(directory: &Path, report: &Path) -> Result<Vec<u8>, DiffError> {
 impl Answer {
     fn of((old_path, old): (&Path, Report), (new_path, new): (&Path, Report)) -> Self {
         let behaviours = (Behaviour::of(&old), Behaviour::of(&new));
-        let incomplete = [("the old run", &old), ("the new run", &new)].map(|(which, report)| {
-            let reasons = report.incomplete();
-            reasons
-                .into_iter()
-                .map(move |why| format!("{which}: {why}"))
+        let runs = [
+            ("the old run", &old, &behaviours.0),
+            ("the new run", &new, &behaviours.1),
+        ];
+        let incomplete = runs.map(|(which, report, behaviour)| {
+            let reasons = report.incomplete().into_iter();
+            let reasons = reasons.chain(behaviour.incomplete());
+            reasons.map(move |why| format!("{which}: {why}"))
         });
         let (old, new) = (Identity::of(old_path, old), Identity::of(new_path, new));
         Self {

@@ -10,6 +10,9 @@ use thiserror::Error;
 /// The form that is read.
 pub(crate) const SCHEMA: &str = "runner.report/1";
 
+/// Most values of a document that is read; a body of as many bytes as the stub takes has three millions.
+const MOST_VALUES: usize = 8_000_000;
+
 /// Why a document is no report.
 #[derive(Debug, Error)]
 pub(crate) enum FormError {
@@ -25,6 +28,9 @@ pub(crate) enum FormError {
     /// The report of this very run has no JSON form.
     #[error("{0}")]
     Rendered(String),
+    /// Each value takes many times the memory of its text.
+    #[error("expected at most {MOST_VALUES} values, found more")]
+    TooMany,
     /// A key is missing, or has a value of another type.
     #[error("the report is not as {SCHEMA} has it")]
     Report(#[source] serde_json::Error),
@@ -49,6 +55,9 @@ impl Report {
     /// # Errors
     /// What is wrong with it, with line and column.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, FormError> {
+        if values(bytes) > MOST_VALUES {
+            return Err(FormError::TooMany);
+        }
         let head: Head = serde_json::from_slice(bytes).map_err(FormError::NotJson)?;
         if head.schema != SCHEMA {
             return Err(FormError::OtherSchema {
@@ -57,6 +66,22 @@ impl Report {
         }
         serde_json::from_slice(bytes).map_err(FormError::Report)
     }
+}
+
+/// How many values a document has at most: one, and one behind each comma that is in no string, and the first one of
+/// each array or object.
+fn values(document: &[u8]) -> usize {
+    let (mut number, mut in_string, mut is_escaped) = (1, false, false);
+    for byte in document {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = in_string,
+            b'"' => in_string = !in_string,
+            b',' | b'[' | b'{' if !in_string => number += 1,
+            _ => {}
+        }
+    }
+    number
 }
 
 #[derive(Debug, Deserialize)]
