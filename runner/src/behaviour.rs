@@ -138,7 +138,10 @@ pub struct Behaviour {
 impl Behaviour {
     /// Of a report.
     pub(crate) fn of(report: &Report) -> Self {
-        let mut facts = Facts::default();
+        let mut facts = Facts {
+            own: ledger::own_paths(report),
+            ..Facts::default()
+        };
         requests::read(&report.evidence, &mut facts);
         records::read(&report.evidence.records, &mut facts);
         files::read(&report.evidence.files, &mut facts);
@@ -292,6 +295,8 @@ struct Facts {
     repeated: BTreeMap<Fact, u64>,
     /// Those whose order and number say nothing: all values that one key has.
     sets: BTreeMap<Fact, BTreeSet<String>>,
+    /// Paths of the client's own program.
+    own: Vec<String>,
     /// Of both.
     number: usize,
     is_full: bool,
@@ -302,6 +307,15 @@ impl Facts {
     /// Text of the client with what varies replaced.
     fn text(&mut self, text: &str) -> String {
         normal::text(text, &mut self.applied)
+    }
+
+    /// The path of a program, where that may be the client's own.
+    fn program(&mut self, path: &str) -> String {
+        if self.own.iter().any(|own| own == path) {
+            self.apply(Rule::OwnPath);
+            return "{client}".to_owned();
+        }
+        self.text(path)
     }
 
     fn apply(&mut self, rule: Rule) {

@@ -5,6 +5,14 @@ use std::collections::BTreeMap;
 use super::form::{Argument, Attempt, Evidence, Process, Report};
 use super::{Area, Facts, Rule, bounded, normal};
 
+/// The client's own program as the report names it, and as it was started: in a sandbox, or the runner itself.
+pub(super) fn own_paths(report: &Report) -> Vec<String> {
+    let named = Some(&report.client.program).filter(|path| path.starts_with('/'));
+    let started = report.evidence.processes.first();
+    let started = started.map(|process| &process.program);
+    named.into_iter().chain(started).cloned().collect()
+}
+
 pub(super) fn read(evidence: &Evidence, facts: &mut Facts) {
     for attempt in &evidence.attempts {
         if attempt.kind == "attempt" {
@@ -21,7 +29,7 @@ pub(super) fn read(evidence: &Evidence, facts: &mut Facts) {
     // The last program of each number so far: of very many, none is looked for one by one.
     let mut last = BTreeMap::new();
     for process in &evidence.processes {
-        let program = bounded(&facts.text(&process.program));
+        let program = bounded(&facts.program(&process.program));
         read_process(process, &program, &last, facts);
         last.insert(process.pid, program);
     }
@@ -66,7 +74,7 @@ pub(super) fn outcome(report: &Report, facts: &mut Facts) {
 
 fn read_attempt(attempt: &Attempt, facts: &mut Facts) {
     repeated(attempt.count, facts);
-    let mut what = vec![facts.text(&attempt.program), attempt.syscall.clone()];
+    let mut what = vec![facts.program(&attempt.program), attempt.syscall.clone()];
     what.extend(attempt.family.clone());
     what.extend(attempt.socket_type.clone());
     what.extend(attempt.protocol.map(|number| format!("protocol {number}")));
@@ -106,7 +114,7 @@ fn read_process(process: &Process, program: &str, last: &BTreeMap<i32, String>, 
         .args
         .iter()
         .map(|argument| match argument {
-            Argument::Word(word) => quoted(&facts.text(word)),
+            Argument::Word(word) => quoted(&facts.program(word)),
             Argument::Prompt { bytes } => format!("(prompt of {bytes} bytes)"),
         })
         .collect();

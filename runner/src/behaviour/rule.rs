@@ -41,11 +41,13 @@ pub enum Rule {
     Connections,
     /// Where links lead.
     LinkTargets,
+    /// Where the client's own program lies.
+    OwnPath,
 }
 
 impl Rule {
     /// Every one there is, in the order of every answer.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Times,
         Self::Ids,
         Self::RandomNames,
@@ -64,6 +66,7 @@ impl Rule {
         Self::Output,
         Self::Connections,
         Self::LinkTargets,
+        Self::OwnPath,
     ];
 
     /// Its name.
@@ -87,6 +90,7 @@ impl Rule {
             Self::Output => "output",
             Self::Connections => "connections",
             Self::LinkTargets => "link-targets",
+            Self::OwnPath => "own-path",
         }
     }
 
@@ -141,6 +145,9 @@ impl Rule {
                 "How many connections to the stub there were, their version of HTTP, and what bytes that are no request hold are not compared."
             }
             Self::LinkTargets => "Where a symbolic link leads is in no report.",
+            Self::OwnPath => {
+                "The path of the client's own program reads {client}: without a mount namespace it is that of the host."
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ fn an_attempt_counts_by_program_call_destination_and_outcome_and_not_by_number()
     let out = || connect("inet", "192.0.2.1", Some(443));
     assert_eq!(
         changed(with(vec![out()])),
-        ["attempts /client/agent-cli connect inet 192.0.2.1 port 443: - => denied ENETUNREACH"]
+        ["attempts {client} connect inet 192.0.2.1 port 443: - => denied ENETUNREACH"]
     );
     let many = Attempt { count: 9, ..out() };
     let found = between(with(vec![out()]), with(vec![many, out()]));
@@ -74,9 +74,7 @@ fn a_program_is_compared_with_its_arguments_and_who_started_it() {
     let one = || git(5, 2, &["git", "log", "a b", "Say something."]);
     assert_eq!(
         changed(|run| run.evidence.processes.push(one())),
-        [
-            "processes /usr/bin/git: git log \"a b\" (prompt of 14 bytes): - => started by /client/agent-cli"
-        ]
+        ["processes /usr/bin/git: git log \"a b\" (prompt of 14 bytes): - => started by {client}"]
     );
     let found = between(
         |run| run.evidence.processes.push(one()),
@@ -89,7 +87,7 @@ fn a_program_is_compared_with_its_arguments_and_who_started_it() {
     assert_eq!(found, Vec::<String>::new());
     let replaced = changed(|run| run.evidence.processes.push(git(2, 1, &["git"])));
     assert!(
-        replaced[0].ends_with("=> in place of /client/agent-cli"),
+        replaced[0].ends_with("=> in place of {client}"),
         "{replaced:?}"
     );
     let words = between(
@@ -106,6 +104,30 @@ fn a_program_is_compared_with_its_arguments_and_who_started_it() {
     };
     let names = between(named("/a: b", &["c"]), named("/a", &["b", "c"]));
     assert_eq!(names.len(), 2, "{names:?}");
+}
+
+#[test]
+fn where_the_clients_own_program_lies_is_no_difference() {
+    let at = |path: &'static str| {
+        move |run: &mut Run| {
+            let own = &mut run.evidence.processes[0];
+            own.program = path.to_owned();
+            let mut again = own.clone();
+            (again.pid, again.ppid, again.args) = (7, own.pid, vec![path.to_owned()]);
+            run.evidence.processes.push(again);
+            let mut out = connect("inet", "192.0.2.1", Some(443));
+            out.program = path.to_owned();
+            run.evidence.attempts.push(out);
+        }
+    };
+    let found = between(at("/a/target/debug/runner"), at("/b/runner"));
+    assert_eq!(found, Vec::<String>::new());
+    let literally = changed(|run| {
+        let mut own = run.evidence.processes[0].clone();
+        (own.pid, own.program) = (7, "{client}".to_owned());
+        run.evidence.processes.push(own);
+    });
+    assert!(literally[0].starts_with("processes \"{the text client}\": "));
 }
 
 #[test]

@@ -114,11 +114,11 @@ changes! {
     ];
     another_mode_is_one_change: "state-for-all" => ["~ files home .agent/.agent.json: file 0644"];
     an_attempt_is_one_change: "connects-elsewhere" =>
-        ["+ attempts /client/agent-cli connect inet 192.0.2.1 port 443: denied ENETUNREACH"];
+        ["+ attempts {client} connect inet 192.0.2.1 port 443: denied ENETUNREACH"];
     another_exit_code_is_one_change: "exit-code-1" => ["~ outcome exit: code 1"];
     a_survivor_is_told: "survivor" => [
-        "+ processes /client/agent-cli: /client/agent-cli --linger: started by /client/agent-cli",
         "+ processes agent-cli: outlives the client",
+        "+ processes {client}: {client} --linger: started by {client}",
     ];
     a_file_that_was_removed_again_is_no_change: "removed-file" => [];
 }
