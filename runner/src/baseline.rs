@@ -252,10 +252,7 @@ fn judge(lock: &Lock, behaviour: &Behaviour, report: &Report) -> (Settled, Optio
     let settled = match differences.len() {
         0 => Settled {
             status: Status::Passed,
-            message: format!(
-                "The behaviour is as the lock file has it: {} facts.",
-                found.len()
-            ),
+            message: as_locked(found.len(), behaviour.facts().len()),
             found: None,
             because: None,
         },
@@ -270,6 +267,16 @@ fn judge(lock: &Lock, behaviour: &Behaviour, report: &Report) -> (Settled, Optio
         },
     };
     (settled, Some((BaselineOutcome::Compared, differences)))
+}
+
+/// Of a behaviour of so many facts of which so many were compared; for the others the lock file has `*`.
+fn as_locked(compared: usize, all: usize) -> String {
+    let accepted = match all.saturating_sub(compared) {
+        0 => String::new(),
+        1 => ", and 1 accepted whatever it is".to_owned(),
+        more => format!(", and {more} accepted whatever they are"),
+    };
+    format!("The behaviour is as the lock file has it: {compared} facts{accepted}.")
 }
 
 /// How the check came out.

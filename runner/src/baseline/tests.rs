@@ -176,6 +176,49 @@ fn what_says_nothing_is_not_written() {
 }
 
 #[test]
+fn what_is_accepted_whatever_it_is_is_counted_when_all_else_is_as_it_was() {
+    let (_directory, path) = locked();
+    let message = || {
+        let report = settled(&Baseline::Compare(path.clone()), report(case_b()));
+        finding(&report).message.clone()
+    };
+    let whole = message();
+    let number = whole.split(' ').find_map(|word| word.parse().ok());
+    let number: usize = number.unwrap();
+    let said = |compared: usize, rest: &str| {
+        format!("The behaviour is as the lock file has it: {compared} facts{rest}.")
+    };
+    assert_eq!(whole, said(number, ""));
+    let text = fs::read_to_string(&path).unwrap();
+    let text = text.replace(r#""exit" = "code 0""#, r#""exit" = "*""#);
+    fs::write(&path, &text).unwrap();
+    let one = ", and 1 accepted whatever it is";
+    assert_eq!(message(), said(number - 1, one));
+    let nothing = r#""standard error" = "nothing""#;
+    let something = r#""standard error" = "something""#;
+    let old = if text.contains(nothing) {
+        nothing
+    } else {
+        something
+    };
+    fs::write(&path, text.replace(old, r#""standard error" = "*""#)).unwrap();
+    let two = ", and 2 accepted whatever they are";
+    assert_eq!(message(), said(number - 2, two));
+}
+
+#[test]
+fn the_lock_file_keeps_its_mode_when_it_is_written_anew() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (_directory, path) = locked();
+    for mode in [0o640, 0o606] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        settled(&Baseline::Update(path.clone()), report(with_header("1")));
+        let found = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(found & 0o7777, mode);
+    }
+}
+
+#[test]
 fn what_the_runner_cut_short_is_compared_and_never_written() {
     let (directory, path) = locked();
     let before = fs::read(&path).unwrap();
