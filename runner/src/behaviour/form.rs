@@ -2,10 +2,14 @@
 //! must be there, with a value of its type.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::Deserialize;
+use serde::de::{Error, Expected, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use thiserror::Error;
+
+use crate::case::Tier;
+use crate::verdict::Verdict;
 
 /// The form that is read.
 pub(crate) const SCHEMA: &str = "runner.report/1";
@@ -14,7 +18,7 @@ pub(crate) const SCHEMA: &str = "runner.report/1";
 const MOST_VALUES: usize = 8_000_000;
 
 /// Why a document is no report.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum FormError {
     /// Not JSON, cut short, or without a schema.
     #[error("expected a JSON report with a `schema`, found something else")]
@@ -41,7 +45,9 @@ pub(crate) enum FormError {
 pub(crate) struct Report {
     pub(crate) runner: Runner,
     pub(crate) case: Case,
+    #[serde(deserialize_with = "verdict")]
     pub(crate) verdict: String,
+    #[serde(deserialize_with = "tier")]
     pub(crate) tier: String,
     pub(crate) started_at: String,
     pub(crate) client: Client,
@@ -87,6 +93,35 @@ fn values(document: &[u8]) -> usize {
 #[derive(Debug, Deserialize)]
 struct Head {
     schema: String,
+}
+
+fn verdict<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
+    value.deserialize_str(Word(&Verdict::ALL.map(Verdict::word)))
+}
+
+fn tier<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
+    value.deserialize_str(Word(&Tier::ALL.map(Tier::word)))
+}
+
+/// One of these: what is decided by a word is decided by none that nobody knows.
+struct Word<'w>(&'w [&'w str]);
+
+impl Visitor<'_> for Word<'_> {
+    type Value = String;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<_> = self.0.iter().map(|word| format!("`{word}`")).collect();
+        out.write_str(&words.join(" or "))
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<String, E> {
+        if self.0.contains(&word) {
+            return Ok(word.to_owned());
+        }
+        let found = crate::policy::quoted(word);
+        let expected: &dyn Expected = &self;
+        Err(E::custom(format!("expected {expected}, found {found}")))
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -150,7 +150,15 @@ fn what_is_no_report_is_told_with_its_place() {
         ),
         (
             good.replace("\"tier\": \"namespace\"", "\"tier\": 1"),
-            "invalid type: integer `1`, expected a string at line",
+            "invalid type: integer `1`, expected `namespace` or `inherited` at line",
+        ),
+        (
+            good.replace("\"tier\": \"namespace\"", "\"tier\": \"none\""),
+            "expected `namespace` or `inherited`, found `none` at line",
+        ),
+        (
+            good.replace("\"verdict\": \"passed\"", "\"verdict\": \"fine\""),
+            "expected `passed` or `failed` or `errored`, found `fine` at line",
         ),
         (
             good.replace("\"schema\"", "\"schema\": 1, \"x\""),
