@@ -211,6 +211,8 @@ pub(crate) struct File {
     pub(crate) kind: String,
     pub(crate) mode: String,
     pub(crate) sha256: Option<String>,
+    /// Reports of an earlier version have none.
+    pub(crate) target: Option<String>,
     pub(crate) transient: bool,
     pub(crate) expected: Option<String>,
 }

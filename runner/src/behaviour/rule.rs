@@ -39,15 +39,13 @@ pub enum Rule {
     Output,
     /// How the stub was reached.
     Connections,
-    /// Where links lead.
-    LinkTargets,
     /// Where the client's own program lies.
     OwnPath,
 }
 
 impl Rule {
     /// Every one there is, in the order of every answer.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 18] = [
         Self::Times,
         Self::Ids,
         Self::RandomNames,
@@ -65,7 +63,6 @@ impl Rule {
         Self::Positions,
         Self::Output,
         Self::Connections,
-        Self::LinkTargets,
         Self::OwnPath,
     ];
 
@@ -89,7 +86,6 @@ impl Rule {
             Self::Positions => "positions",
             Self::Output => "output",
             Self::Connections => "connections",
-            Self::LinkTargets => "link-targets",
             Self::OwnPath => "own-path",
         }
     }
@@ -144,7 +140,6 @@ impl Rule {
             Self::Connections => {
                 "How many connections to the stub there were, their version of HTTP, and what bytes that are no request hold are not compared."
             }
-            Self::LinkTargets => "Where a symbolic link leads is in no report.",
             Self::OwnPath => {
                 "The path of the client's own program reads {client}: without a mount namespace it is that of the host."
             }

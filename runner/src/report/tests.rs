@@ -173,6 +173,7 @@ pub(crate) fn hostile() -> Report {
         .push(file(Root::Home, &format!(".agent/{HOSTILE}")));
     let mut link = file(Root::Tmp, "::notice::link");
     (link.kind, link.mode, link.sha256) = (FileKind::Symlink, 0o777, None);
+    link.target = Some(HOSTILE.to_owned());
     evidence.files.push(link);
     evidence.stderr.bytes = 90_000;
     evidence.stderr.tail = format!("first\n{HOSTILE}\n::set-output name=a::b\n");
