@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::behaviour::form::{FormError, Report as Form};
-use crate::behaviour::{Behaviour, Difference, compare, summary};
+use crate::behaviour::{Behaviour, Difference, compare};
 use crate::case::outline::below;
 use crate::check;
 use crate::cli::Baseline;
+use crate::evidence::Exit;
 use crate::output::{Input, LockFile, Output, OutputError, WriteError};
-use crate::policy::shown_path;
+use crate::policy::{quoted, shown_path};
 use crate::read::{self, ReadError};
 use crate::report::{self, BaselineOutcome, Report, json};
 use crate::verdict::{AskedBy, Finding, Status};
@@ -23,6 +24,7 @@ use crate::verdict::{AskedBy, Finding, Status};
 pub mod lock;
 #[cfg(test)]
 mod tests;
+pub(crate) mod told;
 
 use lock::{Lock, LockFault, Made};
 
@@ -39,6 +41,12 @@ pub(crate) enum BaselineError {
     Read(#[source] ReadError),
     #[error("{file}:{fault}")]
     Lock { file: String, fault: LockFault },
+    #[error("the lock file {file} is of {found}, and this run is of {case}")]
+    OtherCase {
+        file: String,
+        found: String,
+        case: String,
+    },
     #[error(transparent)]
     Output(#[from] OutputError),
 }
@@ -52,6 +60,9 @@ impl BaselineError {
             Self::Read(_) => None,
             Self::Lock { .. } => {
                 Some("mend the line, or remove the file and make it anew with --update-baseline")
+            }
+            Self::OtherCase { .. } => {
+                Some("name this case's own lock file, or make one with --update-baseline")
             }
             Self::Output(OutputError::Replaces { .. } | OutputError::Shared { .. }) => {
                 Some("give the lock file a name of its own")
@@ -88,17 +99,18 @@ enum Task {
 /// Reads the lock file, or proves that it can be written.
 ///
 /// # Errors
-/// A file that cannot be read or is no lock file; one to be written that cannot be, that the run reads, or that is a
+/// A file that cannot be read, is no lock file or is of another case than `case`; one to be written that cannot be, that the run reads, or that is a
 /// report's.
 pub(crate) fn open(
     baseline: &Baseline,
+    case: &str,
     inputs: &[Input<'_>],
     outputs: &[Output],
 ) -> Result<Opened, BaselineError> {
     let (path, task) = match baseline {
-        Baseline::Compare(path) => (path, Task::Compare(read_lock(path)?)),
+        Baseline::Compare(path) => (path, Task::Compare(read_lock(path, case)?)),
         Baseline::Update(path) => {
-            let old = match read_lock(path) {
+            let old = match read_lock(path, case) {
                 Err(BaselineError::Read(error)) if error.is_absence() => None,
                 read => Some(read?),
             };
@@ -117,11 +129,20 @@ pub(crate) fn open(
     })
 }
 
-fn read_lock(path: &Path) -> Result<Lock, BaselineError> {
+/// The lock file of this case, which it must be before it is compared with, and before it is replaced.
+fn read_lock(path: &Path, case: &str) -> Result<Lock, BaselineError> {
     let bytes = read::regular(path, MOST_BYTES).map_err(BaselineError::Read)?;
-    Lock::parse(&bytes).map_err(|fault| BaselineError::Lock {
+    let lock = Lock::parse(&bytes).map_err(|fault| BaselineError::Lock {
         file: shown_path(path),
         fault,
+    })?;
+    if lock.case() == case {
+        return Ok(lock);
+    }
+    Err(BaselineError::OtherCase {
+        file: shown_path(path),
+        found: quoted(lock.case()),
+        case: case.to_owned(),
     })
 }
 
@@ -144,12 +165,13 @@ impl Opened {
             Ok((_, incomplete)) if !incomplete.is_empty() => {
                 (Settled::errored(incomplete.join("; ")), None, Ok(()))
             }
-            Ok((behaviour, _)) => match self.task {
-                Task::Compare(lock) => {
+            Ok((behaviour, _)) => match (self.task, cut_short(report.evidence.exit)) {
+                (Task::Compare(lock), _) => {
                     let (settled, told) = judge(&lock, &behaviour, report);
                     (settled, told, Ok(()))
                 }
-                Task::Write { old, place } => {
+                (Task::Write { .. }, Some(why)) => (Settled::unwritten(why), None, Ok(())),
+                (Task::Write { old, place }, None) => {
                     let new = Lock::of(&behaviour, made(report), old.as_ref(), report);
                     let told = told_of_update(old.as_ref(), &new);
                     let written = place.write(new.print().as_bytes());
@@ -176,7 +198,24 @@ type Told = (BaselineOutcome, Vec<Difference>);
 fn behaviour_of(report: &Report) -> Result<(Behaviour, Vec<String>), FormError> {
     let rendered = json::render(report).map_err(|error| FormError::Rendered(error.to_string()))?;
     let form = Form::parse(&rendered)?;
-    Ok((Behaviour::of(&form), form.incomplete()))
+    let behaviour = Behaviour::of(&form);
+    let incomplete = form.incomplete().into_iter();
+    let incomplete = incomplete.chain(behaviour.incomplete()).collect();
+    Ok((behaviour, incomplete))
+}
+
+/// Why a run shows the beginning of a behaviour only. What a client would still have done is in no such run, and a
+/// lock file made of it would let all of that go.
+fn cut_short(exit: Exit) -> Option<String> {
+    let limit = match exit {
+        Exit::Timeout(after) => format!("after {:.1} s", after.as_secs_f64()),
+        Exit::OutputLimit => "at its output limit".to_owned(),
+        Exit::RequestLimit => "at its request limit".to_owned(),
+        Exit::Code(_) | Exit::Signal(_) | Exit::Interrupted | Exit::NotStarted => return None,
+    };
+    Some(format!(
+        "the runner ended the client {limit}: this run does not show all that the client does"
+    ))
 }
 
 fn made(report: &Report) -> Made {
@@ -199,14 +238,12 @@ fn told_of_update(old: Option<&Lock>, new: &Lock) -> Told {
 }
 
 fn judge(lock: &Lock, behaviour: &Behaviour, report: &Report) -> (Settled, Option<Told>) {
-    let found = (report.case.name.as_str(), report.tier.word());
-    if (lock.case(), lock.tier()) != found {
+    // The strongest tier that the host has is known only now.
+    let tier = report.tier.word();
+    if lock.tier() != tier {
         let because = format!(
-            "the lock file is of {} in tier {}, and this run of {} in tier {}",
-            lock.case(),
-            lock.tier(),
-            found.0,
-            found.1
+            "the lock file is of tier {}, and this run of tier {tier}",
+            quoted(lock.tier())
         );
         return (Settled::errored(because), None);
     }
@@ -215,10 +252,7 @@ fn judge(lock: &Lock, behaviour: &Behaviour, report: &Report) -> (Settled, Optio
     let settled = match differences.len() {
         0 => Settled {
             status: Status::Passed,
-            message: format!(
-                "The behaviour is as the lock file has it: {} facts.",
-                found.len()
-            ),
+            message: as_locked(found.len(), behaviour.facts().len()),
             found: None,
             because: None,
         },
@@ -228,11 +262,21 @@ fn judge(lock: &Lock, behaviour: &Behaviour, report: &Report) -> (Settled, Optio
                 1 => "The behaviour differs from the lock file in 1 place.".to_owned(),
                 more => format!("The behaviour differs from the lock file in {more} places."),
             },
-            found: Some(summary(&differences)),
+            found: Some(told::found(&differences)),
             because: None,
         },
     };
     (settled, Some((BaselineOutcome::Compared, differences)))
+}
+
+/// Of a behaviour of so many facts of which so many were compared; for the others the lock file has `*`.
+fn as_locked(compared: usize, all: usize) -> String {
+    let accepted = match all.saturating_sub(compared) {
+        0 => String::new(),
+        1 => ", and 1 accepted whatever it is".to_owned(),
+        more => format!(", and {more} accepted whatever they are"),
+    };
+    format!("The behaviour is as the lock file has it: {compared} facts{accepted}.")
 }
 
 /// How the check came out.
@@ -251,6 +295,13 @@ impl Settled {
                 .to_owned(),
             found: None,
             because: Some(because),
+        }
+    }
+
+    fn unwritten(because: String) -> Self {
+        Self {
+            message: "This run cannot be written to the lock file.".to_owned(),
+            ..Self::errored(because)
         }
     }
 

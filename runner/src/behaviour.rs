@@ -34,6 +34,9 @@ use form::Report;
 /// Longest text of a body that is compared by its digest, in bytes; a UUID has 36.
 const SHORT_TEXT: u64 = 32;
 
+/// Most facts of one run. A client writes as many as it likes, and each costs memory and time of ours.
+const MOST_FACTS: usize = 100_000;
+
 /// Longest key or value, in characters; of a longer one the beginning and the digest stand for it.
 const LONGEST: usize = 400;
 /// Before what a client wrote itself and would have a meaning here; once more where it stands there already.
@@ -128,12 +131,17 @@ pub struct Fact {
 pub struct Behaviour {
     facts: BTreeMap<Fact, String>,
     applied: Applied,
+    /// There are more than are here.
+    is_cut: bool,
 }
 
 impl Behaviour {
     /// Of a report.
     pub(crate) fn of(report: &Report) -> Self {
-        let mut facts = Facts::default();
+        let mut facts = Facts {
+            own: ledger::own_paths(report),
+            ..Facts::default()
+        };
         requests::read(&report.evidence, &mut facts);
         records::read(&report.evidence.records, &mut facts);
         files::read(&report.evidence.files, &mut facts);
@@ -145,6 +153,12 @@ impl Behaviour {
     /// Every fact and its value, sorted.
     pub fn facts(&self) -> &BTreeMap<Fact, String> {
         &self.facts
+    }
+
+    /// Why it is not the whole.
+    pub(crate) fn incomplete(&self) -> Option<String> {
+        self.is_cut
+            .then(|| format!("it shows more than {MOST_FACTS} facts"))
     }
 
     /// How often each rule was applied.
@@ -281,6 +295,11 @@ struct Facts {
     repeated: BTreeMap<Fact, u64>,
     /// Those whose order and number say nothing: all values that one key has.
     sets: BTreeMap<Fact, BTreeSet<String>>,
+    /// Paths of the client's own program.
+    own: Vec<String>,
+    /// Of both.
+    number: usize,
+    is_full: bool,
     applied: Applied,
 }
 
@@ -290,12 +309,35 @@ impl Facts {
         normal::text(text, &mut self.applied)
     }
 
+    /// The path of a program, where that may be the client's own.
+    fn program(&mut self, path: &str) -> String {
+        if self.own.iter().any(|own| own == path) {
+            self.apply(Rule::OwnPath);
+            return "{client}".to_owned();
+        }
+        self.text(path)
+    }
+
     fn apply(&mut self, rule: Rule) {
         self.applied.count(rule);
     }
 
+    /// Whether there is room for one more. Where there is none, nothing is gathered any more.
+    fn has_room(&mut self) -> bool {
+        self.is_full |= self.number >= MOST_FACTS;
+        !self.is_full
+    }
+
     /// A fact of its own; the second one of a key is `… #2`. Returns the key that it got.
     fn insert(&mut self, area: Area, key: &str, value: &str) -> String {
+        if !self.has_room() {
+            return bounded(key);
+        }
+        self.number += 1;
+        self.put(area, key, value)
+    }
+
+    fn put(&mut self, area: Area, key: &str, value: &str) -> String {
         let first = Fact {
             area,
             key: bounded(key),
@@ -313,25 +355,28 @@ impl Facts {
 
     /// One of the values of a key; the same again adds nothing.
     fn gather(&mut self, area: Area, key: &str, value: String) {
-        let key = bounded(key);
-        if !self
-            .sets
-            .entry(Fact { area, key })
-            .or_default()
-            .insert(value)
-        {
+        let fact = Fact {
+            area,
+            key: bounded(key),
+        };
+        let is_known = |values: &BTreeSet<String>| values.contains(&value);
+        if self.sets.get(&fact).is_some_and(is_known) {
             self.applied.count(Rule::Counts);
+        } else if self.has_room() {
+            self.number += 1;
+            self.sets.entry(fact).or_default().insert(value);
         }
     }
 
     fn finish(mut self) -> Behaviour {
         for (fact, values) in std::mem::take(&mut self.sets) {
             let values: Vec<String> = values.into_iter().collect();
-            self.insert(fact.area, &fact.key, &values.join(" and "));
+            self.put(fact.area, &fact.key, &values.join(" and "));
         }
         Behaviour {
             facts: self.facts,
             applied: self.applied,
+            is_cut: self.is_full,
         }
     }
 }

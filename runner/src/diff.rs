@@ -11,7 +11,11 @@ use thiserror::Error;
 
 use crate::behaviour::form::{FormError, Report};
 use crate::behaviour::{self, Applied, Behaviour, Difference};
-use crate::bundle;
+use crate::bundle::{
+    self,
+    manifest::{self, Manifest, ManifestError},
+};
+use crate::digest;
 use crate::policy::shown_path;
 use crate::read::{self, ReadError};
 use crate::report::human::Colour;
@@ -54,6 +58,18 @@ pub(crate) enum Status {
 pub(crate) enum DiffError {
     #[error(transparent)]
     Read(#[from] ReadError),
+    #[error("{directory} is no bundle: it has no {}", manifest::NAME)]
+    NoBundle { directory: String },
+    #[error("the manifest of {directory} cannot be relied on")]
+    Manifest {
+        directory: String,
+        source: ManifestError,
+    },
+    #[error(
+        "{directory} is not whole: {} is not the one that its manifest says",
+        bundle::REPORT
+    )]
+    Report { directory: String },
     #[error("{file} is no report that can be compared")]
     Form { file: String, source: FormError },
     #[error("the answer cannot be made")]
@@ -67,6 +83,12 @@ impl DiffError {
         match self {
             Self::Read(error) if error.is_absence() => {
                 Some("name a file of `--report json=FILE`, or a directory of `--out DIR`")
+            }
+            Self::NoBundle { .. } => {
+                Some("name a directory of `--out DIR`, or the report itself to compare it anyway")
+            }
+            Self::Manifest { .. } | Self::Report { .. } => {
+                Some("`runner verify DIR` tells more; name the report itself to compare it anyway")
             }
             Self::Form { .. } => Some("`--report json=FILE` writes one"),
             Self::Read(_) | Self::Render(_) | Self::Write(_) => None,
@@ -123,28 +145,54 @@ pub(crate) fn run(
 
 /// A directory is a bundle.
 fn load(path: &Path) -> Result<Report, DiffError> {
-    let inside;
-    let path = if path.is_dir() {
-        inside = path.join(bundle::REPORT);
-        &inside
+    let inside = path.join(bundle::REPORT);
+    let (path, bytes) = if path.is_dir() {
+        (inside.as_path(), of_bundle(path, &inside)?)
     } else {
-        path
+        (path, read::regular(path, MOST_BYTES)?)
     };
-    let bytes = read::regular(path, MOST_BYTES)?;
     Report::parse(&bytes).map_err(|source| DiffError::Form {
         file: shown_path(path),
         source,
     })
 }
 
+/// The report of a bundle, which is the one of its run only where the manifest says so.
+fn of_bundle(directory: &Path, report: &Path) -> Result<Vec<u8>, DiffError> {
+    let shown = || shown_path(directory);
+    let document = match read::regular(&directory.join(manifest::NAME), manifest::MOST_BYTES) {
+        Err(error) if error.is_absence() => {
+            let directory = shown();
+            return Err(DiffError::NoBundle { directory });
+        }
+        read => read?,
+    };
+    let manifest = Manifest::parse(&document).map_err(|source| DiffError::Manifest {
+        directory: shown(),
+        source,
+    })?;
+    let bytes = read::regular(report, MOST_BYTES)?;
+    let sha256 = digest::of_bytes(&bytes);
+    let mut listed = manifest.files.iter();
+    if listed.any(|file| file.path == bundle::REPORT && file.sha256 == sha256) {
+        Ok(bytes)
+    } else {
+        let directory = shown();
+        Err(DiffError::Report { directory })
+    }
+}
+
 impl Answer {
     fn of((old_path, old): (&Path, Report), (new_path, new): (&Path, Report)) -> Self {
         let behaviours = (Behaviour::of(&old), Behaviour::of(&new));
-        let incomplete = [("the old run", &old), ("the new run", &new)].map(|(which, report)| {
-            let reasons = report.incomplete();
-            reasons
-                .into_iter()
-                .map(move |why| format!("{which}: {why}"))
+        let runs = [
+            ("the old run", &old, &behaviours.0),
+            ("the new run", &new, &behaviours.1),
+        ];
+        let incomplete = runs.map(|(which, report, behaviour)| {
+            let reasons = report.incomplete().into_iter();
+            let reasons = reasons.chain(behaviour.incomplete());
+            reasons.map(move |why| format!("{which}: {why}"))
         });
         let (old, new) = (Identity::of(old_path, old), Identity::of(new_path, new));
         Self {

@@ -207,6 +207,8 @@ pub struct FileEntry {
     pub bytes: u64,
     /// SHA-256 of a regular file's content.
     pub sha256: Option<String>,
+    /// Where a symbolic link leads, as text like `path`; hostile, and never followed.
+    pub target: Option<String>,
     /// It was there for a time and is gone; best effort, from watching the directories.
     pub transient: bool,
 }

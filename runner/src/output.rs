@@ -9,8 +9,8 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::{OFlag, openat, renameat};
-use nix::sys::stat::Mode;
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{Mode, SFlag, fchmod, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use thiserror::Error;
 
@@ -250,15 +250,18 @@ impl LockFile {
         &self.0.path
     }
 
-    /// Writes the whole file.
+    /// Writes the whole file. It is under review as it was: a file of that name keeps its permissions.
     ///
     /// # Errors
     /// What the system said.
     pub(crate) fn write(self, text: &[u8]) -> Result<(), WriteError> {
-        self.0.replace(text).map_err(|source| WriteError::Lock {
-            path: shown_path(&self.0.path),
-            source,
-        })
+        let kept = self.0.mode();
+        self.0
+            .replace(text, kept)
+            .map_err(|source| WriteError::Lock {
+                path: shown_path(&self.0.path),
+                source,
+            })
     }
 }
 
@@ -311,10 +314,21 @@ impl Place {
         unlinkat(&self.directory, name, UnlinkatFlags::NoRemoveDir).map_err(Into::into)
     }
 
-    fn replace(&self, report: &[u8]) -> io::Result<()> {
+    /// Permissions of the file of that name; `None` where there is none.
+    fn mode(&self) -> Option<Mode> {
+        let flags = AtFlags::AT_SYMLINK_NOFOLLOW;
+        let status = fstatat(&self.directory, self.name.as_os_str(), flags).ok()?;
+        let kind = SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT;
+        let permissions = Mode::S_IRWXU | Mode::S_IRWXG | Mode::S_IRWXO;
+        (kind == SFlag::S_IFREG).then(|| Mode::from_bits_truncate(status.st_mode) & permissions)
+    }
+
+    /// With these permissions, or with those of any new file.
+    fn replace(&self, report: &[u8], mode: Option<Mode>) -> io::Result<()> {
         let (name, mut file) = self.temporary()?;
         let (from, to) = (name.as_os_str(), self.name.as_os_str());
-        let written = file.write_all(report).and_then(|()| {
+        let made = mode.map_or(Ok(()), |mode| fchmod(&file, mode).map_err(Into::into));
+        let written = made.and_then(|()| file.write_all(report)).and_then(|()| {
             renameat(&self.directory, from, &self.directory, to).map_err(Into::into)
         });
         // Where it cannot be removed either, the first error is the one that tells why.
@@ -359,7 +373,7 @@ impl Output {
             Sink::Stdout => ("standard output".to_owned(), to_stdout(report)),
             Sink::Stderr => ("standard error".to_owned(), to_stderr(report)),
             Sink::Stream { name, mut file } => (name, file.write_all(report)),
-            Sink::File(place) => (shown_path(&place.path), place.replace(report)),
+            Sink::File(place) => (shown_path(&place.path), place.replace(report, None)),
         };
         written.map_err(|source| WriteError::Report { path, source })
     }

@@ -1,12 +1,13 @@
 //! The check and the file, of the one evidence that every report is tested with.
 
 use std::fs;
+use std::time::Duration;
 
 use super::*;
 use crate::case::Tier;
 use crate::cli::{Destination, ReportTarget};
 use crate::evidence::GapKind;
-use crate::evidence::fixture::{Run, add_header, case_a, case_b, gap};
+use crate::evidence::fixture::{Run, add_header, case_b, gap};
 use crate::output;
 use crate::report::Format;
 use crate::report::tests::{hostile, report};
@@ -14,7 +15,7 @@ use crate::verdict::Verdict;
 
 /// A report after the lock file was settled with.
 fn settled(baseline: &Baseline, mut report: Report) -> Report {
-    let opened = open(baseline, &[], &[]).unwrap();
+    let opened = open(baseline, &report.case.name, &[], &[]).unwrap();
     opened.settle(&mut report).unwrap();
     report
 }
@@ -64,7 +65,12 @@ fn a_behaviour_that_only_the_lock_file_does_not_know_fails_by_that_check_alone()
     assert_eq!(failed.map(|one| one.id).collect::<Vec<_>>(), [CHECK]);
     assert_eq!(report.verdict, Verdict::Failed);
     let finding = finding(&report);
-    assert_eq!(finding.found.as_deref(), Some("1 difference: 1 request"));
+    assert_eq!(
+        finding.found.as_deref(),
+        Some(
+            "1 difference: 1 request\nrequests POST /v1/messages: message, status 200, now message, status 201"
+        )
+    );
     assert_eq!(finding.object.as_deref(), path.to_str());
     let [only] = report.baseline.as_ref().unwrap().differences.as_slice() else {
         panic!("{:?}", report.baseline)
@@ -105,18 +111,37 @@ fn each_difference_stands_in_the_human_report_with_the_line_that_accepts_it() {
         markdown.contains("### Drift from the lock file"),
         "{markdown}"
     );
-    let junit = report::render(&report, Format::Junit, report::human::Colour::Plain);
-    assert!(String::from_utf8(junit.unwrap()).unwrap().contains(CHECK));
 }
 
 #[test]
-fn another_case_another_tier_and_gaps_are_no_comparison() {
+fn what_drifted_stands_in_the_finding_where_no_section_of_its_own_tells_of_it() {
+    let (_directory, path) = locked();
+    let report = settled(&Baseline::Compare(path), report(with_header("]]>\n")));
+    let in_format = |format| {
+        let rendered = report::render(&report, format, report::human::Colour::Plain);
+        String::from_utf8(rendered.unwrap()).unwrap()
+    };
+    let told = "headers POST /v1/messages x-new: added, ]]";
+    let line = format!("\n  {told}&gt;\\n</failure>");
+    let junit = in_format(Format::Junit);
+    assert!(junit.contains(&line), "{junit}");
+    let sarif = in_format(Format::Sarif);
+    let line = r"\nDrift: 'headers POST /v1/messages x-new: added, \\]\\]>";
+    assert!(sarif.contains(line), "{sarif}");
+    for format in [Format::Human, Format::Markdown, Format::Html] {
+        assert!(!in_format(format).contains(told));
+        assert!(in_format(format).contains("1 difference: 1 header"));
+    }
+}
+
+#[test]
+fn another_tier_and_gaps_are_no_comparison() {
     let (_directory, path) = locked();
     let mut other_tier = report(case_b());
     other_tier.tier = Tier::Inherited;
     let mut with_gap = case_b();
     with_gap.evidence.gaps.push(gap(GapKind::Lookups));
-    for report in [report(case_a()), other_tier, report(with_gap)] {
+    for report in [other_tier, report(with_gap)] {
         let settled = settled(&Baseline::Compare(path.clone()), report);
         assert_eq!(finding(&settled).status, Status::Errored);
         assert!(finding(&settled).because.is_some());
@@ -126,12 +151,111 @@ fn another_case_another_tier_and_gaps_are_no_comparison() {
 }
 
 #[test]
+fn the_lock_file_of_another_case_is_refused_before_the_run_and_left_alone() {
+    let (_directory, path) = locked();
+    let before = fs::read(&path).unwrap();
+    for baseline in [
+        Baseline::Compare(path.clone()),
+        Baseline::Update(path.clone()),
+    ] {
+        let error = open(&baseline, "case-a", &[], &[]).unwrap_err();
+        let said = "agent.lock is of `case-b`, and this run is of case-a";
+        assert!(error.to_string().ends_with(said), "{error}");
+        assert!(error.hint().unwrap().contains("this case's own lock file"));
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
 fn what_says_nothing_is_not_written() {
     let (_directory, path) = locked();
     let before = fs::read(&path).unwrap();
     let report = settled(&Baseline::Update(path.clone()), hostile());
     assert_eq!(finding(&report).status, Status::Errored);
     assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn what_is_accepted_whatever_it_is_is_counted_when_all_else_is_as_it_was() {
+    let (_directory, path) = locked();
+    let message = || {
+        let report = settled(&Baseline::Compare(path.clone()), report(case_b()));
+        finding(&report).message.clone()
+    };
+    let whole = message();
+    let number = whole.split(' ').find_map(|word| word.parse().ok());
+    let number: usize = number.unwrap();
+    let said = |compared: usize, rest: &str| {
+        format!("The behaviour is as the lock file has it: {compared} facts{rest}.")
+    };
+    assert_eq!(whole, said(number, ""));
+    let text = fs::read_to_string(&path).unwrap();
+    let text = text.replace(r#""exit" = "code 0""#, r#""exit" = "*""#);
+    fs::write(&path, &text).unwrap();
+    let one = ", and 1 accepted whatever it is";
+    assert_eq!(message(), said(number - 1, one));
+    let nothing = r#""standard error" = "nothing""#;
+    let something = r#""standard error" = "something""#;
+    let old = if text.contains(nothing) {
+        nothing
+    } else {
+        something
+    };
+    fs::write(&path, text.replace(old, r#""standard error" = "*""#)).unwrap();
+    let two = ", and 2 accepted whatever they are";
+    assert_eq!(message(), said(number - 2, two));
+}
+
+#[test]
+fn the_lock_file_keeps_its_mode_when_it_is_written_anew() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (_directory, path) = locked();
+    for mode in [0o640, 0o606] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        settled(&Baseline::Update(path.clone()), report(with_header("1")));
+        let found = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(found & 0o7777, mode);
+    }
+}
+
+#[test]
+fn what_the_runner_cut_short_is_compared_and_never_written() {
+    let (directory, path) = locked();
+    let before = fs::read(&path).unwrap();
+    for exit in [
+        Exit::Timeout(Duration::from_secs(30)),
+        Exit::OutputLimit,
+        Exit::RequestLimit,
+    ] {
+        let run = || {
+            let mut run = case_b();
+            run.evidence.exit = exit;
+            report(run)
+        };
+        for path in [path.clone(), directory.path().join("new.lock")] {
+            let refused = settled(&Baseline::Update(path), run());
+            assert_eq!(finding(&refused).status, Status::Errored, "{exit:?}");
+            let because = finding(&refused).because.as_deref().unwrap();
+            assert!(because.starts_with("the runner ended the client a"));
+            assert_eq!(refused.baseline, None);
+        }
+        let compared = settled(&Baseline::Compare(path.clone()), run());
+        assert_eq!(finding(&compared).status, Status::Failed);
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_failed_other_checks_is_written() {
+    let (_directory, path) = locked();
+    let mut run = case_b();
+    run.evidence.exit = Exit::Code(7);
+    let report = settled(&Baseline::Update(path.clone()), report(run));
+    assert_eq!(report.verdict, Verdict::Failed);
+    assert_eq!(finding(&report).status, Status::Skipped);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("\"exit\" = \"code 7\"\n"), "{text}");
 }
 
 #[test]
@@ -175,7 +299,7 @@ fn what_a_hostile_client_says_is_read_back_from_its_lock_file() {
 fn a_file_that_is_not_there_is_made_and_never_compared() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("agent.lock");
-    let error = open(&Baseline::Compare(path.clone()), &[], &[]).unwrap_err();
+    let error = open(&Baseline::Compare(path.clone()), "case-b", &[], &[]).unwrap_err();
     assert!(
         error
             .hint()
@@ -197,7 +321,7 @@ fn a_file_that_is_no_lock_file_stops_both() {
         Baseline::Compare(path.clone()),
         Baseline::Update(path.clone()),
     ] {
-        let error = open(&baseline, &[], &[]).unwrap_err();
+        let error = open(&baseline, "case-b", &[], &[]).unwrap_err();
         assert!(error.to_string().contains("precious.toml:1:1: "), "{error}");
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious = true\n");
@@ -211,7 +335,7 @@ fn the_lock_file_is_neither_a_report_nor_what_the_run_reads() {
         what: "the client",
         path: &path,
     };
-    let error = open(&update, &[input], &[]).unwrap_err();
+    let error = open(&update, "case-b", &[input], &[]).unwrap_err();
     assert!(
         error
             .to_string()
@@ -222,7 +346,7 @@ fn the_lock_file_is_neither_a_report_nor_what_the_run_reads() {
         destination: Destination::File(path),
     };
     let outputs = output::open(&[target], &[]).unwrap();
-    let error = open(&update, &[], &outputs).unwrap_err();
+    let error = open(&update, "case-b", &[], &outputs).unwrap_err();
     assert!(
         error
             .to_string()

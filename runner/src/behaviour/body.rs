@@ -4,7 +4,7 @@ use serde_json::Value;
 use stub::shape::is_text;
 
 use super::form::Body;
-use super::{Area, Facts, Rule, SHORT_TEXT, normal};
+use super::{Area, Facts, Rule, SHORT_TEXT, bounded, normal};
 
 pub(super) fn read(request: &str, body: &Body, facts: &mut Facts) {
     if body.bytes > 0 {
@@ -29,22 +29,32 @@ pub(super) fn read(request: &str, body: &Body, facts: &mut Facts) {
     }
 }
 
-/// Not deeper than the stub reads a body.
+/// Not deeper than the stub reads a body, nor further than there is room. `at` is bounded: a name that many leaves
+/// are below is written out for each.
 fn value(at: &str, shape: &Value, facts: &mut Facts) {
+    if !facts.has_room() {
+        return;
+    }
     let leaf = match shape {
         Value::Object(_) if is_text(shape) => text(shape, facts),
         Value::Object(fields) if fields.is_empty() => "empty object".to_owned(),
         Value::Object(fields) => {
             for (name, inner) in fields {
                 let step = step(name, facts);
-                value(&format!("{at}{step}"), inner, facts);
+                value(&bounded(&format!("{at}{step}")), inner, facts);
+                if facts.is_full {
+                    return;
+                }
             }
             return;
         }
         Value::Array(items) if items.is_empty() => "empty array".to_owned(),
         Value::Array(items) => {
             for (index, inner) in items.iter().enumerate() {
-                value(&format!("{at}[{index}]"), inner, facts);
+                value(&bounded(&format!("{at}[{index}]")), inner, facts);
+                if facts.is_full {
+                    return;
+                }
             }
             return;
         }

@@ -35,10 +35,10 @@ fn fact(file: &File, facts: &mut Facts) -> (String, String) {
         }
         _ => facts.text(&file.path),
     };
-    if file.kind == "symlink" {
-        facts.apply(Rule::LinkTargets);
-    }
     let mut value = format!("{} {}", file.kind, file.mode);
+    if let Some(target) = &file.target {
+        value.push_str(&format!(" to {}", facts.text(target)));
+    }
     if let Some(sha256) = &file.sha256 {
         facts.apply(Rule::Lengths);
         match unstable(file, path != file.path) {

@@ -2,16 +2,23 @@
 //! must be there, with a value of its type.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::Deserialize;
+use serde::de::{Error, Expected, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use thiserror::Error;
+
+use crate::case::Tier;
+use crate::verdict::Verdict;
 
 /// The form that is read.
 pub(crate) const SCHEMA: &str = "runner.report/1";
 
+/// Most values of a document that is read; a body of as many bytes as the stub takes has three millions.
+const MOST_VALUES: usize = 8_000_000;
+
 /// Why a document is no report.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum FormError {
     /// Not JSON, cut short, or without a schema.
     #[error("expected a JSON report with a `schema`, found something else")]
@@ -25,6 +32,9 @@ pub(crate) enum FormError {
     /// The report of this very run has no JSON form.
     #[error("{0}")]
     Rendered(String),
+    /// Each value takes many times the memory of its text.
+    #[error("expected at most {MOST_VALUES} values, found more")]
+    TooMany,
     /// A key is missing, or has a value of another type.
     #[error("the report is not as {SCHEMA} has it")]
     Report(#[source] serde_json::Error),
@@ -35,7 +45,9 @@ pub(crate) enum FormError {
 pub(crate) struct Report {
     pub(crate) runner: Runner,
     pub(crate) case: Case,
+    #[serde(deserialize_with = "verdict")]
     pub(crate) verdict: String,
+    #[serde(deserialize_with = "tier")]
     pub(crate) tier: String,
     pub(crate) started_at: String,
     pub(crate) client: Client,
@@ -49,6 +61,9 @@ impl Report {
     /// # Errors
     /// What is wrong with it, with line and column.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, FormError> {
+        if values(bytes) > MOST_VALUES {
+            return Err(FormError::TooMany);
+        }
         let head: Head = serde_json::from_slice(bytes).map_err(FormError::NotJson)?;
         if head.schema != SCHEMA {
             return Err(FormError::OtherSchema {
@@ -59,9 +74,54 @@ impl Report {
     }
 }
 
+/// How many values a document has at most: one, and one behind each comma that is in no string, and the first one of
+/// each array or object.
+fn values(document: &[u8]) -> usize {
+    let (mut number, mut in_string, mut is_escaped) = (1, false, false);
+    for byte in document {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = in_string,
+            b'"' => in_string = !in_string,
+            b',' | b'[' | b'{' if !in_string => number += 1,
+            _ => {}
+        }
+    }
+    number
+}
+
 #[derive(Debug, Deserialize)]
 struct Head {
     schema: String,
+}
+
+fn verdict<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
+    value.deserialize_str(Word(&Verdict::ALL.map(Verdict::word)))
+}
+
+fn tier<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
+    value.deserialize_str(Word(&Tier::ALL.map(Tier::word)))
+}
+
+/// One of these: what is decided by a word is decided by none that nobody knows.
+struct Word<'w>(&'w [&'w str]);
+
+impl Visitor<'_> for Word<'_> {
+    type Value = String;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<_> = self.0.iter().map(|word| format!("`{word}`")).collect();
+        out.write_str(&words.join(" or "))
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<String, E> {
+        if self.0.contains(&word) {
+            return Ok(word.to_owned());
+        }
+        let found = crate::policy::quoted(word);
+        let expected: &dyn Expected = &self;
+        Err(E::custom(format!("expected {expected}, found {found}")))
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -151,6 +211,8 @@ pub(crate) struct File {
     pub(crate) kind: String,
     pub(crate) mode: String,
     pub(crate) sha256: Option<String>,
+    /// Reports of an earlier version have none.
+    pub(crate) target: Option<String>,
     pub(crate) transient: bool,
     pub(crate) expected: Option<String>,
 }

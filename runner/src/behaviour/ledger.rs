@@ -3,7 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::form::{Argument, Attempt, Evidence, Process, Report};
-use super::{Area, Facts, Rule, normal};
+use super::{Area, Facts, Rule, bounded, normal};
+
+/// The client's own program as the report names it, and as it was started: in a sandbox, or the runner itself.
+pub(super) fn own_paths(report: &Report) -> Vec<String> {
+    let named = Some(&report.client.program).filter(|path| path.starts_with('/'));
+    let started = report.evidence.processes.first();
+    let started = started.map(|process| &process.program);
+    named.into_iter().chain(started).cloned().collect()
+}
 
 pub(super) fn read(evidence: &Evidence, facts: &mut Facts) {
     for attempt in &evidence.attempts {
@@ -21,8 +29,9 @@ pub(super) fn read(evidence: &Evidence, facts: &mut Facts) {
     // The last program of each number so far: of very many, none is looked for one by one.
     let mut last = BTreeMap::new();
     for process in &evidence.processes {
-        read_process(process, &last, facts);
-        last.insert(process.pid, process.program.as_str());
+        let program = bounded(&facts.program(&process.program));
+        read_process(process, &program, &last, facts);
+        last.insert(process.pid, program);
     }
     for survivor in &evidence.survivors {
         let program = facts.text(&survivor.program);
@@ -65,7 +74,7 @@ pub(super) fn outcome(report: &Report, facts: &mut Facts) {
 
 fn read_attempt(attempt: &Attempt, facts: &mut Facts) {
     repeated(attempt.count, facts);
-    let mut what = vec![facts.text(&attempt.program), attempt.syscall.clone()];
+    let mut what = vec![facts.program(&attempt.program), attempt.syscall.clone()];
     what.extend(attempt.family.clone());
     what.extend(attempt.socket_type.clone());
     what.extend(attempt.protocol.map(|number| format!("protocol {number}")));
@@ -100,23 +109,22 @@ fn repeated(count: u64, facts: &mut Facts) {
 }
 
 /// `/usr/bin/git: git config --get remote.origin.url`, and who started it.
-fn read_process(process: &Process, last: &BTreeMap<i32, &str>, facts: &mut Facts) {
+fn read_process(process: &Process, program: &str, last: &BTreeMap<i32, String>, facts: &mut Facts) {
     let arguments: Vec<String> = process
         .args
         .iter()
         .map(|argument| match argument {
-            Argument::Word(word) => quoted(&facts.text(word)),
+            Argument::Word(word) => quoted(&facts.program(word)),
             Argument::Prompt { bytes } => format!("(prompt of {bytes} bytes)"),
         })
         .collect();
-    let program = facts.text(&process.program);
     let origin = match (last.get(&process.pid), last.get(&process.ppid)) {
-        (Some(replaced), _) => format!("in place of {}", facts.text(replaced)),
-        (None, Some(parent)) => format!("started by {}", facts.text(parent)),
+        (Some(replaced), _) => format!("in place of {replaced}"),
+        (None, Some(parent)) => format!("started by {parent}"),
         (None, None) if last.is_empty() => "started by the runner".to_owned(),
         (None, None) => "its parent has ended".to_owned(),
     };
-    let key = format!("{}: {}", quoted(&program), arguments.join(" "));
+    let key = format!("{}: {}", quoted(program), arguments.join(" "));
     facts.gather(Area::Processes, &key, origin);
 }
 

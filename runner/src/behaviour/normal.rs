@@ -16,8 +16,8 @@ const LOOPBACK: [&str; 3] = ["127.0.0.1:", "localhost:", "[::1]:"];
 /// Where names of temporary files are looked for.
 const TMP: &str = "/tmp/";
 /// What may stand in a text instead of what varies.
-const PLACEHOLDERS: [&str; 7] = [
-    "time}", "uuid}", "port}", "random}", "id}", "digits}", "hex}",
+const PLACEHOLDERS: [&str; 8] = [
+    "time}", "uuid}", "port}", "random}", "id}", "digits}", "hex}", "client}",
 ];
 /// Lengths of the parts of a UUID.
 const UUID: [usize; 5] = [8, 4, 4, 4, 12];

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::form::Record;
-use super::{Area, Facts, Rule};
+use super::{Area, Facts, Rule, bounded};
 
 pub(super) fn read(records: &[Record], facts: &mut Facts) {
     if !records.is_empty() {
@@ -64,5 +64,5 @@ fn kind(record: &Record, facts: &mut Facts) -> String {
         Some(detail) => format!("{kind}/{detail}"),
         None => kind.clone(),
     };
-    facts.text(&name)
+    bounded(&facts.text(&name))
 }

@@ -39,8 +39,8 @@ pub enum Rule {
     Output,
     /// How the stub was reached.
     Connections,
-    /// Where links lead.
-    LinkTargets,
+    /// Where the client's own program lies.
+    OwnPath,
 }
 
 impl Rule {
@@ -63,7 +63,7 @@ impl Rule {
         Self::Positions,
         Self::Output,
         Self::Connections,
-        Self::LinkTargets,
+        Self::OwnPath,
     ];
 
     /// Its name.
@@ -86,7 +86,7 @@ impl Rule {
             Self::Positions => "positions",
             Self::Output => "output",
             Self::Connections => "connections",
-            Self::LinkTargets => "link-targets",
+            Self::OwnPath => "own-path",
         }
     }
 
@@ -140,7 +140,9 @@ impl Rule {
             Self::Connections => {
                 "How many connections to the stub there were, their version of HTTP, and what bytes that are no request hold are not compared."
             }
-            Self::LinkTargets => "Where a symbolic link leads is in no report.",
+            Self::OwnPath => {
+                "The path of the client's own program reads {client}: without a mount namespace it is that of the host."
+            }
         }
     }
 }

@@ -24,6 +24,8 @@ const DEEPEST: usize = 100;
 pub(crate) const PATH_BYTES: u64 = 256;
 /// Objects that could not be looked into and are named; the others are counted.
 const MOST_GAPS: u64 = 100;
+/// Most of a link's target; Linux takes no longer one (PATH_MAX of linux/limits.h).
+const TARGET_BYTES: usize = 4096;
 const PIECE: usize = 64 * 1024;
 
 /// What a walk found.
@@ -185,6 +187,7 @@ impl Walk<'_> {
             mode: status.st_mode & 0o7777,
             bytes: u64::try_from(status.st_size).unwrap_or(0),
             sha256: None,
+            target: None,
             transient: false,
         };
         self.look_for_credential_in_name(path, &entry.path);
@@ -196,7 +199,7 @@ impl Walk<'_> {
                     .map_err(|errno| self.gap(path, format_args!("cannot be opened: {errno}")))
                     .ok();
             }
-            FileKind::Symlink => self.link(level, name, &entry.path),
+            FileKind::Symlink => entry.target = self.link(level, name, path),
             FileKind::Fifo | FileKind::Socket | FileKind::Device => {}
         }
         self.found.files.push(entry);
@@ -242,15 +245,29 @@ impl Walk<'_> {
         }
     }
 
-    fn link(&mut self, level: &Level, name: &[u8], shown: &str) {
-        let target = readlinkat(&level.directory, name).unwrap_or_default();
-        if let Some(form) = self.needle.find(target.as_bytes()) {
-            let place = format!("target of the link {shown}");
+    /// Its target, which takes of the room for paths.
+    fn link(&mut self, level: &Level, name: &[u8], path: &[Vec<u8>]) -> Option<String> {
+        let target = match readlinkat(&level.directory, name) {
+            Ok(target) => target,
+            Err(errno) => {
+                self.gap(
+                    path,
+                    format_args!("has no target that can be read: {errno}"),
+                );
+                return None;
+            }
+        };
+        let target = target.as_bytes();
+        self.paths = self.paths.saturating_sub(target.len() as u64);
+        if let Some(form) = self.needle.find(target) {
+            let place = format!("target of the link {}", self.shown(path));
             self.found.sightings.push(Sighting {
                 place,
                 form: form.to_string(),
             });
         }
+        let kept = target.get(..TARGET_BYTES).unwrap_or(target);
+        Some(shown(kept, self.needle))
     }
 
     fn look_for_credential_in_name(&mut self, path: &[Vec<u8>], shown: &str) {

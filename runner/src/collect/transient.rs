@@ -80,6 +80,7 @@ impl Gone {
                 mode: known.mode,
                 bytes: known.bytes,
                 sha256: None,
+                target: None,
                 transient: true,
             });
         }

@@ -26,7 +26,7 @@ fn whole(page: &mut Page<String>, answer: &Answer) -> fmt::Result {
         page.say("note", Tone::Doubtful, note)?;
     }
     for reason in &answer.incomplete {
-        page.quote("incomplete", reason)?;
+        page.quote("lost", reason)?;
     }
     for area in Area::ALL {
         let in_it = |one: &&Difference| one.fact.area == area;

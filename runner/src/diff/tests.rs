@@ -76,7 +76,8 @@ fn a_run_with_gaps_or_without_a_sound_verdict_is_never_unchanged() {
             answer(&broken, &report(case_b())),
         ] {
             assert_eq!(answer.status(), Status::Incomplete);
-            assert!(human(&answer).contains("  | incomplete"));
+            let text = human(&answer);
+            assert!(text.contains("  | lost      the "), "{text}");
             assert_eq!(json(&answer)["status"], "incomplete");
         }
     }
@@ -149,7 +150,15 @@ fn what_is_no_report_is_told_with_its_place() {
         ),
         (
             good.replace("\"tier\": \"namespace\"", "\"tier\": 1"),
-            "invalid type: integer `1`, expected a string at line",
+            "invalid type: integer `1`, expected `namespace` or `inherited` at line",
+        ),
+        (
+            good.replace("\"tier\": \"namespace\"", "\"tier\": \"none\""),
+            "expected `namespace` or `inherited`, found `none` at line",
+        ),
+        (
+            good.replace("\"verdict\": \"passed\"", "\"verdict\": \"fine\""),
+            "expected `passed` or `failed` or `errored`, found `fine` at line",
         ),
         (
             good.replace("\"schema\"", "\"schema\": 1, \"x\""),
@@ -165,7 +174,45 @@ fn what_is_no_report_is_told_with_its_place() {
     }
     fs::write(&path, &good).unwrap();
     load(&path).unwrap();
-    load(directory.path()).unwrap();
     fs::remove_file(&path).unwrap();
-    assert!(load(directory.path()).unwrap_err().hint().is_some());
+    assert!(load(&path).unwrap_err().hint().is_some());
+}
+
+#[test]
+fn a_directory_is_a_bundle_only_with_the_report_that_its_manifest_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let said = || {
+        let error = load(directory.path()).unwrap_err();
+        assert!(
+            error
+                .hint()
+                .unwrap()
+                .contains("the report itself to compare it anyway")
+        );
+        error.to_string()
+    };
+    let made = report(case_b());
+    let document = report_json::render(&made).unwrap();
+    fs::write(at("report.json"), &document).unwrap();
+    assert!(said().ends_with("is no bundle: it has no manifest.json"));
+
+    let listed = |sha256| manifest::Listed {
+        path: bundle::REPORT.to_owned(),
+        bytes: document.len() as u64,
+        sha256,
+        original: None,
+    };
+    let put = |files| {
+        let manifest = Manifest::new((&made).into(), files, Vec::new());
+        fs::write(at("manifest.json"), manifest.document().unwrap()).unwrap();
+    };
+    put(vec![listed(digest::of_bytes(&document))]);
+    load(directory.path()).unwrap();
+    for files in [vec![], vec![listed(digest::of_bytes(b"another"))]] {
+        put(files);
+        assert!(said().ends_with("report.json is not the one that its manifest says"));
+    }
+    fs::write(at("manifest.json"), "{}").unwrap();
+    assert!(said().ends_with("cannot be relied on"));
 }

@@ -258,6 +258,7 @@ fn files() -> Vec<FileEntry> {
         mode: 0o700,
         bytes: 0,
         sha256: None,
+        target: None,
         ..file(Root::Home, path)
     };
     let backup = format!(".agent/backups/.agent.json.backup.{}", STARTED_MS + 120);

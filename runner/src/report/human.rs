@@ -168,10 +168,10 @@ fn findings(
         page.say(finding.status.word(), tone, &text)?;
         page.say("", Tone::Quiet, &finding.message)?;
         for (label, text) in [
-            ("object", &finding.object),
-            ("expected", &finding.expected),
-            ("found", &finding.found),
-            ("because", &finding.because),
+            ("object", finding.object.as_deref()),
+            ("expected", finding.expected.as_deref()),
+            ("found", words::found_in_short(finding)),
+            ("because", finding.because.as_deref()),
         ] {
             if let Some(text) = text {
                 page.quote(label, text)?;

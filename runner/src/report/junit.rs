@@ -85,17 +85,20 @@ fn status(finding: &Finding) -> TestCaseStatus {
     status
 }
 
-/// What was expected and what was found, a line each.
+/// What was expected and what was found, a line each; of a drift a line for each of the first differences.
 fn description(finding: &Finding) -> XmlString {
+    let visible = |part: &Option<String>| part.as_deref().map(escape::visible);
+    let found = words::found(finding).into_iter().map(escape::visible);
+    let found: Vec<_> = found.collect();
     let parts = [
-        ("object", &finding.object),
-        ("expected", &finding.expected),
-        ("found", &finding.found),
-        ("because", &finding.because),
+        ("object", visible(&finding.object)),
+        ("expected", visible(&finding.expected)),
+        ("found", (!found.is_empty()).then(|| found.join("\n  "))),
+        ("because", visible(&finding.because)),
     ];
     let told = parts
         .into_iter()
-        .filter_map(|(label, part)| Some(format!("{label}: {}", escape::visible(part.as_ref()?))));
+        .filter_map(|(label, part)| Some(format!("{label}: {}", part?)));
     XmlString::new(told.collect::<Vec<_>>().join("\n"))
 }
 

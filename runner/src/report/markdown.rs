@@ -156,15 +156,15 @@ fn findings(page: &mut Page, report: &Report, wanted: impl Fn(&Finding) -> bool)
     let wrong = |finding: &&Finding| {
         matches!(finding.status, Status::Failed | Status::Errored) && wanted(finding)
     };
-    let part = |part: &Option<String>| part.as_deref().map_or(String::new(), code);
+    let part = |part: Option<&str>| part.map_or(String::new(), code);
     let rows = report.checks.iter().filter(wrong).map(|finding| {
         [
             code(finding.id),
             finding.status.word().to_owned(),
-            part(&finding.object),
-            part(&finding.expected),
-            part(&finding.found),
-            part(&finding.because),
+            part(finding.object.as_deref()),
+            part(finding.expected.as_deref()),
+            part(words::found_in_short(finding)),
+            part(finding.because.as_deref()),
         ]
     });
     let head = ["check", "status", "object", "expected", "found", "because"];

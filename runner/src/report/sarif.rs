@@ -211,15 +211,13 @@ fn message(told: &Told<'_>) -> Text {
             format!("Asked: {}", literal(check::meaning(finding.id).sentence))
         }
     });
-    let parts = [
-        ("Object", &finding.object),
-        ("Expected", &finding.expected),
-        ("Found", &finding.found),
-    ];
-    let told = parts
-        .into_iter()
-        .filter_map(|(label, part)| Some(format!("{label}: '{}'.", literal(part.as_ref()?))));
-    lines.extend(told);
+    let told = |label, part: &str| format!("{label}: '{}'.", literal(part));
+    let part = |label, part: &Option<String>| part.as_deref().map(|part| told(label, part));
+    lines.extend(part("Object", &finding.object));
+    lines.extend(part("Expected", &finding.expected));
+    let mut found = words::found(finding).into_iter();
+    lines.extend(found.next().map(|first| told("Found", first)));
+    lines.extend(found.map(|drift| told("Drift", drift)));
     Text {
         text: lines.join("\n"),
     }

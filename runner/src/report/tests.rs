@@ -112,6 +112,7 @@ fn drifted(text: &str) -> Report {
         },
         change,
     });
+    let found = baseline::told::found(&differences);
     report.baseline = Some(Baseline {
         file: "locks/agent.lock".to_owned(),
         place: PathBuf::from("locks/agent.lock"),
@@ -124,7 +125,7 @@ fn drifted(text: &str) -> Report {
         message: "The behaviour differs from the lock file in 3 places.".to_owned(),
         object: Some("locks/agent.lock".to_owned()),
         expected: Some("the behaviour in the lock file".to_owned()),
-        found: Some("3 differences: 3 headers".to_owned()),
+        found: Some(found),
         because: None,
         asked_by: AskedBy::LockFile,
     });
@@ -172,6 +173,7 @@ pub(crate) fn hostile() -> Report {
         .push(file(Root::Home, &format!(".agent/{HOSTILE}")));
     let mut link = file(Root::Tmp, "::notice::link");
     (link.kind, link.mode, link.sha256) = (FileKind::Symlink, 0o777, None);
+    link.target = Some(HOSTILE.to_owned());
     evidence.files.push(link);
     evidence.stderr.bytes = 90_000;
     evidence.stderr.tail = format!("first\n{HOSTILE}\n::set-output name=a::b\n");

@@ -10,7 +10,7 @@ use crate::evidence::{
 };
 use crate::profile::Cases;
 use crate::report::{Baseline, BaselineOutcome};
-use crate::verdict::AskedBy;
+use crate::verdict::{AskedBy, Finding};
 
 /// Who asks for what a check looks at.
 pub(super) fn asked_by(asked_by: AskedBy) -> String {
@@ -18,6 +18,20 @@ pub(super) fn asked_by(asked_by: AskedBy) -> String {
         AskedBy::Specification(section) => format!("specification, section {section}"),
         AskedBy::LockFile => "the lock file".to_owned(),
     }
+}
+
+/// What was found, in its lines: only what drifted from a lock file has more than one, and its lines are ours.
+pub(super) fn found(finding: &Finding) -> Vec<&str> {
+    let found = finding.found.as_deref();
+    match finding.asked_by {
+        AskedBy::LockFile => found.into_iter().flat_map(str::lines).collect(),
+        AskedBy::Specification(_) => found.into_iter().collect(),
+    }
+}
+
+/// The same where a section of its own tells of the drift.
+pub(super) fn found_in_short(finding: &Finding) -> Option<&str> {
+    found(finding).first().copied()
 }
 
 /// What a lock file had to say, or what became of it.

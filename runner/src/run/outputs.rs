@@ -41,8 +41,9 @@ impl Outputs {
             lock: None,
             bundle: None,
         };
+        let case = request.subject.name();
         if let Some(lock) = &request.baseline {
-            outputs.lock = Some(baseline::open(lock, &inputs, &outputs.reports)?);
+            outputs.lock = Some(baseline::open(lock, case, &inputs, &outputs.reports)?);
         }
         let mut others = outputs.files();
         // Where the copy of the home is made.

@@ -3,6 +3,41 @@
 use super::*;
 
 #[test]
+fn a_body_of_very_many_values_is_cut() {
+    let mut run = case_b();
+    let items = vec![json!([]); 200_000];
+    shape(&mut run.evidence.requests[0], |shape| *shape = json!(items));
+    let found = behaviour(run);
+    assert_eq!(found.facts().len(), MOST_FACTS);
+    assert_eq!(
+        found.incomplete().unwrap(),
+        "it shows more than 100000 facts"
+    );
+    assert_eq!(behaviour(case_b()).incomplete(), None);
+}
+
+#[test]
+fn a_long_name_above_many_values_is_written_out_for_none() {
+    let found = changed(|run| {
+        let long = json!({ "n".repeat(1_000_000): vec![1; 3000] });
+        shape(&mut run.evidence.requests[0], |shape| *shape = long);
+    });
+    let keys = found.iter().filter(|line| line.contains("$.nnn"));
+    assert_eq!(keys.clone().count(), 3000);
+    assert!(keys.clone().all(|line| line.len() < 500));
+}
+
+#[test]
+fn a_document_of_more_values_than_any_report_is_not_read() {
+    let many = format!("[{}1]", "1,".repeat(8_000_000));
+    let error = Report::parse(many.as_bytes()).unwrap_err();
+    assert!(error.to_string().starts_with("expected at most 8000000"));
+    let text = format!("[\"{}\"]", "\\\",[{".repeat(8_000_000));
+    let error = Report::parse(text.as_bytes()).unwrap_err();
+    assert!(!error.to_string().starts_with("expected at most"));
+}
+
+#[test]
 fn a_body_is_compared_leaf_by_leaf() {
     let of = |change: fn(&mut serde_json::Value)| {
         changed(|run| shape(&mut run.evidence.requests[0], change))

@@ -50,6 +50,7 @@ impl Made {
             mode: 0o640,
             bytes: 0,
             sha256,
+            target: None,
             transient: false,
         });
     }

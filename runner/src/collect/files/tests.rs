@@ -43,12 +43,31 @@ fn every_kind_is_listed_and_no_link_followed() {
     let kinds: Vec<FileKind> = found.files.iter().map(|file| file.kind).collect();
     use FileKind::{Directory, Fifo, File, Socket, Symlink};
     assert_eq!(kinds, [Directory, File, Fifo, Symlink, Socket]);
+    let targets = found.files.iter().map(|file| file.target.as_deref());
+    let expected = [None, None, None, Some("/etc"), None];
+    assert_eq!(targets.collect::<Vec<_>>(), expected);
     let digest = found.files[1].sha256.as_deref().unwrap();
     assert_eq!(
         digest,
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     );
     assert!(found.gaps.is_empty());
+}
+
+/// They take of the room for paths.
+#[test]
+fn targets_of_links_have_no_room_of_their_own() {
+    let home = tempfile::tempdir().unwrap();
+    for number in 0..20 {
+        symlink("t\n".repeat(500), home.path().join(number.to_string())).unwrap();
+    }
+    let bounds = Bounds {
+        entries: 20,
+        ..WIDE
+    };
+    let found = walked(home.path(), bounds);
+    assert!(found.files.len() < 10, "{}", found.files.len());
+    assert!(found.gaps[0].detail.contains("paths of more than"));
 }
 
 #[test]
@@ -80,6 +99,7 @@ fn a_credential_in_a_name_or_a_link_is_found_and_replaced() {
     symlink(SECRET, home.path().join("link")).unwrap();
     let found = walked(home.path(), WIDE);
     assert_eq!(paths(&found), ["<credential>", "link"]);
+    assert_eq!(found.files[1].target.as_deref(), Some("<credential>"));
     assert_eq!(found.sightings.len(), 2);
 }
 

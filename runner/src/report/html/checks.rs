@@ -40,10 +40,10 @@ fn article(finding: &Finding) -> Markup {
             p { (Client(&finding.message)) }
             dl {
                 @for (name, part) in [
-                    ("Object", &finding.object),
-                    ("Expected", &finding.expected),
-                    ("Found", &finding.found),
-                    ("Because", &finding.because),
+                    ("Object", finding.object.as_deref()),
+                    ("Expected", finding.expected.as_deref()),
+                    ("Found", words::found_in_short(finding)),
+                    ("Because", finding.because.as_deref()),
                 ] {
                     @if let Some(part) = part { dt { (name) } dd { (code(part)) } }
                 }
@@ -97,7 +97,7 @@ fn row(finding: &Finding) -> Markup {
         @if let Some(object) = &finding.object { p { (code(object)) } }
     };
     let found = html! {
-        (code_if(finding.found.as_deref()))
+        (code_if(words::found_in_short(finding)))
         @if let Some(because) = &finding.because { p.because { (Client(because)) } }
     };
     let all = [

@@ -26,7 +26,10 @@ pub(super) fn files(report: &Report, room: &Room) -> Section {
         } @else {
             (room.table(columns, &left, |entry| [
                 html! { (entry.root.word()) },
-                code(&entry.path),
+                html! {
+                    (code(&entry.path))
+                    @if let Some(target) = &entry.target { " → " (code(target)) }
+                },
                 html! { (words::file_kind(entry.kind)) },
                 html! { code { (format!("{:04o}", entry.mode)) } },
                 html! { (words::grouped(entry.bytes)) },

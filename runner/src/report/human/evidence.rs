@@ -125,7 +125,10 @@ fn file(entry: &FileEntry) -> Row<5> {
     ];
     Row {
         cells,
-        last: entry.path.clone(),
+        last: match &entry.target {
+            Some(target) => format!("{} -> {target}", entry.path),
+            None => entry.path.clone(),
+        },
     }
 }
 

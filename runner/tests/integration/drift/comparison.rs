@@ -114,11 +114,11 @@ changes! {
     ];
     another_mode_is_one_change: "state-for-all" => ["~ files home .agent/.agent.json: file 0644"];
     an_attempt_is_one_change: "connects-elsewhere" =>
-        ["+ attempts /client/agent-cli connect inet 192.0.2.1 port 443: denied ENETUNREACH"];
+        ["+ attempts {client} connect inet 192.0.2.1 port 443: denied ENETUNREACH"];
     another_exit_code_is_one_change: "exit-code-1" => ["~ outcome exit: code 1"];
     a_survivor_is_told: "survivor" => [
-        "+ processes /client/agent-cli: /client/agent-cli --linger: started by /client/agent-cli",
         "+ processes agent-cli: outlives the client",
+        "+ processes {client}: {client} --linger: started by {client}",
     ];
     a_file_that_was_removed_again_is_no_change: "removed-file" => [];
 }
@@ -147,12 +147,20 @@ fn another_case_is_compared_and_noted() {
 fn a_directory_is_compared_by_the_report_in_it() {
     needs_sandbox!();
     let place = Place::new();
-    fs::create_dir(place.at("bundle")).unwrap();
-    place.keep(Run::case_b(), "bundle/report.json");
-    assert_eq!(
-        place.diff("bundle", "bundle/report.json").status.code(),
-        Some(0)
-    );
+    let bundle = place.at("bundle");
+    let run = Run::case_b().argument("--out").argument(&bundle);
+    place.keep(run, "report.json");
+    assert_eq!(place.diff("bundle", "report.json").status.code(), Some(0));
+    let report = bundle.join("report.json");
+    let text = fs::read_to_string(&report).unwrap();
+    fs::write(&report, text.replace("\"code\": 0", "\"code\": 1")).unwrap();
+    let output = place.diff("bundle", "report.json");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("is not whole: report.json"), "{said}");
+    assert!(said.contains("hint: `runner verify DIR`"), "{said}");
+    let anyway = place.diff("bundle/report.json", "report.json");
+    assert_eq!(anyway.status.code(), Some(1));
 }
 
 #[test]
@@ -173,7 +181,7 @@ fn an_errored_run_is_never_unchanged() {
     let output = place.diff("old.json", "new.json");
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("  | incomplete"), "{said}");
+    assert!(said.contains("  | lost      the new run: "), "{said}");
 }
 
 #[test]
@@ -185,7 +193,7 @@ fn what_is_no_report_is_wrong_use_and_waits_for_nobody() {
     for (name, words) in [
         ("text", "is no report that can be compared"),
         ("fifo", "is a FIFO, not a regular file"),
-        ("empty", "cannot open"),
+        ("empty", "is no bundle: it has no manifest.json"),
         ("absent", "cannot open"),
     ] {
         let output = place.diff(name, name);

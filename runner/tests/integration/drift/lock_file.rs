@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{Place, lines, straight};
-use crate::kit::{Done, Run};
+use crate::kit::{Done, Run, fixture, runner};
 use crate::needs_sandbox;
 
 const CHECK: &str = "baseline/unchanged";
@@ -76,6 +76,37 @@ fn a_run_passes_its_own_lock_file_in_both_tiers_and_as_an_ordinary_user() {
             assert_eq!(fs::read(&lock).unwrap(), first);
         }
     }
+}
+
+#[test]
+fn a_lock_file_of_one_checkout_is_good_in_another() {
+    needs_sandbox!();
+    let place = Place::new();
+    let lock = place.at("agent.lock");
+    let report = |run: Run, program: &Path| {
+        let run = run.on_a_host_without("network,namespaces");
+        let run = run.argument("--report").argument("json");
+        Done::of(&run.command_of(program).output().unwrap())
+    };
+    let copied = |program: &Path| {
+        let copy = place.at("elsewhere");
+        fs::copy(program, &copy).unwrap();
+        copy
+    };
+    let elsewhere = copied(runner());
+    report(updating(Run::case_b(), &lock), runner()).assert_passed();
+    report(with(Run::case_b(), &lock), &elsewhere).assert_passed();
+
+    let client = fixture("deviant-client");
+    let of = |client: &Path| {
+        let run = Run::case_b().client(client).client_argument("--deviate");
+        run.client_argument("ended-child")
+    };
+    fs::remove_file(&lock).unwrap();
+    report(updating(of(&client), &lock), runner());
+    let done = report(with(of(&copied(&client)), &lock), runner());
+    assert_eq!(done.check(CHECK)["status"], "passed", "{}", done.text);
+    assert!(!fs::read_to_string(&lock).unwrap().contains("target"));
 }
 
 /// The lines that a deviation drifts by, and that taking the advice of each makes it pass.
@@ -201,19 +232,32 @@ fn an_update_says_what_it_accepted() {
 }
 
 #[test]
-fn another_case_or_tier_is_no_comparison() {
+fn another_tier_is_no_comparison() {
     needs_sandbox!();
     let place = Place::new();
     let lock = place.at("agent.lock");
     updating(Run::case_b(), &lock).json().assert_passed();
-    for run in [
-        Run::case_a(),
-        Run::case_b().on_a_host_without("network,namespaces"),
-    ] {
-        let done = with(run, &lock).json();
-        done.assert_verdict(3, "errored");
-        assert_eq!(done.checks("errored"), [CHECK]);
+    let run = Run::case_b().on_a_host_without("network,namespaces");
+    let done = with(run, &lock).json();
+    done.assert_verdict(3, "errored");
+    assert_eq!(done.checks("errored"), [CHECK]);
+}
+
+#[test]
+fn the_lock_file_of_another_case_is_refused_before_the_run() {
+    let place = Place::new();
+    let lock = place.at("agent.lock");
+    fs::write(&lock, GOOD).unwrap();
+    for run in [with(Run::case_a(), &lock), updating(Run::case_a(), &lock)] {
+        assert_refused(
+            run,
+            &[
+                "agent.lock is of `case-b`, and this run is of case-a",
+                "hint: name this case's own lock file",
+            ],
+        );
     }
+    assert_eq!(fs::read_to_string(&lock).unwrap(), GOOD);
 }
 
 #[test]

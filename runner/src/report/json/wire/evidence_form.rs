@@ -180,6 +180,8 @@ struct File<'a> {
     /// Digest of a regular file.
     #[schemars(with = "Option<Sha256>")]
     sha256: Option<&'a str>,
+    /// Where a symbolic link leads.
+    target: Option<&'a str>,
     /// It was there for a time and is gone.
     transient: bool,
     /// Why it is no surprise, in the words of the profile or of the specification.
@@ -404,6 +406,7 @@ impl<'a> File<'a> {
             mode: format!("{:04o}", entry.mode),
             bytes: entry.bytes,
             sha256: entry.sha256.as_deref(),
+            target: entry.target.as_deref(),
             transient: entry.transient,
             expected: known.reason_for_file(entry),
         }
