@@ -17,6 +17,9 @@ use super::plan::BindKind;
 /// Symbolic links that are followed to what is not there yet, MAXSYMLINKS of linux/namei.h.
 const MOST_LINKS: usize = 40;
 
+/// How often one question is asked again.
+const PATIENCE: usize = 10_000;
+
 /// Opens `path` below `root`, and makes it, with the directories above it, where it is missing.
 ///
 /// # Errors
@@ -90,7 +93,11 @@ fn within(root: &impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     } else {
         path
     };
-    openat2(root.as_fd(), path, how)
+    // Something was moved or mounted meanwhile, anywhere on this machine: openat2(2) says to ask again.
+    let mut answers = (0..PATIENCE).map(|_| openat2(root.as_fd(), path, how));
+    answers
+        .find(|answer| !matches!(answer, Err(Errno::EAGAIN)))
+        .unwrap_or(Err(Errno::EAGAIN))
 }
 
 fn link(directory: &impl AsFd, name: &OsStr) -> Result<Option<PathBuf>, Errno> {
@@ -138,6 +145,7 @@ fn is_below(part: &Component<'_>) -> bool {
 mod tests {
     use std::fs::{self, File};
     use std::os::unix::fs::{MetadataExt as _, symlink};
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
@@ -185,6 +193,29 @@ mod tests {
         assert!(inside("one/conf").is_file() && inside("two").is_dir());
         assert_eq!(fs::read_dir(host.path()).unwrap().count(), 1);
         assert!(!host.path().join("one/conf").exists());
+    }
+
+    #[test]
+    fn a_path_that_climbs_is_found_while_files_are_moved_elsewhere() {
+        let (root, elsewhere) = (Root::new(), tempfile::tempdir().unwrap());
+        fs::create_dir_all(root.at("a/b/c")).unwrap();
+        let [one, other] = ["one", "other"].map(|name| elsewhere.path().join(name));
+        fs::write(&one, "").unwrap();
+        let ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    fs::rename(&one, &other).unwrap();
+                    fs::rename(&other, &one).unwrap();
+                }
+            });
+            let climb = Path::new("a/b/c/../../../a/b/c/../../../a/b");
+            let top = File::open(root.0.path()).unwrap();
+            let found = (0..20_000).map(|_| within(&top, climb).map(drop));
+            let errors: Vec<_> = found.filter(Result::is_err).collect();
+            ended.store(true, Ordering::Relaxed);
+            assert_eq!(errors, []);
+        });
     }
 
     #[test]
