@@ -99,8 +99,8 @@ enum Task {
 /// Reads the lock file, or proves that it can be written.
 ///
 /// # Errors
-/// A file that cannot be read, is no lock file or is of another case than `case`; one to be written that cannot be, that the run reads, or that is a
-/// report's.
+/// A file that cannot be read, is no lock file or is of another case than `case`; one to be written that cannot be, that
+/// the run reads, or that is a report's.
 pub(crate) fn open(
     baseline: &Baseline,
     case: &str,

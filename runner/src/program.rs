@@ -20,7 +20,7 @@ use crate::output::{self, OutputError};
 use crate::policy::shown_path;
 use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
-use crate::report::Purpose;
+use crate::report::{Purpose, for_terminal};
 use crate::run::{self, Done, PassedOver, RunError};
 use crate::sandbox::guard::{self, GUARD_ARGUMENT};
 use crate::sandbox::spawn::STAGE_ARGUMENT;
@@ -366,13 +366,18 @@ impl Failure {
 
 /// `error:`, then each cause on a line of its own, then a hint.
 fn tell(label: &str, error: &dyn std::error::Error, hint: Option<&str>) {
-    let mut text = error.to_string();
+    let mut text = said(error);
     let mut cause = error.source();
     while let Some(error) = cause {
-        text.push_str(&format!("\n  caused by: {error}"));
+        text.push_str(&format!("\n  caused by: {}", said(error)));
         cause = error.source();
     }
     tell_text(label, &text, hint);
+}
+
+/// What an error says of itself. It may repeat text of a file that nobody trusts, which makes no line of its own.
+fn said(error: &dyn std::error::Error) -> String {
+    for_terminal(&error.to_string()).replace('\n', "\n    ")
 }
 
 fn tell_text(label: &str, text: &str, hint: Option<&str>) {
@@ -409,6 +414,13 @@ mod tests {
             lost: Vec::new(),
             before: Vec::new(),
         }
+    }
+
+    #[test]
+    fn an_error_that_repeats_hostile_text_makes_no_line_of_its_own() {
+        let error = std::io::Error::other("bad \u{1b}[2J\u{202e}\nverified: all");
+        let expected = "bad \\u{1b}[2J\\u{202e}\n    verified: all";
+        assert_eq!(said(&error), expected);
     }
 
     #[test]
