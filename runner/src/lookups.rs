@@ -31,6 +31,7 @@ use self::fold::{Class, Entry};
 use self::world::{Found, Seen, World};
 use crate::audit::Caller;
 use crate::evidence::{Advice, Lookup, LookupKind, Reason};
+use crate::policy::may_be_shown;
 use crate::sandbox::plan::{Bind, HOME};
 use crate::sandbox::supervise::ledger::lookups::{Lookups, Wanted};
 use crate::text::printable;
@@ -220,7 +221,7 @@ fn never(world: &World, path: &Path, canonical: &Path, object: &HostObject) -> O
         () if is_directory && (world.is_broad(path) || world.is_broad(canonical)) => {
             Some(Reason::Broad)
         }
-        () if world.is_own(path) => Some(Reason::Own),
+        () if world.is_own(path) || !may_be_shown(path) => Some(Reason::Own),
         () if !is_spelt(path) => Some(Reason::Unspelt),
         () => None,
     }

@@ -351,7 +351,12 @@ fn what_is_read_below_a_directory_to_be_written_is_counted_there() {
 
 #[test]
 fn what_lies_in_the_callers_directory_is_missed_in_the_home() {
-    let mut host = Host::of(&["/srv/work/script", "/srv/work/src/x", "/root/script"]);
+    let mut host = Host::of(&[
+        "/srv/work/script",
+        "/srv/work/src/x",
+        "/root/script",
+        "/tmp/x/script",
+    ]);
     let home = |name: &str| format!("/home/sandbox/{name}");
     let absent = never(Reason::Absent);
     assert_eq!(host.advice(&home("script"), Read), absent);
@@ -366,9 +371,11 @@ fn what_lies_in_the_callers_directory_is_missed_in_the_home() {
     assert_eq!(host.advice("/tmp/script", Read), None);
     let script = home("script");
     assert_eq!(host.weigh(&[(&script, Write), (&script, Read)]), []);
-    // A home is never shown.
-    host.directory = Some("/root".into());
-    assert_eq!(host.advice(&script, Read), absent);
+    // A home is never shown, nor is what the host has in its temporary directory.
+    for directory in ["/root", "/tmp/x"] {
+        host.directory = Some(directory.into());
+        assert_eq!(host.advice(&script, Read), absent, "{directory}");
+    }
 }
 
 #[test]
