@@ -425,6 +425,7 @@ mod tests {
         assert!(stderr.tail.len() <= TAIL_BYTES && stderr.tail.ends_with("<credential>"));
         assert_eq!(sighting.unwrap().place, "stderr");
     }
+
     #[test]
     fn what_is_kept_from_the_beginning_ends_before_a_credential_that_is_cut() {
         let needle = needle();

@@ -4,9 +4,10 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 use super::{Answer, Identity, Status};
-use crate::behaviour::{Area, Difference, Kind, Rule};
+use crate::behaviour::Rule;
 use crate::case::Tier;
-use crate::report::{RenderError, json};
+use crate::report::RenderError;
+use crate::report::json::{self, change_form::ChangeForm};
 use crate::schema;
 use crate::schema::values::{Sha256, Timestamp, closed_sets};
 
@@ -83,24 +84,6 @@ struct Run<'a> {
     runner: &'a str,
 }
 
-/// One fact that the runs do not share.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Change")]
-struct ChangeForm<'a> {
-    /// The part of the behaviour.
-    #[schemars(with = "Area")]
-    area: &'static str,
-    /// What became of it.
-    #[schemars(with = "Kind")]
-    kind: &'static str,
-    /// What it is about: `POST /v1/messages user-agent`.
-    key: &'a str,
-    /// Its value in the old run; null where it was not there.
-    old: Option<&'a str>,
-    /// Its value in the new run; null where it is not there.
-    new: Option<&'a str>,
-}
-
 /// A rule by which something is not compared.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "AppliedRule")]
@@ -144,18 +127,6 @@ impl<'a> From<&'a Identity> for Run<'a> {
             tier: &run.tier,
             started_at: &run.started_at,
             runner: &run.runner,
-        }
-    }
-}
-
-impl<'a> From<&'a Difference> for ChangeForm<'a> {
-    fn from(found: &'a Difference) -> Self {
-        Self {
-            area: found.fact.area.word(),
-            kind: found.change.word(),
-            key: &found.fact.key,
-            old: found.change.before(),
-            new: found.change.now(),
         }
     }
 }

@@ -12,6 +12,7 @@ use serde_json::ser::{Formatter, PrettyFormatter};
 use super::{RenderError, Report, escape};
 use crate::schema;
 
+pub(crate) mod change_form;
 mod wire;
 
 /// Renders the report as UTF-8 JSON, indented, with a line feed at the end.

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::baseline::lock::Accept;
-use crate::behaviour::{Area, Difference, Kind};
+use crate::behaviour::Difference;
+use crate::report::json::change_form::ChangeForm;
 use crate::report::{self, BaselineOutcome};
 
 /// A lock file, and how the behaviour differs from it.
@@ -22,18 +23,9 @@ pub(super) struct Baseline<'a> {
 /// One fact that the lock file does not have so.
 #[derive(Serialize, JsonSchema)]
 struct Drift<'a> {
-    /// The part of the behaviour.
-    #[schemars(with = "Area")]
-    area: &'static str,
-    /// What became of it.
-    #[schemars(with = "Kind")]
-    kind: &'static str,
-    /// What it is about.
-    key: &'a str,
-    /// Its value in the lock file; null where that has none.
-    old: Option<&'a str>,
-    /// Its value in this run; null where that has none.
-    new: Option<&'a str>,
+    /// What differs.
+    #[serde(flatten)]
+    change: ChangeForm<'a>,
     /// What makes it accepted.
     accept: AcceptForm,
 }
@@ -64,11 +56,7 @@ impl<'a> From<&'a Difference> for Drift<'a> {
     fn from(found: &'a Difference) -> Self {
         let Accept { verb, table, line } = Accept::of(found);
         Self {
-            area: found.fact.area.word(),
-            kind: found.change.word(),
-            key: &found.fact.key,
-            old: found.change.before(),
-            new: found.change.now(),
+            change: ChangeForm::from(found),
             accept: AcceptForm { verb, table, line },
         }
     }
