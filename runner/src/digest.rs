@@ -28,6 +28,11 @@ pub(crate) fn of_reader(mut source: impl Read) -> io::Result<String> {
     }
 }
 
+/// The first digits of a digest, by which people tell it from others.
+pub(crate) fn short(digest: &str) -> String {
+    digest.chars().take(12).collect()
+}
+
 /// `bytes` as lower-case hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());

@@ -1,4 +1,4 @@
-//! Bytes as text.
+//! Bytes as text, and text of a bounded length.
 
 use std::fmt::Write as _;
 
@@ -13,4 +13,12 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
         }
     }
     text
+}
+
+/// The text, or its beginning of `most` characters and a sign that there is more.
+pub(crate) fn beginning(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::behaviour::{Change, Difference, summary};
 use crate::report::visible;
+use crate::text::beginning;
 
 /// Most differences that are told; the report has all of them.
 const MOST: usize = 20;
@@ -34,11 +35,7 @@ fn line(difference: &Difference) -> String {
 }
 
 fn cut(text: &str, most: usize) -> String {
-    let text = visible(text);
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text,
-    }
+    beginning(&visible(text), most)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use stub::journal::{Head, Host};
 use crate::case::Case;
 use crate::evidence::{Evidence, Request, RequestClass};
 use crate::profile::Profile;
+use crate::text::beginning;
 
 use serde_json::Value;
 
@@ -180,8 +181,5 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
 
 /// The text, cut at the limit.
 fn quote(text: &str) -> String {
-    match text.char_indices().nth(QUOTE_LIMIT) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
+    beginning(text, QUOTE_LIMIT)
 }

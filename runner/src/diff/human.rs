@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::{Answer, Identity, Status};
 use crate::behaviour::{Applied, Area, Difference, Rule, summary};
+use crate::digest;
 use crate::report::RenderError;
 use crate::report::human::Colour;
 use crate::report::human::drift::difference;
@@ -51,7 +52,7 @@ fn headline(page: &mut Page<String>, answer: &Answer) -> fmt::Result {
 }
 
 fn identity(page: &mut Page<String>, which: &str, run: &Identity) -> fmt::Result {
-    let short: String = run.sha256.chars().take(12).collect();
+    let short = digest::short(&run.sha256);
     let Identity {
         client,
         case,

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use crate::check;
+use crate::digest::short;
 use crate::profile::{Cases, Variable};
 use crate::verdict::{Finding, Status, Verdict};
 
@@ -296,9 +297,4 @@ fn arguments(args: &[Arg]) -> String {
         Arg::Prompt { bytes, sha256 } => format!("<{bytes} bytes, sha256 {}>", short(sha256)),
     });
     words.collect::<Vec<_>>().join(" ")
-}
-
-/// The first digits of a digest.
-fn short(digest: &str) -> String {
-    digest.chars().take(12).collect()
 }

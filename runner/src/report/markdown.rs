@@ -11,6 +11,7 @@ use super::headline::{Headline, headline, is_told_as_an_attempt};
 use super::{BaselineOutcome, Purpose, RenderError, Report, words};
 use crate::baseline::lock::Accept;
 use crate::check;
+use crate::digest;
 use crate::evidence::{Advice, GapKind};
 use crate::verdict::{Finding, Status};
 
@@ -78,7 +79,7 @@ fn verdict(page: &mut Page, report: &Report) -> fmt::Result {
     page.paragraph(&format!(
         "{subject} {}, sha256 {}, {}. Tier {}. Runner {}.",
         code(&client.program),
-        code(client.sha256.get(..12).unwrap_or_default()),
+        code(&digest::short(&client.sha256)),
         words::exit(report.evidence.exit),
         report.tier.word(),
         code(&report.runner.version),

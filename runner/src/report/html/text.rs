@@ -2,6 +2,7 @@
 
 use maud::{Markup, Render, html};
 
+use crate::digest::short;
 use crate::report::escape;
 use crate::report::words::{cut, grouped};
 
@@ -30,8 +31,7 @@ pub(super) fn code_if(text: Option<&str>) -> Markup {
 
 /// The beginning of a digest; the whole of it where a pointer rests.
 pub(super) fn digest(digest: &str) -> Markup {
-    let short = digest.get(..12).unwrap_or(digest);
-    html! { code.digest title=(Client(digest)) { (Client(short)) } }
+    html! { code.digest title=(Client(digest)) { (Client(&short(digest))) } }
 }
 
 /// `1 request`, `12,345 requests`
