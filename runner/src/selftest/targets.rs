@@ -4,6 +4,7 @@
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::ops::Range;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{self, UnixDatagram, UnixListener};
@@ -76,7 +77,7 @@ impl Targets {
         ];
         everybody(at(STREAM), 0o777)?;
         everybody(at(DATAGRAM), 0o777)?;
-        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let tcp = at_no_given_port(TcpListener::bind)?;
         let (victim_line, victim) = victim()?;
         let inherited = File::open(at(READABLE))?;
         fcntl(&inherited, FcntlArg::F_SETFD(FdFlag::empty()))?;
@@ -153,9 +154,22 @@ fn victim() -> io::Result<(ChildStdin, i32)> {
     }
 }
 
+/// Below the ports that the kernel gives to whoever asks for any (32768 to 60999 in a new network namespace, ip(7)).
+/// The stub inside has one of those, and so has the socket of an attempt: with the same number as a target outside,
+/// each would be taken for it.
+const NEVER_GIVEN: Range<u16> = 20_000..32_768;
+
+/// Binds at the first of those ports that is free.
+fn at_no_given_port<S>(bind: impl Fn((Ipv4Addr, u16)) -> io::Result<S>) -> io::Result<S> {
+    NEVER_GIVEN
+        .map(|port| bind((Ipv4Addr::LOCALHOST, port)))
+        .find(|bound| !matches!(bound, Err(error) if error.kind() == io::ErrorKind::AddrInUse))
+        .unwrap_or_else(|| Err(io::ErrorKind::AddrInUse.into()))
+}
+
 /// A port at which each datagram is sent back. The thread ends with the process.
 fn answered() -> io::Result<SocketAddr> {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let socket = at_no_given_port(UdpSocket::bind)?;
     let address = socket.local_addr()?;
     let answering = move || {
         let mut buffer = [0; 64];
@@ -167,4 +181,28 @@ fn answered() -> io::Result<SocketAddr> {
     let thread = thread::Builder::new().name("answering".to_owned());
     thread.spawn(answering)?;
     Ok(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_has_a_port_that_nothing_inside_is_given() {
+        let taken = at_no_given_port(TcpListener::bind).unwrap();
+        let next = at_no_given_port(TcpListener::bind).unwrap();
+        let ports = [taken, next].map(|listener| listener.local_addr().unwrap().port());
+        assert_ne!(ports[0], ports[1]);
+        for port in ports.into_iter().chain([answered().unwrap().port()]) {
+            assert!(NEVER_GIVEN.contains(&port), "{port}");
+        }
+    }
+
+    #[test]
+    fn what_else_than_a_taken_port_stands_in_the_way_is_said() {
+        let refused = at_no_given_port(|_| Err::<(), _>(io::ErrorKind::PermissionDenied.into()));
+        assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        let full = at_no_given_port(|_| Err::<(), _>(io::ErrorKind::AddrInUse.into()));
+        assert_eq!(full.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
 }
