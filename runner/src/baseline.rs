@@ -34,6 +34,9 @@ pub const CHECK: &str = "baseline/unchanged";
 /// The longest lock file that is read, in bytes.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Most differences whose lines are looked up: code scanning shows the first, and takes ten.
+const MOST_PLACES: usize = 10;
+
 /// Why nothing is run, or what came of a run cannot be compared.
 #[derive(Debug, Error)]
 pub(crate) enum BaselineError {
@@ -87,7 +90,7 @@ pub(crate) struct Opened {
 #[derive(Debug)]
 enum Task {
     /// The behaviour is compared with what it holds.
-    Compare(Lock),
+    Compare { lock: Lock, bytes: Vec<u8> },
     /// It is written.
     Write {
         /// What it holds; `None` where it is yet to be made.
@@ -108,11 +111,14 @@ pub(crate) fn open(
     outputs: &[Output],
 ) -> Result<Opened, BaselineError> {
     let (path, task) = match baseline {
-        Baseline::Compare(path) => (path, Task::Compare(read_lock(path, case)?)),
+        Baseline::Compare(path) => {
+            let (lock, bytes) = read_lock(path, case)?;
+            (path, Task::Compare { lock, bytes })
+        }
         Baseline::Update(path) => {
             let old = match read_lock(path, case) {
                 Err(BaselineError::Read(error)) if error.is_absence() => None,
-                read => Some(read?),
+                read => Some(read?.0),
             };
             let place = LockFile::open(path, inputs, outputs)?;
             (path, Task::Write { old, place })
@@ -122,22 +128,22 @@ pub(crate) fn open(
         shown: shown_path(path),
         place_in_repository: below(std::env::current_dir().ok().as_deref(), path),
         path: match &task {
-            Task::Compare(_) => std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
+            Task::Compare { .. } => std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
             Task::Write { place, .. } => place.path().to_owned(),
         },
         task,
     })
 }
 
-/// The lock file of this case, which it must be before it is compared with, and before it is replaced.
-fn read_lock(path: &Path, case: &str) -> Result<Lock, BaselineError> {
+/// The lock file of this case, which it must be before it is compared with, and before it is replaced; and its bytes.
+fn read_lock(path: &Path, case: &str) -> Result<(Lock, Vec<u8>), BaselineError> {
     let bytes = read::regular(path, MOST_BYTES).map_err(BaselineError::Read)?;
     let lock = Lock::parse(&bytes).map_err(|fault| BaselineError::Lock {
         file: shown_path(path),
         fault,
     })?;
     if lock.case() == case {
-        return Ok(lock);
+        return Ok((lock, bytes));
     }
     Err(BaselineError::OtherCase {
         file: shown_path(path),
@@ -166,8 +172,13 @@ impl Opened {
                 (Settled::errored(incomplete.join("; ")), None, Ok(()))
             }
             Ok((behaviour, _)) => match (self.task, cut_short(report.evidence.exit)) {
-                (Task::Compare(lock), _) => {
-                    let (settled, told) = judge(&lock, &behaviour, report);
+                (Task::Compare { lock, bytes }, _) => {
+                    let (settled, differences) = judge(&lock, &behaviour, report);
+                    let told = differences.map(|differences| Told {
+                        outcome: BaselineOutcome::Compared,
+                        lines: lock::lines(&bytes, differences.iter().take(MOST_PLACES)),
+                        differences,
+                    });
                     (settled, told, Ok(()))
                 }
                 (Task::Write { .. }, Some(why)) => (Settled::unwritten(why), None, Ok(())),
@@ -181,18 +192,24 @@ impl Opened {
         };
         report.checks.push(settled.finding(&self.shown));
         report.verdict = check::verdict(&report.checks, &report.evidence);
-        report.baseline = told.map(|(outcome, differences)| report::Baseline {
+        report.baseline = told.map(|told| report::Baseline {
             file: self.shown,
             place: self.place_in_repository,
-            outcome,
-            differences,
+            lines: told.lines,
+            outcome: told.outcome,
+            differences: told.differences,
         });
         written
     }
 }
 
 /// What goes into the report beside the finding.
-type Told = (BaselineOutcome, Vec<Difference>);
+struct Told {
+    outcome: BaselineOutcome,
+    differences: Vec<Difference>,
+    /// Where in the file.
+    lines: Vec<usize>,
+}
 
 /// The behaviour as `runner diff` will read it from the JSON report of this run, and why it is not the whole.
 fn behaviour_of(report: &Report) -> Result<(Behaviour, Vec<String>), FormError> {
@@ -228,16 +245,25 @@ fn made(report: &Report) -> Made {
 }
 
 fn told_of_update(old: Option<&Lock>, new: &Lock) -> Told {
-    match old {
+    let (outcome, differences) = match old {
         None => (BaselineOutcome::Made, Vec::new()),
         Some(old) => {
             let (before, now) = old.comparable(new.facts());
             (BaselineOutcome::Updated, compare(&before, &now))
         }
+    };
+    Told {
+        outcome,
+        differences,
+        lines: Vec::new(),
     }
 }
 
-fn judge(lock: &Lock, behaviour: &Behaviour, report: &Report) -> (Settled, Option<Told>) {
+fn judge(
+    lock: &Lock,
+    behaviour: &Behaviour,
+    report: &Report,
+) -> (Settled, Option<Vec<Difference>>) {
     // The strongest tier that the host has is known only now.
     let tier = report.tier.word();
     if lock.tier() != tier {
@@ -266,7 +292,7 @@ fn judge(lock: &Lock, behaviour: &Behaviour, report: &Report) -> (Settled, Optio
             because: None,
         },
     };
-    (settled, Some((BaselineOutcome::Compared, differences)))
+    (settled, Some(differences))
 }
 
 /// Of a behaviour of so many facts of which so many were compared; for the others the lock file has `*`.

@@ -147,6 +147,8 @@ pub struct Baseline {
     pub file: String,
     /// Its path for readers of a repository: relative, and nothing of this machine.
     pub place: PathBuf,
+    /// Lines of it where the first differences lie, from 1; none where it was written.
+    pub lines: Vec<usize>,
     /// What was done.
     pub outcome: BaselineOutcome,
     /// What this run showed otherwise; where the file was written, what changed in it.

@@ -159,6 +159,32 @@ impl Lock {
     }
 }
 
+/// The lines of `file`, which parses, where these differences lie, each once: the fact's own, or its table's where it
+/// has none yet. From 1; a table that is not there has none.
+pub(crate) fn lines<'d>(
+    file: &[u8],
+    differences: impl Iterator<Item = &'d Difference>,
+) -> Vec<usize> {
+    let text = std::str::from_utf8(file).unwrap_or_default();
+    let Ok(tables) = DeTable::parse(text) else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    for Difference { fact, .. } in differences {
+        let Some((name, facts)) = tables.get_ref().get_key_value(fact.area.word()) else {
+            continue;
+        };
+        let own = facts.get_ref().as_table();
+        let own = own.and_then(|facts| facts.get_key_value(fact.key.as_str()));
+        let place = own.map_or(name, |(key, _)| key);
+        let line = Position::of(file, place.span().start).line;
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
 /// What to do with the file so that a difference is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accept {

@@ -14,7 +14,7 @@ use super::{Purpose, RenderError, Report, clock, escape, json, words};
 use crate::check;
 use crate::evidence::Exit;
 use crate::verdict::{Finding, Status, Verdict};
-use identity::{case_file, category, fingerprints, lock_file, place};
+use identity::{case_file, category, fingerprints, lock_file, places};
 use log::{
     Artifact, AutomationDetails, Configuration, Driver, FindingProperties, Hashes, Invocation,
     Level, Location, Log, LogicalLocation, Notification, PhysicalLocation, Region, Rule,
@@ -169,7 +169,18 @@ fn artifacts(report: &Report) -> Vec<Artifact> {
 
 fn result(report: &Report, told: &Told<'_>) -> log::Finding {
     let finding = told.finding;
-    let (artifact_location, start_line) = place(report, finding);
+    let (file, lines) = places(report, finding);
+    let location = |start_line| Location {
+        physical_location: PhysicalLocation {
+            artifact_location: file.clone(),
+            region: Region { start_line },
+        },
+        logical_locations: finding.object.as_deref().map(|object| {
+            [LogicalLocation {
+                name: escape::visible(object),
+            }]
+        }),
+    };
     log::Finding {
         rule_id: finding.id.to_owned(),
         rule_index: told.index,
@@ -179,17 +190,7 @@ fn result(report: &Report, told: &Told<'_>) -> log::Finding {
             Decision::Undecided(_) => Level::Warning,
         },
         message: message(told),
-        locations: [Location {
-            physical_location: PhysicalLocation {
-                artifact_location,
-                region: Region { start_line },
-            },
-            logical_locations: finding.object.as_deref().map(|object| {
-                [LogicalLocation {
-                    name: escape::visible(object),
-                }]
-            }),
-        }],
+        locations: lines.into_iter().map(location).collect(),
         partial_fingerprints: fingerprints(report, finding),
         properties: FindingProperties {
             status: finding.status.word(),

@@ -116,6 +116,7 @@ fn drifted(text: &str) -> Report {
     report.baseline = Some(Baseline {
         file: "locks/agent.lock".to_owned(),
         place: PathBuf::from("locks/agent.lock"),
+        lines: vec![12, 30],
         outcome: BaselineOutcome::Compared,
         differences: differences.into(),
     });

@@ -310,6 +310,10 @@ fn a_run_that_drifted_is_read_by_readers_that_are_not_ours_and_lies_in_its_lock_
     assert_eq!(result["ruleId"], "baseline/unchanged");
     let place = &result["locations"][0]["physicalLocation"];
     assert_eq!(place["artifactLocation"]["uri"], "agent.lock");
+    let line = usize::try_from(place["region"]["startLine"].as_u64().unwrap()).unwrap();
+    let text = fs::read_to_string(&lock).unwrap();
+    let accepting = text.lines().nth(line - 1).unwrap();
+    assert!(accepting.contains("$.max_tokens"), "{line}: {accepting}");
 }
 
 #[test]

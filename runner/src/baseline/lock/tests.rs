@@ -41,6 +41,30 @@ fn the_file_is_as_documented() {
 }
 
 #[test]
+fn a_difference_lies_at_its_own_line_or_at_its_table() {
+    let file = format!(
+        "{GOOD}[headers]\r\n\"POST / \\\"x\\\"\" = \"1\"\n# žluť\n[body]\n\"$.a.b\" = \"1\"\n'$.c' = '''\n1'''\n"
+    );
+    Lock::parse(file.as_bytes()).unwrap();
+    let of = |facts: &[(Area, &str)]| {
+        let differences = facts.iter().map(|(area, key)| Difference {
+            fact: Fact {
+                area: *area,
+                key: (*key).to_owned(),
+            },
+            change: Change::Removed("1".to_owned()),
+        });
+        lines(file.as_bytes(), differences.collect::<Vec<_>>().iter())
+    };
+    assert_eq!(of(&[(Area::Headers, "POST / \"x\"")]), [5]);
+    assert_eq!(of(&[(Area::Body, "$.a.b"), (Area::Body, "$.c")]), [8, 9]);
+    // Nothing of it is there yet.
+    assert_eq!(of(&[(Area::Body, "$.a"), (Area::Body, "$.d")]), [7]);
+    assert_eq!(of(&[(Area::Files, "home x"), (Area::Body, "$.c")]), [9]);
+    assert_eq!(lines(b"no TOML", [].iter()), [0; 0]);
+}
+
+#[test]
 fn what_is_wrong_is_told_with_line_and_column() {
     let with = |rest: &str| fault(&format!("{GOOD}{rest}"));
     assert_eq!(fault(""), "1:1: expected the key `schema`, found none");

@@ -6,7 +6,7 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::super::Report;
+use super::super::{Baseline, Report};
 use super::log::{ArtifactLocation, Fingerprints};
 use crate::check;
 use crate::digest;
@@ -15,13 +15,17 @@ use crate::verdict::{AskedBy, Finding};
 /// The root of the repository, by the name that code scanning has for it.
 const SOURCE_ROOT: &str = "%SRCROOT%";
 
-/// The file that asks for a check, and the line in it, from 1.
-pub(super) fn place(report: &Report, finding: &Finding) -> (ArtifactLocation, usize) {
-    match (finding.asked_by, lock_file(report)) {
-        (AskedBy::LockFile, Some(lock)) => (lock, 1),
+/// The file that asks for a check, and the lines in it, from 1: more than one where each is to be changed.
+pub(super) fn places(report: &Report, finding: &Finding) -> (ArtifactLocation, Vec<usize>) {
+    match (finding.asked_by, &report.baseline) {
+        (AskedBy::LockFile, Some(baseline)) => {
+            let known = Some(baseline.lines.clone()).filter(|lines| !lines.is_empty());
+            (locked_by(baseline), known.unwrap_or_else(|| vec![1]))
+        }
         (AskedBy::LockFile, None) | (AskedBy::Specification(_), _) => {
             let key = check::meaning(finding.id).key;
-            (case_file(report), report.case.origin.outline.line(key))
+            let line = report.case.origin.outline.line(key);
+            (case_file(report), vec![line])
         }
     }
 }
@@ -37,12 +41,15 @@ pub(super) fn case_file(report: &Report) -> ArtifactLocation {
 
 /// The second, where the behaviour was compared with one.
 pub(super) fn lock_file(report: &Report) -> Option<ArtifactLocation> {
-    let baseline = report.baseline.as_ref()?;
-    Some(ArtifactLocation {
+    report.baseline.as_ref().map(locked_by)
+}
+
+fn locked_by(baseline: &Baseline) -> ArtifactLocation {
+    ArtifactLocation {
         uri: uri(&baseline.place),
         uri_base_id: SOURCE_ROOT,
         index: 1,
-    })
+    }
 }
 
 /// A relative path as a relative reference (RFC 3986, section 4.2).

@@ -154,7 +154,7 @@ pub(super) struct Finding {
     pub(super) kind: &'static str,
     pub(super) level: Level,
     pub(super) message: Text,
-    pub(super) locations: [Location; 1],
+    pub(super) locations: Vec<Location>,
     pub(super) partial_fingerprints: Fingerprints,
     pub(super) properties: FindingProperties,
 }

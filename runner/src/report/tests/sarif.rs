@@ -72,6 +72,9 @@ fn a_drift_lies_in_the_lock_file_and_the_lock_file_asks_for_it() {
     assert_eq!(result["ruleId"], baseline::CHECK);
     let location = &result["locations"][0]["physicalLocation"]["artifactLocation"];
     assert_eq!(location["uri"], "locks/agent.lock");
+    let lines = result["locations"].as_array().unwrap().iter();
+    let lines = lines.map(|place| &place["physicalLocation"]["region"]["startLine"]);
+    assert_eq!(lines.collect::<Vec<_>>(), [12, 30]);
     let index = usize::try_from(location["index"].as_u64().unwrap()).unwrap();
     assert_eq!(run["artifacts"][index]["location"], *location);
     let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
