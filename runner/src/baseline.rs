@@ -18,7 +18,7 @@ use crate::evidence::Exit;
 use crate::output::{Input, LockFile, Output, OutputError, WriteError};
 use crate::policy::{quoted, shown_path};
 use crate::read::{self, ReadError};
-use crate::report::{self, BaselineOutcome, Report, json};
+use crate::report::{self, BaselineOutcome, RenderError, Report, json};
 use crate::verdict::{AskedBy, Finding, Status};
 
 pub mod lock;
@@ -211,10 +211,17 @@ struct Told {
     lines: Vec<usize>,
 }
 
+/// Why there is nothing to compare.
+#[derive(Debug, Error)]
+#[error(transparent)]
+enum Incomparable {
+    Rendered(#[from] RenderError),
+    Form(#[from] FormError),
+}
+
 /// The behaviour as `runner diff` will read it from the JSON report of this run, and why it is not the whole.
-fn behaviour_of(report: &Report) -> Result<(Behaviour, Vec<String>), FormError> {
-    let rendered = json::render(report).map_err(|error| FormError::Rendered(error.to_string()))?;
-    let form = Form::parse(&rendered)?;
+fn behaviour_of(report: &Report) -> Result<(Behaviour, Vec<String>), Incomparable> {
+    let form = Form::parse(&json::render(report)?)?;
     let behaviour = Behaviour::of(&form);
     let incomplete = form.incomplete().into_iter();
     let incomplete = incomplete.chain(behaviour.incomplete()).collect();

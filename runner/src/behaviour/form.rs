@@ -29,9 +29,6 @@ pub(crate) enum FormError {
         /// Escaped and cut.
         found: String,
     },
-    /// The report of this very run has no JSON form.
-    #[error("{0}")]
-    Rendered(String),
     /// Each value takes many times the memory of its text.
     #[error("expected at most {MOST_VALUES} values, found more")]
     TooMany,

@@ -321,6 +321,31 @@ fn the_help_reads_so() {
 }
 
 #[test]
+fn the_help_names_every_format_of_a_report() {
+    let mut command = Cli::command();
+    command.build();
+    let mut asked = 0;
+    for subcommand in command.get_subcommands() {
+        let mut options = subcommand.get_arguments();
+        let report = options.find(|option| option.get_long() == Some("report"));
+        let Some(help) = report.and_then(clap::Arg::get_help) else {
+            continue;
+        };
+        let help = help.to_string();
+        for format in Format::ALL {
+            let name = subcommand.get_name();
+            assert!(
+                help.contains(format.word()),
+                "{name} {}: {help}",
+                format.word()
+            );
+        }
+        asked += 1;
+    }
+    assert!(asked >= 4, "{asked}");
+}
+
+#[test]
 fn the_doctor_writes_one_thing() {
     use crate::doctor::DoctorAction;
     for (words, expected) in [

@@ -34,7 +34,7 @@ pub struct VariableArgument {
 /// Why a value of the command line is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(super) enum ValueError {
-    #[error("the formats are human, json, junit, markdown, html and sarif")]
+    #[error("the formats are {}", Format::ALL.map(Format::word).join(", "))]
     UnknownFormat,
     #[error("a file name must follow the `=`; leave the `=` out for standard output")]
     NoFile,
