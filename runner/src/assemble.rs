@@ -2,6 +2,7 @@
 //!
 //! Runs when nothing of the sandbox is left alive, so nothing that it reads can change under it.
 
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -55,35 +56,14 @@ pub(crate) fn evidence(
     let seen_in_passing = capture.passed.and_then(|passed| passed.sighting("stdout"));
     let (stderr, seen_on_stderr) = capture.errors.into_stderr(needle);
     let names = capture.questions.finish(capture.exit);
-    let mut found = Found::default();
-    let mut made_and_removed = Vec::new();
-    match capture.trees {
-        Some((home, tmp)) => {
-            let bounds = Bounds {
-                bytes: 2 * limits.home_bytes,
-                entries: limits.home_files,
-            };
-            let trees = [(Root::Home, home), (Root::Tmp, tmp)];
-            for ((root, tree), first) in trees.into_iter().zip(capture.first_numbers) {
-                let last = first.and_then(|_| next_number(&tree, plan.identity));
-                found.objects.clear();
-                files::walk(root, tree, needle, bounds, &mut found);
-                // What was not walked would count as gone.
-                let present = found.gaps.is_empty().then_some(found.objects.len() as u64);
-                let gone = present.and_then(|present| made_and_gone(first, last, present));
-                made_and_removed.push((root, gone));
-            }
+    let (found, made_and_removed) = match capture.trees {
+        Some(trees) => {
+            let (mut found, counts) = walk(trees, capture.first_numbers, limits, plan, needle);
             capture.gone.add_to(&mut found, needle);
+            (found, counts)
         }
-        None if capture.exit != Exit::NotStarted => {
-            let detail = "the home was not handed over".to_owned();
-            found.gaps.push(Gap {
-                what: GapKind::Files,
-                detail,
-            });
-        }
-        None => {}
-    }
+        None => (not_handed_over(capture.exit), Vec::new()),
+    };
     let (layers, canaries) = capture
         .isolation
         .map_or_else(Default::default, |isolation| {
@@ -135,6 +115,45 @@ pub(crate) fn evidence(
         wall: (clock.wall, SystemTime::now()),
         duration: Duration::from_micros(clock.elapsed_us()),
     }
+}
+
+/// Home and temporary directory: what lies in them, and how many objects each had that are there no more, where that
+/// is known.
+fn walk(
+    (home, tmp): (OwnedFd, OwnedFd),
+    first_numbers: [Option<u64>; 2],
+    limits: &Limits,
+    plan: &Plan,
+    needle: &Needle,
+) -> (Found, Vec<(Root, Option<u64>)>) {
+    let bounds = Bounds {
+        bytes: 2 * limits.home_bytes,
+        entries: limits.home_files,
+    };
+    let mut found = Found::default();
+    let mut made_and_removed = Vec::new();
+    let trees = [(Root::Home, home), (Root::Tmp, tmp)];
+    for ((root, tree), first) in trees.into_iter().zip(first_numbers) {
+        let last = first.and_then(|_| next_number(&tree, plan.identity));
+        found.objects.clear();
+        files::walk(root, tree, needle, bounds, &mut found);
+        // What was not walked would count as gone.
+        let present = found.gaps.is_empty().then_some(found.objects.len() as u64);
+        let gone = present.and_then(|present| made_and_gone(first, last, present));
+        made_and_removed.push((root, gone));
+    }
+    (found, made_and_removed)
+}
+
+fn not_handed_over(exit: Exit) -> Found {
+    let mut found = Found::default();
+    if exit != Exit::NotStarted {
+        found.gaps.push(Gap {
+            what: GapKind::Files,
+            detail: "the home was not handed over".to_owned(),
+        });
+    }
+    found
 }
 
 /// What stood on standard output before the message request: at its connection, and at its first byte. Where

@@ -1,18 +1,15 @@
 //! From a run's request to the sandbox's plan: everything that can be resolved before a namespace exists.
 //!
-//! Paths are resolved and identified here, the credential is made here, the two canary targets outside are
-//! chosen here. Nothing in here makes a process.
+//! Paths are resolved and identified here, the credential is made here, and so are the targets of the
+//! canaries outside. Nothing in here makes a process.
 
 pub(crate) mod binds;
 mod overlaps;
+mod targets;
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::net::{self, Ipv4Addr, TcpListener};
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{self, Path, PathBuf};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -31,12 +28,12 @@ use crate::report::Purpose;
 use crate::sandbox::identity;
 use crate::sandbox::limits::CORE_BYTES;
 use crate::sandbox::plan::{
-    BASE_URL, Bind, ClientPlan, HOME, PROGRAM_DIRECTORY, Places, Plan, ProbePlan, ResourceLimits,
-    RootPlan, StubPlan, TMP,
+    BASE_URL, Bind, ClientPlan, PROGRAM_DIRECTORY, Places, Plan, ResourceLimits, RootPlan, StubPlan,
 };
 use crate::sandbox::spawn::OWN_FILE;
 use crate::selftest::HOSTILE_ARGUMENT;
 use crate::subject::Subject;
+use targets::Targets;
 
 /// Hidden first argument with which our own file is the reference client.
 pub(crate) const CLIENT_ARGUMENT: &str = "__client";
@@ -55,9 +52,8 @@ pub(crate) struct Prepared {
     pub(crate) program_path: Option<PathBuf>,
     /// What is shown: held until the sandbox has taken it, so that its device and inode are nobody else's.
     _shown: Vec<File>,
-    /// Live targets in our own network namespace: they listen as long as this is held, and nobody is served.
-    _outside_socket: UnixListener,
-    _neighbour: Option<TcpListener>,
+    /// Held for as long as the canaries aim at them.
+    _targets: Targets,
 }
 
 impl Prepared {
@@ -158,62 +154,33 @@ pub(crate) fn prepare(
     places: &Places,
 ) -> Result<Prepared, PrepareError> {
     open_enough_files()?;
+    let subject = &request.subject;
     let credential = format!("runner-key-{}", random::token());
     let needle = Needle::new(&credential).map_err(|_| PrepareError::Credential)?;
-    let needle = needle.hiding(request.subject.asked_values());
+    let needle = needle.hiding(subject.asked_values());
     let (program, program_path) = open_program(&request.client)?;
-    let subject = &request.subject;
     let identity = identity::for_caller(tier);
     let mut placed = binds::Placed::of(subject, &program_path);
-    let mut binds = vec![binds::of_program(&program, &program_path, &placed.file)?];
     let bounds = binds::Bounds {
         homes: Homes::known(std::env::var_os("HOME").as_deref().map(Path::new)),
         written,
         identity,
     };
-    let mut shown = Vec::new();
-    for rule in subject.path_rules() {
-        if let Some((bind, handle)) = binds::of_rule(rule, &bounds)? {
-            binds.push(bind);
-            shown.push(handle);
-        }
-    }
-    shown.extend(overlaps::settle(&mut binds, tier)?);
+    let of_program = binds::of_program(&program, &program_path, &placed.file)?;
+    let (binds, shown) = shown(of_program, subject, &bounds, tier)?;
     if tier == Tier::Inherited {
         placed = placed.in_place(&program_path);
-        for bind in &mut binds {
-            bind.target.clone_from(&bind.source);
-        }
     }
     if let Some(closed) = &places.closed_directory {
         stays_closed(closed, &binds)?;
     }
-    // A directory before what lies in it: the one mount would hide the other.
-    binds.sort_by(|one, other| one.target.cmp(&other.target));
-    let (outside_socket, outside_name) = listen_outside()?;
-    let outside_directory = match &places.closed_directory {
-        Some(directory) => directory.clone().into(),
-        None => outside_directory(&binds)?,
-    };
-    let neighbour = neighbour(tier)?;
+    let targets = Targets::make(tier, &binds, places)?;
     let limits = &subject.sandbox().limits;
     let plan = Plan {
         runner_pid: i32::try_from(std::process::id()).unwrap_or(0),
         tier,
         identity,
-        stub: StubPlan {
-            scenario: subject.scenario(),
-            is_known: subject.knows_stub(),
-            credential: credential.clone(),
-            belongs: match subject.purpose() {
-                Purpose::Judge => Belongs::InKeyOfMessage,
-                // How a program sends its credential is its own affair, as long as it goes to its provider.
-                Purpose::Audit => Belongs::InEitherHeader,
-            },
-            body_bytes: limits.body_bytes,
-            requests: limits.requests,
-            connections: limits.connections,
-        },
+        stub: stub_plan(subject, &credential),
         root: RootPlan {
             home: places.home.clone().into(),
             tmp: places.tmp.clone().into(),
@@ -225,32 +192,64 @@ pub(crate) fn prepare(
         client: client_plan(request, placed, &credential, places)?,
         limits: resource_limits(limits, tier),
         offspring: limits.processes,
-        probe: ProbePlan {
-            home: places.home.clone().into(),
-            unruled_file: places.unruled_file.clone().into(),
-            inside_socket: format!("runner-canary-{}", random::token()),
-            outside_socket: outside_name,
-            outside_directory,
-            outside_file: places.outside_file.clone().into(),
-            neighbour: neighbour.as_ref().map(|(_, address)| *address),
-        },
+        probe: targets.plan(places),
         // They are told by paths of a root that is the client's own.
         lookups: subject.purpose() == Purpose::Audit && tier == Tier::Namespace,
         #[cfg(feature = "weaken")]
         weakened: crate::sandbox::weaken::asked(),
     };
-    let program_path = hidden_argument(&request.client)
-        .is_none()
-        .then_some(program_path);
+    let is_own_file = hidden_argument(&request.client).is_some();
     Ok(Prepared {
         plan,
         needle,
         program,
-        program_path,
+        program_path: (!is_own_file).then_some(program_path),
         _shown: shown,
-        _outside_socket: outside_socket,
-        _neighbour: neighbour.map(|(listener, _)| listener),
+        _targets: targets,
     })
+}
+
+/// What the client sees of the host, its program first of all, in the order in which it is mounted; and what of it was
+/// opened.
+fn shown(
+    program: Bind,
+    subject: &Subject,
+    bounds: &binds::Bounds<'_>,
+    tier: Tier,
+) -> Result<(Vec<Bind>, Vec<File>), PrepareError> {
+    let (mut binds, mut handles) = (vec![program], Vec::new());
+    for rule in subject.path_rules() {
+        if let Some((bind, handle)) = binds::of_rule(rule, bounds)? {
+            binds.push(bind);
+            handles.push(handle);
+        }
+    }
+    handles.extend(overlaps::settle(&mut binds, tier)?);
+    if tier == Tier::Inherited {
+        for bind in &mut binds {
+            bind.target.clone_from(&bind.source);
+        }
+    }
+    // A directory before what lies in it: the one mount would hide the other.
+    binds.sort_by(|one, other| one.target.cmp(&other.target));
+    Ok((binds, handles))
+}
+
+fn stub_plan(subject: &Subject, credential: &str) -> StubPlan {
+    let limits = &subject.sandbox().limits;
+    StubPlan {
+        scenario: subject.scenario(),
+        is_known: subject.knows_stub(),
+        credential: credential.to_owned(),
+        belongs: match subject.purpose() {
+            Purpose::Judge => Belongs::InKeyOfMessage,
+            // How a program sends its credential is its own affair, as long as it goes to its provider.
+            Purpose::Audit => Belongs::InEitherHeader,
+        },
+        body_bytes: limits.body_bytes,
+        requests: limits.requests,
+        connections: limits.connections,
+    }
 }
 
 fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError> {
@@ -385,14 +384,6 @@ fn open_enough_files() -> Result<(), PrepareError> {
     Ok(())
 }
 
-fn listen_outside() -> Result<(UnixListener, String), PrepareError> {
-    let name = format!("runner-canary-{}", random::token());
-    let listener = SocketAddr::from_abstract_name(name.as_bytes())
-        .and_then(|address| UnixListener::bind_addr(&address))
-        .map_err(|source| PrepareError::OutsideSocket { source })?;
-    Ok((listener, name))
-}
-
 /// A rule that shows where the home lies would open what lies beside it.
 fn stays_closed(closed: &Path, binds: &[Bind]) -> Result<(), PrepareError> {
     let opened = binds.iter().map(|bind| Path::new(&bind.source));
@@ -403,83 +394,5 @@ fn stays_closed(closed: &Path, binds: &[Bind]) -> Result<(), PrepareError> {
             resolved: shown_path(source),
             what: "where this run keeps the program's home: name another directory in TMPDIR",
         }),
-    }
-}
-
-/// Where the network is shared, somebody else on loopback.
-fn neighbour(tier: Tier) -> Result<Option<(TcpListener, net::SocketAddr)>, PrepareError> {
-    if tier == Tier::Namespace {
-        return Ok(None);
-    }
-    let listen = || {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let address = listener.local_addr()?;
-        Ok((listener, address))
-    };
-    listen()
-        .map(Some)
-        .map_err(|source| PrepareError::Neighbour { source })
-}
-
-/// A directory that we can open and that is not among what the client sees: the caller's home at best, since
-/// that is what a reviewer cares for most.
-fn outside_directory(binds: &[Bind]) -> Result<OsString, PrepareError> {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let current = std::env::current_dir().ok();
-    let home = home.and_then(|home| fs::canonicalize(home).ok());
-    home.into_iter()
-        .chain(current)
-        .chain(["/usr", "/var", "/lib", "/boot", "/sys"].map(PathBuf::from))
-        .find(|path| path.is_absolute() && fs::read_dir(path).is_ok() && !seen_inside(path, binds))
-        .map(PathBuf::into_os_string)
-        .ok_or(PrepareError::NoOutsideDirectory)
-}
-
-fn seen_inside(path: &Path, binds: &[Bind]) -> bool {
-    let ours = [HOME, TMP, PROGRAM_DIRECTORY, "/etc", "/dev", "/proc"].map(Path::new);
-    let bound = binds
-        .iter()
-        .flat_map(|bind| [Path::new(&bind.target), Path::new(&bind.source)]);
-    ours.into_iter()
-        .chain(bound)
-        .any(|seen| seen.starts_with(path) || path.starts_with(seen))
-        || path.as_os_str().as_bytes() == b"/"
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::case::Access;
-    use crate::sandbox::plan::BindKind;
-
-    #[test]
-    fn a_directory_that_is_shown_by_another_name_is_no_canary() {
-        let bind = Bind {
-            source: "/data/project".into(),
-            target: "/opt/link".into(),
-            device: 0,
-            inode: 0,
-            kind: BindKind::Directory,
-            access: Access::Read,
-        };
-        for path in [
-            "/data",
-            "/data/project/sub",
-            "/opt",
-            "/opt/link",
-            "/home",
-            "/",
-        ] {
-            assert!(
-                seen_inside(Path::new(path), std::slice::from_ref(&bind)),
-                "{path}"
-            );
-        }
-        for path in ["/data/other", "/opt/other", "/home/me"] {
-            assert!(
-                !seen_inside(Path::new(path), std::slice::from_ref(&bind)),
-                "{path}"
-            );
-        }
     }
 }

@@ -161,14 +161,12 @@ impl Fold {
                 place,
                 ..
             } => {
-                let of = if *request == 0 {
-                    format!("connection {connection}")
-                } else {
-                    format!("request {request}")
+                let of = match request {
+                    0 => format!("connection {connection}"),
+                    _ => format!("request {request}"),
                 };
-                let place = format!("{of} {place}");
                 self.sightings.push(Sighting {
-                    place,
+                    place: format!("{of} {place}"),
                     form: "as written or encoded".to_owned(),
                 });
             }
@@ -185,27 +183,29 @@ impl Fold {
                 requests,
                 end,
                 ..
-            } => {
-                let closed = Closed {
+            } => self.close(
+                *connection,
+                Closed {
                     bytes: *bytes,
                     unaccounted: *unaccounted,
                     requests: *requests,
                     end: *end,
-                };
-                let accepted = self
-                    .accepted
-                    .iter_mut()
-                    .find(|accepted| accepted.number == *connection);
-                match accepted.map(|accepted| accepted.closed.replace(closed)) {
-                    None => self.lacks(format!(
-                        "connection {connection} ended and was never accepted"
-                    )),
-                    Some(Some(_)) => self.lacks(format!("connection {connection} ended twice")),
-                    Some(None) => {}
-                }
-            }
+                },
+            ),
             Entry::Refused { connections, .. } => self.refused = self.refused.max(*connections),
             Entry::Done { .. } => self.is_done = true,
+        }
+    }
+
+    fn close(&mut self, connection: u64, closed: Closed) {
+        let mut accepted = self.accepted.iter_mut();
+        let accepted = accepted.find(|accepted| accepted.number == connection);
+        match accepted.map(|accepted| accepted.closed.replace(closed)) {
+            None => self.lacks(format!(
+                "connection {connection} ended and was never accepted"
+            )),
+            Some(Some(_)) => self.lacks(format!("connection {connection} ended twice")),
+            Some(None) => {}
         }
     }
 

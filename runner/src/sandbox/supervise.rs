@@ -229,15 +229,7 @@ impl Watch {
     fn handle(&mut self, notification: &Notification) {
         let system_call = SystemCall::numbered(notification.call);
         if system_call.is_some_and(call::makes_process) {
-            let ending = self.shared.ending.load(Ordering::SeqCst);
-            let answer = if !ending && self.offspring.may_grow() {
-                Answer::Continue
-            } else {
-                // As fork(2) says where a limit is met.
-                Answer::Refuse(Errno::EAGAIN)
-            };
-            self.answer(notification, answer);
-            return;
+            return self.grow(notification);
         }
         if self.shared_network
             && let Some(change) =
@@ -245,12 +237,33 @@ impl Watch {
         {
             return self.change(notification, change);
         }
-        let at_us = self.clock.elapsed_us();
         let launched = self.shared.launched.load(Ordering::SeqCst);
         if let Some(paths) = system_call.and_then(|one| lookup::paths(one, &notification.arguments))
         {
             return self.look_up(notification, paths, launched);
         }
+        self.judge(notification, system_call, launched);
+    }
+
+    fn grow(&mut self, notification: &Notification) {
+        let ending = self.shared.ending.load(Ordering::SeqCst);
+        let answer = if !ending && self.offspring.may_grow() {
+            Answer::Continue
+        } else {
+            // As fork(2) says where a limit is met.
+            Answer::Refuse(Errno::EAGAIN)
+        };
+        self.answer(notification, answer);
+    }
+
+    /// A call whose outcome is decided here, and written down before it is answered.
+    fn judge(
+        &mut self,
+        notification: &Notification,
+        system_call: Option<SystemCall>,
+        launched: bool,
+    ) {
+        let at_us = self.clock.elapsed_us();
         // Before the launch only our own probe calls, and who it is matters to nobody.
         let caller = if launched {
             Caller::read(notification.thread)
@@ -288,13 +301,7 @@ impl Watch {
                 arguments,
             } = &call
             {
-                if !caller.lacks(*at, program) {
-                    let named = caller.named(*at, program);
-                    self.ledger.start(&named, arguments, &caller, &self.needle);
-                } else if self.lookups {
-                    let wanted = lookup::executed(notification.thread, *at, program);
-                    self.ledger.lookups.add(wanted, at_us);
-                }
+                self.start(notification, (*at, program), arguments, &caller, at_us);
             }
             for descriptor in decision.to_stub {
                 self.reach_stub(notification, descriptor, &caller);
@@ -304,15 +311,30 @@ impl Watch {
             for line in decision.lines {
                 recorded.add(line, syscall, &caller, at_us);
             }
-            let mut canaries = self
-                .shared
-                .canaries
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let canaries = self.shared.canaries.lock();
+            let mut canaries = canaries.unwrap_or_else(PoisonError::into_inner);
             canaries.append(&mut recorded.attempts);
         }
         if let Made::No = self.answer(notification, decision.answer) {
             self.ledger.connects.truncate(connects_before);
+        }
+    }
+
+    /// A program is about to be started; one that is not there is only looked for.
+    fn start(
+        &mut self,
+        notification: &Notification,
+        (at, program): (i32, &[u8]),
+        arguments: &[Vec<u8>],
+        caller: &Caller,
+        at_us: u64,
+    ) {
+        if !caller.lacks(at, program) {
+            let named = caller.named(at, program);
+            self.ledger.start(&named, arguments, caller, &self.needle);
+        } else if self.lookups {
+            let wanted = lookup::executed(notification.thread, at, program);
+            self.ledger.lookups.add(wanted, at_us);
         }
     }
 
