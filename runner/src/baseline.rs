@@ -5,6 +5,7 @@
 //! named, and no specification asks for it; its id is not among [`crate::check::ids`]. What is compared is
 //! [`crate::behaviour`]'s, as `runner diff` has it.
 
+use std::error::Error as _;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -185,8 +186,10 @@ impl Opened {
                 (Task::Write { old, place }, None) => {
                     let new = Lock::of(&behaviour, made(report), old.as_ref(), report);
                     let told = told_of_update(old.as_ref(), &new);
-                    let written = place.write(new.print().as_bytes());
-                    (Settled::written(), Some(told), written)
+                    match place.write(new.print().as_bytes()) {
+                        Ok(()) => (Settled::written(), Some(told), Ok(())),
+                        Err(error) => (Settled::lost(&error), None, Err(error)),
+                    }
                 }
             },
         };
@@ -335,6 +338,14 @@ impl Settled {
         Self {
             message: "This run cannot be written to the lock file.".to_owned(),
             ..Self::errored(because)
+        }
+    }
+
+    fn lost(error: &WriteError) -> Self {
+        let source = error.source().map(|source| format!(": {source}"));
+        Self {
+            message: "The behaviour of this run is in no lock file.".to_owned(),
+            ..Self::errored(format!("{error}{}", source.unwrap_or_default()))
         }
     }
 

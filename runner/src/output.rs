@@ -9,9 +9,10 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{Mode, SFlag, fchmod, fstatat};
-use nix::unistd::{UnlinkatFlags, unlinkat};
+use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, unlinkat};
 use thiserror::Error;
 
 use crate::bundle::BundleError;
@@ -120,6 +121,9 @@ pub(crate) enum WriteError {
         stream: &'static str,
         source: io::Error,
     },
+    /// The directory for `--keep-home`.
+    #[error("cannot make a directory for the copy of the home")]
+    Keep(#[source] io::Error),
     /// The bundle of `--out`.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -250,12 +254,13 @@ impl LockFile {
         &self.0.path
     }
 
-    /// Writes the whole file. It is under review as it was: a file of that name keeps its permissions.
+    /// Writes the whole file. It is under review as it was: a file of that name keeps its permissions, and where root
+    /// writes, its owner.
     ///
     /// # Errors
     /// What the system said.
     pub(crate) fn write(self, text: &[u8]) -> Result<(), WriteError> {
-        let kept = self.0.mode();
+        let kept = self.0.standing();
         self.0
             .replace(text, kept)
             .map_err(|source| WriteError::Lock {
@@ -314,25 +319,48 @@ impl Place {
         unlinkat(&self.directory, name, UnlinkatFlags::NoRemoveDir).map_err(Into::into)
     }
 
-    /// Permissions of the file of that name; `None` where there is none.
-    fn mode(&self) -> Option<Mode> {
+    /// Owner and permissions of the file of that name; `None` where there is none.
+    fn standing(&self) -> Option<Standing> {
         let flags = AtFlags::AT_SYMLINK_NOFOLLOW;
         let status = fstatat(&self.directory, self.name.as_os_str(), flags).ok()?;
         let kind = SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT;
         let permissions = Mode::S_IRWXU | Mode::S_IRWXG | Mode::S_IRWXO;
-        (kind == SFlag::S_IFREG).then(|| Mode::from_bits_truncate(status.st_mode) & permissions)
+        (kind == SFlag::S_IFREG).then(|| Standing {
+            user: Uid::from_raw(status.st_uid),
+            group: Gid::from_raw(status.st_gid),
+            mode: Mode::from_bits_truncate(status.st_mode) & permissions,
+        })
     }
 
-    /// With these permissions, or with those of any new file.
-    fn replace(&self, report: &[u8], mode: Option<Mode>) -> io::Result<()> {
+    /// With this owner and these permissions, or with those of any new file.
+    fn replace(&self, report: &[u8], kept: Option<Standing>) -> io::Result<()> {
         let (name, mut file) = self.temporary()?;
         let (from, to) = (name.as_os_str(), self.name.as_os_str());
-        let made = mode.map_or(Ok(()), |mode| fchmod(&file, mode).map_err(Into::into));
+        let made = kept.map_or(Ok(()), |kept| kept.give_to(&file));
         let written = made.and_then(|()| file.write_all(report)).and_then(|()| {
             renameat(&self.directory, from, &self.directory, to).map_err(Into::into)
         });
         // Where it cannot be removed either, the first error is the one that tells why.
         written.inspect_err(|_| drop(self.remove(&name)))
+    }
+}
+
+/// Whose a file is, and who may use it.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    user: Uid,
+    group: Gid,
+    mode: Mode,
+}
+
+impl Standing {
+    fn give_to(self, file: &File) -> io::Result<()> {
+        // Only root can give a file away: whoever else may replace one has it then, as with git(1).
+        match fchown(file, Some(self.user), Some(self.group)) {
+            Ok(()) | Err(Errno::EPERM) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        fchmod(file, self.mode).map_err(Into::into)
     }
 }
 

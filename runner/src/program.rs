@@ -278,13 +278,12 @@ fn policy(action: &PolicyAction) -> u8 {
 impl RunError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Output(_) | Self::Bundle(_) | Self::Baseline(_) => USAGE,
+            Self::Output(_) | Self::Bundle(_) | Self::Baseline(_) | Self::Keep(_) => USAGE,
             Self::Prepare(error) if error.is_policy() => USAGE,
             Self::Prepare(_)
             | Self::Namespaces(_)
             | Self::EventLoop(_)
             | Self::NoTier
-            | Self::Keep(_)
             | Self::Digest(_) => ERRORED,
         }
     }
@@ -299,6 +298,7 @@ impl RunError {
                 "raise the hard limit before the start, as root or where it is set: `ulimit -Hn 1024`",
             ),
             Self::Bundle(error) => Some(error.hint()),
+            Self::Keep(_) => Some("name a directory that can be written in TMPDIR"),
             Self::Baseline(error) => error.hint(),
             Self::Output(OutputError::Replaces { .. }) => Some("give the report a file of its own"),
             Self::Prepare(PrepareError::NoRight { .. }) => Some(
@@ -316,7 +316,6 @@ impl RunError {
             | Self::Prepare(_)
             | Self::EventLoop(_)
             | Self::NoTier
-            | Self::Keep(_)
             | Self::Digest(_) => None,
         }
     }

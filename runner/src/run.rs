@@ -103,6 +103,10 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let kept = request
         .keep_home
         .then(|| kept_home(&capture, request.subject.sandbox().limits.home_bytes));
+    let (kept, unkept) = match kept.transpose() {
+        Ok(kept) => (kept.flatten(), None),
+        Err(error) => (None, Some(WriteError::Keep(error))),
+    };
     let evidence = evidence_of(request, &prepared, capture, trees, clock, outputs.bundle());
     let checks = match &request.subject {
         Subject::Client { case, profile, .. } => {
@@ -123,13 +127,13 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     );
     let Written { mut lost, bundled } = outputs.write(&mut report, &mut before);
     let passing = |(stream, source)| WriteError::Passing { stream, source };
-    lost.extend(unwritten.into_iter().map(passing));
+    lost.extend(unwritten.into_iter().map(passing).chain(unkept));
     Ok(Done {
         verdict: report.verdict,
         exit,
         failure,
         passed_over,
-        kept: kept.transpose()?.flatten(),
+        kept,
         bundled,
         lost,
         before,
@@ -279,7 +283,7 @@ fn launch_and_collect(
     let limits = &request.subject.sandbox().limits;
     let spawned = spawn::spawn(&prepared.plan);
     // All of this happens while the stage makes its namespaces.
-    digests.get_or_insert_with(|| Digests::take(prepared));
+    Digests::keep_or_take(digests, prepared);
     let stage = match spawned {
         Ok(stage) => stage,
         Err(error) => return Ok(failed(request, prepared, error)),
@@ -320,9 +324,7 @@ pub(crate) fn colour(is_terminal: bool) -> Colour {
 }
 
 /// The copy for `--keep-home`; none where there was no home.
-fn kept_home(capture: &Capture, home_bytes: u64) -> Result<Option<Kept>, RunError> {
+fn kept_home(capture: &Capture, home_bytes: u64) -> io::Result<Option<Kept>> {
     let home = capture.trees.as_ref().map(|(home, _)| home);
-    home.map(|home| keep(home, 2 * home_bytes))
-        .transpose()
-        .map_err(RunError::Keep)
+    home.map(|home| keep(home, 2 * home_bytes)).transpose()
 }

@@ -134,6 +134,29 @@ fn what_drifted_stands_in_the_finding_where_no_section_of_its_own_tells_of_it() 
     }
 }
 
+/// The directory goes away during the run.
+#[test]
+fn a_lock_file_that_could_not_be_written_is_said_to_be_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("locks/agent.lock");
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    let opened = open(&Baseline::Update(path.clone()), "case-b", &[], &[]).unwrap();
+    fs::remove_dir(path.parent().unwrap()).unwrap();
+    let mut report = report(case_b());
+    let error = opened.settle(&mut report).unwrap_err();
+    assert!(matches!(error, WriteError::Lock { .. }), "{error}");
+    let told = finding(&report);
+    assert_eq!(told.status, Status::Errored);
+    let because = told.because.as_deref().unwrap();
+    assert!(
+        because.starts_with("cannot write the lock file "),
+        "{because}"
+    );
+    assert!(because.ends_with("(os error 2)"), "{because}");
+    assert_eq!(report.verdict, Verdict::Errored);
+    assert!(report.baseline.is_none());
+}
+
 #[test]
 fn another_tier_and_gaps_are_no_comparison() {
     let (_directory, path) = locked();
@@ -216,6 +239,20 @@ fn the_lock_file_keeps_its_mode_when_it_is_written_anew() {
         let found = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(found & 0o7777, mode);
     }
+}
+
+/// Root can write it in the place of whoever commits it.
+#[test]
+fn the_lock_file_keeps_its_owner_when_root_writes_it_anew() {
+    use std::os::unix::fs::{MetadataExt as _, chown};
+    if !nix::unistd::Uid::current().is_root() {
+        return eprintln!("only root can give a file away");
+    }
+    let (_directory, path) = locked();
+    chown(&path, Some(1000), Some(1001)).unwrap();
+    settled(&Baseline::Update(path.clone()), report(with_header("1")));
+    let found = fs::metadata(&path).unwrap();
+    assert_eq!((found.uid(), found.gid()), (1000, 1001));
 }
 
 #[test]

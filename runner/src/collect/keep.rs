@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use nix::fcntl::{OFlag, openat, readlinkat};
 use nix::sys::stat::{Mode, mkdirat};
 use nix::unistd::symlinkat;
+use tempfile::TempDir;
 
 use super::copy::{Bounds, Entry, Target, copy, directory};
 use crate::evidence::FileKind;
@@ -42,11 +43,7 @@ pub(crate) struct LeftOut {
 /// # Errors
 /// Why there is no such directory.
 pub(crate) fn keep(home: &OwnedFd, bytes: u64) -> io::Result<Kept> {
-    // The client may have opened its files to others; its home was not theirs to read.
-    let made = tempfile::Builder::new()
-        .prefix("runner-home-")
-        .permissions(Permissions::from_mode(0o700))
-        .tempdir()?;
+    let made = fresh()?;
     let into = OwnedFd::from(File::open(made.path())?);
     let bounds = Bounds {
         bytes,
@@ -59,6 +56,22 @@ pub(crate) fn keep(home: &OwnedFd, bytes: u64) -> io::Result<Kept> {
         path: made.keep(),
         left_out,
     })
+}
+
+/// Makes such a directory before the run, and removes it.
+///
+/// # Errors
+/// Why there would be none.
+pub(crate) fn try_out() -> io::Result<()> {
+    fresh()?.close()
+}
+
+/// The client may have opened its files to others; its home was not theirs to read.
+fn fresh() -> io::Result<TempDir> {
+    tempfile::Builder::new()
+        .prefix("runner-home-")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()
 }
 
 /// Each entry is made again by its name.

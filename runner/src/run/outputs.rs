@@ -7,6 +7,7 @@ use crate::baseline::{self, Opened};
 use crate::bundle::{self, Bundle, Bundled};
 use crate::case::Source;
 use crate::cli::{Baseline, ClientProgram, RunRequest};
+use crate::collect::keep;
 use crate::output::{self, Input, Output, WriteError};
 use crate::report::{self, Report};
 use crate::sandbox::spawn;
@@ -44,6 +45,9 @@ impl Outputs {
         let case = request.subject.name();
         if let Some(lock) = &request.baseline {
             outputs.lock = Some(baseline::open(lock, case, &inputs, &outputs.reports)?);
+        }
+        if request.keep_home {
+            keep::try_out().map_err(RunError::Keep)?;
         }
         let mut others = outputs.files();
         // Where the copy of the home is made.

@@ -66,15 +66,20 @@ pub(crate) fn sandbox_is_missing() -> Option<&'static str> {
     missing.as_deref()
 }
 
-/// Counts a skipped test, or fails it where skipping is not allowed.
+/// Skips a test that needs a sandbox.
 pub(crate) fn skip(reason: &str) {
+    skip_without("sandbox", "SANDBOX_MUST_WORK", reason);
+}
+
+/// Counts a skipped test, or fails it where the variable `must` says that what it needs is here.
+pub(crate) fn skip_without(what: &str, must: &str, reason: &str) {
     static SKIPPED: AtomicUsize = AtomicUsize::new(0);
     let count = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
     assert!(
-        std::env::var_os("SANDBOX_MUST_WORK").is_none(),
-        "no sandbox: {reason}"
+        std::env::var_os(must).is_none(),
+        "{must} is set, and there is no {what}: {reason}"
     );
-    eprintln!("skipped ({count} so far), no sandbox here: {reason}");
+    eprintln!("skipped ({count} so far), no {what} here: {reason}");
 }
 
 /// A built-in policy of which `text` is replaced by `other`, in a file that every user can read.

@@ -5,8 +5,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::interrupts::client_of;
 use super::{after, assert_refused, read_all};
-use crate::kit::{Run, parsed};
+use crate::kit::{Run, parsed, runner};
 use crate::needs_sandbox;
 
 #[test]
@@ -266,6 +270,56 @@ fn keep_home_leaves_a_copy_for_its_owner_alone_and_says_where() {
             "{path:?} {status:?}"
         );
     }
+}
+
+#[test]
+fn without_a_place_for_the_copy_of_the_home_nothing_is_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let bundle = directory.path().join("evidence");
+    let run = Run::case_b()
+        .argument("--keep-home")
+        .argument("--out")
+        .argument(&bundle)
+        .variable("TMPDIR", directory.path().join("absent"));
+    let words = [
+        "error: cannot make a directory for the copy of the home",
+        "caused by: No such file",
+        "hint: name a directory that can be written in TMPDIR",
+    ];
+    assert_refused(&run.output(), 2, &words);
+    assert!(!bundle.exists());
+}
+
+/// It goes away while the client runs.
+#[test]
+fn a_copy_of_the_home_that_cannot_be_made_costs_nothing_else() {
+    needs_sandbox!();
+    let directory = tempfile::tempdir().unwrap();
+    let (homes, bundle) = (
+        directory.path().join("homes"),
+        directory.path().join("evidence"),
+    );
+    fs::create_dir(&homes).unwrap();
+    let run = Run::case_b()
+        .deviating("stays")
+        .argument("--keep-home")
+        .argument("--out")
+        .argument(&bundle)
+        .variable("TMPDIR", &homes);
+    let mut command = run.command();
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let run = command.spawn().unwrap();
+    client_of(&run);
+    fs::remove_dir(&homes).unwrap();
+    kill(Pid::from_raw(run.id().cast_signed()), Signal::SIGINT).unwrap();
+    let output = run.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let lost = "cannot make a directory for the copy of the home\n  caused by: No such file";
+    assert!(said.contains(lost), "{said}");
+    assert!(said.contains("note: the evidence is in "), "{said}");
+    let verified = Command::new(runner()).arg("verify").arg(&bundle).output();
+    assert_eq!(verified.unwrap().status.code(), Some(0), "{said}");
 }
 
 #[test]
