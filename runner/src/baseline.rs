@@ -68,9 +68,11 @@ impl BaselineError {
             Self::OtherCase { .. } => {
                 Some("name this case's own lock file, or make one with --update-baseline")
             }
-            Self::Output(OutputError::Replaces { .. } | OutputError::Shared { .. }) => {
-                Some("give the lock file a name of its own")
-            }
+            Self::Output(
+                OutputError::Replaces { .. }
+                | OutputError::Shared { .. }
+                | OutputError::IsStream { .. },
+            ) => Some("give the lock file a name of its own"),
             Self::Output(_) => None,
         }
     }

@@ -2,28 +2,26 @@
 //! under a temporary name and renamed, so that a reader never sees half a report. Its directory is held open from
 //! the start: whatever is made of the path meanwhile, the report goes where it was judged to go.
 
-use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, StdoutLock, Write as _};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat, renameat};
-use nix::sys::stat::{Mode, SFlag, fchmod, fstatat};
-use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, unlinkat};
 use thiserror::Error;
 
 use crate::bundle::BundleError;
 use crate::cli::{Destination, ReportTarget};
 use crate::policy::shown_path;
-use crate::random;
 use crate::report::{Format, RenderError};
 use crate::sys::streams;
 
+mod place;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use place::name_of;
+
+use place::{Place, directory};
 
 /// A report that can be written.
 #[derive(Debug)]
@@ -45,15 +43,6 @@ enum Sink {
     File(Place),
 }
 
-/// A name in a directory that is held open.
-#[derive(Debug)]
-struct Place {
-    directory: File,
-    name: OsString,
-    /// Free of links when it was opened.
-    path: PathBuf,
-}
-
 /// A file that the run reads, and that no report may replace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Input<'p> {
@@ -70,6 +59,20 @@ pub(crate) enum OutputError {
         path: String,
         what: Written,
         source: io::Error,
+    },
+    /// It is written beside its name and renamed, which takes a right to the directory.
+    #[error("cannot replace {path} in {directory}")]
+    Beside {
+        path: String,
+        directory: String,
+        source: io::Error,
+    },
+    /// Its text and the report would go over each other.
+    #[error("the {} {path} is what {stream} goes to", by.file())]
+    IsStream {
+        path: String,
+        by: Written,
+        stream: &'static str,
     },
     #[error("two reports go to {path}")]
     Twice { path: String },
@@ -186,12 +189,12 @@ fn open_file(
         Err(error) => return Err(failed(error)),
     }
     let place = writable(path, Written::Report, inputs)?;
-    if seen.contains(&place.path) {
+    if seen.iter().any(|other| other == place.path()) {
         return Err(OutputError::Twice {
-            path: shown_path(&place.path),
+            path: shown_path(place.path()),
         });
     }
-    seen.push(place.path.clone());
+    seen.push(place.path().to_owned());
     Ok(Sink::File(place))
 }
 
@@ -213,6 +216,13 @@ fn writable(path: &Path, by: Written, inputs: &[Input<'_>]) -> Result<Place, Out
     let place = Place::open(&target).map_err(failed)?;
     if let Some(file) = place.existing().map_err(failed)? {
         let status = file.metadata().map_err(failed)?;
+        if let Some(stream) = streams::going_to(&status) {
+            return Err(OutputError::IsStream {
+                path: shown_path(path),
+                by,
+                stream: stream.word(),
+            });
+        }
         if let Some(input) = inputs.iter().find(|input| input.is(&status)) {
             return Err(OutputError::Replaces {
                 path: shown_path(path),
@@ -221,7 +231,11 @@ fn writable(path: &Path, by: Written, inputs: &[Input<'_>]) -> Result<Place, Out
             });
         }
     }
-    place.try_out().map_err(failed)?;
+    place.try_out().map_err(|source| OutputError::Beside {
+        path: shown_path(path),
+        directory: shown_path(directory(&target)),
+        source,
+    })?;
     Ok(place)
 }
 
@@ -241,9 +255,9 @@ impl LockFile {
     ) -> Result<Self, OutputError> {
         let place = writable(path, Written::Lock, inputs)?;
         let mut reports = outputs.iter().filter_map(Output::file);
-        if reports.any(|report| report == place.path) {
+        if reports.any(|report| report == place.path()) {
             return Err(OutputError::Shared {
-                path: shown_path(&place.path),
+                path: shown_path(place.path()),
             });
         }
         Ok(Self(place))
@@ -251,129 +265,18 @@ impl LockFile {
 
     /// Free of links.
     pub(crate) fn path(&self) -> &Path {
-        &self.0.path
+        self.0.path()
     }
 
-    /// Writes the whole file. It is under review as it was: a file of that name keeps its permissions, and where root
-    /// writes, its owner.
+    /// Writes the whole file.
     ///
     /// # Errors
     /// What the system said.
     pub(crate) fn write(self, text: &[u8]) -> Result<(), WriteError> {
-        let kept = self.0.standing();
-        self.0
-            .replace(text, kept)
-            .map_err(|source| WriteError::Lock {
-                path: shown_path(&self.0.path),
-                source,
-            })
-    }
-}
-
-impl Place {
-    fn open(target: &Path) -> io::Result<Self> {
-        let name = target
-            .file_name()
-            .ok_or(io::ErrorKind::InvalidFilename)?
-            .to_owned();
-        let directory = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_PATH | libc::O_DIRECTORY)
-            .open(directory(target))?;
-        let path = name_of(&directory)?.join(&name);
-        Ok(Self {
-            directory,
-            name,
-            path,
+        self.0.replace(text).map_err(|source| WriteError::Lock {
+            path: shown_path(self.0.path()),
+            source,
         })
-    }
-
-    /// The file that the report will replace, where there is one; it must be one that we may write.
-    fn existing(&self) -> io::Result<Option<File>> {
-        let flags = OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-        let flags = flags | OFlag::O_CLOEXEC;
-        match openat(&self.directory, self.name.as_os_str(), flags, Mode::empty()) {
-            Ok(file) => Ok(Some(file.into())),
-            // A link that leads nowhere is replaced itself.
-            Err(nix::Error::ENOENT | nix::Error::ELOOP) => Ok(None),
-            Err(errno) => Err(errno.into()),
-        }
-    }
-
-    /// Makes a file there and removes it: so will the report be made.
-    fn try_out(&self) -> io::Result<()> {
-        let (name, _) = self.temporary()?;
-        self.remove(&name)
-    }
-
-    /// Mode as any new file's: the umask takes away what it will.
-    fn temporary(&self) -> io::Result<(OsString, File)> {
-        let name = OsString::from(format!(".runner-report-{}", random::token()));
-        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
-        let mode = Mode::from_bits_truncate(0o666);
-        let file = openat(&self.directory, name.as_os_str(), flags, mode)?;
-        Ok((name, file.into()))
-    }
-
-    fn remove(&self, name: &OsStr) -> io::Result<()> {
-        unlinkat(&self.directory, name, UnlinkatFlags::NoRemoveDir).map_err(Into::into)
-    }
-
-    /// Owner and permissions of the file of that name; `None` where there is none.
-    fn standing(&self) -> Option<Standing> {
-        let flags = AtFlags::AT_SYMLINK_NOFOLLOW;
-        let status = fstatat(&self.directory, self.name.as_os_str(), flags).ok()?;
-        let kind = SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT;
-        let permissions = Mode::S_IRWXU | Mode::S_IRWXG | Mode::S_IRWXO;
-        (kind == SFlag::S_IFREG).then(|| Standing {
-            user: Uid::from_raw(status.st_uid),
-            group: Gid::from_raw(status.st_gid),
-            mode: Mode::from_bits_truncate(status.st_mode) & permissions,
-        })
-    }
-
-    /// With this owner and these permissions, or with those of any new file.
-    fn replace(&self, report: &[u8], kept: Option<Standing>) -> io::Result<()> {
-        let (name, mut file) = self.temporary()?;
-        let (from, to) = (name.as_os_str(), self.name.as_os_str());
-        let made = kept.map_or(Ok(()), |kept| kept.give_to(&file));
-        let written = made.and_then(|()| file.write_all(report)).and_then(|()| {
-            renameat(&self.directory, from, &self.directory, to).map_err(Into::into)
-        });
-        // Where it cannot be removed either, the first error is the one that tells why.
-        written.inspect_err(|_| drop(self.remove(&name)))
-    }
-}
-
-/// Whose a file is, and who may use it.
-#[derive(Clone, Copy, Debug)]
-struct Standing {
-    user: Uid,
-    group: Gid,
-    mode: Mode,
-}
-
-impl Standing {
-    fn give_to(self, file: &File) -> io::Result<()> {
-        // Only root can give a file away: whoever else may replace one has it then, as with git(1).
-        match fchown(file, Some(self.user), Some(self.group)) {
-            Ok(()) | Err(Errno::EPERM) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-        fchmod(file, self.mode).map_err(Into::into)
-    }
-}
-
-/// Where an open file lies: free of links, whatever its path was.
-///
-/// # Errors
-/// Of reading /proc/self/fd; `InvalidFilename` where the file has no name, or is not reached from the root.
-pub(crate) fn name_of(file: &File) -> io::Result<PathBuf> {
-    let name = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
-    if name.is_absolute() {
-        Ok(name)
-    } else {
-        Err(io::ErrorKind::InvalidFilename.into())
     }
 }
 
@@ -383,12 +286,6 @@ impl Input<'_> {
         fs::metadata(self.path)
             .is_ok_and(|input| (input.dev(), input.ino()) == (file.dev(), file.ino()))
     }
-}
-
-fn directory(path: &Path) -> &Path {
-    path.parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."))
 }
 
 impl Output {
@@ -401,7 +298,7 @@ impl Output {
             Sink::Stdout => ("standard output".to_owned(), to_stdout(report)),
             Sink::Stderr => ("standard error".to_owned(), to_stderr(report)),
             Sink::Stream { name, mut file } => (name, file.write_all(report)),
-            Sink::File(place) => (shown_path(&place.path), place.replace(report, None)),
+            Sink::File(place) => (shown_path(place.path()), place.replace(report)),
         };
         written.map_err(|source| WriteError::Report { path, source })
     }
@@ -411,7 +308,7 @@ impl Output {
         match &self.sink {
             Sink::Stdout | Sink::Stderr => None,
             Sink::Stream { file, .. } => name_of(file).ok(),
-            Sink::File(place) => Some(place.path.clone()),
+            Sink::File(place) => Some(place.path().to_owned()),
         }
     }
 

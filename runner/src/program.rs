@@ -300,7 +300,12 @@ impl RunError {
             Self::Bundle(error) => Some(error.hint()),
             Self::Keep(_) => Some("name a directory that can be written in TMPDIR"),
             Self::Baseline(error) => error.hint(),
-            Self::Output(OutputError::Replaces { .. }) => Some("give the report a file of its own"),
+            Self::Output(OutputError::Replaces { .. } | OutputError::IsStream { .. }) => {
+                Some("give the report a file of its own")
+            }
+            Self::Output(OutputError::Beside { .. }) => Some(
+                "a report is written beside its name and renamed: name one in a directory that you may write",
+            ),
             Self::Prepare(PrepareError::NoRight { .. }) => Some(
                 "start the runner as the user to whom it belongs; started by root, the program is a user whom nobody knows, and everybody must have the right",
             ),

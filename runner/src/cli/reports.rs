@@ -4,12 +4,14 @@
 //! standard output, in addition to any file that was asked for.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{self, Path, PathBuf};
 
 use super::UsageError;
 use super::values::ReportArgument;
 use crate::policy::shown_path;
 use crate::report::Format;
+use crate::sys::streams::{self, Stream};
 
 /// One report to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +50,8 @@ pub(super) fn targets(arguments: Vec<ReportArgument>) -> Result<Vec<ReportTarget
     let mut targets = Vec::new();
     for argument in arguments {
         let format = argument.format;
-        let destination = match argument.file {
+        let file = argument.file.filter(|file| !is_stdout(file));
+        let destination = match file {
             None => match on_stdout.replace(format) {
                 None => Destination::Stdout,
                 Some(first) => {
@@ -84,6 +87,12 @@ pub(super) fn targets(arguments: Vec<ReportArgument>) -> Result<Vec<ReportTarget
         destination,
     }));
     Ok(targets)
+}
+
+/// `/dev/stdout`, and every other name of the file or pipe that standard output goes to.
+fn is_stdout(file: &Path) -> bool {
+    let status = fs::metadata(file);
+    status.is_ok_and(|status| streams::going_to(&status) == Some(Stream::Output))
 }
 
 /// The reports of an audit: the program has standard output, and people have standard error.

@@ -129,3 +129,16 @@ fn what_cannot_be_written_is_known_before_the_run() {
         assert!(matches!(error, OutputError::Open { .. }), "{error}");
     }
 }
+
+#[test]
+fn a_report_keeps_the_permissions_of_the_file_that_it_replaces() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("report.json");
+    fs::write(&path, "old").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let output = open(&[target(&path)], &[]).unwrap().pop().unwrap();
+    output.write(b"new").unwrap();
+    let found = fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(found & 0o7777, 0o600);
+}

@@ -2,8 +2,12 @@
 //!
 //! The runtime of Rust opens /dev/null in the place of a stream that is closed, before `main`: what is written there
 //! is lost without an error. So the look is taken before it, among the initialisers that the C library runs first.
+//! And whether a file is one that they go to already.
 
+use std::fs::{File, Metadata};
 use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Not there when this process was started.
@@ -26,6 +30,45 @@ extern "C" fn look() {
 fn is_closed(descriptor: libc::c_int) -> bool {
     // SAFETY: F_GETFD takes a number and touches no memory.
     unsafe { libc::fcntl(descriptor, libc::F_GETFD) == -1 }
+}
+
+/// A stream for what this process writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Output,
+    Error,
+}
+
+impl Stream {
+    /// For people.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Output => "standard output",
+            Self::Error => "standard error",
+        }
+    }
+
+    fn file(self) -> io::Result<Metadata> {
+        let descriptor = match self {
+            Self::Output => io::stdout().as_fd().try_clone_to_owned(),
+            Self::Error => io::stderr().as_fd().try_clone_to_owned(),
+        };
+        File::from(descriptor?).metadata()
+    }
+}
+
+/// The stream that goes to this file, pipe or socket, where one does. Whoever writes to it by its name as well mixes
+/// both, or goes over what is there. A terminal and /dev/null are for everybody.
+pub(crate) fn going_to(file: &Metadata) -> Option<Stream> {
+    let kind = file.file_type();
+    if !(kind.is_file() || kind.is_fifo() || kind.is_socket()) {
+        return None;
+    }
+    let is_same = |stream: &Stream| {
+        let own = stream.file();
+        own.is_ok_and(|own| (own.dev(), own.ino()) == (file.dev(), file.ino()))
+    };
+    [Stream::Output, Stream::Error].into_iter().find(is_same)
 }
 
 /// Refuses a standard output that this process was not given.

@@ -12,6 +12,7 @@ mod for_ci;
 mod formats;
 mod interrupts;
 mod outputs;
+mod streams;
 mod surroundings;
 
 pub(crate) use interrupts::client_of;

@@ -1,0 +1,186 @@
+//! Reports by a name of a standard stream, and at places where a file cannot be renamed to.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+use super::assert_refused;
+use crate::kit::{Run, is_root, parsed, runner};
+use crate::needs_sandbox;
+
+const EARLIER: &str = "of an earlier step\n";
+
+/// A directory with a file of somebody's in it.
+fn log() -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("job.log");
+    fs::write(&path, EARLIER).unwrap();
+    (directory, path)
+}
+
+fn appending(path: &Path) -> File {
+    OpenOptions::new().append(true).open(path).unwrap()
+}
+
+fn reporting(reports: &[&str]) -> Command {
+    let with = |run: Run, report: &&str| run.argument("--report").argument(*report);
+    reports.iter().fold(Run::case_b(), with).command()
+}
+
+#[test]
+fn a_name_of_standard_output_is_standard_output() {
+    needs_sandbox!();
+    let (_directory, path) = log();
+    let its_own_name = format!("json={}", path.display());
+    for report in ["json=/dev/stdout", "json=/dev/fd/1", &its_own_name] {
+        fs::write(&path, EARLIER).unwrap();
+        let mut command = reporting(&[report]);
+        let output = command.stdout(appending(&path)).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{report}");
+        let text = fs::read_to_string(&path).unwrap();
+        let json = text.strip_prefix(EARLIER).unwrap();
+        assert_eq!(parsed(json.as_bytes(), "")["verdict"], "passed", "{report}");
+        // People have the other stream, as without a name.
+        assert!(output.stderr.starts_with(b"PASSED"), "{report}");
+    }
+    let piped = reporting(&["json=/dev/stdout"]).output().unwrap();
+    assert_eq!(parsed(&piped.stdout, "")["verdict"], "passed");
+}
+
+#[test]
+fn two_reports_or_a_report_and_a_program_share_standard_output_by_no_name() {
+    let (_directory, path) = log();
+    let refused = |mut command: Command, code: i32, words: &str| {
+        for stdout in [Stdio::piped(), appending(&path).into()] {
+            let output = command.stdout(stdout).output().unwrap();
+            assert_refused(&output, code, &[words]);
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), EARLIER);
+    };
+    refused(
+        reporting(&["human", "json=/dev/stdout"]),
+        2,
+        "the reports human and json both want standard output",
+    );
+    let audit = Run::case("audit")
+        .argument("--report")
+        .argument("json=/dev/stdout");
+    refused(
+        audit.argument("--").argument("true").command(),
+        125,
+        "standard output is the program's, and the report json wants it",
+    );
+}
+
+#[test]
+fn a_report_replaces_no_file_that_standard_error_goes_to() {
+    let (_directory, path) = log();
+    let mut command = reporting(&["markdown=/dev/stderr"]);
+    let output = command.stderr(appending(&path)).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let text = fs::read_to_string(&path).unwrap();
+    let told = text.strip_prefix(EARLIER).unwrap();
+    let words = "error: the report file /dev/stderr is what standard error goes to\n";
+    assert!(told.starts_with(words), "{told}");
+}
+
+#[test]
+fn what_stands_for_no_file_takes_a_report_beside_a_stream() {
+    needs_sandbox!();
+    let mut command = reporting(&["human=/dev/null", "json"]);
+    let output = command.stderr(Stdio::null()).output().unwrap();
+    assert_eq!(parsed(&output.stdout, "")["verdict"], "passed");
+    let mut command = reporting(&["human=/dev/null", "json"]);
+    let status = command.stdout(Stdio::null()).status().unwrap();
+    assert_eq!(status.code(), Some(0));
+}
+
+/// A run by an ordinary user, where root runs the tests, in a directory that root made.
+fn by_another_user(directory: &Path, report: &str) -> Output {
+    let run = Run::case_b().as_ordinary_user();
+    let run = run.argument("--report").argument(report);
+    run.command().current_dir(directory).output().unwrap()
+}
+
+#[test]
+fn a_place_that_can_only_be_written_in_is_refused_before_the_run() {
+    if !is_root() {
+        eprintln!("only root can make files of two users");
+        return;
+    }
+    let (directory, path) = log();
+    let set = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    set(&path, 0o666);
+    let because = "caused by: Permission denied";
+    set(directory.path(), 0o755);
+    let told = "error: cannot replace job.log in ";
+    let output = by_another_user(directory.path(), "json=job.log");
+    assert_refused(&output, 2, &[told, because, "hint: "]);
+    // inode(7): with the sticky bit only an owner may rename or replace.
+    set(directory.path(), 0o1777);
+    let because = "caused by: Operation not permitted";
+    let output = by_another_user(directory.path(), "json=job.log");
+    assert_refused(&output, 2, &[told, because, "hint: "]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), EARLIER);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    // The twin: one's own.
+    needs_sandbox!();
+    chown(&path, Some(1000), None).unwrap();
+    let output = by_another_user(directory.path(), "json=job.log");
+    assert_eq!(output.status.code(), Some(0));
+    let report = parsed(&fs::read(&path).unwrap(), "");
+    assert_eq!(report["verdict"], "passed");
+}
+
+/// As a container has it that was given a single file. Nothing can be renamed over it.
+#[test]
+fn a_file_that_is_a_mount_is_written_where_it_lies() {
+    needs_sandbox!();
+    if !is_root() {
+        eprintln!("only root can mount");
+        return;
+    }
+    let (directory, path) = log();
+    let [given, lock, given_lock] =
+        ["given", "agent.lock", "given.lock"].map(|name| directory.path().join(name));
+    // Longer than the lock file: nothing of it may stay.
+    fs::write(&given, "x".repeat(200_000)).unwrap();
+    let made = Run::case_b()
+        .argument("--baseline")
+        .argument(&lock)
+        .argument("--update-baseline");
+    assert_eq!(made.output().status.code(), Some(0));
+    let text = fs::read(&lock).unwrap();
+    fs::write(&given_lock, [&text, &b"\n".repeat(50_000)[..]].concat()).unwrap();
+    let script = r#"mount --bind "$1" "$2" && mount --bind "$3" "$4" && shift 4 && exec "$@""#;
+    let mut command = Command::new("unshare");
+    command.args([
+        "--mount",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        script,
+        "sh",
+    ]);
+    command.args([&given, &path, &given_lock, &lock]);
+    command.arg(runner()).arg("case-b").arg("--report");
+    command.arg(format!("json={}", path.display()));
+    command
+        .arg("--baseline")
+        .arg(&lock)
+        .arg("--update-baseline");
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!(
+        parsed(&fs::read(&given).unwrap(), &said)["verdict"],
+        "passed"
+    );
+    assert_eq!(fs::read(&given_lock).unwrap(), text);
+    // What lies under the mounts is as it was.
+    assert_eq!(fs::read_to_string(&path).unwrap(), EARLIER);
+}
