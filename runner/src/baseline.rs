@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::behaviour::form::{FormError, Report as Form};
+use crate::behaviour::form::Report as Form;
 use crate::behaviour::{Behaviour, Difference, compare};
 use crate::case::outline::below;
 use crate::check;
@@ -19,7 +19,7 @@ use crate::evidence::Exit;
 use crate::output::{Input, LockFile, Output, OutputError, WriteError};
 use crate::policy::{quoted, shown_path};
 use crate::read::{self, ReadError};
-use crate::report::{self, BaselineOutcome, RenderError, Report, json};
+use crate::report::{self, BaselineOutcome, LockPlace, Report, json};
 use crate::verdict::{AskedBy, Finding, Status};
 
 pub mod lock;
@@ -166,84 +166,164 @@ impl Opened {
     /// # Errors
     /// The file could not be written.
     pub(crate) fn settle(self, report: &mut Report) -> Result<(), WriteError> {
-        let (settled, told, written) = match behaviour_of(report) {
-            Err(error) => {
-                let why = format!("the report of this run cannot be compared: {error}");
-                (Settled::errored(why), None, Ok(()))
-            }
-            Ok((_, incomplete)) if !incomplete.is_empty() => {
-                (Settled::errored(incomplete.join("; ")), None, Ok(()))
-            }
-            Ok((behaviour, _)) => match (self.task, cut_short(report.evidence.exit)) {
-                (Task::Compare { lock, bytes }, _) => {
-                    let (settled, differences) = judge(&lock, &behaviour, report);
-                    let told = differences.map(|differences| Told {
-                        outcome: BaselineOutcome::Compared,
-                        lines: lock::lines(&bytes, differences.iter().take(MOST_PLACES)),
-                        differences,
-                    });
-                    (settled, told, Ok(()))
-                }
-                (Task::Write { .. }, Some(why)) => (Settled::unwritten(why), None, Ok(())),
-                (Task::Write { old, place }, None) => {
-                    let new = Lock::of(&behaviour, made(report), old.as_ref(), report);
-                    let told = told_of_update(old.as_ref(), &new);
-                    match place.write(new.print().as_bytes()) {
-                        Ok(()) => (Settled::written(), Some(told), Ok(())),
-                        Err(error) => (Settled::lost(&error), None, Err(error)),
-                    }
-                }
-            },
-        };
-        report.checks.push(settled.finding(&self.shown));
+        let end = self.task.end(report);
+        report.checks.push(end.settled.finding(&self.shown));
         report.verdict = check::verdict(&report.checks, &report.evidence);
-        report.baseline = told.map(|told| report::Baseline {
+        report.baseline = end.told.map(|told| report::Baseline {
             file: self.shown,
-            place: self.place_in_repository,
-            lines: told.lines,
             outcome: told.outcome,
+            tier_before: told.tier_before,
             differences: told.differences,
         });
-        written
+        report.lock_place = Some(LockPlace {
+            path: self.place_in_repository,
+            lines: end.lines,
+        });
+        end.lost.map_or(Ok(()), Err)
     }
+}
+
+/// What a lock file came to.
+struct End {
+    settled: Settled,
+    told: Option<Told>,
+    /// Where to look in the file.
+    lines: Vec<usize>,
+    /// Why it was not written.
+    lost: Option<WriteError>,
 }
 
 /// What goes into the report beside the finding.
 struct Told {
     outcome: BaselineOutcome,
+    tier_before: Option<String>,
     differences: Vec<Difference>,
-    /// Where in the file.
-    lines: Vec<usize>,
 }
 
-/// Why there is nothing to compare.
-#[derive(Debug, Error)]
-#[error(transparent)]
-enum Incomparable {
-    Rendered(#[from] RenderError),
-    Form(#[from] FormError),
+impl From<Settled> for End {
+    /// Nothing was compared or written.
+    fn from(settled: Settled) -> Self {
+        Self {
+            settled,
+            told: None,
+            lines: Vec::new(),
+            lost: None,
+        }
+    }
 }
 
-/// The behaviour as `runner diff` will read it from the JSON report of this run, and why it is not the whole.
-fn behaviour_of(report: &Report) -> Result<(Behaviour, Vec<String>), Incomparable> {
-    let form = Form::parse(&json::render(report)?)?;
+impl Task {
+    fn end(self, report: &Report) -> End {
+        match (self, whole_behaviour(report)) {
+            (Self::Compare { .. }, Err(because)) => Settled::errored(because).into(),
+            (Self::Write { .. }, Err(because)) => Settled::unwritten(because).into(),
+            (Self::Compare { lock, bytes }, Ok(behaviour)) => {
+                compared(&lock, &bytes, &behaviour, report)
+            }
+            (Self::Write { old, place }, Ok(behaviour)) => {
+                written(old.as_ref(), place, &behaviour, report)
+            }
+        }
+    }
+}
+
+/// The behaviour as `runner diff` will read it from the JSON report of this run; else why there is nothing to compare.
+fn whole_behaviour(report: &Report) -> Result<Behaviour, String> {
+    let cannot = |error: &dyn std::error::Error| {
+        format!("the report of this run cannot be compared: {error}")
+    };
+    let rendered = json::render(report).map_err(|error| cannot(&error))?;
+    let form = Form::parse(&rendered).map_err(|error| cannot(&error))?;
     let behaviour = Behaviour::of(&form);
     let incomplete = form.incomplete().into_iter();
-    let incomplete = incomplete.chain(behaviour.incomplete()).collect();
-    Ok((behaviour, incomplete))
+    let incomplete: Vec<String> = incomplete.chain(behaviour.incomplete()).collect();
+    match incomplete.as_slice() {
+        [] => Ok(behaviour),
+        reasons => Err(reasons.join("; ")),
+    }
+}
+
+fn compared(lock: &Lock, bytes: &[u8], behaviour: &Behaviour, report: &Report) -> End {
+    // The strongest tier that the host has is known only now.
+    let tier = report.tier.word();
+    if lock.tier() != tier {
+        let because = format!(
+            "the lock file is of tier {locked}, and this run of tier {tier}: `--isolation` asks for a tier, and \
+             `--update-baseline` writes the file for this one",
+            locked = quoted(lock.tier())
+        );
+        return End {
+            lines: lock::line_of_tier(bytes),
+            ..Settled::errored(because).into()
+        };
+    }
+    let (expected, found) = lock.comparable(behaviour.facts());
+    let differences = compare(&expected, &found);
+    let settled = match differences.len() {
+        0 => Settled::unchanged(found.len(), behaviour.facts().len()),
+        _ => Settled::drifted(&differences),
+    };
+    End {
+        lines: lock::lines(bytes, differences.iter().take(MOST_PLACES)),
+        told: Some(Told {
+            outcome: BaselineOutcome::Compared,
+            tier_before: None,
+            differences,
+        }),
+        ..settled.into()
+    }
+}
+
+fn written(old: Option<&Lock>, place: LockFile, behaviour: &Behaviour, report: &Report) -> End {
+    if let Some(why) = cut_short(report.evidence.exit) {
+        return Settled::unwritten(why).into();
+    }
+    let new = Lock::of(behaviour, made(report), old, report);
+    if let Err(error) = place.write(new.print().as_bytes()) {
+        return End {
+            settled: Settled::lost(&error),
+            lost: Some(error),
+            told: None,
+            lines: Vec::new(),
+        };
+    }
+    let tier_before = old.filter(|old| old.tier() != new.tier());
+    let told = match old {
+        None => Told {
+            outcome: BaselineOutcome::Made,
+            tier_before: None,
+            differences: Vec::new(),
+        },
+        Some(old) => {
+            let (before, now) = old.comparable(new.facts());
+            Told {
+                outcome: BaselineOutcome::Updated,
+                tier_before: tier_before.map(|old| old.tier().to_owned()),
+                differences: compare(&before, &now),
+            }
+        }
+    };
+    End {
+        told: Some(told),
+        ..Settled::written().into()
+    }
 }
 
 /// Why a run shows the beginning of a behaviour only. What a client would still have done is in no such run, and a
 /// lock file made of it would let all of that go.
 fn cut_short(exit: Exit) -> Option<String> {
-    let limit = match exit {
-        Exit::Timeout(after) => format!("after {:.1} s", after.as_secs_f64()),
-        Exit::OutputLimit => "at its output limit".to_owned(),
-        Exit::RequestLimit => "at its request limit".to_owned(),
+    let what = match exit {
+        Exit::Timeout(after) => format!("the runner ended it after {:.1} s", after.as_secs_f64()),
+        Exit::OutputLimit => "the runner ended it at its output limit".to_owned(),
+        Exit::RequestLimit => "the runner ended it at its request limit".to_owned(),
+        // So does a limit of processor time (setrlimit(2)), or want of memory.
+        Exit::Signal(number @ (libc::SIGKILL | libc::SIGXCPU)) => {
+            format!("signal {number} ended it, as at a limit of time or memory")
+        }
         Exit::Code(_) | Exit::Signal(_) | Exit::Interrupted | Exit::NotStarted => return None,
     };
     Some(format!(
-        "the runner ended the client {limit}: this run does not show all that the client does"
+        "this run does not show all that the client does: {what}"
     ))
 }
 
@@ -254,57 +334,6 @@ fn made(report: &Report) -> Made {
         sha256: report.client.sha256.clone(),
         runner: report.runner.version.clone(),
     }
-}
-
-fn told_of_update(old: Option<&Lock>, new: &Lock) -> Told {
-    let (outcome, differences) = match old {
-        None => (BaselineOutcome::Made, Vec::new()),
-        Some(old) => {
-            let (before, now) = old.comparable(new.facts());
-            (BaselineOutcome::Updated, compare(&before, &now))
-        }
-    };
-    Told {
-        outcome,
-        differences,
-        lines: Vec::new(),
-    }
-}
-
-fn judge(
-    lock: &Lock,
-    behaviour: &Behaviour,
-    report: &Report,
-) -> (Settled, Option<Vec<Difference>>) {
-    // The strongest tier that the host has is known only now.
-    let tier = report.tier.word();
-    if lock.tier() != tier {
-        let because = format!(
-            "the lock file is of tier {}, and this run of tier {tier}",
-            quoted(lock.tier())
-        );
-        return (Settled::errored(because), None);
-    }
-    let (expected, found) = lock.comparable(behaviour.facts());
-    let differences = compare(&expected, &found);
-    let settled = match differences.len() {
-        0 => Settled {
-            status: Status::Passed,
-            message: as_locked(found.len(), behaviour.facts().len()),
-            found: None,
-            because: None,
-        },
-        number => Settled {
-            status: Status::Failed,
-            message: match number {
-                1 => "The behaviour differs from the lock file in 1 place.".to_owned(),
-                more => format!("The behaviour differs from the lock file in {more} places."),
-            },
-            found: Some(told::found(&differences)),
-            because: None,
-        },
-    };
-    (settled, Some(differences))
 }
 
 /// Of a behaviour of so many facts of which so many were compared; for the others the lock file has `*`.
@@ -326,11 +355,31 @@ struct Settled {
 }
 
 impl Settled {
+    fn unchanged(compared: usize, all: usize) -> Self {
+        Self {
+            status: Status::Passed,
+            message: as_locked(compared, all),
+            found: None,
+            because: None,
+        }
+    }
+
+    fn drifted(differences: &[Difference]) -> Self {
+        Self {
+            status: Status::Failed,
+            message: match differences.len() {
+                1 => "The behaviour differs from the lock file in 1 place.".to_owned(),
+                more => format!("The behaviour differs from the lock file in {more} places."),
+            },
+            found: Some(told::found(differences)),
+            because: None,
+        }
+    }
+
     fn errored(because: String) -> Self {
         Self {
             status: Status::Errored,
-            message: "This run cannot be compared with the lock file, nor be written to it."
-                .to_owned(),
+            message: "This run cannot be compared with the lock file.".to_owned(),
             found: None,
             because: Some(because),
         }

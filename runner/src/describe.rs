@@ -73,6 +73,7 @@ pub(crate) fn report(
             })
             .collect(),
         baseline: None,
+        lock_place: None,
     }
 }
 

@@ -138,6 +138,8 @@ pub struct Report {
     pub wider_rules: Vec<WiderRule>,
     /// What became of `--baseline`; `None` where it was not asked for, or nothing could be compared.
     pub baseline: Option<Baseline>,
+    /// The lock file that was asked for, also where nothing could be compared with it.
+    pub lock_place: Option<LockPlace>,
 }
 
 /// A lock file, and how the behaviour differs from it.
@@ -145,14 +147,21 @@ pub struct Report {
 pub struct Baseline {
     /// Its path, escaped.
     pub file: String,
-    /// Its path for readers of a repository: relative, and nothing of this machine.
-    pub place: PathBuf,
-    /// Lines of it where the first differences lie, from 1; none where it was written.
-    pub lines: Vec<usize>,
     /// What was done.
     pub outcome: BaselineOutcome,
+    /// The tier that it was of, where it was written anew for another.
+    pub tier_before: Option<String>,
     /// What this run showed otherwise; where the file was written, what changed in it.
     pub differences: Vec<Difference>,
+}
+
+/// Where a lock file is found in a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockPlace {
+    /// Relative, and nothing of this machine.
+    pub path: PathBuf,
+    /// Lines that are to be looked at, from 1; none where it was written.
+    pub lines: Vec<usize>,
 }
 
 /// What was done with a lock file.

@@ -185,6 +185,18 @@ pub(crate) fn lines<'d>(
     lines
 }
 
+/// The line of `file`, which parses, that names the tier.
+pub(crate) fn line_of_tier(file: &[u8]) -> Vec<usize> {
+    let text = std::str::from_utf8(file).unwrap_or_default();
+    let table = DeTable::parse(text).ok();
+    let key = table
+        .as_ref()
+        .and_then(|table| Some(table.get_ref().get_key_value("tier")?.0.span()));
+    key.map(|span| Position::of(file, span.start).line)
+        .into_iter()
+        .collect()
+}
+
 /// What to do with the file so that a difference is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accept {

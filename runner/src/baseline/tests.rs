@@ -163,14 +163,38 @@ fn another_tier_and_gaps_are_no_comparison() {
     let mut other_tier = report(case_b());
     other_tier.tier = Tier::Inherited;
     let mut with_gap = case_b();
-    with_gap.evidence.gaps.push(gap(GapKind::Lookups));
+    with_gap.evidence.gaps.push(gap(GapKind::Files));
     for report in [other_tier, report(with_gap)] {
         let settled = settled(&Baseline::Compare(path.clone()), report);
         assert_eq!(finding(&settled).status, Status::Errored);
         assert!(finding(&settled).because.is_some());
         assert_eq!(settled.verdict, Verdict::Errored);
         assert_eq!(settled.baseline, None);
+        assert_eq!(settled.lock_place.unwrap().path, Path::new("agent.lock"));
     }
+}
+
+#[test]
+fn a_lock_file_of_another_tier_is_shown_at_that_line_and_its_new_tier_is_told() {
+    let (_directory, path) = locked();
+    let inherited = || {
+        let mut report = report(case_b());
+        report.tier = Tier::Inherited;
+        report
+    };
+    let errored = settled(&Baseline::Compare(path.clone()), inherited());
+    let text = fs::read_to_string(&path).unwrap();
+    let line = text.lines().position(|line| line == "tier = \"namespace\"");
+    assert_eq!(errored.lock_place.unwrap().lines, [line.unwrap() + 1]);
+    let updated = settled(&Baseline::Update(path.clone()), inherited());
+    let baseline = updated.baseline.as_ref().unwrap();
+    assert_eq!(baseline.tier_before.as_deref(), Some("namespace"));
+    let human = report::render(&updated, Format::Human, report::human::Colour::Plain).unwrap();
+    let human = String::from_utf8(human).unwrap();
+    let told = "written anew; it was of tier `namespace`\n";
+    assert!(human.contains(told), "{human}");
+    let again = settled(&Baseline::Update(path), inherited());
+    assert_eq!(again.baseline.unwrap().tier_before, None);
 }
 
 #[test]
@@ -263,6 +287,8 @@ fn what_the_runner_cut_short_is_compared_and_never_written() {
         Exit::Timeout(Duration::from_secs(30)),
         Exit::OutputLimit,
         Exit::RequestLimit,
+        Exit::Signal(libc::SIGKILL),
+        Exit::Signal(libc::SIGXCPU),
     ] {
         let run = || {
             let mut run = case_b();
@@ -273,7 +299,8 @@ fn what_the_runner_cut_short_is_compared_and_never_written() {
             let refused = settled(&Baseline::Update(path), run());
             assert_eq!(finding(&refused).status, Status::Errored, "{exit:?}");
             let because = finding(&refused).because.as_deref().unwrap();
-            assert!(because.starts_with("the runner ended the client a"));
+            let told = "this run does not show all that the client does: ";
+            assert!(because.starts_with(told), "{because}");
             assert_eq!(refused.baseline, None);
         }
         let compared = settled(&Baseline::Compare(path.clone()), run());
@@ -324,7 +351,8 @@ fn writing_twice_makes_the_same_bytes_and_keeps_what_accepts_anything() {
 #[test]
 fn what_a_hostile_client_says_is_read_back_from_its_lock_file() {
     let report = hostile();
-    let (behaviour, _) = behaviour_of(&report).unwrap();
+    let rendered = json::render(&report).unwrap();
+    let behaviour = Behaviour::of(&Form::parse(&rendered).unwrap());
     let lock = Lock::of(&behaviour, made(&report), None, &report);
     let text = lock.print();
     assert_eq!(Lock::parse(text.as_bytes()).unwrap(), lock);

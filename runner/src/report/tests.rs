@@ -93,6 +93,7 @@ pub(crate) fn report(run: Run) -> Report {
         not_proved: Vec::new(),
         wider_rules: Vec::new(),
         baseline: None,
+        lock_place: None,
     }
 }
 
@@ -115,10 +116,13 @@ fn drifted(text: &str) -> Report {
     let found = baseline::told::found(&differences);
     report.baseline = Some(Baseline {
         file: "locks/agent.lock".to_owned(),
-        place: PathBuf::from("locks/agent.lock"),
-        lines: vec![12, 30],
         outcome: BaselineOutcome::Compared,
+        tier_before: None,
         differences: differences.into(),
+    });
+    report.lock_place = Some(LockPlace {
+        path: PathBuf::from("locks/agent.lock"),
+        lines: vec![12, 30],
     });
     report.checks.push(Finding {
         id: baseline::CHECK,

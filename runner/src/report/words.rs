@@ -8,6 +8,7 @@ use crate::evidence::{
     Advice, AttemptKind, Before, CanaryMode, CanaryStatus, Exit, FileKind, GapKind, LayerNeed,
     LayerStatus, LookupKind, Outcome, Reason, Request, RequestClass,
 };
+use crate::policy;
 use crate::profile::Cases;
 use crate::report::{Baseline, BaselineOutcome};
 use crate::verdict::{AskedBy, Finding};
@@ -35,13 +36,18 @@ pub(super) fn found_in_short(finding: &Finding) -> Option<&str> {
 }
 
 /// What a lock file had to say, or what became of it.
-pub(super) fn lock_file(baseline: &Baseline) -> &'static str {
-    match (baseline.outcome, baseline.differences.is_empty()) {
+pub(super) fn lock_file(baseline: &Baseline) -> String {
+    let what = match (baseline.outcome, baseline.differences.is_empty()) {
+        (BaselineOutcome::Updated, true) if baseline.tier_before.is_some() => "written anew",
         (BaselineOutcome::Compared, true) => "the behaviour is as it says",
         (BaselineOutcome::Compared, false) => "the behaviour is not as it says",
         (BaselineOutcome::Updated, true) => "written anew, with nothing changed",
         (BaselineOutcome::Updated, false) => "written anew; these lines were accepted",
         (BaselineOutcome::Made, _) => "made with the behaviour of this run",
+    };
+    match &baseline.tier_before {
+        None => what.to_owned(),
+        Some(tier) => format!("{what}; it was of tier {}", policy::quoted(tier)),
     }
 }
 

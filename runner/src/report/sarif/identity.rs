@@ -6,7 +6,7 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::super::{Baseline, Report};
+use super::super::{LockPlace, Report};
 use super::log::{ArtifactLocation, Fingerprints};
 use crate::check;
 use crate::digest;
@@ -17,10 +17,10 @@ const SOURCE_ROOT: &str = "%SRCROOT%";
 
 /// The file that asks for a check, and the lines in it, from 1: more than one where each is to be changed.
 pub(super) fn places(report: &Report, finding: &Finding) -> (ArtifactLocation, Vec<usize>) {
-    match (finding.asked_by, &report.baseline) {
-        (AskedBy::LockFile, Some(baseline)) => {
-            let known = Some(baseline.lines.clone()).filter(|lines| !lines.is_empty());
-            (locked_by(baseline), known.unwrap_or_else(|| vec![1]))
+    match (finding.asked_by, &report.lock_place) {
+        (AskedBy::LockFile, Some(lock)) => {
+            let known = Some(lock.lines.clone()).filter(|lines| !lines.is_empty());
+            (locked_by(lock), known.unwrap_or_else(|| vec![1]))
         }
         (AskedBy::LockFile, None) | (AskedBy::Specification(_), _) => {
             let key = check::meaning(finding.id).key;
@@ -41,12 +41,12 @@ pub(super) fn case_file(report: &Report) -> ArtifactLocation {
 
 /// The second, where the behaviour was compared with one.
 pub(super) fn lock_file(report: &Report) -> Option<ArtifactLocation> {
-    report.baseline.as_ref().map(locked_by)
+    report.lock_place.as_ref().map(locked_by)
 }
 
-fn locked_by(baseline: &Baseline) -> ArtifactLocation {
+fn locked_by(lock: &LockPlace) -> ArtifactLocation {
     ArtifactLocation {
-        uri: uri(&baseline.place),
+        uri: uri(&lock.path),
         uri_base_id: SOURCE_ROOT,
         index: 1,
     }
@@ -96,6 +96,15 @@ fn program(report: &Report) -> &str {
     }
 }
 
+/// What differs from the lock file. Whoever dismisses one drift has not dismissed the next.
+fn drift(report: &Report) -> impl Iterator<Item = &str> {
+    let differences = report
+        .baseline
+        .iter()
+        .flat_map(|baseline| &baseline.differences);
+    differences.flat_map(|found| [found.fact.area.word(), found.change.word(), &found.fact.key])
+}
+
 /// Of what is the same whenever this check of this case and this client has the same result, and of nothing else.
 ///
 /// Code scanning of GitHub compares `primaryLocationLineHash`. Its upload makes that of the line at the place of the
@@ -104,7 +113,11 @@ fn program(report: &Report) -> &str {
 pub(super) fn fingerprints(report: &Report, finding: &Finding) -> Fingerprints {
     let profile = report.client.profile.as_ref();
     let client = profile.map_or_else(|| program(report), |profile| profile.name.as_str());
-    let identity = [finding.id, report.case.name.as_str(), client].join("\0");
+    let mut identity = vec![finding.id, report.case.name.as_str(), client];
+    if finding.asked_by == AskedBy::LockFile {
+        identity.extend(drift(report));
+    }
+    let identity = identity.join("\0");
     let own = digest::of_bytes(identity.as_bytes());
     let start = own.get(..16).unwrap_or_default();
     Fingerprints {

@@ -261,3 +261,15 @@ proptest! {
         }
     }
 }
+
+/// Whoever dismisses an alert has looked at these differences only.
+#[test]
+fn another_drift_is_another_alert_and_the_same_one_is_not() {
+    let fingerprint = |report: &Report| run(report)["results"][0]["partialFingerprints"].clone();
+    let mut nothing_compared = drifted("x-new");
+    nothing_compared.baseline = None;
+    let all = [drifted("x-new"), drifted("x-other"), nothing_compared];
+    let [one, other, none] = all.each_ref().map(fingerprint);
+    assert!(one != other && other != none && none != one);
+    assert_eq!(one, fingerprint(&drifted("x-new")));
+}

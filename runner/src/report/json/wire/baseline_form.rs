@@ -16,6 +16,8 @@ pub(super) struct Baseline<'a> {
     /// What was done with it.
     #[schemars(with = "BaselineOutcome")]
     outcome: &'static str,
+    /// The tier that the file was of, where it was written anew for another.
+    tier_before: Option<&'a str>,
     /// Each difference, sorted by area and key; of a file that was updated, what changed in it.
     differences: Vec<Drift<'a>>,
 }
@@ -47,6 +49,7 @@ impl<'a> From<&'a report::Baseline> for Baseline<'a> {
         Self {
             file: &baseline.file,
             outcome: baseline.outcome.word(),
+            tier_before: baseline.tier_before.as_deref(),
             differences: baseline.differences.iter().map(Drift::from).collect(),
         }
     }
