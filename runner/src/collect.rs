@@ -15,6 +15,7 @@ pub(crate) mod output;
 mod pass;
 mod pipes;
 pub(crate) mod questions;
+mod signals;
 mod trail;
 pub(crate) mod transient;
 
@@ -28,7 +29,6 @@ use stub::journal::Control;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::time::{Instant, sleep_until};
 
@@ -47,6 +47,7 @@ use pass::Pass;
 pub(crate) use capture::{Capture, Failure};
 use output::{Errors, Extent};
 use pipes::{Read, readable, receive};
+use signals::Signals;
 use transient::Watcher;
 
 /// From the spawn of the stage to the exec of the client.
@@ -114,8 +115,7 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         questions: Some(watched(stage.questions.try_clone()?)?),
         watcher: Watcher::default(),
         watch_at: None,
-        interrupt: signal(SignalKind::interrupt())?,
-        terminate: signal(SignalKind::terminate())?,
+        signals: Signals::listen()?,
         stage: pid,
         init: None,
         phase: Phase::SettingUp,
@@ -203,8 +203,7 @@ struct Session<'a> {
     watcher: Watcher,
     /// When to begin with it; `None` before the client runs, and once it has begun.
     watch_at: Option<Instant>,
-    interrupt: Signal,
-    terminate: Signal,
+    signals: Signals,
     stage: Pid,
     /// Init, where its id is one of ours.
     init: Option<Pid>,
@@ -246,8 +245,7 @@ impl Session<'_> {
             let next = tokio::select! {
                 // In this order: a record that is there is read before the news that make it late.
                 biased;
-                _ = self.interrupt.recv() => self.interrupted(),
-                _ = self.terminate.recv() => self.interrupted(),
+                () = self.signals.recv() => self.interrupted(),
                 read = readable(self.stdout.as_ref(), self.pass.as_ref().map(|(out, _)| out)) => self.read_stdout(read),
                 read = readable(self.stderr.as_ref(), self.pass.as_ref().map(|(_, err)| err)) => self.read_stderr(read),
                 read = self.control.read_until(b'\n', &mut line), if self.control_open => match read {

@@ -159,7 +159,7 @@ impl Session<'_> {
         ] {
             let enough = async {
                 match patience {
-                    None => self.signal().await,
+                    None => self.signals.recv().await,
                     Some(until) => sleep_until(until).await,
                 }
             };
@@ -182,14 +182,6 @@ impl Session<'_> {
         }
         if let [out, err] = trails[..] {
             self.capture.before_report = trail::before_report(out, err);
-        }
-    }
-
-    /// Returns at the next signal that asks for the end.
-    async fn signal(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
         }
     }
 }

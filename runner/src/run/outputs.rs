@@ -12,6 +12,7 @@ use crate::output::{self, Input, Output, WriteError};
 use crate::report::{self, Report};
 use crate::sandbox::spawn;
 use crate::subject::Subject;
+use crate::sys::process::hold_signals;
 
 /// Proved to be writable.
 #[derive(Debug)]
@@ -52,6 +53,8 @@ impl Outputs {
         let mut others = outputs.files();
         // Where the copy of the home is made.
         others.extend(request.keep_home.then(temporary_directory));
+        // Until the run hears of it, as it will of any signal.
+        hold_signals();
         outputs.bundle = bundle::open(request.out.as_deref(), &others)?;
         Ok(outputs)
     }

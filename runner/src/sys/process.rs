@@ -123,16 +123,42 @@ pub(crate) fn ignore_file_size_signal() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// sigaction(2): from here on one SIGINT and one SIGTERM are let pass, as reports are being written, and another one
-/// ends this process.
+/// Those that ask for the end of a run.
+const ENDING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+
+/// pthread_sigmask(3): from here on they wait. What is on disk already would be left there.
+pub(crate) fn hold_signals() {
+    let _ = SigSet::from_iter(ENDING).thread_block();
+}
+
+/// They are delivered, those that waited as well.
+pub(crate) fn release_signals() {
+    let _ = SigSet::from_iter(ENDING).thread_unblock();
+}
+
+/// sigaction(2): whether our caller ignored SIGHUP, as nohup(1) does.
+pub(crate) fn is_hangup_ignored() -> bool {
+    let mut known = std::mem::MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: without a new action nothing is changed, and the kernel writes one sigaction, to which the pointer points.
+    let asked = unsafe { libc::sigaction(libc::SIGHUP, std::ptr::null(), known.as_mut_ptr()) };
+    // SAFETY: the call has succeeded, so all of it is written.
+    asked == 0 && unsafe { known.assume_init() }.sa_sigaction == libc::SIG_IGN
+}
+
+/// sigaction(2): from here on one of each signal that asks for the end is let pass, as reports are being written, and
+/// another one ends this process.
 pub(crate) fn let_one_signal_pass() {
     extern "C" fn pass(_: libc::c_int) {}
     let flags = SaFlags::SA_RESETHAND | SaFlags::SA_RESTART;
     let once = SigAction::new(SigHandler::Handler(pass), flags, SigSet::empty());
-    for signal in [Signal::SIGINT, Signal::SIGTERM] {
-        // SAFETY: the handler does nothing, so nothing in it can be unsafe in a handler. These two signals can have one.
+    let hangup_counts = !is_hangup_ignored();
+    let asks = |signal: &Signal| *signal != Signal::SIGHUP || hangup_counts;
+    for signal in ENDING.into_iter().filter(asks) {
+        // SAFETY: the handler does nothing, so nothing in it can be unsafe in a handler. These signals can have one.
         let _ = unsafe { sigaction(signal, &once) };
     }
+    // Where the run did not come to hear of them.
+    release_signals();
 }
 
 /// sigaction(2): SIGCHLD as it is by default. Where our caller ignored it, nobody's end could be waited for.

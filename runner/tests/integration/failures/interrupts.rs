@@ -127,6 +127,58 @@ fn a_termination_leaves_a_report_and_no_process() {
     assert_interrupted_by(Signal::SIGTERM);
 }
 
+/// Of a terminal that went away.
+#[test]
+fn a_hangup_leaves_a_report_and_no_process() {
+    needs_sandbox!();
+    assert_interrupted_by(Signal::SIGHUP);
+}
+
+#[test]
+fn under_nohup_a_hangup_is_not_heard() {
+    needs_sandbox!();
+    let run = Run::case_b().deviating("stays");
+    let run = run.argument("--report").argument("json");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", r#"trap "" HUP; exec "$0" "$@""#]);
+    shell.arg(run.command().get_program());
+    shell.args(run.command().get_args());
+    let mut started = shell
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    client_of(&started);
+    let status = fs::read_to_string(format!("/proc/{}/status", started.id())).unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = u64::from_str_radix(ignored.unwrap().trim(), 16).unwrap();
+    assert_eq!(ignored & 1, 1, "{status}");
+    kill(Pid::from_raw(started.id().cast_signed()), Signal::SIGINT).unwrap();
+    assert_eq!(started.wait().unwrap().code(), Some(3));
+}
+
+/// Either nothing was begun, or it is brought to its end.
+#[test]
+fn a_signal_at_any_moment_of_the_start_leaves_no_half_of_the_evidence() {
+    needs_sandbox!();
+    for step in 0..40 {
+        let directory = tempfile::tempdir().unwrap();
+        let bundle = directory.path().join("evidence");
+        let run = Run::case_b().argument("--out").argument(&bundle);
+        let mut command = run.command();
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut started = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(250 * step));
+        kill(Pid::from_raw(started.id().cast_signed()), Signal::SIGTERM).unwrap();
+        let status = started.wait().unwrap();
+        match (status.code(), status.signal()) {
+            (Some(0 | 3), None) => assert!(bundle.join("manifest.json").exists(), "{step}"),
+            (None, Some(libc::SIGTERM)) => assert!(!bundle.exists(), "{step}"),
+            other => panic!("{step}: {other:?}"),
+        }
+    }
+}
+
 /// A reader that does not read keeps the runner at its report, longer than anybody waits.
 #[test]
 fn while_the_report_is_written_one_signal_is_let_pass_and_the_next_one_ends_the_run() {
