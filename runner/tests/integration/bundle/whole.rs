@@ -252,3 +252,55 @@ fn what_an_archive_of_it_gives_verifies() {
     place.run(Run::case_b());
     place.assert_an_archive_verifies();
 }
+
+/// What a manifest with these paths is answered, with so much memory (`ulimit -d`, in KiB).
+fn answered(paths: impl Iterator<Item = String>, memory: &str) -> (Option<i32>, String) {
+    let place = Place::new();
+    fs::create_dir(place.evidence()).unwrap();
+    let sha256 = "0".repeat(64);
+    let file = |path: String| json!({"path": path, "bytes": 0, "sha256": sha256, "original": null});
+    let document = json!({
+        "schema": "runner.bundle/1",
+        "run": {
+            "runner": {"version": "0.1.0", "sha256": sha256},
+            "case": {"name": "case-b", "sha256": sha256},
+            "client": {"sha256": sha256},
+            "verdict": "passed",
+            "tier": "namespace",
+            "started_at": "2026-01-01T00:00:00.000Z"
+        },
+        "files": paths.map(file).collect::<Vec<_>>(),
+        "not_copied": []
+    });
+    let manifest = place.evidence().join("manifest.json");
+    fs::write(manifest, document.to_string()).unwrap();
+    let output = Command::new("/bin/sh")
+        .args(["-c", "ulimit -d \"$0\"; exec \"$@\"", memory])
+        .arg(runner())
+        .arg("verify")
+        .arg(place.evidence())
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn a_manifest_takes_no_more_memory_than_a_few_times_its_bytes() {
+    // 3.5 MB: each name of each path once would be hundreds.
+    let deep = |number: usize| format!("{number:05}{}", "/d".repeat(118));
+    let (code, text) = answered((0..10_000).map(deep), "60000");
+    assert_eq!(code, Some(1), "{text}");
+    assert!(
+        text.starts_with(&format!("missing: {}\n", deep(0))),
+        "{text}"
+    );
+    // 40 MB in one path, which has 20 million names.
+    let long = "d/".repeat(20_000_000) + "d";
+    let (code, text) = answered([long].into_iter(), "250000");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(
+        text.contains("… (40000001 bytes), which is too deep"),
+        "{text}"
+    );
+}
