@@ -1,8 +1,9 @@
 //! Which directory will do, and what happens where it does not, or no longer.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use super::{Place, names, verified};
 use crate::kit::{Run, runner};
@@ -187,4 +188,59 @@ fn a_clients_file_that_cannot_be_written_is_an_error_and_leaves_no_manifest() {
     assert!(!place.evidence().join("home/large").exists());
     // The reports are written all the same.
     assert!(left.contains(&"report.txt".to_owned()), "{left:?}");
+}
+
+/// Makes 99 directories, each in the one before, and a file in the last.
+const DEEP: &str =
+    "d=$HOME; i=0; while [ $i -lt 99 ]; do d=$d/d; mkdir $d || exit 9; i=$((i+1)); done
+    echo text > $d/f; ulimit -S -n; ulimit -H -n";
+
+/// The run of that client behind a limit on open files, with these options.
+fn deep(limit: &str, options: &[&OsStr]) -> Output {
+    Command::new("/bin/sh")
+        .args(["-c", &format!("ulimit {limit}; exec \"$@\""), "sh"])
+        .arg(runner())
+        .arg("audit")
+        .args(options)
+        .args(["--", "/bin/sh", "-c", DEEP])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn as_many_directories_as_are_walked_are_copied_whatever_the_soft_limit_on_open_files_is() {
+    needs_sandbox!();
+    let place = Place::new();
+    let evidence = place.evidence();
+    let out = ["--out".as_ref(), evidence.as_os_str()];
+    let made = deep("-S -n 256", &out);
+    let said = String::from_utf8(made.stderr).unwrap();
+    assert_eq!(made.status.code(), Some(0), "{said}");
+    assert!(!said.contains("not in the evidence"), "{said}");
+    place.assert_verifies();
+    let bottom = format!("home/{}f", "d/".repeat(99));
+    assert_eq!(fs::read(evidence.join(bottom)).unwrap(), b"text\n");
+    // What is the runner's is not the client's.
+    let without = deep("-S -n 256", &[]);
+    assert_eq!(without.status.code(), Some(0));
+    assert_eq!(made.stdout, without.stdout);
+}
+
+#[test]
+fn a_hard_limit_on_open_files_below_what_evidence_takes_is_told_before_the_run() {
+    needs_sandbox!();
+    let place = Place::new();
+    let evidence = place.evidence();
+    let out = ["--out".as_ref(), evidence.as_os_str()];
+    let made = deep("-n 256", &out);
+    let said = String::from_utf8(made.stderr).unwrap();
+    assert_eq!(made.status.code(), Some(125), "{said}");
+    let told = "error: no more than 256 open files are allowed here, and this run needs ";
+    assert!(
+        said.starts_with(told) && said.contains("hint: raise the hard limit"),
+        "{said}"
+    );
+    assert!(made.stdout.is_empty() && !evidence.exists());
+    assert_eq!(deep("-n 256", &[]).status.code(), Some(0));
 }
