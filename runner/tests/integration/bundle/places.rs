@@ -138,13 +138,14 @@ fn of_two_runs_into_one_directory_one_is_refused() {
     }
 }
 
-/// RLIMIT_FSIZE: what a full disk does, for each file.
+/// RLIMIT_FSIZE: what a full disk does, for each file. In the shell's blocks of 512 or 1024 bytes it is more than set-up
+/// and the client write, and less than the largest reports.
 #[test]
 fn evidence_that_cannot_be_written_is_an_error_and_has_no_manifest() {
     needs_sandbox!();
     let place = Place::new();
     let output = Command::new("/bin/sh")
-        .args(["-c", "ulimit -f 4; exec \"$@\"", "sh"])
+        .args(["-c", "ulimit -f 32; exec \"$@\"", "sh"])
         .arg(runner())
         .args(["case-b", "--out"])
         .arg(place.evidence())
@@ -153,6 +154,11 @@ fn evidence_that_cannot_be_written_is_an_error_and_has_no_manifest() {
         .unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(3), "{said}");
+    // The run itself was made, and its verdict is told.
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert!(report.starts_with("PASSED  case-b: "), "{report}{said}");
+    let records = fs::read_to_string(place.evidence().join("stdout.jsonl")).unwrap();
+    assert!(records.lines().count() > 1, "{records}");
     let told = [
         "is not whole: cannot write report.",
         "caused by: File too large",
