@@ -406,13 +406,11 @@ fn make(at: &OwnedFd, name: &str, path: &str) -> io::Result<OwnedFd> {
 
 /// Names what stands in the way: where others may write to the directory, it may be theirs.
 fn named(error: io::Error, path: &str) -> io::Error {
-    match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            let why = format!("{path} is there already, and this run has not made it");
-            io::Error::new(error.kind(), why)
-        }
-        _ => error,
+    if error.kind() != io::ErrorKind::AlreadyExists {
+        return error;
     }
+    let why = format!("{path} is there already, and this run has not made it");
+    io::Error::new(error.kind(), why)
 }
 
 fn open(at: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
