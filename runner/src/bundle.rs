@@ -54,6 +54,8 @@ pub(crate) struct Bundle {
     trees: Option<(OwnedFd, OwnedFd)>,
     /// How much of it could not be copied.
     left_out: usize,
+    /// Files that were not copied because of what is in them.
+    withheld: usize,
     /// Files of the report that are not here as it has them.
     lost: Vec<String>,
     /// Why it cannot be whole.
@@ -69,6 +71,8 @@ pub(crate) struct Bundled {
     pub(crate) manifest: String,
     /// What could not be copied; links and the like, which never are, and empty directories are not counted.
     pub(crate) left_out: usize,
+    /// Files that hold the value of a variable that no report shows.
+    pub(crate) withheld: usize,
 }
 
 /// Why a bundle is not whole, or not all that it should be.
@@ -131,6 +135,7 @@ pub(crate) fn open(
         not_copied: Vec::new(),
         trees: None,
         left_out: 0,
+        withheld: 0,
         lost: Vec::new(),
         broken: None,
     }))
@@ -199,6 +204,7 @@ impl Bundle {
         self.files.append(&mut copied.files);
         self.not_copied.append(&mut copied.not_copied);
         self.left_out += copied.left_out;
+        self.withheld = copied.withheld;
         self.lost = copied.lost;
         if let Some(error) = copied.broken {
             self.breaks("the client's files", error);
@@ -230,12 +236,13 @@ impl Bundle {
             };
             lost.push(lacks.into());
         }
-        let left_out = self.left_out;
+        let (left_out, withheld) = (self.left_out, self.withheld);
         match self.write_manifest(report) {
             Ok(manifest) => Some(Bundled {
                 path,
                 manifest,
                 left_out,
+                withheld,
             }),
             Err(error) => {
                 lost.push(error.into());

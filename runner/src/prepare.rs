@@ -19,6 +19,7 @@ use thiserror::Error;
 use crate::audit::{Audit, Place};
 use crate::case::{Limits, Tier};
 use crate::cli::{ClientProgram, RunRequest};
+use crate::collect::copy::DEEPEST;
 use crate::homes::Homes;
 use crate::output::name_of;
 use crate::policy::shown_path;
@@ -38,8 +39,14 @@ use targets::Targets;
 /// Hidden first argument with which our own file is the reference client.
 pub(crate) const CLIENT_ARGUMENT: &str = "__client";
 
-/// Open files that the runner needs for itself: its sockets and pipes, and a directory for each level of a walk.
+/// Open files that every run needs of the runner's own: its sockets and pipes, what it shows the client, and a directory
+/// for each level of a walk.
 pub(crate) const FEWEST_FILES: u64 = 256;
+/// What of that is neither shown nor walked. Some twenty are open while the files are read; the rest is for what the
+/// caller left open, since the limit is one on numbers.
+const OWN_FILES: u64 = 96;
+/// Directories that a walk holds at one time: the root, every level below it, and the one that is being listed.
+const WALKED: u64 = DEEPEST as u64 + 2;
 
 /// What a run is made of.
 pub(crate) struct Prepared {
@@ -113,8 +120,8 @@ pub(crate) enum PrepareError {
     OutsideSocket { source: std::io::Error },
     #[error("cannot listen on loopback, the canary for its neighbours")]
     Neighbour { source: std::io::Error },
-    #[error("no more than {hard} open files are allowed here, and a run needs {FEWEST_FILES}")]
-    FewFiles { hard: u64 },
+    #[error("no more than {hard} open files are allowed here, and this run needs {needed}")]
+    FewFiles { hard: u64, needed: u64 },
     #[error("cannot make a credential")]
     Credential,
     #[error(transparent)]
@@ -153,7 +160,7 @@ pub(crate) fn prepare(
     tier: Tier,
     places: &Places,
 ) -> Result<Prepared, PrepareError> {
-    open_enough_files()?;
+    open_enough_files(files_needed(request))?;
     let subject = &request.subject;
     let credential = format!("runner-key-{}", random::token());
     let needle = Needle::new(&credential).map_err(|_| PrepareError::Credential)?;
@@ -370,16 +377,25 @@ fn resource_limits(limits: &Limits, tier: Tier) -> ResourceLimits {
     }
 }
 
-/// As many as the hard limit allows, and no fewer than a run needs: with less, set-up would fail in places that
-/// cannot say why.
-fn open_enough_files() -> Result<(), PrepareError> {
+/// A rule holds what it shows; a copy of the client's files holds a directory of its own beside each that is walked.
+fn files_needed(request: &RunRequest) -> u64 {
+    let is_copied = request.out.is_some() || request.keep_home;
+    let walked = if is_copied { 2 * WALKED } else { WALKED };
+    let shown = request.subject.path_rules().len() as u64;
+    FEWEST_FILES.max(OWN_FILES + shown + walked)
+}
+
+/// Raises the soft limit to what is needed: with less, set-up would fail in places that cannot say why, and a client
+/// could choose how deep its directories are, so that there is no evidence of it. The client has limits of its own,
+/// which go by the hard one alone.
+fn open_enough_files(needed: u64) -> Result<(), PrepareError> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((0, 0));
-    if hard < FEWEST_FILES {
-        return Err(PrepareError::FewFiles { hard });
+    let few = || PrepareError::FewFiles { hard, needed };
+    if hard < needed {
+        return Err(few());
     }
-    if soft < FEWEST_FILES {
-        setrlimit(Resource::RLIMIT_NOFILE, FEWEST_FILES, hard)
-            .map_err(|_| PrepareError::FewFiles { hard })?;
+    if soft < needed {
+        setrlimit(Resource::RLIMIT_NOFILE, needed, hard).map_err(|_| few())?;
     }
     Ok(())
 }

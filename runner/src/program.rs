@@ -9,6 +9,7 @@ use nix::errno::Errno;
 
 use crate::bundle::verify::{self, Verified, VerifyError};
 use crate::bundle::{Bundled, VerifyRequest};
+use crate::check::count;
 use crate::cli::{Cli, Command, PolicyAction, RunRequest, UsageError};
 use crate::collect::Failure;
 use crate::collect::keep::Kept;
@@ -155,6 +156,12 @@ fn tell_bundled(bundled: &Bundled) {
         note(&format!(
             "not in the evidence: {} of what the client left; the manifest says what, and why",
             bundled.left_out
+        ));
+    }
+    if bundled.withheld > 0 {
+        note(&format!(
+            "not in the evidence: {}, in which there is a value of `--env`; the manifest says which",
+            count(bundled.withheld, "file")
         ));
     }
 }

@@ -168,6 +168,12 @@ impl Needle {
         self.inner.locate(haystack, 0).map(|(_, form)| form)
     }
 
+    /// The name of a variable whose value stands in `haystack`, in any form in which it would be replaced.
+    pub fn find_hidden(&self, haystack: &[u8]) -> Option<&str> {
+        let stands = |hidden: &&Hidden| hidden.value.locate(haystack, 0).is_some();
+        self.hidden.iter().find(stands).map(|one| &*one.name)
+    }
+
     /// `text` with every form of the credential replaced by [`REPLACEMENT`], and other values by what names them.
     pub fn redact(&self, text: &str) -> String {
         let mut redacted = self.inner.replaced(text, REPLACEMENT);
@@ -308,7 +314,7 @@ impl fmt::Debug for Needle {
 #[derive(Clone, Debug)]
 pub struct Scanner {
     needle: Needle,
-    tail: Vec<u8>,
+    border: Border,
     found: Option<Form>,
 }
 
@@ -316,8 +322,8 @@ impl Scanner {
     /// A search that has seen nothing yet.
     pub fn new(needle: &Needle) -> Self {
         Self {
+            border: Border::new(needle.inner.longest),
             needle: needle.clone(),
-            tail: Vec::new(),
             found: None,
         }
     }
@@ -327,23 +333,78 @@ impl Scanner {
         if self.found.is_some() {
             return None;
         }
-        let overlap = self.needle.inner.longest.saturating_sub(1);
-        let border = &piece[..piece.len().min(overlap)];
-        self.tail.extend_from_slice(border);
-        self.found = self.needle.find(&self.tail);
-        if self.found.is_none() && piece.len() > border.len() {
-            self.found = self.needle.find(piece);
-            self.tail.clear();
-            self.tail.extend_from_slice(&piece[piece.len() - overlap..]);
-        }
-        let surplus = self.tail.len().saturating_sub(overlap);
-        self.tail.drain(..surplus);
+        self.found = self.border.push(piece, |bytes| self.needle.find(bytes));
         self.found
     }
 
     /// The form of the first hit so far.
     pub fn found(&self) -> Option<Form> {
         self.found
+    }
+}
+
+/// The same search for the values that are replaced beside the credential.
+#[derive(Clone, Debug)]
+pub struct HiddenScanner<'n> {
+    needle: &'n Needle,
+    border: Border,
+    found: Option<&'n str>,
+}
+
+impl<'n> HiddenScanner<'n> {
+    /// A search that has seen nothing yet.
+    pub fn new(needle: &'n Needle) -> Self {
+        let longest = needle.hidden.iter().map(|hidden| hidden.value.longest);
+        Self {
+            needle,
+            border: Border::new(longest.max().unwrap_or(0)),
+            found: None,
+        }
+    }
+
+    /// Looks through the next piece. The name of the variable whose value was found, from then on.
+    pub fn push(&mut self, piece: &[u8]) -> Option<&'n str> {
+        let needle = self.needle;
+        if self.found.is_none() && !needle.hidden.is_empty() {
+            self.found = self.border.push(piece, |bytes| needle.find_hidden(bytes));
+        }
+        self.found
+    }
+
+    /// Passes over bytes that are all zero, of which no value has any: what had begun before them ends there.
+    pub fn skip_zeros(&mut self) {
+        self.border.tail.clear();
+    }
+}
+
+/// What is kept of the bytes so far, for what a border between pieces cuts.
+#[derive(Clone, Debug)]
+struct Border {
+    tail: Vec<u8>,
+    overlap: usize,
+}
+
+impl Border {
+    fn new(longest: usize) -> Self {
+        Self {
+            tail: Vec::new(),
+            overlap: longest.saturating_sub(1),
+        }
+    }
+
+    fn push<T>(&mut self, piece: &[u8], look: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
+        let border = &piece[..piece.len().min(self.overlap)];
+        self.tail.extend_from_slice(border);
+        let mut found = look(&self.tail);
+        if found.is_none() && piece.len() > border.len() {
+            found = look(piece);
+            self.tail.clear();
+            self.tail
+                .extend_from_slice(&piece[piece.len() - self.overlap..]);
+        }
+        let surplus = self.tail.len().saturating_sub(self.overlap);
+        self.tail.drain(..surplus);
+        found
     }
 }
 

@@ -1,7 +1,7 @@
 //! The client's files in a bundle: regular files, byte for byte, under names that are harmless everywhere.
 //!
 //! No name of the client's becomes one of ours unencoded, no link is made, and each copy is held against what the
-//! report says of its original.
+//! report says of its original. What holds a value that no report shows is listed, and not copied.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -11,8 +11,8 @@ use std::os::fd::OwnedFd;
 use nix::fcntl::readlinkat;
 use nix::sys::stat::{Mode, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
-use sha2::{Digest as _, Sha256};
 use stub::Needle;
+use stub::secret::HiddenScanner;
 
 use super::manifest::{Kind, Listed, NotCopied, Original};
 use super::name;
@@ -20,7 +20,7 @@ use super::place::{create, remove};
 use crate::case::Root;
 use crate::collect::copy::{Bounds, Entry, Target, copy, directory};
 use crate::collect::files::shown;
-use crate::digest::hex;
+use crate::digest;
 use crate::evidence::{FileEntry, FileKind};
 use crate::text::printable;
 
@@ -39,24 +39,44 @@ pub(super) struct Copied {
     pub(super) not_copied: Vec<NotCopied>,
     /// Entries of `not_copied` that should have been.
     pub(super) left_out: usize,
+    /// Entries of `not_copied` that hold a value of the user's.
+    pub(super) withheld: usize,
     /// Files of the report that are not here as the report has them.
     pub(super) lost: Vec<String>,
     /// Why nothing more could be written.
     pub(super) broken: Option<io::Error>,
-    /// Directories made so far for what lies too deep, and names that hold a replacement.
+    /// What holds the directories for what lies too deep, once this run has made it.
+    far_held: Option<OwnedFd>,
+    /// Directories made so far in it, and names that hold a replacement.
     far: u64,
     numbered: u64,
 }
 
-/// A directory of the bundle.
+/// A directory of the bundle. One descriptor and no more: there is one of these for each level of the walk.
 pub(super) struct Into {
     held: OwnedFd,
     /// Relative to the bundle.
     path: String,
-    /// What it was made in, and its name there; `None` for the uppermost.
-    made: Option<(OwnedFd, String)>,
+    place: Where,
     /// Files that were copied before it was made.
     before: usize,
+}
+
+/// Where a directory was made, and its name there.
+enum Where {
+    Uppermost,
+    /// In the one above it.
+    Above(String),
+    /// In the one for what lies too deep.
+    Far(String),
+}
+
+/// What came of one file.
+struct Written<'n> {
+    bytes: u64,
+    sha256: String,
+    /// The variable whose value is in it; of such a file the copy has a part, if anything.
+    holds: Option<&'n str>,
 }
 
 /// Copies one tree to the directory of its name.
@@ -75,19 +95,20 @@ pub(super) fn copy_tree(
         reported: by_path(root, reported),
         copied,
     };
-    let made = make(bundle, root.word());
-    match made {
+    match make(bundle, root.word(), root.word()) {
         Ok(held) => {
             let into = Into {
                 held,
                 path: root.word().to_owned(),
-                made: None,
+                place: Where::Uppermost,
                 before: 0,
             };
             copy(tree, &into, bounds, &mut copying);
             // Where nothing lies in them, they are not there.
-            for name in [root.word(), FAR] {
-                let _ = unlinkat(bundle, name, UnlinkatFlags::RemoveDir);
+            let _ = unlinkat(bundle, root.word(), UnlinkatFlags::RemoveDir);
+            let far = &mut copying.copied.far_held;
+            if far.is_some() && unlinkat(bundle, FAR, UnlinkatFlags::RemoveDir).is_ok() {
+                *far = None;
             }
         }
         Err(error) => copying.copied.broken = Some(error),
@@ -123,7 +144,7 @@ fn by_path(root: Root, reported: &[FileEntry]) -> BTreeMap<&str, OfPath<'_>> {
     by_path
 }
 
-impl Copying<'_> {
+impl<'a> Copying<'a> {
     /// A name in the bundle. Where the credential was taken out of it, it might be another entry's as well.
     fn name(&mut self, name: &[u8]) -> String {
         let harmless = self.needle.redact_bytes(name);
@@ -134,22 +155,43 @@ impl Copying<'_> {
         name::numbered(&harmless, self.copied.numbered)
     }
 
+    /// The name of an entry of that directory, another one where the whole path would show what no report does: a value
+    /// with slashes in it.
+    fn within(&mut self, within: &Into, name: &[u8]) -> String {
+        let name = self.name(name);
+        let path = format!("{}/{name}", within.path);
+        if self.needle.redact(&path) == path {
+            return name;
+        }
+        self.copied.numbered += 1;
+        name::numbered(b"hidden", self.copied.numbered)
+    }
+
     /// Makes a directory of this name, or one that is nearer where the path would become too long.
     fn directory(&mut self, within: &Into, name: String) -> io::Result<Into> {
-        let (holding, path, name) = if within.path.len() + name.len() < LONGEST_PATH {
+        let before = self.copied.files.len();
+        if within.path.len() + name.len() < LONGEST_PATH {
             let path = format!("{}/{name}", within.path);
-            (within.held.try_clone()?, path, name)
-        } else {
-            self.copied.far += 1;
-            let name = self.copied.far.to_string();
-            let path = format!("{FAR}/{name}");
-            (make_once(self.bundle, FAR)?, path, name)
+            return Ok(Into {
+                held: make(&within.held, &name, &path)?,
+                path,
+                place: Where::Above(name),
+                before,
+            });
+        }
+        let far = match self.copied.far_held.take() {
+            Some(far) => far,
+            None => make(self.bundle, FAR, FAR)?,
         };
+        let far = self.copied.far_held.insert(far);
+        self.copied.far += 1;
+        let name = self.copied.far.to_string();
+        let path = format!("{FAR}/{name}");
         Ok(Into {
-            held: make(&holding, &name)?,
+            held: make(far, &name, &path)?,
             path,
-            made: Some((holding, name)),
-            before: self.copied.files.len(),
+            place: Where::Far(name),
+            before,
         })
     }
 
@@ -210,32 +252,43 @@ impl Copying<'_> {
         told
     }
 
-    /// Writes the content; its digest, and how much it was. Holes stay holes: what costs a client nothing shall not
+    /// Writes the content, up to where a value is found in it. Holes stay holes: what costs a client nothing shall not
     /// fill the disk.
-    fn write(&mut self, content: File, size: u64, mut to: File) -> io::Result<(u64, String)> {
-        let mut hasher = Sha256::new();
-        let mut content = content.take(size);
-        let mut piece = vec![0; PIECE.min(usize::try_from(size).unwrap_or(PIECE))];
-        let mut bytes = 0;
-        loop {
-            let length = match content.read(&mut piece) {
-                Ok(0) => break,
-                Ok(length) => length,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            let read = piece.get(..length).unwrap_or_default();
-            hasher.update(read);
-            bytes += length as u64;
-            let written = if read.iter().all(|byte| *byte == 0) {
-                to.seek(SeekFrom::Start(bytes)).map(drop)
+    fn write(&mut self, content: File, size: u64, mut to: File) -> io::Result<Written<'a>> {
+        let most = PIECE.max(self.needle.longest());
+        let mut room = vec![0; most.min(usize::try_from(size).unwrap_or(most))];
+        let mut scanner = HiddenScanner::new(self.needle);
+        let (mut bytes, mut holds) = (0, None);
+        let sha256 = digest::of_pieces(content.take(size), &mut room, |piece| {
+            bytes += piece.len() as u64;
+            let is_hole = piece.iter().all(|byte| *byte == 0);
+            if is_hole {
+                scanner.skip_zeros();
             } else {
-                to.write_all(read)
+                holds = scanner.push(piece);
+            }
+            let written = match holds {
+                Some(_) => Ok(()),
+                None if is_hole => to.seek(SeekFrom::Start(bytes)).map(drop),
+                None => to.write_all(piece),
             };
-            written.map_err(|error| self.breaks(error))?;
+            written.map_err(|error| self.breaks(error))
+        })?;
+        if holds.is_none() {
+            to.set_len(bytes).map_err(|error| self.breaks(error))?;
         }
-        to.set_len(bytes).map_err(|error| self.breaks(error))?;
-        Ok((bytes, hex(&hasher.finalize())))
+        Ok(Written {
+            bytes,
+            sha256,
+            holds,
+        })
+    }
+
+    /// Lists a file that is kept back.
+    fn withhold(&mut self, path: String, variable: &str) {
+        self.copied.withheld += 1;
+        let reason = format!("the value of {variable} is in it, which no report shows");
+        self.leave_out(path, Some(Kind::File), reason);
     }
 }
 
@@ -243,17 +296,21 @@ impl Target for Copying<'_> {
     type Directory = Into;
 
     fn enter(&mut self, into: &Into, entry: &Entry<'_>) -> io::Result<Into> {
-        let name = self.name(entry.name.to_bytes());
+        let name = self.within(into, entry.name.to_bytes());
         self.directory(into, name)
             .map_err(|error| self.breaks(error))
     }
 
-    fn leave(&mut self, _: &Into, left: Into, entry: &Entry<'_>) {
-        let Some((holding, name)) = left.made else {
-            return;
-        };
+    fn leave(&mut self, into: &Into, left: Into, entry: &Entry<'_>) {
         // Many archives and uploads lose an empty directory; nobody shall miss it.
-        let _ = unlinkat(holding, name.as_str(), UnlinkatFlags::RemoveDir);
+        let (holding, name) = match &left.place {
+            Where::Uppermost => return,
+            Where::Above(name) => (Some(&into.held), name),
+            Where::Far(name) => (self.copied.far_held.as_ref(), name),
+        };
+        if let Some(holding) = holding {
+            let _ = unlinkat(holding, name.as_str(), UnlinkatFlags::RemoveDir);
+        }
         if left.before == self.copied.files.len() {
             let path = self.shown(entry.path);
             self.leave_out(path, Some(Kind::Directory), EMPTY.to_owned());
@@ -266,26 +323,36 @@ impl Target for Copying<'_> {
         if !self.reported.get(path.as_str()).is_some_and(is_left) {
             return Err(io::Error::other("the report does not list it"));
         }
-        let name = self.name(entry.name.to_bytes());
-        let file = create(&into.held, &name).map_err(|error| self.breaks(error))?;
+        let name = self.within(into, entry.name.to_bytes());
+        let in_bundle = format!("{}/{name}", into.path);
+        let file = create(&into.held, &name)
+            .map_err(|error| named(error, &in_bundle))
+            .map_err(|error| self.breaks(error))?;
         let written = self.write(content, entry.size(), file);
-        let (bytes, sha256) = written.inspect_err(|_| drop(remove(&into.held, &name)))?;
-        let mut mode = entry.status.st_mode & 0o7777;
+        let written = written.inspect_err(|_| drop(remove(&into.held, &name)))?;
+        let sha256 = written.sha256;
+        let (mut mode, mut other) = (entry.status.st_mode & 0o7777, None);
         if let Some(reported) = self.entry_of(&path, &sha256) {
             // As it was when the report was made of it: what could not be read was opened to us since.
             mode = reported.mode;
-            let differs = reported.sha256.as_ref().filter(|other| **other != sha256);
-            if let Some(other) = differs {
-                let why = format!("its SHA-256 is {sha256}, and the report has {other}");
-                remove(&into.held, &name).map_err(|error| self.breaks(error))?;
-                let lost = format!("{}/{path}", self.root.word());
-                self.copied.lost.push(lost);
-                return Err(io::Error::other(why));
-            }
+            other = reported.sha256.clone().filter(|other| *other != sha256);
+        }
+        if other.is_some() || written.holds.is_some() {
+            remove(&into.held, &name).map_err(|error| self.breaks(error))?;
+        }
+        if let Some(other) = other {
+            let why = format!("its SHA-256 is {sha256}, and the report has {other}");
+            let lost = format!("{}/{path}", self.root.word());
+            self.copied.lost.push(lost);
+            return Err(io::Error::other(why));
+        }
+        if let Some(variable) = written.holds {
+            self.withhold(path, variable);
+            return Ok(());
         }
         self.copied.files.push(Listed {
-            path: format!("{}/{name}", into.path),
-            bytes,
+            path: in_bundle,
+            bytes: written.bytes,
             sha256,
             original: Some(Original {
                 root: self.root.word().to_owned(),
@@ -330,17 +397,20 @@ impl Target for Copying<'_> {
     }
 }
 
-fn make(at: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
-    mkdirat(at, name, Mode::from_bits_truncate(0o755))?;
+/// Makes a directory that is not there. `path` is its whole one, for people.
+fn make(at: &OwnedFd, name: &str, path: &str) -> io::Result<OwnedFd> {
+    mkdirat(at, name, Mode::from_bits_truncate(0o755))
+        .map_err(|errno| named(errno.into(), path))?;
     open(at, name)
 }
 
-/// The same for one that may have been made before, by this bundle: nobody else has the directory.
-fn make_once(at: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
-    match mkdirat(at, name, Mode::from_bits_truncate(0o755)) {
-        Ok(()) | Err(nix::Error::EEXIST) => open(at, name),
-        Err(errno) => Err(errno.into()),
+/// Names what stands in the way: where others may write to the directory, it may be theirs.
+fn named(error: io::Error, path: &str) -> io::Error {
+    if error.kind() != io::ErrorKind::AlreadyExists {
+        return error;
     }
+    let why = format!("{path} is there already, and this run has not made it");
+    io::Error::new(error.kind(), why)
 }
 
 fn open(at: &OwnedFd, name: &str) -> io::Result<OwnedFd> {

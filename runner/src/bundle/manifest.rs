@@ -3,17 +3,24 @@
 //! The same types are written and read. A manifest that is read is somebody else's: [`Manifest::parse`] refuses
 //! whatever no run writes.
 
-use std::collections::BTreeMap;
+mod paths;
+
+use std::fmt;
+use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema};
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
 use crate::case::{Root, Tier};
 use crate::evidence::FileKind;
 use crate::report::{self, json, visible};
 use crate::schema::values::{FileMode, Sha256, Timestamp};
+use crate::text::beginning;
 use crate::{schema, verdict};
+
+pub(super) use paths::{Directory, Node};
 
 const SCHEMA: &str = "runner.bundle/1";
 
@@ -22,13 +29,10 @@ pub(crate) const NAME: &str = "manifest.json";
 
 /// No manifest is larger: as many paths as a client of a built-in case may leave need less, each byte an escape.
 pub(crate) const MOST_BYTES: u64 = 1024 * 1024 * 1024;
-/// Names in one path; a bundle of ours has a few more than the deepest tree that is walked.
-const MOST_NAMES: usize = 120;
+/// No list in it is longer: no entry that a run writes has fewer than 110 bytes, so that no more of them fit.
+const MOST_ENTRIES: usize = 10_000_000;
 /// Characters that are shown of a path, or of anything else that stands in a manifest.
 const MOST_SHOWN: usize = 1_000;
-/// NAME_MAX of linux/limits.h.
-const LONGEST_NAME: usize = 255;
-
 /// What a bundle of evidence holds. Readers ignore keys that they do not know. Where this file is there, the bundle
 /// is whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,8 +43,10 @@ pub(crate) struct Manifest {
     /// The run that left the evidence, in the words of its report.
     pub(crate) run: Run,
     /// Every file but this one, sorted by path.
+    #[serde(deserialize_with = "bounded")]
     pub(crate) files: Vec<Listed>,
     /// What the client left and is not among the files, sorted.
+    #[serde(deserialize_with = "bounded")]
     pub(crate) not_copied: Vec<NotCopied>,
 }
 
@@ -258,10 +264,9 @@ impl ManifestError {
 
 /// Text of a document that may be anybody's, for people: harmless, and of a bounded length.
 pub(super) fn shown(text: &str) -> String {
-    let end = text.char_indices().nth(MOST_SHOWN).map(|(end, _)| end);
-    match end.and_then(|end| text.get(..end)) {
-        None => visible(text),
-        Some(start) => format!("{}… ({} bytes)", visible(start), text.len()),
+    match beginning(text, MOST_SHOWN) {
+        whole if whole == text => visible(text),
+        start => format!("{} ({} bytes)", visible(&start), text.len()),
     }
 }
 
@@ -304,7 +309,7 @@ impl Manifest {
             });
         }
         let manifest: Self = serde_json::from_slice(document).map_err(ManifestError::json)?;
-        manifest.tree()?;
+        paths::check(&manifest.files)?;
         for file in &manifest.files {
             let is_digest = file.sha256.len() == 64
                 && (file.sha256.bytes()).all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -318,70 +323,57 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The files in their directories.
-    ///
-    /// # Errors
-    /// The first path that leads out of the bundle, or nowhere.
-    pub(crate) fn tree(&self) -> Result<Tree<'_>, ManifestError> {
-        let mut tree = Tree::default();
-        for file in &self.files {
-            tree.add(file).map_err(|what| ManifestError::Path {
-                path: shown(&file.path),
-                what,
-            })?;
-        }
-        Ok(tree)
+    /// The uppermost directory. Of a manifest that was made or read here: its files are sorted.
+    pub(crate) fn tree(&self) -> Directory<'_> {
+        Directory::uppermost(&self.files)
     }
 }
 
-/// A directory of a bundle, as the manifest has it.
-#[derive(Debug, Default)]
-pub(crate) struct Tree<'m>(pub(crate) BTreeMap<&'m str, Node<'m>>);
-
-/// What a name in a directory is to be.
-#[derive(Debug)]
-pub(crate) enum Node<'m> {
-    File(&'m Listed),
-    Directory(Tree<'m>),
+/// A list of no more than [`MOST_ENTRIES`].
+fn bounded<'de, D: Deserializer<'de>, T: Deserialize<'de>>(list: D) -> Result<Vec<T>, D::Error> {
+    Bounded::of(MOST_ENTRIES).deserialize(list)
 }
 
-impl<'m> Tree<'m> {
-    /// Puts a file in its place; otherwise what is wrong with its path.
-    fn add(&mut self, file: &'m Listed) -> Result<(), &'static str> {
-        let path = file.path.as_str();
-        let mut names: Vec<&str> = path.split('/').collect();
-        for name in &names {
-            match *name {
-                "" if path.starts_with('/') => return Err("is absolute"),
-                "" => return Err("has an empty name in it"),
-                "." | ".." => return Err("has a `.` or `..` in it"),
-                _ if name.contains('\0') => return Err("has a NUL in it"),
-                _ if name.len() > LONGEST_NAME => return Err("has a name of over 255 bytes"),
-                _ => {}
+/// Reads a list up to a bound, and nothing of what is beyond it.
+struct Bounded<T> {
+    most: usize,
+    entries: PhantomData<T>,
+}
+
+impl<T> Bounded<T> {
+    fn of(most: usize) -> Self {
+        Self {
+            most,
+            entries: PhantomData,
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for Bounded<T> {
+    type Value = Vec<T>;
+
+    fn deserialize<D: Deserializer<'de>>(self, list: D) -> Result<Vec<T>, D::Error> {
+        list.deserialize_seq(self)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Bounded<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list of at most {} entries", self.most)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = list.next_element()? {
+            if entries.len() == self.most {
+                let why = format!("a list of over {} entries, which no run writes", self.most);
+                return Err(A::Error::custom(why));
             }
+            entries.push(entry);
         }
-        if names.len() > MOST_NAMES {
-            return Err("is too deep");
-        }
-        if path == NAME {
-            return Err("is the manifest itself");
-        }
-        let last = names.pop().unwrap_or_default();
-        let mut tree = self;
-        for name in names {
-            let node = tree
-                .0
-                .entry(name)
-                .or_insert(Node::Directory(Self::default()));
-            match node {
-                Node::Directory(below) => tree = below,
-                Node::File(_) => return Err("leads through a file"),
-            }
-        }
-        match tree.0.insert(last, Node::File(file)) {
-            None => Ok(()),
-            Some(_) => Err("stands there twice"),
-        }
+        Ok(entries)
     }
 }
 

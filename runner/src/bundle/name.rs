@@ -123,6 +123,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
         fn every_name_has_one_that_is_harmless_and_its_own(
             name in proptest::collection::vec(any::<u8>(), 1..256)

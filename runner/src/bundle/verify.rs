@@ -1,7 +1,8 @@
 //! `runner verify`: whether a directory holds what its manifest says, and nothing else.
 //!
-//! Both may be somebody else's work. Nothing is written, no link followed, no FIFO opened, and no more is read than
-//! the manifest lists.
+//! Both may be somebody else's work. Nothing is written, no link followed, no FIFO opened, and of a file no more is
+//! read than the manifest lists. The memory is a few times the bytes of the manifest, of the report and of the names in
+//! a directory, however deep the paths are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -16,7 +17,7 @@ use nix::sys::stat::{Mode, fstatat};
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::manifest::{self, Listed, Manifest, ManifestError, Node, Run, Tree, shown};
+use super::manifest::{self, Directory, Listed, Manifest, ManifestError, Node, Run, shown};
 use super::{REPORT, VerifyRequest};
 use crate::collect::copy::directory;
 use crate::collect::files::kind;
@@ -102,14 +103,11 @@ pub(crate) fn verify(
             )]
         }
         Some(_) | None => {
-            let form = |source| VerifyError::Form {
-                path: path.clone(),
-                source,
-            };
-            let manifest = Manifest::parse(&document).map_err(form)?;
-            let tree = manifest.tree().map_err(form)?;
+            let manifest =
+                Manifest::parse(&document).map_err(|source| VerifyError::Form { path, source })?;
+            drop(document);
             let mut comparison = Comparison::default();
-            comparison.directory(&bundle, &tree, &mut Vec::new());
+            comparison.directory(&bundle, manifest.tree(), &mut Vec::new());
             comparison.report(&manifest);
             if comparison.differences.is_empty() {
                 let count = manifest.files.len();
@@ -218,7 +216,7 @@ impl Comparison {
     }
 
     /// Compares a directory; `names` lead to it.
-    fn directory(&mut self, held: &OwnedFd, tree: &Tree<'_>, names: &mut Vec<Vec<u8>>) {
+    fn directory(&mut self, held: &OwnedFd, listed: Directory<'_>, names: &mut Vec<Vec<u8>>) {
         let listing = directory(held, c".").and_then(|held| {
             let mut listing = Dir::from_fd(held)?;
             let names = listing
@@ -240,23 +238,27 @@ impl Comparison {
         }
         for name in &found {
             let node = std::str::from_utf8(name).ok();
-            match node.and_then(|name| tree.0.get(name)) {
+            match node.and_then(|name| listed.get(name)) {
                 Some(Node::File(listed)) => self.file(held, name, listed),
                 Some(Node::Directory(below)) => self.below(held, name, below, names),
                 None => self.unlisted(held, name, names),
             }
         }
-        for (name, node) in &tree.0 {
-            if found
-                .binary_search_by(|one| one.as_slice().cmp(name.as_bytes()))
-                .is_err()
-            {
+        for (name, node) in listed.nodes() {
+            let is_there = found.binary_search_by(|one| one.as_slice().cmp(name.as_bytes()));
+            if is_there.is_err() {
                 self.missing(node);
             }
         }
     }
 
-    fn below(&mut self, held: &OwnedFd, name: &[u8], below: &Tree<'_>, names: &mut Vec<Vec<u8>>) {
+    fn below(
+        &mut self,
+        held: &OwnedFd,
+        name: &[u8],
+        below: Directory<'_>,
+        names: &mut Vec<Vec<u8>>,
+    ) {
         let opened = std::ffi::CString::new(name)
             .map_err(io::Error::from)
             .and_then(|name| Ok(directory(held, &name)?));
@@ -288,10 +290,13 @@ impl Comparison {
         self.differs(format!("not listed: {path}: {found}"));
     }
 
-    fn missing(&mut self, node: &Node<'_>) {
-        match node {
-            Node::File(listed) => self.differs(format!("missing: {}", shown(&listed.path))),
-            Node::Directory(below) => below.0.values().for_each(|node| self.missing(node)),
+    fn missing(&mut self, node: Node<'_>) {
+        let files = match node {
+            Node::File(listed) => std::slice::from_ref(listed),
+            Node::Directory(below) => below.files(),
+        };
+        for file in files {
+            self.differs(format!("missing: {}", shown(&file.path)));
         }
     }
 
@@ -388,13 +393,13 @@ impl Comparison {
     /// Each copy is one of a file that the report lists, and each such file is here, or said to be missing.
     fn files(&mut self, manifest: &Manifest, reported: &[Reported]) {
         // Any number of entries may have one path: nothing is looked for among them one by one.
-        let mut known: BTreeMap<(&str, &str), BTreeMap<&str, usize>> = BTreeMap::new();
+        let mut known: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
         let mut unread: BTreeSet<(&str, &str)> = BTreeSet::new();
         for file in reported {
             let named = (file.root.as_str(), file.path.as_str());
             match &file.sha256 {
                 Some(_) if file.transient => {}
-                Some(sha256) => *known.entry(named).or_default().entry(sha256).or_default() += 1,
+                Some(sha256) => *known.entry((named.0, named.1, sha256)).or_default() += 1,
                 None => drop(unread.insert(named)),
             }
         }
@@ -403,8 +408,7 @@ impl Comparison {
                 continue;
             };
             let named = (original.root.as_str(), original.path.as_str());
-            let digests = known.get_mut(&named);
-            let left = digests.and_then(|digests| digests.get_mut(file.sha256.as_str()));
+            let left = known.get_mut(&(named.0, named.1, file.sha256.as_str()));
             // What was too much to be read for the report may have been copied all the same.
             match left.filter(|left| **left > 0) {
                 Some(left) => *left -= 1,
@@ -417,11 +421,15 @@ impl Comparison {
                 )),
             }
         }
-        for one in &manifest.not_copied {
-            known.remove(&(one.root.word(), one.path.as_str()));
-        }
-        for ((root, path), digests) in known {
-            for _ in 0..digests.values().sum::<usize>() {
+        let not_copied = manifest.not_copied.iter();
+        let told: BTreeSet<_> = not_copied
+            .map(|one| (one.root.word(), one.path.as_str()))
+            .collect();
+        let left = known
+            .into_iter()
+            .filter(|((root, path, _), _)| !told.contains(&(*root, *path)));
+        for ((root, path, _), count) in left {
+            for _ in 0..count {
                 let (root, path) = (shown(root), shown(path));
                 self.differs(format!("missing: {root}/{path}, which {REPORT} lists"));
             }

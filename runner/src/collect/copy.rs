@@ -17,8 +17,9 @@ use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 use super::files::kind;
 use crate::evidence::FileKind;
 
-/// Directories below the root, as for the walk of the evidence.
-pub(super) const DEEPEST: usize = 100;
+/// Directories below the root, as for the walk of the evidence. A descriptor is held for each, and whatever the target
+/// holds.
+pub(crate) const DEEPEST: usize = 100;
 
 /// What a copy takes of a tree at most.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,7 @@
 //! the client did with modes does not stop it. Depth and bytes are bounded; beyond the bounds is a gap.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -11,10 +12,10 @@ use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
 use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmod, fchmodat, fstat, fstatat};
-use sha2::{Digest as _, Sha256};
 use stub::Needle;
 use stub::secret::{Form, Scanner};
 
+use crate::digest::of_pieces;
 use crate::evidence::{FileEntry, FileKind, Gap, GapKind, Root, Sighting};
 use crate::text::printable;
 
@@ -365,22 +366,13 @@ fn reopen(
 }
 
 fn digest(file: OwnedFd, needle: &Needle) -> Result<(String, Option<String>), Errno> {
-    let mut hasher = Sha256::new();
     let mut scanner = Scanner::new(needle);
-    let mut piece = vec![0; PIECE];
-    loop {
-        let length = nix::unistd::read(&file, &mut piece)?;
-        if length == 0 {
-            break;
-        }
-        let read = piece.get(..length).unwrap_or_default();
-        hasher.update(read);
-        scanner.push(read);
-    }
-    Ok((
-        crate::digest::hex(&hasher.finalize()),
-        scanner.found().map(|form| form.to_string()),
-    ))
+    let read = of_pieces(File::from(file), &mut vec![0; PIECE], |piece| {
+        scanner.push(piece);
+        Ok(())
+    });
+    let sha256 = read.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))?;
+    Ok((sha256, scanner.found().map(|form| form.to_string())))
 }
 
 #[cfg(test)]

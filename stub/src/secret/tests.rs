@@ -271,3 +271,28 @@ fn of_two_values_the_one_that_holds_the_other_is_replaced_whole() {
     let small = needle().hiding([("HOST", "ABCDEFGH")]).in_small_letters();
     assert_eq!(small.redact("abcdefgh.example"), "<value of HOST>.example");
 }
+
+#[test]
+fn a_hidden_value_is_found_by_the_name_of_its_variable_wherever_the_pieces_end() {
+    let needle = needle().hiding([("TOKEN", "of-its-users"), ("SHORT", "seven77")]);
+    assert_eq!(needle.find_hidden(SECRET.as_bytes()), None);
+    assert_eq!(needle.find_hidden(b"seven77"), None);
+    for written in [
+        "of-its-users".to_owned(),
+        hex(b"of-its-users"),
+        percent(b"of-its-users"),
+    ] {
+        let text = format!("{}{written}{}", "x".repeat(50), "y".repeat(50));
+        assert_eq!(needle.find_hidden(text.as_bytes()), Some("TOKEN"));
+        for size in 1..text.len() {
+            let mut scanner = HiddenScanner::new(&needle);
+            let pieces = text.as_bytes().chunks(size);
+            let last = pieces.map(|piece| scanner.push(piece)).last();
+            assert_eq!(last, Some(Some("TOKEN")), "{written} in pieces of {size}");
+        }
+    }
+    let mut scanner = HiddenScanner::new(&needle);
+    assert_eq!(scanner.push(b"of-its-"), None);
+    scanner.skip_zeros();
+    assert_eq!(scanner.push(b"users"), None);
+}

@@ -17,6 +17,13 @@ const BOUNDS: Bounds = Bounds {
     paths: 1 << 20,
 };
 
+/// A value of the user's.
+const VALUE: &str = "of-its/users";
+
+fn needle() -> Needle {
+    Needle::new(SECRET).unwrap().hiding([("TOKEN", VALUE)])
+}
+
 /// A home and a place for its copy.
 struct Made {
     home: TempDir,
@@ -42,7 +49,7 @@ impl Made {
     }
 
     fn report(&mut self, path: impl AsRef<Path>, sha256: Option<String>) {
-        let needle = Needle::new(SECRET).unwrap();
+        let needle = needle();
         self.reported.push(FileEntry {
             root: Root::Home,
             path: shown(path.as_ref().as_os_str().as_encoded_bytes(), &needle),
@@ -56,13 +63,19 @@ impl Made {
     }
 
     fn copied(&self, bounds: Bounds) -> Copied {
+        let copied = self.tried(bounds);
+        assert!(copied.broken.is_none());
+        copied
+    }
+
+    /// What came of it, a bundle that is broken included.
+    fn tried(&self, bounds: Bounds) -> Copied {
         let open = |path: &Path| OwnedFd::from(File::open(path).unwrap());
         let (home, bundle) = (open(self.home.path()), open(self.bundle.path()));
-        let needle = Needle::new(SECRET).unwrap();
+        let needle = needle();
         let mut copied = Copied::default();
         let of = (Root::Home, &home);
         copy_tree(of, &bundle, &self.reported, &needle, bounds, &mut copied);
-        assert!(copied.broken.is_none());
         for file in &copied.files {
             let content = fs::read(self.bundle.path().join(&file.path)).unwrap();
             let found = (content.len() as u64, digest::of_bytes(&content));
@@ -263,4 +276,78 @@ fn an_empty_directory_is_listed_and_not_made() {
         [format!("a/b: {EMPTY}"), format!("a: {EMPTY}")]
     );
     assert_eq!(fs::read_dir(made.bundle.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_with_a_value_of_the_users_is_listed_wherever_the_pieces_end() {
+    let mut made = Made::new();
+    let size = PIECE + 100;
+    for begin in (PIECE - VALUE.len() - 1..PIECE + 2).chain([0, size - VALUE.len()]) {
+        let mut content = vec![b'x'; size];
+        content[begin..begin + VALUE.len()].copy_from_slice(VALUE.as_bytes());
+        made.file(format!("at-{begin}"), &content);
+    }
+    // A hole before it, and the half of one on each side of a hole.
+    let zeros = vec![0; PIECE];
+    made.file("behind", &[&zeros, VALUE.as_bytes()].concat());
+    let (one, other) = VALUE.as_bytes().split_at(6);
+    let head = [&vec![b'x'; PIECE - one.len()], one].concat();
+    made.file("halves", &[&head, zeros.as_slice(), other].concat());
+    let bytes = 1 << 30;
+    let copied = made.copied(Bounds { bytes, ..BOUNDS });
+    assert_eq!(paths(&copied), ["home/halves"]);
+    assert_eq!(copied.withheld, made.reported.len() - 1);
+    assert_eq!(copied.left_out, 0);
+    for line in reasons(&copied) {
+        let told = ": the value of TOKEN is in it, which no report shows";
+        assert!(line.ends_with(told), "{line}");
+    }
+    // Its digest was that of the report, to its end.
+    assert!(copied.lost.is_empty());
+    let home = made.bundle.path().join("home");
+    assert_eq!(fs::read_dir(home).unwrap().count(), 1);
+}
+
+#[test]
+fn a_file_with_a_value_that_is_not_what_the_report_has_is_a_loss() {
+    let mut made = Made::new();
+    made.file("changed", VALUE.as_bytes());
+    fs::write(made.home.path().join("changed"), format!("{VALUE}+")).unwrap();
+    let copied = made.copied(BOUNDS);
+    assert_eq!((copied.lost.len(), copied.withheld), (1, 0));
+    assert!(reasons(&copied)[0].starts_with("changed: its SHA-256 is "));
+    assert_eq!(fs::read_dir(made.bundle.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn no_path_has_a_value_of_the_users_by_its_slashes() {
+    let mut made = Made::new();
+    made.file(VALUE, b"file");
+    made.file(format!("d/{VALUE}/below"), b"below");
+    let copied = made.copied(BOUNDS);
+    let mut found = paths(&copied);
+    found.sort_by_key(|path| path.len());
+    let [file, below] = found.try_into().unwrap();
+    assert!(file.starts_with("home/of-its/hidden~"), "{file}");
+    assert!(below.starts_with("home/d/of-its/hidden~"), "{below}");
+    let original = |file: &Listed| file.original.as_ref().unwrap().path.clone();
+    let mut originals: Vec<_> = copied.files.iter().map(original).collect();
+    originals.sort();
+    assert_eq!(originals, ["<value of TOKEN>", "d/<value of TOKEN>/below"]);
+}
+
+#[test]
+fn what_somebody_else_has_put_in_the_bundle_is_named_and_not_used() {
+    for foreign in ["home", "far"] {
+        let mut made = Made::new();
+        let deep: PathBuf = std::iter::repeat_n("d".repeat(100), 12).collect();
+        made.file(deep.join("bottom"), b"x");
+        fs::create_dir(made.bundle.path().join(foreign)).unwrap();
+        let error = made.tried(BOUNDS).broken.unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        let told = format!("{foreign} is there already, and this run has not made it");
+        assert_eq!(error.to_string(), told);
+        let left = fs::read_dir(made.bundle.path().join(foreign)).unwrap();
+        assert_eq!(left.count(), 0);
+    }
 }

@@ -97,10 +97,97 @@ fn a_path_that_stands_twice_is_refused() {
     ] {
         let said = refused(&of(&paths).document().unwrap());
         assert!(said.contains(told), "{paths:?}: {said}");
-        let mut other = of(&paths);
-        other.files.reverse();
-        Manifest::parse(&other.document().unwrap()).unwrap_err();
     }
+    // Names between the file and what would lie in it.
+    let said = refused(&of(&["a", "a!", "a!b", "a-", "a/b"]).document().unwrap());
+    assert!(
+        said.contains("the path a/b, which leads through a file"),
+        "{said}"
+    );
+    for apart in [["a", "a!", "aa/a"], ["a-/a", "a/b", "a0"]] {
+        Manifest::parse(&of(&apart).document().unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn a_list_out_of_its_order_is_refused() {
+    let mut manifest = of(&["a", "b", "c"]);
+    manifest.files.swap(1, 2);
+    let said = refused(&manifest.document().unwrap());
+    assert!(
+        said.contains("the path b, which is not in its order"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_list_is_read_up_to_its_bound_and_no_further() {
+    let read = |most, list: &str| {
+        let bounded = Bounded::<u8>::of(most);
+        bounded.deserialize(&mut serde_json::Deserializer::from_str(list))
+    };
+    assert_eq!(read(3, "[1, 2, 3]").unwrap(), [1, 2, 3]);
+    let said = read(2, "[1, 2, 3, {").unwrap_err().to_string();
+    let told = "a list of over 2 entries, which no run writes";
+    assert!(said.starts_with(told), "{said}");
+    // The bound of a manifest is never met by one of ours, which may not be as long.
+    let mut shortest = listed("a");
+    shortest.bytes = 1;
+    let not_copied = NotCopied {
+        root: Source::Tmp,
+        path: "a".into(),
+        kind: Some(Kind::File),
+        target: None,
+        reason: "x".into(),
+    };
+    let length = |files, not_copied| {
+        let manifest = Manifest::new(run(), files, not_copied);
+        manifest.document().unwrap().len() as u64
+    };
+    let none = length(Vec::new(), Vec::new());
+    for one in [
+        length(vec![shortest], Vec::new()),
+        length(Vec::new(), vec![not_copied]),
+    ] {
+        assert!((one - none) * MOST_ENTRIES as u64 > MOST_BYTES, "{one}");
+    }
+}
+
+/// The directory of these files, as a tree of names.
+fn tree(directory: Directory<'_>) -> String {
+    let nodes = directory.nodes().map(|(name, node)| match node {
+        Node::File(_) => name.to_owned(),
+        Node::Directory(below) => format!("{name}({})", tree(below)),
+    });
+    nodes.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_lies_in_a_directory_is_read_off_the_sorted_list() {
+    let manifest = of(&["a-/b", "a.c", "a/b", "a/b-", "a/c/d", "a/c/e", "a0", "b"]);
+    assert_eq!(tree(manifest.tree()), "a-(b) a.c a(b b- c(d e)) a0 b");
+    let found = |directory: Directory<'_>, name| match directory.get(name) {
+        None => "nothing".to_owned(),
+        Some(Node::File(file)) => file.path.clone(),
+        Some(Node::Directory(below)) => tree(below),
+    };
+    for (name, expected) in [
+        ("a", "b b- c(d e)"),
+        ("a-", "b"),
+        ("a.c", "a.c"),
+        ("b", "b"),
+        ("", "nothing"),
+        ("c", "nothing"),
+        ("a.", "nothing"),
+    ] {
+        assert_eq!(found(manifest.tree(), name), expected, "{name}");
+    }
+    let Some(Node::Directory(below)) = manifest.tree().get("a") else {
+        panic!("no directory");
+    };
+    assert_eq!(found(below, "c"), "d e");
+    assert_eq!(found(below, "b"), "a/b");
+    assert_eq!(below.files().len(), 4);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Which directory will do, and what happens where it does not, or no longer.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use super::{Place, names, verified};
 use crate::kit::{Run, runner};
@@ -137,13 +138,14 @@ fn of_two_runs_into_one_directory_one_is_refused() {
     }
 }
 
-/// RLIMIT_FSIZE: what a full disk does, for each file.
+/// RLIMIT_FSIZE: what a full disk does, for each file. In the shell's blocks of 512 or 1024 bytes it is more than set-up
+/// and the client write, and less than the largest reports.
 #[test]
 fn evidence_that_cannot_be_written_is_an_error_and_has_no_manifest() {
     needs_sandbox!();
     let place = Place::new();
     let output = Command::new("/bin/sh")
-        .args(["-c", "ulimit -f 4; exec \"$@\"", "sh"])
+        .args(["-c", "ulimit -f 32; exec \"$@\"", "sh"])
         .arg(runner())
         .args(["case-b", "--out"])
         .arg(place.evidence())
@@ -152,6 +154,11 @@ fn evidence_that_cannot_be_written_is_an_error_and_has_no_manifest() {
         .unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(3), "{said}");
+    // The run itself was made, and its verdict is told.
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert!(report.starts_with("PASSED  case-b: "), "{report}{said}");
+    let records = fs::read_to_string(place.evidence().join("stdout.jsonl")).unwrap();
+    assert!(records.lines().count() > 1, "{records}");
     let told = [
         "is not whole: cannot write report.",
         "caused by: File too large",
@@ -187,4 +194,59 @@ fn a_clients_file_that_cannot_be_written_is_an_error_and_leaves_no_manifest() {
     assert!(!place.evidence().join("home/large").exists());
     // The reports are written all the same.
     assert!(left.contains(&"report.txt".to_owned()), "{left:?}");
+}
+
+/// Makes 99 directories, each in the one before, and a file in the last.
+const DEEP: &str =
+    "d=$HOME; i=0; while [ $i -lt 99 ]; do d=$d/d; mkdir $d || exit 9; i=$((i+1)); done
+    echo text > $d/f; ulimit -S -n; ulimit -H -n";
+
+/// The run of that client behind a limit on open files, with these options.
+fn deep(limit: &str, options: &[&OsStr]) -> Output {
+    Command::new("/bin/sh")
+        .args(["-c", &format!("ulimit {limit}; exec \"$@\""), "sh"])
+        .arg(runner())
+        .arg("audit")
+        .args(options)
+        .args(["--", "/bin/sh", "-c", DEEP])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn as_many_directories_as_are_walked_are_copied_whatever_the_soft_limit_on_open_files_is() {
+    needs_sandbox!();
+    let place = Place::new();
+    let evidence = place.evidence();
+    let out = ["--out".as_ref(), evidence.as_os_str()];
+    let made = deep("-S -n 256", &out);
+    let said = String::from_utf8(made.stderr).unwrap();
+    assert_eq!(made.status.code(), Some(0), "{said}");
+    assert!(!said.contains("not in the evidence"), "{said}");
+    place.assert_verifies();
+    let bottom = format!("home/{}f", "d/".repeat(99));
+    assert_eq!(fs::read(evidence.join(bottom)).unwrap(), b"text\n");
+    // What is the runner's is not the client's.
+    let without = deep("-S -n 256", &[]);
+    assert_eq!(without.status.code(), Some(0));
+    assert_eq!(made.stdout, without.stdout);
+}
+
+#[test]
+fn a_hard_limit_on_open_files_below_what_evidence_takes_is_told_before_the_run() {
+    needs_sandbox!();
+    let place = Place::new();
+    let evidence = place.evidence();
+    let out = ["--out".as_ref(), evidence.as_os_str()];
+    let made = deep("-n 256", &out);
+    let said = String::from_utf8(made.stderr).unwrap();
+    assert_eq!(made.status.code(), Some(125), "{said}");
+    let told = "error: no more than 256 open files are allowed here, and this run needs ";
+    assert!(
+        said.starts_with(told) && said.contains("hint: raise the hard limit"),
+        "{said}"
+    );
+    assert!(made.stdout.is_empty() && !evidence.exists());
+    assert_eq!(deep("-n 256", &[]).status.code(), Some(0));
 }

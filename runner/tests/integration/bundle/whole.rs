@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use super::{Place, command, names, verified};
+use super::{Place, command, everything, names, verified};
 use crate::kit::{Run, runner};
 use crate::needs_sandbox;
 
@@ -251,4 +251,121 @@ fn what_an_archive_of_it_gives_verifies() {
     let place = Place::new();
     place.run(Run::case_b());
     place.assert_an_archive_verifies();
+}
+
+/// What a manifest with these paths is answered, with so much memory (`ulimit -d`, in KiB).
+fn answered(paths: impl Iterator<Item = String>, memory: &str) -> (Option<i32>, String) {
+    let place = Place::new();
+    fs::create_dir(place.evidence()).unwrap();
+    let sha256 = "0".repeat(64);
+    let file = |path: String| json!({"path": path, "bytes": 0, "sha256": sha256, "original": null});
+    let document = json!({
+        "schema": "runner.bundle/1",
+        "run": {
+            "runner": {"version": "0.1.0", "sha256": sha256},
+            "case": {"name": "case-b", "sha256": sha256},
+            "client": {"sha256": sha256},
+            "verdict": "passed",
+            "tier": "namespace",
+            "started_at": "2026-01-01T00:00:00.000Z"
+        },
+        "files": paths.map(file).collect::<Vec<_>>(),
+        "not_copied": []
+    });
+    let manifest = place.evidence().join("manifest.json");
+    fs::write(manifest, document.to_string()).unwrap();
+    let output = Command::new("/bin/sh")
+        .args(["-c", "ulimit -d \"$0\"; exec \"$@\"", memory])
+        .arg(runner())
+        .arg("verify")
+        .arg(place.evidence())
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn a_manifest_takes_no_more_memory_than_a_few_times_its_bytes() {
+    // 3.5 MB: each name of each path once would be hundreds.
+    let deep = |number: usize| format!("{number:05}{}", "/d".repeat(118));
+    let (code, text) = answered((0..10_000).map(deep), "60000");
+    assert_eq!(code, Some(1), "{text}");
+    assert!(
+        text.starts_with(&format!("missing: {}\n", deep(0))),
+        "{text}"
+    );
+    // 40 MB in one path, which has 20 million names.
+    let long = "d/".repeat(20_000_000) + "d";
+    let (code, text) = answered([long].into_iter(), "250000");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(
+        text.contains("… (40000001 bytes), which is too deep"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_file_with_a_value_of_an_env_option_is_listed_and_not_copied() {
+    needs_sandbox!();
+    let place = Place::new();
+    // Across the border of two pieces that are read, encoded, and in the path by a slash.
+    let line = "cd; echo tok=$TOKEN > f; head -c 65530 /dev/zero | tr '\\0' x > long; echo $TOKEN >> long
+        printf %s \"$TOKEN\" | od -An -v -tx1 | tr -d ' \\n' > hex
+        mkdir -p \"$TOKEN\"; echo harmless > \"$TOKEN/beside\"; echo key=$KEY > own; echo rest > rest";
+    let run = Run::case("audit")
+        .argument("--env=TOKEN=of-its-users/only")
+        .argument("--env=KEY={credential}");
+    let run = ["/bin/sh", "-c", line]
+        .into_iter()
+        .fold(run, Run::client_argument);
+    let made = place.run(run);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let note = "note: not in the evidence: 3 files, in which there is a value of `--env`; the manifest says which";
+    assert!(made.stderr.contains(note), "{}", made.stderr);
+    place.assert_verifies();
+    let manifest = place.manifest();
+    let left_out = manifest["not_copied"].as_array().unwrap();
+    let told = left_out.iter().map(|one| {
+        assert_eq!(
+            one["reason"],
+            "the value of TOKEN is in it, which no report shows"
+        );
+        one["path"].as_str().unwrap()
+    });
+    assert_eq!(told.collect::<Vec<_>>(), ["f", "hex", "long"]);
+    let files = manifest["files"].as_array().unwrap();
+    let originals = files
+        .iter()
+        .filter_map(|file| file["original"]["path"].as_str());
+    let mut originals: Vec<_> = originals.collect();
+    originals.sort_unstable();
+    assert_eq!(originals, ["<value of TOKEN>/beside", "own", "rest"]);
+    // The report has the digest of what was found, and of nothing else.
+    let report = place.report();
+    let reported = report["evidence"]["files"].as_array().unwrap();
+    let found = reported.iter().find(|file| file["path"] == "f").unwrap();
+    let content = "tok=of-its-users/only\n";
+    assert_eq!(found["bytes"], content.len());
+    // Nothing in it has the value, by its name or its content.
+    let hex: String = "of-its-users/only"
+        .bytes()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    for path in everything(&place.evidence()) {
+        let shown = path
+            .strip_prefix(place.evidence())
+            .unwrap()
+            .to_str()
+            .unwrap();
+        assert!(!shown.contains("of-its-users/only"), "{shown}");
+        if path.is_file() {
+            let content = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+            let is_there = content.contains("of-its-users/only") || content.contains(&hex);
+            assert!(!is_there, "{shown}");
+        }
+    }
+    // The key of the run is nobody's: what was written of it is the evidence.
+    let own = fs::read_to_string(place.evidence().join("home/own")).unwrap();
+    assert!(own.starts_with("key=runner-key-"), "{own}");
 }
