@@ -4,7 +4,7 @@
 //! there. So a second run refuses the directory, and whoever finds it unfinished knows. Everything is made by
 //! descriptor, under a name that nothing has yet; no path is resolved again.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
@@ -36,6 +36,8 @@ pub(crate) enum PlaceError {
     NoDirectory { path: String, found: &'static str },
     #[error("the evidence goes to a new or an empty directory, and {path} holds {entry}")]
     NotEmpty { path: String, entry: String },
+    #[error("another run is writing its evidence to {path}")]
+    InUse { path: String },
     #[error("{other} would lie in the directory of the evidence, {path}")]
     HoldsOther { path: String, other: String },
 }
@@ -46,6 +48,7 @@ impl PlaceError {
             Self::Open { .. } => {
                 "`--out` makes the directory itself, in one that is there and that you may write"
             }
+            Self::InUse { .. } => "name another directory, or wait for the end of that run",
             Self::NotEmpty { entry, .. } if entry == UNFINISHED => {
                 "a run that was ended there left it: remove the directory, or name another one"
             }
@@ -106,21 +109,28 @@ impl Place {
             }
             _ => failed(error),
         })?;
-        let is_taken = |entry: &[u8]| PlaceError::NotEmpty {
-            path: shown_path(path),
-            entry: visible(&printable(entry)),
+        let is_taken = |place: &Self, entry: &[u8]| match place.is_in_use() {
+            true => PlaceError::InUse {
+                path: shown_path(path),
+            },
+            false => PlaceError::NotEmpty {
+                path: shown_path(path),
+                entry: visible(&printable(entry)),
+            },
         };
         if let Some(entry) = place.first_entry().map_err(failed)? {
-            return Err(is_taken(&entry));
+            return Err(is_taken(&place, &entry));
         }
         match create(&place.held, UNFINISHED) {
             Ok(file) => {
+                // For whoever asks whether this run goes on: flock(2) ends with it. Not every file system has it.
+                let _ = file.try_lock();
                 place.unfinished = Some(file);
                 place.state = State::Marked;
             }
             // Another run was faster.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(is_taken(UNFINISHED.as_bytes()));
+                return Err(is_taken(&place, UNFINISHED.as_bytes()));
             }
             Err(error) => return Err(failed(error)),
         }
@@ -155,6 +165,14 @@ impl Place {
         };
         place.path = name_of(&held)?;
         Ok(place)
+    }
+
+    /// Whether the run that began here still goes on.
+    fn is_in_use(&self) -> bool {
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let begun = openat(&self.held, UNFINISHED, flags, Mode::empty());
+        let tried = begun.map(|begun| File::from(begun).try_lock());
+        matches!(tried, Ok(Err(TryLockError::WouldBlock)))
     }
 
     /// Some entry of it.
