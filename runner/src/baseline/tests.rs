@@ -140,7 +140,7 @@ fn another_tier_and_gaps_are_no_comparison() {
     let mut other_tier = report(case_b());
     other_tier.tier = Tier::Inherited;
     let mut with_gap = case_b();
-    with_gap.evidence.gaps.push(gap(GapKind::Lookups));
+    with_gap.evidence.gaps.push(gap(GapKind::Attempts));
     for report in [other_tier, report(with_gap)] {
         let settled = settled(&Baseline::Compare(path.clone()), report);
         assert_eq!(finding(&settled).status, Status::Errored);
