@@ -98,7 +98,7 @@ impl Rule {
     pub fn what(self) -> &'static str {
         match self {
             Self::Times => {
-                "A date with a time of day to the second reads {time}: 2026-11-28T16:03:24 (or with a blank or _ for T, - or %3A for :, a fraction, a zone), 20261128T160324, Sat, 28 Nov 2026 16:03:24 GMT and Sat Nov 28 16:03:24 2026. 13 digits, or 10 with or without a fraction, that are a time since 1970 read {digits}. A date alone stays."
+                "A date with a time of day to the second reads {time}: 2026-11-28T16:03:24 (or with a blank or _ for T, - or %3A for :, a fraction, a zone), 20261128T160324, Sat, 28 Nov 2026 16:03:24 with or without GMT or an offset, and Sat Nov 28 16:03:24 2026 with or without GMT or UTC before the year. 13 digits, or 10 with or without a fraction, that are a time since 1970 read {digits}. A date alone stays."
             }
             Self::Ids => {
                 "A UUID reads {uuid}; 16 hexadecimal digits or more, of which one is no letter, read {hex}; 16 or more letters and digits behind _ read {id} where digits stand in two places, or capital and small letters and a digit are among them."

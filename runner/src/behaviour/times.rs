@@ -33,9 +33,12 @@ pub(super) fn since_1970(text: &str) -> Option<usize> {
     }
     let seconds = ("16".."20").contains(&digits.get(..2)?);
     match digits.len() {
-        13 if digits.starts_with('1') => {}
+        13 if digits.starts_with('1') => return Some(digits.len()),
         10 if seconds => scan.fraction(),
         _ => return None,
+    }
+    if scan.rest.starts_with(char::is_alphanumeric) {
+        return Some(digits.len());
     }
     Some(text.len() - scan.rest.len())
 }
@@ -69,15 +72,14 @@ fn basic(scan: &mut Scan<'_>) -> Option<()> {
     Some(())
 }
 
-/// `Sat, 28 Nov 2026 12:00:00 GMT` (RFC 9110, RFC 5322), and with hyphens as cookies have it.
+/// `Sat, 28 Nov 2026 12:00:00 GMT` (RFC 9110), `Sat, 28 Nov 2026 12:00:00 +0000` (RFC 5322).
 fn of_mail(scan: &mut Scan<'_>) -> Option<()> {
-    if scan.one_of(&WEEKDAYS).is_some() {
-        scan.one_of(&[", "])?;
-    }
+    scan.one_of(&WEEKDAYS)?;
+    scan.one_of(&[", "])?;
     scan.day()?;
-    let between = scan.one_of(&[" ", "-"])?;
+    scan.one_of(&[" "])?;
     scan.one_of(&MONTHS)?;
-    scan.one_of(&[between])?;
+    scan.one_of(&[" "])?;
     scan.number(4, 0..=9999)?;
     scan.one_of(&[" "])?;
     scan.clock(&[":"])?;
@@ -85,7 +87,7 @@ fn of_mail(scan: &mut Scan<'_>) -> Option<()> {
     Some(())
 }
 
-/// `Sat Nov 28 12:00:00 2026` (ctime(3)), `Sat Nov 28 12:00:00 UTC 2026` (date(1)), `Sat Nov 28 2026 12:00:00`.
+/// `Sat Nov 28 12:00:00 2026` (ctime(3)), `Sat Nov 28 12:00:00 UTC 2026` (date(1)).
 fn of_ctime(scan: &mut Scan<'_>) -> Option<()> {
     scan.one_of(&WEEKDAYS)?;
     scan.one_of(&[" "])?;
@@ -94,16 +96,10 @@ fn of_ctime(scan: &mut Scan<'_>) -> Option<()> {
     let _padding = scan.one_of(&[" "]);
     scan.day()?;
     scan.one_of(&[" "])?;
-    if scan.number(4, 0..=9999).is_some() {
-        scan.one_of(&[" "])?;
-        scan.clock(&[":"])?;
-    } else {
-        scan.clock(&[":"])?;
-        scan.named_zone();
-        scan.one_of(&[" "])?;
-        scan.number(4, 0..=9999)?;
-    }
-    Some(())
+    scan.clock(&[":"])?;
+    scan.named_zone();
+    scan.one_of(&[" "])?;
+    scan.number(4, 0..=9999)
 }
 
 /// What is left of a text. What does not fit is not taken.
@@ -149,7 +145,7 @@ impl<'t> Scan<'t> {
         Some(between)
     }
 
-    /// Digits behind a point, where a word ends behind them.
+    /// Digits behind a point.
     fn fraction(&mut self) {
         if let Some(rest) = self.rest.strip_prefix('.') {
             let mut behind = Scan { rest };
