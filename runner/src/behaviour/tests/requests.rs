@@ -146,15 +146,22 @@ fn requests_of_one_name_whose_bodies_come_in_another_order_are_no_difference() {
 
 #[test]
 fn another_message_before_the_message_is_one_further_request() {
-    for at in [0, 1] {
-        let found = changed(|run| run.evidence.requests.insert(at, probe()));
-        let place = ["before", "after"][at];
-        assert_eq!(
-            found[0],
-            format!("requests POST /v1/messages #2: - => message, {place} the message, status 200")
-        );
-        let of_it = |line: &String| line.contains("POST /v1/messages #2");
-        assert!(found.iter().all(of_it), "{found:?}");
+    // What is in the one stands before what is in the message, and of the other behind it.
+    let bodies = [json!({"a": 1}), json!({"z": 1})];
+    for (at, place) in ["before", "after"].into_iter().enumerate() {
+        for body in &bodies {
+            let mut probe = probe();
+            shape(&mut probe, |shape| *shape = body.clone());
+            let found = changed(|run| run.evidence.requests.insert(at, probe));
+            assert_eq!(
+                found[0],
+                format!(
+                    "requests POST /v1/messages #2: - => message, {place} the message, status 200"
+                )
+            );
+            let of_it = |line: &String| line.contains("POST /v1/messages #2");
+            assert!(found.iter().all(of_it), "{found:?}");
+        }
     }
 }
 
