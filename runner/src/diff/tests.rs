@@ -133,7 +133,8 @@ fn a_run_that_only_its_lock_file_made_errored_can_be_compared() {
 /// The other findings are those of a sound run, as in a report that somebody changed.
 #[test]
 fn an_unsound_run_is_incomplete_although_its_lock_file_made_it_errored_as_well() {
-    let unsound: [(fn(&mut Run), &str); 8] = [
+    type Change = fn(&mut Run);
+    let unsound: [(Change, &str); 8] = [
         (
             |run| run.evidence.layers.clear(),
             "no layer of its sandbox was read back",
