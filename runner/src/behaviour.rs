@@ -19,6 +19,7 @@ use crate::schema::values::closed_sets;
 mod body;
 mod files;
 pub(crate) mod form;
+mod incomplete;
 mod ledger;
 mod normal;
 mod records;
@@ -26,6 +27,7 @@ mod requests;
 mod rule;
 #[cfg(test)]
 mod tests;
+mod times;
 
 pub use rule::{Applied, Rule};
 
@@ -140,8 +142,10 @@ impl Behaviour {
     pub(crate) fn of(report: &Report) -> Self {
         let mut facts = Facts {
             own: ledger::own_paths(report),
+            stub: ledger::stub_ports(&report.evidence.attempts),
             ..Facts::default()
         };
+        incomplete::count_passed_over(&report.evidence.gaps, &mut facts);
         requests::read(&report.evidence, &mut facts);
         records::read(&report.evidence.records, &mut facts);
         files::read(&report.evidence.files, &mut facts);
@@ -297,6 +301,8 @@ struct Facts {
     sets: BTreeMap<Fact, BTreeSet<String>>,
     /// Paths of the client's own program.
     own: Vec<String>,
+    /// Where the stub listened.
+    stub: normal::StubPorts,
     /// Of both.
     number: usize,
     is_full: bool,
@@ -304,9 +310,18 @@ struct Facts {
 }
 
 impl Facts {
+    /// For what is looked at beforehand: with room only where this one has some, and of the same run.
+    fn beside(&self, number: usize) -> Self {
+        Self {
+            stub: self.stub.clone(),
+            number,
+            ..Self::default()
+        }
+    }
+
     /// Text of the client with what varies replaced.
     fn text(&mut self, text: &str) -> String {
-        normal::text(text, &mut self.applied)
+        normal::text(text, &self.stub, &mut self.applied)
     }
 
     /// The path of a program, where that may be the client's own.

@@ -1,8 +1,8 @@
 //! `runner diff`: what changed between two runs, told from their JSON reports.
 //!
 //! Owns where the reports are read, what is said of runs that are hardly alike, and the answer. What is compared and
-//! what is not belongs to [`crate::behaviour`]. A run that was not sound, or whose evidence has gaps, shows
-//! differences that are true and misses others: its answer is *incomplete*, and never *unchanged*.
+//! what is not belongs to [`crate::behaviour`]. A run that was not sound, or whose evidence has gaps in what is
+//! compared, shows differences that are true and misses others: its answer is *incomplete*, and never *unchanged*.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

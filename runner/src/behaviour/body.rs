@@ -4,7 +4,7 @@ use serde_json::Value;
 use stub::shape::is_text;
 
 use super::form::Body;
-use super::{Area, Facts, Rule, SHORT_TEXT, bounded, normal};
+use super::{Area, Facts, Rule, SHORT_TEXT, bounded, times};
 
 pub(super) fn read(request: &str, body: &Body, facts: &mut Facts) {
     if body.bytes > 0 {
@@ -61,7 +61,7 @@ fn value(at: &str, shape: &Value, facts: &mut Facts) {
         Value::String(word) => format!("word {}", facts.text(word)),
         Value::Number(number) => {
             let number = number.to_string();
-            if normal::is_time(&number) {
+            if times::since_1970(&number) == Some(number.len()) {
                 facts.apply(Rule::Times);
                 "{digits}".to_owned()
             } else {

@@ -48,6 +48,7 @@ pub(crate) struct Report {
     pub(crate) tier: String,
     pub(crate) started_at: String,
     pub(crate) client: Client,
+    pub(crate) isolation: Isolation,
     pub(crate) checks: Vec<Check>,
     pub(crate) evidence: Evidence,
 }
@@ -153,6 +154,25 @@ pub(crate) struct Profile {
 }
 
 #[derive(Debug, Deserialize)]
+pub(crate) struct Isolation {
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) canaries: Vec<Canary>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Layer {
+    pub(crate) name: String,
+    pub(crate) status: String,
+    pub(crate) need: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Canary {
+    pub(crate) name: String,
+    pub(crate) status: String,
+}
+
+#[derive(Debug, Deserialize)]
 pub(crate) struct Evidence {
     pub(crate) connections: Vec<serde::de::IgnoredAny>,
     pub(crate) requests: Vec<Request>,
@@ -242,8 +262,6 @@ pub(crate) struct Name {
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Process {
-    pub(crate) pid: i32,
-    pub(crate) ppid: i32,
     pub(crate) program: String,
     pub(crate) args: Vec<Argument>,
 }
@@ -279,25 +297,7 @@ pub(crate) struct Survivor {
 
 impl Report {
     /// Why what is missing from this run says nothing; empty for a sound one.
-    ///
-    /// A comparison with a lock file that could not be made is a fault of that file, and no gap in the evidence.
     pub(crate) fn incomplete(&self) -> Vec<String> {
-        let gaps = self.evidence.gaps.iter();
-        let mut reasons: Vec<String> = gaps
-            .map(|gap| format!("its {} are not whole: {}", gap.what, gap.detail))
-            .collect();
-        let with = |status: &str| {
-            let found = self
-                .checks
-                .iter()
-                .filter(move |check| check.status == status);
-            found.map(|check| check.id.as_str()).collect::<Vec<_>>()
-        };
-        let only_the_baseline =
-            with("errored") == [crate::baseline::CHECK] && !with("passed").is_empty();
-        if self.verdict == "errored" && reasons.is_empty() && !only_the_baseline {
-            reasons.push("its verdict is errored".to_owned());
-        }
-        reasons
+        super::incomplete::reasons(self)
     }
 }

@@ -1,9 +1,14 @@
 //! Attempts, names, programs and the end of the run. Their order and their number say nothing: each is a set.
 
-use std::collections::BTreeMap;
-
 use super::form::{Argument, Attempt, Evidence, Process, Report};
 use super::{Area, Facts, Rule, bounded, normal};
+
+/// The kind of call that is no attempt.
+const SETUP: &str = "setup";
+/// How loopback is written in an attempt.
+const LOOPBACK: [&str; 3] = ["127.0.0.1", "::1", "::ffff:127.0.0.1"];
+/// What no word of ours has, and each path from the root and each abstract name.
+const PATH: [char; 3] = ['/', '@', '.'];
 
 /// The client's own program as the report names it, and as it was started: in a sandbox, or the runner itself.
 pub(super) fn own_paths(report: &Report) -> Vec<String> {
@@ -13,12 +18,23 @@ pub(super) fn own_paths(report: &Report) -> Vec<String> {
     named.into_iter().chain(started).cloned().collect()
 }
 
+/// Where the stub listened: of the calls that are no attempts, those to a port of loopback are the way to it. A call
+/// that binds names no port, or it is an attempt.
+pub(super) fn stub_ports(attempts: &[Attempt]) -> normal::StubPorts {
+    let to_stub = attempts.iter().filter(|call| {
+        let address = call.address.as_deref();
+        call.kind == SETUP && address.is_some_and(|address| LOOPBACK.contains(&address))
+    });
+    let ports = to_stub.filter_map(|call| call.port);
+    ports.filter(|port| *port != 0).collect()
+}
+
 pub(super) fn read(evidence: &Evidence, facts: &mut Facts) {
     for attempt in &evidence.attempts {
-        if attempt.kind == "attempt" {
-            read_attempt(attempt, facts);
-        } else {
+        if attempt.kind == SETUP {
             facts.apply(Rule::SetupCalls);
+        } else {
+            read_attempt(attempt, facts);
         }
     }
     for name in &evidence.names {
@@ -26,15 +42,11 @@ pub(super) fn read(evidence: &Evidence, facts: &mut Facts) {
         let key = format!("{} {}", facts.text(&name.name), name.kind);
         facts.gather(Area::Names, &key, "asked for".to_owned());
     }
-    // The last program of each number so far: of very many, none is looked for one by one.
-    let mut last = BTreeMap::new();
     for process in &evidence.processes {
-        let program = bounded(&facts.program(&process.program));
-        read_process(process, &program, &last, facts);
-        last.insert(process.pid, program);
+        read_process(process, facts);
     }
     for survivor in &evidence.survivors {
-        let program = facts.text(&survivor.program);
+        let program = quoted(&facts.text(&survivor.program));
         facts.gather(Area::Processes, &program, "outlives the client".to_owned());
     }
     facts.applied.add(Rule::Lookups, evidence.lookups.len());
@@ -74,25 +86,27 @@ pub(super) fn outcome(report: &Report, facts: &mut Facts) {
 
 fn read_attempt(attempt: &Attempt, facts: &mut Facts) {
     repeated(attempt.count, facts);
-    let mut what = vec![facts.program(&attempt.program), attempt.syscall.clone()];
+    let program = quoted(&facts.program(&attempt.program));
+    let mut what = vec![program, attempt.syscall.clone()];
     what.extend(attempt.family.clone());
     what.extend(attempt.socket_type.clone());
     what.extend(attempt.protocol.map(|number| format!("protocol {number}")));
     if let Some(address) = &attempt.address {
-        let is_loopback = matches!(address.as_str(), "127.0.0.1" | "::1");
+        let is_loopback = LOOPBACK.contains(&address.as_str());
         let port = attempt.port.map(|port| {
-            if is_loopback && normal::is_given_port(port.into()) {
+            if is_loopback && normal::is_given_port(port, &facts.stub) {
                 facts.apply(Rule::Ports);
                 " port {port}".to_owned()
             } else {
                 format!(" port {port}")
             }
         });
-        let address = facts.text(address);
+        let address = quoted_address(&facts.text(address), attempt.family.as_deref());
         what.push(format!("{address}{}", port.unwrap_or_default()));
     }
     if !attempt.names.is_empty() {
-        let names: Vec<String> = attempt.names.iter().map(|name| facts.text(name)).collect();
+        let names = attempt.names.iter();
+        let names: Vec<String> = names.map(|name| quoted(&facts.text(name))).collect();
         what.push(format!("for {}", names.join(", ")));
     }
     let outcome = match &attempt.errno {
@@ -108,8 +122,11 @@ fn repeated(count: u64, facts: &mut Facts) {
     }
 }
 
-/// `/usr/bin/git: git config --get remote.origin.url`, and who started it.
-fn read_process(process: &Process, program: &str, last: &BTreeMap<i32, String>, facts: &mut Facts) {
+/// `/usr/bin/git: git config --get remote.origin.url`. Who started it is not the same in every run: a parent may have
+/// ended before it is asked for, and one that only forked has no program of its own here.
+fn read_process(process: &Process, facts: &mut Facts) {
+    facts.apply(Rule::Origins);
+    let program = bounded(&facts.program(&process.program));
     let arguments: Vec<String> = process
         .args
         .iter()
@@ -118,17 +135,20 @@ fn read_process(process: &Process, program: &str, last: &BTreeMap<i32, String>, 
             Argument::Prompt { bytes } => format!("(prompt of {bytes} bytes)"),
         })
         .collect();
-    let origin = match (last.get(&process.pid), last.get(&process.ppid)) {
-        (Some(replaced), _) => format!("in place of {replaced}"),
-        (None, Some(parent)) => format!("started by {parent}"),
-        (None, None) if last.is_empty() => "started by the runner".to_owned(),
-        (None, None) => "its parent has ended".to_owned(),
-    };
-    let key = format!("{}: {}", quoted(program), arguments.join(" "));
-    facts.gather(Area::Processes, &key, origin);
+    let key = format!("{}: {}", quoted(&program), arguments.join(" "));
+    facts.gather(Area::Processes, &key, "started".to_owned());
 }
 
-/// Where one argument ends is seen.
+/// Where an address ends is seen, and that it is none of our words: a socket may lie at `dgram`.
+fn quoted_address(address: &str, family: Option<&str>) -> String {
+    if family == Some("unix") && !address.contains(PATH) {
+        serde_json::Value::from(address).to_string()
+    } else {
+        quoted(address)
+    }
+}
+
+/// Where one of them ends is seen.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| !c.is_whitespace() && !matches!(c, '"' | '\\' | '(' | ')');
     if !word.is_empty() && word.chars().all(is_plain) {

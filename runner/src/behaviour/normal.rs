@@ -3,14 +3,18 @@
 //! A placeholder stands for a whole word, from one character that is neither letter nor digit to the next: parts of
 //! longer words stay, and so do versions, dates and short numbers.
 
-use super::{Applied, LITERALLY, Rule};
+use std::collections::BTreeSet;
+
+use super::{Applied, LITERALLY, Rule, times};
 
 /// From here on the kernel gives ports by itself (ip(7), `ip_local_port_range`; a new network namespace has these).
-const FIRST_GIVEN_PORT: u32 = 32768;
+const FIRST_GIVEN_PORT: u16 = 32768;
 /// Fewest hexadecimal digits of an id.
 const HEX: usize = 16;
 /// Fewest characters of an id behind its prefix.
 const ID: usize = 16;
+/// In how many places digits stand at least in an id of one case: a name may hold a number, or end in a date.
+const PLACES: usize = 2;
 /// How loopback is written before a port.
 const LOOPBACK: [&str; 3] = ["127.0.0.1:", "localhost:", "[::1]:"];
 /// Where names of temporary files are looked for.
@@ -22,12 +26,15 @@ const PLACEHOLDERS: [&str; 8] = [
 /// Lengths of the parts of a UUID.
 const UUID: [usize; 5] = [8, 4, 4, 4, 12];
 
+/// Ports of the stub, which a namespace of others may give from below as well.
+pub(super) type StubPorts = BTreeSet<u16>;
+
 /// The text with its placeholders; what was replaced is counted.
-pub(super) fn text(text: &str, applied: &mut Applied) -> String {
+pub(super) fn text(text: &str, stub: &StubPorts, applied: &mut Applied) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let taken = match replaced(&out, rest) {
+        let taken = match replaced(&out, rest, stub) {
             Some((length, placeholder, rule)) => {
                 applied.count(rule);
                 out.push_str(&placeholder);
@@ -55,22 +62,15 @@ fn is_placeholder(rest: &str) -> bool {
     })
 }
 
-/// Whether a number stands for a time since 1970: milliseconds, or seconds from 2020 to 2033.
-pub(super) fn is_time(digits: &str) -> bool {
-    let milliseconds = digits.len() == 13 && digits.starts_with('1');
-    let seconds = digits.len() == 10 && ("16".."20").contains(&digits.get(..2).unwrap_or_default());
-    digits.bytes().all(|byte| byte.is_ascii_digit()) && (milliseconds || seconds)
-}
-
 /// How much of the beginning of `rest` is replaced, by what, and by which rule. `rest` begins where a word does.
-fn replaced(before: &str, rest: &str) -> Option<(usize, String, Rule)> {
-    if let Some(length) = date_time(rest) {
+fn replaced(before: &str, rest: &str, stub: &StubPorts) -> Option<(usize, String, Rule)> {
+    if let Some(length) = times::date_time(rest) {
         return Some((length, "{time}".to_owned(), Rule::Times));
     }
     if let Some(length) = uuid(rest) {
         return Some((length, "{uuid}".to_owned(), Rule::Ids));
     }
-    if let Some((length, prefix)) = loopback_port(rest) {
+    if let Some((length, prefix)) = loopback_port(rest, stub) {
         return Some((length, format!("{prefix}{{port}}"), Rule::Ports));
     }
     if let Some((length, prefix)) = random_name(before, rest) {
@@ -80,8 +80,8 @@ fn replaced(before: &str, rest: &str) -> Option<(usize, String, Rule)> {
     if before.ends_with('_') && is_mixed_id(word) {
         return Some((word.len(), "{id}".to_owned(), Rule::Ids));
     }
-    if is_time(word) {
-        return Some((word.len(), "{digits}".to_owned(), Rule::Times));
+    if let Some(length) = times::since_1970(rest) {
+        return Some((length, "{digits}".to_owned(), Rule::Times));
     }
     if is_hex_id(word) {
         return Some((word.len(), "{hex}".to_owned(), Rule::Ids));
@@ -101,13 +101,14 @@ fn is_hex_id(word: &str) -> bool {
         && word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
+/// Letters and digits that no name is likely to mix like this.
 fn is_mixed_id(word: &str) -> bool {
     let has = |kind: fn(&u8) -> bool| word.as_bytes().iter().any(kind);
-    word.len() >= ID
-        && word.is_ascii()
-        && has(u8::is_ascii_digit)
-        && has(u8::is_ascii_lowercase)
-        && has(u8::is_ascii_uppercase)
+    let places = word.split(|c: char| !c.is_ascii_digit());
+    let places = places.filter(|digits| !digits.is_empty()).count();
+    let (small, capital) = (has(u8::is_ascii_lowercase), has(u8::is_ascii_uppercase));
+    let is_mixed = (small && capital && places > 0) || ((small || capital) && places >= PLACES);
+    word.len() >= ID && word.is_ascii() && is_mixed
 }
 
 fn uuid(text: &str) -> Option<usize> {
@@ -123,45 +124,17 @@ fn uuid(text: &str) -> Option<usize> {
     Some(at)
 }
 
-/// `2026-11-28T12:00:00Z`, with a fraction or an offset too (RFC 3339).
-fn date_time(text: &str) -> Option<usize> {
-    const FORM: &[u8] = b"0000-00-00T00:00:00";
-    let head = text.as_bytes().get(..FORM.len())?;
-    let fits = head.iter().zip(FORM).all(|(found, form)| match form {
-        b'0' => found.is_ascii_digit(),
-        other => found == other,
-    });
-    let tail = text.get(fits.then_some(FORM.len())?..)?;
-    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-    let fraction = match tail.strip_prefix('.').map(digits) {
-        Some(length) if length > 0 => length + 1,
-        Some(_) | None => 0,
-    };
-    let zone = tail.get(fraction..)?;
-    let offset = zone.strip_prefix(['+', '-']).map(str::as_bytes);
-    let zone = match (zone.starts_with('Z'), offset) {
-        (true, _) => 1,
-        (false, Some([a, b, b':', c, d, ..]))
-            if [a, b, c, d].iter().all(|c| c.is_ascii_digit()) =>
-        {
-            6
-        }
-        (false, _) => return None,
-    };
-    Some(FORM.len() + fraction + zone)
-}
-
-fn loopback_port(text: &str) -> Option<(usize, &'static str)> {
+fn loopback_port(text: &str, stub: &StubPorts) -> Option<(usize, &'static str)> {
     let prefix = LOOPBACK
         .into_iter()
         .find(|prefix| text.starts_with(prefix))?;
     let port = word(text.get(prefix.len()..)?);
-    is_given_port(port.parse().ok()?).then_some((prefix.len() + port.len(), prefix))
+    is_given_port(port.parse().ok()?, stub).then_some((prefix.len() + port.len(), prefix))
 }
 
-/// Whether the kernel gives this port to whoever asks for none.
-pub(super) fn is_given_port(port: u32) -> bool {
-    (FIRST_GIVEN_PORT..=u32::from(u16::MAX)).contains(&port)
+/// Whether the kernel gives this port to whoever asks for none, or gave it to the stub.
+pub(super) fn is_given_port(port: u16, stub: &StubPorts) -> bool {
+    port >= FIRST_GIVEN_PORT || stub.contains(&port)
 }
 
 /// As mktemp(1) and Python's tempfile name them.

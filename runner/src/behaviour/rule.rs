@@ -29,6 +29,8 @@ pub enum Rule {
     Counts,
     /// What came first.
     Order,
+    /// Who started a program.
+    Origins,
     /// The way to the stub.
     SetupCalls,
     /// Paths that were looked for in vain.
@@ -45,7 +47,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every one there is, in the order of every answer.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Times,
         Self::Ids,
         Self::RandomNames,
@@ -58,6 +60,7 @@ impl Rule {
         Self::TransientFiles,
         Self::Counts,
         Self::Order,
+        Self::Origins,
         Self::SetupCalls,
         Self::Lookups,
         Self::Positions,
@@ -81,6 +84,7 @@ impl Rule {
             Self::TransientFiles => "transient-files",
             Self::Counts => "counts",
             Self::Order => "order",
+            Self::Origins => "origins",
             Self::SetupCalls => "setup-calls",
             Self::Lookups => "lookups",
             Self::Positions => "positions",
@@ -94,15 +98,17 @@ impl Rule {
     pub fn what(self) -> &'static str {
         match self {
             Self::Times => {
-                "A date with a time of day reads {time}; 13 digits, or 10, that are a time since 1970 read {digits}. A date alone stays."
+                "A date with a time of day to the second reads {time}: 2026-11-28T16:03:24 (or with a blank or _ for T, - or %3A for :, a fraction, a zone), 20261128T160324, Sat, 28 Nov 2026 16:03:24 with or without GMT or an offset, and Sat Nov 28 16:03:24 2026 with or without GMT or UTC before the year. 13 digits, or 10 with or without a fraction, that are a time since 1970 read {digits}. A date alone stays."
             }
             Self::Ids => {
-                "A UUID reads {uuid}, 16 hexadecimal digits or more read {hex}, and 16 or more mixed letters and digits behind a name and _ read {id}."
+                "A UUID reads {uuid}; 16 hexadecimal digits or more, of which one is no letter, read {hex}; 16 or more letters and digits behind _ read {id} where digits stand in two places, or capital and small letters and a digit are among them."
             }
             Self::RandomNames => {
                 "In the temporary directory tmp. with 10 characters behind it, or tmp with 8, reads {random}."
             }
-            Self::Ports => "A port of loopback from 32768 on reads {port}; lower ones stay.",
+            Self::Ports => {
+                "A port of loopback from 32768 on reads {port}, and so does the stub's own; other lower ones stay."
+            }
             Self::Credential => {
                 "The credential is made for each run; reports hide it, and every one is alike."
             }
@@ -125,12 +131,17 @@ impl Rule {
                 "How often an attempt, a question or a start of a program was repeated is not compared."
             }
             Self::Order => {
-                "The order of headers, attempts, questions and files, of side requests beside the turn, and of records against the connection is not compared."
+                "The order of headers of different names, of attempts, questions and files, and of records against the connection is not compared. Of a request it is compared whether it came before or after the message, which of several is the one with the most values in its body; of a side request not even that. Those of one method and path are told apart by what is in them, the message first."
+            }
+            Self::Origins => {
+                "Which process started a program, or became it, is not compared: a parent may have ended before it is asked for, and of one that only forked no program is known."
             }
             Self::SetupCalls => {
                 "Calls on the way to the stub or without a destination are no attempts."
             }
-            Self::Lookups => "Paths that were looked for in vain depend on the host.",
+            Self::Lookups => {
+                "Paths that were looked for in vain depend on the host, and whether all of them were seen on its load."
+            }
             Self::Positions => {
                 "Where the credential was found, the numbers of requests, records and arguments are left out."
             }

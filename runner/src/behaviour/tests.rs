@@ -16,6 +16,7 @@ use crate::report::tests::report;
 
 mod bodies;
 mod ledger;
+mod requests;
 mod texts;
 
 /// The behaviour of a run, by way of its JSON report.
@@ -106,73 +107,6 @@ fn a_header_named_twice_is_two_facts_and_the_order_of_headers_is_none() {
         Head::Request { headers, .. } => headers.reverse(),
         Head::Malformed { .. } | Head::Incomplete => unreachable!(),
     });
-}
-
-#[test]
-fn a_request_put_in_changes_nothing_about_the_others() {
-    let found = changed(|run| run.evidence.requests.insert(0, head_request()));
-    assert_eq!(
-        found,
-        [
-            "requests HEAD /: - => preflight, before the message, status 200",
-            "headers HEAD / host: - => 127.0.0.1:4000",
-            "headers HEAD / user-agent: - => reqwest/0.13.1",
-        ]
-    );
-    let again = changed(|run| {
-        let again = run.evidence.requests[0].clone();
-        let class = RequestClass::Retry;
-        run.evidence.requests.push(Request { class, ..again });
-    });
-    assert_eq!(
-        again[0],
-        "requests POST /v1/messages #2: - => retry, after the message, status 200"
-    );
-    assert!(
-        again
-            .iter()
-            .all(|line| line.contains("POST /v1/messages #2"))
-    );
-}
-
-#[test]
-fn a_preflight_that_moves_behind_the_message_is_told_and_a_side_request_may_come_when_it_comes() {
-    let side = || Request {
-        class: RequestClass::Side,
-        side: Some("session title".to_owned()),
-        ..case_b().evidence.requests[0].clone()
-    };
-    let found = between(
-        |run| run.evidence.requests.insert(0, side()),
-        |run| run.evidence.requests.push(side()),
-    );
-    assert_eq!(found, Vec::<String>::new());
-    let found = between(
-        |run| run.evidence.requests.insert(0, head_request()),
-        |run| run.evidence.requests.push(head_request()),
-    );
-    let [only] = found.as_slice() else {
-        panic!("{found:?}")
-    };
-    assert!(only.contains("before the message") && only.contains("after the message"));
-}
-
-#[test]
-fn query_status_and_completeness_of_a_request_are_compared() {
-    let found = changed(|run| {
-        let post = &mut run.evidence.requests[0];
-        post.status = None;
-        post.body.as_mut().unwrap().complete = false;
-        if let Head::Request { query, .. } = &mut post.head {
-            *query = Some("beta=true".to_owned());
-        }
-    });
-    assert_eq!(
-        found,
-        [
-            "requests POST /v1/messages: message, status 200 => message, query beta=true, incomplete, no status"
-        ]
-    );
 }
 
 #[test]

@@ -5,8 +5,9 @@ use std::fs;
 use serde_json::Value;
 
 use super::*;
-use crate::evidence::GapKind;
+use crate::behaviour::Rule;
 use crate::evidence::fixture::{Run, add_header, case_a, case_b, gap};
+use crate::evidence::{CanaryStatus, Exit, GapKind, LayerNeed, LayerStatus};
 use crate::report;
 use crate::report::json as report_json;
 use crate::report::tests::{hostile, report};
@@ -68,9 +69,12 @@ fn a_run_with_gaps_or_without_a_sound_verdict_is_never_unchanged() {
         change(&mut run);
         report(run)
     };
-    let lacking = with(|run| run.evidence.gaps.push(gap(GapKind::Lookups)));
-    let unsound = with(|run| run.evidence.layers.clear());
-    for broken in [lacking, unsound] {
+    let broken = [
+        with(|run| run.evidence.gaps.push(gap(GapKind::Attempts))),
+        with(|run| run.evidence.gaps.push(gap(GapKind::Cut))),
+        with(|run| run.evidence.layers.clear()),
+    ];
+    for broken in broken {
         for answer in [
             answer(&report(case_b()), &broken),
             answer(&broken, &report(case_b())),
@@ -84,14 +88,113 @@ fn a_run_with_gaps_or_without_a_sound_verdict_is_never_unchanged() {
 }
 
 #[test]
-fn a_run_that_only_its_lock_file_made_errored_can_be_compared() {
-    let mut errored = report(case_b());
+fn a_gap_in_what_no_fact_is_made_of_is_counted_and_takes_nothing_from_the_answer() {
+    for (what, rule) in [
+        (GapKind::Lookups, Rule::Lookups),
+        (GapKind::Order, Rule::Order),
+    ] {
+        let with_gap = || {
+            let mut run = case_b();
+            run.evidence.gaps.push(gap(what));
+            let mut with_gap = report(run);
+            // As an audit has it, of which no check needs either.
+            with_gap.checks = report(case_b()).checks;
+            with_gap.verdict = report(case_b()).verdict;
+            with_gap
+        };
+        let same = answer(&report(case_b()), &with_gap());
+        assert_eq!(same.status(), Status::Unchanged);
+        let without = answer(&report(case_b()), &report(case_b()));
+        assert_eq!(same.applied.of(rule), without.applied.of(rule) + 1);
+    }
+}
+
+/// As one that has errored because of its lock file; `change` is what else is wrong.
+fn with_errored_baseline(change: fn(&mut Run)) -> report::Report {
+    let mut run = case_b();
+    change(&mut run);
+    let mut errored = report(run);
     let mut finding = errored.checks[0].clone();
     (finding.id, finding.status) = (crate::baseline::CHECK, crate::verdict::Status::Errored);
     errored.checks.push(finding);
-    errored.verdict = crate::check::verdict(&errored.checks, &errored.evidence);
-    assert_eq!(errored.verdict.word(), "errored");
+    errored.verdict = crate::verdict::Verdict::Errored;
+    errored
+}
+
+#[test]
+fn a_run_that_only_its_lock_file_made_errored_can_be_compared() {
+    let errored = with_errored_baseline(|_| ());
+    let verdict = crate::check::verdict(&errored.checks, &errored.evidence);
+    assert_eq!(verdict, errored.verdict);
     let same = answer(&report(case_b()), &errored);
+    assert_eq!(same.status(), Status::Unchanged);
+}
+
+/// The other findings are those of a sound run, as in a report that somebody changed.
+#[test]
+fn an_unsound_run_is_incomplete_although_its_lock_file_made_it_errored_as_well() {
+    type Change = fn(&mut Run);
+    let unsound: [(Change, &str); 8] = [
+        (
+            |run| run.evidence.layers.clear(),
+            "no layer of its sandbox was read back",
+        ),
+        (
+            |run| run.evidence.layers[1].status = LayerStatus::Absent,
+            "a layer of its sandbox is absent: network namespace",
+        ),
+        (
+            |run| run.evidence.layers[1].status = LayerStatus::Partial,
+            "a layer of its sandbox is partial: network namespace",
+        ),
+        (
+            |run| run.evidence.canaries[0].status = CanaryStatus::NotHeld,
+            "a canary did not hold: tcp4",
+        ),
+        (|run| run.evidence.canaries.clear(), "no canary was tried"),
+        (
+            |run| run.evidence.exit = Exit::NotStarted,
+            "its client was never started",
+        ),
+        (
+            |run| run.evidence.exit = Exit::Interrupted,
+            "it was interrupted",
+        ),
+        (
+            |run| run.evidence.gaps.push(gap(GapKind::Requests)),
+            "its requests are not whole: the instrument was lost",
+        ),
+    ];
+    for (change, why) in unsound {
+        let mut errored = with_errored_baseline(change);
+        let sound = with_errored_baseline(|_| ());
+        errored.checks.clone_from(&sound.checks);
+        for verdict in crate::verdict::Verdict::ALL {
+            errored.verdict = verdict;
+            let found = answer(&sound, &errored);
+            assert_eq!(found.status(), Status::Incomplete, "{why}");
+            assert_eq!(found.incomplete, [format!("the new run: {why}")]);
+        }
+    }
+}
+
+/// One that failed makes the verdict, whatever errored: where it is errored, the run itself is unsound.
+#[test]
+fn an_errored_verdict_beside_a_failed_check_is_not_the_lock_files_doing() {
+    let mut errored = with_errored_baseline(|_| ());
+    errored.checks[0].status = crate::verdict::Status::Failed;
+    let found = answer(&report(case_b()), &errored);
+    assert_eq!(found.incomplete, ["the new run: its verdict is errored"]);
+}
+
+#[test]
+fn a_layer_that_the_kernel_need_not_offer_may_be_absent() {
+    let mut run = case_b();
+    let offered = run.evidence.layers.iter_mut();
+    offered
+        .filter(|layer| layer.need == LayerNeed::IfOffered)
+        .for_each(|layer| layer.status = LayerStatus::Absent);
+    let same = answer(&report(case_b()), &report(run));
     assert_eq!(same.status(), Status::Unchanged);
 }
 

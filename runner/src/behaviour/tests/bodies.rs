@@ -86,6 +86,24 @@ fn a_short_text_is_compared_by_its_digest_and_a_long_one_by_its_length() {
     );
 }
 
+#[test]
+fn a_number_that_is_a_time_is_no_difference_and_a_size_is_one() {
+    let with = |number: serde_json::Value| {
+        move |run: &mut Run| {
+            shape(&mut run.evidence.requests[0], |body| body["at"] = number);
+        }
+    };
+    let alike = [
+        [json!(1_795_868_778), json!(1_795_868_779)],
+        [json!(1_795_868_778.25), json!(1_795_868_779.5)],
+        [json!(1_795_868_778_606_u64), json!(1_795_868_778_607_u64)],
+    ];
+    for [one, other] in alike {
+        assert_eq!(between(with(one), with(other)), Vec::<String>::new());
+    }
+    assert_eq!(between(with(json!(0.5)), with(json!(0.25))).len(), 1);
+}
+
 /// As the stub's shape has them.
 #[test]
 fn a_key_that_is_no_name_is_compared_like_a_text() {
