@@ -9,6 +9,7 @@
 
 use std::path::PathBuf;
 
+use crate::baseline::lock::Accept;
 use crate::behaviour::Difference;
 use crate::case::{Origin, Tier};
 use crate::check;
@@ -153,6 +154,16 @@ pub struct Baseline {
     pub outcome: BaselineOutcome,
     /// What this run showed otherwise; where the file was written, what changed in it.
     pub differences: Vec<Difference>,
+}
+
+impl Baseline {
+    /// The line that would accept a difference; `None` where the file was written, and has it already.
+    pub(crate) fn to_accept(&self, found: &Difference) -> Option<Accept> {
+        match self.outcome {
+            BaselineOutcome::Compared => Some(Accept::of(found)),
+            BaselineOutcome::Updated | BaselineOutcome::Made => None,
+        }
+    }
 }
 
 /// What was done with a lock file.

@@ -10,6 +10,7 @@ use super::claims::{self, Standing};
 use super::headline::{Headline, headline, is_told_as_an_attempt};
 use super::{BaselineOutcome, Purpose, RenderError, Report, words};
 use crate::baseline::lock::Accept;
+use crate::behaviour::Difference;
 use crate::check;
 use crate::digest;
 use crate::evidence::{Advice, GapKind};
@@ -172,29 +173,42 @@ fn findings(page: &mut Page, report: &Report, wanted: impl Fn(&Finding) -> bool)
     page.table("Findings", head, rows, None)
 }
 
-/// What the lock file has otherwise, and the line that would accept it.
+/// What the lock file has otherwise, and the line that would accept it; or what was written to it.
 fn baseline(page: &mut Page, report: &Report) -> fmt::Result {
     let Some(baseline) = &report.baseline else {
         return Ok(());
     };
-    let part = |part: Option<&str>| part.map_or(String::new(), code);
-    let rows = baseline.differences.iter().map(|found| {
-        let Accept { verb, table, line } = Accept::of(found);
-        [
-            found.fact.area.word().to_owned(),
-            code(&found.fact.key),
-            part(found.change.before()),
-            part(found.change.now()),
-            format!("{verb} in {}: {}", code(&table), code(&line)),
-        ]
-    });
-    let (title, last) = match baseline.outcome {
-        BaselineOutcome::Compared => ("Drift from the lock file", "what would accept it"),
-        BaselineOutcome::Updated | BaselineOutcome::Made => {
-            ("What changed in the lock file", "line")
+    let differences = baseline.differences.iter();
+    match baseline.outcome {
+        BaselineOutcome::Compared => {
+            let rows = differences.map(|found| {
+                let [area, fact, before, now] = difference(found);
+                let accept = baseline.to_accept(found).map_or(String::new(), accept);
+                [area, fact, before, now, accept]
+            });
+            let head = ["area", "fact", "before", "now", "what would accept it"];
+            page.table("Drift from the lock file", head, rows, None)
         }
-    };
-    page.table(title, ["area", "fact", "before", "now", last], rows, None)
+        BaselineOutcome::Updated | BaselineOutcome::Made => {
+            let head = ["area", "fact", "before", "now"];
+            let rows = differences.map(difference);
+            page.table("What changed in the lock file", head, rows, None)
+        }
+    }
+}
+
+fn difference(found: &Difference) -> [String; 4] {
+    let part = |part: Option<&str>| part.map_or(String::new(), code);
+    [
+        found.fact.area.word().to_owned(),
+        code(&found.fact.key),
+        part(found.change.before()),
+        part(found.change.now()),
+    ]
+}
+
+fn accept(Accept { verb, table, line }: Accept) -> String {
+    format!("{verb} in {}: {}", code(&table), code(&line))
 }
 
 fn lookups(page: &mut Page, report: &Report) -> fmt::Result {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::baseline::lock::Accept;
 use crate::behaviour::Difference;
-use crate::report::{BaselineOutcome, Report, words};
+use crate::report::{Baseline, Report, words};
 
 use super::frame::Section;
 use super::room::{Room, missing};
@@ -13,7 +13,7 @@ use super::text::{Client, code};
 pub(super) fn section(report: &Report, room: &Room) -> Option<Section> {
     let baseline = report.baseline.as_ref()?;
     let differences: Vec<&Difference> = baseline.differences.iter().collect();
-    let (shown, cut) = room.entries(&differences, |found| article(found, baseline.outcome));
+    let (shown, cut) = room.entries(&differences, |found| article(baseline, found));
     let body = html! {
         p { (code(&baseline.file)) ": " (words::lock_file(baseline)) "." }
         (shown)
@@ -23,8 +23,7 @@ pub(super) fn section(report: &Report, room: &Room) -> Option<Section> {
     Some(Section::new("baseline", "Drift from the lock file", body).with_note(number))
 }
 
-fn article(found: &Difference, outcome: BaselineOutcome) -> Markup {
-    let Accept { verb, table, line } = Accept::of(found);
+fn article(baseline: &Baseline, found: &Difference) -> Markup {
     html! {
         article.finding.drift {
             h3 { (found.fact.area.word()) " " span.note { (found.change.word()) } }
@@ -33,12 +32,9 @@ fn article(found: &Difference, outcome: BaselineOutcome) -> Markup {
                 @for (name, value) in [("Before", found.change.before()), ("Now", found.change.now())] {
                     @if let Some(value) = value { dt { (name) } dd { (code(value)) } }
                 }
-                @match outcome {
-                    BaselineOutcome::Compared => {
-                        dt { "To accept" } dd { (Client(verb)) " in " (code(&table)) }
-                        dt { "Line" } dd { (code(&line)) }
-                    }
-                    BaselineOutcome::Updated | BaselineOutcome::Made => {}
+                @if let Some(Accept { verb, table, line }) = baseline.to_accept(found) {
+                    dt { "To accept" } dd { (Client(verb)) " in " (code(&table)) }
+                    dt { "Line" } dd { (code(&line)) }
                 }
             }
         }

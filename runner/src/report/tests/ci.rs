@@ -51,7 +51,7 @@ fn junit(report: &Report) -> String {
     String::from_utf8(super::junit::render(report).unwrap()).unwrap()
 }
 
-fn markdown(report: &Report) -> String {
+pub(super) fn markdown(report: &Report) -> String {
     String::from_utf8(super::markdown::render(report).unwrap()).unwrap()
 }
 
