@@ -25,6 +25,7 @@ use crate::profile::{Destination, ExpectedFile};
 use crate::verdict::{AskedBy, Status};
 
 mod ci;
+mod crowd;
 mod drift;
 mod page;
 mod sarif;

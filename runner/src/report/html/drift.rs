@@ -10,10 +10,10 @@ use super::frame::Section;
 use super::room::{Room, missing};
 use super::text::{Client, code};
 
-pub(super) fn section(report: &Report, room: &Room) -> Option<Section> {
+pub(super) fn section(report: &Report) -> Option<Section> {
     let baseline = report.baseline.as_ref()?;
     let differences: Vec<&Difference> = baseline.differences.iter().collect();
-    let (shown, cut) = room.entries(&differences, |found| article(baseline, found));
+    let (shown, cut) = Room::CLIENT.entries(&differences, |found| article(baseline, found));
     let body = html! {
         p { (code(&baseline.file)) ": " (words::lock_file(baseline)) "." }
         (shown)

@@ -302,34 +302,6 @@ proptest! {
 }
 
 #[test]
-fn a_summary_stays_below_the_limit_whatever_the_client_does_and_counts_what_it_cuts() {
-    let crowded = || {
-        let mut run = case_b();
-        let lookup = missed().remove(0);
-        for number in 0..5_000 {
-            let name = format!("{number}{}", "\u{1f512}|`".repeat(400));
-            run.evidence.names.push(question(&name));
-            run.evidence.files.push(file(Root::Home, &name));
-            run.evidence.processes.push(started(&[&name]));
-            run.evidence.attempts.push(connect("unix", &name, None));
-            run.evidence.gaps.push(gap(GapKind::Requests));
-            run.evidence.lookups.push(Lookup {
-                path: name.clone(),
-                advice: Advice::Read(name),
-                ..lookup.clone()
-            });
-        }
-        run
-    };
-    for report in [report(crowded()), audit_of(crowded())] {
-        let text = markdown(&report);
-        assert!(text.len() < 1 << 20, "{}", text.len());
-        assert!(text.contains("\nCut: 4900 more rows of 5000.\n"));
-        assert!(text.contains("(cut: 904 more characters)"));
-    }
-}
-
-#[test]
 fn an_option_that_would_show_a_path_is_one_word_of_a_shell() {
     let text = markdown(&audit());
     for option in [
