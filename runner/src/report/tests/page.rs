@@ -40,7 +40,7 @@ pub(super) fn page(report: &Report) -> String {
 }
 
 /// A page as a browser takes it apart. It finds nothing wrong with it.
-pub(super) fn parsed(page: &str) -> RcDom {
+fn parsed(page: &str) -> RcDom {
     let dom = parse_document(RcDom::default(), Default::default()).one(page);
     let errors = dom.errors.borrow();
     assert!(errors.is_empty(), "{errors:?}");
@@ -49,14 +49,14 @@ pub(super) fn parsed(page: &str) -> RcDom {
 }
 
 /// One element of a page.
-pub(super) struct Element {
-    pub(super) name: String,
+struct Element {
+    name: String,
     attributes: Vec<Attribute>,
-    pub(super) node: Handle,
+    node: Handle,
 }
 
 impl Element {
-    pub(super) fn value(&self, name: &str) -> Option<&str> {
+    fn value(&self, name: &str) -> Option<&str> {
         let mut all = self.attributes.iter();
         let found = all.find(|one| &*one.name.local == name);
         found.map(|attribute| &*attribute.value)
@@ -64,7 +64,7 @@ impl Element {
 }
 
 /// Every element below a node, in the order of the document.
-pub(super) fn elements(node: &Handle) -> Vec<Element> {
+fn elements(node: &Handle) -> Vec<Element> {
     let mut found = Vec::new();
     let mut open = vec![node.clone()];
     while let Some(node) = open.pop() {
@@ -81,7 +81,7 @@ pub(super) fn elements(node: &Handle) -> Vec<Element> {
 }
 
 /// All text below a node.
-pub(super) fn text_of(node: &Handle) -> String {
+fn text_of(node: &Handle) -> String {
     let mut text = String::new();
     let mut open = vec![node.clone()];
     while let Some(node) = open.pop() {
@@ -108,7 +108,7 @@ fn skeleton(dom: &RcDom) -> Vec<String> {
 
 /// Nothing runs, asks or leads away, and each link has its end on the page.
 #[track_caller]
-pub(super) fn assert_self_contained(dom: &RcDom) {
+fn assert_self_contained(dom: &RcDom) {
     let all = elements(&dom.document);
     let known: BTreeSet<&str> = ELEMENTS.split_whitespace().collect();
     let allowed: BTreeSet<&str> = ATTRIBUTES.split_whitespace().collect();
