@@ -1,10 +1,10 @@
-//! What the lock file has otherwise, each with the line that would accept it.
+//! What the lock file has otherwise, each with the line that would accept it; or what was written to it.
 
 use maud::{Markup, html};
 
 use crate::baseline::lock::Accept;
 use crate::behaviour::Difference;
-use crate::report::{Baseline, Report, words};
+use crate::report::{Baseline, BaselineOutcome, Report, words};
 
 use super::frame::Section;
 use super::room::{Room, missing};
@@ -20,7 +20,11 @@ pub(super) fn section(report: &Report) -> Option<Section> {
         (missing(cut, differences.len()))
     };
     let number = differences.len().to_string();
-    Some(Section::new("baseline", "Drift from the lock file", body).with_note(number))
+    let title = match baseline.outcome {
+        BaselineOutcome::Compared => "Drift from the lock file",
+        BaselineOutcome::Updated | BaselineOutcome::Made => "What changed in the lock file",
+    };
+    Some(Section::new("baseline", title, body).with_note(number))
 }
 
 fn article(baseline: &Baseline, found: &Difference) -> Markup {

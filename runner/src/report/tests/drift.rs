@@ -21,6 +21,10 @@ fn only_a_file_that_was_compared_has_lines_that_are_still_to_be_accepted() {
         let is_open = outcome == BaselineOutcome::Compared;
         let report = after(outcome);
         let html = String::from_utf8(html::render(&report).unwrap()).unwrap();
+        for text in [&html, &markdown(&report)] {
+            assert_eq!(text.contains("Drift from the lock file"), is_open);
+            assert_ne!(text.contains("What changed in the lock file"), is_open);
+        }
         for text in [human(&report), html, markdown(&report)] {
             assert!(text.contains("x-new"), "{outcome:?}: {text}");
             assert_eq!(text.contains("[headers]"), is_open, "{outcome:?}: {text}");
