@@ -9,6 +9,7 @@
 
 use std::path::PathBuf;
 
+use crate::baseline::lock::Accept;
 use crate::behaviour::Difference;
 use crate::case::{Origin, Tier};
 use crate::check;
@@ -162,6 +163,16 @@ pub struct LockPlace {
     pub path: PathBuf,
     /// Lines that are to be looked at, from 1; none where it was written.
     pub lines: Vec<usize>,
+}
+
+impl Baseline {
+    /// The line that would accept a difference; `None` where the file was written, and has it already.
+    pub(crate) fn to_accept(&self, found: &Difference) -> Option<Accept> {
+        match self.outcome {
+            BaselineOutcome::Compared => Some(Accept::of(found)),
+            BaselineOutcome::Updated | BaselineOutcome::Made => None,
+        }
+    }
 }
 
 /// What was done with a lock file.

@@ -1,8 +1,8 @@
 //! The report as one page for a browser, to be kept beside a review: everything that was collected, the verdict first.
 //!
 //! The page is one file. It has no script, asks for nothing, leads nowhere but to its own parts, and says so to the
-//! browser, which holds it to that. Text of the client is text whatever stands in it, and the page is bounded: what is
-//! cut is counted. How it looks stands in `html/style.css`.
+//! browser, which holds it to that. Text of the client is text whatever stands in it. The page is bounded, each part of the
+//! evidence by itself, so that none takes another off the page, and what is cut is counted. How it looks stands in `html/style.css`.
 
 use super::{Purpose, RenderError, Report};
 
@@ -22,67 +22,65 @@ mod timeline;
 mod traffic;
 
 use frame::Section;
-use room::Room;
 
 /// Renders the report as one HTML document in UTF-8.
 pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
-    let room = Room::default();
     let sections = match report.purpose {
-        Purpose::Judge => judged(report, &room),
-        Purpose::Audit => audited(report, &room),
+        Purpose::Judge => judged(report),
+        Purpose::Audit => audited(report),
     };
     Ok(frame::document(report, sections).into_bytes())
 }
 
-fn judged(report: &Report, room: &Room) -> Vec<Section> {
+fn judged(report: &Report) -> Vec<Section> {
     let parts = [
-        summary::unsound(report, room),
-        checks::findings(report, room),
-        drift::section(report, room),
-        Some(summary::claims(report, room)),
+        summary::unsound(report),
+        checks::findings(report),
+        drift::section(report),
+        Some(summary::claims(report)),
         Some(timeline::section(report)),
-        Some(traffic::requests(report, room)),
-        traffic::connections(report, room),
-        Some(ledger::attempts(report, room)),
-        ledger::names(report, room),
-        Some(left::files(report, room)),
-        left::transient(report, room),
-        ledger::programs(report, room),
-        ledger::lookups(report, room),
-        Some(output::records(report, room)),
-        output::stderr(report, room),
-        Some(isolation::layers(report, room)),
-        isolation::canaries(report, room),
-        Some(checks::all(report, room)),
-        isolation::gaps(report, room),
-        summary::settings(report, room),
-        summary::wider_rules(report, room),
+        Some(traffic::requests(report)),
+        traffic::connections(report),
+        Some(ledger::attempts(report)),
+        ledger::names(report),
+        Some(left::files(report)),
+        left::transient(report),
+        ledger::programs(report),
+        ledger::lookups(report),
+        Some(output::records(report)),
+        output::stderr(report),
+        Some(isolation::layers(report)),
+        isolation::canaries(report),
+        Some(checks::all(report)),
+        isolation::gaps(report),
+        summary::settings(report),
+        summary::wider_rules(report),
     ];
     parts.into_iter().flatten().collect()
 }
 
 /// What was tried comes before all else, and what would let the program get further. Its output went where its output
 /// goes.
-fn audited(report: &Report, room: &Room) -> Vec<Section> {
+fn audited(report: &Report) -> Vec<Section> {
     let parts = [
-        summary::unsound(report, room),
-        Some(ledger::attempts(report, room)),
-        ledger::names(report, room),
+        summary::unsound(report),
+        Some(ledger::attempts(report)),
+        ledger::names(report),
         Some(timeline::section(report)),
-        traffic::asked(report, room),
-        traffic::connections(report, room),
-        ledger::lookups(report, room),
-        checks::findings(report, room),
-        Some(left::files(report, room)),
-        left::transient(report, room),
-        ledger::programs(report, room),
-        Some(summary::claims(report, room)),
-        summary::wider_rules(report, room),
-        Some(isolation::layers(report, room)),
-        isolation::canaries(report, room),
-        Some(checks::all(report, room)),
-        isolation::gaps(report, room),
-        summary::settings(report, room),
+        traffic::asked(report),
+        traffic::connections(report),
+        ledger::lookups(report),
+        checks::findings(report),
+        Some(left::files(report)),
+        left::transient(report),
+        ledger::programs(report),
+        Some(summary::claims(report)),
+        summary::wider_rules(report),
+        Some(isolation::layers(report)),
+        isolation::canaries(report),
+        Some(checks::all(report)),
+        isolation::gaps(report),
+        summary::settings(report),
     ];
     parts.into_iter().flatten().collect()
 }

@@ -1,5 +1,6 @@
 //! The report for the summary page of a CI job, in the Markdown of GitHub and GitLab: where the program went comes
-//! first. Shorter than the other reports, and always below 1 MiB: what is cut is counted.
+//! first. Shorter than the other reports, and always below 1 MiB: each part of the evidence has a share of its own, and
+//! what is cut is counted.
 //!
 //! Text of the client stands in code spans only, escaped as for people before: there Markdown knows neither links nor
 //! mentions, HTML or markers, and no line begins with it.
@@ -10,6 +11,7 @@ use super::claims::{self, Standing};
 use super::headline::{Headline, headline, is_told_as_an_attempt};
 use super::{BaselineOutcome, Purpose, RenderError, Report, words};
 use crate::baseline::lock::Accept;
+use crate::behaviour::Difference;
 use crate::check;
 use crate::digest;
 use crate::evidence::{Advice, GapKind};
@@ -17,7 +19,7 @@ use crate::verdict::{Finding, Status};
 
 mod page;
 
-use page::{Page, code};
+use page::{Length, Page, code};
 
 /// Renders the report as UTF-8 Markdown.
 pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
@@ -93,7 +95,7 @@ fn unsound(page: &mut Page, report: &Report) -> fmt::Result {
     }
     page.heading("Why this run says nothing about the client")?;
     let reasons: Vec<_> = reasons.iter().map(|reason| code(reason)).collect();
-    page.list(&reasons)
+    page.list(Length::Theirs, &reasons)
 }
 
 fn attempts(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
@@ -115,7 +117,7 @@ fn attempts(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
         Some(_) => "None in what was recorded.",
     };
     let head = ["destination", "outcome", "times", "program", "expected"];
-    page.table(title, head, rows, Some(none))
+    page.table(Length::Theirs, title, head, rows, Some(none))
 }
 
 fn names(page: &mut Page, report: &Report) -> fmt::Result {
@@ -129,7 +131,7 @@ fn names(page: &mut Page, report: &Report) -> fmt::Result {
         ]
     });
     let head = ["name", "type", "times", "expected"];
-    page.table("Names asked for", head, rows, None)
+    page.table(Length::Theirs, "Names asked for", head, rows, None)
 }
 
 fn requests(page: &mut Page, report: &Report, none: Option<&str>) -> fmt::Result {
@@ -149,7 +151,7 @@ fn requests(page: &mut Page, report: &Report, none: Option<&str>) -> fmt::Result
         ]
     });
     let head = ["request", "class", "line", "status", "bytes"];
-    page.table("Requests", head, rows, none)
+    page.table(Length::Theirs, "Requests", head, rows, none)
 }
 
 /// What failed and what could not be checked, as far as it is wanted here.
@@ -169,32 +171,51 @@ fn findings(page: &mut Page, report: &Report, wanted: impl Fn(&Finding) -> bool)
         ]
     });
     let head = ["check", "status", "object", "expected", "found", "because"];
-    page.table("Findings", head, rows, None)
+    page.table(Length::Ours, "Findings", head, rows, None)
 }
 
-/// What the lock file has otherwise, and the line that would accept it.
+/// What the lock file has otherwise, and the line that would accept it; or what was written to it.
 fn baseline(page: &mut Page, report: &Report) -> fmt::Result {
     let Some(baseline) = &report.baseline else {
         return Ok(());
     };
-    let part = |part: Option<&str>| part.map_or(String::new(), code);
-    let rows = baseline.differences.iter().map(|found| {
-        let Accept { verb, table, line } = Accept::of(found);
-        [
-            found.fact.area.word().to_owned(),
-            code(&found.fact.key),
-            part(found.change.before()),
-            part(found.change.now()),
-            format!("{verb} in {}: {}", code(&table), code(&line)),
-        ]
-    });
-    let (title, last) = match baseline.outcome {
-        BaselineOutcome::Compared => ("Drift from the lock file", "what would accept it"),
-        BaselineOutcome::Updated | BaselineOutcome::Made => {
-            ("What changed in the lock file", "line")
+    let differences = baseline.differences.iter();
+    match baseline.outcome {
+        BaselineOutcome::Compared => {
+            let rows = differences.map(|found| {
+                let [area, fact, before, now] = difference(found);
+                let accept = baseline.to_accept(found).map_or(String::new(), accept);
+                [area, fact, before, now, accept]
+            });
+            let head = ["area", "fact", "before", "now", "what would accept it"];
+            page.table(Length::Theirs, "Drift from the lock file", head, rows, None)
         }
-    };
-    page.table(title, ["area", "fact", "before", "now", last], rows, None)
+        BaselineOutcome::Updated | BaselineOutcome::Made => {
+            let head = ["area", "fact", "before", "now"];
+            let rows = differences.map(difference);
+            page.table(
+                Length::Theirs,
+                "What changed in the lock file",
+                head,
+                rows,
+                None,
+            )
+        }
+    }
+}
+
+fn difference(found: &Difference) -> [String; 4] {
+    let part = |part: Option<&str>| part.map_or(String::new(), code);
+    [
+        found.fact.area.word().to_owned(),
+        code(&found.fact.key),
+        part(found.change.before()),
+        part(found.change.now()),
+    ]
+}
+
+fn accept(Accept { verb, table, line }: Accept) -> String {
+    format!("{verb} in {}: {}", code(&table), code(&line))
 }
 
 fn lookups(page: &mut Page, report: &Report) -> fmt::Result {
@@ -213,7 +234,13 @@ fn lookups(page: &mut Page, report: &Report) -> fmt::Result {
         ]
     });
     let head = ["path", "paths", "wanted", "times", "what would show it"];
-    page.table("Paths that it looked for and did not get", head, rows, None)
+    page.table(
+        Length::Theirs,
+        "Paths that it looked for and did not get",
+        head,
+        rows,
+        None,
+    )
 }
 
 fn files(page: &mut Page, report: &Report) -> fmt::Result {
@@ -232,7 +259,7 @@ fn files(page: &mut Page, report: &Report) -> fmt::Result {
         ]
     });
     let head = ["in", "path", "kind", "mode", "bytes"];
-    page.table("Files left behind", head, rows, None)
+    page.table(Length::Theirs, "Files left behind", head, rows, None)
 }
 
 fn programs(page: &mut Page, report: &Report) -> fmt::Result {
@@ -240,7 +267,13 @@ fn programs(page: &mut Page, report: &Report) -> fmt::Result {
         .processes
         .iter()
         .map(|process| [process.pid.to_string(), code(&process.program)]);
-    page.table("Programs started", ["pid", "program"], rows, None)
+    page.table(
+        Length::Theirs,
+        "Programs started",
+        ["pid", "program"],
+        rows,
+        None,
+    )
 }
 
 fn wider_rules(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
@@ -248,13 +281,19 @@ fn wider_rules(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
         .wider_rules
         .iter()
         .map(|wider| [code(&wider.rule), code(&wider.reason)]);
-    page.table(title, ["allowed", "reason"], rows, None)
+    page.table(Length::Theirs, title, ["allowed", "reason"], rows, None)
 }
 
 fn gaps(page: &mut Page, report: &Report) -> fmt::Result {
     let gaps = report.evidence.gaps.iter();
     let rows = gaps.map(|gap| [words::gap(gap.what).to_owned(), code(&gap.detail)]);
-    page.table("Evidence that is incomplete", ["part", "why"], rows, None)
+    page.table(
+        Length::Theirs,
+        "Evidence that is incomplete",
+        ["part", "why"],
+        rows,
+        None,
+    )
 }
 
 /// What the run is about, as far as it is not open.
@@ -276,10 +315,10 @@ fn claims(page: &mut Page, report: &Report) -> fmt::Result {
         return Ok(());
     }
     page.heading("What this run shows")?;
-    page.list(&told)
+    page.list(Length::Ours, &told)
 }
 
 fn not_proved(page: &mut Page, report: &Report) -> fmt::Result {
     page.heading("What was not proved")?;
-    page.list(&claims::not_proved(report))
+    page.list(Length::Ours, &claims::not_proved(report))
 }

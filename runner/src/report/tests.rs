@@ -25,6 +25,8 @@ use crate::profile::{Destination, ExpectedFile};
 use crate::verdict::{AskedBy, Status};
 
 mod ci;
+mod crowd;
+mod drift;
 mod page;
 mod sarif;
 

@@ -1,4 +1,5 @@
-//! The checks: what failed or could not be made in full, and every check with what was expected and found.
+//! The checks: what failed or could not be made in full, and every check with what was expected and found. There are as
+//! many as we have, and all of them are drawn.
 
 use maud::{Markup, html};
 
@@ -8,7 +9,7 @@ use crate::verdict::{AskedBy, Finding, Status};
 
 use super::badge::badge;
 use super::frame::Section;
-use super::room::{Column, Room, cells, head, missing};
+use super::room::{Column, cells, head};
 use super::text::{Client, code, code_if};
 
 const COLUMNS: [Column; 4] = [
@@ -19,7 +20,7 @@ const COLUMNS: [Column; 4] = [
 ];
 
 /// What failed and what could not be checked; an audit tells of attempts elsewhere.
-pub(super) fn findings(report: &Report, room: &Room) -> Option<Section> {
+pub(super) fn findings(report: &Report) -> Option<Section> {
     let with = |status| {
         let with = report.checks.iter().filter(move |one| one.status == status);
         with.filter(|one| report.purpose == Purpose::Judge || !is_told_as_an_attempt(one))
@@ -28,8 +29,7 @@ pub(super) fn findings(report: &Report, room: &Room) -> Option<Section> {
     if wrong.is_empty() {
         return None;
     }
-    let (shown, cut) = room.entries(&wrong, |finding| article(finding));
-    let body = html! { (shown) (missing(cut, wrong.len())) };
+    let body = html! { @for finding in &wrong { (article(finding)) } };
     Some(Section::new("findings", "Findings", body).with_note(wrong.len().to_string()))
 }
 
@@ -64,28 +64,26 @@ fn status(status: Status) -> Markup {
 }
 
 /// Every check in its order, each with an anchor. What nobody asked for is folded away.
-pub(super) fn all(report: &Report, room: &Room) -> Section {
+pub(super) fn all(report: &Report) -> Section {
     let (skipped, made): (Vec<&Finding>, Vec<&Finding>) = report
         .checks
         .iter()
         .partition(|finding| finding.status == Status::Skipped);
     let body = html! {
-        @if !made.is_empty() { (table(&made, room)) }
+        @if !made.is_empty() { (table(&made)) }
         @if !skipped.is_empty() {
             details {
                 summary { (skipped.len()) " skipped" }
-                (table(&skipped, room))
+                (table(&skipped))
             }
         }
     };
     Section::new("checks", "All checks", body).with_note(report.checks.len().to_string())
 }
 
-fn table(findings: &[&Finding], room: &Room) -> Markup {
-    let (rows, cut) = room.entries(findings, |finding| row(finding));
+fn table(findings: &[&Finding]) -> Markup {
     html! {
-        table.checks { (head(COLUMNS)) tbody { (rows) } }
-        (missing(cut, findings.len()))
+        table.checks { (head(COLUMNS)) tbody { @for finding in findings { (row(finding)) } } }
     }
 }
 

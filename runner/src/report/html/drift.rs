@@ -1,30 +1,33 @@
-//! What the lock file has otherwise, each with the line that would accept it.
+//! What the lock file has otherwise, each with the line that would accept it; or what was written to it.
 
 use maud::{Markup, html};
 
 use crate::baseline::lock::Accept;
 use crate::behaviour::Difference;
-use crate::report::{BaselineOutcome, Report, words};
+use crate::report::{Baseline, BaselineOutcome, Report, words};
 
 use super::frame::Section;
 use super::room::{Room, missing};
 use super::text::{Client, code};
 
-pub(super) fn section(report: &Report, room: &Room) -> Option<Section> {
+pub(super) fn section(report: &Report) -> Option<Section> {
     let baseline = report.baseline.as_ref()?;
     let differences: Vec<&Difference> = baseline.differences.iter().collect();
-    let (shown, cut) = room.entries(&differences, |found| article(found, baseline.outcome));
+    let (shown, cut) = Room::CLIENT.entries(&differences, |found| article(baseline, found));
     let body = html! {
         p { (code(&baseline.file)) ": " (words::lock_file(baseline)) "." }
         (shown)
         (missing(cut, differences.len()))
     };
     let number = differences.len().to_string();
-    Some(Section::new("baseline", "Drift from the lock file", body).with_note(number))
+    let title = match baseline.outcome {
+        BaselineOutcome::Compared => "Drift from the lock file",
+        BaselineOutcome::Updated | BaselineOutcome::Made => "What changed in the lock file",
+    };
+    Some(Section::new("baseline", title, body).with_note(number))
 }
 
-fn article(found: &Difference, outcome: BaselineOutcome) -> Markup {
-    let Accept { verb, table, line } = Accept::of(found);
+fn article(baseline: &Baseline, found: &Difference) -> Markup {
     html! {
         article.finding.drift {
             h3 { (found.fact.area.word()) " " span.note { (found.change.word()) } }
@@ -33,12 +36,9 @@ fn article(found: &Difference, outcome: BaselineOutcome) -> Markup {
                 @for (name, value) in [("Before", found.change.before()), ("Now", found.change.now())] {
                     @if let Some(value) = value { dt { (name) } dd { (code(value)) } }
                 }
-                @match outcome {
-                    BaselineOutcome::Compared => {
-                        dt { "To accept" } dd { (Client(verb)) " in " (code(&table)) }
-                        dt { "Line" } dd { (code(&line)) }
-                    }
-                    BaselineOutcome::Updated | BaselineOutcome::Made => {}
+                @if let Some(Accept { verb, table, line }) = baseline.to_accept(found) {
+                    dt { "To accept" } dd { (Client(verb)) " in " (code(&table)) }
+                    dt { "Line" } dd { (code(&line)) }
                 }
             }
         }

@@ -11,7 +11,7 @@ use super::frame::Section;
 use super::room::{Column, Room};
 use super::text::{Client, code};
 
-pub(super) fn layers(report: &Report, room: &Room) -> Section {
+pub(super) fn layers(report: &Report) -> Section {
     let layers = &report.evidence.layers;
     let columns = [
         Column::Word("status"),
@@ -23,7 +23,7 @@ pub(super) fn layers(report: &Report, room: &Room) -> Section {
         @if layers.is_empty() {
             p.none { "No layer was read back." }
         } @else {
-            (room.table(columns, layers, |layer| [
+            (Room::OURS.table(columns, layers, |layer| [
                 layer_status(layer.status),
                 html! { (Client(&layer.name)) },
                 html! { (need(layer.need)) },
@@ -54,7 +54,7 @@ fn layer_status(status: LayerStatus) -> Markup {
     badge(class, sign, words::layer_status(status))
 }
 
-pub(super) fn canaries(report: &Report, room: &Room) -> Option<Section> {
+pub(super) fn canaries(report: &Report) -> Option<Section> {
     let canaries = &report.evidence.canaries;
     if canaries.is_empty() {
         return None;
@@ -70,7 +70,7 @@ pub(super) fn canaries(report: &Report, room: &Room) -> Option<Section> {
         p.aside {
             "Tried in the client's place by a child of its process, behind the same filter and rules, before it started."
         }
-        (room.table(columns, canaries, |canary| [
+        (Room::OURS.table(columns, canaries, |canary| [
             canary_status(canary.status),
             code(&canary.name),
             html! { (who(canary.mode, &canary.expected)) },
@@ -109,13 +109,14 @@ fn canary_status(status: CanaryStatus) -> Markup {
     }
 }
 
-pub(super) fn gaps(report: &Report, room: &Room) -> Option<Section> {
+/// What cannot be looked into may be of the client's making, and many.
+pub(super) fn gaps(report: &Report) -> Option<Section> {
     let gaps = &report.evidence.gaps;
     if gaps.is_empty() {
         return None;
     }
     let columns = [Column::Word("part"), Column::Text("why")];
-    let body = room.table(columns, gaps, |gap| {
+    let body = Room::CLIENT.table(columns, gaps, |gap| {
         [html! { (words::gap(gap.what)) }, code(&gap.detail)]
     });
     Some(

@@ -15,7 +15,7 @@ use super::summary::arguments;
 use super::text::{Client, at, code, number_of};
 
 /// Attempts by program and destination.
-pub(super) fn attempts(report: &Report, room: &Room) -> Section {
+pub(super) fn attempts(report: &Report) -> Section {
     let groups = check::attempt_groups(&report.known.attempts, &report.evidence);
     let unlisted = &report.evidence.unlisted;
     let is_whole = report.evidence.gap(&[GapKind::Attempts]).is_none() && unlisted.attempts() == 0;
@@ -23,7 +23,7 @@ pub(super) fn attempts(report: &Report, room: &Room) -> Section {
         @if groups.is_empty() {
             p.none { (if is_whole { "None." } else { "None in what was recorded." }) }
         } @else {
-            (by_program(&groups, room))
+            (by_program(&groups))
         }
         @if unlisted.attempts() > 0 {
             p.cut { (number_of(unlisted.attempts(), "attempt")) " beyond those that are listed." }
@@ -40,7 +40,7 @@ pub(super) fn attempts(report: &Report, room: &Room) -> Section {
 }
 
 /// A table with a part for each program, in the order of their first attempts.
-fn by_program(groups: &[AttemptGroup], room: &Room) -> Markup {
+fn by_program(groups: &[AttemptGroup]) -> Markup {
     let columns = [
         Column::Text("destination"),
         Column::Word("outcome"),
@@ -54,7 +54,7 @@ fn by_program(groups: &[AttemptGroup], room: &Room) -> Markup {
     let mut sorted: Vec<&AttemptGroup> = groups.iter().collect();
     sorted.sort_by_key(|group| order.get(group.program.as_str()).copied());
     let mut before = None;
-    let (rows, cut) = room.entries(&sorted, |group| {
+    let (rows, cut) = Room::CLIENT.entries(&sorted, |group| {
         let is_first = before.replace(&group.program) != Some(&group.program);
         html! {
             @if is_first {
@@ -106,7 +106,7 @@ fn setup(report: &Report) -> Markup {
     }
 }
 
-pub(super) fn names(report: &Report, room: &Room) -> Option<Section> {
+pub(super) fn names(report: &Report) -> Option<Section> {
     let names = &report.evidence.names;
     if names.is_empty() {
         return None;
@@ -116,7 +116,7 @@ pub(super) fn names(report: &Report, room: &Room) -> Option<Section> {
         Column::Word("type"),
         Column::Number("times"),
     ];
-    let body = room.table(columns, names, |name| {
+    let body = Room::CLIENT.table(columns, names, |name| {
         let reason = check::reason_for_name(&report.known.attempts, &name.name);
         [
             html! {
@@ -130,7 +130,7 @@ pub(super) fn names(report: &Report, room: &Room) -> Option<Section> {
     Some(Section::new("names", "Names asked for", body).with_note(names.len().to_string()))
 }
 
-pub(super) fn programs(report: &Report, room: &Room) -> Option<Section> {
+pub(super) fn programs(report: &Report) -> Option<Section> {
     let survivors = &report.evidence.survivors;
     if report.processes.is_empty() && survivors.is_empty() {
         return None;
@@ -142,7 +142,7 @@ pub(super) fn programs(report: &Report, room: &Room) -> Option<Section> {
         Column::Text("arguments"),
     ];
     let body = html! {
-        (room.table(columns, &report.processes, |process| [
+        (Room::CLIENT.table(columns, &report.processes, |process| [
             html! { (process.pid) },
             html! { (process.ppid) },
             code(&process.program),
@@ -150,7 +150,7 @@ pub(super) fn programs(report: &Report, room: &Room) -> Option<Section> {
         ]))
         @if !survivors.is_empty() {
             h3 { "Processes that outlived the client" }
-            (room.table([Column::Word("pid"), Column::Text("program")], survivors, |process| [
+            (Room::CLIENT.table([Column::Word("pid"), Column::Text("program")], survivors, |process| [
                 html! { (process.pid) },
                 code(&process.program),
             ]))
@@ -161,7 +161,7 @@ pub(super) fn programs(report: &Report, room: &Room) -> Option<Section> {
 }
 
 /// Paths that were looked for, each with the option that would show it.
-pub(super) fn lookups(report: &Report, room: &Room) -> Option<Section> {
+pub(super) fn lookups(report: &Report) -> Option<Section> {
     let lookups = &report.evidence.lookups;
     let title = "Paths that it looked for and did not get";
     if report.purpose == Purpose::Audit
@@ -182,7 +182,7 @@ pub(super) fn lookups(report: &Report, room: &Room) -> Option<Section> {
         Column::Word("first"),
         Column::Text("what would show it"),
     ];
-    let body = room.table(columns, lookups, |lookup| {
+    let body = Room::CLIENT.table(columns, lookups, |lookup| {
         let advice = match &lookup.advice {
             Advice::Read(path) => code(&format!("--read {}", words::quoted(path))),
             Advice::Write(path) => code(&format!("--write {}", words::quoted(path))),

@@ -9,7 +9,7 @@ use super::frame::Section;
 use super::room::{Column, Room};
 use super::text::{Client, code, digest};
 
-pub(super) fn files(report: &Report, room: &Room) -> Section {
+pub(super) fn files(report: &Report) -> Section {
     let files = &report.evidence.files;
     let left: Vec<&FileEntry> = files.iter().filter(|entry| !entry.transient).collect();
     let columns = [
@@ -24,7 +24,7 @@ pub(super) fn files(report: &Report, room: &Room) -> Section {
         @if left.is_empty() {
             p.none { "None." }
         } @else {
-            (room.table(columns, &left, |entry| [
+            (Room::CLIENT.table(columns, &left, |entry| [
                 html! { (entry.root.word()) },
                 html! {
                     (code(&entry.path))
@@ -41,7 +41,7 @@ pub(super) fn files(report: &Report, room: &Room) -> Section {
 }
 
 /// What the watch of the two trees saw and the end did not: a list without a claim to be whole.
-pub(super) fn transient(report: &Report, room: &Room) -> Option<Section> {
+pub(super) fn transient(report: &Report) -> Option<Section> {
     let files = &report.evidence.files;
     let gone: Vec<&FileEntry> = files.iter().filter(|entry| entry.transient).collect();
     let counts = removed(report);
@@ -59,7 +59,7 @@ pub(super) fn transient(report: &Report, room: &Room) -> Option<Section> {
         @if gone.is_empty() {
             p.none { "None was noticed by name." }
         } @else {
-            (room.table(columns, &gone, |entry| [
+            (Room::CLIENT.table(columns, &gone, |entry| [
                 html! { (entry.root.word()) },
                 code(&entry.path),
                 html! { (words::file_kind(entry.kind)) },

@@ -10,7 +10,7 @@ use super::room::{Column, Room, missing};
 use super::text::{Client, at, bytes, code};
 
 /// Equal records in a row are one line.
-pub(super) fn records(report: &Report, room: &Room) -> Section {
+pub(super) fn records(report: &Report) -> Section {
     let records = &report.evidence.records;
     let runs: Vec<&[Record]> = records
         .chunk_by(|one, other| (one.label(), one.before) == (other.label(), other.before))
@@ -26,7 +26,7 @@ pub(super) fn records(report: &Report, room: &Room) -> Section {
         @if records.is_empty() {
             p.none { "None." }
         } @else {
-            (room.table(columns, &runs, |run| {
+            (Room::CLIENT.table(columns, &runs, |run| {
                 let length = run.iter().map(|record| record.bytes).fold(0, u64::saturating_add);
                 let first = run.first();
                 [
@@ -62,13 +62,13 @@ fn before(before: Before) -> &'static str {
     }
 }
 
-pub(super) fn stderr(report: &Report, room: &Room) -> Option<Section> {
+pub(super) fn stderr(report: &Report) -> Option<Section> {
     let stderr = &report.evidence.stderr;
     if stderr.bytes == 0 {
         return None;
     }
     let lines: Vec<&str> = stderr.tail.lines().collect();
-    let (shown, cut) = room.entries(&lines, |line| html! { li { (code(line)) } });
+    let (shown, cut) = Room::CLIENT.entries(&lines, |line| html! { li { (code(line)) } });
     let body = html! {
         ol.said { (shown) }
         (missing(cut, lines.len()))

@@ -1,28 +1,15 @@
-//! How much stands on a page: the tables and lists share one limit, whatever the client made of its evidence.
-
-use std::cell::Cell;
+//! How much stands on a page: each table and list of what the client made has room of its own, whatever the client
+//! made of the others. What is ours is drawn whole.
 
 use maud::{Markup, PreEscaped, html};
 
 use crate::report::words::grouped;
 
-/// Bytes of all tables and lists of one page together.
-const LIMIT: usize = 8 << 20;
-/// Rows of one table, and entries of one list.
-const ROWS: usize = 1_000;
-
-/// The room that is left.
-#[derive(Debug)]
+/// The most that one table or list takes. What stands inside of an entry is in the room of the entry.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    left: Cell<usize>,
-}
-
-impl Default for Room {
-    fn default() -> Self {
-        Self {
-            left: Cell::new(LIMIT),
-        }
-    }
+    bytes: usize,
+    entries: usize,
 }
 
 /// How a column is read.
@@ -53,29 +40,47 @@ impl Column {
 }
 
 impl Room {
-    /// As many entries as there is room for, and how many are not among them.
+    /// For what is ours: no client decides how much of it there is.
+    pub(super) const OURS: Self = Self {
+        bytes: usize::MAX,
+        entries: usize::MAX,
+    };
+    /// For what the client made, and for what its doings can make many.
+    pub(super) const CLIENT: Self = Self {
+        bytes: 512 << 10,
+        entries: 1_000,
+    };
+    /// For a part of one entry, so that no entry alone fills a list.
+    pub(super) const PART: Self = Self {
+        bytes: 80 << 10,
+        entries: 1_000,
+    };
+
+    /// The first entries, as many as there is room for.
+    pub(super) fn first<T>(self, entries: &[T], show: impl FnMut(&T) -> Markup) -> Vec<Markup> {
+        let mut left = self.bytes;
+        let shown = entries.iter().take(self.entries).map(show);
+        let fitting = shown.map_while(|entry| {
+            left = left.checked_sub(entry.0.len())?;
+            Some(entry)
+        });
+        fitting.collect()
+    }
+
+    /// The same, and how many are not among them.
     pub(super) fn entries<T>(
-        &self,
+        self,
         entries: &[T],
-        mut show: impl FnMut(&T) -> Markup,
+        show: impl FnMut(&T) -> Markup,
     ) -> (Markup, usize) {
-        let mut shown = String::new();
-        for (index, entry) in entries.iter().enumerate() {
-            if index == ROWS {
-                return (PreEscaped(shown), entries.len() - index);
-            }
-            let PreEscaped(entry) = show(entry);
-            match self.left.get().checked_sub(entry.len()) {
-                Some(left) => self.left.set(left),
-                None => return (PreEscaped(shown), entries.len() - index),
-            }
-            shown.push_str(&entry);
-        }
-        (PreEscaped(shown), 0)
+        let shown = self.first(entries, show);
+        let cut = entries.len() - shown.len();
+        let shown = shown.into_iter().map(|entry| entry.0).collect();
+        (PreEscaped(shown), cut)
     }
 
     /// A list, and how many entries it lacks.
-    pub(super) fn list<T>(&self, entries: &[T], show: impl Fn(&T) -> Markup) -> Markup {
+    pub(super) fn list<T>(self, entries: &[T], show: impl Fn(&T) -> Markup) -> Markup {
         let (shown, cut) = self.entries(entries, |entry| html! { li { (show(entry)) } });
         html! {
             ul { (shown) }
@@ -83,9 +88,10 @@ impl Room {
         }
     }
 
-    /// A table, and how many rows it lacks. Where there is no room for its columns, a row is a list of named cells.
+    /// A table, and how many rows it lacks. Where the page is too narrow for its columns, a row is a list of named
+    /// cells.
     pub(super) fn table<T, const N: usize>(
-        &self,
+        self,
         columns: [Column; N],
         rows: &[T],
         show: impl Fn(&T) -> [Markup; N],
@@ -137,21 +143,33 @@ mod tests {
 
     #[test]
     fn entries_that_are_left_out_are_counted() {
-        let list = Room::default().list(&vec!["x"; ROWS + 1], |x| html! { (x) });
-        let PreEscaped(list) = list;
-        assert_eq!(list.matches("<li>x</li>").count(), ROWS);
+        let most = Room::CLIENT.entries;
+        let PreEscaped(list) = Room::CLIENT.list(&vec!["x"; most + 1], |x| html! { (x) });
+        assert_eq!(list.matches("<li>x</li>").count(), most);
         assert!(list.ends_with("Cut: 1 more entry of 1,001.</p>"), "{list}");
     }
 
     #[test]
-    fn a_page_that_is_full_takes_no_more_rows() {
-        let room = Room::default();
-        let wide = "x".repeat(LIMIT / ROWS);
-        let rows = vec![(); ROWS];
-        let table = || room.table([Column::Text("t")], &rows, |()| [html! { (wide) }]);
-        let (PreEscaped(first), PreEscaped(second)) = (table(), table());
-        assert!(first.len() <= LIMIT + 1_024, "{}", first.len());
-        assert!(first.contains("more entries of 1,000."));
-        assert!(second.ends_with("Cut: 1,000 more entries of 1,000.</p>"));
+    fn a_table_that_is_full_takes_no_more_rows_and_leaves_the_next_its_own() {
+        let Room { bytes, entries } = Room::CLIENT;
+        let wide = "x".repeat(bytes / entries);
+        let table = |rows: usize| {
+            let columns = [Column::Text("t")];
+            let PreEscaped(table) =
+                Room::CLIENT.table(columns, &vec![(); rows], |()| [html! { (wide) }]);
+            table
+        };
+        let (full, next) = (table(entries), table(1));
+        assert!(full.len() <= bytes + 1_024, "{}", full.len());
+        assert!(full.contains("more entries of 1,000."));
+        assert!(next.contains(&wide) && !next.contains("Cut"), "{next}");
+    }
+
+    #[test]
+    fn what_is_ours_is_drawn_whole() {
+        let wide = "x".repeat(Room::CLIENT.bytes);
+        let PreEscaped(list) = Room::OURS.list(&[(); 3], |()| html! { (wide) });
+        assert_eq!(list.matches("<li>").count(), 3);
+        assert!(!list.contains("Cut"));
     }
 }

@@ -6,7 +6,9 @@ use maud::{Markup, html};
 use serde_json::{Map, Value};
 
 use crate::check::count;
+use crate::report::words::grouped;
 
+use super::room::Room;
 use super::text::{Client, digest};
 
 /// Lines of one body.
@@ -30,26 +32,31 @@ enum Shown<'a> {
     },
 }
 
-/// The shape, cut at a number of lines.
+/// The shape, cut at a number of lines and at the room of a part.
 pub(super) fn lines(shape: &Value) -> Markup {
     let mut lines = Vec::new();
     let mut cut = 0;
     add(&mut lines, &mut cut, 0, None, shape);
+    let all = lines.len() + cut;
+    let (shown, unfit) = Room::PART.entries(&lines, line);
+    let cut = cut + unfit;
     html! {
-        ol.shape {
-            @for line in &lines {
-                li class={ "d" (line.depth.min(9)) } {
-                    @if let Some(name) = &line.name { span.name { (Client(name)) } " " }
-                    @match &line.value {
-                        Shown::Plain(text) => code { (Client(text)) },
-                        Shown::Text { bytes, sha256 } => {
-                            span.hidden { "text of " (super::text::bytes(*bytes)) " " (digest(sha256)) }
-                        },
-                    }
-                }
+        ol.shape { (shown) }
+        @if cut > 0 { p.cut { "Cut: " (count(cut, "more value")) " of " (grouped(all as u64)) "." } }
+    }
+}
+
+fn line(line: &Line) -> Markup {
+    html! {
+        li class={ "d" (line.depth.min(9)) } {
+            @if let Some(name) = &line.name { span.name { (Client(name)) } " " }
+            @match &line.value {
+                Shown::Plain(text) => code { (Client(text)) },
+                Shown::Text { bytes, sha256 } => {
+                    span.hidden { "text of " (super::text::bytes(*bytes)) " " (digest(sha256)) }
+                },
             }
         }
-        @if cut > 0 { p.cut { "Cut: " (count(cut, "more value")) "." } }
     }
 }
 

@@ -107,12 +107,13 @@ pub(super) fn arguments(args: &[Arg]) -> Markup {
     }
 }
 
-pub(super) fn unsound(report: &Report, room: &Room) -> Option<Section> {
+/// Calls that were let through and gaps are among the reasons, and may be many.
+pub(super) fn unsound(report: &Report) -> Option<Section> {
     let reasons = check::unsound(&report.evidence);
     if reasons.is_empty() {
         return None;
     }
-    let list = room.list(&reasons, |reason| code(reason));
+    let list = Room::CLIENT.list(&reasons, |reason| code(reason));
     let title = "Why this run says nothing about the client";
     Some(Section::new(
         "unsound",
@@ -122,7 +123,7 @@ pub(super) fn unsound(report: &Report, room: &Room) -> Option<Section> {
 }
 
 /// Each standing with its claims, what is refuted first.
-pub(super) fn claims(report: &Report, room: &Room) -> Section {
+pub(super) fn claims(report: &Report) -> Section {
     let all = claims::claims(report);
     let of = |standing: Standing| {
         let with = all.iter().filter(move |claim| claim.standing == standing);
@@ -133,28 +134,28 @@ pub(super) fn claims(report: &Report, room: &Room) -> Section {
         .collect();
     let body = html! {
         div.claims {
-            (standing(room, "bad", "✕", "Not so", &of(Standing::Refuted).collect::<Vec<_>>()))
-            (standing(room, "good", "✓", "Proved", &of(Standing::Proved).collect::<Vec<_>>()))
-            (standing(room, "seen", "•", "Seen", &of(Standing::Seen).collect::<Vec<_>>()))
-            (standing(room, "open", "?", "Not proved", &open))
+            (standing("bad", "✕", "Not so", &of(Standing::Refuted).collect::<Vec<_>>()))
+            (standing("good", "✓", "Proved", &of(Standing::Proved).collect::<Vec<_>>()))
+            (standing("seen", "•", "Seen", &of(Standing::Seen).collect::<Vec<_>>()))
+            (standing("open", "?", "Not proved", &open))
         }
     };
     Section::new("claims", "What this run shows, and what it does not", body)
 }
 
-fn standing(room: &Room, class: &str, sign: &str, title: &str, claims: &[&str]) -> Markup {
+fn standing(class: &str, sign: &str, title: &str, claims: &[&str]) -> Markup {
     html! {
         @if !claims.is_empty() {
             div class=(class) {
                 h3 { span.sign aria-hidden="true" { (sign) } " " (title) }
-                (room.list(claims, |claim| html! { (Client(claim)) }))
+                (Room::OURS.list(claims, |claim| html! { (Client(claim)) }))
             }
         }
     }
 }
 
 /// Settings of the harness, which may decide what was seen.
-pub(super) fn settings(report: &Report, room: &Room) -> Option<Section> {
+pub(super) fn settings(report: &Report) -> Option<Section> {
     let set = report.client.settings.iter().map(|setting| {
         let scope = match setting.cases {
             Cases::Every => "set always",
@@ -174,7 +175,7 @@ pub(super) fn settings(report: &Report, room: &Room) -> Option<Section> {
         Column::Word("scope"),
         Column::Text("reason"),
     ];
-    let body = room.table(columns, &rows, |(scope, setting)| {
+    let body = Room::OURS.table(columns, &rows, |(scope, setting)| {
         let variable = format!("{}={}", setting.name, setting.value);
         [
             code(&variable),
@@ -186,7 +187,7 @@ pub(super) fn settings(report: &Report, room: &Room) -> Option<Section> {
     Some(Section::new("settings", title, body).with_note(rows.len().to_string()))
 }
 
-pub(super) fn wider_rules(report: &Report, room: &Room) -> Option<Section> {
+pub(super) fn wider_rules(report: &Report) -> Option<Section> {
     let rules = &report.wider_rules;
     if rules.is_empty() {
         return None;
@@ -196,7 +197,7 @@ pub(super) fn wider_rules(report: &Report, room: &Room) -> Option<Section> {
         Purpose::Audit => "What the command line adds to what every program is shown",
     };
     let columns = [Column::Text("allowed"), Column::Text("reason")];
-    let body = room.table(columns, rules, |wider| {
+    let body = Room::OURS.table(columns, rules, |wider| {
         [code(&wider.rule), html! { (Client(&wider.reason)) }]
     });
     Some(Section::new("wider-rules", title, body).with_note(rules.len().to_string()))

@@ -8,6 +8,8 @@ use crate::report::words::{cut, grouped};
 
 /// Characters of one piece of the client's text.
 const CUT: usize = 1_000;
+/// The same in a hint.
+const HINT_CUT: usize = 250;
 
 /// Text that the client may have written, or that may hold some of it: escaped for people, cut, then escaped as HTML.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +18,18 @@ pub(super) struct Client<'a>(pub(super) &'a str);
 impl Render for Client<'_> {
     fn render_to(&self, page: &mut String) {
         cut(&escape::visible(self.0), CUT).as_str().render_to(page);
+    }
+}
+
+/// The same where a pointer rests, and a drawing has hundreds of such places.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hint<'a>(pub(super) &'a str);
+
+impl Render for Hint<'_> {
+    fn render_to(&self, page: &mut String) {
+        cut(&escape::visible(self.0), HINT_CUT)
+            .as_str()
+            .render_to(page);
     }
 }
 
@@ -77,6 +91,8 @@ mod tests {
         assert_eq!(Client(&whole).render().into_string(), whole);
         let long = Client(&"é".repeat(CUT + 12)).render().into_string();
         assert!(long.ends_with("é… (cut: 12 more characters)"), "{long}");
+        let hint = Hint(&"é".repeat(HINT_CUT + 12)).render().into_string();
+        assert!(hint.ends_with("é… (cut: 12 more characters)"), "{hint}");
     }
 
     #[test]

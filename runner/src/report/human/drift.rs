@@ -6,7 +6,7 @@ use std::fmt;
 use super::page::{Page, Tone};
 use crate::baseline::lock::Accept;
 use crate::behaviour::{Change, Difference};
-use crate::report::{BaselineOutcome, Report, words};
+use crate::report::{Baseline, Report, words};
 
 /// Most differences that are shown; JSON has all of them.
 const SHOWN: usize = 500;
@@ -20,7 +20,7 @@ pub(super) fn section(page: &mut Page<String>, report: &Report) -> fmt::Result {
     page.heading("Baseline")?;
     page.say("lock file", Tone::Quiet, &format!("{file}: {what}"))?;
     for one in differences.iter().take(SHOWN) {
-        drift(page, one, baseline.outcome)?;
+        drift(page, baseline, one)?;
     }
     match differences.len().checked_sub(SHOWN) {
         None | Some(0) => Ok(()),
@@ -32,15 +32,14 @@ pub(super) fn section(page: &mut Page<String>, report: &Report) -> fmt::Result {
     }
 }
 
-fn drift(page: &mut Page<String>, found: &Difference, outcome: BaselineOutcome) -> fmt::Result {
+fn drift(page: &mut Page<String>, baseline: &Baseline, found: &Difference) -> fmt::Result {
     difference(page, found)?;
-    match outcome {
-        BaselineOutcome::Compared => {
-            let Accept { verb, table, line } = Accept::of(found);
+    match baseline.to_accept(found) {
+        Some(Accept { verb, table, line }) => {
             page.whole(&format!("      {verb} in {table}"))?;
             page.whole(&format!("      {line}"))
         }
-        BaselineOutcome::Updated | BaselineOutcome::Made => Ok(()),
+        None => Ok(()),
     }
 }
 

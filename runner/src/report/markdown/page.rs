@@ -6,12 +6,32 @@ use std::fmt::{self, Write as _};
 use crate::report::escape;
 use crate::report::words::cut;
 
-/// GitHub drops a summary of more than 1 MiB, one of all reports of a job's step; some is left for others.
-const LIMIT: usize = 900 * 1024;
-/// Rows of one table, and entries of one list.
+/// Bytes of one table or list of what the client made. There are ten at most: GitHub drops a summary of more than
+/// 1 MiB, one of all reports of a job's step, and what is ours has to fit as well, with some left for others.
+const SHARE: usize = 64 * 1024;
+/// Its rows or entries.
 const ROWS: usize = 100;
 /// Characters of one piece of the client's text.
 const CUT: usize = 300;
+
+/// Who decides how long a table or list is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Length {
+    /// We do: it stands there whole.
+    Ours,
+    /// The client does, or who wrote a policy: it has a share of its own, and takes none of what comes behind it.
+    Theirs,
+}
+
+impl Length {
+    /// Bytes, and rows or entries.
+    fn most(self) -> (usize, usize) {
+        match self {
+            Self::Ours => (usize::MAX, usize::MAX),
+            Self::Theirs => (SHARE, ROWS),
+        }
+    }
+}
 
 /// The text so far.
 #[derive(Debug, Default)]
@@ -38,14 +58,15 @@ impl Page {
     }
 
     /// A list of our own text, with cells from [`code`] in it.
-    pub(super) fn list(&mut self, entries: &[String]) -> fmt::Result {
+    pub(super) fn list(&mut self, length: Length, entries: &[String]) -> fmt::Result {
         let lines = entries.iter().map(|entry| format!("- {entry}\n"));
-        self.lines(lines.collect(), "entry", "entries")
+        self.lines(length, lines.collect(), ["entry", "entries"])
     }
 
     /// A table below a heading; without rows `none`, or nothing at all.
     pub(super) fn table<const N: usize>(
         &mut self,
+        length: Length,
         title: &str,
         head: [&str; N],
         rows: impl Iterator<Item = [String; N]>,
@@ -63,19 +84,22 @@ impl Page {
         self.heading(title)?;
         writeln!(self.out, "| {} |", head.join(" | "))?;
         writeln!(self.out, "|{}", "---|".repeat(N))?;
-        self.lines(lines, "row", "rows")
+        self.lines(length, lines, ["row", "rows"])
     }
 
     /// As many lines as there is room for, and how many are left out.
-    fn lines(&mut self, lines: Vec<String>, one: &str, several: &str) -> fmt::Result {
-        let mut shown = 0;
-        for line in lines.iter().take(ROWS) {
-            if self.out.len() + line.len() > LIMIT {
-                break;
-            }
-            self.out.push_str(line);
-            shown += 1;
-        }
+    fn lines(
+        &mut self,
+        length: Length,
+        lines: Vec<String>,
+        [one, several]: [&str; 2],
+    ) -> fmt::Result {
+        let (mut left, most) = length.most();
+        let fitting = lines.iter().take(most).map_while(|line| {
+            left = left.checked_sub(line.len())?;
+            Some(line)
+        });
+        let shown = fitting.map(|line| self.out.push_str(line)).count();
         match lines.len() - shown {
             0 => Ok(()),
             1 => writeln!(self.out, "\nCut: 1 more {one} of {}.", lines.len()),
@@ -129,19 +153,31 @@ mod tests {
     #[test]
     fn lines_that_are_left_out_are_counted() {
         let mut page = Page::default();
-        page.list(&vec![code("x"); ROWS + 1]).unwrap();
+        page.list(Length::Theirs, &vec![code("x"); ROWS + 1])
+            .unwrap();
         assert!(page.finish().ends_with("\nCut: 1 more entry of 101.\n"));
     }
 
     #[test]
-    fn a_page_that_is_full_takes_no_more_lines() {
+    fn a_table_that_is_full_takes_no_more_lines_and_leaves_the_next_its_own() {
         let mut page = Page::default();
-        let rows = || (0..ROWS).map(|_| ["x".repeat(LIMIT / ROWS)]);
+        let rows = || (0..ROWS).map(|_| ["x".repeat(SHARE / ROWS)]);
         for _ in 0..3 {
-            page.table("t", ["x"], rows(), None).unwrap();
+            page.table(Length::Theirs, "t", ["x"], rows(), None)
+                .unwrap();
         }
         let text = page.finish();
-        assert!(text.len() < LIMIT + 1024, "{}", text.len());
-        assert!(text.ends_with("Cut: 100 more rows of 100.\n"));
+        assert!(text.len() < 3 * (SHARE + 1024), "{}", text.len());
+        assert_eq!(text.matches(" of 100.\n").count(), 3);
+    }
+
+    #[test]
+    fn what_is_ours_stands_there_whole() {
+        let mut page = Page::default();
+        let entries = vec!["x".repeat(SHARE / ROWS); ROWS + 1];
+        page.list(Length::Ours, &entries).unwrap();
+        let text = page.finish();
+        assert_eq!(text.lines().count(), ROWS + 1);
+        assert!(!text.contains("Cut"));
     }
 }

@@ -10,7 +10,6 @@ use sha2::{Digest as _, Sha256};
 
 use super::ci::{audit, audit_of, every_report, with_text_everywhere};
 use super::*;
-use crate::evidence::Request;
 
 /// What would be markup, a script or a request if it were not text.
 const MARKUP: [&str; 12] = [
@@ -36,7 +35,7 @@ const ELEMENTS: &str = "html head meta title style body header nav main section 
 const ATTRIBUTES: &str = "lang charset http-equiv content name class id href title scope colspan role open data-label \
     aria-hidden aria-label aria-labelledby width height viewBox overflow x y x1 x2 y1 y2 rx d text-anchor";
 
-fn page(report: &Report) -> String {
+pub(super) fn page(report: &Report) -> String {
     String::from_utf8(super::html::render(report).unwrap()).unwrap()
 }
 
@@ -316,39 +315,6 @@ proptest! {
         text in "(\\PC|\\pC|::|##|<|>|&|\"|'|=|/|</[a-z]{1,6}>|<[a-z]{1,6} |on[a-z]{4}=|&#[0-9]{2};|&[a-z]{2,4};|<!--|-->|\\]\\]>){1,40}"
     ) {
         assert_is_text(&text);
-    }
-}
-
-#[test]
-fn a_page_is_bounded_whatever_the_client_does_and_counts_what_it_cuts() {
-    let crowded = || {
-        let mut run = case_b();
-        let evidence = &mut run.evidence;
-        for number in 0..5_000 {
-            let name = format!("{number}{}", "\u{202e}<".repeat(300));
-            evidence.names.push(question(&name));
-            evidence.files.push(file(Root::Home, &name));
-            evidence.processes.push(started(&[&name]));
-            evidence.attempts.push(Attempt {
-                at_us: number * 80,
-                ..connect("unix", &name, None)
-            });
-            evidence.gaps.push(gap(GapKind::Requests));
-            let request = evidence.requests[0].clone();
-            evidence.requests.push(Request {
-                seq: number + 2,
-                at_us: number * 80,
-                ..request
-            });
-        }
-        run
-    };
-    for report in [report(crowded()), audit_of(crowded())] {
-        let page = page(&report);
-        assert!(page.len() < 9 << 20, "{}", page.len());
-        assert!(page.contains(" of 5,000."));
-        let marks = page.matches("<svg").count();
-        assert!(marks < 1_000, "{marks}");
     }
 }
 

@@ -232,6 +232,23 @@ fn an_update_says_what_it_accepted() {
 }
 
 #[test]
+fn an_update_leaves_nothing_to_accept() {
+    needs_sandbox!();
+    let place = Place::new();
+    let lock = locked(&place);
+    let done = updating(Run::case_b().deviating("extra-header"), &lock).json();
+    assert_eq!(done.report["baseline"]["outcome"], "updated");
+    let differences = &done.report["baseline"]["differences"];
+    assert_eq!(
+        lines(differences),
+        ["+ headers POST /v1/messages x-trace: 1"]
+    );
+    for difference in differences.as_array().unwrap() {
+        assert_eq!(difference.get("accept"), Some(&Value::Null));
+    }
+}
+
+#[test]
 fn another_tier_is_no_comparison() {
     needs_sandbox!();
     let place = Place::new();

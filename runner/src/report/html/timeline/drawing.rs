@@ -5,7 +5,7 @@
 
 use maud::{Markup, html};
 
-use super::super::text::{Client, at, duration};
+use super::super::text::{Client, Hint, at, duration};
 use super::{Lane, Mark, Sign};
 
 /// Height of one lane; the style sheet knows it as well.
@@ -100,10 +100,10 @@ fn mark(group: &Group, middle: usize, total: u64) -> Markup {
         svg x=(place(first.at_us, total)) y=(middle) overflow="visible" width="1" height="1" {
             title {
                 @if *number == 1 {
-                    (at(first.at_us)) ": " (Client(&first.text))
+                    (at(first.at_us)) ": " (Hint(&first.text))
                 } @else {
                     (at(first.at_us)) " to " (at(last.at_us)) ": " (number) " of them, the first: "
-                    (Client(&first.text))
+                    (Hint(&first.text))
                 }
             }
             (shape(first.sign, *number))

@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::baseline::lock::Accept;
-use crate::behaviour::Difference;
 use crate::report::json::change_form::ChangeForm;
 use crate::report::{self, BaselineOutcome};
 
@@ -28,8 +27,8 @@ struct Drift<'a> {
     /// What differs.
     #[serde(flatten)]
     change: ChangeForm<'a>,
-    /// What makes it accepted.
-    accept: AcceptForm,
+    /// What makes it accepted; null where the file was written, and has it already.
+    accept: Option<AcceptForm>,
 }
 
 /// One line of the lock file.
@@ -46,21 +45,23 @@ struct AcceptForm {
 
 impl<'a> From<&'a report::Baseline> for Baseline<'a> {
     fn from(baseline: &'a report::Baseline) -> Self {
+        let differences = baseline.differences.iter();
         Self {
             file: &baseline.file,
             outcome: baseline.outcome.word(),
             tier_before: baseline.tier_before.as_deref(),
-            differences: baseline.differences.iter().map(Drift::from).collect(),
+            differences: differences
+                .map(|found| Drift {
+                    change: ChangeForm::from(found),
+                    accept: baseline.to_accept(found).map(AcceptForm::from),
+                })
+                .collect(),
         }
     }
 }
 
-impl<'a> From<&'a Difference> for Drift<'a> {
-    fn from(found: &'a Difference) -> Self {
-        let Accept { verb, table, line } = Accept::of(found);
-        Self {
-            change: ChangeForm::from(found),
-            accept: AcceptForm { verb, table, line },
-        }
+impl From<Accept> for AcceptForm {
+    fn from(Accept { verb, table, line }: Accept) -> Self {
+        Self { verb, table, line }
     }
 }
