@@ -159,6 +159,11 @@ impl Behaviour {
         &self.facts
     }
 
+    /// Whether it is the beginning of one only.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     /// Why it is not the whole.
     pub(crate) fn incomplete(&self) -> Option<String> {
         self.is_cut

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::behaviour::form::{FormError, Report};
-use crate::behaviour::{self, Applied, Behaviour, Difference};
+use crate::behaviour::{self, Applied, Behaviour, Change, Difference};
 use crate::bundle::{
     self,
     manifest::{self, Manifest, ManifestError},
@@ -195,8 +195,15 @@ impl Answer {
             reasons.map(move |why| format!("{which}: {why}"))
         });
         let (old, new) = (Identity::of(old_path, old), Identity::of(new_path, new));
+        let mut differences = behaviour::compare(behaviours.0.facts(), behaviours.1.facts());
+        // What is not seen in the beginning of a run may be in its rest.
+        differences.retain(|found| match found.change {
+            Change::Added(_) => !behaviours.0.is_cut(),
+            Change::Removed(_) => !behaviours.1.is_cut(),
+            Change::Changed { .. } => true,
+        });
         Self {
-            differences: behaviour::compare(behaviours.0.facts(), behaviours.1.facts()),
+            differences,
             incomplete: incomplete.into_iter().flatten().collect(),
             notes: notes(&old, &new),
             applied: behaviours.0.applied().and(&behaviours.1.applied()),

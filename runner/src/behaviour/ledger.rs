@@ -5,8 +5,6 @@ use super::{Area, Facts, Rule, bounded, normal};
 
 /// The kind of call that is no attempt.
 const SETUP: &str = "setup";
-/// How loopback is written in an attempt.
-const LOOPBACK: [&str; 3] = ["127.0.0.1", "::1", "::ffff:127.0.0.1"];
 /// What no word of ours has, and each path from the root and each abstract name.
 const PATH: [char; 3] = ['/', '@', '.'];
 
@@ -23,7 +21,7 @@ pub(super) fn own_paths(report: &Report) -> Vec<String> {
 pub(super) fn stub_ports(attempts: &[Attempt]) -> normal::StubPorts {
     let to_stub = attempts.iter().filter(|call| {
         let address = call.address.as_deref();
-        call.kind == SETUP && address.is_some_and(|address| LOOPBACK.contains(&address))
+        call.kind == SETUP && address.is_some_and(normal::is_this_host)
     });
     let ports = to_stub.filter_map(|call| call.port);
     ports.filter(|port| *port != 0).collect()
@@ -92,7 +90,7 @@ fn read_attempt(attempt: &Attempt, facts: &mut Facts) {
     what.extend(attempt.socket_type.clone());
     what.extend(attempt.protocol.map(|number| format!("protocol {number}")));
     if let Some(address) = &attempt.address {
-        let is_loopback = LOOPBACK.contains(&address.as_str());
+        let is_loopback = normal::is_this_host(address);
         let port = attempt.port.map(|port| {
             if is_loopback && normal::is_given_port(port, &facts.stub) {
                 facts.apply(Rule::Ports);

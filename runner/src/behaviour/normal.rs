@@ -4,6 +4,7 @@
 //! longer words stay, and so do versions, dates and short numbers.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use super::{Applied, LITERALLY, Rule, times};
 
@@ -15,8 +16,6 @@ const HEX: usize = 16;
 const ID: usize = 16;
 /// In how many places digits stand at least in an id of one case: a name may hold a number, or end in a date.
 const PLACES: usize = 2;
-/// How loopback is written before a port.
-const LOOPBACK: [&str; 3] = ["127.0.0.1:", "localhost:", "[::1]:"];
 /// Where names of temporary files are looked for.
 const TMP: &str = "/tmp/";
 /// What may stand in a text instead of what varies.
@@ -124,12 +123,23 @@ fn uuid(text: &str) -> Option<usize> {
     Some(at)
 }
 
-fn loopback_port(text: &str, stub: &StubPorts) -> Option<(usize, &'static str)> {
-    let prefix = LOOPBACK
-        .into_iter()
-        .find(|prefix| text.starts_with(prefix))?;
+fn loopback_port<'t>(text: &'t str, stub: &StubPorts) -> Option<(usize, &'t str)> {
+    let host = match text.strip_prefix('[') {
+        Some(inner) => text.get(..inner.find(']')? + 2)?,
+        None => text.get(..text.find(':')?)?,
+    };
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let is_host = host == "localhost" || is_this_host(bare);
+    let prefix = text.get(..=host.len())?;
     let port = word(text.get(prefix.len()..)?);
-    is_given_port(port.parse().ok()?, stub).then_some((prefix.len() + port.len(), prefix))
+    let is_port = is_host && prefix.ends_with(':') && is_given_port(port.parse().ok()?, stub);
+    is_port.then_some((prefix.len() + port.len(), prefix))
+}
+
+/// An address of loopback, or the one that stands for every one of this host's, which is loopback alone (ip(7)).
+pub(super) fn is_this_host(address: &str) -> bool {
+    let address = address.parse::<IpAddr>().map(|ip| ip.to_canonical());
+    address.is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified())
 }
 
 /// Whether the kernel gives this port to whoever asks for none, or gave it to the stub.

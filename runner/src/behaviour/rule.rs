@@ -107,7 +107,7 @@ impl Rule {
                 "In the temporary directory tmp. with 10 characters behind it, or tmp with 8, reads {random}."
             }
             Self::Ports => {
-                "A port of loopback from 32768 on reads {port}, and so does the stub's own; other lower ones stay."
+                "A port of loopback, or of the addresses that stand for this host (0.0.0.0, ::), reads {port} from 32768 on, and so does the stub's own; other lower ones stay."
             }
             Self::Credential => {
                 "The credential is made for each run; reports hide it, and every one is alike."

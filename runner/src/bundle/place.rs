@@ -325,9 +325,18 @@ mod tests {
         let path = directory.path().join("new");
         let place = Place::open(&path).unwrap();
         let error = Place::open(&path).unwrap_err();
-        assert!(matches!(error, PlaceError::NotEmpty { .. }), "{error}");
+        assert!(matches!(error, PlaceError::InUse { .. }), "{error}");
         drop(place);
         drop(Place::open(&path).unwrap());
+    }
+
+    #[test]
+    fn what_a_run_left_that_was_ended_is_told_from_one_that_goes_on() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(UNFINISHED), "").unwrap();
+        let error = Place::open(directory.path()).unwrap_err();
+        assert!(matches!(error, PlaceError::NotEmpty { .. }), "{error}");
+        assert!(error.hint().contains("remove the directory"));
     }
 
     #[test]

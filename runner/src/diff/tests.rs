@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::*;
 use crate::behaviour::Rule;
 use crate::evidence::fixture::{Run, add_header, case_a, case_b, gap};
-use crate::evidence::{CanaryStatus, Exit, GapKind, LayerNeed, LayerStatus};
+use crate::evidence::{CanaryStatus, Exit, GapKind, LayerNeed, LayerStatus, Line, Record};
 use crate::report;
 use crate::report::json as report_json;
 use crate::report::tests::{hostile, report};
@@ -85,6 +85,31 @@ fn a_run_with_gaps_or_without_a_sound_verdict_is_never_unchanged() {
             assert_eq!(json(&answer)["status"], "incomplete");
         }
     }
+}
+
+/// What lies behind the last fact that was taken may be in both.
+#[test]
+fn of_a_run_that_is_cut_nothing_is_said_to_be_missing() {
+    let mut run = case_b();
+    let lines = (0..200_000).map(|number| Record {
+        line: Line::Record(serde_json::json!({ "type": format!("kind-{number}") })),
+        ..run.evidence.records[0].clone()
+    });
+    run.evidence.records = lines.collect();
+    let cut = report(run);
+    let (to, from) = (
+        answer(&report(case_b()), &cut),
+        answer(&cut, &report(case_b())),
+    );
+    assert_eq!(
+        (to.status(), from.status()),
+        (Status::Incomplete, Status::Incomplete)
+    );
+    let is = |found: &Difference, word| found.change.word() == word;
+    assert!(to.differences.iter().any(|found| is(found, "added")));
+    assert!(!to.differences.iter().any(|found| is(found, "removed")));
+    assert!(from.differences.iter().any(|found| is(found, "removed")));
+    assert!(!from.differences.iter().any(|found| is(found, "added")));
 }
 
 #[test]

@@ -42,8 +42,17 @@ fn only_ports_of_loopback_that_the_kernel_gives_are_alike() {
             run.evidence.attempts.push(call);
         }
     };
-    let found = between(at("127.0.0.1", 40_001), at("127.0.0.1", 50_002));
-    assert_eq!(found, Vec::<String>::new());
+    for host in [
+        "127.0.0.1",
+        "127.8.9.1",
+        "::1",
+        "::ffff:127.0.0.2",
+        "0.0.0.0",
+        "::",
+    ] {
+        let found = between(at(host, 40_001), at(host, 50_002));
+        assert_eq!(found, Vec::<String>::new(), "{host}");
+    }
     let low = between(at("127.0.0.1", 5432), at("127.0.0.1", 6379));
     assert_eq!(low.len(), 2);
     let away = between(at("192.0.2.1", 40_001), at("192.0.2.1", 50_002));
