@@ -94,7 +94,8 @@ fn what_stands_for_no_file_takes_a_report_beside_a_stream() {
     let output = command.stderr(Stdio::null()).output().unwrap();
     assert_eq!(parsed(&output.stdout, "")["verdict"], "passed");
     let mut command = reporting(&["human=/dev/null", "json"]);
-    let status = command.stdout(Stdio::null()).status().unwrap();
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let status = status.unwrap();
     assert_eq!(status.code(), Some(0));
 }
 
