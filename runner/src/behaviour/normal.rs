@@ -16,6 +16,8 @@ const HEX: usize = 16;
 const ID: usize = 16;
 /// In how many places digits stand at least in an id of one case: a name may hold a number, or end in a date.
 const PLACES: usize = 2;
+/// Longest address with its brackets, in bytes (INET6_ADDRSTRLEN of ip(7)), and what ends it.
+const HOST: usize = 48;
 /// Where names of temporary files are looked for.
 const TMP: &str = "/tmp/";
 /// What may stand in a text instead of what varies.
@@ -124,10 +126,13 @@ fn uuid(text: &str) -> Option<usize> {
 }
 
 fn loopback_port<'t>(text: &'t str, stub: &StubPorts) -> Option<(usize, &'t str)> {
-    let host = match text.strip_prefix('[') {
-        Some(inner) => text.get(..inner.find(']')? + 2)?,
-        None => text.get(..text.find(':')?)?,
+    // No further than an address can be long: this is asked at each word of a text.
+    let near = text.as_bytes().get(..HOST).unwrap_or(text.as_bytes());
+    let end = match near.first() {
+        Some(b'[') => near.iter().position(|byte| *byte == b']')? + 1,
+        Some(_) | None => near.iter().position(|byte| *byte == b':')?,
     };
+    let host = text.get(..end)?;
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let is_host = host == "localhost" || is_this_host(bare);
     let prefix = text.get(..=host.len())?;
