@@ -280,14 +280,12 @@ fn written(old: Option<&Lock>, place: LockFile, behaviour: &Behaviour, report: &
     }
     let new = Lock::of(behaviour, made(report), old, report);
     if let Err(error) = place.write(new.print().as_bytes()) {
+        let settled = Settled::lost(&error);
         return End {
-            settled: Settled::lost(&error),
             lost: Some(error),
-            told: None,
-            lines: Vec::new(),
+            ..settled.into()
         };
     }
-    let tier_before = old.filter(|old| old.tier() != new.tier());
     let told = match old {
         None => Told {
             outcome: BaselineOutcome::Made,
@@ -298,7 +296,7 @@ fn written(old: Option<&Lock>, place: LockFile, behaviour: &Behaviour, report: &
             let (before, now) = old.comparable(new.facts());
             Told {
                 outcome: BaselineOutcome::Updated,
-                tier_before: tier_before.map(|old| old.tier().to_owned()),
+                tier_before: (old.tier() != new.tier()).then(|| old.tier().to_owned()),
                 differences: compare(&before, &now),
             }
         }

@@ -55,6 +55,18 @@ macro_rules! needs_sandbox {
     };
 }
 
+/// Returns from a test where a program is not installed, and counts it as one without a sandbox.
+#[macro_export]
+macro_rules! needs_program {
+    ($path:literal) => {
+        $crate::needs_sandbox!();
+        if !::std::path::Path::new($path).exists() {
+            $crate::kit::skip(concat!($path, " is not installed"));
+            return;
+        }
+    };
+}
+
 /// Why there is no sandbox here; asked once.
 pub(crate) fn sandbox_is_missing() -> Option<&'static str> {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();

@@ -1,21 +1,7 @@
 //! Programs that everybody knows, as they come with a distribution: what each of them tries is told exactly.
 
-use std::path::Path;
-
 use super::{Audit, Audited, open_directory};
-use crate::kit::skip;
-use crate::needs_sandbox;
-
-/// Returns from a test where a program is not installed, and counts it as one without a sandbox.
-macro_rules! needs_program {
-    ($path:literal) => {
-        needs_sandbox!();
-        if !Path::new($path).exists() {
-            skip(concat!($path, " is not installed"));
-            return;
-        }
-    };
-}
+use crate::needs_program;
 
 /// As root, if the tests run as root, and as an ordinary user.
 fn as_both(audit: impl Fn() -> Audit, check: impl Fn(&Audited)) {

@@ -1,24 +1,12 @@
 //! `runner diff`.
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 
 use super::{Place, lines, straight};
-use crate::kit::{Run, is_root, parsed, skip};
-use crate::needs_sandbox;
-
-/// Returns from a test where a program is not installed, and counts it as one without a sandbox.
-macro_rules! needs_program {
-    ($path:literal) => {
-        needs_sandbox!();
-        if !Path::new($path).exists() {
-            skip(concat!($path, " is not installed"));
-            return;
-        }
-    };
-}
+use crate::kit::{Run, is_root, parsed};
+use crate::{needs_program, needs_sandbox};
 
 #[track_caller]
 fn assert_unchanged(run: impl Fn() -> Run) {
