@@ -97,6 +97,8 @@ pub struct Connection {
     pub bytes: u64,
     /// Bytes that belong to no request.
     pub unaccounted: u64,
+    /// Bytes that the kernel still held for the client one second after its end; the end of the stream counts one.
+    pub held: u64,
     /// Requests that began on it.
     pub requests: u64,
     /// How it ended.

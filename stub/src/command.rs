@@ -147,6 +147,7 @@ fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             credential: None,
             belongs: Belongs::default(),
             limits: Limits::default(),
+            held: None,
         };
         let stop = async {
             tokio::select! {

@@ -94,6 +94,15 @@ pub enum Entry {
         requests: u64,
         end: End,
     },
+    /// A socket of the ended client still held bytes when the run ended: of the connection with this peer, or of
+    /// one that was never accepted.
+    Held {
+        at_us: u64,
+        peer: SocketAddr,
+        #[serde(default)]
+        host: Host,
+        bytes: u64,
+    },
     /// Connections beyond the limit of the run were closed unread: how many so far. Written at the first
     /// one and, when there were more, once more before [`Entry::Done`].
     Refused { at_us: u64, connections: u64 },
@@ -201,7 +210,8 @@ pub enum End {
     /// The stub closed: after an answer that said so, a malformed request, a limit, or where the scenario ends
     /// the connection.
     ByStub,
-    /// Still open when the run was frozen; everything that had arrived was read.
+    /// Neither closed nor reset when the run was frozen, also where the stub had ended its own side; everything
+    /// that had arrived was read.
     Open,
 }
 

@@ -24,6 +24,7 @@ mod command;
 mod connection;
 mod gate;
 mod handover;
+mod held;
 mod listener;
 mod messages;
 mod recorder;
@@ -35,6 +36,7 @@ mod tap;
 
 pub use command::main;
 pub use gate::MAX_HOLD;
+pub use held::{Held, HeldBytes};
 pub use limits::Limits;
 pub use scenario::Scenario;
 pub use secret::{Belongs, Needle};

@@ -53,6 +53,16 @@ pub(crate) fn open(
 }
 
 impl LastDoor {
+    /// The address of the server.
+    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Which server it is.
+    pub(crate) fn host(&self) -> Host {
+        self.host
+    }
+
     /// Takes the next connection that waits; `None` where none does.
     pub(crate) fn take(&self) -> io::Result<Option<Arc<Connection>>> {
         loop {

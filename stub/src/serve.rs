@@ -7,13 +7,16 @@ use std::future::pending;
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::time::{Instant, sleep};
 
 use crate::app::app;
 use crate::connection::{Connection, Line, Progress};
 use crate::gate::Gate;
+use crate::held::{Held, HeldBytes};
 use crate::journal::{Control, Entry, Host};
 use crate::limits::Limits;
 use crate::listener::{self, Door, LastDoor};
@@ -27,6 +30,12 @@ const CONTROL_LINE_BYTES: usize = 1024;
 /// Most that one connection may still deliver after the end, in bytes; the kernel keeps less for a client
 /// that has ended.
 const FINISH_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Time for connections to end once their processes have. On loopback the kernel needs microseconds; what is held
+/// longer is held by an option of the client's.
+const END_WAIT: Duration = Duration::from_secs(1);
+/// Between two looks at connections that have not ended.
+const END_POLL: Duration = Duration::from_millis(2);
 
 /// What one run needs.
 #[derive(Debug)]
@@ -44,6 +53,10 @@ pub struct Setup {
     pub belongs: Belongs,
     /// What the run may take.
     pub limits: Limits,
+    /// Lists what the kernel holds for clients that have ended. Where it is given, the run ends when every
+    /// connection has ended and nothing is held, or after one second with what is still held in the journal.
+    /// Without it connections may outlive the run: they are read as far as they have arrived.
+    pub held: Option<HeldBytes>,
 }
 
 /// Why a run ended without its evidence being whole.
@@ -98,7 +111,12 @@ where
     let credential = (setup.credential, setup.belongs);
     let shared = Arc::new(Shared::new(Gate::ordered(), setup.limits, credential));
     let end = follow(control, &shared.gate);
-    let hosts = Hosts::open(setup.listener, setup.elsewhere, setup.scenario, &shared)?;
+    let hosts = Hosts::open(
+        (setup.listener, setup.elsewhere),
+        setup.scenario,
+        setup.held,
+        &shared,
+    )?;
     run(hosts, &shared, journal, end).await
 }
 
@@ -117,7 +135,12 @@ where
         finish.await;
         Ok(())
     };
-    let hosts = Hosts::open(setup.listener, setup.elsewhere, setup.scenario, &shared)?;
+    let hosts = Hosts::open(
+        (setup.listener, setup.elsewhere),
+        setup.scenario,
+        setup.held,
+        &shared,
+    )?;
     run(hosts, &shared, journal, end).await
 }
 
@@ -125,6 +148,7 @@ where
 struct Hosts {
     stub: Served,
     elsewhere: Option<Served>,
+    held: Option<HeldBytes>,
 }
 
 /// One host: its socket twice, and what is answered there.
@@ -136,9 +160,9 @@ struct Served {
 
 impl Hosts {
     fn open(
-        listener: TcpListener,
-        elsewhere: Option<TcpListener>,
+        (listener, elsewhere): (TcpListener, Option<TcpListener>),
         scenario: Scenario,
+        held: Option<HeldBytes>,
         shared: &Arc<Shared>,
     ) -> Result<Self, ServeError> {
         let origin = match &elsewhere {
@@ -170,6 +194,7 @@ impl Hosts {
         Ok(Self {
             stub: served(listener, Host::Stub, scenario, origin)?,
             elsewhere: elsewhere.map(plain).transpose()?,
+            held,
         })
     }
 }
@@ -186,10 +211,13 @@ async fn run<W: AsyncWrite + Unpin>(
     end: impl Future<Output = Result<(), ServeError>>,
 ) -> Result<(), ServeError> {
     let mut pump = Pump::new(journal);
-    let mut last_doors = vec![hosts.stub.last_door];
+    let mut ending = Ending {
+        doors: vec![hosts.stub.last_door],
+        held: hosts.held,
+    };
     let stub = serve_at(hosts.stub.door, hosts.stub.router);
     let elsewhere = hosts.elsewhere.map(|served| {
-        last_doors.push(served.last_door);
+        ending.doors.push(served.last_door);
         serve_at(served.door, served.router)
     });
     let elsewhere = async {
@@ -207,49 +235,101 @@ async fn run<W: AsyncWrite + Unpin>(
     };
     shared.freeze();
     let outcome = match outcome {
-        Ok(()) => finish(&last_doors, shared, &mut pump).await,
+        Ok(()) => ending.finish(shared, &mut pump).await,
         Err(error) => Err(error),
     };
     shared.forget_all();
     outcome
 }
 
-/// Journals everything that has arrived, and nothing after it.
-async fn finish<W: AsyncWrite + Unpin>(
-    doors: &[LastDoor],
-    shared: &Shared,
-    pump: &mut Pump<W>,
-) -> Result<(), ServeError> {
-    for door in doors {
-        while door.take().map_err(ServeError::Journal)?.is_some() {
-            pump.relieve(&shared.recorder)
-                .await
-                .map_err(ServeError::Journal)?;
-        }
-    }
-    for connection in shared.open() {
-        read_to_end(&connection, shared, pump).await?;
-        connection.finish();
-    }
-    if shared.refused() > 1 {
-        shared.recorder.record(&Entry::Refused {
-            at_us: now_us(),
-            connections: shared.refused(),
-        });
-    }
-    shared.recorder.record(&Entry::Done { at_us: now_us() });
-    pump.drain(&shared.recorder)
-        .await
-        .map_err(ServeError::Journal)
+/// What the end of a run looks at.
+struct Ending {
+    doors: Vec<LastDoor>,
+    held: Option<HeldBytes>,
 }
 
+impl Ending {
+    /// Journals everything that has arrived, and nothing after it.
+    async fn finish<W: AsyncWrite + Unpin>(
+        &self,
+        shared: &Shared,
+        pump: &mut Pump<W>,
+    ) -> Result<(), ServeError> {
+        let deadline = Instant::now() + END_WAIT;
+        let held = loop {
+            // Listed before connections are accepted and read: what is not held then has arrived.
+            let held = self.list_held().map_err(ServeError::Journal)?;
+            self.accept(shared, pump).await?;
+            let mut ended = true;
+            for connection in shared.open() {
+                ended &= read_to_end(&connection, shared, pump).await? == Progress::End;
+            }
+            let is_whole = ended && held.is_empty();
+            if is_whole || self.held.is_none() || Instant::now() >= deadline {
+                break held;
+            }
+            sleep(END_POLL).await;
+        };
+        for (host, held) in held {
+            shared.recorder.record(&Entry::Held {
+                at_us: now_us(),
+                peer: held.peer,
+                host,
+                bytes: held.bytes,
+            });
+        }
+        for connection in shared.open() {
+            connection.finish();
+        }
+        if shared.refused() > 1 {
+            shared.recorder.record(&Entry::Refused {
+                at_us: now_us(),
+                connections: shared.refused(),
+            });
+        }
+        shared.recorder.record(&Entry::Done { at_us: now_us() });
+        pump.drain(&shared.recorder)
+            .await
+            .map_err(ServeError::Journal)
+    }
+
+    async fn accept<W: AsyncWrite + Unpin>(
+        &self,
+        shared: &Shared,
+        pump: &mut Pump<W>,
+    ) -> Result<(), ServeError> {
+        for door in &self.doors {
+            while door.take().map_err(ServeError::Journal)?.is_some() {
+                pump.relieve(&shared.recorder)
+                    .await
+                    .map_err(ServeError::Journal)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn list_held(&self) -> io::Result<Vec<(Host, Held)>> {
+        let mut all = Vec::new();
+        for (door, list) in self.doors.iter().zip(self.held.iter().cycle()) {
+            let held = list.list(door.address()?)?;
+            all.extend(held.into_iter().map(|held| (door.host(), held)));
+        }
+        Ok(all)
+    }
+}
+
+/// Reads what has arrived; the last progress is [`Progress::Nothing`] or [`Progress::End`].
 async fn read_to_end<W: AsyncWrite + Unpin>(
     connection: &Connection,
     shared: &Shared,
     pump: &mut Pump<W>,
-) -> Result<(), ServeError> {
+) -> Result<Progress, ServeError> {
     let before = connection.bytes();
-    while connection.drain() == Progress::Some {
+    loop {
+        let progress = connection.drain();
+        if progress != Progress::Some {
+            return Ok(progress);
+        }
         if connection.bytes() - before > FINISH_BYTES {
             return Err(ServeError::Flooded {
                 connection: connection.id(),
@@ -259,7 +339,6 @@ async fn read_to_end<W: AsyncWrite + Unpin>(
             .await
             .map_err(ServeError::Journal)?;
     }
-    Ok(())
 }
 
 /// Lets requests through as the control side says, until it says finish.

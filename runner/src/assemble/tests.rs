@@ -19,6 +19,7 @@ fn connection(seq: u64, at_us: u64) -> Connection {
         host: Host::Stub,
         bytes: 9,
         unaccounted: 0,
+        held: 0,
         requests: 1,
         end: End::Closed,
     }

@@ -135,6 +135,12 @@ fn allowed(request: &Request, queries: &[String]) -> String {
 }
 
 fn fault(connection: &Connection, requests: &[Request]) -> Option<String> {
+    if connection.held > 0 {
+        return Some(format!(
+            "{} bytes that the kernel still held for the client 1 s after its end",
+            connection.held
+        ));
+    }
     if connection.requests == 0 {
         return Some(format!("{} bytes and no request", connection.bytes));
     }
@@ -159,7 +165,8 @@ fn fault(connection: &Connection, requests: &[Request]) -> Option<String> {
     match connection.end {
         End::Truncated => Some("the client closed inside a request".to_owned()),
         End::Reset => Some("the client reset the connection".to_owned()),
-        End::Closed | End::ByStub | End::Open => None,
+        End::Open => Some("neither closed nor reset 1 s after the client's end".to_owned()),
+        End::Closed | End::ByStub => None,
     }
 }
 

@@ -106,6 +106,7 @@ fn evidence() -> Evidence {
             host: Host::Stub,
             bytes: 1_604,
             unaccounted: 0,
+            held: 0,
             requests: 1,
             end: End::Closed,
         }],

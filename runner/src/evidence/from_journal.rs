@@ -68,6 +68,8 @@ struct Accepted {
     host: Host,
     peer: SocketAddr,
     closed: Option<Closed>,
+    /// Bytes that the kernel still held for the client.
+    held: u64,
 }
 
 struct Closed {
@@ -105,6 +107,7 @@ impl Fold {
                     host: *host,
                     peer: *peer,
                     closed: None,
+                    held: 0,
                 });
             }
             Entry::Began {
@@ -192,6 +195,12 @@ impl Fold {
                     end: *end,
                 },
             ),
+            Entry::Held {
+                at_us,
+                peer,
+                host,
+                bytes,
+            } => self.hold(*at_us, (*peer, *host), *bytes),
             Entry::Refused { connections, .. } => self.refused = self.refused.max(*connections),
             Entry::Done { .. } => self.is_done = true,
         }
@@ -206,6 +215,28 @@ impl Fold {
             )),
             Some(Some(_)) => self.lacks(format!("connection {connection} ended twice")),
             Some(None) => {}
+        }
+    }
+
+    /// Adds held bytes to the last connection of that peer, or to one that never reached the stub.
+    fn hold(&mut self, at_us: u64, (peer, host): (SocketAddr, Host), bytes: u64) {
+        let mut accepted = self.accepted.iter_mut().rev();
+        match accepted.find(|one| one.peer == peer && one.host == host) {
+            Some(accepted) => accepted.held += bytes,
+            None => self.accepted.push(Accepted {
+                // The journal counts from 1.
+                number: 0,
+                at_us: self.since_start(at_us),
+                host,
+                peer,
+                closed: Some(Closed {
+                    bytes: 0,
+                    unaccounted: 0,
+                    requests: 0,
+                    end: End::Open,
+                }),
+                held: bytes,
+            }),
         }
     }
 
@@ -331,6 +362,7 @@ impl Fold {
                 host: accepted.host,
                 bytes: closed.bytes,
                 unaccounted: closed.unaccounted,
+                held: accepted.held,
                 requests: closed.requests,
                 end: closed.end,
             });

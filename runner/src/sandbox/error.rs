@@ -45,6 +45,7 @@ pub(crate) enum Step {
     InheritedNetwork,
     StubSocket,
     ResolverSocket,
+    ListSockets,
     EventLoop,
     CloneInit,
     PrivateMounts,
@@ -97,6 +98,9 @@ impl std::fmt::Display for Step {
             }
             Self::StubSocket => "bind the stub's socket",
             Self::ResolverSocket => "bind the resolver's socket",
+            Self::ListSockets => {
+                "list sockets by sock_diag(7), without which no run can prove that all was sent"
+            }
             Self::EventLoop => "set up the stub's event loop",
             Self::CloneInit => "make the pid, mount, ipc, uts and cgroup namespaces",
             Self::PrivateMounts => "make the mounts private",

@@ -12,6 +12,7 @@
 mod lookups;
 mod set_id;
 mod shared;
+mod socket_options;
 mod system_call;
 mod table;
 
@@ -31,6 +32,7 @@ pub(crate) use system_call::SystemCall;
 pub(crate) use table::STUB;
 
 pub(crate) use lookups::LOOKUPS;
+pub(crate) use socket_options::SocketOption;
 
 use system_call::{Architecture, LAST_REVIEWED};
 use table::CLIENT;
@@ -55,6 +57,8 @@ pub(crate) enum Test {
     Equals { argument: u8, mask: u32, value: u32 },
     /// `argument & mask != 0`
     AnyOf { argument: u8, mask: u32 },
+    /// `argument` is `from` plus a number below 32 whose bit is set in `bits`.
+    Among { argument: u8, from: u32, bits: u32 },
     /// The pointer `argument` is not null: the one test that looks at both halves.
     NotNull { argument: u8 },
 }
@@ -99,6 +103,7 @@ impl Around {
             (self.no_set_id, set_id::NO_ATTRIBUTES),
             (self.no_unix, shared::NO_UNIX),
             (self.shared, shared::FRONT),
+            (true, socket_options::RULES),
             (true, &CLIENT.rules),
             (self.shared, shared::BEHIND),
             (self.lookups, LOOKUPS),
@@ -180,6 +185,10 @@ const IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
 const IF_GREATER: u16 = (libc::BPF_JMP | libc::BPF_JGT | libc::BPF_K) as u16;
 const IF_AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
 const IF_ANY_BIT: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
+const SUBTRACT: u16 = (libc::BPF_ALU | libc::BPF_SUB | libc::BPF_K) as u16;
+const SHIFT_BY_INDEX: u16 = (libc::BPF_ALU | libc::BPF_RSH | libc::BPF_X) as u16;
+const TO_INDEX: u16 = (libc::BPF_MISC | libc::BPF_TAX) as u16;
+const LOAD_VALUE: u16 = (libc::BPF_LD | libc::BPF_IMM) as u16;
 const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
 fn step(code: u16, operand: u32) -> Instruction {
@@ -265,7 +274,7 @@ fn leaf(rules: &[(u32, Rule)], otherwise: Action) -> Vec<Instruction> {
 fn rule(rule: &Rule) -> Vec<Instruction> {
     let mut program = vec![decide(rule.action)];
     for test in rule.when.iter().rev() {
-        // At most six arguments are tested, four steps each: the distance always fits.
+        // At most six arguments are tested, seven steps each: the distance always fits.
         let behind = program.len() as u8;
         let mut steps = match *test {
             Test::Equals {
@@ -286,6 +295,19 @@ fn rule(rule: &Rule) -> Vec<Instruction> {
                     branch(IF_ANY_BIT, mask, 0, behind),
                 ]
             }
+            Test::Among {
+                argument,
+                from,
+                bits,
+            } => vec![
+                step(LOAD, low_half(argument)),
+                step(SUBTRACT, from),
+                branch(IF_AT_LEAST, u32::BITS, behind + 4, 0),
+                step(TO_INDEX, 0),
+                step(LOAD_VALUE, bits),
+                step(SHIFT_BY_INDEX, 0),
+                branch(IF_ANY_BIT, 1, 0, behind),
+            ],
             Test::NotNull { argument } => vec![
                 step(LOAD, low_half(argument)),
                 branch(IF_ANY_BIT, u32::MAX, 2, 0),

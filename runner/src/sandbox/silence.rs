@@ -5,13 +5,12 @@
 //! an address) are listed and do no harm.
 
 use std::net::IpAddr;
-use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket,
-};
+use nix::sys::socket::SockProtocol;
 use serde::{Deserialize, Serialize};
+
+use super::netlink::{Socket, aligned, half, number};
 
 /// What the kernel lists of the network namespace of this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,22 +30,20 @@ pub(crate) struct Link {
     pub(crate) addresses: Vec<IpAddr>,
 }
 
+/// A zeroed body as long as any of the three request bodies: lists everything.
+const ANY: [u8; 16] = [0; 16];
+
 impl Network {
     /// Asks the kernel.
     ///
     /// # Errors
     /// The errno of the netlink socket; `EBADMSG` for an answer that is cut short.
     pub(crate) fn read() -> Result<Self, Errno> {
-        let socket = socket(
-            AddressFamily::Netlink,
-            SockType::Raw,
-            SockFlag::SOCK_CLOEXEC,
-            SockProtocol::NetlinkRoute,
-        )?;
+        let socket = Socket::open(SockProtocol::NetlinkRoute)?;
         let mut network = Self::default();
-        dump(&socket, libc::RTM_GETLINK, |body| network.add_link(body))?;
-        dump(&socket, libc::RTM_GETADDR, |body| network.add_address(body))?;
-        dump(&socket, libc::RTM_GETROUTE, |body| network.add_route(body))?;
+        socket.dump(libc::RTM_GETLINK, &ANY, |body| network.add_link(body))?;
+        socket.dump(libc::RTM_GETADDR, &ANY, |body| network.add_address(body))?;
+        socket.dump(libc::RTM_GETROUTE, &ANY, |body| network.add_route(body))?;
         Ok(network)
     }
 
@@ -160,41 +157,6 @@ impl Network {
     }
 }
 
-/// Sends one dump request and hands the body of each message of the answer to `take`.
-fn dump(
-    socket: &OwnedFd,
-    kind: u16,
-    mut take: impl FnMut(&[u8]) -> Option<()>,
-) -> Result<(), Errno> {
-    // struct nlmsghdr, then a zeroed body as long as any of the three request bodies.
-    let mut request = [0_u8; 32];
-    request[0..4].copy_from_slice(&32_u32.to_ne_bytes());
-    request[4..6].copy_from_slice(&kind.to_ne_bytes());
-    request[6..8].copy_from_slice(&((libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16).to_ne_bytes());
-    send(socket.as_raw_fd(), &request, MsgFlags::empty())?;
-    let mut buffer = vec![0; 16 * 1024];
-    loop {
-        let length = recv(socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_TRUNC)?;
-        let mut rest = buffer.get(..length).ok_or(Errno::EMSGSIZE)?;
-        while !rest.is_empty() {
-            let length = number(rest, 0).ok_or(Errno::EBADMSG)? as usize;
-            let message = rest
-                .get(..length)
-                .filter(|message| message.len() >= 16)
-                .ok_or(Errno::EBADMSG)?;
-            match i32::from(half(message, 4).ok_or(Errno::EBADMSG)?) {
-                libc::NLMSG_DONE => return Ok(()),
-                libc::NLMSG_ERROR => {
-                    let code = number(message, 16).ok_or(Errno::EBADMSG)?;
-                    return Err(Errno::from_raw(-(code as i32)));
-                }
-                _ => take(message.get(16..).unwrap_or_default()).ok_or(Errno::EBADMSG)?,
-            }
-            rest = rest.get(aligned(length)..).unwrap_or_default();
-        }
-    }
-}
-
 /// The attributes behind a message's fixed part: struct rtattr, then its value.
 fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
@@ -211,18 +173,6 @@ fn address(value: &[u8]) -> Option<IpAddr> {
         .map(IpAddr::from)
         .or_else(|_| <[u8; 16]>::try_from(value).map(IpAddr::from))
         .ok()
-}
-
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn aligned(length: usize) -> usize {
-    (length + 3) & !3
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout, getppid, setsid};
 use tokio::runtime::Runtime;
 
 use super::error::{At as _, SetupError, Step};
+use super::held::SocketDiag;
 use super::init::{self, Inheritance, Ports};
 use super::message::{self, FromStage, ToStage, errno_of};
 use super::plan::{Identity, Plan, StubPlan};
@@ -264,6 +265,7 @@ fn become_stub(
     identity::become_inside_user(plan.identity)?;
     prctl::set_dumpable(false).at(Step::HideProcess)?;
     null_stdio()?;
+    let diag = SocketDiag::open().at(Step::ListSockets)?;
     // Its descriptors are made now: the filter makes none later.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -282,7 +284,7 @@ fn become_stub(
         network,
     };
     message::write_line(control, &serving).at(Step::Channel)?;
-    serve(&plan.stub, &runtime, control, sockets)
+    serve(&plan.stub, &runtime, control, (sockets, diag))
 }
 
 /// The client's pipes reach their end only when the stage no longer holds them.
@@ -298,8 +300,9 @@ fn serve(
     plan: &StubPlan,
     runtime: &Runtime,
     control: &UnixStream,
-    sockets: Sockets,
+    (sockets, diag): (Sockets, SocketDiag),
 ) -> Result<(), SetupError> {
+    let list = move |server| diag.held_for(server).map_err(std::io::Error::from);
     let setup = stub::Setup {
         listener: sockets.stub,
         elsewhere: sockets.elsewhere,
@@ -312,6 +315,7 @@ fn serve(
             connections: plan.connections,
             ..stub::Limits::default()
         },
+        held: Some(stub::HeldBytes::new(list)),
     };
     let served = || -> std::io::Result<Result<(), stub::ServeError>> {
         let control = control.try_clone()?;

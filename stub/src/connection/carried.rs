@@ -233,6 +233,7 @@ impl Carried {
         }
         let end = match (self.peer, self.sending) {
             (Peer::Reset, _) => End::Reset,
+            (Peer::Open, _) if self.shared.is_frozen() => End::Open,
             (_, Sending::EndedFirst) => End::ByStub,
             (Peer::Closed(Cut::InRequest), Sending::Open) => End::Truncated,
             (Peer::Closed(Cut::Between), Sending::Open) => End::Closed,

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use landlock::{RulesetCreated, RulesetStatus};
 use serde_json::Value;
 use stub::journal::{Body, Control, End, Entry, Head, Host};
-use stub::{Limits, Needle, Scenario, ServeError, Setup};
+use stub::{HeldBytes, Limits, Needle, Scenario, ServeError, Setup};
 use tokio::sync::oneshot;
 
 mod client;
@@ -26,6 +26,8 @@ pub(crate) struct Plan {
     pub(crate) surroundings: Surroundings,
     /// Gives the run no second host, even where its scenario needs one.
     pub(crate) without_elsewhere: bool,
+    /// Lists what the kernel holds.
+    pub(crate) held: Option<HeldBytes>,
 }
 
 /// What the thread of the stub may do.
@@ -135,6 +137,7 @@ impl Plan {
             credential,
             belongs: stub::Belongs::default(),
             limits: self.limits,
+            held: self.held,
         };
         let surroundings = self.surroundings;
         let thread = std::thread::spawn(move || {
@@ -297,6 +300,7 @@ impl Journal {
                 Head::Malformed { .. } => format!("{request}: malformed"),
                 Head::Incomplete => format!("{request}: incomplete"),
             },
+            Entry::Held { bytes, .. } => format!("{bytes} bytes held"),
             Entry::Body { request, body, .. } => {
                 format!(
                     "{request}: {} bytes{}",

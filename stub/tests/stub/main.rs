@@ -5,6 +5,7 @@ mod barrier;
 mod chunks;
 mod connections;
 mod faults;
+mod held;
 mod kit;
 mod program;
 mod provider;

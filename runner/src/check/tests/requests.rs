@@ -155,6 +155,19 @@ deviations! {
         run.evidence.connections[0].end = End::ByStub;
     } => [];
 
+    a_connection_without_an_end_is_found: case_b, |run| {
+        run.evidence.connections[0].end = End::Open;
+    } => ["requests/connections"];
+
+    bytes_that_the_kernel_still_holds_are_found: case_b, |run| {
+        run.evidence.connections[0].held = 839;
+    } => ["requests/connections"];
+
+    bytes_held_behind_an_end_of_the_stub_are_found: case_a, |run| {
+        run.evidence.connections[0].end = End::ByStub;
+        run.evidence.connections[0].held = 1;
+    } => ["requests/connections"];
+
     a_query_that_the_profile_does_not_name_is_found: case_b, |run| {
         set_query(&mut run.evidence.requests[0].head, "data=c2VjcmV0");
     } => ["requests/query"];

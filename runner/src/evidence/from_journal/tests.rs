@@ -145,6 +145,25 @@ fn title() -> SideRequest {
     }
 }
 
+#[test]
+fn held_bytes_belong_to_the_connection_of_their_peer_or_to_a_new_one() {
+    let held = |of, bytes| Entry::Held {
+        at_us: START_US + 950,
+        peer: peer(of),
+        host: Host::Stub,
+        bytes,
+    };
+    let journal = Journal::default().accepted(1).closed(1, 0, 0);
+    let served = journal.entry(held(1, 839)).entry(held(7, 2)).done();
+    assert_eq!(served.gaps, []);
+    let held = served
+        .connections
+        .iter()
+        .map(|one| (one.seq, one.held, one.end));
+    let expected = [(1, 839, End::Closed), (2, 2, End::Open)];
+    assert!(held.eq(expected), "{:?}", served.connections);
+}
+
 fn peer(connection: u64) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 40_000 + connection as u16))
 }

@@ -146,7 +146,10 @@ pub(super) fn connections(report: &Report) -> Option<Section> {
             html! { (one.requests) },
             html! { (words::grouped(one.bytes)) },
             html! { (words::grouped(one.unaccounted)) },
-            html! { (end(one)) },
+            html! {
+                (end(one))
+                @if one.held > 0 { ", " (words::grouped(one.held)) " bytes held" }
+            },
         ]
     });
     let number = connections.len().to_string();

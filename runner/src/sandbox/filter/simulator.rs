@@ -2,7 +2,10 @@
 
 use nix::errno::Errno;
 
-use super::{AND, IF_ANY_BIT, IF_AT_LEAST, IF_EQUAL, IF_GREATER, JUMP, LOAD, RETURN};
+use super::{
+    AND, IF_ANY_BIT, IF_AT_LEAST, IF_EQUAL, IF_GREATER, JUMP, LOAD, LOAD_VALUE, RETURN,
+    SHIFT_BY_INDEX, SUBTRACT, TO_INDEX,
+};
 use crate::sys::seccomp::Instruction;
 
 /// One `struct seccomp_data`.
@@ -34,7 +37,7 @@ pub(super) enum Outcome {
 }
 
 pub(super) fn run(program: &[Instruction], call: &Call) -> Outcome {
-    let (mut at, mut accumulator) = (0_usize, 0_u32);
+    let (mut at, mut accumulator, mut index) = (0_usize, 0_u32, 0_u32);
     loop {
         let Instruction {
             code,
@@ -47,6 +50,10 @@ pub(super) fn run(program: &[Instruction], call: &Call) -> Outcome {
         match code {
             LOAD => accumulator = call.words[operand as usize / 4],
             AND => accumulator &= operand,
+            SUBTRACT => accumulator = accumulator.wrapping_sub(operand),
+            LOAD_VALUE => accumulator = operand,
+            TO_INDEX => index = accumulator,
+            SHIFT_BY_INDEX => accumulator >>= index,
             JUMP => at += operand as usize,
             IF_EQUAL => at += choose(accumulator == operand),
             IF_GREATER => at += choose(accumulator > operand),

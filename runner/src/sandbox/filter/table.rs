@@ -12,9 +12,8 @@ use nix::errno::Errno;
 use super::system_call::SystemCall::{self, *};
 use super::{Action, Filter, Rule, Test};
 
-/// linux/ioprio.h and linux/in6.h.
+/// linux/ioprio.h.
 const IOPRIO_WHO_USER: i32 = 3;
-const IPV6_2292PKTOPTIONS: i32 = 6;
 
 pub(super) const fn refuse(call: SystemCall, errno: Errno) -> Rule {
     Rule {
@@ -178,27 +177,11 @@ pub(crate) const CLIENT: Filter = Filter {
         // Files by handle go round paths, and so round mounts.
         refuse(SYS_name_to_handle_at, Errno::EPERM),
         refuse(SYS_open_by_handle_at, Errno::EPERM),
-        // A source route leads a packet on from the address that the supervisor has seen.
-        refuse_if(
-            SYS_setsockopt,
-            &[is(1, libc::IPPROTO_IP), is(2, libc::IP_OPTIONS)],
-            Errno::EPERM,
-        ),
-        refuse_if(
-            SYS_setsockopt,
-            &[is(1, libc::IPPROTO_IPV6), is(2, libc::IPV6_RTHDR)],
-            Errno::EPERM,
-        ),
         // Attributes beside a file's content: nobody would look there for what the client left.
         refuse(SYS_setxattr, Errno::EOPNOTSUPP),
         refuse(SYS_lsetxattr, Errno::EOPNOTSUPP),
         refuse(SYS_fsetxattr, Errno::EOPNOTSUPP),
         refuse(SYS_setxattrat, Errno::EOPNOTSUPP),
-        refuse_if(
-            SYS_setsockopt,
-            &[is(1, libc::IPPROTO_IPV6), is(2, IPV6_2292PKTOPTIONS)],
-            Errno::EPERM,
-        ),
         // Init has the client's ids: what could slow it down could make a time-out look like a lost init.
         refuse_if(
             SYS_setpriority,

@@ -3,6 +3,7 @@
 
 mod around;
 mod lookups;
+mod socket_options;
 
 use Architecture::{Aarch64, X86_64};
 
@@ -426,23 +427,6 @@ fn calls_that_reach_init_are_refused_and_the_same_on_others_are_not() {
         client(SYS_ioprio_set, &[3, 0]),
         Outcome::Refused(Errno::EPERM)
     );
-}
-
-#[test]
-fn options_that_lead_packets_elsewhere_are_refused() {
-    let option = |level: i32, name: i32| client(SYS_setsockopt, &[3, level as u64, name as u64]);
-    for (level, name) in [(0, 4), (41, 57), (41, 6)] {
-        assert_eq!(
-            option(level, name),
-            Outcome::Refused(Errno::EPERM),
-            "{level} {name}"
-        );
-    }
-    assert_eq!(
-        option(libc::SOL_SOCKET, libc::SO_KEEPALIVE),
-        Outcome::Allowed
-    );
-    assert_eq!(option(libc::IPPROTO_TCP, 4), Outcome::Allowed);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use nix::errno::Errno;
 
 use super::sockets::Socket;
+use crate::sandbox::filter::SocketOption;
 use crate::sandbox::filter::SystemCall::{self, *};
 use crate::sys::notify::{Notification, open_memory, read_memory};
 
@@ -38,6 +39,8 @@ pub(super) enum Call {
         descriptor: i32,
     },
     IoUring,
+    /// An option that is not in the list of allowed ones.
+    SetOption(SocketOption),
     Execute {
         /// The descriptor below which the path begins, or AT_FDCWD.
         at: i32,
@@ -130,6 +133,10 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
         )?,
         SYS_bind => Call::Bind(read_own_address(&memory()?, second, third as i32)?),
         SYS_listen => Call::Listen { descriptor },
+        SYS_setsockopt => Call::SetOption(SocketOption {
+            level: second as i32,
+            name: third as i32,
+        }),
         SYS_io_uring_setup => Call::IoUring,
         SYS_execve => execute(&memory()?, libc::AT_FDCWD, first, second)?,
         SYS_execveat => execute(&memory()?, descriptor, second, third)?,

@@ -79,6 +79,16 @@ pub(super) fn decide(call: &Call, ground: Ground) -> Decision {
         }
         Call::Listen { .. } => one(attempt(Outcome::Allowed), Answer::Continue),
         Call::IoUring => refuse(attempt(Outcome::Denied(Errno::ENOSYS)), Errno::ENOSYS),
+        Call::SetOption(option) => {
+            let outcome = Outcome::Denied(Errno::ENOPROTOOPT);
+            let line = Line {
+                address: Some(option.label()),
+                ..option
+                    .attempt()
+                    .map_or_else(|| setup(outcome), |_| attempt(outcome))
+            };
+            refuse(line, Errno::ENOPROTOOPT)
+        }
         Call::Dumpable { on: false } => one(setup(Outcome::Allowed), Answer::Pretend),
         Call::Dumpable { on: true } => silent(Answer::Continue),
         Call::Unreadable => {

@@ -14,6 +14,22 @@ deviations! {
     an_attempt_at_a_proxy_that_nobody_is_is_found: case_b, "connects-to-a-dead-proxy" =>
         ["outbound/no-attempts"];
     a_name_that_is_asked_for_is_found: case_b, "asks-for-a-name" => ["outbound/no-attempts"];
+    option_sets_pacing_is_refused_and_found: case_a, "sets-pacing" => ["outbound/no-attempts"];
+    option_sets_txtime_is_refused_and_found: case_b, "sets-txtime" => ["outbound/no-attempts"];
+    option_sets_filter_is_refused_and_found: case_a, "sets-filter" => ["outbound/no-attempts"];
+    option_sets_md5sig_is_refused_and_found: case_b, "sets-md5sig" => ["outbound/no-attempts"];
+    option_sets_ao_is_refused_and_found: case_a, "sets-ao" => ["outbound/no-attempts"];
+    option_sets_repair_is_refused_and_found: case_b, "sets-repair" => ["outbound/no-attempts"];
+    option_sets_ulp_is_refused_and_found: case_a, "sets-ulp" => ["outbound/no-attempts"];
+    option_sets_tx_delay_is_refused_and_found: case_b, "sets-tx-delay" => ["outbound/no-attempts"];
+    option_sets_congestion_is_refused_and_found: case_a, "sets-congestion" => ["outbound/no-attempts"];
+    option_sets_mptcp_is_refused_and_found: case_b, "sets-mptcp" => ["outbound/no-attempts"];
+    option_joins_group_is_refused_and_found: case_a, "joins-group" => ["outbound/no-attempts"];
+    option_joins_source_group_is_refused_and_found: case_b, "joins-source-group" => ["outbound/no-attempts"];
+    option_joins_any_group_is_refused_and_found: case_a, "joins-any-group" => ["outbound/no-attempts"];
+    option_joins_ipv6_group_is_refused_and_found: case_b, "joins-ipv6-group" => ["outbound/no-attempts"];
+    option_joins_any_ipv6_group_is_refused_and_found: case_a, "joins-any-ipv6-group" => ["outbound/no-attempts"];
+    option_that_is_unknown_is_refused_and_no_attempt: case_b, "sets-unknown-option" => [];
 }
 
 /// A run of case B with the reference profile and these destinations in it.

@@ -37,6 +37,16 @@ deviations! {
     a_connection_that_carries_nothing_is_found: case_b, "idle-connection" => ["requests/connections"];
     a_connection_that_carries_nothing_fails_case_a_too: case_a, "idle-connection" => ["requests/connections"];
     half_a_head_is_found: case_b, "half-a-head" => ["requests/first-and-only", "requests/connections"];
+    half_a_head_that_is_corked_is_found: case_b, "half-a-head-corked" =>
+        ["requests/first-and-only", "requests/connections"];
+    half_a_head_that_is_delayed_is_found: case_b, "half-a-head-delayed" =>
+        ["requests/first-and-only", "requests/connections"];
+    half_a_head_on_a_lingering_socket_is_found: case_b, "half-a-head-lingering" =>
+        ["requests/first-and-only", "requests/connections"];
+    half_a_head_before_a_reset_is_found: case_b, "half-a-head-reset" =>
+        ["requests/first-and-only", "requests/connections"];
+    half_a_head_with_a_time_limit_is_found: case_b, "half-a-head-with-a-limit" =>
+        ["requests/first-and-only", "requests/connections"];
     half_a_head_fails_case_a_too: case_a, "half-a-head" => ["requests/sequence", "requests/connections"];
     requests_that_are_read_after_the_clients_end_are_judged: case_b, "requests-until-the-end" =>
         ["requests/first-and-only", "requests/connections"];

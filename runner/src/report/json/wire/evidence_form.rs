@@ -79,6 +79,8 @@ struct Connection {
     bytes: u64,
     /// Bytes among them that belong to no request.
     unaccounted: u64,
+    /// Bytes that the kernel still held for the client one second after its end; the end of the stream counts one.
+    held: u64,
     /// Requests that it carried.
     requests: u64,
     /// How it ended.
@@ -313,6 +315,7 @@ impl From<&evidence::Connection> for Connection {
             host: connection.host,
             bytes: connection.bytes,
             unaccounted: connection.unaccounted,
+            held: connection.held,
             requests: connection.requests,
             end: connection.end,
         }

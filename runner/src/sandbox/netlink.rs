@@ -1,0 +1,89 @@
+//! Dumps by netlink(7): one request, one answer in several messages.
+
+use std::os::fd::{AsRawFd as _, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket,
+};
+
+/// sizeof(struct nlmsghdr).
+const HEADER_BYTES: usize = 16;
+/// The kernel fills buffers of at most 32 KiB for a dump (netlink_dump in net/netlink/af_netlink.c).
+const BUFFER_BYTES: usize = 32 * 1024;
+
+/// A netlink socket of one protocol.
+#[derive(Debug)]
+pub(super) struct Socket(OwnedFd);
+
+impl Socket {
+    /// Opens a socket in the network namespace of this process.
+    ///
+    /// # Errors
+    /// The errno of socket(2).
+    pub(super) fn open(protocol: SockProtocol) -> Result<Self, Errno> {
+        socket(
+            AddressFamily::Netlink,
+            SockType::Raw,
+            SockFlag::SOCK_CLOEXEC,
+            protocol,
+        )
+        .map(Self)
+    }
+
+    /// Sends one dump request with `body` and hands the body of each message of the answer to `take`.
+    ///
+    /// # Errors
+    /// The errno of the socket or of the answer; `EBADMSG` for an answer that is cut short.
+    pub(super) fn dump(
+        &self,
+        kind: u16,
+        body: &[u8],
+        mut take: impl FnMut(&[u8]) -> Option<()>,
+    ) -> Result<(), Errno> {
+        let mut request = vec![0_u8; HEADER_BYTES];
+        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+        request[0..4].copy_from_slice(&((HEADER_BYTES + body.len()) as u32).to_ne_bytes());
+        request[4..6].copy_from_slice(&kind.to_ne_bytes());
+        request[6..8].copy_from_slice(&flags.to_ne_bytes());
+        request.extend_from_slice(body);
+        send(self.0.as_raw_fd(), &request, MsgFlags::empty())?;
+        let mut buffer = vec![0; BUFFER_BYTES];
+        loop {
+            let length = recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::MSG_TRUNC)?;
+            let mut rest = buffer.get(..length).ok_or(Errno::EMSGSIZE)?;
+            while !rest.is_empty() {
+                let length = number(rest, 0).ok_or(Errno::EBADMSG)? as usize;
+                let message = rest
+                    .get(..length)
+                    .filter(|message| message.len() >= HEADER_BYTES)
+                    .ok_or(Errno::EBADMSG)?;
+                match i32::from(half(message, 4).ok_or(Errno::EBADMSG)?) {
+                    libc::NLMSG_DONE => return Ok(()),
+                    libc::NLMSG_ERROR => {
+                        let code = number(message, HEADER_BYTES).ok_or(Errno::EBADMSG)?;
+                        return Err(Errno::from_raw(-(code as i32)));
+                    }
+                    _ => take(message.get(HEADER_BYTES..).unwrap_or_default())
+                        .ok_or(Errno::EBADMSG)?,
+                }
+                rest = rest.get(aligned(length)..).unwrap_or_default();
+            }
+        }
+    }
+}
+
+/// A native-endian u32 at an offset.
+pub(super) fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// A native-endian u16 at an offset.
+pub(super) fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+/// `length` rounded up to NLMSG_ALIGNTO.
+pub(super) fn aligned(length: usize) -> usize {
+    (length + 3) & !3
+}
