@@ -5,7 +5,8 @@ use super::*;
 #[test]
 fn lookups_are_notified_where_they_are_asked_for_and_change_nothing_else() {
     for architecture in Architecture::ALL {
-        let [without, with] = [CLIENT, with_lookups()].map(|one| one.assemble(architecture));
+        let [without, with] = [Around::default().the_clients_table(), with_lookups()]
+            .map(|one| one.assemble(architecture));
         for number in 0..=LAST_REVIEWED + 1 {
             let has_it = |rule: &Rule| rule.call.number(architecture) == Some(number);
             let is_lookup = LOOKUPS.iter().any(has_it);
