@@ -72,6 +72,7 @@ pub(crate) fn evidence(
     let weighed = weighed(&ledger.lookups, &found.files, plan, needle);
     let lookup_gaps = incomplete_lookups(&ledger.lookups, weighed.unweighed);
     Evidence {
+        stub: capture.stub,
         connections: served.connections,
         requests: served.requests,
         provider_events: served.provider_events,

@@ -304,6 +304,8 @@ pub struct Expectations {
     pub cache_control: CacheControl,
     /// Partial messages are on: each provider event has a record.
     pub partial_messages: bool,
+    /// The ledger must be able to show every class of attempts.
+    pub complete_ledger: bool,
 }
 
 /// Whether `HEAD /` may come before the message request.

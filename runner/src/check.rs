@@ -16,7 +16,7 @@ use Rule::{Any, Case as Asked};
 use outcome::{Deviation, NotPassed, Outcome, Run};
 
 pub use attempts::{
-    AttemptGroup, attempt_groups, reason_for_attempt, reason_for_name, resolver_target,
+    AttemptGroup, attempt_groups, reason_for_attempt, reason_for_question, resolver_target,
 };
 pub use files::reason_for_file;
 pub(crate) use headers::CREDENTIALS;
@@ -57,7 +57,16 @@ enum Rule {
     /// Against what a case expects of a client.
     Case(fn(&Run) -> Outcome),
     /// Of any program, an audited one too; what is told of its attempts beforehand is all that it needs.
-    Any(fn(&Evidence, &[ExpectedAttempt]) -> Outcome),
+    Any(fn(&Evidence, Expected<'_>) -> Outcome),
+}
+
+/// What is expected of the attempts of any program.
+#[derive(Clone, Copy)]
+struct Expected<'a> {
+    /// Those that are no finding.
+    attempts: &'a [ExpectedAttempt],
+    /// The ledger must be able to show every class of them.
+    complete_ledger: bool,
 }
 
 /// Whose behaviour a check judges.
@@ -147,7 +156,13 @@ pub fn check(case: &Case, profile: &Profile, evidence: &Evidence) -> Vec<Finding
     };
     let outcome = |check: &Check| match check.rule {
         Rule::Case(rule) => rule(&run),
-        Rule::Any(rule) => rule(evidence, &profile.attempts),
+        Rule::Any(rule) => rule(
+            evidence,
+            Expected {
+                attempts: &profile.attempts,
+                complete_ledger: case.expect.complete_ledger,
+            },
+        ),
     };
     make_all(evidence, outcome)
 }
@@ -157,7 +172,13 @@ pub fn check(case: &Case, profile: &Profile, evidence: &Evidence) -> Vec<Finding
 pub fn audit(expected: &[ExpectedAttempt], evidence: &Evidence) -> Vec<Finding> {
     let outcome = |check: &Check| match check.rule {
         Rule::Case(_) => outcome::not_asked("an audit expects nothing of the program"),
-        Rule::Any(rule) => rule(evidence, expected),
+        Rule::Any(rule) => rule(
+            evidence,
+            Expected {
+                attempts: expected,
+                complete_ledger: false,
+            },
+        ),
     };
     make_all(evidence, outcome)
 }

@@ -106,7 +106,10 @@ fn further_not_proved(tier: Tier, evidence: &Evidence) -> Vec<String> {
         )
     });
     let of_tier = of_tier.iter().map(|sentence| (*sentence).to_owned());
-    of_tier.chain(of_run).collect()
+    of_tier
+        .chain(of_run)
+        .chain(evidence.limit_of_ledger())
+        .collect()
 }
 
 pub(crate) fn because(PassedOver { tier, error }: &PassedOver) -> String {

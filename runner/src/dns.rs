@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) mod strict;
+
 /// ID, flags and four counts.
 const HEADER_BYTES: usize = 12;
 /// Bytes of a name on the wire, its length bytes included (RFC 1035, 3.1).
@@ -32,6 +34,19 @@ pub(crate) struct Asked {
     pub(crate) name: String,
     /// `A`, `AAAA`, `MX`, …, or `TYPE65` (RFC 3597).
     pub(crate) kind: String,
+    /// What else its datagram carried; `None` for an ordinary query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) odd: Option<Odd>,
+}
+
+/// Deviations of a datagram from an ordinary query.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Odd {
+    /// Our words and numbers, nothing of the datagram's text.
+    pub(crate) what: String,
+    /// Form in which the datagram holds the credential.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) credential: Option<String>,
 }
 
 /// What a datagram asks for.
@@ -39,7 +54,7 @@ pub(crate) struct Asked {
 pub(crate) struct Query {
     /// From 1 to 16 of them.
     pub(crate) questions: Vec<Asked>,
-    /// Where the section of the questions ends. Whatever follows is not looked at.
+    /// Where the section of the questions ends; [`strict::odd`] judges what follows.
     end: usize,
 }
 
@@ -118,7 +133,12 @@ fn question(message: &[u8], start: usize) -> Option<(Asked, usize)> {
     let (name, at) = name(message, start)?;
     let [kind @ .., _, _] = message.get(at..)?.first_chunk::<4>()?;
     let kind = kind_text(u16::from_be_bytes(*kind));
-    Some((Asked { name, kind }, at + 4))
+    let asked = Asked {
+        name,
+        kind,
+        odd: None,
+    };
+    Some((asked, at + 4))
 }
 
 /// The name at `start`, and what follows it. A pointer must lead to a place before everything that was read

@@ -3,6 +3,7 @@
 //! Nothing in here judges. What could not be collected is a [`Gap`]; a check that needs what is missing is
 //! *errored*, never *passed*. Times (`at_us`) are microseconds of the monotonic clock from the run's start.
 
+use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
@@ -28,6 +29,8 @@ pub use lookup::{Advice, LOOKUP_BYTES, Lookup, LookupKind, MOST_LOOKUPS, Reason}
 /// Everything that one run left to judge.
 #[derive(Clone, Debug)]
 pub struct Evidence {
+    /// Address on which the stub served the client; `None` where it never did.
+    pub stub: Option<SocketAddr>,
     /// In the order in which they were accepted.
     pub connections: Vec<Connection>,
     /// In the order of their first byte, malformed and incomplete ones too.
@@ -324,6 +327,8 @@ pub struct Canary {
     pub observed: String,
     /// What it says.
     pub status: CanaryStatus,
+    /// The supervisor should have recorded it and was never asked: a filter outside of the sandbox refused first.
+    pub unseen: bool,
 }
 
 /// Who refused a canary.

@@ -20,6 +20,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// Replacement of the run's credential in the value of a credential header.
+pub const REDACTED: &str = "<redacted>";
+
 /// One line of the journal.
 #[allow(
     missing_docs,
@@ -135,7 +138,9 @@ pub enum Head {
         query: Option<String>,
         /// `HTTP/1.1` or `HTTP/1.0`.
         version: String,
-        /// Names as spelt, in order; values of credentials are `<redacted>`. Other bytes than UTF-8 are `\xNN`.
+        /// Names as spelt, in order. In `x-api-key`, `authorization`, `proxy-authorization` and `cookie` the
+        /// credential of the run is `<redacted>`, and any other value `<N bytes, sha256 HEX>`. Other bytes than UTF-8
+        /// are `\xNN`.
         headers: Vec<(String, String)>,
     },
     /// Bytes that are no request, with the reason.

@@ -18,6 +18,7 @@ pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod framing;
 pub(crate) mod head;
+mod redact;
 
 use crate::journal::{Body, Head, Host};
 use crate::limits::{Budget, Limits};

@@ -257,6 +257,8 @@ pub(crate) struct Name {
     pub(crate) name: String,
     #[serde(rename = "type")]
     pub(crate) kind: String,
+    #[serde(default)]
+    pub(crate) odd: Option<String>,
     pub(crate) count: u64,
 }
 

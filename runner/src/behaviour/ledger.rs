@@ -38,7 +38,11 @@ pub(super) fn read(evidence: &Evidence, facts: &mut Facts) {
     for name in &evidence.names {
         repeated(name.count, facts);
         let key = format!("{} {}", facts.text(&name.name), name.kind);
-        facts.gather(Area::Names, &key, "asked for".to_owned());
+        let how = match &name.odd {
+            Some(odd) => format!("asked for, {odd}"),
+            None => "asked for".to_owned(),
+        };
+        facts.gather(Area::Names, &key, how);
     }
     for process in &evidence.processes {
         read_process(process, facts);

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use crate::evidence::{Attempt, AttemptKind, Evidence, Outcome as End, Question, Unlisted};
 use crate::profile::{Destination, ExpectedAttempt};
 
+use super::Expected;
 use super::outcome::{Deviation, Outcome, count, list};
 
 /// Where names are asked for inside: the first name server of the sandbox's resolv.conf(5).
@@ -87,8 +88,17 @@ pub fn reason_for_attempt<'a>(
         .or_else(|| asks_for_names(expected, evidence, attempt))
 }
 
+/// Reason from the profile for a question that is no finding; `None` for a finding. A rule for a name covers ordinary
+/// queries only: an odd datagram is a finding for any name.
+pub fn reason_for_question<'a>(
+    expected: &'a [ExpectedAttempt],
+    question: &Question,
+) -> Option<&'a str> {
+    reason_for_name(expected, &question.name).filter(|_| question.odd.is_none())
+}
+
 /// Why asking for a name is no finding, in the profile's words; `None` where it is one.
-pub fn reason_for_name<'a>(expected: &'a [ExpectedAttempt], name: &str) -> Option<&'a str> {
+fn reason_for_name<'a>(expected: &'a [ExpectedAttempt], name: &str) -> Option<&'a str> {
     let rule = expected.iter().find(|rule| match &rule.destination {
         // Names are compared without regard to case (RFC 4343).
         Destination::Name(named) => named.eq_ignore_ascii_case(name),
@@ -97,14 +107,15 @@ pub fn reason_for_name<'a>(expected: &'a [ExpectedAttempt], name: &str) -> Optio
     Some(&rule.reason)
 }
 
-pub(super) fn no_attempts(evidence: &Evidence, expected: &[ExpectedAttempt]) -> Outcome {
+pub(super) fn no_attempts(evidence: &Evidence, asked: Expected<'_>) -> Outcome {
+    let expected = asked.attempts;
     let (allowed, found): (Vec<_>, Vec<_>) = attempt_groups(expected, evidence)
         .into_iter()
         .partition(|group| group.reason.is_some());
     let names: Vec<_> = evidence
         .names
         .iter()
-        .filter(|question| reason_for_name(expected, &question.name).is_none())
+        .filter(|question| reason_for_question(expected, question).is_none())
         .collect();
     let unlisted = &evidence.unlisted;
     if found.is_empty() && names.is_empty() {
@@ -114,13 +125,20 @@ pub(super) fn no_attempts(evidence: &Evidence, expected: &[ExpectedAttempt]) -> 
                 .found(beyond(unlisted))
                 .undecided("what is not listed is not compared with what the profile names");
         }
-        return Ok(match total(&allowed) {
+        let seen = match total(&allowed) {
             0 => "No attempt was seen.".to_owned(),
             number => format!(
                 "No attempt was seen but {} that the profile names.",
                 times(number, "attempt")
             ),
-        });
+        };
+        return match evidence.limit_of_ledger() {
+            None => Ok(seen),
+            Some(limit) if asked.complete_ledger => {
+                Deviation::new(limit).undecided("the case asks for a complete ledger")
+            }
+            Some(limit) => Ok(format!("{seen} {limit}")),
+        };
     }
     let shown = found
         .iter()
@@ -181,12 +199,12 @@ fn describe(group: &AttemptGroup) -> String {
     )
 }
 
-/// `name:api.example.com (A), 2 times`; client text.
+/// `name:api.example.com (A), 2 times`, `name:api.example.com (A, class 3, 33 bytes), 1 time`; client text.
 fn ask(question: &Question) -> String {
     format!(
         "name:{} ({}), {}",
         question.name,
-        question.kind,
+        question.kind_and_odd(),
         times(question.count, "time")
     )
 }

@@ -2,9 +2,14 @@
 //!
 //! Every `POST /v1/messages` is looked at; only the families of the beta header are the turn's alone.
 
-use crate::evidence::Request;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
-use super::outcome::{Deviation, Outcome, Run, absent, list, name};
+use stub::journal::{Head, Host, REDACTED};
+
+use crate::evidence::{Request, RequestClass};
+
+use super::outcome::{Deviation, NotPassed, Outcome, Run, absent, list, name};
 
 /// Headers that carry a credential.
 pub(crate) const CREDENTIALS: [&str; 4] = [
@@ -13,19 +18,55 @@ pub(crate) const CREDENTIALS: [&str; 4] = [
     "proxy-authorization",
     "cookie",
 ];
+/// Headers whose value is a list, which may be split over several lines.
+const LISTS: [&str; 5] = [
+    "accept",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "connection",
+];
+/// Headers of preflight and message whose number has a check of its own.
+const OWN_CHECK: [&str; 3] = ["x-api-key", "authorization", "user-agent"];
 
+/// Judges every request but the preflight, whose check allows no credential at all: a message carries the run's
+/// credential once, another request carries it or none.
 pub(super) fn api_key_present(run: &Run) -> Outcome {
-    for post in run.posts()? {
-        let values = post.header("x-api-key");
-        if !matches!(values.as_slice(), [value] if !value.trim().is_empty()) {
-            return Deviation::new("The message request does not carry x-api-key exactly once.")
-                .at(name(post))
-                .expected("x-api-key once, with a value")
-                .found(format!("{} times", values.len()))
-                .failed();
-        }
+    run.posts()?;
+    let is_judged = |request: &&Request| request.class != RequestClass::Preflight;
+    for request in run.evidence.requests.iter().filter(is_judged) {
+        let values = request.header("x-api-key");
+        let found = match values.as_slice() {
+            [REDACTED] => continue,
+            [] if !request.is_post() => continue,
+            [value] => key_value(value),
+            [] => "0 times".to_owned(),
+            several => {
+                let shown = several.iter().map(|value| key_value(value));
+                format!("{} times: {}", several.len(), list(shown))
+            }
+        };
+        return Deviation::new(
+            "A request does not carry the credential exactly once in x-api-key.",
+        )
+        .at(name(request))
+        .expected("x-api-key once, with the credential of the run")
+        .found(found)
+        .failed();
     }
-    Ok("x-api-key is present.".to_owned())
+    Ok("x-api-key is present, with the credential of the run.".to_owned())
+}
+
+/// `another value, 7 bytes, sha256 …`, from the text that the journal keeps in place of the value.
+fn key_value(kept: &str) -> String {
+    let inner = kept
+        .strip_prefix('<')
+        .and_then(|rest| rest.strip_suffix('>'));
+    match inner {
+        _ if kept == REDACTED => "the credential".to_owned(),
+        _ if kept.trim().is_empty() => "an empty value".to_owned(),
+        inner => format!("another value, {}", inner.unwrap_or(kept)),
+    }
 }
 
 pub(super) fn authorization_absent(run: &Run) -> Outcome {
@@ -157,14 +198,72 @@ pub(super) fn nothing_else(run: &Run) -> Outcome {
                 .failed();
         }
     }
-    Ok("Only header names of the profile.".to_owned())
+    for request in &run.evidence.requests {
+        stand_once(request)?;
+        host_fits(request, run.evidence.stub)?;
+    }
+    Ok("Only header names of the profile, each as often as it may stand.".to_owned())
+}
+
+/// Fails where a header stands in two lines that is no list (RFC 9110, 5.3), so that readers may take either.
+fn stand_once(request: &Request) -> Result<(), NotPassed> {
+    let has_own_check = |name: &str| {
+        let is_of_the_turn = request.is_post() || request.class == RequestClass::Preflight;
+        is_of_the_turn && OWN_CHECK.contains(&name)
+    };
+    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
+    for (name, _) in request.headers() {
+        *lines.entry(name.to_ascii_lowercase()).or_default() += 1;
+    }
+    let repeated: Vec<String> = lines
+        .into_iter()
+        .filter(|(name, lines)| {
+            *lines > 1 && !LISTS.contains(&name.as_str()) && !has_own_check(name)
+        })
+        .map(|(name, lines)| format!("{name} in {lines} lines"))
+        .collect();
+    if repeated.is_empty() {
+        return Ok(());
+    }
+    Deviation::new("A request repeats a header that may stand once.")
+        .at(name(request))
+        .expected("each header in one line, lists excepted")
+        .found(list(repeated))
+        .failed()
+}
+
+/// Fails unless Host names the stub, as HTTP/1.1 demands of every request (RFC 9112, 3.2). The second host of a
+/// redirect has requests/* to judge what reaches it.
+fn host_fits(request: &Request, stub: Option<SocketAddr>) -> Result<(), NotPassed> {
+    let (Head::Request { version, .. }, Host::Stub, Some(stub)) =
+        (&request.head, request.host, stub)
+    else {
+        return Ok(());
+    };
+    let by_name = format!("localhost:{}", stub.port());
+    let fits = |host: &str| host == stub.to_string() || host.eq_ignore_ascii_case(&by_name);
+    let hosts = request.header("host");
+    match hosts.as_slice() {
+        [] if version == "HTTP/1.0" => return Ok(()),
+        [host] if fits(host) => return Ok(()),
+        _ => {}
+    }
+    Deviation::new("The Host header is not the provider's.")
+        .at(name(request))
+        .expected(format!("host once: {stub}, or localhost with that port"))
+        .found(if hosts.is_empty() {
+            "no Host header".to_owned()
+        } else {
+            list(hosts)
+        })
+        .failed()
 }
 
 fn agent_fits(
     request: &Request,
     expected: &str,
     fits: impl Fn(&str) -> bool,
-) -> Result<(), super::NotPassed> {
+) -> Result<(), NotPassed> {
     let agents = request.header("user-agent");
     if matches!(agents.as_slice(), [agent] if fits(agent)) {
         return Ok(());

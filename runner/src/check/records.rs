@@ -6,7 +6,7 @@ use crate::evidence::{Before, Evidence, Line, ProviderEvent, Record};
 
 use super::outcome::{Deviation, Outcome, Run, absent, count, list, not_asked};
 
-/// The provider events that have a record. `ping` and unknown ones have none, as in the public SDKs.
+/// The provider events that have a record. `ping` and unknown kinds have none in the public SDKs; a client may show them.
 const KNOWN_EVENTS: [&str; 6] = [
     "message_start",
     "content_block_start",
@@ -59,7 +59,7 @@ pub(super) fn json_lines(run: &Run) -> Outcome {
 
 pub(super) fn sequence(run: &Run) -> Outcome {
     let expected = expected_sequence(run);
-    let found: Vec<&Record> = judged_records(run.evidence).collect();
+    let found: Vec<&Record> = judged_records(run).collect();
     let positions = expected.len().max(found.len());
     for position in 0..positions {
         let (wanted, got) = (expected.get(position), found.get(position));
@@ -181,16 +181,23 @@ pub(super) fn init_before_post(run: &Run) -> Outcome {
     })
 }
 
+/// Compares records and provider events one by one. A kind beside the six known ones may be left out altogether, as the
+/// public SDKs do; where one record shows it, each event of that kind has its record, unchanged and in order.
 pub(super) fn events_match_provider(run: &Run) -> Outcome {
     if !run.case.expect.partial_messages {
         return not_asked("the case does not ask for partial messages");
     }
-    let sent: Vec<_> = known_events(run.evidence).collect();
     let shown: Vec<_> = run
         .evidence
         .records
         .iter()
-        .filter(|record| is_known_event(record))
+        .filter(|record| is_known_event(record) || is_optional_event(run.evidence, record))
+        .collect();
+    let is_shown = |kind: &str| shown.iter().any(|record| is_event(record, kind));
+    let sent: Vec<_> = run
+        .evidence
+        .turn_events()
+        .filter(|event| KNOWN_EVENTS.contains(&&*event.event) || is_shown(&event.event))
         .collect();
     if sent.is_empty() && shown.is_empty() {
         return absent("the stub sent no event, and no record shows one");
@@ -331,19 +338,22 @@ fn step(record: &Record) -> Step<'_> {
     (kind, record.detail().filter(|_| kind != Some("result")))
 }
 
-/// The records that the sequence is about. Lines that are no record and the aggregate have checks of their own.
-/// An event outside of the six known kinds is passed over if the stub sent one.
-fn judged_records(evidence: &Evidence) -> impl Iterator<Item = &Record> {
-    let was_sent = |kind: &str| evidence.turn_events().any(|event| event.event == kind);
-    let is_passed_over = move |record: &Record| {
-        let unknown = record.event().filter(|kind| !KNOWN_EVENTS.contains(kind));
-        record.kind() == Some("stream_event") && unknown.is_some_and(was_sent)
-    };
-    let judged = evidence
-        .records
-        .iter()
-        .filter(|record| record.json().is_some() && !is_assistant(record));
-    judged.filter(move |record| !is_passed_over(record))
+/// The records that the sequence is about. Lines that are no record and the aggregate have checks of their own, and so
+/// has, with partial messages, an event outside of the six known kinds that the stub sent.
+fn judged_records<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a Record> {
+    let evidence = run.evidence;
+    let has_own_check = run.case.expect.partial_messages;
+    evidence.records.iter().filter(move |record| {
+        let is_optional = has_own_check && is_optional_event(evidence, record);
+        record.json().is_some() && !is_assistant(record) && !is_optional
+    })
+}
+
+/// Whether a record shows an event of a kind that the stub sent and that clients may leave out.
+fn is_optional_event(evidence: &Evidence, record: &Record) -> bool {
+    let kind = record.event().filter(|kind| !KNOWN_EVENTS.contains(kind));
+    record.kind() == Some("stream_event")
+        && kind.is_some_and(|kind| evidence.turn_events().any(|event| event.event == kind))
 }
 
 fn init<'a>(run: &Run<'a>) -> Option<(&'a Record, &'a Value)> {

@@ -37,6 +37,8 @@ pub(crate) struct Capture {
     pub(crate) before_report: Vec<u8>,
     /// The kernel's; 0 until the client's process has reported it.
     pub(crate) landlock_abi: i32,
+    /// Address on which the stub serves.
+    pub(crate) stub: Option<std::net::SocketAddr>,
     /// Our end of the canary's connection to the stub.
     pub(crate) canary_peer: Option<std::net::SocketAddr>,
     /// Home and temporary directory.
@@ -67,6 +69,7 @@ impl Capture {
             survivors: Vec::new(),
             isolation: None,
             landlock_abi: 0,
+            stub: None,
             canary_peer: None,
             trees: None,
             gone: Gone::default(),

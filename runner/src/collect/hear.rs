@@ -42,6 +42,7 @@ impl Session<'_> {
                 network,
             })) => {
                 let stub = (std::net::Ipv4Addr::LOCALHOST, port).into();
+                self.capture.stub = Some(stub);
                 self.network = Some((Served { stub, elsewhere }, network));
                 self.supervise()
             }

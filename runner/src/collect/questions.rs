@@ -74,7 +74,8 @@ impl Questions {
     fn count(&mut self, asked: &Asked, count: u64) {
         let (name, form) = self.shown(&asked.name);
         let kind = asked.kind.clone();
-        let key = Asked { name, kind };
+        let odd = asked.odd.clone();
+        let key = Asked { name, kind, odd };
         if let Some(known) = self.index.get(&key).and_then(|at| self.asked.get_mut(*at)) {
             known.count += count;
             return;
@@ -89,9 +90,19 @@ impl Questions {
                 form: form.to_string(),
             });
         }
+        if let Some(form) = key.odd.as_ref().and_then(|odd| odd.credential.as_ref()) {
+            let place = if key.name.is_empty() {
+                "datagram to the resolver that is no query".to_owned()
+            } else {
+                format!("datagram to the resolver, behind the name {}", key.name)
+            };
+            let form = form.clone();
+            self.sightings.push(Sighting { place, form });
+        }
         self.asked.push(Question {
             name: key.name.clone(),
             kind: key.kind.clone(),
+            odd: key.odd.as_ref().map(|odd| odd.what.clone()),
             count,
         });
         self.index.insert(key, self.asked.len() - 1);
@@ -169,6 +180,7 @@ pub(super) async fn next(socket: Option<&AsyncFd<OwnedFd>>) -> Option<FromResolv
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dns::Odd;
 
     const SECRET: &str = "runner-key-0123456789ABCDEF";
 
@@ -179,6 +191,7 @@ mod tests {
             let asked = Asked {
                 name: (*name).to_owned(),
                 kind: (*kind).to_owned(),
+                odd: None,
             };
             questions.push(FromResolver::Asked {
                 asked,
@@ -191,7 +204,9 @@ mod tests {
 
     fn listed(names: &Names) -> Vec<(&str, &str, u64)> {
         let row = |one| {
-            let Question { name, kind, count }: &Question = one;
+            let Question {
+                name, kind, count, ..
+            }: &Question = one;
             (name.as_str(), kind.as_str(), *count)
         };
         names.asked.iter().map(row).collect()
@@ -231,6 +246,50 @@ mod tests {
     }
 
     #[test]
+    fn an_odd_datagram_is_a_question_of_its_own_and_its_credential_a_sighting() {
+        let mut questions = Questions::new(&Needle::new(SECRET).unwrap());
+        let odd = |credential: Option<&str>| {
+            Some(Odd {
+                what: "class 3, 27 bytes".to_owned(),
+                credential: credential.map(str::to_owned),
+            })
+        };
+        for (name, odd) in [
+            ("a.example", None),
+            ("A.example", odd(None)),
+            ("a.example", odd(None)),
+            ("a.example", odd(Some("hexadecimal"))),
+            ("", odd(Some("as written"))),
+        ] {
+            let (name, kind) = (name.to_owned(), "A".to_owned());
+            let asked = Asked { name, kind, odd };
+            questions.push(FromResolver::Asked { asked, count: 1 });
+        }
+        let found = questions.finish(Exit::Code(0));
+        let expected = [
+            ("a.example", "A", 1),
+            ("a.example", "A", 2),
+            ("a.example", "A", 1),
+            ("", "A", 1),
+        ];
+        assert_eq!(listed(&found), expected);
+        assert_eq!(found.asked[0].odd, None);
+        assert_eq!(found.asked[1].odd.as_deref(), Some("class 3, 27 bytes"));
+        let places = found
+            .sightings
+            .iter()
+            .map(|one| (one.place.as_str(), one.form.as_str()));
+        let expected = [
+            (
+                "datagram to the resolver, behind the name a.example",
+                "hexadecimal",
+            ),
+            ("datagram to the resolver that is no query", "as written"),
+        ];
+        assert_eq!(Vec::from_iter(places), expected);
+    }
+
+    #[test]
     fn a_value_of_the_users_in_a_name_is_replaced_and_no_finding() {
         let needle = Needle::new(SECRET)
             .unwrap()
@@ -244,6 +303,7 @@ mod tests {
             let asked = Asked {
                 name: name.to_owned(),
                 kind: "A".to_owned(),
+                odd: None,
             };
             questions.push(FromResolver::Asked { asked, count: 1 });
         }

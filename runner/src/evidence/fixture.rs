@@ -100,6 +100,7 @@ fn evidence() -> Evidence {
     let started = UNIX_EPOCH + Duration::from_millis(STARTED_MS);
     let duration = Duration::from_micros(412_345);
     Evidence {
+        stub: Some(([127, 0, 0, 1], 4000).into()),
         connections: vec![Connection {
             seq: 1,
             at_us: 211_000,

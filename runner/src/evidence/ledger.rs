@@ -106,8 +106,21 @@ pub struct Question {
     pub name: String,
     /// `A`, `AAAA`, …, or `TYPE65`; `malformed`, with an empty name, for datagrams that are no query.
     pub kind: String,
+    /// How the datagram differs from an ordinary query, in our words: `1300 bytes after the question, 1327 bytes`.
+    /// `None` for an ordinary one.
+    pub odd: Option<String>,
     /// How often.
     pub count: u64,
+}
+
+impl Question {
+    /// The type, and how the datagram was odd: `A`, `A, class 3, 33 bytes`.
+    pub fn kind_and_odd(&self) -> String {
+        match &self.odd {
+            Some(odd) => format!("{}, {odd}", self.kind),
+            None => self.kind.clone(),
+        }
+    }
 }
 
 /// One program that the client started, itself included.

@@ -149,6 +149,29 @@ impl Evidence {
             .filter(move |event| !is_beside(event))
     }
 
+    /// Classes of attempts that a filter outside of the sandbox refuses before they are recorded, by the names of
+    /// their canaries, each once.
+    pub fn unseen(&self) -> Vec<&str> {
+        let mut classes = Vec::new();
+        for canary in self.canaries.iter().filter(|canary| canary.unseen) {
+            if !classes.contains(&canary.name.as_str()) {
+                classes.push(canary.name.as_str());
+            }
+        }
+        classes
+    }
+
+    /// Limit of the ledger, as a sentence; `None` where every class is recorded.
+    pub fn limit_of_ledger(&self) -> Option<String> {
+        let classes = self.unseen();
+        (!classes.is_empty()).then(|| {
+            format!(
+                "Not in the ledger, since the host refuses it first: {}.",
+                classes.join(", ")
+            )
+        })
+    }
+
     /// The first gap of one of these kinds.
     pub fn gap(&self, kinds: &[GapKind]) -> Option<&Gap> {
         self.gaps.iter().find(|gap| kinds.contains(&gap.what))

@@ -92,6 +92,8 @@ struct ExpectFile {
     body: ExpectBody,
     /// Of the records on standard output.
     records: ExpectRecords,
+    /// Of what the client tries beside its way to the stub; without this table the ledger may have limits.
+    outbound: Option<ExpectOutbound>,
 }
 
 /// What must be seen of the requests.
@@ -141,11 +143,20 @@ struct ExpectRecords {
     partial_messages: Spanned<bool>,
 }
 
+/// What must be seen of the client's attempts.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ExpectOutbound {
+    /// A class of attempts that a filter outside of the sandbox hides from the ledger makes the run errored.
+    complete_ledger: bool,
+}
+
 impl CaseFile {
     /// The whole file, or the first thing in it that is wrong.
     pub(super) fn into_case(self, origin: Origin) -> Result<Case, Flaw> {
         let invocation = Invocation::try_from(self.invocation)?;
         let records = self.expect.records.partial_messages;
+        let outbound = self.expect.outbound;
         let partial_messages = agrees_with_switches(&records, &invocation.switches)?;
         Ok(Case {
             name: name(self.name)?,
@@ -154,7 +165,10 @@ impl CaseFile {
             invocation,
             stub: self.stub,
             sandbox: SandboxRules::try_from(self.sandbox)?,
-            expect: expectations(self.expect.requests, self.expect.body, partial_messages)?,
+            expect: Expectations {
+                complete_ledger: outbound.is_some_and(|outbound| outbound.complete_ledger),
+                ..expectations(self.expect.requests, self.expect.body, partial_messages)?
+            },
         })
     }
 }
@@ -229,6 +243,7 @@ fn expectations(
         system_blocks,
         cache_control,
         partial_messages,
+        complete_ledger: false,
     })
 }
 

@@ -133,6 +133,7 @@ fn seen(report: &Report) -> Claim {
         .iter()
         .filter(|group| group.reason.is_some())
         .count();
+    let limit = report.evidence.limit_of_ledger();
     let (standing, ground) = match finding.map(|finding| finding.status) {
         _ if is_refuted => {
             let place = match report.purpose {
@@ -141,23 +142,25 @@ fn seen(report: &Report) -> Claim {
             };
             (Standing::Refuted, place.to_owned())
         }
-        Some(Status::Passed) if allowed == 0 => (
-            Standing::Seen,
-            "the ledger is complete and has none.".to_owned(),
-        ),
-        Some(Status::Passed) => (
-            Standing::Seen,
-            format!(
-                "the ledger is complete and has none but {} that the profile names.",
-                count(allowed, "kind")
-            ),
-        ),
+        Some(Status::Passed) => {
+            let but = match allowed {
+                0 => String::new(),
+                _ => format!(" but {} that the profile names", count(allowed, "kind")),
+            };
+            let text = match limit {
+                None => format!("the ledger is complete and has none{but}."),
+                Some(limit) => format!("the ledger has none{but}. {limit}"),
+            };
+            (Standing::Seen, text)
+        }
         Some(Status::Skipped) => (
             Standing::NotProved,
             "the client was never started.".to_owned(),
         ),
         Some(Status::Failed | Status::Errored) | None => {
-            (Standing::NotProved, "the ledger is incomplete.".to_owned())
+            let further = limit.map_or(String::new(), |limit| format!(" {limit}"));
+            let text = format!("the ledger is incomplete.{further}");
+            (Standing::NotProved, text)
         }
     };
     Claim {

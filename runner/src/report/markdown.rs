@@ -122,10 +122,10 @@ fn attempts(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
 
 fn names(page: &mut Page, report: &Report) -> fmt::Result {
     let rows = report.evidence.names.iter().map(|name| {
-        let reason = check::reason_for_name(&report.known.attempts, &name.name);
+        let reason = check::reason_for_question(&report.known.attempts, name);
         [
             code(&name.name),
-            code(&name.kind),
+            code(&name.kind_and_odd()),
             name.count.to_string(),
             reason.map_or(String::new(), code),
         ]

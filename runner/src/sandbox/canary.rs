@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::ProbePlan;
 use crate::case::Tier;
 use crate::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Outcome};
-use table::{Expected, WAYS, probes};
+use table::{Expected, Record, WAYS, probes};
 
 /// Destination port of the network canaries that the supervisor answers.
 const ANSWERED_PORT: u16 = 443;
@@ -189,6 +189,15 @@ impl Ground<'_> {
             Some(_) if as_expected && recorded => CanaryStatus::Held,
             Some(_) | None => CanaryStatus::NotHeld,
         };
+        // Without a line of its own or of its socket, the call never came to the supervisor.
+        let asked = |record: Record| {
+            self.recorded
+                .iter()
+                .any(|attempt| record.is(attempt) || record.is_socket(attempt))
+        };
+        let unseen = mode == Mode::Answered
+            && status == CanaryStatus::NotApplicable
+            && expected.record.is_some_and(|record| !asked(record));
         let observed = match errno {
             None => "missing".to_owned(),
             Some(errno) if as_expected && !recorded => format!("{}, not recorded", text(errno)),
@@ -203,6 +212,7 @@ impl Ground<'_> {
             expected: text(wanted),
             observed,
             status,
+            unseen,
         }
     }
 }

@@ -10,8 +10,8 @@
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
-    PathBeneath, PathFd, PathFdError, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
-    RulesetError, RulesetStatus, Scope,
+    NetPort, PathBeneath, PathFd, PathFdError, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
@@ -116,6 +116,41 @@ pub(super) fn restrict_stub(tier: Tier) -> Result<(), SetupError> {
         Tier::Inherited => Step::LandlockAlone,
     };
     stub_ruleset().and_then(restrict).map(drop).at(step)
+}
+
+/// Restricts the calling thread to TCP connections to `ports`, and to no file.
+pub(super) fn restrict_connector(
+    ports: impl Iterator<Item = u16>,
+) -> Result<LandlockReport, LandlockError> {
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(REQUIRED_ALONE))?
+        .handle_access(AccessNet::from_all(REQUIRED_ALONE))?
+        .create()?;
+    for port in ports {
+        ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
+    }
+    restrict(ruleset)
+}
+
+/// Forbids the calling process all TCP connections in tier `inherited`, where the supervisor makes them. The probe has
+/// reached the stub by then.
+pub(super) fn forbid_connections(plan: &Plan) -> Result<(), SetupError> {
+    let kept = plan.keeps(Protection::Landlock) && plan.keeps(Protection::Refusals);
+    if !plan.is_inherited() || !kept {
+        return Ok(());
+    }
+    let ruleset = || {
+        // A domain without a rule for Refer forbids links and renames between directories (landlock(7)).
+        let ruleset = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessNet::from_all(REQUIRED_ALONE))?
+            .handle_access(AccessFs::Refer)?
+            .create()?
+            .add_rule(beneath("/", AccessFs::Refer)?)?;
+        restrict(ruleset)
+    };
+    ruleset().map(drop).at(Step::LandlockAlone)
 }
 
 /// The probe reads /proc by `proc`, also where the client sees another one: there it has no path to it.

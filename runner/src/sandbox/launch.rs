@@ -91,7 +91,8 @@ fn restrict_and_probe(
         let report = Box::new(probe::gather(plan, inside, ports.stub, init, landlock)?);
         message::send(socket, &Launch::Probed { report }, &[]).at(Step::Channel)
     })?;
-    expect(socket, |told| matches!(told, Launch::Go))
+    expect(socket, |told| matches!(told, Launch::Go))?;
+    landlock::forbid_connections(plan)
 }
 
 /// Runs `work` in a child, so that whatever a canary gets hold of is gone when the program starts. The child

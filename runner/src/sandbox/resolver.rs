@@ -18,19 +18,20 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::socket::{MsgFlags, recv};
+use stub::Needle;
 use tokio::io::unix::AsyncFd;
 
 use super::message::{self, FromResolver};
 use crate::case::Tier;
-use crate::dns::{self, Asked};
+use crate::dns::{self, Asked, NoQuery, Odd, Query, strict};
 use crate::evidence::MOST_QUESTIONS;
 use crate::sys::fds::watched;
 use crate::sys::net::dropped_datagrams;
 
 /// The port of every resolver; /etc/resolv.conf can name no other.
 const PORT: u16 = 53;
-/// Read of one datagram. Sixteen questions with the longest names fit; what is cut off is no question.
-const PIECE: usize = 8 * 1024;
+/// Read of one datagram: as long as UDP can carry, so that none is cut.
+const PIECE: usize = 64 * 1024;
 /// How long the runner may take to hear what is left at the end.
 const TELLING: Duration = Duration::from_secs(1);
 
@@ -59,14 +60,22 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    /// The resolver on this socket, telling this one. Needs the runtime's context.
-    pub(super) fn new(socket: UdpSocket, runner: OwnedFd) -> io::Result<Self> {
+    /// The resolver on this socket, telling this one. Searches odd datagrams for the credential. Needs the runtime's
+    /// context.
+    pub(super) fn new(
+        socket: UdpSocket,
+        runner: OwnedFd,
+        credential: Option<Needle>,
+    ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         fcntl(&runner, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         Ok(Self {
             socket: tokio::net::UdpSocket::from_std(socket)?,
             runner: watched(runner)?,
-            untold: Untold::default(),
+            untold: Untold {
+                credential,
+                ..Untold::default()
+            },
         })
     }
 
@@ -168,6 +177,7 @@ struct Untold {
     counts: BTreeMap<Asked, u64>,
     /// Questions that it will not hear of.
     unheard: u64,
+    credential: Option<Needle>,
 }
 
 impl Untold {
@@ -175,8 +185,13 @@ impl Untold {
     fn hear(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
         let parsed = dns::parse(datagram);
         let answer = dns::answer(datagram, &parsed);
+        let odd = self.odd(datagram, &parsed);
         let questions = parsed.map_or_else(|_| vec![malformed()], |query| query.questions);
         for asked in questions {
+            let asked = Asked {
+                odd: odd.clone(),
+                ..asked
+            };
             if let Some(count) = self.counts.get_mut(&asked) {
                 *count += 1;
             } else if self.counts.len() < MOST_QUESTIONS {
@@ -186,6 +201,15 @@ impl Untold {
             }
         }
         answer
+    }
+
+    /// An ordinary query holds nothing of the client's choice but the name, which the runner searches.
+    fn odd(&self, datagram: &[u8], parsed: &Result<Query, NoQuery>) -> Option<Odd> {
+        let what = strict::odd(datagram, parsed)?;
+        let needle = self.credential.as_ref();
+        let form = needle.and_then(|needle| needle.find(datagram));
+        let credential = form.map(|form| form.to_string());
+        Some(Odd { what, credential })
     }
 
     fn next(&self) -> Option<FromResolver> {
@@ -207,6 +231,7 @@ fn malformed() -> Asked {
     Asked {
         name: String::new(),
         kind: MALFORMED.to_owned(),
+        odd: None,
     }
 }
 

@@ -303,11 +303,12 @@ fn serve(
     (sockets, diag): (Sockets, SocketDiag),
 ) -> Result<(), SetupError> {
     let list = move |server| diag.held_for(server).map_err(std::io::Error::from);
+    let credential = stub::Needle::new(&plan.credential).ok();
     let setup = stub::Setup {
         listener: sockets.stub,
         elsewhere: sockets.elsewhere,
         scenario: plan.scenario.clone(),
-        credential: stub::Needle::new(&plan.credential).ok(),
+        credential: credential.clone(),
         belongs: plan.belongs,
         limits: stub::Limits {
             body_bytes: usize::try_from(plan.body_bytes).unwrap_or(usize::MAX),
@@ -322,7 +323,7 @@ fn serve(
         control.set_nonblocking(true)?;
         runtime.block_on(async {
             let (told, journal) = tokio::net::UnixStream::from_std(control)?.into_split();
-            let mut resolver = Resolver::new(sockets.resolver, sockets.questions)?;
+            let mut resolver = Resolver::new(sockets.resolver, sockets.questions, credential)?;
             let outcome = tokio::select! {
                 // A flood of questions does not hold the journal.
                 biased;

@@ -7,8 +7,10 @@
 //! lies on the client's standard output is read before the connection is made.
 
 mod attributes;
+mod behalf;
 mod call;
 mod caller;
+mod connector;
 mod decide;
 mod descriptor;
 pub(crate) mod ledger;
@@ -30,6 +32,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use stub::Needle;
 
+use self::behalf::Sockets;
 use self::call::Call;
 use self::caller::Caller;
 use self::decide::{Ground, decide};
@@ -93,6 +96,9 @@ impl Supervisor {
         if !notify::sizes_match()? {
             return Err(Errno::EINVAL);
         }
+        let refuses = plan.keeps(Protection::Refusals);
+        let on_behalf = plan.is_inherited() && refuses;
+        let sockets = on_behalf.then(|| Sockets::start(served)).transpose()?;
         let shared = Arc::new(Shared::default());
         let (hand_over, ledger) = sync_channel(1);
         let watch = Watch {
@@ -103,7 +109,8 @@ impl Supervisor {
             questions,
             shared: Arc::clone(&shared),
             ledger: Ledger::default(),
-            refuses: plan.keeps(Protection::Refusals),
+            refuses,
+            sockets,
             records: plan.keeps(Protection::Records),
             lookups: plan.lookups,
             unix_sockets: !plan.is_inherited() && !plan.shows_host_directories(),
@@ -166,6 +173,8 @@ struct Watch {
     unix_sockets: bool,
     /// Network and file systems are the container's.
     shared_network: bool,
+    /// TCP sockets of the client, where the supervisor makes and connects them.
+    sockets: Option<Sockets>,
     offspring: Offspring,
     /// Home and temporary directory, as the client names them.
     own_trees: [PathBuf; 2],
@@ -283,8 +292,11 @@ impl Watch {
             shared_network: self.shared_network,
         };
         let mut decision = decide(&call, ground);
+        let mut planned = None;
         if !self.refuses {
             decision.answer = Answer::Continue;
+        } else if launched && self.sockets.is_some() {
+            (decision, planned) = self.plan_connection(notification, system_call, &call, decision);
         }
         if !self.records {
             decision.lines.clear();
@@ -302,6 +314,12 @@ impl Watch {
             } = &call
             {
                 self.start(notification, (*at, program), arguments, &caller, at_us);
+            }
+            if let Some(planned) = planned {
+                return self.connect(notification, planned);
+            }
+            if self.makes_socket(&call, decision.answer) {
+                return self.make_socket(notification);
             }
             for descriptor in decision.to_stub {
                 self.reach_stub(notification, descriptor, &caller);
@@ -352,13 +370,18 @@ impl Watch {
                 .ledger
                 .fault(format!("a socket could not be looked at: {errno}")),
         }
-        let (reply, lines) = sync_channel(1);
-        let asked = self.questions.blocking_send(reply);
-        let lines = asked.ok().and_then(|()| lines.recv_timeout(BARRIER).ok());
+        let lines = self.lines_before_connect();
         self.ledger.connects.push(Connect {
             at_us: self.clock.elapsed_us(),
             lines,
         });
+    }
+
+    /// Asks the event loop for the number of lines on the client's standard output.
+    fn lines_before_connect(&self) -> Option<usize> {
+        let (reply, lines) = sync_channel(1);
+        let asked = self.questions.blocking_send(reply);
+        asked.ok().and_then(|()| lines.recv_timeout(BARRIER).ok())
     }
 
     fn answer(&mut self, notification: &Notification, answer: Answer) -> Made {

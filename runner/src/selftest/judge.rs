@@ -113,7 +113,7 @@ impl Heard<'_> {
                 let reason = format!("{} inside, not {}", said.reply.words(), wanted.join(" or "));
                 (Status::Inconclusive, reason)
             }
-            (Some(said), _) if !recorded() => {
+            (Some(said), twin) if !is_refused_outside(twin.as_ref(), attempt) && !recorded() => {
                 let reason = format!("{}, but not in the ledger", said.reply.words());
                 (Status::Through, reason)
             }
@@ -141,6 +141,14 @@ impl Heard<'_> {
             reason: (status != Status::Blocked).then_some(reason),
         }
     }
+}
+
+/// Whether the twin shows that the host refuses the attempt by itself. A filter around the sandbox then refuses it
+/// inside as well, before the supervisor is asked.
+fn is_refused_outside(twin: Option<&Said>, attempt: &Attempt) -> bool {
+    twin.is_some_and(|twin| {
+        matches!(twin.reply, Reply::Refused(_)) && !arrived(twin.reply, attempt)
+    })
 }
 
 /// Whether a reply shows that nothing stood in the way.

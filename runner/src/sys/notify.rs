@@ -13,6 +13,7 @@ use nix::unistd::Pid;
 const RECV: libc::c_ulong = 0xC050_2100;
 const SEND: libc::c_ulong = 0xC018_2101;
 const ID_VALID: libc::c_ulong = 0x4008_2102;
+const ADD_DESCRIPTOR: libc::c_ulong = 0x4018_2103;
 const SET_FLAGS: libc::c_ulong = 0x4008_2104;
 /// The answer wakes the target on the processor of the supervisor: half the round trip (Linux 6.6).
 const SYNC_WAKE_UP: libc::c_ulong = 1;
@@ -199,4 +200,30 @@ pub(crate) fn is_unconnected(socket: impl AsFd) -> Result<bool, Errno> {
         )
     };
     Errno::result(result).map(|_| state == CLOSED)
+}
+
+/// SECCOMP_IOCTL_NOTIF_ADDFD with SECCOMP_ADDFD_FLAG_SEND (Linux 5.14): installs `source` in the caller's table, and
+/// answers the call with its number there.
+///
+/// # Errors
+/// `ENOENT` or `ESRCH` if the caller was killed; `EMFILE` if its table is full. The call then still waits for an
+/// answer.
+pub(crate) fn answer_with_descriptor(
+    listener: impl AsFd,
+    id: u64,
+    source: impl AsFd,
+    close_on_exec: bool,
+) -> Result<(), Errno> {
+    let flags = if close_on_exec { libc::O_CLOEXEC } else { 0 };
+    let raw = libc::seccomp_notif_addfd {
+        id,
+        flags: libc::SECCOMP_ADDFD_FLAG_SEND as u32,
+        srcfd: source.as_fd().as_raw_fd() as u32,
+        newfd: 0,
+        newfd_flags: flags as u32,
+    };
+    // SAFETY: the kernel reads one seccomp_notif_addfd, to which the pointer points.
+    let result =
+        unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), ADD_DESCRIPTOR, &raw const raw) };
+    Errno::result(result).map(drop)
 }

@@ -3,6 +3,7 @@
 
 mod choice;
 mod proc;
+mod races;
 mod reach;
 mod remains;
 
@@ -10,6 +11,8 @@ use crate::kit::Run;
 
 /// What a container of a usual engine lacks, and its network.
 const CONTAINER: &str = "network,namespaces";
+/// The same, where another process listens at the stub's port.
+const CONTAINER_WITH_NEIGHBOUR: &str = "network,solitude,namespaces";
 
 /// Case B in such a container.
 fn case_b() -> Run {

@@ -31,3 +31,4 @@ mod readme;
 mod real_client;
 mod selftest;
 mod teardown;
+mod unseen;

@@ -13,6 +13,10 @@ deviations! {
         set_header(&mut run.evidence.requests[0], "x-api-key", " ");
     } => ["headers/api-key-present"];
 
+    another_value_of_the_api_key_is_found: case_b, |run| {
+        set_header(&mut run.evidence.requests[0], "x-api-key", "<7 bytes, sha256 00>");
+    } => ["headers/api-key-present"];
+
     a_second_api_key_is_found_in_whatever_case_it_is_spelt: case_b, |run| {
         add_header(&mut run.evidence.requests[0], "X-Api-KEY", "<redacted>");
     } => ["headers/api-key-present"];
@@ -54,8 +58,34 @@ deviations! {
         set_header(&mut run.evidence.requests[0], "agent-beta", "agent-client-1, interleaved-thinking-2");
     } => ["headers/beta-families"];
 
-    a_further_family_in_another_header_line_is_as_good: case_b, |run| {
+    a_second_line_of_the_beta_header_is_found: case_b, |run| {
         add_header(&mut run.evidence.requests[0], "Agent-Beta", "effort-2025-11-24");
+    } => ["headers/nothing-else"];
+
+    a_second_line_of_a_list_is_as_good: case_b, |run| {
+        run.profile.headers.message.push("accept-encoding".to_owned());
+        add_header(&mut run.evidence.requests[0], "accept-encoding", "gzip");
+        add_header(&mut run.evidence.requests[0], "Accept-Encoding", "br");
+    } => [];
+
+    a_second_host_is_found: case_b, |run| {
+        add_header(&mut run.evidence.requests[0], "Host", "127.0.0.1:4000");
+    } => ["headers/nothing-else"];
+
+    a_message_without_a_host_is_found: case_b, |run| {
+        headers(&mut run.evidence.requests[0]).retain(|(name, _)| name != "host");
+    } => ["headers/nothing-else"];
+
+    another_port_in_the_host_is_found: case_b, |run| {
+        set_header(&mut run.evidence.requests[0], "host", "127.0.0.1:4001");
+    } => ["headers/nothing-else"];
+
+    another_host_of_the_preflight_is_found: case_a, |run| {
+        set_header(&mut run.evidence.requests[0], "host", "api.example.com");
+    } => ["headers/nothing-else"];
+
+    a_host_by_the_name_of_loopback_is_as_good: case_b, |run| {
+        set_header(&mut run.evidence.requests[0], "host", "LocalHost:4000");
     } => [];
 
     the_beta_header_on_the_preflight_is_found: case_a, |run| {

@@ -66,6 +66,25 @@ deviations! {
         run.evidence.gaps.push(gap(GapKind::Isolation));
     } => errored ["outbound/denied"];
 
+    an_unseen_class_is_named_and_passes: case_b, |run| {
+        canary(&mut run.evidence, "vsock", CanaryMode::Continued).unseen = true;
+    } => [];
+
+    an_unseen_class_is_errored_where_the_ledger_must_be_complete: case_b, |run| {
+        canary(&mut run.evidence, "vsock", CanaryMode::Continued).unseen = true;
+        run.case.expect.complete_ledger = true;
+    } => errored ["outbound/no-attempts"];
+
+    an_attempt_beside_an_unseen_class_is_found: case_b, |run| {
+        canary(&mut run.evidence, "vsock", CanaryMode::Continued).unseen = true;
+        run.case.expect.complete_ledger = true;
+        run.evidence.attempts.push(connect("inet", "192.0.2.1", Some(443)));
+    } => ["outbound/no-attempts"];
+
+    a_complete_ledger_passes_where_it_must_be_complete: case_b, |run| {
+        run.case.expect.complete_ledger = true;
+    } => [];
+
     an_incomplete_ledger_is_errored: case_b, |run| {
         run.evidence.gaps.push(gap(GapKind::Attempts));
     } => errored ["outbound/denied", "outbound/no-attempts"];

@@ -45,9 +45,30 @@ deviations! {
 
     status_before_init_is_found: case_b, |run| run.evidence.records.swap(0, 1) => ["records/sequence"];
 
-    a_record_for_a_ping_that_was_sent_is_passed_over: case_b, |run| {
+    a_record_for_each_ping_that_was_sent_is_as_good: case_b, |run| {
         insert_record(&mut run.evidence, 4, json!({"type": "stream_event", "event": {"type": "ping"}}));
     } => [];
+
+    a_second_record_for_one_ping_is_found: case_b, |run| {
+        for _ in 0..2 {
+            insert_record(&mut run.evidence, 4, json!({"type": "stream_event", "event": {"type": "ping"}}));
+        }
+    } => ["records/events-match-provider"];
+
+    a_ping_with_something_in_it_is_found: case_b, |run| {
+        insert_record(&mut run.evidence, 4, json!({"type": "stream_event", "event": {"type": "ping", "x": 1}}));
+    } => ["records/events-match-provider"];
+
+    a_ping_in_another_place_is_found: case_b, |run| {
+        insert_record(&mut run.evidence, 3, json!({"type": "stream_event", "event": {"type": "ping"}}));
+    } => ["records/events-match-provider"];
+
+    one_record_for_two_pings_is_found: case_b, |run| {
+        let ping = run.evidence.provider_events.iter().find(|event| event.event == "ping");
+        let ping = ping.expect("a ping").clone();
+        run.evidence.provider_events.push(ping);
+        insert_record(&mut run.evidence, 4, json!({"type": "stream_event", "event": {"type": "ping"}}));
+    } => ["records/events-match-provider"];
 
     a_record_for_an_event_that_was_never_sent_is_found: case_b, |run| {
         insert_record(&mut run.evidence, 4, json!({"type": "stream_event", "event": {"type": "pong"}}));

@@ -49,6 +49,24 @@ fn an_incomplete_ledger_leaves_only_open_whether_one_was_seen() {
 }
 
 #[test]
+fn an_unseen_class_is_said_with_the_claim() {
+    for (demanded, standing) in [(false, Seen), (true, NotProved)] {
+        let mut run = case_b();
+        run.evidence.canaries[0].unseen = true;
+        run.case.expect.complete_ledger = demanded;
+        let claims = claims(&report(run));
+        let claim = claim(&claims, SEEN);
+        assert_eq!(claim.standing, standing);
+        assert!(!claim.text.contains("is complete"), "{}", claim.text);
+        assert!(
+            claim.text.ends_with("refuses it first: tcp4."),
+            "{}",
+            claim.text
+        );
+    }
+}
+
+#[test]
 fn an_attempt_in_an_incomplete_ledger_is_one() {
     let change = |run: &mut Run| {
         let attempt = connect("inet", "192.0.2.1", Some(443));

@@ -117,13 +117,13 @@ pub(super) fn names(report: &Report) -> Option<Section> {
         Column::Number("times"),
     ];
     let body = Room::CLIENT.table(columns, names, |name| {
-        let reason = check::reason_for_name(&report.known.attempts, &name.name);
+        let reason = check::reason_for_question(&report.known.attempts, name);
         [
             html! {
                 (code(&name.name))
                 @if let Some(reason) = reason { p.because { "expected: " (Client(reason)) } }
             },
-            code(&name.kind),
+            code(&name.kind_and_odd()),
             html! { (words::grouped(name.count)) },
         ]
     });

@@ -76,13 +76,13 @@ pub(super) fn names(page: &mut Page<String>, report: &Report) -> fmt::Result {
     }
     page.heading("Names asked for")?;
     let row = |question: &Question| {
-        let reason = check::reason_for_name(&report.known.attempts, &question.name);
+        let reason = check::reason_for_question(&report.known.attempts, question);
         Row {
             cells: [
                 times(question.count),
                 reason.map_or("", |_| "allowed").to_owned(),
             ],
-            last: format!("{} ({})", question.name, question.kind),
+            last: format!("{} ({})", question.name, question.kind_and_odd()),
         }
     };
     page.table(

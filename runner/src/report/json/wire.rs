@@ -189,6 +189,9 @@ struct Isolation<'a> {
     layers: Vec<Layer<'a>>,
     /// Forbidden calls, tried in the client's place just before it started.
     canaries: Vec<Canary<'a>>,
+    /// Classes of attempts that are in no ledger, by the names of their canaries: a filter outside of the sandbox
+    /// refuses them first.
+    unseen: Vec<&'a str>,
     /// What this run does not prove, a sentence each.
     not_proved: Vec<String>,
 }
@@ -295,6 +298,7 @@ impl<'a> From<&'a report::Report> for Report<'a> {
                 because: report.tier_because.as_deref(),
                 layers: evidence.layers.iter().map(Layer::from).collect(),
                 canaries: evidence.canaries.iter().map(Canary::from).collect(),
+                unseen: evidence.unseen(),
                 not_proved: claims::not_proved(report),
             },
             checks: report.checks.iter().map(Check::from).collect(),

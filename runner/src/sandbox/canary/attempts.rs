@@ -19,6 +19,7 @@ use nix::sys::socket::{
 use nix::sys::stat::Mode;
 
 use super::Scene;
+use crate::sys::attempt;
 use crate::sys::probe::{io_uring_setup, push_input};
 
 /// Addresses for documentation (RFC 5737, RFC 3849): nobody has them.
@@ -176,6 +177,48 @@ pub(super) fn vsock(_: &Scene<'_>) -> Result<(), Errno> {
         None,
     )
     .map(drop)
+}
+
+/// A type that no socket has. The kernel rejects it with EINVAL before it looks for the family, and loads no module.
+const NO_TYPE: i32 = 0xF;
+
+/// Whether the kernel itself is asked for such a socket, and no filter refuses it before.
+fn is_asked(family: i32, protocol: i32) -> Result<(), Errno> {
+    match attempt::socket(family, NO_TYPE, protocol) {
+        Ok(_) | Err(Errno::EINVAL) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Sockets of other families and protocols: each is tried inside, and outside asked for with [`NO_TYPE`].
+macro_rules! other_sockets {
+    ($($inside:ident $outside:ident: $family:path, $kind:path, $protocol:expr;)*) => {
+        $(
+            pub(super) fn $inside(_: &Scene<'_>) -> Result<(), Errno> {
+                attempt::socket($family, $kind | libc::SOCK_CLOEXEC, $protocol).map(drop)
+            }
+
+            pub(super) fn $outside(_: &Scene<'_>) -> Result<(), Errno> {
+                is_asked($family, $protocol)
+            }
+        )*
+    };
+}
+
+other_sockets! {
+    alg alg_is_asked: libc::AF_ALG, libc::SOCK_SEQPACKET, 0;
+    bluetooth bluetooth_is_asked: libc::AF_BLUETOOTH, libc::SOCK_RAW, 0;
+    xdp xdp_is_asked: libc::AF_XDP, libc::SOCK_RAW, 0;
+    netlink netlink_is_asked: libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_USERSOCK;
+    mptcp mptcp_is_asked: libc::AF_INET, libc::SOCK_STREAM, libc::IPPROTO_MPTCP;
+}
+
+/// Data that opens its own connection, which Landlock does not see.
+pub(super) fn fast_open(_: &Scene<'_>) -> Result<(), Errno> {
+    let socket = stream(AddressFamily::Inet)?;
+    let address = SockaddrIn::from(SocketAddrV4::new(NOWHERE_4, super::ANSWERED_PORT));
+    let flags = MsgFlags::from_bits_retain(libc::MSG_FASTOPEN);
+    sendto(socket.as_raw_fd(), b"canary", &address, flags).map(drop)
 }
 
 pub(super) fn io_uring(_: &Scene<'_>) -> Result<(), Errno> {

@@ -59,6 +59,13 @@ impl Record {
             && attempt.outcome == self.outcome
             && (self.destination.is_none() || destination == self.destination)
     }
+
+    /// Whether an entry is of the socket on which a call to a destination is made.
+    pub(super) fn is_socket(&self, attempt: &Attempt) -> bool {
+        self.destination.is_some()
+            && attempt.syscall == "socket"
+            && attempt.family.as_deref() == self.family
+    }
 }
 
 /// What a network that has loopback only says of each: there is no way to there.
@@ -86,8 +93,14 @@ const PROBES: &[Probe] = &[
     fails("raw-socket", Errno::EPERM, attempts::raw).outside(attempts::raw).answered("socket", Some("inet")),
     fails("packet-socket", Errno::EAFNOSUPPORT, attempts::packet).outside(attempts::packet_is_possible).answered("socket", Some("packet")),
     fails("vsock", Errno::EAFNOSUPPORT, attempts::vsock).outside(attempts::vsock).answered("socket", Some("vsock")),
+    fails("alg-socket", Errno::EAFNOSUPPORT, attempts::alg).outside(attempts::alg_is_asked).answered("socket", Some("alg")),
+    fails("bluetooth-socket", Errno::EAFNOSUPPORT, attempts::bluetooth).outside(attempts::bluetooth_is_asked).answered("socket", Some("31")),
+    fails("xdp-socket", Errno::EAFNOSUPPORT, attempts::xdp).outside(attempts::xdp_is_asked).answered("socket", Some("44")),
+    fails("netlink-socket", Errno::EPROTONOSUPPORT, attempts::netlink).outside(attempts::netlink_is_asked).answered("socket", Some("netlink")),
+    fails("mptcp-socket", Errno::EPROTONOSUPPORT, attempts::mptcp).outside(attempts::mptcp_is_asked).answered("socket", Some("inet")),
     fails("io-uring", Errno::ENOSYS, attempts::io_uring).outside(attempts::io_uring).answered("io_uring_setup", None),
     fails("unix-socket", Errno::EACCES, attempts::unix).outside(attempts::unix).answered("socket", Some("unix")).only(SHARED),
+    fails("fast-open", Errno::EOPNOTSUPP, attempts::fast_open).answered("sendto", Some("inet")).only(SHARED),
     fails("listener", Errno::EACCES, attempts::listener).outside(attempts::listener).answered("listen", None).only(SHARED),
     // The filter.
     fails("ptrace", Errno::EPERM, attempts::trace_init),

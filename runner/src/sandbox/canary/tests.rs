@@ -190,6 +190,46 @@ fn what_is_refused_outside_as_well_supports_no_claim_but_may_not_succeed_inside(
     );
 }
 
+/// The classes that are named as unseen where these canaries are refused outside as well, and have no entry.
+fn unseen(kind: Kind, name: &'static str, forget: fn(&Attempt) -> bool) -> Vec<String> {
+    let mut tried = as_expected(kind);
+    tried.recorded.retain(|attempt| !forget(attempt));
+    let canaries = judge(kind, &tried, &[name], true);
+    let unseen = canaries.into_iter().filter(|canary| canary.unseen);
+    unseen.map(|canary| canary.name).collect()
+}
+
+#[test]
+fn a_class_without_an_entry_is_unseen_where_the_host_refuses_it() {
+    for kind in KINDS {
+        let ring = |attempt: &Attempt| attempt.syscall == "io_uring_setup";
+        assert_eq!(unseen(kind, "io-uring", ring), ["io-uring"]);
+        assert!(unseen(kind, "io-uring", |_| false).is_empty());
+        let other = judge(kind, &as_expected(kind), &[], true);
+        assert!(other.iter().all(|canary| !canary.unseen));
+    }
+}
+
+#[test]
+fn a_kernel_without_ipv6_hides_nothing() {
+    let kind = Kind::Namespace;
+    let mut tried = as_expected(kind);
+    tried
+        .recorded
+        .retain(|attempt| attempt.family.as_deref() != Some("inet6"));
+    let hidden = judge(kind, &tried, &["tcp6", "udp6"], true);
+    assert_eq!(hidden.iter().filter(|canary| canary.unseen).count(), 2);
+    tried.recorded.push(record(
+        "socket",
+        Some("inet6"),
+        None,
+        None,
+        Outcome::Allowed,
+    ));
+    let asked = judge(kind, &tried, &["tcp6", "udp6"], true);
+    assert!(asked.iter().all(|canary| !canary.unseen));
+}
+
 #[test]
 fn without_scopes_the_inner_abstract_socket_supports_no_claim() {
     let kind = Kind::Namespace;

@@ -3,7 +3,7 @@
 use nix::errno::Errno;
 
 use super::system_call::SystemCall::*;
-use super::table::{allow_if, is, notify, refuse, refuse_if};
+use super::table::{allow_if, is, notify, notify_if, refuse, refuse_if};
 use super::{Rule, Test};
 
 /// The low four bits of a socket's type are its type (socket(2)).
@@ -34,36 +34,21 @@ const fn another(argument: u8) -> Test {
 /// as the path says, and paths are memory. A raw one is a datagram socket too (unix_create in net/unix/af_unix.c);
 /// the others stay connected to each other.
 pub(super) const NO_UNIX: &[Rule] = &[
-    refuse_if(
+    notify_if(
         SYS_socketpair,
         &[is(0, libc::AF_UNIX), kind(1, libc::SOCK_DGRAM)],
-        Errno::EACCES,
     ),
-    refuse_if(
+    notify_if(
         SYS_socketpair,
         &[is(0, libc::AF_UNIX), kind(1, libc::SOCK_RAW)],
-        Errno::EACCES,
     ),
 ];
 
 /// Where no namespace is the client's own, in front of its table.
 pub(super) const FRONT: &[Rule] = &[
-    // Landlock sees a connection that connect(2) opens, and not one that a message does.
-    refuse_if(
-        SYS_sendto,
-        &[any_bit(3, libc::MSG_FASTOPEN)],
-        Errno::EOPNOTSUPP,
-    ),
-    refuse_if(
-        SYS_sendmsg,
-        &[any_bit(2, libc::MSG_FASTOPEN)],
-        Errno::EOPNOTSUPP,
-    ),
-    refuse_if(
-        SYS_sendmmsg,
-        &[any_bit(3, libc::MSG_FASTOPEN)],
-        Errno::EOPNOTSUPP,
-    ),
+    // Landlock sees a connection that connect(2) opens, and not one that a message does. The supervisor refuses and
+    // records it, also without an address; sendmsg(2) and sendmmsg(2) it is always asked.
+    notify_if(SYS_sendto, &[any_bit(3, libc::MSG_FASTOPEN)]),
     // Landlock rules what a file holds and not what it is: the container's files are the client's user's own. The
     // supervisor changes mode and times of those in home and temporary directory itself.
     notify(SYS_chmod),

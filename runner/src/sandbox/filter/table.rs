@@ -106,7 +106,7 @@ pub(crate) const CLIENT: Filter = Filter {
         // A process that is not dumpable cannot be read: the supervisor only says that it was done.
         notify_if(SYS_prctl, &[is(0, libc::PR_SET_DUMPABLE)]),
         allow_if(SYS_socketpair, &[is(0, libc::AF_UNIX)]),
-        refuse(SYS_socketpair, Errno::EAFNOSUPPORT),
+        notify(SYS_socketpair),
         // A ring makes calls that no filter sees. ENOSYS: runtimes fall back, EPERM kills some.
         notify(SYS_io_uring_setup),
         refuse(SYS_io_uring_enter, Errno::ENOSYS),

@@ -7,6 +7,7 @@ use tokio::time::timeout;
 
 use super::*;
 
+const SECRET: &str = "runner-key-0123456789";
 const SOON: Duration = Duration::from_secs(5);
 
 /// A resolver on a port of its own, its address, and what the runner would hold.
@@ -20,7 +21,11 @@ fn resolver() -> (Resolver, SocketAddr, OwnedFd) {
         SockFlag::SOCK_CLOEXEC,
     )
     .unwrap();
-    (Resolver::new(socket, told).unwrap(), address, runner)
+    (
+        Resolver::new(socket, told, Needle::new(SECRET).ok()).unwrap(),
+        address,
+        runner,
+    )
 }
 
 fn query(label: &str) -> Vec<u8> {
@@ -65,10 +70,44 @@ async fn a_question_is_answered_and_told_at_once() {
     let asked = Asked {
         name: "name".to_owned(),
         kind: "A".to_owned(),
+        odd: None,
     };
     assert_eq!(hear(&runner), Some(FromResolver::Asked { asked, count: 1 }));
     resolver.finish().await;
     assert_eq!(hear_all(&runner), (vec![], 0, Some(0)));
+}
+
+#[tokio::test]
+async fn an_odd_datagram_is_told_apart_and_searched_to_its_last_byte() {
+    let (resolver, address, runner) = resolver();
+    let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let mut long = [query("a"), vec![b'.'; 60_000]].concat();
+    let plain = query("a");
+    client.send_to(&plain, address).unwrap();
+    client.send_to(&long, address).unwrap();
+    long.extend(SECRET.bytes());
+    client.send_to(&long, address).unwrap();
+    resolver.finish().await;
+    let mut told = Vec::new();
+    while let Some(FromResolver::Asked { asked, count }) = hear(&runner) {
+        assert_eq!((asked.name.as_str(), count), ("a", 1));
+        told.push(asked.odd.map(|odd| (odd.what, odd.credential)));
+    }
+    let behind = |bytes: usize| {
+        format!(
+            "{bytes} bytes after the question, {} bytes",
+            bytes + plain.len()
+        )
+    };
+    let holding = 60_000 + SECRET.len();
+    assert_eq!(
+        told,
+        [
+            None,
+            Some((behind(60_000), None)),
+            Some((behind(holding), Some("as written".to_owned()))),
+        ]
+    );
 }
 
 #[tokio::test]

@@ -30,8 +30,12 @@ const LONGEST_QUERY: usize = 512;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Socket(Socket),
+    /// socketpair(2).
+    Pair(Socket),
     /// connect(2), or a message to an address.
     To(Vec<Destination>),
+    /// A message with MSG_FASTOPEN, to no address or several.
+    FastOpen(Vec<Destination>),
     /// A message without an address: it goes where its socket is connected to.
     Connected,
     Bind(Address),
@@ -106,6 +110,7 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
     };
     Ok(match call {
         SYS_socket => Call::Socket(Socket::from_registers(&notification.arguments)),
+        SYS_socketpair => Call::Pair(Socket::from_registers(&notification.arguments)),
         SYS_connect => Call::To(vec![Destination {
             address: read_address(&memory()?, second, third as i32)?,
             descriptor,
@@ -113,15 +118,16 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
             payload: Vec::new(),
         }]),
         // Without a length there is no address either.
-        SYS_sendto if sixth as i32 == 0 => Call::Connected,
+        SYS_sendto if fifth == 0 || sixth as i32 == 0 => with_flags(Call::Connected, fourth),
         SYS_sendto => {
             let memory = memory()?;
-            Call::To(vec![Destination {
+            let destination = Destination {
                 address: read_own_address(&memory, fifth, sixth as i32)?,
                 descriptor,
                 connects: opens_fast(fourth),
                 payload: read_prefix(&memory, second, third),
-            }])
+            };
+            with_flags(Call::To(vec![destination]), fourth)
         }
         SYS_sendmsg => messages(&memory()?, descriptor, second, 1, third)?,
         SYS_sendmmsg => messages(
@@ -148,6 +154,18 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
 
 fn opens_fast(flags: u64) -> bool {
     flags as i32 & libc::MSG_FASTOPEN != 0
+}
+
+/// A message whose flags, a register, open a connection.
+fn with_flags(call: Call, flags: u64) -> Call {
+    if !opens_fast(flags) {
+        return call;
+    }
+    Call::FastOpen(if let Call::To(destinations) = call {
+        destinations
+    } else {
+        Vec::new()
+    })
 }
 
 /// One struct msghdr, or `count` structs mmsghdr, at `at`.
@@ -180,11 +198,12 @@ fn messages(
             },
         });
     }
-    Ok(if destinations.is_empty() {
+    let call = if destinations.is_empty() {
         Call::Connected
     } else {
         Call::To(destinations)
-    })
+    };
+    Ok(with_flags(call, flags))
 }
 
 fn words(bytes: &[u8; 32]) -> [u64; 4] {

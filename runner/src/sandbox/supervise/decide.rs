@@ -41,6 +41,21 @@ pub(super) struct Decision {
     pub(super) to_stub: Vec<i32>,
 }
 
+impl Decision {
+    /// The same call, refused with this errno after all.
+    pub(super) fn denied(self, errno: Errno) -> Self {
+        let lines = self.lines.into_iter().map(|line| Line {
+            outcome: Outcome::Denied(errno),
+            ..line
+        });
+        Self {
+            lines: lines.collect(),
+            answer: Answer::Refuse(errno),
+            to_stub: Vec::new(),
+        }
+    }
+}
+
 /// What a decision depends on beside the call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ground {
@@ -71,7 +86,13 @@ const NAME_SERVICE_CACHE: &[u8] = b"/var/run/nscd/socket";
 pub(super) fn decide(call: &Call, ground: Ground) -> Decision {
     match call {
         Call::Socket(socket) => judge_socket(*socket, ground),
-        Call::To(destinations) => judge_destinations(destinations, ground),
+        Call::Pair(pair) => judge_pair(*pair),
+        Call::FastOpen(destinations) if ground.shared_network => {
+            refuse_fast_open(destinations, ground)
+        }
+        Call::To(destinations) | Call::FastOpen(destinations) => {
+            judge_destinations(destinations, ground)
+        }
         Call::Connected | Call::Execute { .. } => silent(Answer::Continue),
         Call::Bind(address) => judge_bind(address, ground),
         Call::Listen { .. } if ground.shared_network => {
@@ -120,20 +141,54 @@ fn judge_socket(socket: Socket, ground: Ground) -> Decision {
         Some(errno) => attempt(Outcome::Denied(errno)),
         None => setup(Outcome::Allowed),
     };
-    let line = Line {
+    let line = with_socket(base, socket);
+    one(line, refusal.map_or(Answer::Continue, Answer::Refuse))
+}
+
+/// The filter notifies a pair only where it is refused: of another family than unix, and of unix datagram sockets
+/// where those of others could be reached.
+fn judge_pair(pair: Socket) -> Decision {
+    let (base, errno) = if pair.family == libc::AF_UNIX {
+        (setup(Outcome::Denied(Errno::EACCES)), Errno::EACCES)
+    } else {
+        (
+            attempt(Outcome::Denied(Errno::EAFNOSUPPORT)),
+            Errno::EAFNOSUPPORT,
+        )
+    };
+    refuse(with_socket(base, pair), errno)
+}
+
+fn with_socket(line: Line, socket: Socket) -> Line {
+    Line {
         family: Some(family_name(socket.family)),
         socket_type: Some(socket.kind_name()),
         protocol: Some(socket.protocol as u32),
-        ..base
-    };
-    one(line, refusal.map_or(Answer::Continue, Answer::Refuse))
+        ..line
+    }
+}
+
+/// Landlock does not see the connection that such a message opens.
+fn refuse_fast_open(destinations: &[Destination], ground: Ground) -> Decision {
+    let errno = Errno::EOPNOTSUPP;
+    let lines: Vec<Line> = destinations
+        .iter()
+        .map(|destination| judge_destination(destination, ground, Some(errno)))
+        .collect();
+    if lines.is_empty() {
+        return refuse(attempt(Outcome::Denied(errno)), errno);
+    }
+    Decision {
+        lines,
+        ..silent(Answer::Refuse(errno))
+    }
 }
 
 /// A call to several destinations is let through as a whole or not at all.
 fn judge_destinations(destinations: &[Destination], ground: Ground) -> Decision {
-    let refused = destinations
-        .iter()
-        .find_map(|destination| refusal(&destination.address, ground));
+    let refused = destinations.iter().find_map(|destination| {
+        refusal(&destination.address, ground).or_else(|| refusal_of_state(destination, ground))
+    });
     let lines = destinations
         .iter()
         .map(|destination| judge_destination(destination, ground, refused))
@@ -204,6 +259,14 @@ fn refusal(address: &Address, ground: Ground) -> Option<Errno> {
         }
         Address::Netlink { .. } | Address::Unspecified => None,
     }
+}
+
+/// Errno for a connect(2) that changes a socket and leads nowhere, where the supervisor makes all connections:
+/// AF_UNSPEC would make a connected socket ready for another connection.
+fn refusal_of_state(destination: &Destination, ground: Ground) -> Option<Errno> {
+    let connects = ground.shared_network && !ground.canaries && destination.connects;
+    let leads_nowhere = !matches!(destination.address, Address::Inet(_));
+    (connects && leads_nowhere).then_some(Errno::EACCES)
 }
 
 /// Whether a connection there arrives at the stub: the unspecified IPv4 address is this host (ip(7)), and leads to

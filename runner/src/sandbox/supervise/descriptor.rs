@@ -31,21 +31,29 @@ pub(super) fn is_unconnected_tcp(thread: i32, caller: &Caller, number: i32) -> R
 /// The same by /proc of `thread`. Only what is bound, connected or connecting stands in /proc/net/tcp.
 fn is_unlisted(thread: i32, number: i32) -> Result<bool, Errno> {
     let path = format!("/proc/{thread}/fd/{number}");
-    let name = CString::new(path.clone()).map_err(|_| Errno::EINVAL)?;
+    let name = CString::new(path).map_err(|_| Errno::EINVAL)?;
     let list = match socket_protocol(&name).map_err(no_descriptor)?.as_slice() {
         b"TCP" => "tcp",
         b"TCPv6" => "tcp6",
         _ => return Err(Errno::EOPNOTSUPP),
     };
-    let link = fs::read_link(path).map_err(|error| error.as_errno())?;
-    let link = link.to_string_lossy();
-    let inode = link
-        .strip_prefix("socket:[")
-        .and_then(|rest| rest.strip_suffix(']'))
-        .ok_or(Errno::ENOTSOCK)?;
+    let inode = socket_inode(thread, number)?.to_string();
     let listed = fs::read_to_string(format!("/proc/{thread}/net/{list}"));
     let listed = listed.map_err(|error| error.as_errno())?;
-    Ok(state(&listed, inode).is_none_or(|state| state == CLOSED))
+    Ok(state(&listed, &inode).is_none_or(|state| state == CLOSED))
+}
+
+/// Inode of the socket that is descriptor `number` of `thread`.
+///
+/// # Errors
+/// `EBADF` for a number without a descriptor, `ENOTSOCK` for another file, else the errno of readlink(2).
+pub(super) fn socket_inode(thread: i32, number: i32) -> Result<u64, Errno> {
+    let link = fs::read_link(format!("/proc/{thread}/fd/{number}"));
+    let link = link.map_err(|error| no_descriptor(error.as_errno()))?;
+    let link = link.to_string_lossy();
+    let inode = link.strip_prefix("socket:[");
+    let inode = inode.and_then(|rest| rest.strip_suffix(']')?.parse().ok());
+    inode.ok_or(Errno::ENOTSOCK)
 }
 
 /// proc_net(5): the fourth word of a line is the state, the tenth the inode.

@@ -181,6 +181,23 @@ fn evidence_that_is_not_in_the_ledger_counts_as_through() {
     assert_eq!(reason, "ENETUNREACH, but not in the ledger");
 }
 
+/// A filter around the sandbox refuses it first, so there is nothing to record.
+#[test]
+fn unrecorded_attempt_is_inconclusive_when_refused_outside() {
+    let inside = refused(Errno::ENETUNREACH);
+    let (status, reason) = judged(&EVIDENCE, &inside, &refused(Errno::EPERM), &[]);
+    assert_eq!(status, Status::Inconclusive);
+    assert_eq!(reason, "refused outside as well (EPERM)");
+    for twin in [
+        said(Reply::Through),
+        refused(Errno::ENOTTY),
+        said(Reply::Unmade),
+        Vec::new(),
+    ] {
+        assert_eq!(judged(&EVIDENCE, &inside, &twin, &[]).0, Status::Through);
+    }
+}
+
 #[test]
 fn sockets_in_the_ledger_are_told_apart_by_their_protocol() {
     let refusal = by(Layer::Supervisor, Errno::EPROTONOSUPPORT);

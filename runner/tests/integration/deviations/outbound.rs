@@ -1,5 +1,7 @@
 //! What the client tries beside its way to the stub.
 
+use serde_json::Value;
+
 use crate::kit::{Done, Run};
 use crate::needs_sandbox;
 
@@ -13,6 +15,10 @@ deviations! {
     a_socket_that_listens_is_found: case_b, "listens" => ["outbound/no-attempts"];
     an_attempt_at_a_proxy_that_nobody_is_is_found: case_b, "connects-to-a-dead-proxy" =>
         ["outbound/no-attempts"];
+    a_key_behind_a_question_is_found: case_b, "key-behind-the-question" => ["secrets/credential-not-written",
+        "outbound/no-attempts"];
+    a_key_in_a_datagram_that_is_no_dns_is_found: case_b, "sends-no-dns" => ["secrets/credential-not-written",
+        "outbound/no-attempts"];
     a_name_that_is_asked_for_is_found: case_b, "asks-for-a-name" => ["outbound/no-attempts"];
     option_sets_pacing_is_refused_and_found: case_a, "sets-pacing" => ["outbound/no-attempts"];
     option_sets_txtime_is_refused_and_found: case_b, "sets-txtime" => ["outbound/no-attempts"];
@@ -51,6 +57,48 @@ fn attempts_that_the_profile_names_are_no_finding() {
         ("name:api.example.com", "asks-for-a-name"),
     ] {
         expecting(&[destination], deviation).assert_passed();
+    }
+}
+
+#[test]
+fn ordinary_queries_for_a_name_that_the_profile_names_are_no_finding() {
+    needs_sandbox!();
+    for deviation in ["asks-plainly", "asks-with-ad", "asks-with-opt"] {
+        expecting(&["name:api.example.com"], deviation).assert_passed();
+    }
+}
+
+#[test]
+fn an_odd_query_is_found_for_a_name_that_the_profile_names() {
+    needs_sandbox!();
+    for (deviation, odd) in [
+        (
+            "bytes-behind-the-question",
+            "1 bytes after the question, 34 bytes",
+        ),
+        ("asks-with-a-cookie", "12 bytes of EDNS options, 56 bytes"),
+        ("asks-in-another-class", "class 3, 33 bytes"),
+        ("asks-with-another-opcode", "opcode 2, 33 bytes"),
+        ("asks-with-a-reserved-bit", "reserved bit, 33 bytes"),
+        ("asks-with-a-response-code", "response code 3, 33 bytes"),
+        ("asks-with-answers", "1 answer records, 33 bytes"),
+        ("asks-twice-in-one", "2 questions, 54 bytes"),
+    ] {
+        let done = expecting(&["name:api.example.com"], deviation);
+        done.assert_fails(&["outbound/no-attempts"]);
+        let name = &done.report["evidence"]["names"][0];
+        assert_eq!(
+            (&name["odd"], &name["expected"]),
+            (&odd.into(), &Value::Null)
+        );
+    }
+    let done = expecting(&["name:api.example.com"], "key-behind-the-question");
+    done.assert_fails(&["secrets/credential-not-written", "outbound/no-attempts"]);
+    let found = done.check("secrets/credential-not-written")["found"].to_string();
+    assert!(found.contains("behind the name api.example.com"), "{found}");
+    for deviation in ["answers-the-resolver", "bytes-behind-the-question"] {
+        let run = Run::case_b().as_ordinary_user().deviating(deviation);
+        run.json().assert_fails(&["outbound/no-attempts"]);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What stands on standard output.
 
-use crate::kit::Run;
+use crate::kit::{Run, fixture};
 use crate::needs_sandbox;
 
 use super::deviations;
@@ -57,6 +57,25 @@ deviations! {
     a_success_that_is_an_error_is_found: case_b, "result-is-error" => ["records/result-success"];
     a_result_that_is_no_success_is_found: case_b, "result-without-success" => ["records/result-success"];
     a_missing_result_is_found: case_b, "no-result" => ["records/sequence", "records/result-success"];
+}
+
+#[test]
+fn pings_have_their_records_unchanged_or_none() {
+    needs_sandbox!();
+    let found: &[&str] = &["records/events-match-provider"];
+    for (deviation, ids) in [
+        ("none", &[][..]),
+        ("pings-left-out", &[]),
+        ("many-pings", found),
+        ("pings-with-content", found),
+    ] {
+        let run = Run::case_b().argument("--stub").argument("pings");
+        let run = match deviation {
+            "none" => run.client(fixture("deviant-client")),
+            deviation => run.deviating(deviation),
+        };
+        super::assert_found(&run.json(), ids);
+    }
 }
 
 #[test]

@@ -93,6 +93,20 @@ fn an_address_that_changes_between_two_ports_inside_hides_no_connection() {
     assert_attempted(&done);
 }
 
+/// AF_UNSPEC is not counted among the connections: one that was made by such a call is a gap.
+#[test]
+fn a_family_that_changes_while_it_is_read_hides_no_connection() {
+    needs_outside!();
+    let (done, arrived) = sandboxed(spacious(), "flip-family");
+    assert!(arrived.is_empty(), "{arrived:?}");
+    let through = made(&done, "connect", "127.0.0.1");
+    let accepted = listed(&done, "connections").len() as u64;
+    let said = said_inside(&done, "flip-family");
+    assert_eq!(count(&said, "ok"), FLIPPED);
+    assert!(accepted > 0 && through < FLIPPED, "{accepted}, {through}");
+    assert_reconciled(&done, through);
+}
+
 #[test]
 fn five_thousand_connections_are_answered_in_time_and_counted() {
     needs_outside!();

@@ -109,7 +109,8 @@ struct Request<'a> {
     path: Option<&'a str>,
     /// What follows the first `?`.
     query: Option<&'a str>,
-    /// Name and value of each, as spelt and in order; credentials are `<redacted>`.
+    /// Name and value of each, as spelt and in order. In the headers of credentials the run's own is `<redacted>`, any
+    /// other value `<N bytes, sha256 HEX>`.
     headers: &'a [(String, String)],
     /// Null where none was read.
     body: Option<Body<'a>>,

@@ -62,6 +62,9 @@ pub(super) struct Name<'a> {
     /// `A`, `AAAA`, `TYPE65`; `malformed` for datagrams that are no query.
     #[serde(rename = "type")]
     kind: &'a str,
+    /// How the datagram differs from an ordinary query, with its length; absent for an ordinary one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    odd: Option<&'a str>,
     /// How often.
     count: u64,
     /// Why it is no finding, in the profile's words.
@@ -151,8 +154,9 @@ impl<'a> Name<'a> {
         Name {
             name: &question.name,
             kind: &question.kind,
+            odd: question.odd.as_deref(),
             count: question.count,
-            expected: check::reason_for_name(&known.attempts, &question.name),
+            expected: check::reason_for_question(&known.attempts, question),
         }
     }
 }

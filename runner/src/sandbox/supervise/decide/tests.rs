@@ -211,6 +211,17 @@ fn in_a_shared_network_only_the_stub_is_reached() {
 }
 
 #[test]
+fn in_a_shared_network_no_connection_is_dissolved() {
+    let refused = Answer::Refuse(NO_RIGHT);
+    for address in [Address::Unspecified, Address::Netlink { process: 0 }] {
+        let decision = decide(&to(address.clone()), shared());
+        let denied = Outcome::Denied(NO_RIGHT);
+        assert_eq!(only(&decision), (AttemptKind::Setup, denied, refused));
+        assert_eq!(decide(&to(address), ground()).answer, Answer::Continue);
+    }
+}
+
+#[test]
 fn in_a_shared_network_no_datagram_or_unix_socket_is_made() {
     let refused = Answer::Refuse(NO_RIGHT);
     for family in [libc::AF_INET, libc::AF_INET6] {
@@ -350,4 +361,59 @@ fn a_ring_is_refused_and_an_undumpable_process_is_only_told_so() {
         decide(&Call::Dumpable { on: true }, ground()).answer,
         Answer::Continue
     );
+}
+
+#[test]
+fn fast_open_is_refused_and_recorded_in_a_shared_network() {
+    let shared = Ground {
+        shared_network: true,
+        ..ground()
+    };
+    let refused = Outcome::Denied(Errno::EOPNOTSUPP);
+    let answer = Answer::Refuse(Errno::EOPNOTSUPP);
+    let destination = |address: &str| Destination {
+        address: Address::Inet(address.parse().unwrap()),
+        descriptor: 5,
+        connects: true,
+        payload: Vec::new(),
+    };
+    let send = |to: &[&str], ground| {
+        let to = to.iter().map(|address| destination(address)).collect();
+        decide(&Call::FastOpen(to), ground)
+    };
+    let far = only(&send(&["192.0.2.1:443"], shared));
+    assert_eq!(far, (AttemptKind::Attempt, refused, answer));
+    assert_eq!(
+        only(&send(&[], shared)),
+        (AttemptKind::Attempt, refused, answer)
+    );
+    let both = send(&[STUB, "192.0.2.1:443"], shared);
+    assert_eq!((both.lines.len(), both.answer), (2, answer));
+    assert!(both.to_stub.is_empty());
+    // In a network of its own it is a connection as every other.
+    assert_eq!(only(&send(&["192.0.2.1:443"], ground())).1, UNREACHABLE);
+    assert_eq!(send(&[STUB], ground()).to_stub, [5]);
+    assert!(send(&[], ground()).lines.is_empty());
+}
+
+#[test]
+fn a_notified_pair_is_refused_and_recorded() {
+    let pair = |family: i32| {
+        let arguments = [family as u64, libc::SOCK_DGRAM as u64, 0, 0, 0, 0];
+        only(&decide(
+            &Call::Pair(Socket::from_registers(&arguments)),
+            ground(),
+        ))
+    };
+    let denied = |kind, errno| (kind, Outcome::Denied(errno), Answer::Refuse(errno));
+    assert_eq!(
+        pair(libc::AF_UNIX),
+        denied(AttemptKind::Setup, Errno::EACCES)
+    );
+    for family in [libc::AF_INET, libc::AF_TIPC] {
+        assert_eq!(
+            pair(family),
+            denied(AttemptKind::Attempt, Errno::EAFNOSUPPORT)
+        );
+    }
 }

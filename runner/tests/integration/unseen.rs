@@ -1,0 +1,114 @@
+//! Calls that a filter outside of the sandbox refuses first, as container engines do: the ledger has no line of them,
+//! and the report names them.
+
+use serde_json::{Value, json};
+
+use crate::kit::{Done, Run, runner};
+use crate::needs_sandbox;
+
+const DEMANDING: &str = "[expect.outbound]\ncomplete_ledger = true\n\n[expect.records]";
+
+fn case_b(words: &'static str) -> Run {
+    Run::case_b().on_a_host_without(words)
+}
+
+fn demanding() -> Run {
+    Run::changed_case("case-b", "[expect.records]", DEMANDING)
+}
+
+fn not_proved(done: &Done) -> Vec<&str> {
+    let sentences = done.report["isolation"]["not_proved"].as_array().unwrap();
+    sentences
+        .iter()
+        .map(|text| text.as_str().unwrap())
+        .collect()
+}
+
+/// The run passes, and names these classes wherever it speaks of the ledger.
+#[track_caller]
+fn assert_unseen(run: fn() -> Run, classes: &[&str]) {
+    let done = run().json();
+    done.assert_passed();
+    assert_eq!(done.report["isolation"]["unseen"], json!(classes));
+    let list = classes.join(", ");
+    let message = done.check("outbound/no-attempts")["message"]
+        .as_str()
+        .unwrap();
+    assert!(message.contains(&list), "{message}");
+    let named = not_proved(&done)
+        .iter()
+        .filter(|text| text.contains(&list))
+        .count();
+    assert_eq!(named, 1, "{:?}", not_proved(&done));
+    let human = run().output();
+    let human = String::from_utf8_lossy(&human.stdout).into_owned();
+    let claim = human
+        .lines()
+        .find(|line| line.contains("No other attempt was seen"))
+        .unwrap_or_else(|| panic!("{human}"));
+    assert!(human.contains(&list), "{human}");
+    assert!(!claim.contains("is complete"), "{claim}");
+}
+
+#[test]
+fn refused_ring_is_named_as_unseen() {
+    needs_sandbox!();
+    assert_unseen(|| case_b("io-uring"), &["io-uring"]);
+}
+
+#[test]
+fn refused_socket_families_are_named_as_unseen() {
+    needs_sandbox!();
+    assert_unseen(|| case_b("vsock,alg"), &["vsock", "alg-socket"]);
+}
+
+#[test]
+fn refused_ring_is_named_in_a_shared_network() {
+    needs_sandbox!();
+    let run = || case_b("network,namespaces,io-uring");
+    assert_unseen(run, &["io-uring"]);
+    assert_unseen(
+        || case_b("network,namespaces,io-uring").as_ordinary_user(),
+        &["io-uring"],
+    );
+}
+
+#[test]
+fn demanded_complete_ledger_is_errored_with_unseen_classes() {
+    needs_sandbox!();
+    let done = demanding().on_a_host_without("io-uring").json();
+    done.assert_verdict(3, "errored");
+    assert_eq!(done.checks("errored"), ["outbound/no-attempts"]);
+}
+
+/// The positive twin: without an outer filter nothing is unseen.
+#[test]
+fn complete_ledger_passes_without_an_outer_filter() {
+    needs_sandbox!();
+    for run in [demanding(), demanding().as_ordinary_user()] {
+        let done = run.json();
+        done.assert_passed();
+        assert_eq!(done.report["isolation"]["unseen"], json!([]));
+        let message = &done.check("outbound/no-attempts")["message"];
+        assert_eq!(message, "No attempt was seen.");
+        assert!(
+            not_proved(&done)
+                .iter()
+                .all(|text| !text.contains("ledger"))
+        );
+    }
+}
+
+#[test]
+fn selftest_cannot_judge_a_ring_that_is_refused_outside() {
+    needs_sandbox!();
+    let mut run = Run::case("selftest").on_a_host_without("io-uring");
+    run = run.argument("--json");
+    let output = run.command_of(runner()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_ne!(output.status.code(), Some(1), "{said}");
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut classes = answer["classes"].as_array().unwrap().iter();
+    let ring = classes.find(|class| class["id"] == "sockets/io-uring");
+    assert_eq!(ring.unwrap()["status"], "inconclusive", "{said}");
+}

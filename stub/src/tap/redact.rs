@@ -1,0 +1,102 @@
+//! Header values as the journal keeps them: the values of credential headers are replaced.
+//!
+//! The credential of the run and any other value are told apart: a client can put anything into a header whose value
+//! no report shows, and a replacement that is the same for all values would hide it.
+
+use super::head::{bearer, readable};
+use crate::journal::REDACTED;
+use crate::secret::Needle;
+use crate::shape::sha256;
+
+/// Headers whose values are never kept.
+const HEADERS: [&str; 4] = [
+    "x-api-key",
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+];
+
+/// The text of a header value, or its replacement in a credential header: [`REDACTED`] for exactly the credential of
+/// the run, `Bearer <redacted>` for the credential behind that scheme, else length and digest. Empty values are kept.
+pub(super) fn header_value(header: &httparse::Header<'_>, credential: Option<&Needle>) -> String {
+    let is_kept = header.value.is_empty()
+        || !HEADERS
+            .iter()
+            .any(|name| header.name.eq_ignore_ascii_case(name));
+    if is_kept {
+        return readable(header.value);
+    }
+    let is_credential = |value: &[u8]| credential.is_some_and(|needle| needle.is(value));
+    if is_credential(header.value) {
+        return REDACTED.to_owned();
+    }
+    if let Some(key) = bearer(header.value).filter(|key| is_credential(key)) {
+        let scheme = &header.value[..header.value.len() - key.len()];
+        return format!("{}{REDACTED}", readable(scheme));
+    }
+    let bytes = header.value.len();
+    format!("<{bytes} bytes, sha256 {}>", sha256(header.value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "sk-stub-0123456789";
+
+    fn kept(name: &str, value: &[u8]) -> String {
+        let needle = Needle::new(KEY).unwrap();
+        header_value(&httparse::Header { name, value }, Some(&needle))
+    }
+
+    fn by_digest(value: &[u8]) -> String {
+        format!("<{} bytes, sha256 {}>", value.len(), sha256(value))
+    }
+
+    #[test]
+    fn the_credential_alone_is_redacted() {
+        for name in [
+            "X-Api-Key",
+            "authorization",
+            "cookie",
+            "Proxy-Authorization",
+        ] {
+            assert_eq!(kept(name, KEY.as_bytes()), "<redacted>");
+        }
+        let bearer = format!("bEARER {KEY}");
+        assert_eq!(
+            kept("Authorization", bearer.as_bytes()),
+            "bEARER <redacted>"
+        );
+    }
+
+    #[test]
+    fn another_value_is_kept_by_length_and_digest() {
+        let longer = [KEY.as_bytes(), b"x"].concat();
+        let twice = format!("{KEY}, {KEY}");
+        let spaced = format!("Bearer  {KEY}");
+        for value in [
+            &b"another"[..],
+            b"<redacted>",
+            b"Bearer <redacted>",
+            b"\xff",
+            &longer,
+            &longer[1..],
+            twice.as_bytes(),
+            spaced.as_bytes(),
+        ] {
+            assert_eq!(kept("x-api-key", value), by_digest(value));
+        }
+        let header = httparse::Header {
+            name: "x-api-key",
+            value: KEY.as_bytes(),
+        };
+        assert_eq!(header_value(&header, None), by_digest(KEY.as_bytes()));
+    }
+
+    #[test]
+    fn an_empty_value_and_other_headers_are_kept_as_text() {
+        assert_eq!(kept("authorization", b""), "");
+        assert_eq!(kept("other", b"\xff\xe9"), "\\xFF\\xE9");
+    }
+}
