@@ -40,16 +40,24 @@ fn no_datagram_leaves_the_network_namespace() {
     ]);
 }
 
-/// A socket that is bound to the link `lo` may address anything: the kernel takes every address for one on
-/// that link, and drops the datagram where it was sent. The supervisor answers before that.
+/// A datagram that names the link `lo` may have any destination: the kernel takes every address for one on that
+/// link, and drops the datagram where it was sent. The supervisor answers before that.
 #[test]
 fn a_datagram_forced_onto_loopback_is_not_sent() {
     needs_sandbox!();
-    refused(&[(
-        "udp-through-lo 192.0.2.1:443",
-        "ENETUNREACH",
-        "--own-namespaces",
-    )]);
+    let to = "192.0.2.1:443";
+    refused(&[
+        (
+            &format!("udp-through-lo {to}"),
+            "ENETUNREACH",
+            "--own-namespaces",
+        ),
+        (
+            &format!("udp-bound-to-lo {to}"),
+            "ENOPROTOOPT",
+            "--own-namespaces",
+        ),
+    ]);
 }
 
 #[test]
