@@ -17,8 +17,8 @@ use crate::collect::census::{made_and_gone, next_number};
 use crate::collect::files::{self, Bounds, Found};
 use crate::collect::output::Boundaries;
 use crate::evidence::{
-    Attempt, Connection, Evidence, Exit, FileEntry, Gap, GapKind, Request, Root, Served, Survivor,
-    Unlisted, from_journal,
+    Attempt, Connection, Evidence, Exit, FileEntry, FileWatch, Gap, GapKind, Request, Root, Served,
+    Survivor, Unlisted, from_journal,
 };
 use crate::lookups::{self, Weighed};
 use crate::profile::SideRequest;
@@ -56,9 +56,11 @@ pub(crate) fn evidence(
     let seen_in_passing = capture.passed.and_then(|passed| passed.sighting("stdout"));
     let (stderr, seen_on_stderr) = capture.errors.into_stderr(needle);
     let names = capture.questions.finish(capture.exit);
+    let mut file_watch = FileWatch::default();
     let (found, made_and_removed) = match capture.trees {
         Some(trees) => {
             let (mut found, counts) = walk(trees, capture.first_numbers, limits, plan, needle);
+            file_watch = capture.gone.watch;
             capture.gone.add_to(&mut found, needle);
             (found, counts)
         }
@@ -79,6 +81,7 @@ pub(crate) fn evidence(
         records,
         files: found.files,
         made_and_removed,
+        file_watch,
         stderr,
         sightings: [
             served.sightings,

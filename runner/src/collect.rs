@@ -33,7 +33,7 @@ use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::time::{Instant, sleep_until};
 
 use crate::clock::Clock;
-use crate::evidence::{Exit, Gap, GapKind, Survivor};
+use crate::evidence::{Exit, FileWatch, Gap, GapKind, Survivor};
 use crate::sandbox::error::{SetupError, Step};
 use crate::sandbox::message::{ClientEnd, ExitStatus, FromResolver, ToInit};
 use crate::sandbox::plan::Plan;
@@ -56,9 +56,6 @@ const SET_UP: Duration = Duration::from_secs(20);
 const ENDING: Duration = Duration::from_secs(10);
 /// From `finish` to `done`, and to the end of both outputs.
 const FINISHING: Duration = Duration::from_secs(2);
-/// From the exec of the client to the watch over its files. To end a watch takes the kernel some 15 ms, more than
-/// everything else of a short run; what was made and removed before it is counted all the same ([`census`]).
-const UNWATCHED: Duration = Duration::from_millis(25);
 /// Read at one time. Small: fresh pages are what starting costs.
 const PIECE: usize = 16 * 1024;
 
@@ -114,7 +111,7 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
             .transpose()?,
         questions: Some(watched(stage.questions.try_clone()?)?),
         watcher: Watcher::default(),
-        watch_at: None,
+        group: None,
         signals: Signals::listen()?,
         stage: pid,
         init: None,
@@ -148,6 +145,12 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
     } = session;
     stage.init = init;
     capture.gone = watcher.finish();
+    if capture.gone.watch == FileWatch::Cut {
+        capture.gaps.push(Gap {
+            what: GapKind::Files,
+            detail: "more was made and removed than is remembered".to_owned(),
+        });
+    }
     // Also where it went over after the client's end was ordered, or with the last bytes of the run.
     if capture.output.is_over() {
         let detail = "standard output went over its limit".to_owned();
@@ -201,8 +204,8 @@ struct Session<'a> {
     /// Where standard output and standard error of an audited program go.
     pass: Option<(Pass, Pass)>,
     watcher: Watcher,
-    /// When to begin with it; `None` before the client runs, and once it has begun.
-    watch_at: Option<Instant>,
+    /// The fanotify group of the trees, until the watcher has it.
+    group: Option<OwnedFd>,
     signals: Signals,
     stage: Pid,
     /// Init, where its id is one of ours.
@@ -266,9 +269,6 @@ impl Session<'_> {
                 // Behind the deadline, so that a flood of these holds nothing up.
                 told = questions::next(self.questions.as_ref()) => self.question(told),
                 () = self.watcher.follow() => Next::Continue,
-                () = sleep_until(self.watch_at.unwrap_or(self.deadline)), if self.watch_at.is_some() => {
-                    self.watch_files()
-                }
             };
             if let Next::Stop = next {
                 return;
@@ -448,14 +448,6 @@ impl Session<'_> {
         match told {
             Some(told) => self.capture.questions.push(told),
             None => self.questions = None,
-        }
-        Next::Continue
-    }
-
-    fn watch_files(&mut self) -> Next {
-        self.watch_at = None;
-        if let (Phase::Running, Some((home, tmp))) = (self.phase, &self.capture.trees) {
-            self.watcher.start(home, tmp);
         }
         Next::Continue
     }

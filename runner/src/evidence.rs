@@ -44,6 +44,8 @@ pub struct Evidence {
     /// How many objects were made in each tree and are gone, named among the files or not; `None` where it is not
     /// known.
     pub made_and_removed: Vec<(Root, Option<u64>)>,
+    /// How much of it has a name among the files.
+    pub file_watch: FileWatch,
     /// Standard error.
     pub stderr: Stderr,
     /// Places in which the run's credential was found and does not belong.
@@ -74,6 +76,18 @@ pub struct Evidence {
     pub wall: (SystemTime, SystemTime),
     /// Time from the run's start to the end of evidence.
     pub duration: Duration,
+}
+
+/// Completeness of the watch over names that were given and are gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileWatch {
+    /// The kernel told of every name.
+    Whole,
+    /// A directory was watched from the moment in which it was seen.
+    #[default]
+    BestEffort,
+    /// More names were given than are remembered.
+    Cut,
 }
 
 /// When a run went from one part to the next, in microseconds from its start; `None` for what it never reached.

@@ -7,6 +7,7 @@
 
 pub(crate) mod attempt;
 pub(crate) mod fds;
+pub(crate) mod marks;
 pub(crate) mod mount;
 pub(crate) mod net;
 pub(crate) mod notify;

@@ -1,19 +1,18 @@
 //! What stage and init say, and what they are told: set-up, the barrier, the release of the client.
 
-use std::os::fd::{AsFd as _, OwnedFd};
-use std::time::Duration;
+use std::os::fd::AsFd as _;
 
 use nix::errno::Errno;
 use nix::unistd::Pid;
 use serde::Deserialize;
 use stub::journal::{Control, Entry};
 use tokio::io::AsyncWriteExt as _;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::census::next_number;
 use super::pipes::Received;
-use super::{FINISHING, Failure, Next, PIECE, Phase, Session, UNWATCHED};
-use crate::evidence::{Exit, GapKind};
+use super::{FINISHING, Failure, Next, PIECE, Phase, Session};
+use crate::evidence::{Exit, GapKind, Root};
 use crate::sandbox::error::{At as _, Step};
 use crate::sandbox::identity;
 use crate::sandbox::message::{self, FromInit, FromStage, ToInit, ToStage};
@@ -149,9 +148,9 @@ impl Session<'_> {
             Ok(None) => self.init_closed(),
             Ok(Some((FromInit::Root { pid }, descriptors))) => {
                 self.init = self.watch.plan.is_inherited().then(|| Pid::from_raw(pid));
-                self.capture.trees = <[OwnedFd; 2]>::try_from(descriptors)
-                    .ok()
-                    .map(|[home, tmp]| (home, tmp));
+                let mut descriptors = descriptors.into_iter();
+                self.capture.trees = descriptors.next().zip(descriptors.next());
+                self.group = descriptors.next();
                 Next::Continue
             }
             Ok(Some((FromInit::Listening, mut descriptors))) => {
@@ -161,7 +160,6 @@ impl Session<'_> {
             Ok(Some((FromInit::Probed { report }, _))) => self.release(&report),
             Ok(Some((FromInit::Started, _))) => {
                 self.enter(Phase::Running, self.watch.timeout);
-                self.watch_at = Some(Instant::now() + self.unwatched());
                 // Until its end is known it counts as interrupted: nothing else ends the loop early.
                 self.capture.exit = Exit::Interrupted;
                 Next::Continue
@@ -248,19 +246,14 @@ impl Session<'_> {
                     [home, tmp].map(|tree| next_number(tree, self.watch.plan.identity))
                 });
                 self.capture.first_numbers = numbers.unwrap_or_default();
+                if let Some((home, tmp)) = &self.capture.trees {
+                    let roots = [(Root::Home, home), (Root::Tmp, tmp)];
+                    self.watcher.start(self.group.take(), &roots);
+                }
                 self.capture.moments.released_us = Some(self.watch.clock.elapsed_us());
                 self.tell_init(ToInit::Go)
             }
             Some(what) => self.failed(Failure::NotSealed(what)),
-        }
-    }
-
-    /// The container's file systems do not number what is made in them, so the watch is all that there is.
-    fn unwatched(&self) -> Duration {
-        if self.watch.plan.is_inherited() {
-            Duration::ZERO
-        } else {
-            UNWATCHED
         }
     }
 

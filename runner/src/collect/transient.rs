@@ -1,71 +1,106 @@
-//! What was in the client's home or temporary directory for a time and is gone at the end: inotify(7), from
-//! outside, on the two directories that init handed over.
+//! What was in the client's home or temporary directory for a time and is gone at the end, watched from outside since
+//! before the client's first instruction.
 //!
-//! Best effort, and no check rests on it alone: a directory is watched only after it was seen, so what is made
-//! in it and removed within that moment is missed; a mode that shuts us out, a full queue and the bounds below
-//! leave something out as well; none of it is a gap. What a file held is not known, only its name, and of its
-//! kind, mode and size what could be read before it was gone. A watch is on the object, not on its path, so
-//! it works across the border of the mount namespace; no link is ever followed, since links are the client's.
+//! Two sources. A fanotify(7) group over both file systems, made by init where the kernel lets the owner of a user
+//! namespace do so, names everything that is made or renamed ([`marked`]). Elsewhere inotify(7), best effort: a
+//! directory is watched only after it was seen, so what is made in it and removed within that moment is missed; a
+//! mode that shuts us out, a full queue and the bounds below leave something out as well ([`watching`]).
 //!
-//! It begins a moment after the client, since a short run is not worth what it costs to end a watch. How many
-//! objects were made and removed is known in any case: [`super::census`].
+//! What a file held is not known, only its name, and of its kind, mode and size what could be read before it was
+//! gone. No link is ever followed, since links are the client's. How many objects were made and removed is known in
+//! any case where the trees are the run's own: [`super::census`].
 
+mod marked;
+mod seen;
 mod watching;
 
-use std::collections::BTreeMap;
 use std::future::pending;
 use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
-use nix::sys::stat::fstat;
 use stub::Needle;
 
 use super::files::{self, Found};
-use crate::evidence::{FileEntry, FileKind, Root, Sighting};
+use crate::evidence::{FileEntry, FileWatch, Root, Sighting};
+use marked::Marked;
+use seen::{Known, Seen};
 use watching::Watching;
 
-/// The watch over both trees; nothing at all before it is started, or where the kernel offers none.
+/// The watch over the trees; nothing at all before it is started, or where the kernel offers none.
 #[derive(Debug, Default)]
 pub(crate) struct Watcher {
-    watching: Option<Watching>,
+    source: Option<Source>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Marked(Marked),
+    Watching(Watching),
+}
+
+impl Source {
+    fn seen(&self) -> &Seen {
+        match self {
+            Self::Marked(marked) => &marked.seen,
+            Self::Watching(watching) => &watching.seen,
+        }
+    }
+
+    fn take_events(&mut self) -> Result<(), Errno> {
+        match self {
+            Self::Marked(marked) => marked.take_events(),
+            Self::Watching(watching) => watching.take_events(),
+        }
+    }
 }
 
 impl Watcher {
-    /// Starts to watch both trees, for what happens from now on.
-    pub(super) fn start(&mut self, home: &OwnedFd, tmp: &OwnedFd) {
-        self.watching = Watching::start([(Root::Home, home), (Root::Tmp, tmp)]).ok();
+    /// Starts to watch the trees, for what happens from now on: by init's fanotify group, else by inotify.
+    pub(super) fn start(&mut self, group: Option<OwnedFd>, roots: &[(Root, &OwnedFd)]) {
+        let marked = group.and_then(|group| Marked::start(group, roots).ok());
+        self.source = match marked {
+            Some(marked) => Some(Source::Marked(marked)),
+            None => Watching::start(roots).ok().map(Source::Watching),
+        };
     }
 
     /// Takes what has happened; returns once there was something.
     pub(super) async fn follow(&mut self) {
-        match &mut self.watching {
+        match &mut self.source {
             None => pending().await,
-            Some(watching) => watching.follow().await,
+            Some(Source::Marked(marked)) => marked.follow().await,
+            Some(Source::Watching(watching)) => watching.follow().await,
         }
     }
 
     /// What has been there and is not any more.
     pub(super) fn finish(self) -> Gone {
-        let mut gone = Gone::default();
-        if let Some(mut watching) = self.watching {
-            while watching.take_events().is_ok() {}
-            for tree in &watching.trees {
-                gone.0.extend(tree.gone());
-            }
-        }
-        gone
+        let Some(mut source) = self.source else {
+            return Gone::default();
+        };
+        while source.take_events().is_ok() {}
+        let paths = source.seen().trees.iter().flat_map(seen::Tree::gone);
+        let paths = paths.collect();
+        let watch = match source {
+            Source::Marked(marked) => marked.end(),
+            Source::Watching(watching) => watching.end(),
+        };
+        Gone { paths, watch }
     }
 }
 
 /// Paths that have been there, raw, and what was known of them.
 #[derive(Debug, Default)]
-pub(crate) struct Gone(Vec<(Root, Vec<u8>, Known)>);
+pub(crate) struct Gone {
+    paths: Vec<(Root, Vec<u8>, Known)>,
+    /// How much of what was made and removed has a name.
+    pub(crate) watch: FileWatch,
+}
 
 impl Gone {
     /// Adds them to what a walk found, in the order of their paths.
     pub(crate) fn add_to(self, found: &mut Found, needle: &Needle) {
-        for (root, path, known) in self.0 {
+        for (root, path, known) in self.paths {
             let shown = files::shown(&path, needle);
             if let Some(form) = files::form_in_name(&path, needle) {
                 found.sightings.push(Sighting {
@@ -85,65 +120,6 @@ impl Gone {
             });
         }
         found.files.sort_by(|one, other| one.path.cmp(&other.path));
-    }
-}
-
-/// What is known of a path.
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    kind: FileKind,
-    mode: u32,
-    bytes: u64,
-}
-
-impl Known {
-    /// Of an object that was gone before it could be looked at.
-    fn little(kind: FileKind) -> Self {
-        Self {
-            kind,
-            mode: 0,
-            bytes: 0,
-        }
-    }
-}
-
-/// One of the two trees.
-#[derive(Debug)]
-struct Tree {
-    root: Root,
-    directory: OwnedFd,
-    seen: BTreeMap<Vec<u8>, Known>,
-}
-
-impl Tree {
-    /// The object at a path below the tree, links not followed, not even on the way.
-    fn open(&self, path: &[u8], flags: OFlag) -> Result<OwnedFd, Errno> {
-        let how = OpenHow::new()
-            .flags(flags | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)
-            .resolve(ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS);
-        let path = if path.is_empty() { b"." } else { path };
-        openat2(&self.directory, path, how)
-    }
-
-    fn known(&self, path: &[u8]) -> Result<Known, Errno> {
-        let status = fstat(self.open(path, OFlag::O_PATH)?)?;
-        Ok(Known {
-            kind: files::kind(&status),
-            mode: status.st_mode & 0o7777,
-            bytes: u64::try_from(status.st_size).unwrap_or(0),
-        })
-    }
-
-    fn gone(&self) -> impl Iterator<Item = (Root, Vec<u8>, Known)> {
-        let is_gone = |path: &[u8]| {
-            let there = self.open(path, OFlag::O_PATH);
-            // A link on the way is another path than the one that was.
-            matches!(there, Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP))
-        };
-        self.seen
-            .iter()
-            .filter(move |(path, _)| is_gone(path))
-            .map(|(path, known)| (self.root, path.clone(), *known))
     }
 }
 

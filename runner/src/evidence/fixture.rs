@@ -116,6 +116,7 @@ fn evidence() -> Evidence {
         records: records(),
         files: files(),
         made_and_removed: vec![(Root::Home, Some(0)), (Root::Tmp, Some(0))],
+        file_watch: FileWatch::Whole,
         stderr: Stderr::default(),
         sightings: Vec::new(),
         exit: Exit::Code(0),

@@ -221,7 +221,7 @@ struct ExpectedFileFile {
     #[serde(rename = "in")]
     #[schemars(with = "Root")]
     root: Spanned<String>,
-    /// Relative to the tree; `{uid}`, `{pid}`, `{digits}`, `{hex}` and `{uuid}` stand for what differs.
+    /// Relative to the tree; `{uid}`, `{pid}`, `{digits}`, `{hex}`, `{alnum}` and `{uuid}` stand for what differs.
     #[schemars(with = "TreePath")]
     path: Spanned<String>,
     /// Why the client makes it.

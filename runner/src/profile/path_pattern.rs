@@ -6,6 +6,7 @@
 //! | `{pid}` | a whole number without leading zeros |
 //! | `{digits}` | decimal digits |
 //! | `{hex}` | hexadecimal digits, small letters |
+//! | `{alnum}` | letters and digits of ASCII, as mkstemp(3) chooses them |
 //! | `{uuid}` | five groups of hexadecimal digits, small letters (RFC 9562, section 4) |
 //!
 //! Each takes a whole run of its characters and at least one; everything else is exact. There is no pattern that
@@ -20,7 +21,7 @@ use super::template::{Piece, pieces};
 use crate::sandbox::plan::INSIDE_ID;
 
 /// The placeholders that a path may hold.
-pub const PATH_PLACEHOLDERS: [&str; 5] = ["uid", "pid", "digits", "hex", "uuid"];
+pub const PATH_PLACEHOLDERS: [&str; 6] = ["uid", "pid", "digits", "hex", "alnum", "uuid"];
 
 /// Lengths of the groups of a UUID.
 const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
@@ -48,6 +49,7 @@ enum Run {
     Pid,
     Digits,
     Hex,
+    Alnum,
     Uuid,
 }
 
@@ -149,7 +151,14 @@ fn is(parts: &[Part], name: &str) -> bool {
 }
 
 impl Run {
-    const ALL: [Self; 5] = [Self::Uid, Self::Pid, Self::Digits, Self::Hex, Self::Uuid];
+    const ALL: [Self; 6] = [
+        Self::Uid,
+        Self::Pid,
+        Self::Digits,
+        Self::Hex,
+        Self::Alnum,
+        Self::Uuid,
+    ];
 
     fn word(self) -> &'static str {
         match self {
@@ -157,6 +166,7 @@ impl Run {
             Self::Pid => "pid",
             Self::Digits => "digits",
             Self::Hex => "hex",
+            Self::Alnum => "alnum",
             Self::Uuid => "uuid",
         }
     }
@@ -165,6 +175,7 @@ impl Run {
         match self {
             Self::Uid | Self::Pid | Self::Digits => c.is_ascii_digit(),
             Self::Hex => is_hex(c),
+            Self::Alnum => c.is_ascii_alphanumeric(),
             Self::Uuid => is_hex(c) || c == '-',
         }
     }
@@ -176,7 +187,7 @@ impl Run {
         let fits = match self {
             Self::Uid => run == INSIDE_ID.to_string(),
             Self::Pid => !run.is_empty() && !run.starts_with('0'),
-            Self::Digits | Self::Hex => !run.is_empty(),
+            Self::Digits | Self::Hex | Self::Alnum => !run.is_empty(),
             Self::Uuid => run.split('-').map(str::len).eq(UUID_GROUPS),
         };
         fits.then_some(rest)
@@ -225,6 +236,7 @@ mod tests {
                 &["t.e39bc1be4939", "t.0"],
                 &["t.", "t.E3", "t.xyz"],
             ),
+            ("t.{alnum}", &["t.aZ09", "t.0"], &["t.", "t.a_", "t.é"]),
             (
                 "{uuid}.x",
                 &[&format!("{uuid}.x")],
@@ -268,6 +280,7 @@ mod tests {
             "{digits}0",
             "{digits}{hex}",
             "{hex}a",
+            "{alnum}Z",
             "{uuid}-x",
             "{pid}{uid}",
         ] {

@@ -82,12 +82,14 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
         proc,
         shows_proc,
     } = enter(plan)?;
-    let descriptors = [trees.home.as_raw_fd(), trees.tmp.as_raw_fd()];
+    let watch = trees.watch(plan.tier);
+    let mut descriptors = vec![trees.home.as_raw_fd(), trees.tmp.as_raw_fd()];
+    descriptors.extend(watch.as_ref().map(|watch| watch.as_raw_fd()));
     let built = FromInit::Root {
         pid: Pid::this().as_raw(),
     };
     message::send(&inheritance.channel, &built, &descriptors).at(Step::Channel)?;
-    drop(trees);
+    drop((trees, watch));
     dup2_stdin(null).at(Step::StandardInput)?;
     privilege::set_no_new_privileges()?;
     if plan.keeps(Protection::Capabilities) {

@@ -23,7 +23,8 @@ use super::mount_point;
 use super::plan::{Bind, BindKind, HOME, HOST_NAME, INSIDE_ID, Plan, RootPlan, TMP, UNRULED_FILE};
 use super::proc::{HARMLESS, Proc};
 use super::weaken::Protection;
-use crate::case::{Access, Device};
+use crate::case::{Access, Device, Tier};
+use crate::sys::marks;
 use crate::sys::mount::{Seal, attach, open_tree, seal};
 
 /// Links in /dev, and where they lead.
@@ -51,6 +52,17 @@ pub(super) struct Source {
 pub(super) struct Trees {
     pub(super) home: OwnedFd,
     pub(super) tmp: OwnedFd,
+}
+
+impl Trees {
+    /// The fanotify(7) group that is told what gets a name in them. `None` where the file systems are the container's,
+    /// or the kernel allows no such group: then the runner watches directory by directory.
+    pub(super) fn watch(&self, tier: Tier) -> Option<OwnedFd> {
+        match tier {
+            Tier::Namespace => marks::group(&[&self.home, &self.tmp]).ok(),
+            Tier::Inherited => None,
+        }
+    }
 }
 
 /// The new root as it was entered.

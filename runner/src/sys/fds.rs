@@ -1,11 +1,14 @@
 //! Descriptors: passed over sockets, and closed on exec.
 
-use std::io::IoSliceMut;
+use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use nix::cmsg_space;
 use nix::errno::Errno;
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg,
+    sendmsg, socketpair,
+};
 use tokio::io::unix::AsyncFd;
 
 /// Most descriptors in one message that [`receive`] takes; a message with more is refused.
@@ -44,6 +47,28 @@ pub(crate) fn receive(
         return Err(Errno::EMSGSIZE);
     }
     Ok((message.bytes, received))
+}
+
+/// Leaves the last close of a file to the kernel, where that is a wait of milliseconds, as it is for inotify(7) and
+/// fanotify(7). The descriptor is put into a socket that only that socket's own queue refers to, which the kernel
+/// collects by itself (unix(7), SCM_RIGHTS). Whatever fails, the caller's own close is the last, and waits.
+pub(crate) fn close_later(descriptor: impl AsFd) {
+    let pair = socketpair(
+        AddressFamily::Unix,
+        SockType::Datagram,
+        None,
+        SockFlag::SOCK_CLOEXEC,
+    );
+    let Ok((from, to)) = pair else { return };
+    let both = [descriptor.as_fd().as_raw_fd(), to.as_raw_fd()];
+    let _ = sendmsg::<()>(
+        from.as_raw_fd(),
+        &[IoSlice::new(b".")],
+        &[ControlMessage::ScmRights(&both)],
+        MsgFlags::MSG_DONTWAIT,
+        None,
+    );
+    drop(to);
 }
 
 /// close_range(2) with CLOSE_RANGE_CLOEXEC: every descriptor from `first` on is closed by the next exec.

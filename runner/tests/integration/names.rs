@@ -85,6 +85,7 @@ fn files_that_were_made_and_removed_are_counted_whether_or_not_they_were_noticed
     let some = Run::case_b().deviating("removed-files").json();
     let counted = json!([{"root": "home", "count": 3}, {"root": "tmp", "count": 2}]);
     assert_eq!(some.report["evidence"]["made_and_removed"], counted);
+    assert_eq!(transient(&some).len(), 5);
     some.assert_passed();
 }
 

@@ -5,6 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use super::*;
+use crate::evidence::FileKind;
 
 const SECRET: &str = "runner-key-0123456789abcdef";
 
@@ -20,9 +21,14 @@ impl Watched {
         let (home, tmp) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let open = |path: &Path| OwnedFd::from(fs::File::open(path).unwrap());
         let mut watcher = Watcher::default();
-        watcher.start(&open(home.path()), &open(tmp.path()));
-        assert!(watcher.watching.is_some());
+        let (in_home, in_tmp) = (open(home.path()), open(tmp.path()));
+        watcher.start(None, &[(Root::Home, &in_home), (Root::Tmp, &in_tmp)]);
+        assert!(matches!(watcher.source, Some(Source::Watching(_))));
         Self { home, tmp, watcher }
+    }
+
+    fn source(&mut self) -> &mut Source {
+        self.watcher.source.as_mut().unwrap()
     }
 
     fn home(&self, path: &str) -> std::path::PathBuf {
@@ -31,8 +37,7 @@ impl Watched {
 
     /// Lets the watcher take what has happened up to now.
     fn settle(&mut self) {
-        let watching = self.watcher.watching.as_mut().unwrap();
-        while watching.take_events().is_ok() {}
+        while self.source().take_events().is_ok() {}
     }
 
     fn found(self) -> Found {
@@ -146,7 +151,10 @@ async fn the_credential_in_a_name_is_found_and_replaced() {
 #[tokio::test]
 async fn nothing_is_looked_at_beyond_the_bound() {
     let mut watched = Watched::new();
-    watched.watcher.watching.as_mut().unwrap().steps = 2;
+    let Source::Watching(watching) = watched.source() else {
+        panic!("not watched by inotify");
+    };
+    watching.seen.left.steps = 2;
     for name in ["a", "b", "c"] {
         fs::create_dir(watched.home(name)).unwrap();
         fs::remove_dir(watched.home(name)).unwrap();

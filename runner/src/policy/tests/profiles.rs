@@ -105,7 +105,8 @@ fn files_are_read_with_their_tree_and_their_placeholders() {
     let [tmp, home] = <[_; 2]>::try_from(files.expected).unwrap();
     assert_eq!((tmp.root, home.root), (Root::Tmp, Root::Home));
     assert!(tmp.path.matches("agent-1000"));
-    let [transient] = <[_; 1]>::try_from(files.transient).unwrap();
+    // Behind the two of the reference client.
+    let [_, _, transient] = <[_; 3]>::try_from(files.transient).unwrap();
     assert_eq!(transient.path.to_string(), ".agent/tmp.{pid}.{hex}");
     assert!(transient.path.matches(".agent/tmp.2.0a1b"));
     assert_eq!(transient.reason, "known");

@@ -37,4 +37,8 @@ deviations! {
     a_transcript_is_found: case_b, "transcript" => ["files/nothing-else", "files/no-transcript"];
     a_transcript_in_the_temporary_directory_is_found: case_b, "transcript-in-tmp" => ["files/nothing-else",
         "files/no-transcript"];
+    a_transcript_that_was_there_for_a_moment_is_found: case_b, "transcript-for-a-moment" =>
+        ["files/no-transcript"];
+    a_transcript_that_became_the_state_file_is_found: case_b, "transcript-becomes-the-state" =>
+        ["files/no-transcript"];
 }
