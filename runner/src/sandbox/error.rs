@@ -221,6 +221,9 @@ impl SetupError {
             (Step::InheritedNetwork, _) => Some(
                 "start the container with `--network none`, or let it make namespaces of its own: in Docker, `--security-opt seccomp=unconfined`",
             ),
+            (Step::ListSockets, _) => Some(
+                "a kernel with CONFIG_INET_DIAG is needed: run `sudo modprobe tcp_diag`; in a container, an engine that lets socket(2) with NETLINK_SOCK_DIAG through",
+            ),
             (Step::MakeTrees, _) => Some(
                 "name a directory that can be written in TMPDIR, or give the container one: `--tmpfs /tmp`",
             ),

@@ -31,8 +31,8 @@ pub(crate) struct Event {
 /// Makes a group that is told of every name that is given on the file systems of these directories, from now on.
 ///
 /// # Errors
-/// The errno of fanotify_init(2) or fanotify_mark(2); `EPERM` where a user namespace's owner may not (before Linux
-/// 6.16), or under a container's filter.
+/// The errno of fanotify_init(2) or fanotify_mark(2); `EPERM` where a user namespace's owner may not, as on
+/// kernels older than 6.18, or under a container's filter.
 pub(crate) fn group(directories: &[&OwnedFd]) -> Result<OwnedFd, Errno> {
     let reports = libc::FAN_REPORT_FID
         | libc::FAN_REPORT_DIR_FID
