@@ -3,7 +3,7 @@
 use crate::audit::{ASKED_FOR, Audit, Place};
 use crate::case::{Case, Limits, PathRule, Preflight, Tier};
 use crate::cli::RunRequest;
-use crate::evidence::{Evidence, Exit, FileWatch, Outcome};
+use crate::evidence::{Evidence, Exit, FileWatch};
 use crate::policy::{self, Reference, shown_path};
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
 use crate::profile::{ExpectedAttempt, Profile, Variable};
@@ -94,17 +94,6 @@ fn further_not_proved(tier: Tier, evidence: &Evidence) -> Vec<String> {
         Tier::Namespace => &[],
         Tier::Inherited => &NOT_PROVED_INHERITED,
     };
-    let refused = evidence.attempts.iter().filter(|attempt| {
-        attempt.syscall == "socket"
-            && attempt.family.as_deref() == Some("unix")
-            && matches!(attempt.outcome, Outcome::Denied(_))
-    });
-    let refused: u64 = refused.map(|attempt| attempt.count).sum();
-    let of_run = (refused > 0).then(|| {
-        format!(
-            "Whom it would have talked to over unix sockets: {refused} refused when made, before they had a name."
-        )
-    });
     let by_directory = tier == Tier::Namespace && evidence.file_watch == FileWatch::BestEffort;
     let unnamed = by_directory.then(|| {
         "The names of files that it made and removed at once in a directory just made: this kernel tells of a directory only once it is watched.".to_owned()
@@ -112,8 +101,7 @@ fn further_not_proved(tier: Tier, evidence: &Evidence) -> Vec<String> {
     let of_tier = of_tier.iter().map(|sentence| (*sentence).to_owned());
     of_tier
         .chain(unnamed)
-        .chain(of_run)
-        .chain(evidence.limit_of_ledger())
+        .chain(evidence.limits_of_ledger())
         .collect()
 }
 

@@ -132,13 +132,14 @@ pub(super) fn no_attempts(evidence: &Evidence, asked: Expected<'_>) -> Outcome {
                 times(number, "attempt")
             ),
         };
-        return match evidence.limit_of_ledger() {
-            None => Ok(seen),
-            Some(limit) if asked.complete_ledger => {
-                Deviation::new(limit).undecided("the case asks for a complete ledger")
-            }
-            Some(limit) => Ok(format!("{seen} {limit}")),
-        };
+        let limits = evidence.limits_of_ledger().join(" ");
+        if limits.is_empty() {
+            return Ok(seen);
+        }
+        if asked.complete_ledger {
+            return Deviation::new(limits).undecided("the case asks for a complete ledger");
+        }
+        return Ok(format!("{seen} {limits}"));
     }
     let shown = found
         .iter()

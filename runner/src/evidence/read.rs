@@ -3,7 +3,9 @@
 use serde_json::Value;
 use stub::journal::Head;
 
-use super::{Before, Evidence, Gap, GapKind, Line, ProviderEvent, Record, Request, RequestClass};
+use super::{
+    Before, Evidence, Gap, GapKind, Line, Outcome, ProviderEvent, Record, Request, RequestClass,
+};
 use crate::profile::MESSAGES;
 
 impl Request {
@@ -161,15 +163,25 @@ impl Evidence {
         classes
     }
 
-    /// Limit of the ledger, as a sentence; `None` where every class is recorded.
-    pub fn limit_of_ledger(&self) -> Option<String> {
+    /// Limits of the ledger, a sentence each; empty where every attempt is recorded with its destination.
+    pub fn limits_of_ledger(&self) -> Vec<String> {
         let classes = self.unseen();
-        (!classes.is_empty()).then(|| {
+        let hidden = (!classes.is_empty()).then(|| {
             format!(
                 "Not in the ledger, since the host refuses it first: {}.",
                 classes.join(", ")
             )
-        })
+        });
+        let nameless = self.attempts.iter().filter(|attempt| {
+            attempt.syscall == "socket"
+                && attempt.family.as_deref() == Some("unix")
+                && matches!(attempt.outcome, Outcome::Denied(_))
+        });
+        let nameless: u64 = nameless.map(|attempt| attempt.count).sum();
+        let nameless = (nameless > 0).then(|| {
+            format!("Not known of unix sockets, since they were refused before they had a name: the destinations of {nameless}.")
+        });
+        hidden.into_iter().chain(nameless).collect()
     }
 
     /// The first gap of one of these kinds.

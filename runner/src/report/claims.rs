@@ -133,7 +133,7 @@ fn seen(report: &Report) -> Claim {
         .iter()
         .filter(|group| group.reason.is_some())
         .count();
-    let limit = report.evidence.limit_of_ledger();
+    let limits = report.evidence.limits_of_ledger().join(" ");
     let (standing, ground) = match finding.map(|finding| finding.status) {
         _ if is_refuted => {
             let place = match report.purpose {
@@ -147,9 +147,10 @@ fn seen(report: &Report) -> Claim {
                 0 => String::new(),
                 _ => format!(" but {} that the profile names", count(allowed, "kind")),
             };
-            let text = match limit {
-                None => format!("the ledger is complete and has none{but}."),
-                Some(limit) => format!("the ledger has none{but}. {limit}"),
+            let text = if limits.is_empty() {
+                format!("the ledger is complete and has none{but}.")
+            } else {
+                format!("the ledger has none{but}. {limits}")
             };
             (Standing::Seen, text)
         }
@@ -158,9 +159,8 @@ fn seen(report: &Report) -> Claim {
             "the client was never started.".to_owned(),
         ),
         Some(Status::Failed | Status::Errored) | None => {
-            let further = limit.map_or(String::new(), |limit| format!(" {limit}"));
-            let text = format!("the ledger is incomplete.{further}");
-            (Standing::NotProved, text)
+            let text = format!("the ledger is incomplete. {limits}");
+            (Standing::NotProved, text.trim_end().to_owned())
         }
     };
     Claim {

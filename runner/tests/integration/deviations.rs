@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::inherited::CONTAINER;
 use crate::kit::{Done, Run, fixture};
 use crate::needs_sandbox;
 
@@ -23,6 +24,14 @@ mod secrets;
 macro_rules! deviations {
     ($($name:ident: $case:ident, $deviation:literal => [$($id:literal),*];)*) => {
         pub(super) const NAMED: &[&str] = &[$($($id,)*)*];
+
+        #[test]
+        fn in_tier_inherited_each_is_judged_alike() {
+            crate::needs_sandbox!();
+            super::assert_judged_alike_inherited(&[
+                $((crate::kit::Run::$case, $deviation, &[$($id),*]),)*
+            ]);
+        }
         $(
             #[test]
             fn $name() {
@@ -42,6 +51,53 @@ fn assert_found(done: &Done, ids: &[&str]) {
     } else {
         done.assert_fails(ids);
     }
+}
+
+/// Rows with other findings in tier `inherited`. Sockets are refused there before they have a destination, /dev/shm is
+/// the container's, and the fixture panics without a datagram socket.
+const OTHERWISE_INHERITED: &[(&str, &[&str])] = &[
+    ("socket", &["process/exit-zero"]),
+    ("file-in-shared-memory", &["process/exit-zero"]),
+    ("connects-to-a-unix-socket", &[]),
+    ("listens", &[]),
+    ("sends-a-datagram", NO_DATAGRAM),
+    ("key-behind-the-question", NO_DATAGRAM),
+    ("sends-no-dns", NO_DATAGRAM),
+];
+const NO_DATAGRAM: &[&str] = &[
+    "requests/first-and-only",
+    "requests/post-count",
+    "records/sequence",
+    "records/result-success",
+    "outbound/no-attempts",
+    "process/exit-zero",
+];
+
+/// The runs of a table again in tier `inherited`.
+#[track_caller]
+fn assert_judged_alike_inherited(rows: &[(fn() -> Run, &str, &[&str])]) {
+    let mut otherwise = Vec::new();
+    for (case, deviation, ids) in rows {
+        let row = OTHERWISE_INHERITED.iter().find(|row| row.0 == *deviation);
+        let expected = row.map_or(*ids, |row| row.1);
+        let done = case()
+            .on_a_host_without(CONTAINER)
+            .deviating(deviation)
+            .json();
+        let found = done.checks("failed");
+        let verdict = if expected.is_empty() {
+            "passed"
+        } else {
+            "failed"
+        };
+        if done.report["tier"] != "inherited"
+            || done.report["verdict"] != verdict
+            || found != expected
+        {
+            otherwise.push(format!("{deviation}: {} {found:?}", done.report["verdict"]));
+        }
+    }
+    assert!(otherwise.is_empty(), "{}", otherwise.join("\n"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod remains;
 use crate::kit::Run;
 
 /// What a container of a usual engine lacks, and its network.
-const CONTAINER: &str = "network,namespaces";
+pub(crate) const CONTAINER: &str = "network,namespaces";
 /// The same, where another process listens at the stub's port.
 const CONTAINER_WITH_NEIGHBOUR: &str = "network,solitude,namespaces";
 

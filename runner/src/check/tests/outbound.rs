@@ -75,6 +75,14 @@ deviations! {
         run.case.expect.complete_ledger = true;
     } => errored ["outbound/no-attempts"];
 
+    a_unix_socket_refused_without_a_name_leaves_the_ledger_incomplete: case_b, |run| {
+        let mut socket = connect("unix", "", None);
+        socket.kind = AttemptKind::Setup;
+        socket.syscall = "socket";
+        run.evidence.attempts.push(socket);
+        run.case.expect.complete_ledger = true;
+    } => errored ["outbound/no-attempts"];
+
     an_attempt_beside_an_unseen_class_is_found: case_b, |run| {
         canary(&mut run.evidence, "vsock", CanaryMode::Continued).unseen = true;
         run.case.expect.complete_ledger = true;
