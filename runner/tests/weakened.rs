@@ -400,3 +400,31 @@ fn what_two_layers_refuse_gets_through_without_both() {
 fn without_limits_the_selftest_finds_a_core() {
     opens("limits", true, &["processes/cores"], &[]);
 }
+
+/// The kernel's list of sockets finds what a client has left to it, also where the option to do so is not refused.
+#[test]
+fn without_the_supervisors_refusals_bytes_that_the_kernel_holds_are_found() {
+    for namespaces in [true, false] {
+        let mut command = Command::new(fixture("hindered-host"));
+        let missing = if namespaces {
+            "network"
+        } else {
+            "network,namespaces"
+        };
+        command.args([
+            missing,
+            "--",
+            env!("CARGO_BIN_EXE_runner"),
+            "case-b",
+            "--client",
+        ]);
+        command.arg(fixture("deviant-client"));
+        command.args(["--", "--deviate", "paced-message"]);
+        let output = command
+            .env("RUNNER_WEAKEN", "refusals,judgement")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("bytes that the kernel still held"), "{said}");
+    }
+}
