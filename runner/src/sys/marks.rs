@@ -89,13 +89,13 @@ pub(crate) fn handle(directory: impl AsFd) -> Result<Handle, Errno> {
 
 fn fsid(number: i32) -> Result<[u8; 8], Errno> {
     let mut status = MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: the kernel fills one struct statfs, whose every bit pattern is one; fsid_t is two ints.
-    unsafe {
-        Errno::result(libc::fstatfs(number, status.as_mut_ptr()))?;
-        Ok(std::mem::transmute::<libc::fsid_t, [u8; 8]>(
-            status.assume_init().f_fsid,
-        ))
-    }
+    // SAFETY: the kernel writes one struct statfs at most, for which there is room.
+    let result = unsafe { libc::fstatfs(number, status.as_mut_ptr()) };
+    Errno::result(result)?;
+    // SAFETY: every bit pattern, zeroes too, is a struct statfs.
+    let status = unsafe { status.assume_init() };
+    // SAFETY: fsid_t is two ints without padding, eight bytes.
+    Ok(unsafe { std::mem::transmute::<libc::fsid_t, [u8; 8]>(status.f_fsid) })
 }
 
 /// Parses what was read from a group. `None` stands for events that were lost, and for what is no event of [`group`].

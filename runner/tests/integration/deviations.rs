@@ -73,9 +73,12 @@ const NO_DATAGRAM: &[&str] = &[
     "process/exit-zero",
 ];
 
+/// Case, deviation, and the ids that fail.
+type Row<'a> = (fn() -> Run, &'a str, &'a [&'a str]);
+
 /// The runs of a table again in tier `inherited`.
 #[track_caller]
-fn assert_judged_alike_inherited(rows: &[(fn() -> Run, &str, &[&str])]) {
+fn assert_judged_alike_inherited(rows: &[Row<'_>]) {
     let mut otherwise = Vec::new();
     for (case, deviation, ids) in rows {
         let row = OTHERWISE_INHERITED.iter().find(|row| row.0 == *deviation);
