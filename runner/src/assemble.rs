@@ -2,7 +2,6 @@
 //!
 //! Runs when nothing of the sandbox is left alive, so nothing that it reads can change under it.
 
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -22,14 +21,15 @@ use crate::evidence::{
 };
 use crate::lookups::{self, Weighed};
 use crate::profile::SideRequest;
-use crate::sandbox::plan::{HOME, Plan};
+use crate::sandbox::plan::{HOME, Plan, WORK};
+use crate::sandbox::root::Trees;
 use crate::sandbox::supervise::ledger::lookups::Lookups;
 use crate::sandbox::supervise::ledger::{Connect, Ledger};
 
 /// For what was looked up: nobody waits longer for help, and no signal is heard meanwhile.
 const WEIGHING: Duration = Duration::from_secs(2);
 
-/// The evidence of one run. Ends the capture: home and temporary directory are gone afterwards.
+/// The evidence of one run. Ends the capture: its directories are gone afterwards.
 pub(crate) fn evidence(
     capture: Capture,
     limits: &Limits,
@@ -121,11 +121,11 @@ pub(crate) fn evidence(
     }
 }
 
-/// Home and temporary directory: what lies in them, and how many objects each had that are there no more, where that
+/// The trees: what lies in them, and how many objects each had that are there no more, where that
 /// is known.
 fn walk(
-    (home, tmp): (OwnedFd, OwnedFd),
-    first_numbers: [Option<u64>; 2],
+    trees: Trees,
+    first_numbers: [Option<u64>; 3],
     limits: &Limits,
     plan: &Plan,
     needle: &Needle,
@@ -136,8 +136,7 @@ fn walk(
     };
     let mut found = Found::default();
     let mut made_and_removed = Vec::new();
-    let trees = [(Root::Home, home), (Root::Tmp, tmp)];
-    for ((root, tree), first) in trees.into_iter().zip(first_numbers) {
+    for ((root, tree), first) in trees.into_each().into_iter().zip(first_numbers) {
         let last = first.and_then(|_| next_number(&tree, plan.identity));
         found.objects.clear();
         files::walk(root, tree, needle, bounds, &mut found);
@@ -243,10 +242,14 @@ fn refused(journal: &[Entry]) -> u64 {
 /// What was looked for and is not as it is on the host. The runner's user's home is named by HOME, as for a shell.
 fn weighed(lookups: &Lookups, files: &[FileEntry], plan: &Plan, needle: &Needle) -> Weighed {
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    let starts_at_home = plan.client.directory == HOME;
-    let directory = std::env::current_dir().ok().filter(|_| starts_at_home);
-    let in_home = files.iter().filter(|entry| entry.root == Root::Home);
-    let there: Vec<&str> = in_home.map(|entry| entry.path.as_str()).collect();
+    let starts_alone = plan.client.directory == WORK;
+    let directory = std::env::current_dir().ok().filter(|_| starts_alone);
+    let inside = files.iter().filter_map(|entry| match entry.root {
+        Root::Home => Some(format!("{HOME}/{}", entry.path)),
+        Root::Work => Some(format!("{WORK}/{}", entry.path)),
+        Root::Tmp => None,
+    });
+    let there: Vec<String> = inside.collect();
     let caller = Caller {
         directory: directory.as_deref(),
         home: home.as_deref(),

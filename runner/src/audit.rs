@@ -53,7 +53,7 @@ pub struct Audit {
     pub place: Place,
     /// `argv`, from 0; `{base_url}` stands for the stub's origin.
     pub arguments: Vec<OsString>,
-    /// Directory that the program starts in; `None`: its home.
+    /// Directory that the program starts in; `None`: one of its own.
     pub directory: Option<PathBuf>,
 }
 

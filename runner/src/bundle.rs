@@ -10,13 +10,12 @@ pub(crate) mod place;
 pub(crate) mod verify;
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use stub::Needle;
 use thiserror::Error;
 
-use crate::case::{Limits, Root};
+use crate::case::Limits;
 use crate::collect::Capture;
 use crate::collect::copy::Bounds;
 use crate::collect::files::PATH_BYTES;
@@ -27,6 +26,7 @@ use crate::output::WriteError;
 use crate::policy::shown_path;
 use crate::report::human::Colour;
 use crate::report::{self, Format, RenderError, Report, visible};
+use crate::sandbox::root::Trees;
 
 use client_files::{Copied, copy_tree};
 use manifest::{Kind, Listed, Manifest, NotCopied, Run, Source};
@@ -50,8 +50,8 @@ pub(crate) struct Bundle {
     place: Place,
     files: Vec<Listed>,
     not_copied: Vec<NotCopied>,
-    /// Home and temporary directory, until they are copied.
-    trees: Option<(OwnedFd, OwnedFd)>,
+    /// The client's directories, until they are copied.
+    trees: Option<Trees>,
     /// How much of it could not be copied.
     left_out: usize,
     /// Files that were not copied because of what is in them.
@@ -157,10 +157,7 @@ impl Bundle {
         self.put_output(name, Source::Stdout, stdout);
         let stderr = capture.errors.shown(needle);
         self.put_output("stderr.txt", Source::Stderr, stderr);
-        let again = |(home, tmp): &(OwnedFd, OwnedFd)| {
-            io::Result::Ok((home.try_clone()?, tmp.try_clone()?))
-        };
-        match capture.trees.as_ref().map(again).transpose() {
+        match capture.trees.as_ref().map(Trees::try_clone).transpose() {
             Ok(trees) => self.trees = trees,
             Err(source) => self.breaks("the client's files", source),
         }
@@ -182,11 +179,11 @@ impl Bundle {
 
     /// Copies the client's files. After the evidence was made of them, since that opens what the client had closed.
     pub(crate) fn take_files(&mut self, evidence: &Evidence, limits: &Limits, needle: &Needle) {
-        let Some((home, tmp)) = self.trees.take() else {
+        let Some(trees) = self.trees.take() else {
             return;
         };
         let mut copied = Copied::default();
-        for (root, tree) in [(Root::Home, &home), (Root::Tmp, &tmp)] {
+        for (root, tree) in trees.each() {
             // As much as the evidence was made of.
             let entries = copied.files.len() + copied.not_copied.len();
             let bounds = Bounds {

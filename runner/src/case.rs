@@ -238,24 +238,27 @@ impl Device {
     }
 }
 
-/// Which of the client's two writable trees.
+/// Which of the client's writable trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
     /// The home directory.
     Home,
     /// The temporary directory.
     Tmp,
+    /// The working directory, where none of the host is shown in its place.
+    Work,
 }
 
 impl Root {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Home, Self::Tmp];
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Home, Self::Tmp, Self::Work];
 
     /// The word for it in profile files and in reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Home => "home",
             Self::Tmp => "tmp",
+            Self::Work => "work",
         }
     }
 }
@@ -265,9 +268,9 @@ impl Root {
 pub struct Limits {
     /// Wall time of the client.
     pub timeout: Duration,
-    /// Size of the home and of the temporary directory, each.
+    /// Size of home, temporary and working directory, each.
     pub home_bytes: u64,
-    /// Inodes of the home and of the temporary directory, each.
+    /// Inodes of home, temporary and working directory, each.
     pub home_files: u64,
     /// RLIMIT_DATA, or the cgroup's memory.max.
     pub memory_bytes: u64,

@@ -39,7 +39,7 @@ pub struct Evidence {
     pub provider_events: Vec<ProviderEvent>,
     /// Standard output, line by line.
     pub records: Vec<Record>,
-    /// The home and the temporary directory after everything had ended, without the two roots themselves.
+    /// Home, temporary and working directory after everything had ended, without the roots themselves.
     pub files: Vec<FileEntry>,
     /// How many objects were made in each tree and are gone, named among the files or not; `None` where it is not
     /// known.
@@ -385,7 +385,7 @@ pub enum GapKind {
     Records,
     /// Standard error.
     Stderr,
-    /// The home or the temporary directory.
+    /// Home, temporary or working directory.
     Files,
     /// Exit status or surviving processes.
     Processes,

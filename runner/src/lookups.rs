@@ -32,7 +32,7 @@ use self::world::{Found, Seen, World};
 use crate::audit::Caller;
 use crate::evidence::{Advice, Lookup, LookupKind, Reason};
 use crate::policy::may_be_shown;
-use crate::sandbox::plan::{Bind, HOME};
+use crate::sandbox::plan::{Bind, HOME, WORK};
 use crate::sandbox::supervise::ledger::lookups::{Lookups, Wanted};
 use crate::text::printable;
 
@@ -56,13 +56,13 @@ pub(crate) struct Weighed {
 }
 
 /// What was hidden from the program or denied to it by a root that shows `binds`, and what it asked for in its home
-/// beside the files that were `there` (relative to the home, as reports print them). `caller` names the runner's
+/// beside the files that were `there` (as reports print them), and in its working directory. `caller` names the runner's
 /// user's home, and the current directory where the program does not start in it; `probe` says what the host has at
 /// an absolute path. Ends soon after `until`.
 pub(crate) fn weigh(
     lookups: &Lookups,
     binds: &[Bind],
-    there: &[&str],
+    there: &[String],
     caller: Caller<'_>,
     needle: &Needle,
     probe: impl Fn(&Path) -> Option<HostObject>,
@@ -98,12 +98,12 @@ pub(crate) fn weigh(
     }
 }
 
-/// Paths of the home that were there, in an order in which whatever lies below a path follows it.
+/// Paths inside that were there, in an order in which whatever lies below a path follows it.
 struct There<'a>(Vec<&'a Path>);
 
 impl<'a> There<'a> {
-    fn new(paths: &[&'a str]) -> Self {
-        let mut paths: Vec<&'a Path> = paths.iter().copied().map(Path::new).collect();
+    fn new(paths: &'a [String]) -> Self {
+        let mut paths: Vec<&'a Path> = paths.iter().map(Path::new).collect();
         paths.sort_unstable();
         Self(paths)
     }
@@ -119,16 +119,17 @@ impl<'a> There<'a> {
 /// A path that is missed, the path to show for it, how, and whether that is a directory.
 type Missed = (PathBuf, PathBuf, Class, bool);
 
-/// A name of the home that was read and never there. Whatever the program made itself is known, and so is the way to it.
+/// A name of the home or the working directory that was read and never there. Whatever the program made itself is known, and so is the way to it.
 fn absent(
     lookups: &Lookups,
     wanted: &Wanted,
     there: &There<'_>,
     needle: &Needle,
 ) -> Option<Missed> {
-    let name = wanted.path.strip_prefix(HOME).ok()?;
-    let shown = needle.redact(&printable(name.as_os_str().as_encoded_bytes()));
-    let is_own = name.as_os_str().is_empty()
+    let is_in = |tree: &&str| wanted.path.starts_with(tree);
+    let tree = [HOME, WORK].into_iter().find(is_in)?;
+    let shown = needle.redact(&printable(wanted.path.as_os_str().as_encoded_bytes()));
+    let is_own = wanted.path == Path::new(tree)
         || wanted.kind == LookupKind::Write
         || lookups.wrote(&wanted.path)
         || there.has(Path::new(&shown));
@@ -170,11 +171,11 @@ fn missed(world: &World, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
     Some((path, option, class, is_directory))
 }
 
-/// What was looked for in the home where the caller's directory was meant. Every shell asks for the directory itself,
-/// and what the program makes in its home is its own.
+/// What was looked for in the working directory where the caller's directory was meant. Every shell asks for the directory itself,
+/// and what the program makes there is its own.
 fn left_behind(world: &World, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
     let directory = world.left_behind()?;
-    let name = wanted.path.strip_prefix(HOME).ok()?;
+    let name = wanted.path.strip_prefix(WORK).ok()?;
     let path: PathBuf = directory.components().chain(name.components()).collect();
     let is_about_name = !name.as_os_str().is_empty() || wanted.kind == LookupKind::List;
     let is_own = wanted.kind == LookupKind::Write || lookups.wrote(&wanted.path);

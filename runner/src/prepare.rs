@@ -191,6 +191,7 @@ pub(crate) fn prepare(
         root: RootPlan {
             home: places.home.clone().into(),
             tmp: places.tmp.clone().into(),
+            work: places.work.clone().into(),
             bytes: limits.home_bytes,
             files: limits.home_files,
             binds,
@@ -317,7 +318,7 @@ fn client_plan(
         arguments: arguments(request, &placed.path)?,
         program: placed.path.into(),
         environment: environment.collect(),
-        directory: subject.directory().unwrap_or(&places.home).into(),
+        directory: subject.directory().unwrap_or(&places.work).into(),
     })
 }
 

@@ -54,7 +54,7 @@ pub struct Profile {
     pub side_requests: Vec<SideRequest>,
     /// How its records spell things.
     pub records: RecordNames,
-    /// What it leaves in its home and in the temporary directory.
+    /// What it leaves in its home, temporary and working directory.
     pub files: Files,
     /// Attempts that are no finding, each with its reason.
     pub attempts: Vec<ExpectedAttempt>,

@@ -325,6 +325,7 @@ pub(crate) fn colour(is_terminal: bool) -> Colour {
 
 /// The copy for `--keep-home`; none where there was no home.
 fn kept_home(capture: &Capture, home_bytes: u64) -> io::Result<Option<Kept>> {
-    let home = capture.trees.as_ref().map(|(home, _)| home);
-    home.map(|home| keep(home, 2 * home_bytes)).transpose()
+    let trees = capture.trees.as_ref();
+    let kept = trees.map(|trees| keep(&trees.home, 2 * home_bytes));
+    kept.transpose()
 }

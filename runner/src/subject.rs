@@ -180,7 +180,7 @@ impl Subject {
         }
     }
 
-    /// The directory that it starts in; `None`: its home.
+    /// The directory that it starts in; `None`: one of its own.
     pub fn directory(&self) -> Option<&Path> {
         match self {
             Self::Client { .. } => None,

@@ -151,6 +151,8 @@ pub(crate) enum Source {
     Home,
     /// The temporary directory.
     Tmp,
+    /// The working directory.
+    Work,
     /// Standard output.
     Stdout,
     /// Standard error.
@@ -184,6 +186,7 @@ impl From<Root> for Source {
         match root {
             Root::Home => Self::Home,
             Root::Tmp => Self::Tmp,
+            Root::Work => Self::Work,
         }
     }
 }
@@ -207,6 +210,7 @@ impl Source {
         match self {
             Self::Home => "home",
             Self::Tmp => "tmp",
+            Self::Work => "work",
             Self::Stdout => "stdout",
             Self::Stderr => "stderr",
         }

@@ -1,4 +1,4 @@
-//! What lay in the client's home and temporary directory after everything had ended; a transcript counts also
+//! What lay in the client's home, temporary and working directory after everything had ended; a transcript counts also
 //! where it is gone again.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,7 +1,6 @@
 //! What one run left to look at, before anybody makes evidence of it.
 
 use std::io;
-use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
 use stub::Needle;
@@ -13,6 +12,7 @@ use super::transient::Gone;
 use crate::evidence::{Exit, Gap, GapKind, Moments, Survivor};
 use crate::sandbox::error::SetupError;
 use crate::sandbox::readback::Isolation;
+use crate::sandbox::root::Trees;
 use crate::sandbox::supervise::Supervisor;
 use crate::sandbox::supervise::ledger::Ledger;
 
@@ -41,11 +41,10 @@ pub(crate) struct Capture {
     pub(crate) stub: Option<std::net::SocketAddr>,
     /// Our end of the canary's connection to the stub.
     pub(crate) canary_peer: Option<std::net::SocketAddr>,
-    /// Home and temporary directory.
-    pub(crate) trees: Option<(OwnedFd, OwnedFd)>,
+    pub(crate) trees: Option<Trees>,
     pub(crate) gone: Gone,
-    /// Of home and temporary directory when the client was let go: see [`super::census`].
-    pub(crate) first_numbers: [Option<u64>; 2],
+    /// Of each tree when the client was let go: see [`super::census`].
+    pub(crate) first_numbers: [Option<u64>; 3],
     /// What the supervisor wrote down; nothing where it was never started.
     pub(crate) ledger: Ledger,
     pub(crate) gaps: Vec<Gap>,
@@ -73,7 +72,7 @@ impl Capture {
             canary_peer: None,
             trees: None,
             gone: Gone::default(),
-            first_numbers: [None; 2],
+            first_numbers: [None; 3],
             ledger: Ledger::default(),
             gaps: Vec::new(),
             failure: None,

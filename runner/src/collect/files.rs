@@ -1,4 +1,4 @@
-//! The walk of the client's home and temporary directory, after everything in the sandbox has ended.
+//! The walk of the client's home, temporary and working directory, after everything in the sandbox has ended.
 //!
 //! By descriptors only, from the two that init handed over: no link is followed, no FIFO opened, and what
 //! the client did with modes does not stop it. Depth and bytes are bounded; beyond the bounds is a gap.

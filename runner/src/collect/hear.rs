@@ -12,13 +12,14 @@ use tokio::time::timeout;
 use super::census::next_number;
 use super::pipes::Received;
 use super::{FINISHING, Failure, Next, PIECE, Phase, Session};
-use crate::evidence::{Exit, GapKind, Root};
+use crate::evidence::{Exit, GapKind};
 use crate::sandbox::error::{At as _, Step};
 use crate::sandbox::identity;
 use crate::sandbox::message::{self, FromInit, FromStage, ToInit, ToStage};
 use crate::sandbox::plan::Identity;
 use crate::sandbox::probe::ProbeReport;
 use crate::sandbox::readback::{self, Outside};
+use crate::sandbox::root::Trees;
 use crate::sandbox::supervise::{Served, Supervisor};
 use crate::sandbox::weaken::Protection;
 use crate::sys::net::readable_bytes;
@@ -149,7 +150,7 @@ impl Session<'_> {
             Ok(Some((FromInit::Root { pid }, descriptors))) => {
                 self.init = self.watch.plan.is_inherited().then(|| Pid::from_raw(pid));
                 let mut descriptors = descriptors.into_iter();
-                self.capture.trees = descriptors.next().zip(descriptors.next());
+                self.capture.trees = Trees::from_each(&mut descriptors);
                 self.group = descriptors.next();
                 Next::Continue
             }
@@ -236,19 +237,18 @@ impl Session<'_> {
         self.capture.isolation = Some(isolation);
         match broken {
             None => {
-                // From here on what happens in the two trees is the client's doing.
+                // From here on what happens in the trees is the client's doing.
                 let counted = self
                     .capture
                     .trees
                     .as_ref()
                     .filter(|_| !self.watch.plan.is_inherited());
-                let numbers = counted.map(|(home, tmp)| {
-                    [home, tmp].map(|tree| next_number(tree, self.watch.plan.identity))
-                });
+                let identity = self.watch.plan.identity;
+                let numbers =
+                    counted.map(|trees| trees.each().map(|(_, tree)| next_number(tree, identity)));
                 self.capture.first_numbers = numbers.unwrap_or_default();
-                if let Some((home, tmp)) = &self.capture.trees {
-                    let roots = [(Root::Home, home), (Root::Tmp, tmp)];
-                    self.watcher.start(self.group.take(), &roots);
+                if let Some(trees) = &self.capture.trees {
+                    self.watcher.start(self.group.take(), &trees.each());
                 }
                 self.capture.moments.released_us = Some(self.watch.clock.elapsed_us());
                 self.tell_init(ToInit::Go)

@@ -1,4 +1,4 @@
-//! What was in the client's home or temporary directory for a time and is gone at the end, watched from outside since
+//! What was in the client's own directories for a time and is gone at the end, watched from outside since
 //! before the client's first instruction.
 //!
 //! Two sources. A fanotify(7) group over both file systems, made by init where the kernel lets the owner of a user

@@ -115,7 +115,11 @@ fn evidence() -> Evidence {
         provider_events: provider_events(),
         records: records(),
         files: files(),
-        made_and_removed: vec![(Root::Home, Some(0)), (Root::Tmp, Some(0))],
+        made_and_removed: vec![
+            (Root::Home, Some(0)),
+            (Root::Tmp, Some(0)),
+            (Root::Work, Some(0)),
+        ],
         file_watch: FileWatch::Whole,
         stderr: Stderr::default(),
         sightings: Vec::new(),

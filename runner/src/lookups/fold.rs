@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::world::World;
 use crate::evidence::{LookupKind, Reason};
-use crate::sandbox::plan::HOME;
+use crate::sandbox::plan::{HOME, WORK};
 
 /// Lines below one directory that are shown one by one.
 const FEW: usize = 3;
@@ -153,7 +153,7 @@ fn one_line(group: &[Entry], depth: usize, world: &World) -> Vec<Entry> {
         .to_owned();
     let may_stand = match first.class {
         // Which of them it was is all that is of interest.
-        Class::Never(Reason::Absent) => directory != Path::new(HOME),
+        Class::Never(Reason::Absent) => ![HOME, WORK].map(Path::new).contains(&directory.as_path()),
         Class::Never(_) => true,
         Class::Read | Class::Write => world.class(&directory, first.class) == first.class,
     };

@@ -72,7 +72,7 @@ impl Host {
             directory: self.directory.as_deref(),
             home: Some(Path::new("/data/home/user")),
         };
-        let there = ["made/file", "gone"];
+        let there = ["made/file", "gone"].map(|name| format!("/home/sandbox/{name}"));
         let probe = |path: &Path| self.objects.get(path).cloned();
         let weighed = weigh(&lookups, &binds, &there, caller, &needle, probe, until);
         for lookup in &weighed.lookups {
@@ -350,26 +350,26 @@ fn what_is_read_below_a_directory_to_be_written_is_counted_there() {
 }
 
 #[test]
-fn what_lies_in_the_callers_directory_is_missed_in_the_home() {
+fn what_lies_in_the_callers_directory_is_missed_in_the_working_directory() {
     let mut host = Host::of(&[
         "/srv/work/script",
         "/srv/work/src/x",
         "/root/script",
         "/tmp/x/script",
     ]);
-    let home = |name: &str| format!("/home/sandbox/{name}");
+    let work = |name: &str| format!("/home/work/{name}");
     let absent = never(Reason::Absent);
-    assert_eq!(host.advice(&home("script"), Read), absent);
+    assert_eq!(host.advice(&work("script"), Read), absent);
     host.directory = Some("/srv/work".into());
-    assert_eq!(host.advice(&home("script"), Read), read("/srv/work"));
-    assert_eq!(host.advice(&home("src/x"), Execute), read("/srv/work"));
-    assert_eq!(host.advice(&home(""), List), read("/srv/work"));
+    assert_eq!(host.advice(&work("script"), Read), read("/srv/work"));
+    assert_eq!(host.advice(&work("src/x"), Execute), read("/srv/work"));
+    assert_eq!(host.advice(&work(""), List), read("/srv/work"));
     // Asked about by every shell, not there either, its own, and elsewhere.
-    assert_eq!(host.advice(&home(""), Read), None);
-    assert_eq!(host.advice(&home("other"), Read), absent);
-    assert_eq!(host.advice(&home("script"), Write), None);
+    assert_eq!(host.advice(&work(""), Read), None);
+    assert_eq!(host.advice(&work("other"), Read), absent);
+    assert_eq!(host.advice(&work("script"), Write), None);
     assert_eq!(host.advice("/tmp/script", Read), None);
-    let script = home("script");
+    let script = work("script");
     assert_eq!(host.weigh(&[(&script, Write), (&script, Read)]), []);
     // A home is never shown, nor is what the host has in its temporary directory.
     for directory in ["/root", "/tmp/x"] {
@@ -404,7 +404,8 @@ fn a_name_of_the_home_that_was_never_there_is_told_and_what_was_made_is_not() {
 #[test]
 fn what_lies_below_a_path_is_found_whatever_stands_beside_it() {
     let names = ["a-b", "a", "a/x", "a.c", "b/y/z", "ab", "c"];
-    let there = There::new(&names);
+    let paths = names.map(str::to_owned);
+    let there = There::new(&paths);
     for path in ["a", "a/x", "a-b", "b", "b/y", "b/y/z", "c", "ab"] {
         assert!(there.has(Path::new(path)), "{path}");
     }

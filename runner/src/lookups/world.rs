@@ -11,7 +11,7 @@ use crate::audit::Caller;
 use crate::case::{Access, Device};
 use crate::evidence::Reason;
 use crate::prepare::binds::FORBIDDEN;
-use crate::sandbox::plan::{Bind, HOME, PROGRAM_DIRECTORY, TMP};
+use crate::sandbox::plan::{Bind, HOME, PROGRAM_DIRECTORY, TMP, WORK};
 use crate::sandbox::root::{DEVICE_LINKS, etc_files};
 
 /// Symbolic links that are followed on one way, MAXSYMLINKS of linux/namei.h.
@@ -19,7 +19,7 @@ const MOST_LINKS: usize = 40;
 /// What the host was asked and answered is remembered, up to as many bytes of paths.
 const KNOWN_BYTES: usize = 16 << 20;
 /// Parts of the new root that are its own, as far as they are directories.
-const OWN_TREES: [&str; 6] = [HOME, TMP, PROGRAM_DIRECTORY, "/etc", "/dev", "/proc"];
+const OWN_TREES: [&str; 7] = [HOME, TMP, WORK, PROGRAM_DIRECTORY, "/etc", "/dev", "/proc"];
 
 /// The host, and what of it is shown where.
 pub(super) struct World<'a> {
@@ -187,7 +187,7 @@ impl<'a> World<'a> {
         let is_way = OWN_TREES.into_iter().map(Path::new).any(leads_to)
             || self.trees.iter().any(|tree| leads_to(&tree.target));
         match () {
-            () if below(HOME) || below(TMP) => Place::Own { writable: true },
+            () if below(HOME) || below(TMP) || below(WORK) => Place::Own { writable: true },
             () if below("/proc") => Place::Own { writable: false },
             () if self.own_files.iter().any(|own| own == path) => Place::Own {
                 writable: below("/dev"),

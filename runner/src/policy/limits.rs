@@ -40,10 +40,10 @@ pub(super) struct LimitsFile {
     /// Wall time of the client.
     #[schemars(with = "Time", transform = times(&TIMEOUT_BOUNDS))]
     timeout: Spanned<String>,
-    /// Size of the home and of the temporary directory, each.
+    /// Size of home, temporary and working directory, each.
     #[schemars(with = "Size", transform = sizes(&HOME_SIZES))]
     home_size: Spanned<String>,
-    /// Inodes of the home and of the temporary directory, each.
+    /// Inodes of home, temporary and working directory, each.
     #[schemars(with = "u64", range(min = *HOME_FILES.start(), max = *HOME_FILES.end()))]
     home_files: Spanned<u64>,
     /// Memory of each process of the client: RLIMIT_DATA.

@@ -69,7 +69,7 @@ value! {
         "examples": ["/usr/lib/node"],
     }
 
-    /// A path relative to the home or the temporary directory.
+    /// A path relative to home, temporary or working directory.
     TreePath => {
         "type": "string",
         "pattern": r"^[^/\x00-\x1f\x7f]+(/[^/\x00-\x1f\x7f]+)*$",

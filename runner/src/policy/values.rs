@@ -148,7 +148,7 @@ pub(super) fn word(value: Spanned<String>) -> Result<String, Flaw> {
     Ok(value.into_inner())
 }
 
-/// A path below the home or the temporary directory: relative, no `.` or `..`, nothing empty.
+/// A path below home, temporary or working directory: relative, no `.` or `..`, nothing empty.
 pub(super) fn tree_path(value: Spanned<String>) -> Result<Spanned<String>, Flaw> {
     let parts_fit = value
         .get_ref()

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::PrepareError;
 use crate::case::Tier;
 use crate::random;
-use crate::sandbox::plan::{Bind, HOME, PROGRAM_DIRECTORY, Places, ProbePlan, TMP};
+use crate::sandbox::plan::{Bind, HOME, PROGRAM_DIRECTORY, Places, ProbePlan, TMP, WORK};
 
 /// They listen as long as this is held, and nobody is served.
 pub(super) struct Targets {
@@ -91,7 +91,7 @@ fn outside_directory(binds: &[Bind]) -> Result<OsString, PrepareError> {
 }
 
 fn seen_inside(path: &Path, binds: &[Bind]) -> bool {
-    let ours = [HOME, TMP, PROGRAM_DIRECTORY, "/etc", "/dev", "/proc"].map(Path::new);
+    let ours = [HOME, TMP, WORK, PROGRAM_DIRECTORY, "/etc", "/dev", "/proc"].map(Path::new);
     let bound = binds
         .iter()
         .flat_map(|bind| [Path::new(&bind.target), Path::new(&bind.source)]);

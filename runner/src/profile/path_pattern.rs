@@ -1,4 +1,4 @@
-//! A path below the home or the temporary directory, in which placeholders stand for what differs from run to run.
+//! A path below home, temporary or working directory, in which placeholders stand for what differs from run to run.
 //!
 //! | placeholder | stands for |
 //! |---|---|

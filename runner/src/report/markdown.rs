@@ -266,7 +266,7 @@ fn programs(page: &mut Page, report: &Report) -> fmt::Result {
     let rows = report
         .processes
         .iter()
-        .map(|process| [process.pid.to_string(), code(&process.program)]);
+        .map(|process| [process.pid.to_string(), code(&process.with_name())]);
     page.table(
         Length::Theirs,
         "Programs started",

@@ -48,6 +48,18 @@ impl Process {
             args: args.map(|argument| Arg::new(argument, prompts)).collect(),
         }
     }
+
+    /// Program and, where argv[0] names another file than it, `as` that name: multi-call programs decide by it.
+    pub fn with_name(&self) -> String {
+        let file = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        match self.args.first() {
+            Some(Arg::Word(name)) if file(name) != file(&self.program) => {
+                format!("{} as \"{name}\"", self.program)
+            }
+            Some(Arg::Prompt { .. }) => format!("{} as a prompt", self.program),
+            Some(Arg::Word(_)) | None => self.program.clone(),
+        }
+    }
 }
 
 impl Arg {
@@ -101,6 +113,25 @@ mod tests {
             bytes: text.len() as u64,
             sha256: digest::of_bytes(text.as_bytes()),
         }
+    }
+
+    #[test]
+    fn another_name_of_a_program_is_shown() {
+        let named = |name: &str| {
+            let args = vec![Arg::Word(name.to_owned())];
+            let program = "/client/agent".to_owned();
+            let process = Process {
+                pid: 2,
+                ppid: 1,
+                program,
+                args,
+            };
+            process.with_name()
+        };
+        assert_eq!(named("agent"), "/client/agent");
+        assert_eq!(named("./agent"), "/client/agent");
+        assert_eq!(named("rg"), "/client/agent as \"rg\"");
+        assert_eq!(named(""), "/client/agent as \"\"");
     }
 
     #[test]

@@ -201,7 +201,7 @@ pub(super) fn reason_in_full(reason: Reason) -> &'static str {
         Reason::Broad => "never shown as a whole: it is or holds a home or a tree of the sandbox",
         Reason::Own => "the sandbox has its own",
         Reason::Unspelt => "its name cannot be typed",
-        Reason::Absent => "not in its empty home",
+        Reason::Absent => "its own directory starts empty",
     }
 }
 

@@ -37,12 +37,13 @@ pub(crate) const GUARD_ARGUMENT: &str = "__guard";
 /// Where the directories are made: the first in which one can be. /dev/shm is writable in a container with a
 /// read-only root.
 const CANDIDATES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
-/// The guard makes three directories in this time.
+/// The guard makes its directories in this time.
 const STARTING: Duration = Duration::from_secs(10);
 
 /// Names below the directory that the guard makes.
 const HOME: &str = "home";
 const TMP: &str = "tmp";
+const WORK: &str = "work";
 const UNRULED: &str = "unruled";
 /// Never made.
 const NEW: &str = "new";
@@ -97,6 +98,7 @@ impl TemporaryTrees {
         Places {
             home: base.join(HOME),
             tmp: base.join(TMP),
+            work: base.join(WORK),
             unruled_file: base.join(UNRULED),
             outside_file: base.join(NEW),
             closed_directory: Some(base.to_owned()),
@@ -267,6 +269,7 @@ fn make(directory: &Path, contents: Contents) -> io::Result<PathBuf> {
         }
         private(&base.join(HOME))?;
         private(&base.join(TMP))?;
+        private(&base.join(WORK))?;
         fs::OpenOptions::new()
             .write(true)
             .create_new(true)

@@ -83,7 +83,7 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
         shows_proc,
     } = enter(plan)?;
     let watch = trees.watch(plan.tier);
-    let mut descriptors = vec![trees.home.as_raw_fd(), trees.tmp.as_raw_fd()];
+    let mut descriptors = trees.each().map(|(_, tree)| tree.as_raw_fd()).to_vec();
     descriptors.extend(watch.as_ref().map(|watch| watch.as_raw_fd()));
     let built = FromInit::Root {
         pid: Pid::this().as_raw(),

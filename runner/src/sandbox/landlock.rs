@@ -20,7 +20,7 @@ use std::os::fd::OwnedFd;
 
 use super::error::{AsErrno, At as _, SetupError, Step};
 use super::init::{Inside, Ports};
-use super::plan::{Bind, BindKind, HOME, Plan, TMP};
+use super::plan::{Bind, BindKind, HOME, Plan, TMP, WORK};
 use super::weaken::Protection;
 use crate::case::{Access, Tier};
 
@@ -78,7 +78,7 @@ pub(crate) fn errno_within(error: &(dyn std::error::Error + 'static)) -> Errno {
     Errno::EOPNOTSUPP
 }
 
-/// Restricts the calling process to what the client may reach: the plan's paths, its two own trees, and of names
+/// Restricts the calling process to what the client may reach: the plan's paths, its own trees, and of names
 /// that are not the plan's the new root's, which are ours, or the few of the container that every program reads.
 pub(super) fn restrict_client(
     plan: &Plan,
@@ -167,14 +167,15 @@ fn client_ruleset(binds: &[Bind], proc: &OwnedFd) -> Result<RulesetCreated, Land
         .add_rule(PathBeneath::new(proc, data))?
         .add_rule(beneath("/dev", AccessFs::ReadFile | AccessFs::WriteFile)?)?
         .add_rule(beneath(HOME, own)?)?
-        .add_rule(beneath(TMP, own)?)?;
+        .add_rule(beneath(TMP, own)?)?
+        .add_rule(beneath(WORK, own)?)?;
     for bind in binds {
         ruleset = ruleset.add_rule(beneath(&bind.target, rights(bind))?)?;
     }
     Ok(ruleset)
 }
 
-/// What may be done in home and temporary directory.
+/// What may be done in home, temporary and working directory.
 fn own_rights() -> BitFlags<AccessFs> {
     AccessFs::from_all(REVIEWED)
         & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)

@@ -55,7 +55,7 @@ pub(crate) enum ToStage {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "init", rename_all = "snake_case")]
 pub(crate) enum FromInit {
-    /// The root is built; the descriptors of home and of the temporary directory come along.
+    /// The root is built; the descriptors of its trees come along, and the fanotify group where there is one.
     Root {
         /// Of init, in its own pid namespace.
         pid: i32,

@@ -20,6 +20,8 @@ pub(crate) const HOME: &str = "/home/sandbox";
 /// Temporary directory of the client inside a root of its own; `/dev/shm` leads here too, so that there is one place
 /// to walk.
 pub(crate) const TMP: &str = "/tmp";
+/// Working directory of the client inside a root of its own, empty at the start. The home is none of its parents.
+pub(crate) const WORK: &str = "/home/work";
 /// Directory in which the client's program lies inside a root of its own.
 pub(crate) const PROGRAM_DIRECTORY: &str = "/client";
 /// A file of a new root that everybody may read by its mode, and that no Landlock rule names.
@@ -36,6 +38,7 @@ pub(crate) const INSIDE_ID: u32 = 1000;
 pub(crate) struct Places {
     pub(crate) home: PathBuf,
     pub(crate) tmp: PathBuf,
+    pub(crate) work: PathBuf,
     /// A file that everybody may read by its mode, and that no rule names.
     pub(crate) unruled_file: PathBuf,
     /// A file that is not there.
@@ -50,6 +53,7 @@ impl Places {
         Self {
             home: HOME.into(),
             tmp: TMP.into(),
+            work: WORK.into(),
             unruled_file: UNRULED_FILE.into(),
             outside_file: NEW_FILE.into(),
             closed_directory: None,
@@ -141,9 +145,11 @@ pub(crate) struct RootPlan {
     pub(crate) home: OsString,
     /// Its temporary directory, as it names it.
     pub(crate) tmp: OsString,
-    /// Size of home and of the temporary directory, each.
+    /// Its own working directory, as it names it.
+    pub(crate) work: OsString,
+    /// Size of each of the three.
     pub(crate) bytes: u64,
-    /// Inodes of home and of the temporary directory, each.
+    /// Inodes of each of the three.
     pub(crate) files: u64,
     pub(crate) binds: Vec<Bind>,
     /// Device nodes of the host that /dev holds; no other.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use self::mounts::{Mount, parse_mounts};
 use super::canary::{self, Kind};
-use super::plan::{HOME, HOST_NAME, INSIDE_ID, Plan, TMP};
+use super::plan::{HOME, HOST_NAME, INSIDE_ID, Plan, TMP, WORK};
 use super::probe::{NAMESPACES, ProbeReport};
 use super::proc::HARMLESS;
 use super::silence::Network;
@@ -97,6 +97,7 @@ fn own_layers(report: &ProbeReport, outside: &Outside<'_>) -> Vec<Layer> {
         root(report),
         writable(report, HOME),
         writable(report, TMP),
+        writable(report, WORK),
         mounts::layer(report, outside.plan),
         capabilities(report),
         no_new_privileges(report),

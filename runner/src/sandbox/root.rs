@@ -6,7 +6,7 @@
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, DirBuilder};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -20,10 +20,12 @@ use nix::unistd::{chdir, pivot_root, sethostname};
 
 use super::error::{At as _, SetupError, Step};
 use super::mount_point;
-use super::plan::{Bind, BindKind, HOME, HOST_NAME, INSIDE_ID, Plan, RootPlan, TMP, UNRULED_FILE};
+use super::plan::{
+    Bind, BindKind, HOME, HOST_NAME, INSIDE_ID, Plan, RootPlan, TMP, UNRULED_FILE, WORK,
+};
 use super::proc::{HARMLESS, Proc};
 use super::weaken::Protection;
-use crate::case::{Access, Device, Tier};
+use crate::case::{Access, Device, Root, Tier};
 use crate::sys::marks;
 use crate::sys::mount::{Seal, attach, open_tree, seal};
 
@@ -48,18 +50,48 @@ pub(super) struct Source {
     kind: BindKind,
 }
 
-/// What the runner walks when everything has ended.
-pub(super) struct Trees {
-    pub(super) home: OwnedFd,
-    pub(super) tmp: OwnedFd,
+/// The client's writable trees, which the runner walks when everything has ended.
+#[derive(Debug)]
+pub(crate) struct Trees {
+    pub(crate) home: OwnedFd,
+    tmp: OwnedFd,
+    work: OwnedFd,
 }
 
 impl Trees {
+    /// From the descriptors of [`Self::each`], in its order.
+    pub(crate) fn from_each(mut descriptors: impl Iterator<Item = OwnedFd>) -> Option<Self> {
+        Some(Self {
+            home: descriptors.next()?,
+            tmp: descriptors.next()?,
+            work: descriptors.next()?,
+        })
+    }
+
+    pub(crate) fn each(&self) -> [(Root, &OwnedFd); 3] {
+        let Self { home, tmp, work } = self;
+        [(Root::Home, home), (Root::Tmp, tmp), (Root::Work, work)]
+    }
+
+    pub(crate) fn into_each(self) -> [(Root, OwnedFd); 3] {
+        let Self { home, tmp, work } = self;
+        [(Root::Home, home), (Root::Tmp, tmp), (Root::Work, work)]
+    }
+
+    /// The same trees by further descriptors.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            home: self.home.try_clone()?,
+            tmp: self.tmp.try_clone()?,
+            work: self.work.try_clone()?,
+        })
+    }
+
     /// The fanotify(7) group that is told what gets a name in them. `None` where the file systems are the container's,
     /// or the kernel allows no such group: then the runner watches directory by directory.
     pub(super) fn watch(&self, tier: Tier) -> Option<OwnedFd> {
         match tier {
-            Tier::Namespace => marks::group(&[&self.home, &self.tmp]).ok(),
+            Tier::Namespace => marks::group(&self.each().map(|(_, tree)| tree)).ok(),
             Tier::Inherited => None,
         }
     }
@@ -158,6 +190,8 @@ pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupE
     tmpfs(&inside(HOME), &format!("mode=0700,{limits}"), sealed)?;
     make_directory(&inside(TMP))?;
     tmpfs(&inside(TMP), &format!("mode=1777,{limits}"), sealed)?;
+    make_directory(&inside(WORK))?;
+    tmpfs(&inside(WORK), &format!("mode=0700,{limits}"), sealed)?;
     let root = open_directory(base.as_os_str())?;
     for source in sources {
         place(&root, source)?;
@@ -180,6 +214,7 @@ pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupE
     let trees = Trees {
         home: open_directory(OsStr::new(HOME))?,
         tmp: open_directory(OsStr::new(TMP))?,
+        work: open_directory(OsStr::new(WORK))?,
     };
     let proc = if shows_proc {
         Proc::open().at_object(Step::Describe, "/proc")?
@@ -199,6 +234,7 @@ pub(super) fn shared(plan: &RootPlan) -> Result<Entered, SetupError> {
     let trees = Trees {
         home: open_directory(&plan.home)?,
         tmp: open_directory(&plan.tmp)?,
+        work: open_directory(&plan.work)?,
     };
     Ok(Entered {
         trees,

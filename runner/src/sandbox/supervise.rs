@@ -116,7 +116,7 @@ impl Supervisor {
             unix_sockets: !plan.is_inherited() && !plan.shows_host_directories(),
             shared_network: plan.is_inherited(),
             offspring: Offspring::new(plan.offspring),
-            own_trees: [&plan.root.home, &plan.root.tmp].map(PathBuf::from),
+            own_trees: [&plan.root.home, &plan.root.tmp, &plan.root.work].map(PathBuf::from),
             needle: needle.clone(),
         };
         thread::Builder::new()
@@ -176,8 +176,8 @@ struct Watch {
     /// TCP sockets of the client, where the supervisor makes and connects them.
     sockets: Option<Sockets>,
     offspring: Offspring,
-    /// Home and temporary directory, as the client names them.
-    own_trees: [PathBuf; 2],
+    /// The client's writable trees, as it names them.
+    own_trees: [PathBuf; 3],
     needle: Needle,
 }
 

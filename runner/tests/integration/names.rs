@@ -79,11 +79,14 @@ fn files_that_were_made_and_removed_are_counted_whether_or_not_they_were_noticed
     needs_sandbox!();
     for run in [Run::case_b(), Run::case_b().as_ordinary_user()] {
         // One temporary file is renamed to the state file, so nothing is gone.
-        let none = json!([{"root": "home", "count": 0}, {"root": "tmp", "count": 0}]);
-        assert_eq!(run.json().report["evidence"]["made_and_removed"], none);
+        let none = ["home", "tmp", "work"].map(|root| json!({"root": root, "count": 0}));
+        assert_eq!(
+            run.json().report["evidence"]["made_and_removed"],
+            json!(none)
+        );
     }
     let some = Run::case_b().deviating("removed-files").json();
-    let counted = json!([{"root": "home", "count": 3}, {"root": "tmp", "count": 2}]);
+    let counted = json!([{"root": "home", "count": 3}, {"root": "tmp", "count": 2}, {"root": "work", "count": 0}]);
     assert_eq!(some.report["evidence"]["made_and_removed"], counted);
     assert_eq!(transient(&some).len(), 5);
     some.assert_passed();

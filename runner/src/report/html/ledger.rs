@@ -145,7 +145,7 @@ pub(super) fn programs(report: &Report) -> Option<Section> {
         (Room::CLIENT.table(columns, &report.processes, |process| [
             html! { (process.pid) },
             html! { (process.ppid) },
-            code(&process.program),
+            code(&process.with_name()),
             html! { span.arguments { (arguments(process.args.get(1..).unwrap_or_default())) } },
         ]))
         @if !survivors.is_empty() {

@@ -1,4 +1,4 @@
-//! What lay in the home and the temporary directory: what was left, and what was there for a time.
+//! What lay in home, temporary and working directory: what was left, and what was there for a time.
 
 use maud::{Markup, html};
 

@@ -113,7 +113,7 @@ fn program(process: &Process) -> Row<2> {
             format!("pid {}", process.pid),
             format!("parent {}", process.ppid),
         ],
-        last: format!("{} {told}", process.program),
+        last: format!("{} {told}", process.with_name()),
     }
 }
 

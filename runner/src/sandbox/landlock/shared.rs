@@ -35,7 +35,7 @@ const NAME_SERVICE: [&str; 6] = [
 /// The path that is not what it was, or what the kernel does not enforce.
 pub(super) fn client_ruleset(root: &RootPlan, ports: Ports) -> Result<RulesetCreated, SetupError> {
     let mut rules = Vec::new();
-    for tree in [&root.home, &root.tmp] {
+    for tree in [&root.home, &root.tmp, &root.work] {
         rules.push((open(Path::new(tree))?, own_rights()));
     }
     let data = AccessFs::ReadFile | AccessFs::ReadDir;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use super::super::plan::{Bind, HOME, Plan, TMP};
+use super::super::plan::{Bind, HOME, Plan, TMP, WORK};
 use super::super::probe::{ProbeReport, SeenBind};
 use crate::case::Access;
 use crate::evidence::Layer;
@@ -139,7 +139,7 @@ fn judged(
         planned.push((placed(bind, *seen, mounts)?, bind.access));
     }
     let mut count = 0;
-    let own = ["/", HOME, TMP].map(Path::new);
+    let own = ["/", HOME, TMP, WORK].map(Path::new);
     for mount in mounts
         .iter()
         .filter(|mount| !own.contains(&mount.target.as_path()))

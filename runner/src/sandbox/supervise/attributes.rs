@@ -229,7 +229,7 @@ fn read_times(thread: i32, to: To) -> Result<[TimeSpec; 2], Errno> {
 
 /// Whether an object is one of the trees or lies in one, by the name that the kernel has for it now. The client can
 /// move nothing out of its trees. A file that it may write elsewhere it can link into them, and then it has two names.
-fn is_below(object: &OwnedFd, trees: &[PathBuf; 2]) -> Result<bool, Errno> {
+fn is_below(object: &OwnedFd, trees: &[PathBuf]) -> Result<bool, Errno> {
     let status = fstat(object)?;
     if status.st_mode & libc::S_IFMT != libc::S_IFDIR && status.st_nlink > 1 {
         return Ok(false);

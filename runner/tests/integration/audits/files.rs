@@ -59,7 +59,7 @@ fn the_current_directory_is_seen_only_where_it_was_asked_for() {
     fs::write(directory.path().join("note"), "a note\n").unwrap();
     let audit = || Audit::shell("pwd; cat note").in_directory(directory.path());
     let hidden = audit().run();
-    hidden.assert_printed(1, "/home/sandbox\n");
+    hidden.assert_printed(1, "/home/work\n");
     let shown = audit().option("--read=.").run();
     shown.assert_printed(0, &format!("{}\na note\n", directory.path().display()));
 }
@@ -92,7 +92,7 @@ fn a_program_that_is_called_by_a_link_keeps_that_name_where_its_directory_is_not
     script.run().assert_printed(0, "/client/called\n");
     let line = "import os, sys; print(sys.prefix, os.getcwd())";
     let python = Audit::of(["./python", "-c", line]).in_directory(directory.path());
-    python.run().assert_printed(0, "/usr /home/sandbox\n");
+    python.run().assert_printed(0, "/usr /home/work\n");
 }
 
 #[test]

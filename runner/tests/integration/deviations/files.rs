@@ -31,6 +31,10 @@ deviations! {
     a_link_is_found: case_b, "link" => ["files/nothing-else"];
     a_file_in_the_temporary_directory_is_found: case_b, "file-in-tmp" => ["files/nothing-else"];
     a_directory_in_the_temporary_directory_is_found: case_b, "directory-in-tmp" => ["files/nothing-else"];
+    a_file_in_the_working_directory_is_found: case_b, "file-in-work" => ["files/nothing-else"];
+    a_file_in_the_working_directory_fails_case_a_too: case_a, "file-in-work" => ["files/nothing-else"];
+    a_directory_in_the_working_directory_is_found: case_b, "directory-in-work" => ["files/nothing-else"];
+    a_transcript_in_the_working_directory_is_found: case_b, "transcript-in-work" => ["files/no-transcript"];
     a_file_in_shared_memory_is_found: case_b, "file-in-shared-memory" => ["files/nothing-else"];
     a_file_that_was_removed_again_is_not_seen: case_b, "removed-file" => [];
 

@@ -29,8 +29,9 @@ fn nothing_of_the_host_is_there() {
     }
     for (attempt, names) in [
         ("list /", ".canary client dev etc home proc tmp"),
-        ("list /home", "sandbox"),
+        ("list /home", "sandbox work"),
         ("list /home/sandbox", ""),
+        ("list /home/work", ""),
         ("list /tmp", ""),
         ("list /client", "agent-cli"),
         (

@@ -35,7 +35,7 @@ fn no_descriptor_of_the_caller_reaches_the_client() {
     assert!(
         matches!(
             open.as_slice(),
-            ["0=/dev/null", out, error, own, "cwd=/home/sandbox"]
+            ["0=/dev/null", out, error, own, "cwd=/home/work"]
                 if out.starts_with("1=pipe:") && error.starts_with("2=pipe:") && *own == "3=/proc/2/fd"
         ),
         "{detail}"
@@ -156,7 +156,7 @@ fn the_mount_table_names_one_place_of_the_host() {
                 continue;
             }
             device if device.starts_with("/dev/") => device.trim_start_matches("/dev"),
-            "/" | "/home/sandbox" | "/tmp" | "/proc" => "/",
+            "/" | "/home/sandbox" | "/home/work" | "/tmp" | "/proc" => "/",
             _ => panic!("{line}"),
         };
         assert_eq!(words[3], expected, "{line}");

@@ -53,7 +53,7 @@ fn the_client_is_told_its_arguments_and_no_path_of_the_host() {
     let told = told(&run().json());
     assert_eq!(told["argument"][0], "agent-cli");
     assert_eq!(told["argument"].last().unwrap(), "tell-surroundings");
-    assert_eq!(told["cwd"], ["/home/sandbox"]);
+    assert_eq!(told["cwd"], ["/home/work"]);
     assert_eq!(told["host"], ["sandbox"]);
 }
 

@@ -164,7 +164,7 @@ struct Record<'a> {
     fault: Option<&'a str>,
 }
 
-/// One thing that lay in the home or the temporary directory.
+/// One thing that lay in home, temporary or working directory.
 #[derive(Serialize, JsonSchema)]
 struct File<'a> {
     /// In which directory.
