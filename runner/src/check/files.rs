@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::evidence::{FileEntry, FileKind, Root};
 use crate::profile::{ExpectedFile, Files};
 
+use super::FILES;
 use super::outcome::{Deviation, Outcome, Run, absent, list};
 
 /// Digits of an epoch time in milliseconds.
@@ -56,9 +57,9 @@ pub(super) fn state_file(run: &Run) -> Outcome {
         .at(path)
         .expected("a regular file");
     match in_home(run).find(|entry| entry.path == *path) {
-        None => deviation.found("nothing").failed(),
+        None => deviation.found("nothing").failed_if_whole(FILES),
         Some(entry) if entry.kind != FileKind::File => deviation.found(word(entry.kind)).failed(),
-        Some(entry) if entry.bytes == 0 => deviation.found("an empty file").failed(),
+        Some(entry) if entry.bytes == 0 => deviation.found("an empty file").left().failed(),
         Some(entry) => Ok(format!(
             "The application state file is there, {} bytes.",
             entry.bytes
@@ -72,9 +73,12 @@ pub(super) fn backup(run: &Run) -> Outcome {
     let deviation = Deviation::new("There is not exactly one backup.").expected(expected);
     let backups: Vec<_> = backups(run).collect();
     let [entry] = backups.as_slice() else {
-        return deviation
-            .found(list(backups.iter().map(|entry| entry.path.as_str())))
-            .failed();
+        let deviation = deviation.found(list(backups.iter().map(|entry| entry.path.as_str())));
+        return if backups.is_empty() {
+            deviation.failed_if_whole(FILES)
+        } else {
+            deviation.failed()
+        };
     };
     if entry.kind != FileKind::File {
         return deviation.at(&entry.path).found(word(entry.kind)).failed();
@@ -125,6 +129,7 @@ pub(super) fn nothing_else(run: &Run) -> Outcome {
     Deviation::new("The client left more than its two files.")
         .expected("the state file, one backup, and what the profile names")
         .found(list(further))
+        .left()
         .failed()
 }
 

@@ -6,6 +6,9 @@ use stub::journal::Head;
 use super::{Before, Evidence, Gap, GapKind, Line, ProviderEvent, Record, Request, RequestClass};
 use crate::profile::MESSAGES;
 
+/// Gap of a journal without its end.
+pub(super) const UNDONE: &str = "the stub did not say that it had read everything";
+
 impl Request {
     /// Whether this is a `POST /v1/messages`, whatever it is for.
     pub fn is_post(&self) -> bool {
@@ -170,6 +173,12 @@ impl Evidence {
                 classes.join(", ")
             )
         })
+    }
+
+    /// Whether the stub was lost: its journal has no end, and the client may have waited for it in vain.
+    pub fn is_stub_lost(&self) -> bool {
+        let mut gaps = self.gaps.iter();
+        gaps.any(|gap| gap.what == GapKind::Requests && gap.detail == UNDONE)
     }
 
     /// The first gap of one of these kinds.
