@@ -15,6 +15,8 @@ const STAMP_DIGITS: usize = 13;
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(1);
 /// Mode of both files of the specification.
 const PRIVATE: u32 = 0o600;
+/// Bits that no other file or directory may have: write for group and others, set-uid, set-gid, sticky.
+const UNSAFE: u32 = 0o7022;
 
 /// Why a file or directory is no surprise: the specification names it, or the profile, or it leads to what one of
 /// them names. `None` for any other, and for a link, FIFO, socket or device whatever its name. What was there for
@@ -100,19 +102,34 @@ pub(super) fn backup(run: &Run) -> Outcome {
 pub(super) fn modes(run: &Run) -> Outcome {
     let state = in_home(run).filter(|entry| entry.path == run.profile.files.state);
     let both: Vec<_> = state.chain(backups(run)).collect();
-    if both.is_empty() {
-        return absent("neither the state file nor a backup is there");
-    }
-    match both.iter().find(|entry| entry.mode != PRIVATE) {
-        None => Ok("0600 each.".to_owned()),
-        Some(entry) => Deviation::new(
+    if let Some(entry) = both.iter().find(|entry| entry.mode != PRIVATE) {
+        return Deviation::new(
             "A file of the client is open to others, or is not its owner's to write.",
         )
         .at(&entry.path)
         .expected(format!("{PRIVATE:04o}"))
         .found(format!("{:04o}", entry.mode))
-        .failed(),
+        .failed();
     }
+    let files = &run.profile.files;
+    let has_mode = |entry: &&FileEntry| matches!(entry.kind, FileKind::File | FileKind::Directory);
+    let mut others = run.evidence.files.iter().filter(has_mode).filter(|entry| {
+        // What nothing names is found by `files/nothing-else` already.
+        !entry.transient && entry.mode & UNSAFE != 0 && reason_for_file(files, entry).is_some()
+    });
+    if let Some(entry) = others.next() {
+        return Deviation::new(
+            "A directory or file of the client may be written by others, or has a special mode bit.",
+        )
+        .at(place(entry))
+        .expected("writable for its owner alone; no set-uid, set-gid or sticky bit")
+        .found(format!("{:04o}", entry.mode))
+        .failed();
+    }
+    if both.is_empty() {
+        return absent("neither the state file nor a backup is there");
+    }
+    Ok("0600 each, and every directory is its owner's alone to write.".to_owned())
 }
 
 pub(super) fn nothing_else(run: &Run) -> Outcome {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::evidence::{Before, Evidence, Line, ProviderEvent, Record, UNFINISHED};
+use crate::profile::{InitField, InitList, RecordNames};
 
 use super::outcome::{Deviation, Outcome, Run, absent, count, list, not_asked};
 use super::{BOTH, ORDER, RECORDS, REQUESTS};
@@ -127,17 +128,63 @@ pub(super) fn init_fields(run: &Run) -> Outcome {
     if version.is_some_and(|version| version.as_str().is_none_or(str::is_empty)) {
         faults.push(format!("{} is no version", names.version_field));
     }
-    if faults.is_empty() {
-        return Ok(format!(
-            "All {} fields of the init record.",
-            names.init_fields.len()
-        ));
-    }
-    Deviation::new("The init record lacks public fields, or has them with other types.")
+    if !faults.is_empty() {
+        return Deviation::new(
+            "The init record lacks public fields, or has them with other types.",
+        )
         .at(name(record))
         .expected(list(&names.init_fields))
         .found(list(faults))
-        .failed()
+        .failed();
+    }
+    let permissions = permission_faults(names, init);
+    if !permissions.is_empty() {
+        return Deviation::new("The init record grants the client more than the profile names.")
+            .at(name(record))
+            .expected(format!(
+                "permissionMode {}; no MCP servers, slash commands, agents, skills or plugins but those that the \
+                 profile names",
+                names.permission_mode
+            ))
+            .found(list(permissions))
+            .failed();
+    }
+    Ok(format!(
+        "All {} fields of the init record, and no permission but those that the profile names.",
+        names.init_fields.len()
+    ))
+}
+
+/// What an init record of the right types says of permissions and extensions that the profile does not.
+fn permission_faults(names: &RecordNames, init: &Value) -> Vec<String> {
+    let mode = init.get("permissionMode").and_then(Value::as_str);
+    let mode = mode.filter(|mode| *mode != names.permission_mode);
+    let mut faults: Vec<String> = mode
+        .map(|mode| format!("permissionMode {mode}"))
+        .into_iter()
+        .collect();
+    for field in InitField::ALL {
+        let entries = init.get(field.word()).and_then(Value::as_array);
+        let mut rules = names.init_lists.iter();
+        let known = match rules.find(|rule| rule.field == field) {
+            None => &[][..],
+            Some(InitList { names: None, .. }) => continue,
+            Some(InitList {
+                names: Some(names), ..
+            }) => names,
+        };
+        let found = entries.into_iter().flatten().map(entry_name);
+        let further = found.filter(|entry| !known.contains(entry));
+        faults.extend(further.map(|entry| format!("{}: {entry}", field.word())));
+    }
+    faults
+}
+
+/// `name` of an object, as MCP servers and plugins have it; the text itself; else the JSON.
+fn entry_name(entry: &Value) -> String {
+    let name = entry.get("name").unwrap_or(entry);
+    name.as_str()
+        .map_or_else(|| entry.to_string(), str::to_owned)
 }
 
 pub(super) fn tools_empty(run: &Run) -> Outcome {
