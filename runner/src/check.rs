@@ -3,9 +3,11 @@
 //! Owns the stable ids, their order, the section of the specification behind each and the evidence that each
 //! needs. Everything in here is pure: it must not know how evidence was collected nor how a report looks.
 //!
-//! A finding has four ends. *Passed* and *failed* are what the evidence shows. *Errored* is evidence that a
-//! check needs and that is missing. *Skipped* is an object that is not there (no preflight, no message request:
-//! the checks that count them fail instead) or a question that the case does not ask.
+//! A finding has four ends. *Passed* and *failed* are what the evidence shows: a deviation that is seen is failed
+//! although other evidence is lost, and nothing passes without all that it needs. *Errored* is evidence that a check
+//! needs and that is missing. *Skipped* is an object that is not there (no preflight, no message request: the checks
+//! that count them fail instead), a question that the case does not ask, or what is left of a client that the runner
+//! ended, which it might have removed itself.
 
 use crate::case::Case;
 use crate::evidence::{CanaryStatus, Evidence, Exit, GapKind, LayerNeed, LayerStatus};
@@ -190,25 +192,30 @@ fn make_all(evidence: &Evidence, outcome: impl Fn(&Check) -> Outcome) -> Vec<Fin
 
 /// The one word for the run.
 ///
-/// *Errored* as soon as the run itself is unsound, whatever the checks say: a client is not to blame for what it
-/// did in a broken sandbox or against a lost stub. Then *failed*, then *errored*; *passed* is what is left, and
-/// only if something passed.
+/// *Errored* where the boundary did not hold before the launch, whatever the checks say: a client is not to blame for
+/// what it did in a broken sandbox. Then *failed*, so that no client escapes a certain deviation by losing evidence.
+/// Then *errored*; *passed* is what is left, and only if something passed.
 pub fn verdict(findings: &[Finding], evidence: &Evidence) -> Verdict {
     let any = |status| findings.iter().any(|finding| finding.status == status);
-    if !unsound(evidence).is_empty() {
+    if !broken(evidence).is_empty() {
         Verdict::Errored
     } else if any(Status::Failed) {
         Verdict::Failed
-    } else if any(Status::Errored) || !any(Status::Passed) {
+    } else if !lost(evidence).is_empty() || any(Status::Errored) || !any(Status::Passed) {
         Verdict::Errored
     } else {
         Verdict::Passed
     }
 }
 
-/// Why the run itself says nothing: a layer or canary lost, an instrument lost, no run to its own end or a limit.
-/// One phrase each; empty for a sound run.
+/// What the run itself lost: a layer or canary, an instrument, an end of its own or by a limit. One phrase each;
+/// empty for a sound run, which alone can pass.
 pub fn unsound(evidence: &Evidence) -> Vec<String> {
+    [broken(evidence), lost(evidence)].concat()
+}
+
+/// What did not hold before the client was launched.
+fn broken(evidence: &Evidence) -> Vec<String> {
     let mut reasons = Vec::new();
     if evidence.layers.is_empty() {
         reasons.push("no layer of the sandbox was read back".to_owned());
@@ -228,26 +235,39 @@ pub fn unsound(evidence: &Evidence) -> Vec<String> {
         .iter()
         .filter(|canary| canary.status == CanaryStatus::NotHeld);
     reasons.extend(leaks.map(|canary| format!("canary did not hold: {}", canary.name)));
-    reasons.extend(
-        outbound::let_through(evidence)
-            .map(|attempt| format!("the supervisor let a call through: {}", attempt.target())),
-    );
+    if evidence.exit == Exit::NotStarted {
+        reasons.push("the client was never started".to_owned());
+    }
+    reasons
+}
+
+/// What was lost of the run after the launch.
+fn lost(evidence: &Evidence) -> Vec<String> {
+    let mut reasons: Vec<String> = outbound::let_through(evidence)
+        .map(|attempt| format!("the supervisor let a call through: {}", attempt.target()))
+        .collect();
     let instruments = [GapKind::Isolation, GapKind::Requests];
     let gaps = evidence
         .gaps
         .iter()
         .filter(|gap| instruments.contains(&gap.what));
     reasons.extend(gaps.map(|gap| gap.detail.clone()));
-    match evidence.exit {
-        Exit::NotStarted => reasons.push("the client was never started".to_owned()),
-        Exit::Interrupted => reasons.push("the run was interrupted".to_owned()),
-        Exit::Code(_)
-        | Exit::Signal(_)
-        | Exit::Timeout(_)
-        | Exit::OutputLimit
-        | Exit::RequestLimit => {}
+    if evidence.exit == Exit::Interrupted {
+        reasons.push("the run was interrupted".to_owned());
     }
     reasons
+}
+
+/// `ended by the runner (time-out after 1.0 s)`, unless the client ended by itself or was never there.
+fn ended_by_runner(exit: Exit) -> Option<String> {
+    let why = match exit {
+        Exit::Code(_) | Exit::Signal(_) | Exit::NotStarted => return None,
+        Exit::Timeout(after) => format!("time-out after {:.1} s", after.as_secs_f64()),
+        Exit::OutputLimit => "output limit".to_owned(),
+        Exit::RequestLimit => "request limit".to_owned(),
+        Exit::Interrupted => "interrupted".to_owned(),
+    };
+    Some(format!("ended by the runner ({why})"))
 }
 
 const fn client(
@@ -282,48 +302,62 @@ impl Check {
         if self.judges == Judges::Client && evidence.exit == Exit::NotStarted {
             return self.skipped("the client was never started".to_owned());
         }
-        match self.missing(evidence) {
-            None => self.finding(outcome()),
-            Some(because) => self.undecided(outcome(), because),
+        let missing = self.missing(self.needs, evidence);
+        match (outcome(), missing) {
+            (Err(NotPassed::NotAsked(because)), _) => self.skipped(because),
+            (Err(NotPassed::Failed(deviation)), missing) => {
+                self.deviates(*deviation, missing, evidence)
+            }
+            (Err(NotPassed::Undecided(deviation, because)), missing) => {
+                self.errored(*deviation, missing.unwrap_or(because))
+            }
+            (Ok(_) | Err(NotPassed::Absent(_)), Some(because)) => {
+                let message = "The evidence for this check is incomplete.";
+                self.errored(Deviation::new(message), because)
+            }
+            (Ok(message), None) => self.blank(Status::Passed, message),
+            (Err(NotPassed::Absent(because)), None) => self.skipped(because),
         }
     }
 
-    /// Why the evidence for this check is incomplete.
-    fn missing(&self, evidence: &Evidence) -> Option<String> {
-        if let Some(gap) = evidence.gap(self.needs) {
+    /// The finding of a deviation: certain, doubtful for want of evidence, or a consequence of the runner's end.
+    fn deviates(
+        &self,
+        deviation: Deviation,
+        missing: Option<String>,
+        evidence: &Evidence,
+    ) -> Finding {
+        let needed = self.missing(deviation.needs, evidence);
+        let doubt = needed.filter(|_| !deviation.needs.is_empty());
+        let end = ended_by_runner(evidence.exit).filter(|_| deviation.is_left);
+        // An interrupted run is incomplete as a whole; what it left says no more for that.
+        let lost = missing.filter(|_| evidence.exit != Exit::Interrupted);
+        match (end, doubt) {
+            (None, None) => self.deviating(Status::Failed, deviation),
+            (None, Some(because)) => self.errored(deviation, because),
+            (Some(end), _) => match lost {
+                Some(because) => self.errored(deviation, because),
+                None => Finding {
+                    because: Some(end),
+                    ..self.deviating(Status::Skipped, deviation)
+                },
+            },
+        }
+    }
+
+    /// Returns why evidence of one of these kinds is incomplete.
+    fn missing(&self, needs: &[GapKind], evidence: &Evidence) -> Option<String> {
+        if let Some(gap) = evidence.gap(needs) {
             return Some(gap.detail.clone());
         }
         (self.judges == Judges::Client && evidence.exit == Exit::Interrupted)
             .then(|| "the run was interrupted".to_owned())
     }
 
-    fn finding(&self, outcome: Outcome) -> Finding {
-        match outcome {
-            Ok(message) => self.blank(Status::Passed, message),
-            Err(NotPassed::Failed(deviation)) => self.deviating(Status::Failed, *deviation),
-            Err(NotPassed::Undecided(deviation, because)) => Finding {
-                because: Some(because),
-                ..self.deviating(Status::Errored, *deviation)
-            },
-            Err(NotPassed::Absent(because) | NotPassed::NotAsked(because)) => self.skipped(because),
-        }
-    }
-
-    /// The finding where evidence is missing: never passed, but a deviation that is there already is told.
-    fn undecided(&self, outcome: Outcome, because: String) -> Finding {
-        let finding = match outcome {
-            Ok(_) | Err(NotPassed::Absent(_)) => self.blank(
-                Status::Errored,
-                "The evidence for this check is incomplete.".to_owned(),
-            ),
-            Err(NotPassed::Failed(deviation) | NotPassed::Undecided(deviation, _)) => {
-                self.deviating(Status::Errored, *deviation)
-            }
-            Err(NotPassed::NotAsked(because)) => return self.skipped(because),
-        };
+    fn errored(&self, deviation: Deviation, because: String) -> Finding {
         Finding {
             because: Some(because),
-            ..finding
+            ..self.deviating(Status::Errored, deviation)
         }
     }
 

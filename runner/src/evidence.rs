@@ -211,6 +211,9 @@ pub enum Line {
     },
 }
 
+/// Reason of a last line without a line feed.
+pub const UNFINISHED: &str = "the last line has no line feed";
+
 /// One thing that lay below a root after the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileEntry {

@@ -190,6 +190,58 @@ pub struct RecordNames {
     pub version_field: String,
     /// Fields that `system/init` must have, the version's included.
     pub init_fields: Vec<String>,
+    /// Value of `permissionMode`: what the client may do without asking.
+    pub permission_mode: String,
+    /// Lists of `system/init` that may have entries; every other one is empty.
+    pub init_lists: Vec<InitList>,
+}
+
+/// Entries that a list of `system/init` may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InitList {
+    /// Which list.
+    pub field: InitField,
+    /// Names of its entries; `None` for any.
+    pub names: Option<Vec<String>>,
+    /// Why the client lists them.
+    pub reason: String,
+}
+
+/// A list of `system/init` that extends what the client may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitField {
+    /// Servers of tools.
+    McpServers,
+    /// Commands of the prompt.
+    SlashCommands,
+    /// Sub-agents.
+    Agents,
+    /// Skills.
+    Skills,
+    /// Plugins.
+    Plugins,
+}
+
+impl InitField {
+    /// Every one there is.
+    pub const ALL: [Self; 5] = [
+        Self::McpServers,
+        Self::SlashCommands,
+        Self::Agents,
+        Self::Skills,
+        Self::Plugins,
+    ];
+
+    /// The field of the record.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::McpServers => "mcp_servers",
+            Self::SlashCommands => "slash_commands",
+            Self::Agents => "agents",
+            Self::Skills => "skills",
+            Self::Plugins => "plugins",
+        }
+    }
 }
 
 /// What the client leaves behind. `{app}` and the other names are replaced on parsing.
@@ -243,6 +295,9 @@ impl Files {
 }
 
 closed_sets! {
+    /// A list of the init record that extends what the client may do.
+    InitField of ALL,
+
     /// What words of the command line are for: a switch of the case, or a value of it.
     ClientOption of ALL,
 }

@@ -1,7 +1,10 @@
 //! The credential of a run, and every form in which it might be written somewhere else.
 //!
-//! Owns finding and redacting: as written, base64 (both alphabets, all three alignments), hexadecimal,
-//! each of them percent-encoded or with JSON escapes in any mixture. Knows nothing of where the bytes
+//! Owns finding and redacting: as written, backwards, UTF-16 and UTF-32 of either byte order, base64 (both alphabets,
+//! all three alignments, with or without padding, also of UTF-16, wrapped anywhere by white space), hexadecimal (either
+//! case, its pairs separated by white space, signs, `0x` or `\\x`), each of them percent-encoded or with JSON escapes in
+//! any mixture. Not searched: parts of it, other bases and lists of decimal numbers, quoted-printable, HTML entities,
+//! and whatever is compressed, encrypted or hashed. Knows nothing of where the bytes
 //! come from: the runner uses it for output and files, the stub for requests. Values that were given to a program
 //! by whoever started it are replaced the same way, and not searched for.
 
@@ -69,6 +72,10 @@ pub enum Form {
     Base64,
     /// Hexadecimal of either case.
     Hex,
+    /// With NUL bytes between its own: UTF-16 or UTF-32, of either byte order.
+    Wide,
+    /// Backwards.
+    Reversed,
     /// With at least one byte percent-encoded.
     Percent,
     /// With at least one JSON escape.
@@ -81,6 +88,8 @@ impl fmt::Display for Form {
             Self::AsWritten => "as written",
             Self::Base64 => "base64",
             Self::Hex => "hexadecimal",
+            Self::Wide => "UTF-16",
+            Self::Reversed => "reversed",
             Self::Percent => "percent-encoded",
             Self::Escaped => "escaped",
         })

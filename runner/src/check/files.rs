@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::evidence::{FileEntry, FileKind, Root};
 use crate::profile::{ExpectedFile, Files};
 
+use super::FILES;
 use super::outcome::{Deviation, Outcome, Run, absent, list};
 
 /// Digits of an epoch time in milliseconds.
@@ -14,6 +15,8 @@ const STAMP_DIGITS: usize = 13;
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(1);
 /// Mode of both files of the specification.
 const PRIVATE: u32 = 0o600;
+/// Bits that no other file or directory may have: write for group and others, set-uid, set-gid, sticky.
+const UNSAFE: u32 = 0o7022;
 
 /// Why a file or directory is no surprise: the specification names it, or the profile, or it leads to what one of
 /// them names. `None` for any other, and for a link, FIFO, socket or device whatever its name. What was there for
@@ -56,9 +59,9 @@ pub(super) fn state_file(run: &Run) -> Outcome {
         .at(path)
         .expected("a regular file");
     match in_home(run).find(|entry| entry.path == *path) {
-        None => deviation.found("nothing").failed(),
+        None => deviation.found("nothing").failed_if_whole(FILES),
         Some(entry) if entry.kind != FileKind::File => deviation.found(word(entry.kind)).failed(),
-        Some(entry) if entry.bytes == 0 => deviation.found("an empty file").failed(),
+        Some(entry) if entry.bytes == 0 => deviation.found("an empty file").left().failed(),
         Some(entry) => Ok(format!(
             "The application state file is there, {} bytes.",
             entry.bytes
@@ -72,9 +75,12 @@ pub(super) fn backup(run: &Run) -> Outcome {
     let deviation = Deviation::new("There is not exactly one backup.").expected(expected);
     let backups: Vec<_> = backups(run).collect();
     let [entry] = backups.as_slice() else {
-        return deviation
-            .found(list(backups.iter().map(|entry| entry.path.as_str())))
-            .failed();
+        let deviation = deviation.found(list(backups.iter().map(|entry| entry.path.as_str())));
+        return if backups.is_empty() {
+            deviation.failed_if_whole(FILES)
+        } else {
+            deviation.failed()
+        };
     };
     if entry.kind != FileKind::File {
         return deviation.at(&entry.path).found(word(entry.kind)).failed();
@@ -96,19 +102,34 @@ pub(super) fn backup(run: &Run) -> Outcome {
 pub(super) fn modes(run: &Run) -> Outcome {
     let state = in_home(run).filter(|entry| entry.path == run.profile.files.state);
     let both: Vec<_> = state.chain(backups(run)).collect();
-    if both.is_empty() {
-        return absent("neither the state file nor a backup is there");
-    }
-    match both.iter().find(|entry| entry.mode != PRIVATE) {
-        None => Ok("0600 each.".to_owned()),
-        Some(entry) => Deviation::new(
+    if let Some(entry) = both.iter().find(|entry| entry.mode != PRIVATE) {
+        return Deviation::new(
             "A file of the client is open to others, or is not its owner's to write.",
         )
         .at(&entry.path)
         .expected(format!("{PRIVATE:04o}"))
         .found(format!("{:04o}", entry.mode))
-        .failed(),
+        .failed();
     }
+    let files = &run.profile.files;
+    let has_mode = |entry: &&FileEntry| matches!(entry.kind, FileKind::File | FileKind::Directory);
+    let mut others = run.evidence.files.iter().filter(has_mode).filter(|entry| {
+        // What nothing names is found by `files/nothing-else` already.
+        !entry.transient && entry.mode & UNSAFE != 0 && reason_for_file(files, entry).is_some()
+    });
+    if let Some(entry) = others.next() {
+        return Deviation::new(
+            "A directory or file of the client may be written by others, or has a special mode bit.",
+        )
+        .at(place(entry))
+        .expected("writable for its owner alone; no set-uid, set-gid or sticky bit")
+        .found(format!("{:04o}", entry.mode))
+        .failed();
+    }
+    if both.is_empty() {
+        return absent("neither the state file nor a backup is there");
+    }
+    Ok("0600 each, and every directory is its owner's alone to write.".to_owned())
 }
 
 pub(super) fn nothing_else(run: &Run) -> Outcome {
@@ -125,6 +146,7 @@ pub(super) fn nothing_else(run: &Run) -> Outcome {
     Deviation::new("The client left more than its two files.")
         .expected("the state file, one backup, and what the profile names")
         .found(list(further))
+        .left()
         .failed()
 }
 

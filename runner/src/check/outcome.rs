@@ -5,7 +5,7 @@
 use stub::journal::{Head, Host};
 
 use crate::case::Case;
-use crate::evidence::{Evidence, Request, RequestClass};
+use crate::evidence::{Evidence, GapKind, Request, RequestClass};
 use crate::profile::Profile;
 use crate::text::beginning;
 
@@ -39,6 +39,10 @@ pub(super) struct Deviation {
     pub(super) object: Option<String>,
     pub(super) expected: Option<String>,
     pub(super) found: Option<String>,
+    /// Certain only where no evidence of these kinds is lost.
+    pub(super) needs: &'static [GapKind],
+    /// A client that ends by itself might have removed or completed it.
+    pub(super) is_left: bool,
 }
 
 impl Deviation {
@@ -48,6 +52,8 @@ impl Deviation {
             object: None,
             expected: None,
             found: None,
+            needs: &[],
+            is_left: false,
         }
     }
 
@@ -66,8 +72,21 @@ impl Deviation {
         self
     }
 
+    /// Marks what a client that the runner ended might have removed or completed: a consequence of that end.
+    pub(super) fn left(mut self) -> Self {
+        self.is_left = true;
+        self
+    }
+
+    /// Fails for certain: the deviation is seen, so no evidence that is lost can take it away.
     pub(super) fn failed<T>(self) -> Result<T, NotPassed> {
         Err(NotPassed::Failed(Box::new(self)))
+    }
+
+    /// Fails where no evidence of these kinds is lost: what is missing might be in the lost part.
+    pub(super) fn failed_if_whole<T>(mut self, needs: &'static [GapKind]) -> Result<T, NotPassed> {
+        self.needs = needs;
+        self.failed()
     }
 
     pub(super) fn undecided<T>(self, because: impl Into<String>) -> Result<T, NotPassed> {

@@ -6,7 +6,11 @@ use super::outcome::{Deviation, Outcome, Run, list};
 
 pub(super) fn exit_zero(run: &Run) -> Outcome {
     let deviation = Deviation::new("The client did not exit with 0.").expected("exit code 0");
-    match run.evidence.exit {
+    let exit = run.evidence.exit;
+    if run.evidence.is_stub_lost() && exit != Exit::Code(0) {
+        return deviation.undecided("the stub was lost before the client ended");
+    }
+    match exit {
         Exit::Code(0) => Ok("The client exited with 0.".to_owned()),
         Exit::Code(code) => deviation.found(format!("exit code {code}")).failed(),
         Exit::Signal(signal) => deviation
@@ -39,5 +43,6 @@ pub(super) fn no_survivors(evidence: &Evidence) -> Outcome {
         .found(list(survivors.iter().map(|process| {
             format!("{} (pid {})", process.program, process.pid)
         })))
+        .left()
         .failed()
 }

@@ -7,6 +7,12 @@ use crate::evidence::{Connection, Request, RequestClass};
 use crate::profile::SideRequest;
 
 use super::outcome::{Deviation, Outcome, Run, absent, count, describe, list, name, not_asked};
+use super::{PROCESSES, REQUESTS};
+
+/// A preflight at the provider.
+const PREFLIGHT: (Host, RequestClass) = (Host::Stub, RequestClass::Preflight);
+/// The message at the provider.
+const MESSAGE: (Host, RequestClass) = (Host::Stub, RequestClass::Message);
 
 pub(super) fn first_and_only(run: &Run) -> Outcome {
     if run.case.expect.preflight != Preflight::Forbidden {
@@ -19,8 +25,17 @@ pub(super) fn first_and_only(run: &Run) -> Outcome {
         all => Deviation::new("The message request is not the first and only request.")
             .expected("1 request: POST /v1/messages")
             .found(listing(all))
-            .failed(),
+            .failed_if_whole(match all {
+                [only] if is_known(only) => &[],
+                [] | [_] => REQUESTS,
+                [_, _, ..] => &[],
+            }),
     }
+}
+
+/// Whether nothing that is lost of the journal could make another request of it.
+fn is_known(request: &Request) -> bool {
+    request.is_complete() || matches!(request.head, Head::Malformed { .. })
 }
 
 pub(super) fn sequence(run: &Run) -> Outcome {
@@ -33,20 +48,22 @@ pub(super) fn sequence(run: &Run) -> Outcome {
         .iter()
         .partition(|request| is_expected_beside(&run.profile.side_requests, request));
     let asked = |request: &&Request| (request.host, request.class);
+    let known = others.iter().copied().filter(|request| is_known(request));
+    let known: Vec<(Host, RequestClass)> = known.map(|request| asked(&request)).collect();
     let asked: Vec<(Host, RequestClass)> = others.iter().map(asked).collect();
     let sequence = match asked.as_slice() {
-        [(Host::Stub, RequestClass::Message)] => "POST /v1/messages, without a preflight",
-        [
-            (Host::Stub, RequestClass::Preflight),
-            (Host::Stub, RequestClass::Message),
-        ] => "HEAD /, then POST /v1/messages",
+        [MESSAGE] => "POST /v1/messages, without a preflight",
+        [PREFLIGHT, MESSAGE] => "HEAD /, then POST /v1/messages",
         _ => {
             return Deviation::new(
                 "The requests are not an optional HEAD / and then one POST /v1/messages.",
             )
             .expected("HEAD / first or not at all, POST /v1/messages, nothing else")
             .found(listing(&run.evidence.requests))
-            .failed();
+            .failed_if_whole(match known.as_slice() {
+                [] | [PREFLIGHT] | [MESSAGE] | [PREFLIGHT, MESSAGE] => REQUESTS,
+                _ => &[],
+            });
         }
     };
     Ok(match beside.len() {
@@ -78,7 +95,7 @@ pub(super) fn post_count(run: &Run) -> Outcome {
         posts => Deviation::new("There is not exactly one POST /v1/messages.")
             .expected("1 message request")
             .found(count(posts, "message request"))
-            .failed(),
+            .failed_if_whole(if posts == 0 { REQUESTS } else { &[] }),
     }
 }
 
@@ -87,14 +104,33 @@ pub(super) fn connections(run: &Run) -> Outcome {
     if all.is_empty() {
         return absent("no connection was accepted");
     }
+    let mut doubtful = None;
     for connection in all {
         if let Some(fault) = fault(connection, &run.evidence.requests) {
-            return Deviation::new("A connection carried something other than whole requests.")
-                .at(format!("connection {}", connection.seq))
-                .expected("one whole request or more, no other byte, closed between requests")
-                .found(fault)
-                .failed();
+            let deviation =
+                Deviation::new("A connection carried something other than whole requests.")
+                    .at(format!("connection {}", connection.seq))
+                    .expected("one whole request or more, no other byte, closed between requests")
+                    .found(fault);
+            // Where the end of the client is not known, neither is who cut the connection. Where the journal lacks the
+            // end of the connection, it may lack more of it.
+            let needs = match connection.end {
+                End::Open if connection.held == 0 => REQUESTS,
+                _ => PROCESSES,
+            };
+            // The end of a client that had not read all of its answer looks the same.
+            let is_left = connection.end == End::Reset
+                && connection.held == 0
+                && is_whole(connection, &run.evidence.requests);
+            let deviation = if is_left { deviation.left() } else { deviation };
+            if needs == PROCESSES && !is_left {
+                return deviation.failed_if_whole(PROCESSES);
+            }
+            doubtful.get_or_insert((deviation, needs));
         }
+    }
+    if let Some((deviation, needs)) = doubtful {
+        return deviation.failed_if_whole(needs);
     }
     Ok(format!(
         "{}, each with whole requests and nothing else.",
@@ -132,6 +168,14 @@ fn allowed(request: &Request, queries: &[String]) -> String {
     } else {
         "none".to_owned()
     }
+}
+
+/// Whether a connection carried requests, and each is whole.
+fn is_whole(connection: &Connection, requests: &[Request]) -> bool {
+    let mut on_it = requests
+        .iter()
+        .filter(|request| request.connection == connection.seq);
+    connection.requests > 0 && on_it.all(Request::is_complete)
 }
 
 fn fault(connection: &Connection, requests: &[Request]) -> Option<String> {

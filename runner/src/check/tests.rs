@@ -9,6 +9,7 @@ use crate::evidence::{Before, CanaryStatus, LayerStatus};
 mod body;
 mod files;
 mod headers;
+mod lost;
 mod outbound;
 mod records;
 mod requests;
@@ -136,10 +137,11 @@ fn a_client_that_was_never_started_passes_nothing_of_its_own() {
 }
 
 #[test]
-fn an_interrupted_run_is_errored_whatever_it_shows() {
+fn an_interrupted_run_is_errored_whatever_it_lacks() {
     let mut fixture = case_b();
     fixture.evidence.exit = Exit::Interrupted;
     fixture.evidence.requests.clear();
+    fixture.evidence.records.truncate(4);
     assert_eq!(with_status(Status::Failed, &fixture), [""; 0]);
     assert_eq!(with_status(Status::Passed, &fixture), ["outbound/denied"]);
     assert_eq!(verdict_of(&fixture), Verdict::Errored);
@@ -198,12 +200,13 @@ fn a_failed_check_is_a_failed_run_and_outranks_an_errored_one() {
 }
 
 #[test]
-fn a_lost_stub_or_supervisor_is_errored_although_a_check_failed() {
+fn a_lost_stub_or_supervisor_is_errored_unless_a_check_failed() {
     for kind in [GapKind::Requests, GapKind::Isolation] {
         let mut fixture = case_b();
-        fixture.evidence.exit = Exit::Code(1);
         fixture.evidence.gaps.push(gap(kind));
         assert_eq!(verdict_of(&fixture), Verdict::Errored, "{kind:?}");
+        fixture.evidence.exit = Exit::Code(1);
+        assert_eq!(verdict_of(&fixture), Verdict::Failed, "{kind:?}");
     }
 }
 

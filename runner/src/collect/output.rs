@@ -6,7 +6,7 @@ use serde_json::Value;
 use stub::Needle;
 use stub::journal::Content;
 
-use crate::evidence::{Before, Line, Record, Sighting, Stderr};
+use crate::evidence::{Before, Line, Record, Sighting, Stderr, UNFINISHED};
 
 /// Lines that are kept: the shortest take most memory for their bytes.
 pub(crate) const MOST_LINES: usize = 65_536;
@@ -162,7 +162,7 @@ fn shown(bytes: &[u8], is_cut: bool, needle: &Needle) -> Shown {
 
 fn unfinished() -> Line {
     Line::NotJson {
-        reason: "the last line has no line feed".to_owned(),
+        reason: UNFINISHED.to_owned(),
     }
 }
 

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 
 use stub::journal::{Body, End, Entry, Head, Host};
 
+use super::read::UNDONE;
 use super::{Connection, Gap, GapKind, ProviderEvent, Request, RequestClass, Sighting};
 use crate::profile::{MESSAGES, SideRequest};
 
@@ -242,7 +243,7 @@ impl Fold {
 
     fn finish(mut self, ignore_peer: Option<SocketAddr>, side_requests: &[SideRequest]) -> Served {
         if !self.is_done {
-            self.lacks("the stub did not say that it had read everything");
+            self.lacks(UNDONE);
         }
         if self.refused > 0 {
             let refused = self.refused;

@@ -8,6 +8,9 @@ use super::{
 };
 use crate::profile::MESSAGES;
 
+/// Gap of a journal without its end.
+pub(super) const UNDONE: &str = "the stub did not say that it had read everything";
+
 impl Request {
     /// Whether this is a `POST /v1/messages`, whatever it is for.
     pub fn is_post(&self) -> bool {
@@ -182,6 +185,12 @@ impl Evidence {
             format!("Not known of unix sockets, since they were refused before they had a name: the destinations of {nameless}.")
         });
         hidden.into_iter().chain(nameless).collect()
+    }
+
+    /// Whether the stub was lost: its journal has no end, and the client may have waited for it in vain.
+    pub fn is_stub_lost(&self) -> bool {
+        let mut gaps = self.gaps.iter();
+        gaps.any(|gap| gap.what == GapKind::Requests && gap.detail == UNDONE)
     }
 
     /// The first gap of one of these kinds.

@@ -21,7 +21,7 @@ use super::schema::{
 };
 use super::values::{PathRuleFile, name, path_rules, sentence};
 use crate::case::{Device, Origin, Root};
-use crate::profile::{ClientOption, Names, Profile, VARIABLE_PLACEHOLDERS};
+use crate::profile::{ClientOption, InitField, Names, Profile, VARIABLE_PLACEHOLDERS};
 
 /// How one client is told the abstract options of a case, and its own names for things. In most texts `{app}`,
 /// `{vendor}`, `{cli_name}`, `{runtime}` and `{program}` stand for the names of the table `names`.
@@ -191,6 +191,28 @@ struct RecordsFile {
     /// Fields that `system/init` must have, the version's among them.
     #[schemars(with = "Vec<String>", length(min = 1), extend("uniqueItems" = true))]
     init_fields: Spanned<Vec<Spanned<String>>>,
+    /// The value of `permissionMode` in `system/init`; without it, `default`.
+    #[schemars(with = "Option<Name>")]
+    permission_mode: Option<Spanned<String>>,
+    /// Lists of `system/init` that may have entries; every other one is empty.
+    #[serde(default)]
+    init_lists: Vec<InitListFile>,
+}
+
+/// A list of `system/init` that may have entries.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "InitList")]
+struct InitListFile {
+    /// Which list; each once.
+    #[schemars(with = "InitField")]
+    field: Spanned<String>,
+    /// The names of its entries, and no others; without this key, any.
+    #[schemars(with = "Option<Vec<Word>>", extend("uniqueItems" = true))]
+    names: Option<Vec<Spanned<String>>>,
+    /// Why the client lists them.
+    #[schemars(with = "Sentence")]
+    reason: Spanned<String>,
 }
 
 /// What the client leaves behind.

@@ -135,7 +135,7 @@ fn unsound(page: &mut Page<String>, report: &Report) -> fmt::Result {
     if reasons.is_empty() {
         return Ok(());
     }
-    page.heading("Why this run says nothing about the client")?;
+    page.heading(words::unsound(report.verdict))?;
     reasons
         .iter()
         .try_for_each(|reason| page.quote("lost", reason))
@@ -257,17 +257,25 @@ fn passed(page: &mut Page<String>, report: &Report) -> fmt::Result {
 /// What was not checked, one line for each reason.
 fn skipped(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let mut reasons: Vec<(&str, Vec<&Finding>)> = Vec::new();
-    for finding in with_status(report, Status::Skipped) {
+    let (left, others): (Vec<_>, Vec<_>) =
+        with_status(report, Status::Skipped).partition(|finding| words::is_left(finding));
+    for finding in others {
         let because = finding.because.as_deref().unwrap_or_default();
         match reasons.iter_mut().find(|(reason, _)| *reason == because) {
             Some((_, findings)) => findings.push(finding),
             None => reasons.push((because, vec![finding])),
         }
     }
-    if reasons.is_empty() {
+    if reasons.is_empty() && left.is_empty() {
         return Ok(());
     }
     page.heading("Checks skipped")?;
+    for finding in left {
+        let (area, name) = area_and_name(finding);
+        let because = finding.because.as_deref().unwrap_or_default();
+        page.say(area, Tone::Quiet, &format!("{name}: {because}"))?;
+        page.quote("left", finding.found.as_deref().unwrap_or_default())?;
+    }
     reasons
         .iter()
         .try_for_each(|(reason, findings)| match findings.as_slice() {

@@ -72,6 +72,9 @@ fn status(finding: &Finding) -> TestCaseStatus {
         Status::Skipped => {
             let mut skipped = TestCaseStatus::skipped();
             skipped.set_message(text(finding.because.as_deref().unwrap_or_default()));
+            if words::is_left(finding) {
+                skipped.set_description(description(finding));
+            }
             return skipped;
         }
         Status::Failed => NonSuccessKind::Failure,

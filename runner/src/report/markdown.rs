@@ -93,7 +93,7 @@ fn unsound(page: &mut Page, report: &Report) -> fmt::Result {
     if reasons.is_empty() {
         return Ok(());
     }
-    page.heading("Why this run says nothing about the client")?;
+    page.heading(words::unsound(report.verdict))?;
     let reasons: Vec<_> = reasons.iter().map(|reason| code(reason)).collect();
     page.list(Length::Theirs, &reasons)
 }
@@ -154,10 +154,12 @@ fn requests(page: &mut Page, report: &Report, none: Option<&str>) -> fmt::Result
     page.table(Length::Theirs, "Requests", head, rows, none)
 }
 
-/// What failed and what could not be checked, as far as it is wanted here.
+/// What failed, what could not be checked, and what is left for the runner's end of the client, as far as it is wanted
+/// here.
 fn findings(page: &mut Page, report: &Report, wanted: impl Fn(&Finding) -> bool) -> fmt::Result {
     let wrong = |finding: &&Finding| {
-        matches!(finding.status, Status::Failed | Status::Errored) && wanted(finding)
+        let is_told = matches!(finding.status, Status::Failed | Status::Errored);
+        (is_told || words::is_left(finding)) && wanted(finding)
     };
     let part = |part: Option<&str>| part.map_or(String::new(), code);
     let rows = report.checks.iter().filter(wrong).map(|finding| {

@@ -115,11 +115,13 @@ fn told(report: &Report) -> Vec<Told<'_>> {
 
 /// Why the whole run says nothing, where it does not.
 fn says_nothing(report: &Report) -> Option<String> {
+    if report.verdict != Verdict::Errored {
+        return None;
+    }
     let unsound = check::unsound(&report.evidence).into_iter().next();
     unsound.or_else(|| {
         let any_errored = report.made().any(|one| one.status == Status::Errored);
-        let because = "no check was made".to_owned();
-        (report.verdict == Verdict::Errored && !any_errored).then_some(because)
+        (!any_errored).then(|| "no check was made".to_owned())
     })
 }
 
@@ -282,7 +284,21 @@ fn notifications(report: &Report, told: &[Told<'_>]) -> Vec<Notification> {
             }),
         })
     });
-    lost.chain(errored).collect()
+    let left = report.made().enumerate();
+    let left = left.filter(|(_, finding)| words::is_left(finding));
+    let left = left.map(|(index, finding)| Notification {
+        level: Level::Note,
+        message: text(&format!(
+            "Not judged: {} Found: '{}'.",
+            sentence(&because(finding)),
+            words::found(finding).join("; ")
+        )),
+        associated_rule: Some(RuleReference {
+            id: finding.id.to_owned(),
+            index,
+        }),
+    });
+    lost.chain(errored).chain(left).collect()
 }
 
 fn properties(report: &Report) -> RunProperties {

@@ -201,6 +201,7 @@ pub(crate) fn hostile() -> Report {
     let evidence = &mut run.evidence;
     evidence.exit = Exit::Timeout(Duration::from_secs(60));
     evidence.gaps.push(gap(GapKind::Stderr));
+    evidence.gaps.push(gap(GapKind::Order));
 
     let mut report = report(run);
     report.case.origin.source = Source::File(PathBuf::from("cases/wide.toml"));

@@ -11,7 +11,7 @@ use crate::evidence::{
 use crate::policy;
 use crate::profile::Cases;
 use crate::report::{Baseline, BaselineOutcome};
-use crate::verdict::{AskedBy, Finding};
+use crate::verdict::{AskedBy, Finding, Status, Verdict};
 
 /// Who asks for what a check looks at.
 pub(super) fn asked_by(asked_by: AskedBy) -> String {
@@ -244,6 +244,19 @@ fn carried(request: &Request) -> String {
     } else {
         format!("with {}", credentials.join(", "))
     }
+}
+
+/// Heading above what the run itself lost.
+pub(super) fn unsound(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Errored => "Why this run says nothing about the client",
+        Verdict::Failed | Verdict::Passed => "What this run lost",
+    }
+}
+
+/// Whether a check is skipped for what the runner's own end of the client left behind.
+pub(super) fn is_left(finding: &Finding) -> bool {
+    finding.status == Status::Skipped && finding.found.is_some()
 }
 
 /// How the program ended.

@@ -1,13 +1,21 @@
-//! The byte patterns of a credential, and the escapes that may stand for any byte of them.
+//! The byte patterns of a credential, the escapes that may stand for any byte of them, and what may lie between.
+//!
+//! One walk over the bytes normalises all of it: it reads an escape as the byte that it stands for, passes over what
+//! each kind of pattern may have between its bytes, and stops at the first byte that fits neither.
 
 use std::ops::Range;
 
 use super::Form;
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 /// Length of the longest escape of one byte, `\u0041`.
 const LONGEST_ESCAPE: usize = 6;
+/// Most bytes between two bytes of a pattern: an indented line end, `\u000d\u000a`.
+const MOST_BETWEEN: usize = 32;
+/// Most of them in all: so many for each byte of the pattern, and as many again as stand between two.
+const BETWEEN_EACH: usize = 6;
+/// Most NUL bytes between two bytes: UTF-32 has three, UTF-16 one.
+const MOST_NULS: usize = 3;
 
 /// One byte sequence that gives the credential away.
 pub(super) struct Pattern {
@@ -18,6 +26,7 @@ pub(super) struct Pattern {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     AsWritten,
+    Reversed,
     Base64,
     Hex,
 }
@@ -29,21 +38,28 @@ pub(super) struct Unit {
     form: Form,
 }
 
-/// Every pattern of `secret`: as written, base64 at three alignments in two alphabets, hexadecimal.
+/// Every pattern of `secret`: as written, backwards, base64 at three alignments, that of its UTF-16, hexadecimal.
 pub(super) fn patterns(secret: &[u8]) -> Vec<Pattern> {
     let mut patterns = vec![Pattern {
         bytes: secret.to_vec(),
         kind: Kind::AsWritten,
     }];
-    for alphabet in [STANDARD, URL_SAFE] {
+    let backwards: Vec<u8> = secret.iter().rev().copied().collect();
+    // Other text is cut into its characters only as it is written.
+    if secret.is_ascii() && backwards != secret {
+        patterns.push(Pattern {
+            bytes: backwards,
+            kind: Kind::Reversed,
+        });
+    }
+    // Of either byte order: without the byte at its border both are the same.
+    let wide: Vec<u8> = secret.iter().flat_map(|byte| [*byte, 0]).collect();
+    for text in [secret, &wide[..wide.len().saturating_sub(1)]] {
         for offset in 0..3 {
-            let bytes = base64_core(secret, offset, alphabet);
-            if patterns.iter().all(|known| known.bytes != bytes) {
-                patterns.push(Pattern {
-                    bytes,
-                    kind: Kind::Base64,
-                });
-            }
+            patterns.push(Pattern {
+                bytes: base64_core(text, offset, STANDARD),
+                kind: Kind::Base64,
+            });
         }
     }
     let digits = b"0123456789abcdef";
@@ -78,16 +94,18 @@ fn base64_core(secret: &[u8], offset: usize, alphabet: &[u8; 64]) -> Vec<u8> {
 impl Pattern {
     /// The bytes with which the pattern may begin where nothing is escaped.
     pub(super) fn first_bytes(&self) -> impl Iterator<Item = u8> {
-        let first = self.bytes.first().copied();
-        let upper = first
-            .filter(|_| self.kind == Kind::Hex)
-            .map(|byte| byte.to_ascii_uppercase());
-        first.into_iter().chain(upper)
+        let first = self.bytes.first().copied().unwrap_or_default();
+        (0..=u8::MAX).filter(move |byte| self.same(*byte, first))
     }
 
     /// Length of the longest writing of the pattern.
     pub(super) fn longest(&self) -> usize {
-        self.bytes.len() * LONGEST_ESCAPE
+        self.bytes.len() * LONGEST_ESCAPE + self.most_between()
+    }
+
+    /// Most bytes that lie between its bytes, all together.
+    fn most_between(&self) -> usize {
+        self.bytes.len() * BETWEEN_EACH + MOST_BETWEEN
     }
 
     /// Whether `haystack` begins with the pattern: the length of what matched, and its form.
@@ -95,26 +113,73 @@ impl Pattern {
         if self.kind == Kind::AsWritten && haystack.starts_with(&self.bytes) {
             return Some((self.bytes.len(), Form::AsWritten));
         }
+        // `\x33` is the digit 3, or the prefix of two digits.
+        let prefixed = || match self.kind {
+            Kind::Hex => self.walk(haystack, true),
+            Kind::AsWritten | Kind::Reversed | Kind::Base64 => None,
+        };
+        self.walk(haystack, false).or_else(prefixed)
+    }
+
+    /// One walk; `separators_first` where a separator is passed over although an escape fits as well.
+    fn walk(&self, haystack: &[u8], separators_first: bool) -> Option<(usize, Form)> {
         let mut at = 0;
         let mut escapes = None;
-        for expected in &self.bytes {
-            let rest = haystack.get(at..)?;
-            let unit = escape(rest).filter(|unit| self.same(unit.byte, *expected));
-            match unit {
-                Some(unit) => {
+        let mut left = self.most_between();
+        let mut is_wide = false;
+        for (index, expected) in self.bytes.iter().enumerate() {
+            let mut between = 0;
+            loop {
+                let rest = haystack.get(at..)?;
+                let unit = escape(rest).filter(|unit| self.same(unit.byte, *expected));
+                let unit = unit.filter(|_| !separators_first);
+                if let Some(unit) = unit {
                     at += unit.length;
                     escapes = Some(unit.form);
+                    break;
                 }
-                None if self.same(*rest.first()?, *expected) => at += 1,
-                None => return None,
+                if self.same(*rest.first()?, *expected) {
+                    at += 1;
+                    break;
+                }
+                let passed = self.between(index, between, rest)?;
+                between += passed;
+                left = left.checked_sub(passed)?;
+                if between > MOST_BETWEEN {
+                    return None;
+                }
+                at += passed;
+                is_wide = true;
             }
         }
         let form = match self.kind {
+            Kind::AsWritten if is_wide => Form::Wide,
             Kind::AsWritten => escapes.unwrap_or(Form::AsWritten),
+            Kind::Reversed => Form::Reversed,
             Kind::Base64 => Form::Base64,
             Kind::Hex => Form::Hex,
         };
         Some((at, form))
+    }
+
+    /// Length of what may lie before the byte at `index`, with which `rest` begins; `passed` bytes are passed already.
+    fn between(&self, index: usize, passed: usize, rest: &[u8]) -> Option<usize> {
+        if index == 0 {
+            return None;
+        }
+        match self.kind {
+            Kind::AsWritten | Kind::Reversed => {
+                let nul = match rest {
+                    [0, ..] => 1,
+                    _ => escape(rest).filter(|unit| unit.byte == 0)?.length,
+                };
+                (passed < MOST_NULS * nul).then_some(nul)
+            }
+            Kind::Base64 => white_space(rest),
+            // Pairs of digits stay together.
+            Kind::Hex if index % 2 == 1 => None,
+            Kind::Hex => white_space(rest).or_else(|| separator(rest)),
+        }
     }
 
     /// What has to go when the pattern is redacted: characters beside a base64 pattern carry bits of it.
@@ -138,7 +203,36 @@ impl Pattern {
     }
 
     fn same(&self, byte: u8, expected: u8) -> bool {
-        byte == expected || self.kind == Kind::Hex && byte.to_ascii_lowercase() == expected
+        byte == expected
+            || match self.kind {
+                Kind::AsWritten | Kind::Reversed => false,
+                // The URL-safe alphabet has other signs for the last two values.
+                Kind::Base64 => matches!((byte, expected), (b'-', b'+') | (b'_', b'/')),
+                Kind::Hex => byte.to_ascii_lowercase() == expected,
+            }
+    }
+}
+
+/// Length of the white space with which `rest` begins, as it is or escaped.
+fn white_space(rest: &[u8]) -> Option<usize> {
+    match rest {
+        [byte, ..] if byte.is_ascii_whitespace() => Some(1),
+        [b'\\', b'n' | b'r' | b't', ..] => Some(2),
+        // In a string within a string.
+        [b'\\', b'\\', b'n' | b'r' | b't', ..] => Some(3),
+        _ => escape(rest)
+            .filter(|unit| unit.byte.is_ascii_whitespace())
+            .map(|unit| unit.length),
+    }
+}
+
+/// Length of the separator or prefix of hexadecimal digits with which `rest` begins: `:`, `, `, `0x`, `\x`, `u00`.
+fn separator(rest: &[u8]) -> Option<usize> {
+    match rest {
+        [b'0', b'x' | b'X', ..] => Some(2),
+        [b'u', b'0', b'0', ..] => Some(3),
+        [sign, ..] if b":,;.-_|/'\"\\xX%=".contains(sign) => Some(1),
+        _ => None,
     }
 }
 

@@ -73,6 +73,121 @@ fn hexadecimal_is_found_in_either_case() {
     );
 }
 
+/// Base64 in lines of `width`, each ended by `end`.
+fn wrapped(text: &str, width: usize, end: &str) -> String {
+    let lines = text.as_bytes().chunks(width);
+    let lines: Vec<&str> = lines
+        .map(|line| std::str::from_utf8(line).unwrap())
+        .collect();
+    lines.join(end)
+}
+
+fn wide(text: &str) -> [Vec<u8>; 2] {
+    let units = || text.encode_utf16();
+    [
+        units().flat_map(u16::to_le_bytes).collect(),
+        units().flat_map(u16::to_be_bytes).collect(),
+    ]
+}
+
+/// A writing is found, nothing of it is left, and pieces of any size make no difference.
+#[track_caller]
+fn assert_found_and_masked(writing: &[u8], form: Form) {
+    let whole = [b"before ", writing, b"! after"].concat();
+    assert_eq!(
+        needle().find(&whole),
+        Some(form),
+        "{}",
+        whole.escape_ascii()
+    );
+    let left = needle().redact_bytes(&whole);
+    assert_eq!(needle().find(&left), None);
+    assert!(
+        left.len() <= b"before <credential>! after".len() + 8,
+        "{}",
+        left.escape_ascii()
+    );
+    for size in [1, 7, 64] {
+        let mut scanner = Scanner::new(&needle());
+        let pieces = whole.chunks(size);
+        let found = pieces.filter_map(|piece| scanner.push(piece)).next();
+        assert_eq!(found, Some(form), "pieces of {size}");
+    }
+}
+
+#[test]
+fn wide_text_is_found_in_both_byte_orders() {
+    for text in wide(SECRET) {
+        assert_found_and_masked(&text, Form::Wide);
+        assert_found_and_masked(base64(&text, b"+/").as_bytes(), Form::Base64);
+    }
+    let utf32: Vec<u8> = SECRET.bytes().flat_map(|byte| [byte, 0, 0, 0]).collect();
+    assert_found_and_masked(&utf32, Form::Wide);
+    let escaped: Vec<String> = SECRET.chars().map(String::from).collect();
+    assert_found_and_masked(escaped.join("\\u0000").as_bytes(), Form::Wide);
+}
+
+#[test]
+fn wrapped_base64_is_found_in_lines_of_any_length() {
+    for prefix in ["", "a", "ab"] {
+        for end in [
+            "\n", "\r\n", "\\n", "\\r\\n", "%0D%0A", "\\u000a", "\n\t    ", " ",
+        ] {
+            for width in [1, 4, 7, 64, 76] {
+                let text = base64(format!("{prefix}{SECRET}").as_bytes(), b"-_");
+                let text = wrapped(text.trim_end_matches('='), width, end);
+                assert_eq!(
+                    needle().find(text.as_bytes()),
+                    Some(Form::Base64),
+                    "{text:?}"
+                );
+            }
+        }
+    }
+    let long = format!("{}{SECRET}{}", "x".repeat(40), "y".repeat(90));
+    for width in [64, 76] {
+        let text = wrapped(&base64(long.as_bytes(), b"+/"), width, "\r\n");
+        assert_eq!(needle().find(text.as_bytes()), Some(Form::Base64), "{text}");
+        assert_eq!(needle().find(needle().redact(&text).as_bytes()), None);
+    }
+}
+
+#[test]
+fn separated_hexadecimal_is_found() {
+    let pairs: Vec<String> = SECRET.bytes().map(|byte| format!("{byte:02X}")).collect();
+    for between in [
+        " ", ":", "-", ", ", ",0x", ", 0x", " 0X", "\\\\x", "\\\\u00", "\n", ",\n  0x", "\\n",
+    ] {
+        assert_found_and_masked(pairs.join(between).as_bytes(), Form::Hex);
+    }
+    let words = hex(SECRET.as_bytes());
+    assert_found_and_masked(wrapped(&words, 4, " ").as_bytes(), Form::Hex);
+}
+
+#[test]
+fn reversed_credential_is_found() {
+    let text: String = SECRET.chars().rev().collect();
+    assert_found_and_masked(text.as_bytes(), Form::Reversed);
+}
+
+#[test]
+fn apart_digits_and_far_lines_are_not_the_credential() {
+    let digits: Vec<String> = hex(SECRET.as_bytes()).chars().map(String::from).collect();
+    assert_eq!(needle().find(digits.join(" ").as_bytes()), None);
+    let far = wrapped(&base64(SECRET.as_bytes(), b"+/"), 8, &" ".repeat(33));
+    assert_eq!(needle().find(far.as_bytes()), None);
+}
+
+/// What begins like the credential again and again costs a look each, and no more.
+#[test]
+fn search_is_linear_in_what_begins_like_the_credential() {
+    let begins = &base64(SECRET.as_bytes(), b"+/")[..16];
+    let text = format!("{begins}\n").repeat(100_000);
+    let start = std::time::Instant::now();
+    assert_eq!(needle().find(text.as_bytes()), None);
+    assert!(start.elapsed().as_secs() < 20);
+}
+
 #[test]
 fn percent_encoding_is_found_whole_partial_doubled_and_in_either_case() {
     let whole = percent(SECRET.as_bytes());

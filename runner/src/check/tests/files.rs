@@ -53,6 +53,36 @@ deviations! {
         run.evidence.files[BACKUP].mode = 0o4600;
     } => ["files/modes"];
 
+    directory_writable_by_all_fails_modes: case_b, |run| {
+        run.evidence.files[0].mode = 0o7777;
+    } => ["files/modes"];
+
+    directory_writable_by_group_fails_modes: case_b, |run| {
+        run.evidence.files[0].mode = 0o720;
+    } => ["files/modes"];
+
+    directory_with_a_sticky_bit_fails_modes: case_b, |run| {
+        run.evidence.files[0].mode = 0o1700;
+    } => ["files/modes"];
+
+    directory_readable_by_all_passes: case_b, |run| {
+        run.evidence.files[0].mode = 0o755;
+    } => [];
+
+    named_directory_in_tmp_with_set_gid_fails_modes: case_b, |run| {
+        expect(run, Root::Tmp, "agent-{uid}");
+        run.evidence.files.push(FileEntry { mode: 0o2700, ..directory(Root::Tmp, "agent-1000") });
+    } => ["files/modes"];
+
+    named_file_with_set_uid_fails_modes: case_b, |run| {
+        expect(run, Root::Home, ".agent/tool");
+        run.evidence.files.push(FileEntry { mode: 0o4755, ..file(Root::Home, ".agent/tool") });
+    } => ["files/modes"];
+
+    unnamed_directory_of_any_mode_is_found_once: case_b, |run| {
+        run.evidence.files.push(FileEntry { mode: 0o7777, ..directory(Root::Tmp, "open") });
+    } => ["files/nothing-else"];
+
     a_further_file_is_found: case_b, |run| {
         run.evidence.files.push(file(Root::Home, ".agent/telemetry"));
     } => ["files/nothing-else"];

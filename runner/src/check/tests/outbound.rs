@@ -5,7 +5,7 @@ use nix::errno::Errno;
 use crate::evidence::fixture::{Run, attempt, canary, case_b, connect, gap, question};
 use crate::evidence::{Attempt, AttemptKind, CanaryMode, CanaryStatus, GapKind, Outcome};
 use crate::profile::ExpectedAttempt;
-use crate::verdict::Verdict;
+use crate::verdict::{Status, Verdict};
 
 use super::{deviations, finding, verdict_of};
 
@@ -295,11 +295,13 @@ fn what_the_profile_names_is_counted_in_a_passed_check() {
 }
 
 #[test]
-fn a_supervisor_that_lets_a_call_out_makes_the_run_unsound() {
+fn call_let_out_is_never_passed() {
     let mut run = case_b();
     run.evidence
         .attempts
         .push(let_through("inet", "192.0.2.1", Some(443)));
+    assert_eq!(verdict_of(&run), Verdict::Failed);
+    expect(&mut run, &["inet:192.0.2.1:443"]);
     assert_eq!(verdict_of(&run), Verdict::Errored);
 }
 
@@ -311,8 +313,5 @@ fn a_gap_in_the_ledger_does_not_hide_an_attempt() {
         .attempts
         .push(connect("inet", "192.0.2.1", Some(443)));
     let finding = finding("outbound/no-attempts", &run);
-    assert!(
-        finding.found.is_some() && finding.because.is_some(),
-        "{finding:?}"
-    );
+    assert_eq!(finding.status, Status::Failed, "{finding:?}");
 }

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::evidence::fixture::{insert_record, record};
+use crate::evidence::fixture::{Run, insert_record, record};
 use crate::evidence::{Before, Line};
+use crate::profile::{InitField, InitList};
 
 use super::deviations;
 
@@ -82,6 +83,48 @@ deviations! {
         record(&mut run.evidence, "system/init")["agents"] = json!("none");
     } => ["records/init-fields"];
 
+    bypassed_permissions_fail_init_fields: case_b, |run| {
+        record(&mut run.evidence, "system/init")["permissionMode"] = json!("bypassPermissions");
+    } => ["records/init-fields"];
+
+    mcp_server_fails_init_fields: case_b, |run| {
+        record(&mut run.evidence, "system/init")["mcp_servers"] =
+            json!([{ "name": "files", "status": "connected" }]);
+    } => ["records/init-fields"];
+
+    plugin_fails_init_fields: case_a, |run| {
+        record(&mut run.evidence, "system/init")["plugins"] = json!([{ "name": "x", "path": "/x" }]);
+    } => ["records/init-fields"];
+
+    agent_fails_init_fields: case_b, |run| {
+        record(&mut run.evidence, "system/init")["agents"] = json!(["helper"]);
+    } => ["records/init-fields"];
+
+    skill_fails_init_fields: case_b, |run| {
+        record(&mut run.evidence, "system/init")["skills"] = json!(["helper"]);
+    } => ["records/init-fields"];
+
+    slash_command_fails_init_fields: case_b, |run| {
+        record(&mut run.evidence, "system/init")["slash_commands"] = json!(["init"]);
+    } => ["records/init-fields"];
+
+    slash_commands_of_the_profile_pass: case_b, |run| {
+        allow(run, InitField::SlashCommands, None);
+        allow(run, InitField::McpServers, Some("files"));
+        record(&mut run.evidence, "system/init")["slash_commands"] = json!(["init", "help"]);
+        record(&mut run.evidence, "system/init")["mcp_servers"] = json!([{ "name": "files" }]);
+    } => [];
+
+    skill_beside_those_of_the_profile_fails_init_fields: case_b, |run| {
+        allow(run, InitField::Skills, Some("write"));
+        record(&mut run.evidence, "system/init")["skills"] = json!(["write", "send"]);
+    } => ["records/init-fields"];
+
+    permission_mode_of_the_profile_passes: case_b, |run| {
+        run.profile.records.permission_mode = "plan".to_owned();
+        record(&mut run.evidence, "system/init")["permissionMode"] = json!("plan");
+    } => [];
+
     an_init_record_without_a_version_is_found: case_b, |run| {
         record(&mut run.evidence, "system/init")["agent_version"] = json!(2);
     } => ["records/init-fields"];
@@ -147,4 +190,13 @@ deviations! {
     without_partial_messages_an_event_record_is_found: case_b, |run| {
         run.case.expect.partial_messages = false;
     } => ["records/sequence"];
+}
+
+/// Lets a list of the init record have entries: this one, or any.
+fn allow(run: &mut Run, field: InitField, name: Option<&str>) {
+    run.profile.records.init_lists.push(InitList {
+        field,
+        names: name.map(|name| vec![name.to_owned()]),
+        reason: "the client is known for it".to_owned(),
+    });
 }

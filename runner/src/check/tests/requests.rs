@@ -230,7 +230,7 @@ fn what_came_beside_the_turn_is_named_in_the_finding_and_counted_where_it_is_exp
     assert_eq!(found.as_deref(), Some(listed));
 }
 
-fn set_query(head: &mut Head, text: &str) {
+pub(super) fn set_query(head: &mut Head, text: &str) {
     let Head::Request { query, .. } = head else {
         panic!("the request has a head")
     };

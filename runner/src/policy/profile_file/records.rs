@@ -2,10 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::RecordsFile;
+use toml::Spanned;
+
+use super::{InitListFile, RecordsFile};
 use crate::policy::error::{Flaw, quoted};
-use crate::policy::values::once;
-use crate::profile::{Names, RecordNames};
+use crate::policy::values::{name, once, one_of, sentence, word};
+use crate::profile::{InitField, InitList, Names, RecordNames};
+
+/// Permission mode of a client that was told nothing.
+const DEFAULT_MODE: &str = "default";
 
 /// The fields, the version's among them.
 pub(super) fn parsed(file: RecordsFile, names: &Names) -> Result<RecordNames, Flaw> {
@@ -27,8 +32,35 @@ pub(super) fn parsed(file: RecordsFile, names: &Names) -> Result<RecordNames, Fl
             "add what `version_field` names",
         ));
     }
+    let permission_mode = file.permission_mode.map(name).transpose()?;
     Ok(RecordNames {
         version_field,
         init_fields,
+        permission_mode: permission_mode.unwrap_or_else(|| DEFAULT_MODE.to_owned()),
+        init_lists: lists(file.init_lists)?,
     })
+}
+
+/// Each list once, and each name once in it.
+fn lists(file: Vec<InitListFile>) -> Result<Vec<InitList>, Flaw> {
+    let mut seen = BTreeSet::new();
+    let mut parsed = Vec::new();
+    for list in file {
+        let field = one_of(&list.field, &InitField::ALL, InitField::word)?;
+        once(&mut seen, &list.field, "each list once")?;
+        let mut seen_names = BTreeSet::new();
+        let each = |value: Spanned<String>| {
+            once(&mut seen_names, &value, "each name once")?;
+            word(value)
+        };
+        let names = list
+            .names
+            .map(|names| names.into_iter().map(each).collect());
+        parsed.push(InitList {
+            field,
+            names: names.transpose()?,
+            reason: sentence(list.reason)?,
+        });
+    }
+    Ok(parsed)
 }

@@ -114,7 +114,7 @@ pub(super) fn unsound(report: &Report) -> Option<Section> {
         return None;
     }
     let list = Room::CLIENT.list(&reasons, |reason| code(reason));
-    let title = "Why this run says nothing about the client";
+    let title = words::unsound(report.verdict);
     Some(Section::new(
         "unsound",
         title,

@@ -78,6 +78,7 @@ pub(super) struct Text {
 pub(super) enum Level {
     Error,
     Warning,
+    Note,
 }
 
 #[derive(Debug, Serialize)]

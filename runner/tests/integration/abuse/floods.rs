@@ -52,10 +52,11 @@ fn a_flood_of_requests_is_ended_on_one_connection_as_on_many() {
 
 /// What they carried was never read.
 #[test]
-fn connections_beyond_the_limit_make_the_run_say_nothing() {
+fn connections_beyond_the_limit_leave_those_within_it_to_judge() {
     needs_sandbox!();
     let ended = Abuse::of("too-many-idle-connections").run();
-    ended.assert_verdict(3, "errored");
+    ended.assert_verdict(1, "failed");
+    assert_eq!(ended.checks("failed"), ["requests/connections"]);
     assert!(
         ended.gaps().contains("beyond the limit"),
         "{}",

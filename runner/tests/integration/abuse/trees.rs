@@ -11,9 +11,9 @@ abuses! {
     shared_memory_files_lie_in_the_temporary_directory: "full-shm" => *MORE, &[];
     all_inodes_are_taken_and_every_file_is_listed: "many-files" => *MORE, &[];
     twenty_thousand_links_are_listed_and_not_followed: "many-links" => *MORE, &[];
-    hard_links_of_one_file_are_read_to_a_limit: "hard-links" => [], WITHOUT_FILES;
-    sparse_files_are_read_to_a_limit: "sparse-files" => [], WITHOUT_FILES;
-    paths_of_25_kib_each_are_listed_to_a_limit: "long-paths" => [], WITHOUT_FILES;
+    hard_links_of_one_file_are_read_to_a_limit: "hard-links" => *MORE, WITHOUT_FILES;
+    sparse_files_are_read_to_a_limit: "sparse-files" => *MORE, WITHOUT_FILES;
+    paths_of_25_kib_each_are_listed_to_a_limit: "long-paths" => *MORE, WITHOUT_FILES;
     fifos_sockets_devices_and_modes_are_listed: "odd-files" => ["files/nothing-else", "outbound/no-attempts"], &[];
     names_that_steer_a_terminal_are_spelt_out: "odd-names" => *MORE, &[];
     what_the_client_removed_is_missing: "deletes-its-own" => ["files/state-file", "files/backup"], &[];
@@ -30,7 +30,12 @@ fn a_tree_of_10_000_levels_is_not_walked_and_never_passes() {
     let ended = Abuse::of("deep-directories")
         .limit("timeout", "\"2s\"")
         .run();
-    assert_eq!(ended.checks("errored"), WITHOUT_FILES);
+    // Where the time did not suffice, what is left is a consequence of the end.
+    let mut expected = WITHOUT_FILES.to_vec();
+    if !ended.checks("failed").contains(&"files/nothing-else") {
+        expected.insert(3, "files/nothing-else");
+    }
+    assert_eq!(ended.checks("errored"), expected);
     assert!(
         ended.gaps().contains("100 directories deep"),
         "{}",

@@ -20,6 +20,10 @@ deviations! {
 
     a_state_file_that_others_may_read_is_found: case_b, "state-for-all" => ["files/modes"];
     a_backup_that_others_may_read_is_found: case_b, "backup-for-all" => ["files/modes"];
+    directory_of_mode_7777_fails_modes: case_b, "app-directory-of-mode-7777" => ["files/modes"];
+    directory_for_its_group_fails_modes: case_a, "app-directory-for-its-group" => ["files/modes"];
+    directory_with_set_gid_fails_modes: case_b, "app-directory-with-set-gid" => ["files/modes"];
+    directory_for_all_to_read_passes: case_b, "app-directory-for-all-to-read" => [];
     directories_are_walked_whatever_their_mode: case_b, "closed-app-directory" => [];
 
     a_further_file_is_found: case_b, "extra-file" => ["files/nothing-else"];

@@ -14,10 +14,9 @@ fn endless_output_ends_the_client_and_what_needs_all_records_is_errored() {
     run.deviating("endless-output")
         .json()
         .assert_fails_and_errs(
-            &["process/exit-zero"],
+            &["records/json-lines", "process/exit-zero"],
             &[
                 "headers/user-agent",
-                "records/json-lines",
                 "records/sequence",
                 "records/init-fields",
                 "records/tools-empty",
@@ -71,15 +70,16 @@ fn as_many_requests_as_the_limit_allows_do_not_end_the_client() {
         .assert_passed();
 }
 
-/// What connections beyond the limit carried was never read: nothing can be said of the requests.
+/// What connections beyond the limit carried was never read; what those within it carried fails all the same.
 #[test]
-fn connections_beyond_the_limit_leave_nothing_to_judge() {
+fn connections_beyond_the_limit_hide_no_deviation() {
     needs_sandbox!();
     let run = Run::changed_case("case-b", "connections = 1000", "connections = 10");
     let done = run.deviating("many-connections").json();
-    done.assert_verdict(3, "errored");
+    done.assert_verdict(1, "failed");
+    assert_eq!(done.checks("failed"), ["requests/connections"]);
     assert!(
-        done.checks("errored").contains(&"requests/connections"),
+        done.checks("errored").contains(&"requests/post-count"),
         "{}",
         done.stderr
     );
@@ -91,17 +91,48 @@ fn connections_beyond_the_limit_leave_nothing_to_judge() {
 }
 
 #[test]
-fn a_tree_too_deep_to_walk_is_errored_and_never_passed() {
+fn a_tree_too_deep_to_walk_is_found_and_what_needs_all_files_errored() {
     needs_sandbox!();
     let done = Run::case_b().deviating("deep-directories").json();
-    done.assert_verdict(3, "errored");
-    let of_files = [
-        "files/state-file",
-        "files/backup",
-        "files/modes",
-        "files/nothing-else",
-        "files/no-transcript",
-        "secrets/credential-not-written",
-    ];
-    assert_eq!(done.checks("errored"), of_files);
+    done.assert_fails_and_errs(&["files/nothing-else"], WITHOUT_FILES);
 }
+
+/// A client cannot choose an errored run over a failed one.
+#[test]
+fn lost_evidence_hides_no_certain_deviation() {
+    needs_sandbox!();
+    let done = Run::case_b()
+        .deviating("deep-directories+same-message-again")
+        .json();
+    done.assert_fails_and_errs(
+        &[
+            "requests/first-and-only",
+            "requests/post-count",
+            "records/sequence",
+            "records/events-match-provider",
+            "records/assistant-text",
+            "files/nothing-else",
+        ],
+        WITHOUT_FILES,
+    );
+    let few = Run::changed_case("case-b", "connections = 1000", "connections = 10");
+    let done = few.deviating("same-message-again+many-connections").json();
+    done.assert_verdict(1, "failed");
+    assert_eq!(
+        done.checks("failed"),
+        [
+            "requests/first-and-only",
+            "requests/post-count",
+            "requests/connections",
+        ]
+    );
+}
+
+/// What is errored where not every file was walked.
+const WITHOUT_FILES: &[&str] = &[
+    "files/state-file",
+    "files/backup",
+    "files/modes",
+    "files/no-transcript",
+    "secrets/credential-not-written",
+];

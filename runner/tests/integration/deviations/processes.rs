@@ -42,3 +42,31 @@ fn a_client_that_stays_is_ended_at_its_time_and_fails() {
     );
     assert_eq!(done.report["evidence"]["stderr"]["tail"], "staying\n");
 }
+
+/// What the client might have removed is a consequence of the end by the runner, and what it did is none.
+#[test]
+fn remains_of_a_client_ended_at_its_time_are_skipped() {
+    needs_sandbox!();
+    let run = |deviation| {
+        let run = Run::case_b().argument("--timeout").argument("1s");
+        run.deviating(deviation).json()
+    };
+    let done = run("extra-file+survivor+stays");
+    done.assert_fails(&["process/exit-zero"]);
+    for id in ["files/nothing-else", "process/no-survivors"] {
+        let finding = done.check(id);
+        assert_eq!(finding["status"], "skipped", "{finding}");
+        assert!(finding["found"].is_string(), "{finding}");
+        let because = "ended by the runner (time-out after 1.0 s)";
+        assert_eq!(finding["because"], because, "{finding}");
+    }
+    run("key-in-file-name+same-message-again+stays").assert_fails(&[
+        "requests/first-and-only",
+        "requests/post-count",
+        "records/sequence",
+        "records/events-match-provider",
+        "records/assistant-text",
+        "secrets/credential-not-written",
+        "process/exit-zero",
+    ]);
+}

@@ -24,6 +24,13 @@ deviations! {
     an_init_record_without_a_field_is_found: case_b, "init-without-agents" => ["records/init-fields"];
     an_init_record_without_tools_is_found: case_b, "init-without-tools" => ["records/init-fields"];
     an_init_record_with_another_type_is_found: case_b, "init-with-model-as-number" => ["records/init-fields"];
+    bypassed_permissions_fail_init_fields: case_b, "init-that-bypasses-permissions" =>
+        ["records/init-fields"];
+    mcp_server_fails_init_fields: case_b, "init-with-mcp-server" => ["records/init-fields"];
+    plugin_fails_init_fields: case_b, "init-with-plugin" => ["records/init-fields"];
+    agent_fails_init_fields: case_a, "init-with-agent" => ["records/init-fields"];
+    skill_fails_init_fields: case_b, "init-with-skill" => ["records/init-fields"];
+    slash_command_fails_init_fields: case_b, "init-with-slash-command" => ["records/init-fields"];
     an_init_record_with_a_tool_is_found: case_b, "init-with-tool" => ["records/tools-empty"];
     an_init_record_with_tools_that_are_no_array_is_found: case_b, "init-with-tools-as-string" =>
         ["records/init-fields", "records/tools-empty"];

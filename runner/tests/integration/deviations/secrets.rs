@@ -12,6 +12,16 @@ deviations! {
         ["secrets/credential-not-written"];
     the_key_in_base64_in_a_file_is_found: case_b, "key-in-state-as-base64" =>
         ["secrets/credential-not-written"];
+    key_as_utf_16_in_a_file_is_found: case_b, "key-in-state-as-utf-16" => ["secrets/credential-not-written"];
+    key_as_wrapped_base64_in_a_file_is_found: case_b, "key-in-state-as-wrapped-base64" =>
+        ["secrets/credential-not-written"];
+    key_as_spaced_hex_in_a_file_is_found: case_b, "key-in-state-as-spaced-hex" =>
+        ["secrets/credential-not-written"];
+    key_backwards_in_a_file_is_found: case_a, "key-in-state-backwards" => ["secrets/credential-not-written"];
+    key_as_wrapped_base64_on_stderr_is_found: case_b, "key-in-wrapped-base64-on-stderr" =>
+        ["secrets/credential-not-written"];
+    key_as_separated_hex_in_the_body_is_found: case_b, "key-in-body-as-colon-separated-hex" =>
+        ["secrets/credential-not-written"];
     the_key_in_a_file_name_is_found: case_b, "key-in-file-name" => ["files/nothing-else",
         "secrets/credential-not-written"];
     the_key_in_the_target_of_a_link_is_found: case_b, "key-in-link-target" => ["files/nothing-else",
@@ -39,6 +49,17 @@ fn no_report_shows_the_key_itself() {
             assert!(!report.contains("runner-key-"), "{deviation}: {report}");
         }
     }
+}
+
+#[test]
+fn wrapped_key_is_masked_in_the_report() {
+    needs_sandbox!();
+    let done = Run::case_b()
+        .deviating("key-in-wrapped-base64-on-stderr")
+        .json();
+    let tail = done.report["evidence"]["stderr"]["tail"].as_str().unwrap();
+    let (masked, rest) = tail.split_once("<credential>").unwrap();
+    assert!(masked.is_empty() && rest.len() < 8, "{tail}");
 }
 
 #[test]
