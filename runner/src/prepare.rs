@@ -27,7 +27,7 @@ use crate::profile::{Surroundings, Unspelt, filled};
 use crate::random;
 use crate::report::Purpose;
 use crate::sandbox::identity;
-use crate::sandbox::limits::CORE_BYTES;
+use crate::sandbox::limits::{CORE_BYTES, QUEUE_BYTES};
 use crate::sandbox::plan::{
     BASE_URL, Bind, ClientPlan, PROGRAM_DIRECTORY, Places, Plan, ResourceLimits, RootPlan, StubPlan,
 };
@@ -374,6 +374,7 @@ fn resource_limits(limits: &Limits, tier: Tier) -> ResourceLimits {
         cpu_seconds: lower(Resource::RLIMIT_CPU, limits.cpu.as_secs()),
         open_files: lower(Resource::RLIMIT_NOFILE, limits.open_files),
         file_bytes: lower(Resource::RLIMIT_FSIZE, limits.file_bytes),
+        queue_bytes: lower(Resource::RLIMIT_MSGQUEUE, QUEUE_BYTES),
     }
 }
 

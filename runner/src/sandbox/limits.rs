@@ -11,6 +11,9 @@ use super::plan::ResourceLimits;
 /// were started with cannot be raised to it, and stays.
 pub(crate) const CORE_BYTES: u64 = 1;
 
+/// RLIMIT_MSGQUEUE of the client: the kernel's own default, MQ_BYTES_MAX of linux/mqueue.h.
+pub(crate) const QUEUE_BYTES: u64 = 819_200;
+
 /// Sets each limit, soft and hard alike, on the calling process.
 pub(super) fn apply(limits: &ResourceLimits) -> Result<(), SetupError> {
     for (resource, value) in [
@@ -20,6 +23,7 @@ pub(super) fn apply(limits: &ResourceLimits) -> Result<(), SetupError> {
         (Resource::RLIMIT_FSIZE, limits.file_bytes),
         (Resource::RLIMIT_NPROC, limits.processes),
         (Resource::RLIMIT_NOFILE, limits.open_files),
+        (Resource::RLIMIT_MSGQUEUE, limits.queue_bytes),
     ] {
         setrlimit(resource, value, value)
             .at_object(Step::SetLimit, format_args!("{resource:?} {value}"))?;

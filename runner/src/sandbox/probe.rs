@@ -193,6 +193,7 @@ fn limits() -> Result<BTreeMap<String, (u64, u64)>, SetupError> {
         Resource::RLIMIT_FSIZE,
         Resource::RLIMIT_NPROC,
         Resource::RLIMIT_NOFILE,
+        Resource::RLIMIT_MSGQUEUE,
     ]
     .into_iter()
     .map(|resource| {

@@ -11,7 +11,7 @@ use super::canary::{self, Kind};
 use super::plan::{HOME, HOST_NAME, INSIDE_ID, Plan, TMP};
 use super::probe::{NAMESPACES, ProbeReport};
 use super::proc::HARMLESS;
-use super::silence::Network;
+use super::silence::{Network, TCP_BUFFER};
 use crate::case::Tier;
 use crate::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Layer, LayerNeed, LayerStatus};
 
@@ -107,6 +107,7 @@ fn own_layers(report: &ProbeReport, outside: &Outside<'_>) -> Vec<Layer> {
         limits(report, outside.plan),
     ]);
     layers.extend((!report.shows_proc).then(without_proc));
+    layers.extend(wide_tcp_buffers(outside.network));
     layers.extend((report.host_name != HOST_NAME).then(without_host_name));
     layers
 }
@@ -124,6 +125,21 @@ fn without_proc() -> Layer {
             ),
         )
     }
+}
+
+/// Only listed where it is not there.
+fn wide_tcp_buffers(network: &Network) -> Option<Layer> {
+    if network.tcp_buffer == Some(TCP_BUFFER) {
+        return None;
+    }
+    Some(Layer {
+        need: LayerNeed::IfOffered,
+        ..layer(
+            "TCP buffers",
+            false,
+            "/proc/sys is read-only here, so connections inside may hold as much as net.ipv4.tcp_mem of this machine allows",
+        )
+    })
 }
 
 /// Only listed where it is not there: Podman's filter allows the namespace and refuses the call.
@@ -319,6 +335,7 @@ fn limits(report: &ProbeReport, plan: &Plan) -> Layer {
         ("RLIMIT_FSIZE", wanted.file_bytes),
         ("RLIMIT_NPROC", wanted.processes),
         ("RLIMIT_NOFILE", wanted.open_files),
+        ("RLIMIT_MSGQUEUE", wanted.queue_bytes),
     ];
     let wrong = all
         .iter()

@@ -29,7 +29,7 @@ use super::init::{self, Inheritance, Ports};
 use super::message::{self, FromStage, ToStage, errno_of};
 use super::plan::{Identity, Plan, StubPlan};
 use super::resolver::{self, Resolver};
-use super::silence::Network;
+use super::silence::{self, Network};
 use super::weaken::Protection;
 use super::{filter, identity, landlock, privilege};
 use crate::case::Tier;
@@ -236,6 +236,7 @@ fn seal_network(plan: &Plan) -> Result<Network, SetupError> {
         )
         .at(Step::LoopbackUp)?;
         set_loopback_up(any).at(Step::LoopbackUp)?;
+        silence::bound_tcp_buffers();
     }
     let network = Network::read().at(Step::ReadNetwork)?;
     match network.more_than_loopback() {
