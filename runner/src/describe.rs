@@ -304,6 +304,7 @@ fn more_time_and_space(limits: &Limits, built_in: &Limits) -> Vec<WiderRule> {
             ("open_files", limits.open_files),
             ("file_size", limits.file_bytes),
             ("output_size", limits.output_bytes),
+            ("output_lines", limits.output_lines),
             ("requests", limits.requests),
             ("connections", limits.connections),
             ("body_size", limits.body_bytes),

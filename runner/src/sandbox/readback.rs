@@ -330,22 +330,24 @@ fn limits(report: &ProbeReport, plan: &Plan) -> Layer {
     let wanted = &plan.limits;
     let all = [
         ("RLIMIT_CORE", wanted.core_bytes),
-        ("RLIMIT_CPU", wanted.cpu_seconds),
         ("RLIMIT_DATA", wanted.data_bytes),
         ("RLIMIT_FSIZE", wanted.file_bytes),
         ("RLIMIT_NPROC", wanted.processes),
         ("RLIMIT_NOFILE", wanted.open_files),
         ("RLIMIT_MSGQUEUE", wanted.queue_bytes),
     ];
+    let cpu = ("RLIMIT_CPU", wanted.cpu_seconds, wanted.cpu_hard_seconds);
     let wrong = all
-        .iter()
-        .find(|(name, value)| report.limits.get(*name) != Some(&(*value, *value)));
+        .map(|(name, value)| (name, value, value))
+        .into_iter()
+        .chain([cpu])
+        .find(|(name, soft, hard)| report.limits.get(*name) != Some(&(*soft, *hard)));
     match wrong {
         None => layer(
             "resource limits",
             true,
             "memory, processes, CPU, files, file size; no core dumps",
         ),
-        Some((name, value)) => layer("resource limits", false, format!("{name} is not {value}")),
+        Some((name, value, _)) => layer("resource limits", false, format!("{name} is not {value}")),
     }
 }
