@@ -9,6 +9,7 @@ use crate::prepare::{CLIENT_ARGUMENT, Prepared};
 use crate::profile::{ExpectedAttempt, Profile, Variable};
 use crate::report::{Arg, Client, Host, Known, Policy, Process, Report, Runner, WiderRule};
 use crate::run::PassedOver;
+use crate::sandbox::core_dumps;
 use crate::subject::Subject;
 use crate::verdict::{Finding, Verdict};
 
@@ -106,7 +107,13 @@ fn further_not_proved(tier: Tier, evidence: &Evidence) -> Vec<String> {
         )
     });
     let of_tier = of_tier.iter().map(|sentence| (*sentence).to_owned());
+    let dumped = evidence
+        .layers
+        .iter()
+        .find(|layer| layer.name == core_dumps::LAYER);
+    let dumped = dumped.and_then(|layer| Some(format!("A{}.", layer.detail.strip_prefix('a')?)));
     of_tier
+        .chain(dumped)
         .chain(of_run)
         .chain(evidence.limit_of_ledger())
         .collect()

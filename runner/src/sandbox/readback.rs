@@ -8,6 +8,7 @@ use std::path::Path;
 
 use self::mounts::{Mount, parse_mounts};
 use super::canary::{self, Kind};
+use super::core_dumps::{self, Receiver};
 use super::plan::{HOME, HOST_NAME, INSIDE_ID, Plan, TMP};
 use super::probe::{NAMESPACES, ProbeReport};
 use super::proc::HARMLESS;
@@ -108,6 +109,7 @@ fn own_layers(report: &ProbeReport, outside: &Outside<'_>) -> Vec<Layer> {
     ]);
     layers.extend((!report.shows_proc).then(without_proc));
     layers.extend(wide_tcp_buffers(outside.network));
+    layers.extend(dumped_core(report, outside.plan));
     layers.extend((report.host_name != HOST_NAME).then(without_host_name));
     layers
 }
@@ -125,6 +127,11 @@ fn without_proc() -> Layer {
             ),
         )
     }
+}
+
+fn dumped_core(report: &ProbeReport, plan: &Plan) -> Option<Layer> {
+    let filter = report.dump_filter.as_deref();
+    core_dumps::layer(Receiver::read(), plan.limits.core_bytes, filter)
 }
 
 /// Only listed where it is not there.

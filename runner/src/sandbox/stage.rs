@@ -31,7 +31,7 @@ use super::plan::{Identity, Plan, StubPlan};
 use super::resolver::{self, Resolver};
 use super::silence::{self, Network};
 use super::weaken::Protection;
-use super::{filter, identity, landlock, privilege};
+use super::{core_dumps, filter, identity, landlock, privilege};
 use crate::case::Tier;
 use crate::sys::fds;
 use crate::sys::net::set_loopback_up;
@@ -111,6 +111,7 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
     // Our caller's habits are not the sandbox's.
     default_child_signal();
     umask(Mode::from_bits_truncate(0o022));
+    core_dumps::leave_out_memory();
     // Ctrl-C goes to the whole foreground group; it is the runner's to answer.
     setsid().at(Step::NewSession)?;
     if !plan.is_inherited() {
