@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::collect::Capture;
 use crate::collect::census::{made_and_gone, next_number};
 use crate::collect::files::{self, Bounds, Found};
+use crate::collect::limit;
 use crate::collect::output::Boundaries;
 use crate::evidence::{
     Attempt, Connection, Evidence, Exit, FileEntry, FileWatch, Gap, GapKind, Request, Root, Served,
@@ -32,7 +33,7 @@ const WEIGHING: Duration = Duration::from_secs(2);
 /// The evidence of one run. Ends the capture: its directories are gone afterwards.
 pub(crate) fn evidence(
     capture: Capture,
-    limits: &Limits,
+    (limits, timeout): (&Limits, Duration),
     plan: &Plan,
     clock: Clock,
     needle: &Needle,
@@ -49,7 +50,10 @@ pub(crate) fn evidence(
         .requests
         .iter_mut()
         .for_each(|request| hide(request, needle));
+    let over = capture.output.over();
+    let limit = limit::reached(capture.exit, over, timeout, limits, &plan.limits);
     let (before, unreconciled) = boundaries(&served, &capture);
+    let unread = closed_unread(refused(&capture.journal), limits, plan);
     let ledger = capture.ledger;
     let ledger_gaps = incomplete_ledger(&ledger);
     let (records, seen_on_stdout) = capture.output.into_records(before, now_us, needle);
@@ -94,6 +98,7 @@ pub(crate) fn evidence(
         ]
         .concat(),
         exit: capture.exit,
+        limit,
         attempts: redacted_attempts(ledger.attempts, needle),
         unlisted: Unlisted {
             questions: names.unlisted,
@@ -111,6 +116,7 @@ pub(crate) fn evidence(
             names.gaps,
             found.gaps,
             unreconciled,
+            Vec::from_iter(unread),
             ledger_gaps,
             lookup_gaps,
         ]
@@ -237,6 +243,23 @@ fn refused(journal: &[Entry]) -> u64 {
         }
     };
     journal.iter().map(count).max().unwrap_or(0)
+}
+
+/// Connections beyond the limit of the case, or of what this machine lets the stub hold.
+fn closed_unread(refused: u64, limits: &Limits, plan: &Plan) -> Option<Gap> {
+    let held = plan.stub.connections;
+    let limit = if held < limits.connections {
+        format!("the hard limit RLIMIT_NOFILE on this machine leaves {held} of connections")
+    } else {
+        "connections".to_owned()
+    };
+    (refused > 0).then(|| Gap {
+        what: GapKind::Requests,
+        detail: format!(
+            "{refused} connections beyond the limit were closed unread (limit: {limit} = {})",
+            limits.connections
+        ),
+    })
 }
 
 /// What was looked for and is not as it is on the host. The runner's user's home is named by HOME, as for a shell.

@@ -284,6 +284,8 @@ pub struct Limits {
     pub file_bytes: u64,
     /// Standard output and standard error that are kept, each; beyond it the client is ended.
     pub output_bytes: u64,
+    /// Lines of standard output that become records; beyond it the client is ended.
+    pub output_lines: u64,
     /// Requests that the stub serves.
     pub requests: u64,
     /// Connections that the stub accepts.

@@ -11,6 +11,7 @@ pub(crate) mod copy;
 pub(crate) mod files;
 mod hear;
 pub(crate) mod keep;
+pub(crate) mod limit;
 pub(crate) mod output;
 mod pass;
 mod pipes;
@@ -45,7 +46,7 @@ use crate::sys::fds::watched;
 use pass::Pass;
 
 pub(crate) use capture::{Capture, Failure};
-use output::{Errors, Extent};
+use output::{Errors, Extent, Over};
 use pipes::{Read, readable, receive};
 use signals::Signals;
 use transient::Watcher;
@@ -67,6 +68,7 @@ pub(crate) struct Watch<'a> {
     /// More requests than this end the client.
     pub(crate) requests: u64,
     pub(crate) output_bytes: u64,
+    pub(crate) output_lines: u64,
     /// The client's output goes to our own, and makes no records.
     pub(crate) passes_output: bool,
     pub(crate) needle: &'a Needle,
@@ -124,7 +126,7 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         asked,
         impatient: false,
         done: false,
-        capture: Capture::nothing(watch.output_bytes, watch.needle),
+        capture: Capture::nothing((watch.output_bytes, watch.output_lines), watch.needle),
         watch,
     };
     let stream = Errors::new(session.watch.needle, session.watch.extent);
@@ -152,8 +154,9 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         });
     }
     // Also where it went over after the client's end was ordered, or with the last bytes of the run.
-    if capture.output.is_over() {
-        let detail = "standard output went over its limit".to_owned();
+    if let Some(over) = capture.output.over() {
+        let limit = limit::output(over, watch.output_bytes, watch.output_lines);
+        let detail = format!("standard output went over its limit, {limit}");
         capture.gaps.push(Gap {
             what: GapKind::Records,
             detail,
@@ -412,7 +415,7 @@ impl Session<'_> {
 
     /// Ends a client that has written more than is kept, whoever read it: the barriers do as well.
     fn hold_output_to_its_limit(&mut self) -> Next {
-        if self.capture.output.is_over() && self.phase == Phase::Running {
+        if self.capture.output.over().is_some() && self.phase == Phase::Running {
             return self.end_client(Exit::OutputLimit);
         }
         Next::Continue
@@ -433,9 +436,11 @@ impl Session<'_> {
                 if self.capture.errors.bytes() > self.watch.output_bytes
                     && self.phase == Phase::Running
                 {
+                    let bytes = self.watch.output_bytes;
+                    let limit = limit::output(Over::Bytes, bytes, 0);
                     self.gap(
                         GapKind::Stderr,
-                        "standard error went over its limit".to_owned(),
+                        format!("standard error went over its limit, {limit}"),
                     );
                     return self.end_client(Exit::OutputLimit);
                 }

@@ -9,6 +9,7 @@ use crate::prepare::{CLIENT_ARGUMENT, Prepared};
 use crate::profile::{ExpectedAttempt, Profile, Variable};
 use crate::report::{Arg, Client, Host, Known, Policy, Process, Report, Runner, WiderRule};
 use crate::run::PassedOver;
+use crate::sandbox::core_dumps;
 use crate::subject::Subject;
 use crate::verdict::{Finding, Verdict};
 
@@ -99,7 +100,13 @@ fn further_not_proved(tier: Tier, evidence: &Evidence) -> Vec<String> {
         "The names of files that it made and removed at once in a directory just made: this kernel tells of a directory only once it is watched.".to_owned()
     });
     let of_tier = of_tier.iter().map(|sentence| (*sentence).to_owned());
+    let dumped = evidence
+        .layers
+        .iter()
+        .find(|layer| layer.name == core_dumps::LAYER);
+    let dumped = dumped.and_then(|layer| Some(format!("A{}.", layer.detail.strip_prefix('a')?)));
     of_tier
+        .chain(dumped)
         .chain(unnamed)
         .chain(evidence.limits_of_ledger())
         .collect()
@@ -297,6 +304,7 @@ fn more_time_and_space(limits: &Limits, built_in: &Limits) -> Vec<WiderRule> {
             ("open_files", limits.open_files),
             ("file_size", limits.file_bytes),
             ("output_size", limits.output_bytes),
+            ("output_lines", limits.output_lines),
             ("requests", limits.requests),
             ("connections", limits.connections),
             ("body_size", limits.body_bytes),

@@ -52,6 +52,8 @@ pub struct Evidence {
     pub sightings: Vec<Sighting>,
     /// How the client ended.
     pub exit: Exit,
+    /// The limit that ended it, as its case writes it: `cpu_time = "60s"`.
+    pub limit: Option<String>,
     /// What the client tried.
     pub attempts: Vec<Attempt>,
     /// What it tried beyond the entries that are kept.
@@ -88,6 +90,16 @@ pub enum FileWatch {
     BestEffort,
     /// More names were given than are remembered.
     Cut,
+}
+
+impl Evidence {
+    /// Adds the limit that ended the client to a text about its end.
+    pub(crate) fn at_limit(&self, end: String) -> String {
+        match &self.limit {
+            Some(limit) => format!("{end} (limit: {limit})"),
+            None => end,
+        }
+    }
 }
 
 /// When a run went from one part to the next, in microseconds from its start; `None` for what it never reached.

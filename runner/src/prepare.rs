@@ -27,7 +27,7 @@ use crate::profile::{Surroundings, Unspelt, filled};
 use crate::random;
 use crate::report::Purpose;
 use crate::sandbox::identity;
-use crate::sandbox::limits::CORE_BYTES;
+use crate::sandbox::limits::{CORE_BYTES, QUEUE_BYTES};
 use crate::sandbox::plan::{
     BASE_URL, Bind, ClientPlan, PROGRAM_DIRECTORY, Places, Plan, ResourceLimits, RootPlan, StubPlan,
 };
@@ -160,8 +160,9 @@ pub(crate) fn prepare(
     tier: Tier,
     places: &Places,
 ) -> Result<Prepared, PrepareError> {
-    open_enough_files(files_needed(request))?;
     let subject = &request.subject;
+    let connections =
+        open_enough_files(files_needed(request), subject.sandbox().limits.connections)?;
     let credential = format!("runner-key-{}", random::token());
     let needle = Needle::new(&credential).map_err(|_| PrepareError::Credential)?;
     let needle = needle.hiding(subject.asked_values());
@@ -187,7 +188,7 @@ pub(crate) fn prepare(
         runner_pid: i32::try_from(std::process::id()).unwrap_or(0),
         tier,
         identity,
-        stub: stub_plan(subject, &credential),
+        stub: stub_plan(subject, &credential, connections),
         root: RootPlan {
             home: places.home.clone().into(),
             tmp: places.tmp.clone().into(),
@@ -243,7 +244,7 @@ fn shown(
     Ok((binds, handles))
 }
 
-fn stub_plan(subject: &Subject, credential: &str) -> StubPlan {
+fn stub_plan(subject: &Subject, credential: &str, connections: u64) -> StubPlan {
     let limits = &subject.sandbox().limits;
     StubPlan {
         scenario: subject.scenario(),
@@ -256,7 +257,7 @@ fn stub_plan(subject: &Subject, credential: &str) -> StubPlan {
         },
         body_bytes: limits.body_bytes,
         requests: limits.requests,
-        connections: limits.connections,
+        connections,
     }
 }
 
@@ -373,8 +374,10 @@ fn resource_limits(limits: &Limits, tier: Tier) -> ResourceLimits {
             Tier::Inherited => lower(Resource::RLIMIT_NPROC, u64::MAX),
         },
         cpu_seconds: lower(Resource::RLIMIT_CPU, limits.cpu.as_secs()),
+        cpu_hard_seconds: lower(Resource::RLIMIT_CPU, limits.cpu.as_secs() + 1),
         open_files: lower(Resource::RLIMIT_NOFILE, limits.open_files),
         file_bytes: lower(Resource::RLIMIT_FSIZE, limits.file_bytes),
+        queue_bytes: lower(Resource::RLIMIT_MSGQUEUE, QUEUE_BYTES),
     }
 }
 
@@ -389,16 +392,20 @@ fn files_needed(request: &RunRequest) -> u64 {
 /// Raises the soft limit to what is needed: with less, set-up would fail in places that cannot say why, and a client
 /// could choose how deep its directories are, so that there is no evidence of it. The client has limits of its own,
 /// which go by the hard one alone.
-fn open_enough_files(needed: u64) -> Result<(), PrepareError> {
+///
+/// Returns how many connections the stub, which inherits the limit, may hold: all of the case, or as many as the hard
+/// limit leaves.
+fn open_enough_files(needed: u64, connections: u64) -> Result<u64, PrepareError> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((0, 0));
     let few = || PrepareError::FewFiles { hard, needed };
     if hard < needed {
         return Err(few());
     }
-    if soft < needed {
-        setrlimit(Resource::RLIMIT_NOFILE, needed, hard).map_err(|_| few())?;
+    let wanted = needed.max(OWN_FILES.saturating_add(connections)).min(hard);
+    if soft < wanted {
+        setrlimit(Resource::RLIMIT_NOFILE, wanted, hard).map_err(|_| few())?;
     }
-    Ok(())
+    Ok(connections.min(hard - OWN_FILES))
 }
 
 /// A rule that shows where the home lies would open what lies beside it.

@@ -189,7 +189,7 @@ fn evidence_of(
     }
     let evidence = assemble::evidence(
         capture,
-        limits,
+        (limits, request.timeout.unwrap_or(limits.timeout)),
         &prepared.plan,
         clock,
         &prepared.needle,
@@ -244,7 +244,7 @@ fn launch_in_strongest_tier(
                 let capture = launch_and_collect(request, &prepared, clock, &mut digests)?;
                 (capture, trees)
             }
-            Err(error) => (failed(request, &prepared, error), None),
+            Err(error) => (failed(&prepared, error), None),
         };
         let refused = capture.failure.take_if(|failure| {
             tiers.peek().is_some()
@@ -267,9 +267,8 @@ fn launch_in_strongest_tier(
     Err(RunError::NoTier)
 }
 
-fn failed(request: &RunRequest, prepared: &Prepared, error: SetupError) -> Capture {
-    let limits = &request.subject.sandbox().limits;
-    Capture::failed(error, limits.output_bytes, &prepared.needle)
+fn failed(prepared: &Prepared, error: SetupError) -> Capture {
+    Capture::failed(error, &prepared.needle)
 }
 
 /// The one part that makes the sandbox's processes. The program is hashed beside it, in a thread that starts after
@@ -286,7 +285,7 @@ fn launch_and_collect(
     Digests::keep_or_take(digests, prepared);
     let stage = match spawned {
         Ok(stage) => stage,
-        Err(error) => return Ok(failed(request, prepared, error)),
+        Err(error) => return Ok(failed(prepared, error)),
     };
     let watch = Watch {
         plan: &prepared.plan,
@@ -294,6 +293,7 @@ fn launch_and_collect(
         timeout: request.timeout.unwrap_or(limits.timeout),
         requests: limits.requests,
         output_bytes: limits.output_bytes,
+        output_lines: limits.output_lines,
         passes_output: request.subject.purpose() == Purpose::Audit,
         needle: &prepared.needle,
         extent: match request.out {

@@ -48,7 +48,7 @@ fn post(seq: u64, connection: u64) -> Request {
 
 /// Two connections, of which the second carries the POST.
 fn two(connects: &[(u64, usize)], accepted: [u64; 2]) -> (Served, Capture) {
-    let mut capture = Capture::nothing(100, &needle());
+    let mut capture = Capture::nothing((100, 100), &needle());
     capture.barriers = vec![(1, 2), (2, 7)];
     let connects = connects.iter().map(|(at_us, lines)| Connect {
         at_us: *at_us,

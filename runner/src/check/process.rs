@@ -10,27 +10,22 @@ pub(super) fn exit_zero(run: &Run) -> Outcome {
     if run.evidence.is_stub_lost() && exit != Exit::Code(0) {
         return deviation.undecided("the stub was lost before the client ended");
     }
-    match exit {
-        Exit::Code(0) => Ok("The client exited with 0.".to_owned()),
-        Exit::Code(code) => deviation.found(format!("exit code {code}")).failed(),
-        Exit::Signal(signal) => deviation
-            .found(format!("ended by signal {signal}"))
-            .failed(),
-        Exit::Timeout(after) => deviation
-            .found(format!(
-                "still running after {:.1} s, ended by the runner",
-                after.as_secs_f64()
-            ))
-            .failed(),
-        Exit::OutputLimit => deviation
-            .found("wrote more than its output limit, ended by the runner")
-            .failed(),
-        Exit::RequestLimit => deviation
-            .found("made more requests than its limit, ended by the runner")
-            .failed(),
-        Exit::Interrupted => deviation.undecided("the run was interrupted before the client ended"),
-        Exit::NotStarted => deviation.undecided("the client was never started"),
-    }
+    let found = match exit {
+        Exit::Code(0) => return Ok("The client exited with 0.".to_owned()),
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("ended by signal {signal}"),
+        Exit::Timeout(after) => {
+            let seconds = after.as_secs_f64();
+            format!("still running after {seconds:.1} s, ended by the runner")
+        }
+        Exit::OutputLimit => "wrote more than its output limit, ended by the runner".to_owned(),
+        Exit::RequestLimit => "made more requests than its limit, ended by the runner".to_owned(),
+        Exit::Interrupted => {
+            return deviation.undecided("the run was interrupted before the client ended");
+        }
+        Exit::NotStarted => return deviation.undecided("the client was never started"),
+    };
+    deviation.found(run.evidence.at_limit(found)).failed()
 }
 
 pub(super) fn no_survivors(evidence: &Evidence) -> Outcome {

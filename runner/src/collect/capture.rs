@@ -53,11 +53,11 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    pub(crate) fn nothing(output_bytes: u64, needle: &Needle) -> Self {
+    pub(crate) fn nothing((bytes, lines): (u64, u64), needle: &Needle) -> Self {
         Self {
             journal: Vec::new(),
             barriers: Vec::new(),
-            output: Output::new(output_bytes),
+            output: Output::new(bytes, lines),
             passed: None,
             unwritten: Vec::new(),
             before_report: Vec::new(),
@@ -95,7 +95,7 @@ impl Capture {
     }
 
     /// What there is where not even the stage could be started.
-    pub(crate) fn failed(error: SetupError, output_bytes: u64, needle: &Needle) -> Self {
+    pub(crate) fn failed(error: SetupError, needle: &Needle) -> Self {
         let failure = Failure::SetUp(error);
         let gaps = vec![Gap {
             what: GapKind::Isolation,
@@ -104,7 +104,7 @@ impl Capture {
         Self {
             gaps,
             failure: Some(failure),
-            ..Self::nothing(output_bytes, needle)
+            ..Self::nothing((0, 0), needle)
         }
     }
 }

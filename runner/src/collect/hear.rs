@@ -192,7 +192,7 @@ impl Session<'_> {
             *served,
             self.watch.clock,
             self.ask.clone(),
-            self.watch.plan,
+            (self.watch.plan, self.stage),
             self.watch.needle,
         )
         .at(Step::Supervise)

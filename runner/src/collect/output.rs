@@ -8,8 +8,6 @@ use stub::journal::Content;
 
 use crate::evidence::{Before, Line, Record, Sighting, Stderr, UNFINISHED};
 
-/// Lines that are kept: the shortest take most memory for their bytes.
-pub(crate) const MOST_LINES: usize = 65_536;
 /// Values of JSON in one line, and in all of them: an empty string is three bytes, and much more when it is read.
 const LINE_VALUES: usize = 20_000;
 const MOST_VALUES: usize = 250_000;
@@ -25,30 +23,41 @@ pub(crate) struct Boundaries {
     pub(crate) post: usize,
 }
 
+/// A limit of standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    Bytes,
+    /// The shortest lines take most memory for their bytes.
+    Lines,
+}
+
 /// Standard output so far.
 #[derive(Debug)]
 pub(crate) struct Output {
     bytes: Vec<u8>,
     limit: usize,
+    most_lines: usize,
     /// End of each complete line (its line feed not counted), and when it was read.
     ends: Vec<(usize, u64)>,
-    over: bool,
+    over: Option<Over>,
 }
 
 impl Output {
-    pub(crate) fn new(limit: u64) -> Self {
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    /// Keeps at most so many bytes and lines.
+    pub(crate) fn new(bytes: u64, lines: u64) -> Self {
+        let most = |limit| usize::try_from(limit).unwrap_or(usize::MAX);
         Self {
             bytes: Vec::new(),
-            limit,
+            limit: most(bytes),
+            most_lines: most(lines),
             ends: Vec::new(),
-            over: false,
+            over: None,
         }
     }
 
-    /// Takes what was read at `at_us`. What goes beyond the limit is dropped, and [`Output::is_over`] says so.
+    /// Takes what was read at `at_us`. What goes beyond the limit is dropped, and [`Output::over`] says so.
     pub(crate) fn push(&mut self, piece: &[u8], at_us: u64) {
-        if self.over {
+        if self.over.is_some() {
             return;
         }
         let room = self.limit - self.bytes.len();
@@ -58,24 +67,30 @@ impl Output {
         self.ends.extend(
             feeds
                 .map(|(index, _)| (base + index, at_us))
-                .take(MOST_LINES - self.ends.len()),
+                .take(self.most_lines - self.ends.len()),
         );
-        let last = self.ends.last().filter(|_| self.ends.len() == MOST_LINES);
-        let kept = last.map_or(kept, |(end, _)| {
+        let is_full = self.ends.len() == self.most_lines;
+        let last = self.ends.last().filter(|_| is_full);
+        let within = last.map_or(kept, |(end, _)| {
             let room = (end + 1).saturating_sub(base);
             kept.get(..room).unwrap_or(kept)
         });
-        self.over = kept.len() < piece.len();
-        self.bytes.extend_from_slice(kept);
+        self.over = if within.len() < kept.len() {
+            Some(Over::Lines)
+        } else {
+            (kept.len() < piece.len()).then_some(Over::Bytes)
+        };
+        self.bytes.extend_from_slice(within);
     }
 
-    pub(crate) fn is_over(&self) -> bool {
+    /// The limit that was met.
+    pub(crate) fn over(&self) -> Option<Over> {
         self.over
     }
 
     /// All that is kept, without the credential.
     pub(crate) fn shown(&self, needle: &Needle) -> Shown {
-        shown(&self.bytes, self.over, needle)
+        shown(&self.bytes, self.over.is_some(), needle)
     }
 
     /// Complete lines so far.
@@ -297,7 +312,7 @@ mod tests {
     }
 
     fn records(pieces: &[&str], post: usize) -> (Vec<Record>, Vec<Sighting>) {
-        let mut output = Output::new(1024);
+        let mut output = Output::new(1024, 100);
         for (index, piece) in pieces.iter().enumerate() {
             output.push(piece.as_bytes(), index as u64);
         }
@@ -340,39 +355,33 @@ mod tests {
 
     #[test]
     fn beyond_the_limit_nothing_is_kept_and_it_says_so() {
-        let mut output = Output::new(4);
+        let mut output = Output::new(4, 100);
         output.push(b"ab\n", 0);
-        assert!(!output.is_over());
+        assert_eq!(output.over(), None);
         output.push(b"cdef\n", 0);
-        assert!(output.is_over());
+        assert_eq!(output.over(), Some(Over::Bytes));
         assert_eq!(output.bytes, b"ab\nc");
     }
 
     #[test]
     fn more_lines_than_are_kept_are_over_the_limit() {
-        let mut output = Output::new(1 << 20);
-        output.push(&vec![b'\n'; MOST_LINES - 1], 0);
+        let mut output = Output::new(1 << 20, 100);
+        output.push(&[b'\n'; 99], 0);
         output.push(b"a\n", 0);
-        assert!(!output.is_over());
+        assert_eq!(output.over(), None);
         output.push(b"b", 0);
-        assert!(output.is_over());
-        assert_eq!(
-            (output.lines(), output.bytes.len()),
-            (MOST_LINES, MOST_LINES + 1)
-        );
-        let mut output = Output::new(1 << 20);
-        output.push(&vec![b'\n'; MOST_LINES + 1], 0);
-        assert!(output.is_over());
-        assert_eq!(
-            (output.lines(), output.bytes.len()),
-            (MOST_LINES, MOST_LINES)
-        );
+        assert_eq!(output.over(), Some(Over::Lines));
+        assert_eq!((output.lines(), output.bytes.len()), (100, 101));
+        let mut output = Output::new(1 << 20, 100);
+        output.push(&[b'\n'; 101], 0);
+        assert_eq!(output.over(), Some(Over::Lines));
+        assert_eq!((output.lines(), output.bytes.len()), (100, 100));
     }
 
     #[test]
     fn a_line_of_more_values_than_are_read_is_no_record() {
         let list = |count: usize| format!("{{\"a\":[0{}]}}\n", ",0".repeat(count));
-        let mut output = Output::new(1 << 20);
+        let mut output = Output::new(1 << 20, 100);
         output.push(list(LINE_VALUES - 3).as_bytes(), 0);
         output.push(list(LINE_VALUES).as_bytes(), 0);
         // Each of these is short enough, and all of them are not.
@@ -432,7 +441,7 @@ mod tests {
         let text = format!("begin {SECRET} middle ").repeat(40) + SECRET;
         for cut in 0..text.len() as u64 {
             let mut errors = Errors::new(&needle, Extent::UpTo(cut));
-            let mut output = Output::new(cut);
+            let mut output = Output::new(cut, 100);
             for piece in text.as_bytes().chunks(7) {
                 errors.push(piece);
                 output.push(piece, 0);

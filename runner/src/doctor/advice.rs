@@ -97,6 +97,10 @@ fn wrong(id: &str) -> Advice {
             "this network namespace leads outside, so it cannot seal a run",
             NO_NETWORK,
         ),
+        "core-dumps" => Advice::new(
+            "the kernel does not ask for RLIMIT_CORE before it writes to a socket (Linux 6.16 and later)",
+            ["sudo sysctl kernel.core_pattern=core"],
+        ),
         _ => Advice::new(
             "the kernel took what was asked for and does not keep to it",
             [

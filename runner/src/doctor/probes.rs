@@ -146,6 +146,7 @@ pub(super) const ALL: &[Probe] = &[
     probe("process-vm-readv", "memory by process_vm_readv", BOTH_IF_THERE, SUPERVISED, seccomp::direct_memory),
     probe("descriptor-copy", "a copy of a descriptor by pidfd_getfd", BOTH_IF_THERE, &["notification", "pidfd"], seccomp::descriptor),
     probe("inotify", "inotify", BOTH_IF_THERE, SELF, process::inotify),
+    probe("core-dumps", "crashes kept from the host", BOTH_IF_THERE, SELF, process::core_dumps),
     probe("locked-memory", "locked memory", NEITHER, SELF, process::locked_memory),
     probe("cgroup-delegation", "a cgroup of its own", NEITHER, SELF, process::cgroup),
 ];

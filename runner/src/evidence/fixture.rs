@@ -15,6 +15,7 @@ mod ledger;
 mod policy;
 
 pub(crate) use change::*;
+pub(crate) use policy::limits;
 use policy::{case, profile};
 
 /// Milliseconds of the epoch at which every fixture starts.
@@ -124,6 +125,7 @@ fn evidence() -> Evidence {
         stderr: Stderr::default(),
         sightings: Vec::new(),
         exit: Exit::Code(0),
+        limit: None,
         attempts: ledger::setup(),
         unlisted: Default::default(),
         lookups: Vec::new(),

@@ -58,8 +58,6 @@ struct Fold {
     provider_events: Vec<ProviderEvent>,
     sightings: Vec<Sighting>,
     gaps: Vec<Gap>,
-    /// Connections that were closed unread.
-    refused: u64,
     is_done: bool,
 }
 
@@ -202,7 +200,8 @@ impl Fold {
                 host,
                 bytes,
             } => self.hold(*at_us, (*peer, *host), *bytes),
-            Entry::Refused { connections, .. } => self.refused = self.refused.max(*connections),
+            // Counted once, where the limit is known.
+            Entry::Refused { .. } => {}
             Entry::Done { .. } => self.is_done = true,
         }
     }
@@ -244,12 +243,6 @@ impl Fold {
     fn finish(mut self, ignore_peer: Option<SocketAddr>, side_requests: &[SideRequest]) -> Served {
         if !self.is_done {
             self.lacks(UNDONE);
-        }
-        if self.refused > 0 {
-            let refused = self.refused;
-            self.lacks(format!(
-                "{refused} connections beyond the limit were closed unread"
-            ));
         }
         if let Some(peer) = ignore_peer {
             self.leave_out(peer);

@@ -26,6 +26,8 @@ const MEMORY_SIZES: RangeInclusive<u64> = 16 * MIB..=1024 * GIB;
 const FILE_SIZES: RangeInclusive<u64> = 4 * KIB..=64 * GIB;
 /// Of what is kept in memory: an output, a body.
 const KEPT_SIZES: RangeInclusive<u64> = KIB..=GIB;
+/// Each line of standard output becomes a record.
+const OUTPUT_LINES: RangeInclusive<u64> = 16..=1_000_000;
 const HOME_FILES: RangeInclusive<u64> = 16..=10_000_000;
 const PROCESSES: RangeInclusive<u64> = 1..=100_000;
 const OPEN_FILES: RangeInclusive<u64> = 16..=1_048_576;
@@ -64,6 +66,9 @@ pub(super) struct LimitsFile {
     /// Standard output and standard error, each; beyond it the client is ended.
     #[schemars(with = "Size", transform = sizes(&KEPT_SIZES))]
     output_size: Spanned<String>,
+    /// Lines of standard output; beyond it the client is ended. Output that an audit passes on has no such limit.
+    #[schemars(with = "u64", range(min = *OUTPUT_LINES.start(), max = *OUTPUT_LINES.end()))]
+    output_lines: Spanned<u64>,
     /// Requests that the stub serves; beyond it the client is ended.
     #[schemars(with = "u64", range(min = *SERVED.start(), max = *SERVED.end()))]
     requests: Spanned<u64>,
@@ -89,6 +94,7 @@ impl TryFrom<LimitsFile> for Limits {
             open_files: count(&file.open_files, &OPEN_FILES)?,
             file_bytes: size(&file.file_size, &FILE_SIZES)?,
             output_bytes: size(&file.output_size, &KEPT_SIZES)?,
+            output_lines: count(&file.output_lines, &OUTPUT_LINES)?,
             requests: count(&file.requests, &SERVED)?,
             connections: count(&file.connections, &SERVED)?,
             body_bytes: size(&file.body_size, &KEPT_SIZES)?,

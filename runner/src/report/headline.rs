@@ -58,7 +58,7 @@ fn judged(report: &Report) -> String {
 /// `curl: exit code 7; 2 attempts, denied; asked for 1 name`
 fn audited(report: &Report) -> String {
     let name = report.client.program.rsplit('/').next().unwrap_or_default();
-    let mut parts = vec![format!("{name}: {}", words::exit(report.evidence.exit))];
+    let mut parts = vec![format!("{name}: {}", words::exit(&report.evidence))];
     parts.push(attempts(report));
     parts.extend(names(&report.evidence));
     parts.extend(

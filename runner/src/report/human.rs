@@ -82,7 +82,7 @@ fn run(page: &mut Page<String>, report: &Report) -> fmt::Result {
         "{}, sha256 {}, {}",
         client.program,
         short(&client.sha256),
-        words::exit(report.evidence.exit)
+        words::exit(&report.evidence)
     );
     page.say(subject, Tone::Quiet, &text)?;
     let told = arguments(&client.args);

@@ -82,7 +82,7 @@ fn verdict(page: &mut Page, report: &Report) -> fmt::Result {
         "{subject} {}, sha256 {}, {}. Tier {}. Runner {}.",
         code(&client.program),
         code(&digest::short(&client.sha256)),
-        words::exit(report.evidence.exit),
+        words::exit(&report.evidence),
         report.tier.word(),
         code(&report.runner.version),
     ))

@@ -256,7 +256,7 @@ fn invocation(report: &Report, told: &[Told<'_>]) -> Invocation {
             Purpose::Audit => format!(
                 "{}; the program: {}",
                 report.verdict.word(),
-                words::exit(report.evidence.exit)
+                words::exit(&report.evidence)
             ),
         },
         start_time_utc: clock::rfc3339(start),

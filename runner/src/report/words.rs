@@ -5,8 +5,8 @@ use stub::journal::{Head, Host};
 use crate::case::Source;
 use crate::check;
 use crate::evidence::{
-    Advice, AttemptKind, Before, CanaryMode, CanaryStatus, Exit, FileKind, GapKind, LayerNeed,
-    LayerStatus, LookupKind, Outcome, Reason, Request, RequestClass,
+    Advice, AttemptKind, Before, CanaryMode, CanaryStatus, Evidence, Exit, FileKind, GapKind,
+    LayerNeed, LayerStatus, LookupKind, Outcome, Reason, Request, RequestClass,
 };
 use crate::policy;
 use crate::profile::Cases;
@@ -259,9 +259,9 @@ pub(super) fn is_left(finding: &Finding) -> bool {
     finding.status == Status::Skipped && finding.found.is_some()
 }
 
-/// How the program ended.
-pub(super) fn exit(exit: Exit) -> String {
-    match exit {
+/// How the program ended, and at which limit.
+pub(super) fn exit(evidence: &Evidence) -> String {
+    let how = match evidence.exit {
         Exit::Code(code) => format!("exit code {code}"),
         Exit::Signal(signal) => format!("ended by signal {signal}"),
         Exit::Timeout(after) => format!("ended by the runner after {:.1} s", after.as_secs_f64()),
@@ -269,7 +269,8 @@ pub(super) fn exit(exit: Exit) -> String {
         Exit::RequestLimit => "ended by the runner at its request limit".to_owned(),
         Exit::Interrupted => "interrupted".to_owned(),
         Exit::NotStarted => "never started".to_owned(),
-    }
+    };
+    evidence.at_limit(how)
 }
 
 /// As a shell takes it for one word. A path of the program's choice is quoted as well, or it could look like an

@@ -75,7 +75,6 @@ pub(crate) struct Rule {
 pub(crate) fn for_client(plan: &Plan) -> Filter {
     let around = Around {
         no_set_id: plan.is_inherited() || plan.writes_on_host(),
-        no_unix: plan.is_inherited() || plan.shows_host_directories(),
         shared: plan.is_inherited(),
         lookups: plan.lookups,
     };
@@ -88,8 +87,6 @@ pub(crate) fn for_client(plan: &Plan) -> Filter {
 struct Around {
     /// What the client makes lies on the host's disk.
     no_set_id: bool,
-    /// No unix socket may be made.
-    no_unix: bool,
     /// No namespace is the client's own.
     shared: bool,
     /// The paths that are looked up are evidence.
@@ -101,7 +98,6 @@ impl Around {
         let parts = [
             (self.no_set_id, set_id::NO_SET_ID),
             (self.no_set_id, set_id::NO_ATTRIBUTES),
-            (self.no_unix, shared::NO_UNIX),
             (self.shared, shared::FRONT),
             (true, socket_options::RULES),
             (true, &CLIENT.rules),

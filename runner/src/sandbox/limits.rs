@@ -11,15 +11,24 @@ use super::plan::ResourceLimits;
 /// were started with cannot be raised to it, and stays.
 pub(crate) const CORE_BYTES: u64 = 1;
 
-/// Sets each limit, soft and hard alike, on the calling process.
+/// RLIMIT_MSGQUEUE of the client: the kernel's own default, MQ_BYTES_MAX of linux/mqueue.h.
+pub(crate) const QUEUE_BYTES: u64 = 819_200;
+
+/// Sets each limit on the calling process, soft and hard alike but for the processor time: SIGXCPU, which names the
+/// cause, comes at the soft limit, and SIGKILL a second later.
 pub(super) fn apply(limits: &ResourceLimits) -> Result<(), SetupError> {
+    let cpu = Resource::RLIMIT_CPU;
+    setrlimit(cpu, limits.cpu_seconds, limits.cpu_hard_seconds).at_object(
+        Step::SetLimit,
+        format_args!("{cpu:?} {}", limits.cpu_seconds),
+    )?;
     for (resource, value) in [
         (Resource::RLIMIT_CORE, limits.core_bytes),
-        (Resource::RLIMIT_CPU, limits.cpu_seconds),
         (Resource::RLIMIT_DATA, limits.data_bytes),
         (Resource::RLIMIT_FSIZE, limits.file_bytes),
         (Resource::RLIMIT_NPROC, limits.processes),
         (Resource::RLIMIT_NOFILE, limits.open_files),
+        (Resource::RLIMIT_MSGQUEUE, limits.queue_bytes),
     ] {
         setrlimit(resource, value, value)
             .at_object(Step::SetLimit, format_args!("{resource:?} {value}"))?;

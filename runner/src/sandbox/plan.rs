@@ -197,8 +197,11 @@ pub(crate) struct ResourceLimits {
     pub(crate) data_bytes: u64,
     pub(crate) processes: u64,
     pub(crate) cpu_seconds: u64,
+    pub(crate) cpu_hard_seconds: u64,
     pub(crate) open_files: u64,
     pub(crate) file_bytes: u64,
+    /// Of POSIX message queues.
+    pub(crate) queue_bytes: u64,
 }
 
 /// Targets of the canaries.

@@ -15,6 +15,7 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::canary::{self, Kind, Mode, Observation, Scene};
+use super::core_dumps;
 use super::error::{At as _, SetupError, Step};
 use super::init::Inside;
 use super::landlock::LandlockReport;
@@ -45,6 +46,8 @@ pub(crate) struct ProbeReport {
     pub(crate) inherited: Vec<i32>,
     /// RLIMIT_* by name, soft and hard.
     pub(crate) limits: BTreeMap<String, (u64, u64)>,
+    /// /proc/self/coredump_filter.
+    pub(crate) dump_filter: Option<String>,
     pub(crate) landlock: LandlockReport,
     pub(crate) observations: Vec<Observation>,
     /// Our end of the canary's connection to the stub, by which it is told from the client's.
@@ -100,6 +103,7 @@ pub(super) fn gather(
         host_name: host_name()?,
         inherited: inherited(&inside.proc)?,
         limits: limits()?,
+        dump_filter: core_dumps::filter(&inside.proc),
         landlock,
         observations,
         stub_peer,
@@ -193,6 +197,7 @@ fn limits() -> Result<BTreeMap<String, (u64, u64)>, SetupError> {
         Resource::RLIMIT_FSIZE,
         Resource::RLIMIT_NPROC,
         Resource::RLIMIT_NOFILE,
+        Resource::RLIMIT_MSGQUEUE,
     ]
     .into_iter()
     .map(|resource| {

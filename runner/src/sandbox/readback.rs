@@ -8,10 +8,11 @@ use std::path::Path;
 
 use self::mounts::{Mount, parse_mounts};
 use super::canary::{self, Kind};
+use super::core_dumps::{self, Receiver};
 use super::plan::{HOME, HOST_NAME, INSIDE_ID, Plan, TMP, WORK};
 use super::probe::{NAMESPACES, ProbeReport};
 use super::proc::HARMLESS;
-use super::silence::Network;
+use super::silence::{Network, TCP_BUFFER};
 use crate::case::Tier;
 use crate::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Layer, LayerNeed, LayerStatus};
 
@@ -108,6 +109,8 @@ fn own_layers(report: &ProbeReport, outside: &Outside<'_>) -> Vec<Layer> {
         limits(report, outside.plan),
     ]);
     layers.extend((!report.shows_proc).then(without_proc));
+    layers.extend(wide_tcp_buffers(outside.network));
+    layers.extend(dumped_core(report, outside.plan));
     layers.extend((report.host_name != HOST_NAME).then(without_host_name));
     layers
 }
@@ -125,6 +128,26 @@ fn without_proc() -> Layer {
             ),
         )
     }
+}
+
+fn dumped_core(report: &ProbeReport, plan: &Plan) -> Option<Layer> {
+    let filter = report.dump_filter.as_deref();
+    core_dumps::layer(Receiver::read(), plan.limits.core_bytes, filter)
+}
+
+/// Only listed where it is not there.
+fn wide_tcp_buffers(network: &Network) -> Option<Layer> {
+    if network.tcp_buffer == Some(TCP_BUFFER) {
+        return None;
+    }
+    Some(Layer {
+        need: LayerNeed::IfOffered,
+        ..layer(
+            "TCP buffers",
+            false,
+            "/proc/sys is read-only here, so connections inside may hold as much as net.ipv4.tcp_mem of this machine allows",
+        )
+    })
 }
 
 /// Only listed where it is not there: Podman's filter allows the namespace and refuses the call.
@@ -315,21 +338,24 @@ fn limits(report: &ProbeReport, plan: &Plan) -> Layer {
     let wanted = &plan.limits;
     let all = [
         ("RLIMIT_CORE", wanted.core_bytes),
-        ("RLIMIT_CPU", wanted.cpu_seconds),
         ("RLIMIT_DATA", wanted.data_bytes),
         ("RLIMIT_FSIZE", wanted.file_bytes),
         ("RLIMIT_NPROC", wanted.processes),
         ("RLIMIT_NOFILE", wanted.open_files),
+        ("RLIMIT_MSGQUEUE", wanted.queue_bytes),
     ];
+    let cpu = ("RLIMIT_CPU", wanted.cpu_seconds, wanted.cpu_hard_seconds);
     let wrong = all
-        .iter()
-        .find(|(name, value)| report.limits.get(*name) != Some(&(*value, *value)));
+        .map(|(name, value)| (name, value, value))
+        .into_iter()
+        .chain([cpu])
+        .find(|(name, soft, hard)| report.limits.get(*name) != Some(&(*soft, *hard)));
     match wrong {
         None => layer(
             "resource limits",
             true,
             "memory, processes, CPU, files, file size; no core dumps",
         ),
-        Some((name, value)) => layer("resource limits", false, format!("{name} is not {value}")),
+        Some((name, value, _)) => layer("resource limits", false, format!("{name} is not {value}")),
     }
 }

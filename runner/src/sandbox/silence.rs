@@ -4,6 +4,7 @@
 //! device. Links that the kernel makes by itself in each new namespace (fallback tunnels, down and without
 //! an address) are listed and do no harm.
 
+use std::fs;
 use std::net::IpAddr;
 
 use nix::errno::Errno;
@@ -18,6 +19,8 @@ pub(crate) struct Network {
     pub(crate) links: Vec<Link>,
     /// Indices of the devices through which a route leads, without repetition.
     pub(crate) route_devices: Vec<u32>,
+    /// The larger of the largest send and receive buffer of a TCP socket, in bytes; `None` where that cannot be read.
+    pub(crate) tcp_buffer: Option<u64>,
 }
 
 /// One link.
@@ -33,6 +36,32 @@ pub(crate) struct Link {
 /// A zeroed body as long as any of the three request bodies: lists everything.
 const ANY: [u8; 16] = [0; 16];
 
+/// Largest send and receive buffer of a TCP socket in a network of the client's own: what a receive buffer begins
+/// with. tcp(7) would let them grow to some 40 MiB a socket.
+pub(crate) const TCP_BUFFER: u64 = 131_072;
+/// Smallest, first and largest size (tcp(7)); all but the largest are the kernel's defaults.
+const TCP_BUFFERS: [(&str, &str); 2] = [
+    ("/proc/sys/net/ipv4/tcp_wmem", "4096 16384 131072"),
+    ("/proc/sys/net/ipv4/tcp_rmem", "4096 131072 131072"),
+];
+
+/// Bounds what a TCP socket of this network namespace holds. A container whose /proc/sys is read-only refuses, which
+/// [`Network::read`] finds.
+pub(super) fn bound_tcp_buffers() {
+    for (path, sizes) in TCP_BUFFERS {
+        let _ = fs::write(path, sizes);
+    }
+}
+
+fn tcp_buffer() -> Option<u64> {
+    let largest = TCP_BUFFERS.map(|(path, _)| {
+        let sizes = fs::read_to_string(path).ok()?;
+        sizes.split_whitespace().nth(2)?.parse().ok()
+    });
+    let [send, receive] = largest;
+    Some(u64::max(send?, receive?))
+}
+
 impl Network {
     /// Asks the kernel.
     ///
@@ -40,7 +69,10 @@ impl Network {
     /// The errno of the netlink socket; `EBADMSG` for an answer that is cut short.
     pub(crate) fn read() -> Result<Self, Errno> {
         let socket = Socket::open(SockProtocol::NetlinkRoute)?;
-        let mut network = Self::default();
+        let mut network = Self {
+            tcp_buffer: tcp_buffer(),
+            ..Self::default()
+        };
         socket.dump(libc::RTM_GETLINK, &ANY, |body| network.add_link(body))?;
         socket.dump(libc::RTM_GETADDR, &ANY, |body| network.add_address(body))?;
         socket.dump(libc::RTM_GETROUTE, &ANY, |body| network.add_route(body))?;
@@ -196,6 +228,7 @@ mod tests {
         Network {
             links: vec![lo, link(2, "tunl0")],
             route_devices: vec![1],
+            tcp_buffer: None,
         }
     }
 

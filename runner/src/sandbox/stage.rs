@@ -29,9 +29,9 @@ use super::init::{self, Inheritance, Ports};
 use super::message::{self, FromStage, ToStage, errno_of};
 use super::plan::{Identity, Plan, StubPlan};
 use super::resolver::{self, Resolver};
-use super::silence::Network;
+use super::silence::{self, Network};
 use super::weaken::Protection;
-use super::{filter, identity, landlock, privilege};
+use super::{core_dumps, filter, identity, landlock, privilege};
 use crate::case::Tier;
 use crate::sys::fds;
 use crate::sys::net::set_loopback_up;
@@ -111,6 +111,7 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
     // Our caller's habits are not the sandbox's.
     default_child_signal();
     umask(Mode::from_bits_truncate(0o022));
+    core_dumps::leave_out_memory();
     // Ctrl-C goes to the whole foreground group; it is the runner's to answer.
     setsid().at(Step::NewSession)?;
     if !plan.is_inherited() {
@@ -236,6 +237,7 @@ fn seal_network(plan: &Plan) -> Result<Network, SetupError> {
         )
         .at(Step::LoopbackUp)?;
         set_loopback_up(any).at(Step::LoopbackUp)?;
+        silence::bound_tcp_buffers();
     }
     let network = Network::read().at(Step::ReadNetwork)?;
     match network.more_than_loopback() {

@@ -13,6 +13,7 @@ mod caller;
 mod connector;
 mod decide;
 mod descriptor;
+mod kernel_memory;
 pub(crate) mod ledger;
 mod lookup;
 mod offspring;
@@ -29,6 +30,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::Pid;
 
 use stub::Needle;
 
@@ -36,6 +38,7 @@ use self::behalf::Sockets;
 use self::call::Call;
 use self::caller::Caller;
 use self::decide::{Ground, decide};
+use self::kernel_memory::KernelMemory;
 use self::ledger::{Connect, Ledger};
 use self::offspring::Offspring;
 use super::filter::SystemCall;
@@ -90,7 +93,7 @@ impl Supervisor {
         served: Served,
         clock: Clock,
         questions: tokio::sync::mpsc::Sender<LinesWanted>,
-        plan: &Plan,
+        (plan, stage): (&Plan, Pid),
         needle: &Needle,
     ) -> Result<Self, Errno> {
         if !notify::sizes_match()? {
@@ -116,6 +119,7 @@ impl Supervisor {
             unix_sockets: !plan.is_inherited() && !plan.shows_host_directories(),
             shared_network: plan.is_inherited(),
             offspring: Offspring::new(plan.offspring),
+            memory: KernelMemory::new(plan, stage),
             own_trees: [&plan.root.home, &plan.root.tmp, &plan.root.work].map(PathBuf::from),
             needle: needle.clone(),
         };
@@ -176,6 +180,7 @@ struct Watch {
     /// TCP sockets of the client, where the supervisor makes and connects them.
     sockets: Option<Sockets>,
     offspring: Offspring,
+    memory: KernelMemory,
     /// The client's writable trees, as it names them.
     own_trees: [PathBuf; 3],
     needle: Needle,
@@ -295,8 +300,12 @@ impl Watch {
         let mut planned = None;
         if !self.refuses {
             decision.answer = Answer::Continue;
-        } else if launched && self.sockets.is_some() {
-            (decision, planned) = self.plan_connection(notification, system_call, &call, decision);
+        } else if launched {
+            decision = self.memory.within(&call, decision);
+            if self.sockets.is_some() {
+                (decision, planned) =
+                    self.plan_connection(notification, system_call, &call, decision);
+            }
         }
         if !self.records {
             decision.lines.clear();

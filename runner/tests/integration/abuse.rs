@@ -3,6 +3,7 @@
 //! The fixture `abusive-client` does first all that case B asks for, so what a run fails is the abuse's alone.
 
 mod bounded;
+mod ends;
 mod floods;
 mod memory;
 mod printed;

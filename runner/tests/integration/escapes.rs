@@ -5,6 +5,7 @@ pub(crate) mod attempt;
 mod files;
 mod inheritance;
 mod kernel;
+mod kernel_memory;
 mod limits;
 mod mounts;
 mod network;

@@ -21,6 +21,7 @@ use super::namespaces;
 use crate::case::Tier;
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome};
 use crate::prepare::FEWEST_FILES;
+use crate::sandbox::core_dumps::Receiver;
 use crate::sandbox::privilege;
 use crate::sys::notify::open_pidfd;
 use crate::sys::process::{Side, clone_process};
@@ -111,6 +112,23 @@ pub(in crate::doctor) fn locked_memory(_: &Doctor) -> Outcome {
         "a run locks no memory; the limit is {}",
         limit(soft)
     )))
+}
+
+/// Receiver of core dumps on this machine, and a filter that leaves memory out of them.
+pub(in crate::doctor) fn core_dumps(_: &Doctor) -> Outcome {
+    let filter = fs::write("/proc/self/coredump_filter", "0");
+    filter.doing("leave memory out of core dumps")?;
+    match Receiver::read() {
+        Some(Receiver::Socket) => Err(Observation::Wrong(
+            "core_pattern names a socket: its daemon is told of each crash, without memory"
+                .to_owned(),
+        )),
+        Some(Receiver::Program) => {
+            Ok("core_pattern names a program, which is not started".to_owned())
+        }
+        Some(Receiver::File) => Ok("core_pattern names a file, which is not written".to_owned()),
+        None => Ok("core_pattern cannot be read; dumps hold no memory".to_owned()),
+    }
 }
 
 /// Files that are there for a time are noticed by it.

@@ -500,19 +500,3 @@ fn a_sighting_names_its_request() {
         .done();
     assert_eq!(served.sightings[0].place, "request 1 header user-agent");
 }
-
-#[test]
-fn connections_that_were_closed_unread_are_one_gap() {
-    let refused = |connections| Entry::Refused {
-        at_us: START_US,
-        connections,
-    };
-    let served = Journal::default()
-        .entry(refused(1))
-        .entry(refused(7))
-        .done();
-    assert_eq!(
-        gaps(&served),
-        ["7 connections beyond the limit were closed unread"]
-    );
-}

@@ -32,7 +32,7 @@ pub(super) fn identity(report: &Report) -> Markup {
     html! {
         dl.identity {
             (fact(subject, html! { (code(&client.program)) " " (digest(&client.sha256)) }))
-            (fact("It ended", html! { (words::exit(evidence.exit)) }))
+            (fact("It ended", html! { (words::exit(evidence)) }))
             (fact(policy, html! {
                 (code(&case.name)) ", " (Client(&words::source(&case.origin.source))) " " (digest(&case.origin.sha256))
             }))

@@ -116,6 +116,8 @@ struct Client<'a> {
     left_out: Vec<Setting<'a>>,
     /// How it ended.
     exit: ExitForm,
+    /// The limit of its case that ended it, with its value; null where none did.
+    limit: Option<&'a str>,
 }
 
 /// One variable of the client's environment; placeholders are not filled in.
@@ -293,7 +295,7 @@ impl<'a> From<&'a report::Report> for Report<'a> {
             tier: report.tier.word(),
             started_at: clock::rfc3339(evidence.wall.0),
             duration_ms: millis(evidence.duration),
-            client: Client::new(&report.client, evidence.exit),
+            client: Client::new(&report.client, evidence),
             isolation: Isolation {
                 because: report.tier_because.as_deref(),
                 layers: evidence.layers.iter().map(Layer::from).collect(),
@@ -309,7 +311,7 @@ impl<'a> From<&'a report::Report> for Report<'a> {
 }
 
 impl<'a> Client<'a> {
-    fn new(client: &'a report::Client, exit: Exit) -> Self {
+    fn new(client: &'a report::Client, evidence: &'a evidence::Evidence) -> Self {
         Client {
             program: &client.program,
             sha256: &client.sha256,
@@ -325,7 +327,8 @@ impl<'a> Client<'a> {
                 .collect(),
             settings: client.settings.iter().map(Setting::from).collect(),
             left_out: client.left_out.iter().map(Setting::from).collect(),
-            exit: ExitForm::from(exit),
+            exit: ExitForm::from(evidence.exit),
+            limit: evidence.limit.as_deref(),
         }
     }
 }

@@ -6,15 +6,6 @@ use super::system_call::SystemCall::*;
 use super::table::{allow_if, is, notify, notify_if, refuse, refuse_if};
 use super::{Rule, Test};
 
-/// The low four bits of a socket's type are its type (socket(2)).
-const fn kind(argument: u8, kind: i32) -> Test {
-    Test::Equals {
-        argument,
-        mask: 0xF,
-        value: kind as u32,
-    }
-}
-
 const fn any_bit(argument: u8, bits: i32) -> Test {
     Test::AnyOf {
         argument,
@@ -29,20 +20,6 @@ const fn another(argument: u8) -> Test {
         mask: u32::MAX,
     }
 }
-
-/// Where no unix socket may be made. Of a pair of datagram sockets each can send to any other by its path, as long
-/// as the path says, and paths are memory. A raw one is a datagram socket too (unix_create in net/unix/af_unix.c);
-/// the others stay connected to each other.
-pub(super) const NO_UNIX: &[Rule] = &[
-    notify_if(
-        SYS_socketpair,
-        &[is(0, libc::AF_UNIX), kind(1, libc::SOCK_DGRAM)],
-    ),
-    notify_if(
-        SYS_socketpair,
-        &[is(0, libc::AF_UNIX), kind(1, libc::SOCK_RAW)],
-    ),
-];
 
 /// Where no namespace is the client's own, in front of its table.
 pub(super) const FRONT: &[Rule] = &[

@@ -291,6 +291,7 @@ system_calls! {
         SYS_utimensat          280   88,
         SYS_utimes             235    -,
         SYS_vfork               58    -,
+        SYS_vmsplice           278   75,
         SYS_write                1   64,
         SYS_writev              20   66,
     }

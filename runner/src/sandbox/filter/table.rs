@@ -31,7 +31,7 @@ pub(super) const fn refuse_if(call: SystemCall, when: &'static [Test], errno: Er
     }
 }
 
-const fn skip_if(call: SystemCall, when: &'static [Test]) -> Rule {
+pub(super) const fn skip_if(call: SystemCall, when: &'static [Test]) -> Rule {
     Rule {
         call,
         when,
@@ -105,8 +105,14 @@ pub(crate) const CLIENT: Filter = Filter {
         notify(SYS_execveat),
         // A process that is not dumpable cannot be read: the supervisor only says that it was done.
         notify_if(SYS_prctl, &[is(0, libc::PR_SET_DUMPABLE)]),
-        allow_if(SYS_socketpair, &[is(0, libc::AF_UNIX)]),
         notify(SYS_socketpair),
+        // The supervisor bounds what System V objects hold, which is kernel memory of no process.
+        notify(SYS_shmget),
+        notify(SYS_semget),
+        notify(SYS_msgget),
+        // A pipe that holds one byte of a huge page holds all of it, also after its owner has unmapped it. ENOSYS:
+        // programs fall back to write(2).
+        refuse(SYS_vmsplice, Errno::ENOSYS),
         // A ring makes calls that no filter sees. ENOSYS: runtimes fall back, EPERM kills some.
         notify(SYS_io_uring_setup),
         refuse(SYS_io_uring_enter, Errno::ENOSYS),

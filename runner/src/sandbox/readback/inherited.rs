@@ -2,13 +2,14 @@
 
 use super::super::identity::host_ids;
 use super::{
-    Outside, ProbeReport, descriptors, field, layer, limits, network, no_new_privileges, seccomp,
+    Outside, ProbeReport, descriptors, dumped_core, field, layer, limits, network,
+    no_new_privileges, seccomp,
 };
 use crate::evidence::{Layer, LayerNeed, LayerStatus};
 
 /// Every layer of this tier.
 pub(super) fn layers(report: &ProbeReport, outside: &Outside<'_>) -> Vec<Layer> {
-    vec![
+    let mut layers = vec![
         namespaces(),
         network(outside.network),
         identity(report, outside),
@@ -18,7 +19,9 @@ pub(super) fn layers(report: &ProbeReport, outside: &Outside<'_>) -> Vec<Layer> 
         seccomp(report, outside),
         descriptors(report),
         limits(report, outside.plan),
-    ]
+    ];
+    layers.extend(dumped_core(report, outside.plan));
+    layers
 }
 
 /// Listed, so that nobody looks for it in vain.

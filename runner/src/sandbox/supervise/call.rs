@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use nix::errno::Errno;
 
+use super::kernel_memory::SystemV;
 use super::sockets::Socket;
 use crate::sandbox::filter::SocketOption;
 use crate::sandbox::filter::SystemCall::{self, *};
@@ -43,6 +44,8 @@ pub(super) enum Call {
         descriptor: i32,
     },
     IoUring,
+    /// shmget(2), semget(2) or msgget(2), which may make an object.
+    SystemV(SystemV),
     /// An option that is not in the list of allowed ones.
     SetOption(SocketOption),
     Execute {
@@ -144,6 +147,9 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
             name: third as i32,
         }),
         SYS_io_uring_setup => Call::IoUring,
+        SYS_shmget => Call::SystemV(SystemV::segment(&notification.arguments)),
+        SYS_semget => Call::SystemV(SystemV::semaphores(&notification.arguments)),
+        SYS_msgget => Call::SystemV(SystemV::queue(&notification.arguments)),
         SYS_execve => execute(&memory()?, libc::AT_FDCWD, first, second)?,
         SYS_execveat => execute(&memory()?, descriptor, second, third)?,
         SYS_prctl => Call::Dumpable { on: second != 0 },

@@ -42,6 +42,16 @@ pub(super) struct Decision {
 }
 
 impl Decision {
+    /// The same call, refused because a limit is reached: a line of its own names the limit.
+    pub(super) fn over(self, errno: Errno, limit: String) -> Self {
+        let mut denied = self.denied(errno);
+        denied.lines.push(Line {
+            address: Some(limit),
+            ..setup(Outcome::Denied(errno))
+        });
+        denied
+    }
+
     /// The same call, refused with this errno after all.
     pub(super) fn denied(self, errno: Errno) -> Self {
         let lines = self.lines.into_iter().map(|line| Line {
@@ -86,14 +96,14 @@ const NAME_SERVICE_CACHE: &[u8] = b"/var/run/nscd/socket";
 pub(super) fn decide(call: &Call, ground: Ground) -> Decision {
     match call {
         Call::Socket(socket) => judge_socket(*socket, ground),
-        Call::Pair(pair) => judge_pair(*pair),
+        Call::Pair(pair) => judge_pair(*pair, ground),
         Call::FastOpen(destinations) if ground.shared_network => {
             refuse_fast_open(destinations, ground)
         }
         Call::To(destinations) | Call::FastOpen(destinations) => {
             judge_destinations(destinations, ground)
         }
-        Call::Connected | Call::Execute { .. } => silent(Answer::Continue),
+        Call::Connected | Call::Execute { .. } | Call::SystemV(_) => silent(Answer::Continue),
         Call::Bind(address) => judge_bind(address, ground),
         Call::Listen { .. } if ground.shared_network => {
             refuse(attempt(Outcome::Denied(Errno::EACCES)), Errno::EACCES)
@@ -145,10 +155,14 @@ fn judge_socket(socket: Socket, ground: Ground) -> Decision {
     one(line, refusal.map_or(Answer::Continue, Answer::Refuse))
 }
 
-/// The filter notifies a pair only where it is refused: of another family than unix, and of unix datagram sockets
-/// where those of others could be reached.
-fn judge_pair(pair: Socket) -> Decision {
-    let (base, errno) = if pair.family == libc::AF_UNIX {
+/// A pair of another family than unix is refused, and one of unix datagram sockets where those of others could be
+/// reached.
+fn judge_pair(pair: Socket, ground: Ground) -> Decision {
+    let is_unix = pair.family == libc::AF_UNIX;
+    if is_unix && (ground.unix_sockets || pair.stays_connected()) {
+        return silent(Answer::Continue);
+    }
+    let (base, errno) = if is_unix {
         (setup(Outcome::Denied(Errno::EACCES)), Errno::EACCES)
     } else {
         (

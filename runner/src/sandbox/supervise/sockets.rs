@@ -46,6 +46,11 @@ impl Socket {
         matches!(self.family, libc::AF_INET | libc::AF_INET6) && self.kind == libc::SOCK_DGRAM
     }
 
+    /// A unix socket that sends to its peer alone: a raw one is a datagram socket (unix_create in net/unix/af_unix.c).
+    pub(super) fn stays_connected(self) -> bool {
+        !matches!(self.kind, libc::SOCK_DGRAM | libc::SOCK_RAW)
+    }
+
     /// `stream`, `dgram`, … or the number.
     pub(super) fn kind_name(self) -> String {
         match self.kind {

@@ -1,6 +1,7 @@
 //! Calls that no client needs, and numbers that a filter might miss.
 
-use super::attempt::{hostile, inside, outside, refused_inside};
+use super::attempt::{hostile, inside, inside_of, outside, refused_inside};
+use crate::kit::Run;
 use crate::needs_sandbox;
 
 /// Refused inside with this errno. Outside, the kernel's answer differs, unless it was built or set up without
@@ -110,6 +111,18 @@ fn large_parts_of_the_kernel_are_out_of_reach() {
 fn files_are_not_opened_by_handle() {
     needs_sandbox!();
     filtered(&[("handle-of", "EPERM"), ("open-by-handle", "EPERM")]);
+}
+
+/// A receiver that the limit does not hold back, a socket since Linux 6.16, gets no memory.
+#[test]
+fn a_dump_holds_no_memory() {
+    needs_sandbox!();
+    let attempt = "read /proc/self/coredump_filter";
+    let container = || Run::case_b().on_a_host_without("network,namespaces");
+    for run in [Run::case_b, container] {
+        assert_eq!(inside_of(run, &[attempt])[0].detail.trim(), "00000000");
+    }
+    assert_ne!(outside("", attempt).detail.trim(), "00000000");
 }
 
 #[test]

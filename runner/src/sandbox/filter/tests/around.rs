@@ -3,21 +3,6 @@
 use super::*;
 
 #[test]
-fn where_no_unix_socket_is_made_a_pair_stays_connected_to_itself() {
-    let pair = |kind: i32| sharing(SYS_socketpair, &[1, kind as u64, 0, 0x1000]);
-    let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
-        assert_eq!(pair(kind), Outcome::Notified);
-        assert_eq!(pair(kind | flags), Outcome::Notified);
-    }
-    for kind in [libc::SOCK_STREAM, libc::SOCK_SEQPACKET | flags] {
-        assert_eq!(pair(kind), Outcome::Allowed);
-    }
-    let alone = client(SYS_socketpair, &[1, libc::SOCK_DGRAM as u64, 0, 0x1000]);
-    assert_eq!(alone, Outcome::Allowed, "where they lead nowhere");
-}
-
-#[test]
 fn where_nothing_is_its_own_fast_open_is_notified() {
     let fast = libc::MSG_FASTOPEN as u64;
     for (call, flags) in [(SYS_sendto, 3), (SYS_sendmsg, 2), (SYS_sendmmsg, 3)] {

@@ -11,7 +11,6 @@ fn option(level: i32, name: i32) -> Outcome {
 fn listed_options_are_allowed() {
     for (level, name) in [
         (libc::SOL_SOCKET, libc::SO_REUSEADDR),
-        (libc::SOL_SOCKET, libc::SO_ZEROCOPY),
         (libc::IPPROTO_TCP, libc::TCP_NODELAY),
         (libc::IPPROTO_TCP, libc::TCP_INQ),
         (libc::IPPROTO_IP, libc::IP_MULTICAST_ALL),
@@ -24,9 +23,20 @@ fn listed_options_are_allowed() {
 }
 
 #[test]
+fn buffer_sizes_are_answered_and_not_set() {
+    for name in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
+        assert_eq!(option(libc::SOL_SOCKET, name), Outcome::Skipped);
+    }
+    for name in [libc::SO_SNDBUFFORCE, libc::SO_RCVBUFFORCE] {
+        assert_eq!(option(libc::SOL_SOCKET, name), Outcome::Notified);
+    }
+}
+
+#[test]
 fn other_options_are_notified_whatever_the_high_halves() {
     for (level, name) in [
         (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE),
+        (libc::SOL_SOCKET, libc::SO_ZEROCOPY),
         (libc::SOL_SOCKET, 96),
         (libc::SOL_SOCKET, -1),
         (libc::IPPROTO_TCP, 0),

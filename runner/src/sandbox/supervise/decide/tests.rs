@@ -324,6 +324,26 @@ fn where_host_directories_are_shown_no_unix_socket_is_made() {
 }
 
 #[test]
+fn a_pair_that_reaches_others_is_refused() {
+    let pair = |kind, unix_sockets| {
+        let socket = Socket::from_registers(&[libc::AF_UNIX as u64, kind as u64, 0, 0, 0, 0]);
+        let ground = Ground {
+            unix_sockets,
+            ..ground()
+        };
+        decide(&Call::Pair(socket), ground).answer
+    };
+    let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW | flags] {
+        assert_eq!(pair(kind, false), Answer::Refuse(Errno::EACCES));
+        assert_eq!(pair(kind, true), Answer::Continue);
+    }
+    for kind in [libc::SOCK_STREAM, libc::SOCK_SEQPACKET | flags] {
+        assert_eq!(pair(kind, false), Answer::Continue);
+    }
+}
+
+#[test]
 fn binding_is_an_attempt_only_with_a_port_of_ones_own() {
     let bind = |address| only(&decide(&Call::Bind(address), ground())).0;
     assert_eq!(
@@ -397,12 +417,15 @@ fn fast_open_is_refused_and_recorded_in_a_shared_network() {
 }
 
 #[test]
-fn a_notified_pair_is_refused_and_recorded() {
+fn a_refused_pair_is_recorded() {
     let pair = |family: i32| {
         let arguments = [family as u64, libc::SOCK_DGRAM as u64, 0, 0, 0, 0];
         only(&decide(
             &Call::Pair(Socket::from_registers(&arguments)),
-            ground(),
+            Ground {
+                unix_sockets: false,
+                ..ground()
+            },
         ))
     };
     let denied = |kind, errno| (kind, Outcome::Denied(errno), Answer::Refuse(errno));

@@ -1,0 +1,138 @@
+//! The limit that ended a client, as its case writes it.
+
+use std::time::Duration;
+
+use nix::libc;
+
+use super::output::Over;
+use crate::case::Limits;
+use crate::evidence::Exit;
+use crate::policy::quantity::{show_duration, show_size};
+use crate::sandbox::plan::ResourceLimits;
+
+/// The limit that `exit` was met at, with the value that held; `None` for a client that ended by itself. `set` is what
+/// the machine let be set, and `timeout` what the run was given.
+pub(crate) fn reached(
+    exit: Exit,
+    over: Option<Over>,
+    timeout: Duration,
+    limits: &Limits,
+    set: &ResourceLimits,
+) -> Option<String> {
+    match exit {
+        Exit::Timeout(_) if timeout == limits.timeout => {
+            Some(quoted("timeout", &show_duration(timeout)))
+        }
+        Exit::Timeout(_) => Some(format!("--timeout {}", show_duration(timeout))),
+        Exit::OutputLimit => Some(over.map_or_else(
+            || quoted("output_size", &show_size(limits.output_bytes)),
+            |over| output(over, limits.output_bytes, limits.output_lines),
+        )),
+        Exit::RequestLimit => Some(format!("requests = {}", limits.requests)),
+        Exit::Signal(libc::SIGXCPU) => {
+            let cpu = Duration::from_secs(set.cpu_seconds);
+            let of_case = set.cpu_seconds >= limits.cpu.as_secs();
+            Some(resource(
+                "cpu_time",
+                "RLIMIT_CPU",
+                &show_duration(cpu),
+                of_case,
+            ))
+        }
+        Exit::Signal(libc::SIGXFSZ) => {
+            let of_case = set.file_bytes >= limits.file_bytes;
+            let bytes = show_size(set.file_bytes);
+            Some(resource("file_size", "RLIMIT_FSIZE", &bytes, of_case))
+        }
+        Exit::Code(_) | Exit::Signal(_) | Exit::Interrupted | Exit::NotStarted => None,
+    }
+}
+
+/// The limit of standard output that was met.
+pub(crate) fn output(over: Over, bytes: u64, lines: u64) -> String {
+    match over {
+        Over::Bytes => quoted("output_size", &show_size(bytes)),
+        Over::Lines => format!("output_lines = {lines}"),
+    }
+}
+
+/// A hard limit of whoever starts the runner may be below that of the case.
+fn resource(key: &str, name: &str, value: &str, of_case: bool) -> String {
+    if of_case {
+        quoted(key, value)
+    } else {
+        format!("the hard limit {name} of {value} on this machine, below {key}")
+    }
+}
+
+fn quoted(key: &str, value: &str) -> String {
+    format!("{key} = \"{value}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::fixture::limits;
+
+    fn set() -> ResourceLimits {
+        let limits = limits();
+        ResourceLimits {
+            core_bytes: 1,
+            data_bytes: limits.memory_bytes,
+            processes: limits.processes,
+            cpu_seconds: limits.cpu.as_secs(),
+            cpu_hard_seconds: limits.cpu.as_secs() + 1,
+            open_files: limits.open_files,
+            file_bytes: limits.file_bytes,
+            queue_bytes: 0,
+        }
+    }
+
+    fn named(exit: Exit, over: Option<Over>) -> Option<String> {
+        reached(exit, over, limits().timeout, &limits(), &set())
+    }
+
+    #[test]
+    fn each_end_names_its_limit_and_value() {
+        let minute = Duration::from_secs(60);
+        for (exit, over, expected) in [
+            (Exit::Timeout(minute), None, "timeout = \"1min\""),
+            (Exit::OutputLimit, None, "output_size = \"16 MiB\""),
+            (
+                Exit::OutputLimit,
+                Some(Over::Bytes),
+                "output_size = \"16 MiB\"",
+            ),
+            (Exit::OutputLimit, Some(Over::Lines), "output_lines = 65536"),
+            (Exit::RequestLimit, None, "requests = 100"),
+            (Exit::Signal(libc::SIGXCPU), None, "cpu_time = \"1min\""),
+            (Exit::Signal(libc::SIGXFSZ), None, "file_size = \"256 MiB\""),
+        ] {
+            assert_eq!(named(exit, over).as_deref(), Some(expected));
+        }
+        for exit in [
+            Exit::Code(1),
+            Exit::Signal(libc::SIGKILL),
+            Exit::Interrupted,
+        ] {
+            assert_eq!(named(exit, Some(Over::Bytes)), None);
+        }
+    }
+
+    #[test]
+    fn a_limit_of_the_command_line_or_the_machine_is_named_as_such() {
+        let second = Duration::from_secs(1);
+        let shorter = reached(Exit::Timeout(second), None, second, &limits(), &set());
+        assert_eq!(shorter.as_deref(), Some("--timeout 1s"));
+        let lower = ResourceLimits {
+            cpu_seconds: 5,
+            ..set()
+        };
+        let exit = Exit::Signal(libc::SIGXCPU);
+        let named = reached(exit, None, second, &limits(), &lower);
+        assert_eq!(
+            named.as_deref(),
+            Some("the hard limit RLIMIT_CPU of 5s on this machine, below cpu_time")
+        );
+    }
+}
