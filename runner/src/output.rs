@@ -2,7 +2,7 @@
 //! under a temporary name and renamed, so that a reader never sees half a report. Its directory is held open from
 //! the start: whatever is made of the path meanwhile, the report goes where it was judged to go.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata};
 use std::io::{self, StdoutLock, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use crate::report::{Format, RenderError};
 use crate::sys::streams;
 
 mod place;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -179,7 +180,7 @@ fn open_file(
         Ok(status) if status.is_file() => {}
         Ok(status) if status.is_dir() => return Err(failed(io::ErrorKind::IsADirectory.into())),
         Ok(_) => {
-            let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
+            let file = stream::open(path, stream::READER).map_err(failed)?;
             return Ok(Sink::Stream {
                 name: shown_path(path),
                 file,
@@ -297,7 +298,7 @@ impl Output {
         let (path, written) = match self.sink {
             Sink::Stdout => ("standard output".to_owned(), to_stdout(report)),
             Sink::Stderr => ("standard error".to_owned(), to_stderr(report)),
-            Sink::Stream { name, mut file } => (name, file.write_all(report)),
+            Sink::Stream { name, file } => (name, stream::write(&file, report, stream::READER)),
             Sink::File(place) => (shown_path(place.path()), place.replace(report)),
         };
         written.map_err(|source| WriteError::Report { path, source })

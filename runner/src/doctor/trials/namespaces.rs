@@ -47,6 +47,13 @@ pub(in crate::doctor) fn other_user(_: &Doctor) -> Outcome {
             "started by an ordinary user, the client is that user".to_owned(),
         ));
     };
+    if identity::free_ids().is_none() {
+        return Err(Observation::Wrong(
+            "the user namespace maps no id that is free for the client \
+             (/proc/self/uid_map, /proc/self/gid_map)"
+                .to_owned(),
+        ));
+    }
     let (_, end) = pipe().doing("make a pipe")?;
     fchown(
         &end,

@@ -1,0 +1,134 @@
+//! Reports to FIFOs and devices, with a limit for every wait.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+/// Limit for a reader to open a FIFO, and for each pause in its reading.
+pub(super) const READER: Duration = Duration::from_secs(10);
+
+/// Opens a FIFO or a device for writing.
+///
+/// # Errors
+/// What the system said; a FIFO that no process opens for reading within `limit`.
+pub(super) fn open(path: &Path, limit: Duration) -> io::Result<File> {
+    let deadline = Instant::now() + limit;
+    loop {
+        // A blocking open of a FIFO waits for its reader without a limit; O_NONBLOCK gives ENXIO (open(2)).
+        let opened = OpenOptions::new()
+            .append(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+            .open(path);
+        match opened {
+            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {}
+            opened => return opened,
+        }
+        if Instant::now() >= deadline {
+            let cause = format!("no process reads from it within {} s", limit.as_secs());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, cause));
+        }
+        sleep(Duration::from_millis(10));
+    }
+}
+
+/// Writes all of `bytes`.
+///
+/// # Errors
+/// What the system said; a reader that takes nothing within `limit`.
+pub(super) fn write(mut file: &File, mut bytes: &[u8], limit: Duration) -> io::Result<()> {
+    let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+    while !bytes.is_empty() {
+        match file.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let mut polled = [PollFd::new(file.as_fd(), PollFlags::POLLOUT)];
+                match poll(&mut polled, timeout) {
+                    Ok(0) => {
+                        let cause = format!("its reader took nothing for {} s", limit.as_secs());
+                        return Err(io::Error::new(io::ErrorKind::TimedOut, cause));
+                    }
+                    Ok(_) | Err(Errno::EINTR) => {}
+                    Err(errno) => return Err(errno.into()),
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use nix::sys::stat::Mode;
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(50);
+
+    fn fifo() -> (tempfile::TempDir, std::path::PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("fifo");
+        nix::unistd::mkfifo(&path, Mode::S_IRWXU).unwrap();
+        (directory, path)
+    }
+
+    fn reader(path: &Path) -> File {
+        OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(path)
+            .unwrap()
+    }
+
+    #[test]
+    fn fifo_without_a_reader_is_an_error() {
+        let (_directory, path) = fifo();
+        let error = open(&path, SHORT).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn reader_that_stops_is_an_error() {
+        let (_directory, path) = fifo();
+        let _reader = reader(&path);
+        let file = open(&path, SHORT).unwrap();
+        let error = write(&file, &vec![0; 1 << 20], SHORT).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn reader_gets_the_whole_report() {
+        let (_directory, path) = fifo();
+        let mut reader = reader(&path);
+        let file = open(&path, SHORT).unwrap();
+        let report = vec![7; 1 << 20];
+        let bytes = report.clone();
+        let writer = std::thread::spawn(move || write(&file, &bytes, READER));
+        let mut read = Vec::new();
+        loop {
+            match reader.read_to_end(&mut read) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let mut polled = [PollFd::new(reader.as_fd(), PollFlags::POLLIN)];
+                    poll(&mut polled, 5000_u16).unwrap();
+                }
+                ended => {
+                    ended.unwrap();
+                    break;
+                }
+            }
+        }
+        writer.join().unwrap().unwrap();
+        assert_eq!(read, report);
+    }
+}
