@@ -51,7 +51,8 @@ pub(crate) fn evidence(
         .iter_mut()
         .for_each(|request| hide(request, needle));
     let over = capture.output.over();
-    let limit = limit::reached(capture.exit, over, timeout, limits, &plan.limits);
+    let ends = (over, capture.oom_kills);
+    let limit = limit::reached(capture.exit, ends, timeout, limits, &plan.limits);
     let (before, unreconciled) = boundaries(&served, &capture);
     let unread = closed_unread(refused(&capture.journal), limits, plan);
     let ledger = capture.ledger;

@@ -35,6 +35,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::clock::Clock;
 use crate::evidence::{Exit, FileWatch, Gap, GapKind, Survivor};
+use crate::sandbox::cgroup::Cgroup;
 use crate::sandbox::error::{SetupError, Step};
 use crate::sandbox::message::{ClientEnd, ExitStatus, FromResolver, ToInit};
 use crate::sandbox::plan::Plan;
@@ -116,6 +117,11 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         group: None,
         signals: Signals::listen()?,
         stage: pid,
+        cgroup: stage
+            .cgroup
+            .as_ref()
+            .map(Cgroup::describe)
+            .map_err(String::clone),
         init: None,
         phase: Phase::SettingUp,
         deadline: Instant::now() + SET_UP,
@@ -153,6 +159,7 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
             detail: "more was made and removed than is remembered".to_owned(),
         });
     }
+    capture.oom_kills = stage.cgroup.as_ref().map_or(0, Cgroup::oom_kills);
     // Also where it went over after the client's end was ordered, or with the last bytes of the run.
     if let Some(over) = capture.output.over() {
         let limit = limit::output(over, watch.output_bytes, watch.output_lines);
@@ -211,6 +218,8 @@ struct Session<'a> {
     group: Option<OwnedFd>,
     signals: Signals,
     stage: Pid,
+    /// Limits of the sandbox's group, or why it has none.
+    cgroup: Result<String, String>,
     /// Init, where its id is one of ours.
     init: Option<Pid>,
     phase: Phase,

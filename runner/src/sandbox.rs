@@ -52,6 +52,7 @@
 //! where directories of the host or a whole container can be seen.
 
 pub(crate) mod canary;
+pub(crate) mod cgroup;
 pub(crate) mod core_dumps;
 pub(crate) mod error;
 pub(crate) mod filter;

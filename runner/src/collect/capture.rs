@@ -28,6 +28,8 @@ pub(crate) struct Capture {
     pub(crate) errors: Errors,
     pub(crate) questions: Questions,
     pub(crate) exit: Exit,
+    /// Processes killed because the group's memory was used up.
+    pub(crate) oom_kills: u64,
     pub(crate) moments: Moments,
     pub(crate) survivors: Vec<Survivor>,
     pub(crate) isolation: Option<Isolation>,
@@ -64,6 +66,7 @@ impl Capture {
             errors: Errors::new(needle, Extent::Tail),
             questions: Questions::new(needle),
             exit: Exit::NotStarted,
+            oom_kills: 0,
             moments: Moments::default(),
             survivors: Vec::new(),
             isolation: None,

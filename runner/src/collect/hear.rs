@@ -222,6 +222,7 @@ impl Session<'_> {
             namespaces: &self.watch.namespaces,
             filters: self.watch.filters,
             refused: &self.watch.refused,
+            cgroup: &self.cgroup,
             recorded: &recorded,
         };
         let isolation = readback::judge(report, &outside);

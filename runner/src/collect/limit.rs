@@ -14,7 +14,7 @@ use crate::sandbox::plan::ResourceLimits;
 /// the machine let be set, and `timeout` what the run was given.
 pub(crate) fn reached(
     exit: Exit,
-    over: Option<Over>,
+    (over, oom_kills): (Option<Over>, u64),
     timeout: Duration,
     limits: &Limits,
     set: &ResourceLimits,
@@ -43,6 +43,10 @@ pub(crate) fn reached(
             let of_case = set.file_bytes >= limits.file_bytes;
             let bytes = show_size(set.file_bytes);
             Some(resource("file_size", "RLIMIT_FSIZE", &bytes, of_case))
+        }
+        Exit::Signal(libc::SIGKILL) if oom_kills > 0 => {
+            let memory = quoted("memory", &show_size(limits.memory_bytes));
+            Some(format!("{memory}, of all processes together"))
         }
         Exit::Code(_) | Exit::Signal(_) | Exit::Interrupted | Exit::NotStarted => None,
     }
@@ -89,7 +93,7 @@ mod tests {
     }
 
     fn named(exit: Exit, over: Option<Over>) -> Option<String> {
-        reached(exit, over, limits().timeout, &limits(), &set())
+        reached(exit, (over, 0), limits().timeout, &limits(), &set())
     }
 
     #[test]
@@ -122,17 +126,28 @@ mod tests {
     #[test]
     fn a_limit_of_the_command_line_or_the_machine_is_named_as_such() {
         let second = Duration::from_secs(1);
-        let shorter = reached(Exit::Timeout(second), None, second, &limits(), &set());
+        let shorter = reached(Exit::Timeout(second), (None, 0), second, &limits(), &set());
         assert_eq!(shorter.as_deref(), Some("--timeout 1s"));
         let lower = ResourceLimits {
             cpu_seconds: 5,
             ..set()
         };
         let exit = Exit::Signal(libc::SIGXCPU);
-        let named = reached(exit, None, second, &limits(), &lower);
+        let named = reached(exit, (None, 0), second, &limits(), &lower);
         assert_eq!(
             named.as_deref(),
             Some("the hard limit RLIMIT_CPU of 5s on this machine, below cpu_time")
         );
+    }
+    #[test]
+    fn a_kill_for_want_of_memory_is_named() {
+        let second = Duration::from_secs(1);
+        let named = |exit, kills| reached(exit, (None, kills), second, &limits(), &set());
+        assert_eq!(
+            named(Exit::Signal(libc::SIGKILL), 1).as_deref(),
+            Some("memory = \"4 GiB\", of all processes together")
+        );
+        assert_eq!(named(Exit::Signal(libc::SIGKILL), 0), None);
+        assert_eq!(named(Exit::Code(1), 1), None, "a child was killed");
     }
 }

@@ -148,7 +148,7 @@ pub(super) const ALL: &[Probe] = &[
     probe("inotify", "inotify", BOTH_IF_THERE, SELF, process::inotify),
     probe("core-dumps", "crashes kept from the host", BOTH_IF_THERE, SELF, process::core_dumps),
     probe("locked-memory", "locked memory", NEITHER, SELF, process::locked_memory),
-    probe("cgroup-delegation", "a cgroup of its own", NEITHER, SELF, process::cgroup),
+    probe("cgroup-delegation", "a cgroup of its own", BOTH_IF_THERE, SELF, process::cgroup),
 ];
 
 #[cfg(test)]

@@ -64,6 +64,8 @@ pub(crate) struct Outside<'a> {
     pub(crate) refused: &'a [&'static str],
     /// What the supervisor recorded of the canaries.
     pub(crate) recorded: &'a [Attempt],
+    /// Limits of the sandbox's cgroup, or why it has none.
+    pub(crate) cgroup: &'a Result<String, String>,
 }
 
 /// Judges what was read back.
@@ -106,8 +108,9 @@ fn own_layers(report: &ProbeReport, outside: &Outside<'_>) -> Vec<Layer> {
         landlock_scopes(report),
         seccomp(report, outside),
         descriptors(report),
-        limits(report, outside.plan),
+        limits(report, outside),
     ]);
+    layers.extend(cgroup(outside));
     layers.extend((!report.shows_proc).then(without_proc));
     layers.extend(wide_tcp_buffers(outside.network));
     layers.extend(dumped_core(report, outside.plan));
@@ -334,8 +337,21 @@ fn descriptors(report: &ProbeReport) -> Layer {
     }
 }
 
-fn limits(report: &ProbeReport, plan: &Plan) -> Layer {
-    let wanted = &plan.limits;
+/// Only listed where there is one.
+fn cgroup(outside: &Outside<'_>) -> Option<Layer> {
+    let limits = outside.cgroup.as_ref().ok()?;
+    Some(Layer {
+        need: LayerNeed::IfOffered,
+        ..layer("cgroup", true, limits.as_str())
+    })
+}
+
+fn limits(report: &ProbeReport, outside: &Outside<'_>) -> Layer {
+    let wanted = &outside.plan.limits;
+    let together = match outside.cgroup {
+        Ok(_) => String::new(),
+        Err(reason) => format!(", of each process alone (no cgroup: {reason})"),
+    };
     let all = [
         ("RLIMIT_CORE", wanted.core_bytes),
         ("RLIMIT_DATA", wanted.data_bytes),
@@ -354,7 +370,7 @@ fn limits(report: &ProbeReport, plan: &Plan) -> Layer {
         None => layer(
             "resource limits",
             true,
-            "memory, processes, CPU, files, file size; no core dumps",
+            format!("memory, processes, CPU, files, file size{together}; no core dumps"),
         ),
         Some((name, value, _)) => layer("resource limits", false, format!("{name} is not {value}")),
     }

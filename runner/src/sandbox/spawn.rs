@@ -20,6 +20,7 @@ use nix::sys::socket::{
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Gid, Pid, Uid, fchown, pipe2};
 
+use super::cgroup::{self, Cgroup};
 use super::error::{At as _, SetupError, Step};
 use super::identity;
 use super::plan::Plan;
@@ -47,6 +48,8 @@ pub(crate) struct Stage {
     /// The reading ends of the client's output, until they are taken.
     pub(crate) stdout: Option<OwnedFd>,
     pub(crate) stderr: Option<OwnedFd>,
+    /// The group of everything in the sandbox, or why there is none.
+    pub(crate) cgroup: Result<Cgroup, String>,
     /// Init, by the id that it has told; only without a pid namespace, where that is its id for us as well.
     pub(crate) init: Option<Pid>,
     /// A pid namespace ends by itself what was started in it.
@@ -79,6 +82,11 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
         .stderr(Stdio::from(client_stderr))
         .spawn()
         .at_object(Step::StartStage, OWN_FILE)?;
+    // Before it has the plan the stage starts nothing.
+    let cgroup = Cgroup::make(cgroup::Limits::of(plan)).and_then(|group| {
+        let admitted = group.admit(process.id());
+        admitted.map(|()| group).map_err(|error| error.to_string())
+    });
     let stage = Stage {
         process,
         control,
@@ -86,6 +94,7 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
         questions,
         stdout: Some(stdout),
         stderr: Some(stderr),
+        cgroup,
         init: None,
         ends_by_itself: !plan.is_inherited(),
         others,

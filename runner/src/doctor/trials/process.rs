@@ -3,7 +3,6 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, AsRawFd as _};
-use std::path::{Path, PathBuf};
 
 use caps::CapSet;
 use nix::errno::Errno;
@@ -21,6 +20,7 @@ use super::namespaces;
 use crate::case::Tier;
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome};
 use crate::prepare::FEWEST_FILES;
+use crate::sandbox::cgroup::{self, Cgroup};
 use crate::sandbox::core_dumps::Receiver;
 use crate::sandbox::privilege;
 use crate::sys::notify::open_pidfd;
@@ -211,31 +211,18 @@ pub(in crate::doctor) fn pidfd(_: &Doctor) -> Outcome {
     }
 }
 
-/// A group below our own, in version 2 of cgroups, made and removed again.
+/// A cgroup of version 2 with limits, made as for a run and removed again.
 pub(in crate::doctor) fn cgroup(_: &Doctor) -> Outcome {
-    let Some(own) = own_group() else {
-        return Err(Observation::NotNeeded(
-            "no cgroup of version 2 here; a run takes resource limits".to_owned(),
-        ));
+    let limits = cgroup::Limits {
+        memory_bytes: 1 << 30,
+        processes: 64,
     };
-    let group = own.join(format!("runner-doctor-{}", std::process::id()));
-    let made = fs::create_dir(&group).and_then(|()| fs::remove_dir(&group));
-    match made {
-        Ok(()) => Ok(format!("{} is delegated", own.display())),
-        Err(_) => Err(Observation::NotNeeded(format!(
-            "{} is not delegated; a run takes resource limits",
-            own.display()
+    match Cgroup::make(limits) {
+        Ok(group) => Ok(format!("made, with {}", group.describe())),
+        Err(reason) => Err(Observation::NotNeeded(format!(
+            "a run takes resource limits alone: {reason}"
         ))),
     }
-}
-
-fn own_group() -> Option<PathBuf> {
-    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]
-        .iter()
-        .map(|mount| Path::new(mount).join(path))
-        .find(|group| group.join("cgroup.procs").exists())
 }
 
 fn limit(value: u64) -> String {

@@ -2,7 +2,7 @@
 
 use super::super::identity::host_ids;
 use super::{
-    Outside, ProbeReport, descriptors, dumped_core, field, layer, limits, network,
+    Outside, ProbeReport, cgroup, descriptors, dumped_core, field, layer, limits, network,
     no_new_privileges, seccomp,
 };
 use crate::evidence::{Layer, LayerNeed, LayerStatus};
@@ -18,8 +18,9 @@ pub(super) fn layers(report: &ProbeReport, outside: &Outside<'_>) -> Vec<Layer> 
         landlock(report),
         seccomp(report, outside),
         descriptors(report),
-        limits(report, outside.plan),
+        limits(report, outside),
     ];
+    layers.extend(cgroup(outside));
     layers.extend(dumped_core(report, outside.plan));
     layers
 }
