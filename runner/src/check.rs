@@ -67,6 +67,8 @@ enum Rule {
 struct Expected<'a> {
     /// Those that are no finding.
     attempts: &'a [ExpectedAttempt],
+    /// The header in which the message carries the credential; `None` for any that providers take it in.
+    credential: Option<&'a str>,
     /// The ledger must be able to show every class of them.
     complete_ledger: bool,
 }
@@ -131,7 +133,7 @@ const CHECKS: [Check; 36] = [
     client("files/modes",                       "2.4", FILES,     Asked(files::modes)),
     client("files/nothing-else",                "2.4", FILES,     Asked(files::nothing_else)),
     client("files/no-transcript",               "2.4", FILES,     Asked(files::no_transcript)),
-    client("secrets/credential-not-written",    "5",   SEARCHED,  Any(|evidence, _| secrets::credential_not_written(evidence))),
+    client("secrets/credential-not-written",    "5",   SEARCHED,  Any(|evidence, expected| secrets::credential_not_written(evidence, expected.credential))),
     sandbox("outbound/denied",                  "1",   OUTBOUND,  Any(|evidence, _| outbound::denied(evidence))),
     client("outbound/no-attempts",              "1",   ATTEMPTS,  Any(attempts::no_attempts)),
     sandbox("process/exit-zero",                "1",   PROCESSES, Asked(process::exit_zero)),
@@ -162,6 +164,7 @@ pub fn check(case: &Case, profile: &Profile, evidence: &Evidence) -> Vec<Finding
             evidence,
             Expected {
                 attempts: &profile.attempts,
+                credential: Some(&profile.headers.credential),
                 complete_ledger: case.expect.complete_ledger,
             },
         ),
@@ -178,6 +181,7 @@ pub fn audit(expected: &[ExpectedAttempt], evidence: &Evidence) -> Vec<Finding> 
             evidence,
             Expected {
                 attempts: expected,
+                credential: None,
                 complete_ledger: false,
             },
         ),

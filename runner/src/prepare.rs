@@ -250,10 +250,10 @@ fn stub_plan(subject: &Subject, credential: &str, connections: u64) -> StubPlan 
         scenario: subject.scenario(),
         is_known: subject.knows_stub(),
         credential: credential.to_owned(),
-        belongs: match subject.purpose() {
-            Purpose::Judge => Belongs::InKeyOfMessage,
+        belongs: match subject.credential_header() {
+            Some(header) => Belongs::InHeaderOfMessage(header.to_owned()),
             // How a program sends its credential is its own affair, as long as it goes to its provider.
-            Purpose::Audit => Belongs::InEitherHeader,
+            None => Belongs::InAnyAuthHeader,
         },
         body_bytes: limits.body_bytes,
         requests: limits.requests,

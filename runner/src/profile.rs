@@ -170,6 +170,8 @@ pub struct Headers {
     pub message: Vec<String>,
     /// Header names (lower case) that the preflight may carry.
     pub preflight: Vec<String>,
+    /// The header (lower case) in which the message carries the credential; in `authorization` behind `Bearer`.
+    pub credential: String,
     /// For each family of the beta header, the piece of text that names it.
     pub beta_families: Vec<BetaFamily>,
 }

@@ -42,6 +42,14 @@ impl Subject {
         }
     }
 
+    /// The header in which the profile has the credential; `None` for any program.
+    pub fn credential_header(&self) -> Option<&str> {
+        match self {
+            Self::Client { profile, .. } => Some(&profile.headers.credential),
+            Self::Program(_) => None,
+        }
+    }
+
     /// What the run is for.
     pub fn purpose(&self) -> Purpose {
         match self {

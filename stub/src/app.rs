@@ -21,17 +21,24 @@ use crate::limits::{Budget, Limits};
 use crate::messages::{self, Ask};
 use crate::scenario::{ErrorType, Scenario};
 use crate::script::{Context, Script};
+use crate::secret::Belongs;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The provider as a router: `HEAD /` and `POST /v1/messages`; everything else is an error in the public
 /// shape. `elsewhere` is the origin of the second host, to which redirects lead. The connections have to
 /// tell their [`Line`].
-pub(crate) fn app(scenario: Scenario, limits: Limits, elsewhere: String) -> Router {
+pub(crate) fn app(
+    scenario: Scenario,
+    limits: Limits,
+    elsewhere: String,
+    belongs: Belongs,
+) -> Router {
     let provider = Arc::new(Provider {
         scenario,
         asked: AtomicUsize::new(0),
         elsewhere,
+        belongs,
         body_bytes: limits.body_bytes,
         budget: Budget::new(&limits),
     });
@@ -53,6 +60,7 @@ struct Provider {
     /// Messages that were asked for so far.
     asked: AtomicUsize,
     elsewhere: String,
+    belongs: Belongs,
     body_bytes: usize,
     budget: Budget,
 }
@@ -88,7 +96,7 @@ async fn message(
     ConnectInfo(line): ConnectInfo<Line>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let has_key = has_key(request.headers());
+    let has_key = has_key(request.headers(), &provider.belongs);
     let body = provider.read(request.into_body()).await?;
     if !has_key {
         let message = "x-api-key header is required".to_owned();
@@ -116,11 +124,14 @@ async fn message(
     Ok(handover::respond(script, line).await)
 }
 
-/// A key in either of the two headers that the interface knows.
-fn has_key(headers: &HeaderMap) -> bool {
-    [API_KEY, header::AUTHORIZATION]
+/// Whether there is a key in one of the two headers that the interface knows, or where the credential belongs.
+fn has_key(headers: &HeaderMap, belongs: &Belongs) -> bool {
+    let is_for_it = |name: &HeaderName| {
+        [API_KEY, header::AUTHORIZATION].contains(name) || belongs.is_in(name.as_str())
+    };
+    headers
         .iter()
-        .any(|name| headers.get(name).is_some_and(|value| !value.is_empty()))
+        .any(|(name, value)| is_for_it(name) && !value.is_empty())
 }
 
 impl Provider {

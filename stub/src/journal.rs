@@ -138,8 +138,8 @@ pub enum Head {
         query: Option<String>,
         /// `HTTP/1.1` or `HTTP/1.0`.
         version: String,
-        /// Names as spelt, in order. In `x-api-key`, `authorization`, `proxy-authorization` and `cookie` the
-        /// credential of the run is `<redacted>`, and any other value `<N bytes, sha256 HEX>`. Other bytes than UTF-8
+        /// Names as spelt, in order. In `x-api-key`, `authorization`, `x-goog-api-key`, `api-key`,
+        /// `proxy-authorization`, `cookie` and the header where it belongs the credential of the run is `<redacted>`, and any other value `<N bytes, sha256 HEX>`. Other bytes than UTF-8
         /// are `\xNN`.
         headers: Vec<(String, String)>,
     },

@@ -39,5 +39,5 @@ pub use gate::MAX_HOLD;
 pub use held::{Held, HeldBytes};
 pub use limits::Limits;
 pub use scenario::Scenario;
-pub use secret::{Belongs, Needle};
+pub use secret::{AUTH_HEADERS, Belongs, Needle};
 pub use serve::{ServeError, Setup, serve, serve_until};

@@ -37,15 +37,33 @@ pub struct Needle {
     hidden: Arc<[Hidden]>,
 }
 
-/// Where the credential may stand, alone, in a request to the host that it is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+/// Where the credential may stand, alone, in a request to the host that it is for; in `authorization` behind `Bearer`.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Belongs {
-    /// In `x-api-key` of the message.
-    #[default]
-    InKeyOfMessage,
-    /// In `x-api-key`, or in `authorization` behind `Bearer`, of any request.
-    InEitherHeader,
+    /// In this header of the message, its name in lower case.
+    InHeaderOfMessage(String),
+    /// In any of [`AUTH_HEADERS`], of any request.
+    InAnyAuthHeader,
+}
+
+/// Headers in which providers take a credential, in lower case.
+pub const AUTH_HEADERS: [&str; 4] = ["x-api-key", "authorization", "x-goog-api-key", "api-key"];
+
+impl Default for Belongs {
+    fn default() -> Self {
+        Self::InHeaderOfMessage("x-api-key".to_owned())
+    }
+}
+
+impl Belongs {
+    /// Whether the credential belongs in the header of this name, which is in lower case.
+    pub fn is_in(&self, name: &str) -> bool {
+        match self {
+            Self::InHeaderOfMessage(header) => header == name,
+            Self::InAnyAuthHeader => AUTH_HEADERS.contains(&name),
+        }
+    }
 }
 
 /// A value that no report shows, and what stands in its place.

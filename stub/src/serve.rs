@@ -176,7 +176,7 @@ impl Hosts {
         let served = |listener, host, scenario, origin| {
             let (door, last_door) =
                 listener::open(listener, host, shared).map_err(ServeError::Listen)?;
-            let router = app(scenario, shared.limits, origin);
+            let router = app(scenario, shared.limits, origin, shared.belongs.clone());
             Ok(Served {
                 door,
                 last_door,

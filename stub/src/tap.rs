@@ -244,7 +244,7 @@ impl RequestTap {
     }
 
     fn complete_head(&mut self, raw: &[u8], pass: &mut Vec<u8>, seen: &mut Vec<Seen>) {
-        let parsed = match head::read(raw, self.credential.as_ref(), self.belongs, self.host) {
+        let parsed = match head::read(raw, self.credential.as_ref(), &self.belongs, self.host) {
             Ok(parsed) => parsed,
             Err(error) => return self.refuse(raw, error, seen),
         };

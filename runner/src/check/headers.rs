@@ -10,12 +10,14 @@ use stub::journal::{Head, Host, REDACTED};
 use crate::evidence::{Request, RequestClass};
 
 use super::REQUESTS;
-use super::outcome::{Deviation, NotPassed, Outcome, Run, absent, list, name};
+use super::outcome::{Deviation, NotPassed, Outcome, Run, absent, list, name, not_asked};
 
 /// Headers that carry a credential.
-pub(crate) const CREDENTIALS: [&str; 4] = [
+pub(crate) const CREDENTIALS: [&str; 6] = [
     "x-api-key",
     "authorization",
+    "x-goog-api-key",
+    "api-key",
     "proxy-authorization",
     "cookie",
 ];
@@ -29,16 +31,19 @@ const LISTS: [&str; 5] = [
 ];
 /// Headers of preflight and message whose number has a check of its own.
 const OWN_CHECK: [&str; 3] = ["x-api-key", "authorization", "user-agent"];
+/// Credential of the run behind its scheme, as the journal keeps it.
+const BEARER: &str = "Bearer ";
 
 /// Judges every request but the preflight, whose check allows no credential at all: a message carries the run's
 /// credential once, another request carries it or none.
 pub(super) fn api_key_present(run: &Run) -> Outcome {
     run.posts()?;
     let is_judged = |request: &&Request| request.class != RequestClass::Preflight;
+    let header = run.profile.headers.credential.as_str();
     for request in run.evidence.requests.iter().filter(is_judged) {
-        let values = request.header("x-api-key");
+        let values = request.header(header);
         let found = match values.as_slice() {
-            [REDACTED] => continue,
+            [value] if is_credential(header, value) => continue,
             [] if !request.is_post() => continue,
             [value] => key_value(value),
             [] => "0 times".to_owned(),
@@ -47,15 +52,26 @@ pub(super) fn api_key_present(run: &Run) -> Outcome {
                 format!("{} times: {}", several.len(), list(shown))
             }
         };
-        return Deviation::new(
-            "A request does not carry the credential exactly once in x-api-key.",
-        )
+        return Deviation::new(format!(
+            "A request does not carry the credential exactly once in {header}."
+        ))
         .at(name(request))
-        .expected("x-api-key once, with the credential of the run")
+        .expected(format!("{header} once, with the credential of the run"))
         .found(found)
         .failed();
     }
-    Ok("x-api-key is present, with the credential of the run.".to_owned())
+    Ok(format!(
+        "{header} is present, with the credential of the run."
+    ))
+}
+
+/// Whether the kept value of a header is the credential of the run, in `authorization` behind its scheme.
+fn is_credential(header: &str, kept: &str) -> bool {
+    if header != "authorization" {
+        return kept == REDACTED;
+    }
+    let parts = kept.split_at_checked(BEARER.len());
+    parts.is_some_and(|(scheme, key)| scheme.eq_ignore_ascii_case(BEARER) && key == REDACTED)
 }
 
 /// `another value, 7 bytes, sha256 …`, from the text that the journal keeps in place of the value.
@@ -71,6 +87,9 @@ fn key_value(kept: &str) -> String {
 }
 
 pub(super) fn authorization_absent(run: &Run) -> Outcome {
+    if run.profile.headers.credential == "authorization" {
+        return not_asked("the profile has the credential in authorization");
+    }
     for post in run.posts()? {
         let values = post.header("authorization");
         if !values.is_empty() {
@@ -164,10 +183,12 @@ pub(super) fn preflight_unauthenticated(run: &Run) -> Outcome {
         return absent("there was no preflight");
     }
     for preflight in preflights {
-        let carried = CREDENTIALS
-            .iter()
-            .filter(|name| !preflight.header(name).is_empty());
-        let carried: Vec<_> = carried.collect();
+        let own = run.profile.headers.credential.as_str();
+        let known = CREDENTIALS.into_iter().filter(|name| *name != own);
+        let carried: Vec<&str> = std::iter::once(own)
+            .chain(known)
+            .filter(|name| !preflight.header(name).is_empty())
+            .collect();
         if !carried.is_empty() {
             return Deviation::new("The preflight carries a credential.")
                 .at(name(preflight))
@@ -201,17 +222,17 @@ pub(super) fn nothing_else(run: &Run) -> Outcome {
         }
     }
     for request in &run.evidence.requests {
-        stand_once(request)?;
+        stand_once(request, &run.profile.headers.credential)?;
         host_fits(request, run.evidence.stub)?;
     }
     Ok("Only header names of the profile, each as often as it may stand.".to_owned())
 }
 
 /// Fails where a header stands in two lines that is no list (RFC 9110, 5.3), so that readers may take either.
-fn stand_once(request: &Request) -> Result<(), NotPassed> {
+fn stand_once(request: &Request, credential: &str) -> Result<(), NotPassed> {
     let has_own_check = |name: &str| {
         let is_of_the_turn = request.is_post() || request.class == RequestClass::Preflight;
-        is_of_the_turn && OWN_CHECK.contains(&name)
+        is_of_the_turn && (OWN_CHECK.contains(&name) || name == credential)
     };
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
     for (name, _) in request.headers() {

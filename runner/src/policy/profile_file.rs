@@ -134,6 +134,10 @@ struct HeadersFile {
     /// Header names that the preflight may carry, and no others.
     #[schemars(with = "Vec<HeaderName>", extend("uniqueItems" = true))]
     preflight: Vec<Spanned<String>>,
+    /// The header in which the message carries the credential, `x-api-key` without this key; in `authorization` it
+    /// stands behind `Bearer`.
+    #[schemars(with = "Option<HeaderName>")]
+    credential: Option<Spanned<String>>,
     /// The families that the beta header names.
     beta_families: Vec<BetaFamilyFile>,
 }

@@ -311,7 +311,7 @@ fn serve(
         elsewhere: sockets.elsewhere,
         scenario: plan.scenario.clone(),
         credential: credential.clone(),
-        belongs: plan.belongs,
+        belongs: plan.belongs.clone(),
         limits: stub::Limits {
             body_bytes: usize::try_from(plan.body_bytes).unwrap_or(usize::MAX),
             requests_per_connection: plan.requests,

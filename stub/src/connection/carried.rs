@@ -86,7 +86,7 @@ impl Carried {
             tap: RequestTap::new(
                 shared.limits,
                 shared.budget.clone(),
-                (shared.credential.clone(), shared.belongs),
+                (shared.credential.clone(), shared.belongs.clone()),
                 host,
             ),
             shared,

@@ -3,6 +3,8 @@
 //! The rules are those of RFC 9112 without its leniencies, so that what is reported here is what any
 //! reader would understand. Reasons never quote the client. Nothing in here knows of connections.
 
+use std::collections::BTreeMap;
+
 use httparse::{EMPTY_HEADER, Status};
 
 use super::framing::Framing;
@@ -56,7 +58,7 @@ pub(crate) enum HeadError {
 pub(crate) fn read(
     raw: &[u8],
     credential: Option<&Needle>,
-    belongs: Belongs,
+    belongs: &Belongs,
     host: Host,
 ) -> Result<Parsed, HeadError> {
     let mut headers = [EMPTY_HEADER; MAX_HEADERS];
@@ -92,7 +94,10 @@ pub(crate) fn read(
         headers: request
             .headers
             .iter()
-            .map(|header| (shown(header.name), shown(&header_value(header, credential))))
+            .map(|header| {
+                let value = header_value(header, credential, belongs);
+                (shown(header.name), shown(&value))
+            })
             .collect(),
     };
     let sightings = credential.map_or_else(Vec::new, |needle| {
@@ -167,7 +172,7 @@ fn sightings(
     needle: &Needle,
     line: Line<'_>,
     headers: &[httparse::Header<'_>],
-    (belongs, host): (Belongs, Host),
+    (belongs, host): (&Belongs, Host),
 ) -> Vec<String> {
     let mut places = Vec::new();
     let mut look = |bytes: &[u8], place: &dyn Fn() -> String| {
@@ -180,37 +185,32 @@ fn sightings(
     look(line.query.unwrap_or_default().as_bytes(), &|| {
         "query".to_owned()
     });
-    let mut keys = 0;
-    let mut bearers = 0;
+    let is_for_it = host == Host::Stub
+        && match belongs {
+            Belongs::InHeaderOfMessage(_) => line.method == "POST" && line.path == "/v1/messages",
+            Belongs::InAnyAuthHeader => true,
+        };
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for header in headers {
         look(header.name.as_bytes(), &|| "header name".to_owned());
         let name = header.name.to_ascii_lowercase();
-        let is_key = name == "x-api-key";
-        keys += usize::from(is_key);
-        let is_bearer = name == "authorization" && belongs == Belongs::InEitherHeader;
-        bearers += usize::from(is_bearer);
-        let message = host == Host::Stub
-            && match belongs {
-                Belongs::InKeyOfMessage => line.method == "POST" && line.path == "/v1/messages",
-                Belongs::InEitherHeader => true,
-            };
-        if is_key && message && keys == 1 && needle.is(header.value) {
+        let is_key = belongs.is_in(&name);
+        let lines = seen.entry(name.clone()).or_default();
+        *lines += 1;
+        let value = match name.as_str() {
+            "authorization" => bearer(header.value),
+            _ => Some(header.value),
+        };
+        let is_alone = *lines == 1 && value.is_some_and(|value| needle.is(value));
+        if is_key && is_for_it && is_alone {
             continue;
         }
-        if is_bearer
-            && message
-            && bearers == 1
-            && bearer(header.value).is_some_and(|key| needle.is(key))
-        {
-            continue;
-        }
-        look(header.value, &|| match (is_key, message, keys) {
-            (true, false, _) => needle.redact(&format!(
-                "header x-api-key of {} {}",
-                line.method, line.path
-            )),
-            (true, true, 2..) => "second header x-api-key".to_owned(),
-            _ => needle.redact(&format!("header {name}")),
+        look(header.value, &|| {
+            needle.redact(&match (is_key, is_for_it, *lines) {
+                (true, false, _) => format!("header {name} of {} {}", line.method, line.path),
+                (true, true, 2..) => format!("second header {name}"),
+                _ => format!("header {name}"),
+            })
         });
     }
     places
@@ -251,7 +251,7 @@ mod tests {
         read(
             raw.as_bytes(),
             Some(&needle),
-            Belongs::default(),
+            &Belongs::default(),
             Host::Stub,
         )
     }
@@ -329,13 +329,20 @@ mod tests {
     fn where_either_header_will_do_the_credential_belongs_alone_in_the_first_one_at_its_host() {
         let at = |host: Host, raw: &str| {
             let needle = Needle::new(KEY).unwrap();
-            let parsed = read(raw.as_bytes(), Some(&needle), Belongs::InEitherHeader, host);
+            let parsed = read(
+                raw.as_bytes(),
+                Some(&needle),
+                &Belongs::InAnyAuthHeader,
+                host,
+            );
             parsed.unwrap().sightings
         };
         for line in ["POST /v1/messages", "GET /v1/models", "HEAD /"] {
             for header in [
                 "X-Api-Key: ",
                 "Authorization: Bearer ",
+                "x-goog-api-key: ",
+                "Api-Key: ",
                 "authorization: bearer ",
             ] {
                 let raw = format!("{line} HTTP/1.1\r\n{header}{KEY}\r\n\r\n");
@@ -354,7 +361,7 @@ mod tests {
             ),
             (
                 format!("authorization: Bearer {KEY}\r\nauthorization: Bearer {KEY}"),
-                "header authorization",
+                "second header authorization",
             ),
             (
                 format!("x-api-key: {KEY}\r\nx-api-key: {KEY}"),

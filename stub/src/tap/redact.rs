@@ -5,24 +5,24 @@
 
 use super::head::{bearer, readable};
 use crate::journal::REDACTED;
-use crate::secret::Needle;
+use crate::secret::{AUTH_HEADERS, Belongs, Needle};
 use crate::shape::sha256;
 
-/// Headers whose values are never kept.
-const HEADERS: [&str; 4] = [
-    "x-api-key",
-    "authorization",
-    "proxy-authorization",
-    "cookie",
-];
+/// Headers whose values are never kept, beside those in which providers take a credential.
+const HEADERS: [&str; 2] = ["proxy-authorization", "cookie"];
 
 /// The text of a header value, or its replacement in a credential header: [`REDACTED`] for exactly the credential of
 /// the run, `Bearer <redacted>` for the credential behind that scheme, else length and digest. Empty values are kept.
-pub(super) fn header_value(header: &httparse::Header<'_>, credential: Option<&Needle>) -> String {
-    let is_kept = header.value.is_empty()
-        || !HEADERS
-            .iter()
-            .any(|name| header.name.eq_ignore_ascii_case(name));
+pub(super) fn header_value(
+    header: &httparse::Header<'_>,
+    credential: Option<&Needle>,
+    belongs: &Belongs,
+) -> String {
+    let name = header.name.to_ascii_lowercase();
+    let name = name.as_str();
+    let is_credential_header =
+        AUTH_HEADERS.contains(&name) || HEADERS.contains(&name) || belongs.is_in(name);
+    let is_kept = header.value.is_empty() || !is_credential_header;
     if is_kept {
         return readable(header.value);
     }
@@ -46,7 +46,8 @@ mod tests {
 
     fn kept(name: &str, value: &[u8]) -> String {
         let needle = Needle::new(KEY).unwrap();
-        header_value(&httparse::Header { name, value }, Some(&needle))
+        let belongs = Belongs::InHeaderOfMessage("x-own-key".to_owned());
+        header_value(&httparse::Header { name, value }, Some(&needle), &belongs)
     }
 
     fn by_digest(value: &[u8]) -> String {
@@ -60,6 +61,9 @@ mod tests {
             "authorization",
             "cookie",
             "Proxy-Authorization",
+            "x-goog-api-key",
+            "Api-Key",
+            "X-Own-Key",
         ] {
             assert_eq!(kept(name, KEY.as_bytes()), "<redacted>");
         }
@@ -91,7 +95,10 @@ mod tests {
             name: "x-api-key",
             value: KEY.as_bytes(),
         };
-        assert_eq!(header_value(&header, None), by_digest(KEY.as_bytes()));
+        assert_eq!(
+            header_value(&header, None, &Belongs::default()),
+            by_digest(KEY.as_bytes())
+        );
     }
 
     #[test]

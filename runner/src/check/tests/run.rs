@@ -2,10 +2,51 @@
 
 use std::time::Duration;
 
-use crate::evidence::fixture::gap;
+use crate::evidence::fixture::{add_header, case_b, gap};
 use crate::evidence::{Exit, GapKind, Sighting, Survivor};
+use crate::verdict::Status;
 
-use super::deviations;
+use super::{deviations, finding, with_status};
+
+#[test]
+fn credential_in_another_header_names_both() {
+    let mut run = case_b();
+    run.evidence.sightings.push(Sighting {
+        place: "request 1 header x-goog-api-key".to_owned(),
+        form: "as written or encoded".to_owned(),
+    });
+    let message = finding("secrets/credential-not-written", &run).message;
+    for part in [
+        "in the header x-goog-api-key;",
+        "belongs in x-api-key of the message request",
+        "`credential` under `[headers]`",
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+    let findings = crate::check::audit(&[], &run.evidence);
+    let mut findings = findings.into_iter();
+    let audited = findings.find(|one| one.id == "secrets/credential-not-written");
+    assert!(audited.unwrap().message.contains("x-goog-api-key, api-key"));
+}
+
+#[test]
+fn credential_in_the_header_of_the_profile_passes() {
+    let mut run = case_b();
+    run.profile.headers.credential = "x-own-key".to_owned();
+    run.profile.headers.message.push("x-own-key".to_owned());
+    let failed = with_status(Status::Failed, &run);
+    assert_eq!(failed, ["headers/api-key-present"]);
+    add_header(&mut run.evidence.requests[0], "X-Own-Key", "<redacted>");
+    assert_eq!(with_status(Status::Failed, &run), [""; 0]);
+
+    run.profile.headers.credential = "authorization".to_owned();
+    run.profile.headers.message.push("authorization".to_owned());
+    let post = &mut run.evidence.requests[0];
+    add_header(post, "authorization", "Bearer <redacted>");
+    assert_eq!(with_status(Status::Failed, &run), [""; 0]);
+    let absent = finding("headers/authorization-absent", &run);
+    assert_eq!(absent.status, Status::Skipped);
+}
 
 deviations! {
     a_sighting_of_the_credential_is_found: case_b, |run| run.evidence.sightings.push(Sighting {

@@ -9,6 +9,9 @@ use crate::policy::error::{Flaw, quoted};
 use crate::policy::values::{name, once, sentence};
 use crate::profile::{BetaFamily, Headers, KeyPath, MESSAGES, Names, SideRequest};
 
+/// Header of the credential where a profile names none.
+const DEFAULT_CREDENTIAL: &str = "x-api-key";
+
 /// Header names, and the families of the beta header.
 pub(super) fn headers(file: HeadersFile, names: &Names) -> Result<Headers, Flaw> {
     let mut seen = BTreeSet::new();
@@ -24,6 +27,10 @@ pub(super) fn headers(file: HeadersFile, names: &Names) -> Result<Headers, Flaw>
     Ok(Headers {
         message: header_names(file.message, names)?,
         preflight: header_names(file.preflight, names)?,
+        credential: match file.credential {
+            None => DEFAULT_CREDENTIAL.to_owned(),
+            Some(value) => header_name(value, names)?.into_inner(),
+        },
         beta_families,
     })
 }
@@ -32,23 +39,28 @@ fn header_names(file: Vec<Spanned<String>>, names: &Names) -> Result<Vec<String>
     let mut seen = BTreeSet::new();
     let mut parsed = Vec::new();
     for value in file {
-        let header = names.fill(value, &[])?;
-        // A token of RFC 9110, section 5.6.2; lower case because names are compared so.
-        let fits =
-            |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "!#$%&'*+-.^_`|~".contains(c);
-        if header.get_ref().is_empty() || !header.get_ref().chars().all(fits) {
-            let hint = "write the name in lower case, without a colon or value";
-            return Err(Flaw::new(
-                header.span(),
-                "a header name",
-                quoted(header.get_ref()),
-                hint,
-            ));
-        }
+        let header = header_name(value, names)?;
         once(&mut seen, &header, "each header once")?;
         parsed.push(header.into_inner());
     }
     Ok(parsed)
+}
+
+/// A token of RFC 9110, section 5.6.2; lower case because names are compared so.
+fn header_name(value: Spanned<String>, names: &Names) -> Result<Spanned<String>, Flaw> {
+    let header = names.fill(value, &[])?;
+    let fits =
+        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "!#$%&'*+-.^_`|~".contains(c);
+    if header.get_ref().is_empty() || !header.get_ref().chars().all(fits) {
+        let hint = "write the name in lower case, without a colon or value";
+        return Err(Flaw::new(
+            header.span(),
+            "a header name",
+            quoted(header.get_ref()),
+            hint,
+        ));
+    }
+    Ok(header)
 }
 
 /// Queries as they follow the question mark.

@@ -22,6 +22,9 @@ deviations! {
         ["secrets/credential-not-written"];
     key_as_separated_hex_in_the_body_is_found: case_b, "key-in-body-as-colon-separated-hex" =>
         ["secrets/credential-not-written"];
+    key_in_another_auth_header_is_found: case_b, "key-in-x-goog-api-key" => ["headers/api-key-present",
+        "headers/nothing-else", "records/sequence", "records/result-success", "secrets/credential-not-written",
+        "process/exit-zero"];
     the_key_in_a_file_name_is_found: case_b, "key-in-file-name" => ["files/nothing-else",
         "secrets/credential-not-written"];
     the_key_in_the_target_of_a_link_is_found: case_b, "key-in-link-target" => ["files/nothing-else",
@@ -49,6 +52,14 @@ fn no_report_shows_the_key_itself() {
             assert!(!report.contains("runner-key-"), "{deviation}: {report}");
         }
     }
+}
+
+#[test]
+fn key_in_the_header_that_the_profile_names_passes() {
+    needs_sandbox!();
+    let named = "    \"x-own-key\",\n]\ncredential = \"x-own-key\"\npreflight";
+    let run = Run::case_b().changed_profile("reference", "]\npreflight", named);
+    run.deviating("key-in-x-own-key").json().assert_passed();
 }
 
 #[test]
