@@ -54,12 +54,15 @@ fn assert_found(done: &Done, ids: &[&str]) {
 }
 
 /// Rows with other findings in tier `inherited`. Sockets are refused there before they have a destination, /dev/shm is
-/// the container's, and the fixture panics without a datagram socket.
+/// the container's, and the fixture panics without a datagram socket or
+/// a set-id bit.
 const OTHERWISE_INHERITED: &[(&str, &[&str])] = &[
     ("socket", &["process/exit-zero"]),
     ("file-in-shared-memory", &["process/exit-zero"]),
     ("connects-to-a-unix-socket", &[]),
     ("listens", &[]),
+    ("app-directory-of-mode-7777", &["process/exit-zero"]),
+    ("app-directory-with-set-gid", &["process/exit-zero"]),
     ("sends-a-datagram", NO_DATAGRAM),
     ("key-behind-the-question", NO_DATAGRAM),
     ("sends-no-dns", NO_DATAGRAM),

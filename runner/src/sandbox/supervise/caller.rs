@@ -17,6 +17,8 @@ const DELETED: &[u8] = b" (deleted)";
 /// The calling process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Caller {
+    /// The calling thread: its directories and descriptors may be its own (clone(2) without CLONE_FS and CLONE_FILES).
+    thread: i32,
     /// In the runner's pid namespace.
     pub(super) process: Pid,
     /// In the client's.
@@ -31,6 +33,7 @@ impl Default for Caller {
     /// Nobody.
     fn default() -> Self {
         Self {
+            thread: 0,
             process: Pid::from_raw(0),
             pid: 0,
             parent: 0,
@@ -45,8 +48,9 @@ impl Caller {
         let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
         let process = first(&status, "Tgid:").unwrap_or(thread);
         let parent = first(&status, "PPid:").unwrap_or(0);
-        let program = fs::read_link(format!("/proc/{process}/exe"));
+        let program = fs::read_link(format!("/proc/{thread}/exe"));
         Self {
+            thread,
             process: Pid::from_raw(process),
             pid: last(&status, "NStgid:").unwrap_or(0),
             parent: pid_inside(parent),
@@ -60,7 +64,7 @@ impl Caller {
     /// which file it is, that file, `/memfd:name` for one that is in memory only.
     pub(super) fn named(&self, at: i32, program: &[u8]) -> Vec<u8> {
         let of_descriptor = |number: i32| {
-            let link = fs::read_link(format!("/proc/{}/fd/{number}", self.process)).ok()?;
+            let link = fs::read_link(format!("/proc/{}/fd/{number}", self.thread)).ok()?;
             let link = link.into_os_string().into_encoded_bytes();
             Some(
                 link.strip_suffix(DELETED)
@@ -103,7 +107,7 @@ impl Caller {
                 Err(Errno::ENOENT | Errno::ENOTDIR)
             )
         };
-        fs::File::open(format!("/proc/{}/{base}", self.process)).is_ok_and(absent)
+        fs::File::open(format!("/proc/{}/{base}", self.thread)).is_ok_and(absent)
     }
 }
 

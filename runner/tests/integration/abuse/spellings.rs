@@ -18,7 +18,7 @@ fn every_promised_spelling_of_the_credential_is_found_and_replaced() {
     ended.assert_found(&["secrets/credential-not-written"], &[]);
     let missed: Vec<_> = seen(&ended).into_iter().filter(|(_, seen)| !seen).collect();
     assert_eq!(missed, []);
-    assert_eq!(seen(&ended).len(), 24);
+    assert_eq!(seen(&ended).len(), 27);
 }
 
 /// A client can always find one more. What is not promised is named here, so that nobody believes it is.
