@@ -114,9 +114,10 @@ pub(super) fn connections(run: &Run) -> Outcome {
                     .found(fault);
             // Where the end of the client is not known, neither is who cut the connection. Where the journal lacks the
             // end of the connection, it may lack more of it.
-            let needs = match connection.end {
-                End::Open if connection.held == 0 => REQUESTS,
-                _ => PROCESSES,
+            let needs = if connection.end == End::Open && connection.held == 0 {
+                REQUESTS
+            } else {
+                PROCESSES
             };
             // The end of a client that had not read all of its answer looks the same.
             let is_left = connection.end == End::Reset

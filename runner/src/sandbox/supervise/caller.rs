@@ -18,7 +18,7 @@ const DELETED: &[u8] = b" (deleted)";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Caller {
     /// The calling thread: its directories and descriptors may be its own (clone(2) without CLONE_FS and CLONE_FILES).
-    thread: i32,
+    pub(super) thread: i32,
     /// In the runner's pid namespace.
     pub(super) process: Pid,
     /// In the client's.

@@ -156,6 +156,7 @@ mod tests {
             pid: 2,
             parent: 1,
             program: program.into(),
+            thread: 9,
         }
     }
 
