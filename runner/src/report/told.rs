@@ -49,7 +49,7 @@ impl Process {
         }
     }
 
-    /// Program and, where argv[0] names another file than it, `as` that name: multi-call programs decide by it.
+    /// Program and, where `argv[0]` names another file than it, `as` that name: multi-call programs decide by it.
     pub fn with_name(&self) -> String {
         let file = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
         match self.args.first() {
