@@ -187,6 +187,36 @@ mod tests {
         );
     }
 
+    /// Directory and descriptors of a thread may differ from those of the thread that leads its process.
+    #[test]
+    fn a_thread_is_looked_at_by_its_own_directory_and_descriptors() {
+        use std::os::fd::AsRawFd as _;
+        use std::sync::mpsc::channel;
+
+        use nix::sched::{CloneFlags, unshare};
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().canonicalize().unwrap().join("program");
+        fs::File::create(&path).unwrap();
+        let ((ready, told), (done, end)) = (channel(), channel::<()>());
+        let (place, file) = (directory.path().to_owned(), path.clone());
+        let thread = std::thread::spawn(move || {
+            unshare(CloneFlags::CLONE_FS | CloneFlags::CLONE_FILES).unwrap();
+            std::env::set_current_dir(place).unwrap();
+            let own = fs::File::open(file).unwrap();
+            ready
+                .send((nix::unistd::gettid().as_raw(), own.as_raw_fd()))
+                .unwrap();
+            let _ = end.recv();
+        });
+        let (id, number) = told.recv().unwrap();
+        let caller = Caller::read(id);
+        assert!(!caller.lacks(libc::AT_FDCWD, b"program"));
+        assert_eq!(caller.named(number, b""), path.as_os_str().as_bytes());
+        assert!(Caller::read(std::process::id() as i32).lacks(libc::AT_FDCWD, b"program"));
+        drop(done);
+        thread.join().unwrap();
+    }
+
     #[test]
     fn the_innermost_pid_is_the_one_inside() {
         assert_eq!(last("Tgid:\t77\nNStgid:\t77\t5\n", "NStgid:"), Some(5));
