@@ -27,8 +27,8 @@ const WITHOUT_RECORDS: &[&str] = &[
     "secrets/credential-not-written",
 ];
 
-/// What is errored where not every file was read.
-const WITHOUT_FILES: &[&str] = &[
+/// Checks that are errored where not every file was read.
+pub(crate) const WITHOUT_FILES: &[&str] = &[
     "files/state-file",
     "files/backup",
     "files/modes",

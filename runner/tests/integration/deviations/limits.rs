@@ -1,5 +1,6 @@
 //! A client that goes beyond a limit of its case is ended, and what it did until then is judged.
 
+use crate::abuse::WITHOUT_FILES;
 use crate::kit::Run;
 use crate::needs_sandbox;
 
@@ -127,12 +128,3 @@ fn lost_evidence_hides_no_certain_deviation() {
         ]
     );
 }
-
-/// What is errored where not every file was walked.
-const WITHOUT_FILES: &[&str] = &[
-    "files/state-file",
-    "files/backup",
-    "files/modes",
-    "files/no-transcript",
-    "secrets/credential-not-written",
-];
