@@ -238,7 +238,7 @@ impl Device {
     }
 }
 
-/// Which of the client's writable trees.
+/// A writable tree of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
     /// The home directory.

@@ -62,7 +62,7 @@ enum Rule {
     Any(fn(&Evidence, Expected<'_>) -> Outcome),
 }
 
-/// What is expected of the attempts of any program.
+/// Expectations of the attempts of any program.
 #[derive(Clone, Copy)]
 struct Expected<'a> {
     /// Those that are no finding.
@@ -212,13 +212,13 @@ pub fn verdict(findings: &[Finding], evidence: &Evidence) -> Verdict {
     }
 }
 
-/// What the run itself lost: a layer or canary, an instrument, an end of its own or by a limit. One phrase each;
-/// empty for a sound run, which alone can pass.
+/// Losses of the run itself, one phrase each: a layer or canary, an instrument, an end of its own or by a limit. Only a
+/// run without losses can pass.
 pub fn unsound(evidence: &Evidence) -> Vec<String> {
     [broken(evidence), lost(evidence)].concat()
 }
 
-/// What did not hold before the client was launched.
+/// Layers and canaries that did not hold before the launch.
 fn broken(evidence: &Evidence) -> Vec<String> {
     let mut reasons = Vec::new();
     if evidence.layers.is_empty() {
@@ -245,7 +245,7 @@ fn broken(evidence: &Evidence) -> Vec<String> {
     reasons
 }
 
-/// What was lost of the run after the launch.
+/// Losses after the launch.
 fn lost(evidence: &Evidence) -> Vec<String> {
     let mut reasons: Vec<String> = outbound::let_through(evidence)
         .map(|attempt| format!("the supervisor let a call through: {}", attempt.target()))

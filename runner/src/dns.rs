@@ -34,7 +34,7 @@ pub(crate) struct Asked {
     pub(crate) name: String,
     /// `A`, `AAAA`, `MX`, …, or `TYPE65` (RFC 3597).
     pub(crate) kind: String,
-    /// What else its datagram carried; `None` for an ordinary query.
+    /// Further content of its datagram; `None` for an ordinary query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) odd: Option<Odd>,
 }

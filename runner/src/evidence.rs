@@ -44,7 +44,7 @@ pub struct Evidence {
     /// How many objects were made in each tree and are gone, named among the files or not; `None` where it is not
     /// known.
     pub made_and_removed: Vec<(Root, Option<u64>)>,
-    /// How much of it has a name among the files.
+    /// Completeness of their names among the files.
     pub file_watch: FileWatch,
     /// Standard error.
     pub stderr: Stderr,

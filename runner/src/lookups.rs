@@ -171,8 +171,8 @@ fn missed(world: &World, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
     Some((path, option, class, is_directory))
 }
 
-/// What was looked for in the working directory where the caller's directory was meant. Every shell asks for the directory itself,
-/// and what the program makes there is its own.
+/// Returns a lookup in the working directory that meant the caller's. Lookups of the directory itself, which every
+/// shell makes, and of what the program made there are left out.
 fn left_behind(world: &World, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
     let directory = world.left_behind()?;
     let name = wanted.path.strip_prefix(WORK).ok()?;

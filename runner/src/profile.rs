@@ -54,7 +54,7 @@ pub struct Profile {
     pub side_requests: Vec<SideRequest>,
     /// How its records spell things.
     pub records: RecordNames,
-    /// What it leaves in its home, temporary and working directory.
+    /// Files that the client leaves in home, temporary and working directory.
     pub files: Files,
     /// Attempts that are no finding, each with its reason.
     pub attempts: Vec<ExpectedAttempt>,
@@ -201,7 +201,7 @@ pub struct RecordNames {
 /// Entries that a list of `system/init` may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InitList {
-    /// Which list.
+    /// Name of the list.
     pub field: InitField,
     /// Names of its entries; `None` for any.
     pub names: Option<Vec<String>>,

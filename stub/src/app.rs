@@ -124,7 +124,7 @@ async fn message(
     Ok(handover::respond(script, line).await)
 }
 
-/// Whether there is a key in one of the two headers that the interface knows, or where the credential belongs.
+/// Checks for a key in one of the two headers that the interface knows, or where the credential belongs.
 fn has_key(headers: &HeaderMap, belongs: &Belongs) -> bool {
     let is_for_it = |name: &HeaderName| {
         [API_KEY, header::AUTHORIZATION].contains(name) || belongs.is_in(name.as_str())

@@ -37,7 +37,7 @@ pub struct Needle {
     hidden: Arc<[Hidden]>,
 }
 
-/// Where the credential may stand, alone, in a request to the host that it is for; in `authorization` behind `Bearer`.
+/// Headers in which the credential may stand, alone, in a request to its host; in `authorization` behind `Bearer`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Belongs {
@@ -57,7 +57,7 @@ impl Default for Belongs {
 }
 
 impl Belongs {
-    /// Whether the credential belongs in the header of this name, which is in lower case.
+    /// Checks for a header, by its name in lower case, in which the credential belongs.
     pub fn is_in(&self, name: &str) -> bool {
         match self {
             Self::InHeaderOfMessage(header) => header == name,

@@ -1,5 +1,5 @@
-//! What lay in the client's home, temporary and working directory after everything had ended; a transcript counts also
-//! where it is gone again.
+//! Checks of the files in home, temporary and working directory after everything had ended. A transcript counts even
+//! after it was removed.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

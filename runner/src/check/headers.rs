@@ -65,7 +65,7 @@ pub(super) fn api_key_present(run: &Run) -> Outcome {
     ))
 }
 
-/// Whether the kept value of a header is the credential of the run, in `authorization` behind its scheme.
+/// Checks for the credential of the run in the kept value of a header, in `authorization` behind its scheme.
 fn is_credential(header: &str, kept: &str) -> bool {
     if header != "authorization" {
         return kept == REDACTED;

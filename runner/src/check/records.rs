@@ -155,7 +155,7 @@ pub(super) fn init_fields(run: &Run) -> Outcome {
     ))
 }
 
-/// What an init record of the right types says of permissions and extensions that the profile does not.
+/// Permissions and extensions of an init record, with the right types, that the profile does not name.
 fn permission_faults(names: &RecordNames, init: &Value) -> Vec<String> {
     let mode = init.get("permissionMode").and_then(Value::as_str);
     let mode = mode.filter(|mode| *mode != names.permission_mode);
@@ -414,7 +414,7 @@ fn judged_records<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a Record> {
     })
 }
 
-/// Whether a record shows an event of a kind that the stub sent and that clients may leave out.
+/// Checks for a record of an event that the stub sent and that clients may leave out.
 fn is_optional_event(evidence: &Evidence, record: &Record) -> bool {
     let kind = record.event().filter(|kind| !KNOWN_EVENTS.contains(kind));
     record.kind() == Some("stream_event")

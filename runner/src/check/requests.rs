@@ -33,7 +33,7 @@ pub(super) fn first_and_only(run: &Run) -> Outcome {
     }
 }
 
-/// Whether nothing that is lost of the journal could make another request of it.
+/// Checks for a request that no lost part of the journal could change.
 fn is_known(request: &Request) -> bool {
     request.is_complete() || matches!(request.head, Head::Malformed { .. })
 }
@@ -171,7 +171,7 @@ fn allowed(request: &Request, queries: &[String]) -> String {
     }
 }
 
-/// Whether a connection carried requests, and each is whole.
+/// Checks for a connection with requests, each of them whole.
 fn is_whole(connection: &Connection, requests: &[Request]) -> bool {
     let mut on_it = requests
         .iter()

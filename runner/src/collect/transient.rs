@@ -1,5 +1,5 @@
-//! What was in the client's own directories for a time and is gone at the end, watched from outside since
-//! before the client's first instruction.
+//! Transient files: names that were given in the client's own directories and are gone at the end, watched from
+//! outside since before the client's first instruction.
 //!
 //! Two sources. A fanotify(7) group over both file systems, made by init where the kernel lets the owner of a user
 //! namespace do so, names everything that is made or renamed ([`marked`]). Elsewhere inotify(7), best effort: a
@@ -93,7 +93,7 @@ impl Watcher {
 #[derive(Debug, Default)]
 pub(crate) struct Gone {
     paths: Vec<(Root, Vec<u8>, Known)>,
-    /// How much of what was made and removed has a name.
+    /// Completeness of the list.
     pub(crate) watch: FileWatch,
 }
 

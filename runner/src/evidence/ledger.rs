@@ -106,7 +106,7 @@ pub struct Question {
     pub name: String,
     /// `A`, `AAAA`, …, or `TYPE65`; `malformed`, with an empty name, for datagrams that are no query.
     pub kind: String,
-    /// How the datagram differs from an ordinary query, in our words: `1300 bytes after the question, 1327 bytes`.
+    /// Difference of the datagram from an ordinary query: `1300 bytes after the question, 1327 bytes`.
     /// `None` for an ordinary one.
     pub odd: Option<String>,
     /// How often.

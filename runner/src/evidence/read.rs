@@ -187,7 +187,7 @@ impl Evidence {
         hidden.into_iter().chain(nameless).collect()
     }
 
-    /// Whether the stub was lost: its journal has no end, and the client may have waited for it in vain.
+    /// Checks for a lost stub: its journal has no end, and the client may have waited for it in vain.
     pub fn is_stub_lost(&self) -> bool {
         let mut gaps = self.gaps.iter();
         gaps.any(|gap| gap.what == GapKind::Requests && gap.detail == UNDONE)

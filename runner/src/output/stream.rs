@@ -17,7 +17,7 @@ pub(super) const READER: Duration = Duration::from_secs(10);
 /// Opens a FIFO or a device for writing.
 ///
 /// # Errors
-/// What the system said; a FIFO that no process opens for reading within `limit`.
+/// The error of open(2), or a FIFO that no process opens for reading within `limit`.
 pub(super) fn open(path: &Path, limit: Duration) -> io::Result<File> {
     let deadline = Instant::now() + limit;
     loop {
@@ -41,7 +41,7 @@ pub(super) fn open(path: &Path, limit: Duration) -> io::Result<File> {
 /// Writes all of `bytes`.
 ///
 /// # Errors
-/// What the system said; a reader that takes nothing within `limit`.
+/// The error of write(2), or a reader that takes nothing within `limit`.
 pub(super) fn write(mut file: &File, mut bytes: &[u8], limit: Duration) -> io::Result<()> {
     let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
     while !bytes.is_empty() {

@@ -154,8 +154,7 @@ fn requests(page: &mut Page, report: &Report, none: Option<&str>) -> fmt::Result
     page.table(Length::Theirs, "Requests", head, rows, none)
 }
 
-/// What failed, what could not be checked, and what is left for the runner's end of the client, as far as it is wanted
-/// here.
+/// Findings: failed, errored, and skipped because the runner ended the client, as far as they are wanted here.
 fn findings(page: &mut Page, report: &Report, wanted: impl Fn(&Finding) -> bool) -> fmt::Result {
     let wrong = |finding: &&Finding| {
         let is_told = matches!(finding.status, Status::Failed | Status::Errored);

@@ -254,12 +254,12 @@ pub(super) fn unsound(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Whether a check is skipped for what the runner's own end of the client left behind.
+/// Checks for a check that is skipped because the runner ended the client.
 pub(super) fn is_left(finding: &Finding) -> bool {
     finding.status == Status::Skipped && finding.found.is_some()
 }
 
-/// How the program ended, and at which limit.
+/// End of the program, with the limit that ended it.
 pub(super) fn exit(evidence: &Evidence) -> String {
     let how = match evidence.exit {
         Exit::Code(code) => format!("exit code {code}"),

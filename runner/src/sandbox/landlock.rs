@@ -175,7 +175,7 @@ fn client_ruleset(binds: &[Bind], proc: &OwnedFd) -> Result<RulesetCreated, Land
     Ok(ruleset)
 }
 
-/// What may be done in home, temporary and working directory.
+/// Rights in home, temporary and working directory.
 fn own_rights() -> BitFlags<AccessFs> {
     AccessFs::from_all(REVIEWED)
         & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)

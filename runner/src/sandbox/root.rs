@@ -78,7 +78,7 @@ impl Trees {
         [(Root::Home, home), (Root::Tmp, tmp), (Root::Work, work)]
     }
 
-    /// The same trees by further descriptors.
+    /// Duplicates the descriptors.
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
             home: self.home.try_clone()?,

@@ -143,7 +143,7 @@ impl Heard<'_> {
     }
 }
 
-/// Whether the twin shows that the host refuses the attempt by itself. A filter around the sandbox then refuses it
+/// Checks for a twin that the host itself refused. A filter around the sandbox then refuses it
 /// inside as well, before the supervisor is asked.
 fn is_refused_outside(twin: Option<&Said>, attempt: &Attempt) -> bool {
     twin.is_some_and(|twin| {

@@ -131,7 +131,7 @@ impl Marked {
         }
     }
 
-    /// Where a directory is by now.
+    /// Present place of a directory.
     fn place(&self, handle: &Handle) -> Option<Place> {
         let mut names = Vec::new();
         let mut handle = handle;

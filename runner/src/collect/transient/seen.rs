@@ -24,9 +24,9 @@ pub(super) struct Bounds {
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) trees: Vec<Tree>,
-    /// What may still be looked at and remembered.
+    /// Remainders of the limits.
     pub(super) left: Bounds,
-    /// Whether something was left out at a limit.
+    /// Set once something was left out at a limit.
     pub(super) is_cut: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What lay in home, temporary and working directory: what was left, and what was there for a time.
+//! Files of home, temporary and working directory: left behind, and transient.
 
 use maud::{Markup, html};
 

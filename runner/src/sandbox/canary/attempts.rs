@@ -182,7 +182,7 @@ pub(super) fn vsock(_: &Scene<'_>) -> Result<(), Errno> {
 /// A type that no socket has. The kernel rejects it with EINVAL before it looks for the family, and loads no module.
 const NO_TYPE: i32 = 0xF;
 
-/// Whether the kernel itself is asked for such a socket, and no filter refuses it before.
+/// Succeeds where the kernel itself is asked for such a socket: a filter in front has another errno.
 fn is_asked(family: i32, protocol: i32) -> Result<(), Errno> {
     match attempt::socket(family, NO_TYPE, protocol) {
         Ok(_) | Err(Errno::EINVAL) => Ok(()),

@@ -60,7 +60,7 @@ impl Record {
             && (self.destination.is_none() || destination == self.destination)
     }
 
-    /// Whether an entry is of the socket on which a call to a destination is made.
+    /// Checks for the entry of the socket on which the recorded call is made.
     pub(super) fn is_socket(&self, attempt: &Attempt) -> bool {
         self.destination.is_some()
             && attempt.syscall == "socket"

@@ -42,7 +42,7 @@ pub(super) struct Decision {
 }
 
 impl Decision {
-    /// The same call, refused because a limit is reached: a line of its own names the limit.
+    /// Refuses the call at a limit, which a further line of the ledger names.
     pub(super) fn over(self, errno: Errno, limit: String) -> Self {
         let mut denied = self.denied(errno);
         denied.lines.push(Line {
@@ -52,7 +52,7 @@ impl Decision {
         denied
     }
 
-    /// The same call, refused with this errno after all.
+    /// Refuses the call with this errno.
     pub(super) fn denied(self, errno: Errno) -> Self {
         let lines = self.lines.into_iter().map(|line| Line {
             outcome: Outcome::Denied(errno),

@@ -25,7 +25,7 @@ const UNIX_WEIGHT: u64 = 2;
 const DEFAULT_BUFFER: u64 = 212_992;
 const FEWEST_SOCKETS: u64 = 256;
 
-/// What System V objects may hold, counted as they are made: only the client's namespace knows which are alive.
+/// Limit of System V objects, counted as they are made: only the client's namespace knows which are alive.
 const SYSTEM_V_BYTES: u64 = 256 << 20;
 /// A queue of empty messages: `msgmnb` of them, of 64 bytes and what the allocator adds.
 const QUEUE_BYTES: u64 = 5 << 20;
@@ -64,7 +64,7 @@ impl SystemV {
     }
 }
 
-/// What is left of both bounds.
+/// Remainders of both limits.
 #[derive(Debug)]
 pub(super) struct KernelMemory {
     /// proc_pid_net(5) of the client's network namespace.
