@@ -2,6 +2,8 @@
 //!
 //! Runs when nothing of the sandbox is left alive, so nothing that it reads can change under it.
 
+mod unjudged;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -53,14 +55,23 @@ pub(crate) fn evidence(
     let over = capture.output.over();
     let ends = (over, capture.oom_kills);
     let limit = limit::reached(capture.exit, ends, timeout, limits, &plan.limits);
+    let accepted = accepted(&served, &capture);
     let (before, unreconciled) = boundaries(&served, &capture);
     let unread = closed_unread(refused(&capture.journal), limits, plan);
-    let ledger = capture.ledger;
+    let mut ledger = capture.ledger;
     let ledger_gaps = incomplete_ledger(&ledger);
     let (records, seen_on_stdout) = capture.output.into_records(before, now_us, needle);
     let seen_in_passing = capture.passed.and_then(|passed| passed.sighting("stdout"));
     let (stderr, seen_on_stderr) = capture.errors.into_stderr(needle);
     let names = capture.questions.finish(capture.exit);
+    let seen = unjudged::Seen {
+        ledger: &ledger,
+        accepted,
+        resolver: names.datagrams,
+        at_us: now_us,
+    };
+    let counts = capture.counts.unwrap_or_default();
+    ledger.attempts.extend(unjudged::attempts(counts, seen));
     let mut file_watch = FileWatch::default();
     let (found, made_and_removed) = match capture.trees {
         Some(trees) => {
@@ -175,7 +186,7 @@ fn boundaries(served: &Served, capture: &Capture) -> (Boundaries, Vec<Gap>) {
         post: 0,
     };
     let through = capture.ledger.connects.len() as u64;
-    let accepted = served.connections.len() as u64 + refused(&capture.journal);
+    let accepted = accepted(served, capture);
     let mut gaps = Vec::new();
     if through != accepted {
         let detail =
@@ -212,6 +223,11 @@ fn boundaries(served: &Served, capture: &Capture) -> (Boundaries, Vec<Gap>) {
         post: barrier.map_or(0, |(_, lines)| *lines),
     };
     (boundaries, gaps)
+}
+
+/// Number of connections that arrived at the stub.
+fn accepted(served: &Served, capture: &Capture) -> u64 {
+    served.connections.len() as u64 + refused(&capture.journal)
 }
 
 /// The lines at the connect of `connection`. Connections are told apart by their order alone, so where one that

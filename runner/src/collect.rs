@@ -36,6 +36,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::clock::Clock;
 use crate::evidence::{Exit, FileWatch, Gap, GapKind, Survivor};
 use crate::sandbox::cgroup::Cgroup;
+use crate::sandbox::counters::Counters;
 use crate::sandbox::error::{SetupError, Step};
 use crate::sandbox::message::{ClientEnd, ExitStatus, FromResolver, ToInit};
 use crate::sandbox::plan::Plan;
@@ -128,6 +129,7 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         network: None,
         listener: None,
         supervisor: None,
+        counters: None,
         ask,
         asked,
         impatient: false,
@@ -143,6 +145,7 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
     let Session {
         mut capture,
         supervisor,
+        counters,
         watcher,
         control,
         to_stage,
@@ -177,8 +180,23 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
     if capture.isolation.is_some() && capture.failure.is_none() {
         capture.gaps.extend(network_since(watch.plan));
     }
+    // No process is left that could send.
+    match counters.map(|counters| counters.growth()).transpose() {
+        Ok(counts) => capture.counts = counts,
+        Err(error) => capture.gaps.push(uncounted(&error)),
+    }
     capture.take_ledger(supervisor);
     Ok(capture)
+}
+
+/// Without the kernel's counters, calls that the supervisor does not judge could have led anywhere.
+fn uncounted(error: &std::io::Error) -> Gap {
+    Gap {
+        what: GapKind::Attempts,
+        detail: format!(
+            "cannot read the traffic counters of the client's network namespace: {error}"
+        ),
+    }
 }
 
 /// What a network that is not ours has got since it was looked at first. Its processes may do with it what they like.
@@ -229,6 +247,8 @@ struct Session<'a> {
     /// Of the client's filter, until the supervisor has it.
     listener: Option<OwnedFd>,
     supervisor: Option<Supervisor>,
+    /// From the release of the client on, where its network namespace is its own.
+    counters: Option<Counters>,
     /// At each connection to the stub the supervisor asks for the lines of standard output.
     ask: Sender<LinesWanted>,
     asked: Receiver<LinesWanted>,

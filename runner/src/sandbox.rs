@@ -54,6 +54,7 @@
 pub(crate) mod canary;
 pub(crate) mod cgroup;
 pub(crate) mod core_dumps;
+pub(crate) mod counters;
 pub(crate) mod error;
 pub(crate) mod filter;
 pub(crate) mod guard;

@@ -1,16 +1,14 @@
 //! What the client tried beside its way to the stub, against what its profile names.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr};
 
-use crate::evidence::{Attempt, AttemptKind, Evidence, Outcome as End, Question, Unlisted};
+use crate::evidence::{
+    Attempt, AttemptKind, Evidence, Outcome as End, Question, RESOLVER, Unlisted,
+};
 use crate::profile::{Destination, ExpectedAttempt};
 
 use super::Expected;
 use super::outcome::{Deviation, Outcome, count, list};
-
-/// Where names are asked for inside: the first name server of the sandbox's resolv.conf(5).
-const RESOLVER: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::LOCALHOST), 53);
 
 /// [`Attempt::target`] of the way to the resolver.
 pub fn resolver_target() -> String {
@@ -237,7 +235,7 @@ fn asks_for_names<'a>(
     evidence: &Evidence,
     attempt: &Attempt,
 ) -> Option<&'a str> {
-    if (attempt.ip()?, attempt.port?) != RESOLVER {
+    if !attempt.is_to_resolver() {
         return None;
     }
     let asked: Vec<&str> = if attempt.names.is_empty() {

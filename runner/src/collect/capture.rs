@@ -10,6 +10,7 @@ use super::output::{Errors, Extent, Output};
 use super::questions::Questions;
 use super::transient::Gone;
 use crate::evidence::{Exit, Gap, GapKind, Moments, Survivor};
+use crate::sandbox::counters::Counts;
 use crate::sandbox::error::SetupError;
 use crate::sandbox::readback::Isolation;
 use crate::sandbox::root::Trees;
@@ -47,6 +48,8 @@ pub(crate) struct Capture {
     pub(crate) gone: Gone,
     /// Of each tree when the client was let go: see [`super::census`].
     pub(crate) first_numbers: [Option<u64>; 3],
+    /// Traffic of the client's network namespace; `None` where the namespace is not its own.
+    pub(crate) counts: Option<Counts>,
     /// What the supervisor wrote down; nothing where it was never started.
     pub(crate) ledger: Ledger,
     pub(crate) gaps: Vec<Gap>,
@@ -76,6 +79,7 @@ impl Capture {
             trees: None,
             gone: Gone::default(),
             first_numbers: [None; 3],
+            counts: None,
             ledger: Ledger::default(),
             gaps: Vec::new(),
             failure: None,

@@ -11,8 +11,9 @@ use tokio::time::timeout;
 
 use super::census::next_number;
 use super::pipes::Received;
-use super::{FINISHING, Failure, Next, PIECE, Phase, Session};
+use super::{FINISHING, Failure, Next, PIECE, Phase, Session, uncounted};
 use crate::evidence::{Exit, GapKind};
+use crate::sandbox::counters::Counters;
 use crate::sandbox::error::{At as _, Step};
 use crate::sandbox::identity;
 use crate::sandbox::message::{self, FromInit, FromStage, ToInit, ToStage};
@@ -250,6 +251,12 @@ impl Session<'_> {
                 self.capture.first_numbers = numbers.unwrap_or_default();
                 if let Some(trees) = &self.capture.trees {
                     self.watcher.start(self.group.take(), &trees.each());
+                }
+                if !plan.is_inherited() {
+                    match Counters::start(self.stage) {
+                        Ok(counters) => self.counters = Some(counters),
+                        Err(error) => self.capture.gaps.push(uncounted(&error)),
+                    }
                 }
                 self.capture.moments.released_us = Some(self.watch.clock.elapsed_us());
                 self.tell_init(ToInit::Go)

@@ -32,8 +32,8 @@ pub(crate) struct Questions {
     sightings: Vec<Sighting>,
     /// Questions for names beyond the bound, or that the resolver could not tell.
     missing: u64,
-    /// The resolver has said that this was all.
-    ended: bool,
+    /// [`FromResolver::Ended`]: `None` until the resolver has said that this was all.
+    datagrams: Option<u64>,
 }
 
 /// What they came to.
@@ -44,6 +44,8 @@ pub(crate) struct Names {
     pub(crate) sightings: Vec<Sighting>,
     /// Questions that are not among them.
     pub(crate) unlisted: u64,
+    /// Sent to the resolver or by it; `None` where that was lost.
+    pub(crate) datagrams: Option<u64>,
     pub(crate) gaps: Vec<Gap>,
 }
 
@@ -56,7 +58,7 @@ impl Questions {
             index: BTreeMap::new(),
             sightings: Vec::new(),
             missing: 0,
-            ended: false,
+            datagrams: None,
         }
     }
 
@@ -64,9 +66,9 @@ impl Questions {
     pub(crate) fn push(&mut self, told: FromResolver) {
         match told {
             FromResolver::Asked { asked, count } => self.count(&asked, count),
-            FromResolver::Ended { unheard } => {
+            FromResolver::Ended { unheard, datagrams } => {
                 self.missing += unheard;
-                self.ended = true;
+                self.datagrams = Some(datagrams);
             }
         }
     }
@@ -146,7 +148,7 @@ impl Questions {
             );
             missing.push((GapKind::Cut, detail));
         }
-        if !self.ended && exit != Exit::NotStarted {
+        if self.datagrams.is_none() && exit != Exit::NotStarted {
             let detail = "the resolver did not tell all that it was asked".to_owned();
             missing.push((GapKind::Attempts, detail));
         }
@@ -155,6 +157,7 @@ impl Questions {
             asked: self.asked,
             sightings: self.sightings,
             unlisted: self.missing,
+            datagrams: self.datagrams,
             gaps: missing.into_iter().map(gap).collect(),
         }
     }
@@ -198,7 +201,10 @@ mod tests {
                 count: *count,
             });
         }
-        questions.push(FromResolver::Ended { unheard: 0 });
+        questions.push(FromResolver::Ended {
+            unheard: 0,
+            datagrams: 0,
+        });
         questions.finish(Exit::Code(0))
     }
 

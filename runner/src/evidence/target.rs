@@ -1,11 +1,14 @@
 //! Where an entry of the ledger was to go, as text and as an address; answered from what stands there, unjudged.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::{Attempt, Outcome};
 
 /// Calls whose address says where something goes. The others make a socket or wait on one.
 const DIRECTED: [&str; 4] = ["connect", "sendto", "sendmsg", "sendmmsg"];
+
+/// Where names are asked for inside: the first name server of the sandbox's resolv.conf(5).
+pub(crate) const RESOLVER: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::LOCALHOST), 53);
 
 impl Attempt {
     /// Whether the call names a destination: connect(2), or a send with an address.
@@ -20,6 +23,11 @@ impl Attempt {
         }
         let address: IpAddr = self.address.as_deref()?.parse().ok()?;
         Some(address.to_canonical())
+    }
+
+    /// Checks for the address of the run's resolver.
+    pub(crate) fn is_to_resolver(&self) -> bool {
+        self.ip().zip(self.port) == Some(RESOLVER)
     }
 
     /// Whether the family is one of the two internet families.

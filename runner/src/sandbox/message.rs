@@ -118,8 +118,8 @@ pub(crate) enum ExitStatus {
 pub(crate) enum FromResolver {
     /// Asked this often since it was last told.
     Asked { asked: Asked, count: u64 },
-    /// The last message: nothing is missing but this many questions.
-    Ended { unheard: u64 },
+    /// The last message: nothing is missing but `unheard` questions. `datagrams` were sent to the resolver or by it.
+    Ended { unheard: u64, datagrams: u64 },
 }
 
 /// Between init and the client's process before its exec.

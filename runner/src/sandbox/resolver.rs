@@ -88,7 +88,8 @@ impl Resolver {
                     let datagram = buffer.get(..length).unwrap_or_default();
                     if let Some(answer) = self.untold.hear(datagram) {
                         // Whoever does not take it has asked all the same.
-                        let _ = self.socket.try_send_to(&answer, from);
+                        let sent = self.socket.try_send_to(&answer, from);
+                        self.untold.datagrams += u64::from(sent.is_ok());
                     }
                     self.tell();
                 }
@@ -125,7 +126,10 @@ impl Resolver {
             }
         }
         match dropped_datagrams(&self.socket) {
-            Ok(dropped) => self.untold.unheard += dropped,
+            Ok(dropped) => {
+                self.untold.unheard += dropped;
+                self.untold.datagrams += dropped;
+            }
             Err(_) => self.untold.unheard += 1,
         }
     }
@@ -141,7 +145,10 @@ impl Resolver {
 
     async fn tell_rest(&mut self) {
         let mut rest = std::mem::take(&mut self.untold);
-        let unheard = rest.unheard;
+        let ended = FromResolver::Ended {
+            unheard: rest.unheard,
+            datagrams: rest.datagrams,
+        };
         while let Some(told) = rest.next() {
             if self.tell_one(&told).await.is_err() {
                 return;
@@ -149,7 +156,7 @@ impl Resolver {
             rest.told(&told);
         }
         // Where this fails the runner is gone, and there is nobody to tell.
-        let _ = self.tell_one(&FromResolver::Ended { unheard }).await;
+        let _ = self.tell_one(&ended).await;
     }
 
     async fn tell_one(&self, told: &FromResolver) -> Result<(), Errno> {
@@ -177,12 +184,15 @@ struct Untold {
     counts: BTreeMap<Asked, u64>,
     /// Questions that it will not hear of.
     unheard: u64,
+    /// Datagrams that were sent here, and answers.
+    datagrams: u64,
     credential: Option<Needle>,
 }
 
 impl Untold {
     /// Takes a datagram; gives the answer to it.
     fn hear(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
+        self.datagrams += 1;
         let parsed = dns::parse(datagram);
         let answer = dns::answer(datagram, &parsed);
         let odd = self.odd(datagram, &parsed);

@@ -63,6 +63,7 @@ const OTHERWISE_INHERITED: &[(&str, &[&str])] = &[
     ("listens", &[]),
     ("app-directory-of-mode-7777", &["process/exit-zero"]),
     ("app-directory-with-set-gid", &["process/exit-zero"]),
+    ("connects-a-datagram-socket", &["outbound/no-attempts"]),
     ("sends-a-datagram", NO_DATAGRAM),
     ("key-behind-the-question", NO_DATAGRAM),
     ("sends-no-dns", NO_DATAGRAM),

@@ -48,7 +48,7 @@ fn hear_all(runner: &OwnedFd) -> (Vec<String>, u64, Option<u64>) {
                 names.push(asked.name);
                 total += count;
             }
-            FromResolver::Ended { unheard } => missing = Some(unheard),
+            FromResolver::Ended { unheard, .. } => missing = Some(unheard),
         }
     }
     (names, total, missing)

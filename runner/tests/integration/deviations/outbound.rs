@@ -12,6 +12,9 @@ deviations! {
     an_attempt_at_another_port_is_found: case_a, "connects-to-another-port" => ["outbound/no-attempts"];
     an_attempt_at_a_unix_socket_is_found: case_b, "connects-to-a-unix-socket" => ["outbound/no-attempts"];
     a_datagram_to_another_host_is_found: case_b, "sends-a-datagram" => ["outbound/no-attempts"];
+    datagram_socket_connected_is_no_attempt: case_b, "connects-a-datagram-socket" => [];
+    datagram_without_an_address_is_found: case_b, "sends-over-a-connected-socket" =>
+        ["outbound/no-attempts"];
     a_socket_that_listens_is_found: case_b, "listens" => ["outbound/no-attempts"];
     an_attempt_at_a_proxy_that_nobody_is_is_found: case_b, "connects-to-a-dead-proxy" =>
         ["outbound/no-attempts"];

@@ -1,0 +1,216 @@
+//! Traffic of the client's network namespace that no judged call explains, as attempts.
+//!
+//! The supervisor judges addresses that it reads in the client's memory, and a call that names no address not at all.
+//! The kernel's own counters show what became of such calls. What a listed call may have caused is left out.
+
+use nix::errno::Errno;
+
+use crate::evidence::{Attempt, AttemptKind, Outcome};
+use crate::sandbox::counters::Counts;
+use crate::sandbox::supervise::ledger::Ledger;
+
+/// Caller of an unjudged call: the counters do not name it.
+const UNKNOWN: &str = "unknown";
+
+/// What was seen of the traffic beside the counters.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen<'a> {
+    pub(super) ledger: &'a Ledger,
+    /// Connections that the stub accepted.
+    pub(super) accepted: u64,
+    /// Datagrams to and from the resolver; `None` where it was lost.
+    pub(super) resolver: Option<u64>,
+    pub(super) at_us: u64,
+}
+
+/// Adds an attempt for each counter that is higher than what was seen.
+pub(super) fn attempts(counts: Counts, seen: Seen<'_>) -> Vec<Attempt> {
+    let Seen {
+        ledger, resolver, ..
+    } = seen;
+    let through = |is_cause: fn(&Attempt) -> bool| -> u64 {
+        let caused = ledger.attempts.iter().filter(|attempt| {
+            attempt.outcome == Outcome::Allowed && attempt.is_directed() && is_cause(attempt)
+        });
+        caused.map(|attempt| attempt.count).sum()
+    };
+    let is_attempt = |attempt: &Attempt| attempt.kind == AttemptKind::Attempt;
+    // ::1 has no route either where the kernel's IPv6 is switched off.
+    let unrouted =
+        through(|attempt| attempt.leaves_loopback() || attempt.family.as_deref() == Some("inet6"))
+            + ledger.unlisted.away;
+    // A connection may die with its process before it arrives, and is a gap of the requests then.
+    let to_stub = seen.accepted.max(ledger.connects.len() as u64);
+    let connections = to_stub + through(is_attempt) + ledger.unlisted.let_through;
+    let to_others =
+        through(|attempt| attempt.kind == AttemptKind::Attempt && !attempt.is_to_resolver())
+            + ledger.unlisted.let_through;
+    let datagrams = match resolver {
+        Some(datagrams) if to_others == 0 => counts.datagrams.saturating_sub(datagrams),
+        // Datagrams are not told apart by destination.
+        _ => 0,
+    };
+    let refused = Outcome::Denied(Errno::ENETUNREACH);
+    let found = [
+        (
+            counts.unrouted.saturating_sub(unrouted),
+            "call beyond loopback (Ip OutNoRoutes)",
+            refused,
+        ),
+        (
+            counts.connections.saturating_sub(connections),
+            "connection (Tcp ActiveOpens)",
+            Outcome::Allowed,
+        ),
+        (datagrams, "datagram (Udp OutDatagrams)", Outcome::Allowed),
+    ];
+    let found = found.into_iter().filter(|(count, ..)| *count > 0);
+    let numbers = ledger.attempts.len() as u64 + 1..;
+    found
+        .zip(numbers)
+        .map(|((count, what, outcome), seq)| Attempt {
+            seq,
+            at_us: seen.at_us,
+            kind: AttemptKind::Attempt,
+            pid: 0,
+            program: UNKNOWN.to_owned(),
+            syscall: UNKNOWN,
+            family: None,
+            socket_type: None,
+            protocol: None,
+            address: Some(what.to_owned()),
+            port: None,
+            outcome,
+            count,
+            names: Vec::new(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::fixture::connect;
+
+    const NONE: Counts = Counts {
+        unrouted: 0,
+        connections: 0,
+        datagrams: 0,
+    };
+
+    fn through(family: &str, address: &str, port: u16) -> Attempt {
+        Attempt {
+            outcome: Outcome::Allowed,
+            ..connect(family, address, Some(port))
+        }
+    }
+
+    /// Address and count of each attempt, after these calls, with three connections accepted and four datagrams to and
+    /// from the resolver.
+    fn found(counts: Counts, calls: Vec<Attempt>) -> Vec<(String, u64)> {
+        let mut ledger = Ledger::default();
+        ledger.attempts.extend(calls);
+        let seen = Seen {
+            ledger: &ledger,
+            accepted: 3,
+            resolver: Some(4),
+            at_us: 0,
+        };
+        let found = attempts(counts, seen).into_iter();
+        found
+            .map(|attempt| (attempt.target(), attempt.count))
+            .collect()
+    }
+
+    #[test]
+    fn traffic_that_was_seen_is_no_attempt() {
+        let counts = Counts {
+            connections: 3,
+            datagrams: 4,
+            ..NONE
+        };
+        assert_eq!(found(counts, Vec::new()), []);
+    }
+
+    #[test]
+    fn traffic_beyond_what_was_seen_is_an_attempt() {
+        for (counts, target, number) in [
+            (
+                Counts {
+                    unrouted: 1,
+                    ..NONE
+                },
+                "unknown call beyond loopback (Ip OutNoRoutes)",
+                1,
+            ),
+            (
+                Counts {
+                    connections: 5,
+                    ..NONE
+                },
+                "unknown connection (Tcp ActiveOpens)",
+                2,
+            ),
+            (
+                Counts {
+                    datagrams: 7,
+                    ..NONE
+                },
+                "unknown datagram (Udp OutDatagrams)",
+                3,
+            ),
+        ] {
+            assert_eq!(found(counts, Vec::new()), [(target.to_owned(), number)]);
+        }
+    }
+
+    #[test]
+    fn calls_let_through_explain_their_own_traffic() {
+        let counts = Counts {
+            unrouted: 2,
+            connections: 4,
+            datagrams: 6,
+        };
+        let number = |call| found(counts, vec![call]).len();
+        assert_eq!(
+            number(through("inet", "192.0.2.1", 443)),
+            1,
+            "all but its route"
+        );
+        assert_eq!(
+            number(through("inet", "127.0.0.1", 8125)),
+            1,
+            "all but a route"
+        );
+        assert_eq!(
+            number(through("inet", "127.0.0.1", 53)),
+            2,
+            "the resolver's are exact"
+        );
+        let denied = connect("inet", "192.0.2.1", Some(443));
+        assert_eq!(number(denied), 3);
+        let stub = Attempt {
+            kind: AttemptKind::Setup,
+            ..through("inet", "127.0.0.1", 4000)
+        };
+        assert_eq!(number(stub), 3);
+    }
+
+    #[test]
+    fn calls_beyond_the_list_explain_theirs() {
+        let mut ledger = Ledger::default();
+        (ledger.unlisted.let_through, ledger.unlisted.away) = (2, 1);
+        let seen = Seen {
+            ledger: &ledger,
+            accepted: 0,
+            resolver: None,
+            at_us: 0,
+        };
+        let counts = Counts {
+            unrouted: 1,
+            connections: 2,
+            datagrams: 9,
+        };
+        assert_eq!(attempts(counts, seen), []);
+    }
+}

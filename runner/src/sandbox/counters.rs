@@ -1,0 +1,178 @@
+//! Kernel counters of the client's network namespace: the traffic that left a socket, whatever the client's memory held
+//! when the supervisor looked.
+//!
+//! A datagram that is sent over a connected socket needs no call with an address, and an address in memory may change
+//! between the look and the kernel's own copy. Neither escapes these counters (net/ipv4/proc.c, net/ipv6/proc.c), which
+//! the client cannot set back.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+use nix::unistd::Pid;
+
+/// Longest text that is read of one file; both are some 3 KiB.
+const TEXT: usize = 64 * 1024;
+
+/// Counters at one moment, or their growth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Packets and connections for which there was no route: one for each connect(2) or send beyond loopback.
+    pub(crate) unrouted: u64,
+    /// TCP connections opened, refused ones included.
+    pub(crate) connections: u64,
+    /// UDP datagrams sent.
+    pub(crate) datagrams: u64,
+}
+
+/// The counters' files. They stay readable when every process of the namespace has ended.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    /// IPv4, and TCP over both families.
+    snmp: File,
+    /// `None` for a kernel without IPv6.
+    snmp6: Option<File>,
+    start: Counts,
+}
+
+impl Counters {
+    /// Opens and reads the counters of the network namespace of `process`.
+    ///
+    /// # Errors
+    /// The error of open(2) or read(2); `InvalidData` where a counter is missing.
+    pub(crate) fn start(process: Pid) -> io::Result<Self> {
+        let open = |name| File::open(format!("/proc/{process}/net/{name}"));
+        let snmp6 = match open("snmp6") {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            opened => Some(opened?),
+        };
+        let mut counters = Self {
+            snmp: open("snmp")?,
+            snmp6,
+            start: Counts::default(),
+        };
+        counters.start = counters.now()?;
+        Ok(counters)
+    }
+
+    /// Growth since the start.
+    ///
+    /// # Errors
+    /// As of [`start`](Self::start).
+    pub(crate) fn growth(&self) -> io::Result<Counts> {
+        let now = self.now()?;
+        Ok(Counts {
+            unrouted: now.unrouted.saturating_sub(self.start.unrouted),
+            connections: now.connections.saturating_sub(self.start.connections),
+            datagrams: now.datagrams.saturating_sub(self.start.datagrams),
+        })
+    }
+
+    fn now(&self) -> io::Result<Counts> {
+        let snmp = text(&self.snmp)?;
+        let snmp6 = self.snmp6.as_ref().map(text).transpose()?;
+        counts(&snmp, snmp6.as_deref()).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+}
+
+fn text(file: &File) -> io::Result<String> {
+    let mut bytes = vec![0; TEXT];
+    let mut length = 0;
+    loop {
+        let rest = bytes.get_mut(length..).unwrap_or_default();
+        match file.read_at(rest, length as u64) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(length);
+    String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// UDP-Lite counters may be missing: a kernel without the protocol sends none.
+fn counts(snmp: &str, snmp6: Option<&str>) -> Option<Counts> {
+    let v4 = |protocol, counter| in_snmp(snmp, protocol, counter);
+    let mut counts = Counts {
+        unrouted: v4("Ip:", "OutNoRoutes")?,
+        connections: v4("Tcp:", "ActiveOpens")?,
+        datagrams: v4("Udp:", "OutDatagrams")? + v4("UdpLite:", "OutDatagrams").unwrap_or(0),
+    };
+    if let Some(snmp6) = snmp6 {
+        let v6 = |counter| in_snmp6(snmp6, counter);
+        counts.unrouted += v6("Ip6OutNoRoutes")?;
+        counts.datagrams += v6("Udp6OutDatagrams")? + v6("UdpLite6OutDatagrams").unwrap_or(0);
+    }
+    Some(counts)
+}
+
+/// Two lines for each protocol: the counters' names, then their values.
+fn in_snmp(snmp: &str, protocol: &str, counter: &str) -> Option<u64> {
+    let mut lines = snmp
+        .lines()
+        .filter(|line| line.split(' ').next() == Some(protocol))
+        .map(|line| line.split(' '));
+    let (mut names, values) = (lines.next()?, lines.next()?);
+    let at = names.position(|name| name == counter)?;
+    values.into_iter().nth(at)?.parse().ok()
+}
+
+fn in_snmp6(snmp6: &str, counter: &str) -> Option<u64> {
+    let mut lines = snmp6.lines().map(str::split_whitespace);
+    let mut line = lines.find(|line| line.clone().next() == Some(counter))?;
+    line.nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+
+    use super::*;
+
+    const SNMP: &str = "Ip: Forwarding OutNoRoutes\nIp: 1 2\nTcp: MaxConn ActiveOpens\nTcp: -1 30\n\
+        Udp: InDatagrams OutDatagrams\nUdp: 9 400\n";
+    const SNMP6: &str = "Ip6OutNoRoutes                  \t5000\nUdp6OutDatagrams   \t60000\n";
+
+    #[test]
+    fn counters_of_both_families_are_added() {
+        let both = Counts {
+            unrouted: 5_002,
+            connections: 30,
+            datagrams: 60_400,
+        };
+        assert_eq!(counts(SNMP, Some(SNMP6)), Some(both));
+        let v4 = Counts {
+            unrouted: 2,
+            connections: 30,
+            datagrams: 400,
+        };
+        assert_eq!(counts(SNMP, None), Some(v4));
+        let lite = format!("{SNMP}UdpLite: OutDatagrams\nUdpLite: 1\n");
+        assert_eq!(counts(&lite, None).unwrap().datagrams, 401);
+    }
+
+    #[test]
+    fn a_missing_counter_is_no_zero() {
+        for missing in ["OutNoRoutes", "ActiveOpens", "OutDatagrams", "Udp: 9 400\n"] {
+            assert_eq!(counts(&SNMP.replace(missing, ""), None), None, "{missing}");
+        }
+        assert_eq!(counts(SNMP, Some("Ip6OutNoRoutes 1\n")), None);
+    }
+
+    /// Others may use this network meanwhile, so the growth has a lower bound only.
+    #[test]
+    fn connections_and_datagrams_are_counted() {
+        let counters = Counters::start(Pid::this()).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        drop(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(socket.local_addr().unwrap()).unwrap();
+        socket.send(b"x").unwrap();
+        let growth = counters.growth().unwrap();
+        assert!(
+            growth.connections >= 1 && growth.datagrams >= 1,
+            "{growth:?}"
+        );
+    }
+}
