@@ -218,9 +218,22 @@ fn boundaries(served: &Served, capture: &Capture) -> (Boundaries, Vec<Gap>) {
     } else {
         None
     };
+    let at_barrier = barrier.map_or(0, |(_, lines)| *lines);
+    // The stub has read the first byte by then, and the client may have written more meanwhile.
+    let in_time = at_barrier.min(capture.output.lines_before(post.at_us));
+    if in_time < at_barrier {
+        let number = at_barrier - in_time;
+        gaps.push(Gap {
+            what: GapKind::Order,
+            detail: format!(
+                "{number} lines of standard output were read just after the first byte of the request, and may have been \
+                 written before or after it"
+            ),
+        });
+    }
     let boundaries = Boundaries {
         connect: connect.unwrap_or(0),
-        post: barrier.map_or(0, |(_, lines)| *lines),
+        post: in_time,
     };
     (boundaries, gaps)
 }

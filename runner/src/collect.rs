@@ -282,7 +282,6 @@ impl Session<'_> {
                 biased;
                 () = self.signals.recv() => self.interrupted(),
                 read = readable(self.stdout.as_ref(), self.pass.as_ref().map(|(out, _)| out)) => self.read_stdout(read),
-                read = readable(self.stderr.as_ref(), self.pass.as_ref().map(|(_, err)| err)) => self.read_stderr(read),
                 read = self.control.read_until(b'\n', &mut line), if self.control_open => match read {
                     Ok(length) if length > 0 && line.ends_with(b"\n") => {
                         let next = self.control_line(&line).await;
@@ -297,6 +296,8 @@ impl Session<'_> {
                     let _ = reply.try_send(self.lines_now());
                     Next::Continue
                 }
+                // Behind the journal, so that a flood of standard error delays no barrier.
+                read = readable(self.stderr.as_ref(), self.pass.as_ref().map(|(_, err)| err)) => self.read_stderr(read),
                 () = sleep_until(self.deadline) => self.deadline_passed(),
                 // Behind the deadline, so that a flood of these holds nothing up.
                 told = questions::next(self.questions.as_ref()) => self.question(told),

@@ -35,7 +35,7 @@ fn post(seq: u64, connection: u64) -> Request {
     };
     Request {
         seq,
-        at_us: 0,
+        at_us: 22,
         connection,
         host: Host::Stub,
         class: RequestClass::Message,
@@ -50,6 +50,7 @@ fn post(seq: u64, connection: u64) -> Request {
 fn two(connects: &[(u64, usize)], accepted: [u64; 2]) -> (Served, Capture) {
     let mut capture = Capture::nothing((100, 100), &needle());
     capture.barriers = vec![(1, 2), (2, 7)];
+    capture.output.push(&[b'\n'; 7], 21);
     let connects = connects.iter().map(|(at_us, lines)| Connect {
         at_us: *at_us,
         lines: Some(*lines),
@@ -77,6 +78,15 @@ fn records_before_the_connect_are_told_from_those_before_the_request() {
             0
         )
     );
+}
+
+#[test]
+fn record_read_after_the_first_byte_is_not_before_it() {
+    let (served, mut capture) = two(&[(10, 1), (20, 5)], [11, 21]);
+    capture.output.push(b"late\n", 22);
+    capture.barriers[1].1 = 8;
+    let (before, gaps) = boundaries(&served, &capture);
+    assert_eq!((before.post, gaps[0].what), (7, GapKind::Order));
 }
 
 #[test]

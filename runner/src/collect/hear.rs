@@ -111,7 +111,6 @@ impl Session<'_> {
     /// whoever asks. What is passed on makes no lines.
     pub(super) fn lines_now(&mut self) -> usize {
         if let (Some(stdout), None) = (&self.stdout, &self.pass) {
-            let now = self.watch.clock.elapsed_us();
             let mut left = readable_bytes(stdout.get_ref()).unwrap_or(0);
             let mut piece = vec![0; left.min(PIECE)];
             while left > 0 {
@@ -121,6 +120,7 @@ impl Session<'_> {
                     piece.get_mut(..room).unwrap_or_default(),
                 ) {
                     Ok(length) if length > 0 => {
+                        let now = self.watch.clock.elapsed_us();
                         self.capture
                             .output
                             .push(piece.get(..length).unwrap_or_default(), now);

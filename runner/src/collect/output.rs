@@ -98,6 +98,11 @@ impl Output {
         self.ends.len()
     }
 
+    /// Complete lines that had been read before `at_us`.
+    pub(crate) fn lines_before(&self, at_us: u64) -> usize {
+        self.ends.partition_point(|(_, read_us)| *read_us < at_us)
+    }
+
     /// The records, and where the credential stands in them. `before` tells which of them were
     /// there before the message request.
     pub(crate) fn into_records(

@@ -178,7 +178,10 @@ fn order(report: &Report) -> Option<Claim> {
             Standing::Proved,
             "before the connection of the POST was made.",
         ),
-        Before::Post => (Standing::Seen, "at the first byte of the POST."),
+        Before::Post => (
+            Standing::Seen,
+            "before the first byte of the POST was read.",
+        ),
         Before::None => return None,
     };
     Some(Claim {

@@ -154,7 +154,11 @@ fn the_order_is_proved_at_the_connection_and_seen_at_the_first_byte() {
             Proved,
             "before the connection of the POST was made.",
         ),
-        (Before::Post, Seen, "at the first byte of the POST."),
+        (
+            Before::Post,
+            Seen,
+            "before the first byte of the POST was read.",
+        ),
     ] {
         let mut run = case_b();
         run.evidence.records[0].before = before;
