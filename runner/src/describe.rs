@@ -236,8 +236,40 @@ fn wider_rules(case: &Case, profile: &Profile, prepared: &Prepared) -> Vec<Wider
             rule: format!("the query {query} is no finding"),
             reason: format!("the profile {}", profile.name),
         }));
+        wider.extend(more_in_init(profile, &built_in));
     }
     wider
+}
+
+/// Permissions and extensions that the init record may state.
+fn more_in_init<'a>(
+    profile: &'a Profile,
+    built_in: &'a Profile,
+) -> impl Iterator<Item = WiderRule> + 'a {
+    let [names, others] = [profile, built_in].map(|profile| &profile.records);
+    let mode = (names.permission_mode != others.permission_mode).then(|| WiderRule {
+        rule: format!(
+            "the init record's permissionMode is {}",
+            names.permission_mode
+        ),
+        reason: format!("the profile {}", profile.name),
+    });
+    let lists = names
+        .init_lists
+        .iter()
+        .filter(|list| !others.init_lists.contains(list));
+    let lists = lists.map(|list| {
+        let entries = list.names.as_ref();
+        let entries = entries.map_or_else(|| "any entry".to_owned(), |names| names.join(", "));
+        WiderRule {
+            rule: format!(
+                "{} of the init record may have {entries}",
+                list.field.word()
+            ),
+            reason: list.reason.clone(),
+        }
+    });
+    mode.into_iter().chain(lists)
 }
 
 /// Paths that are shown on this host.

@@ -66,6 +66,26 @@ fn what_a_profile_expects_beside_the_turn_is_told_as_a_wider_rule() {
 }
 
 #[test]
+fn lists_of_the_init_record_are_wider_rules() {
+    needs_sandbox!();
+    let list =
+        |names| format!("[[records.init_lists]]\nfield = \"agents\"\n{names}reason = \"known\"\n");
+    for (names, rule) in [
+        ("", "agents of the init record may have any entry"),
+        (
+            "names = [\"a\", \"b\"]\n",
+            "agents of the init record may have a, b",
+        ),
+    ] {
+        let output = Run::case_b().knowing(&list(names)).output();
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert!(told.contains(rule), "{told}");
+    }
+    let told = String::from_utf8(Run::case_b().output().stdout).unwrap();
+    assert!(!told.contains("of the init record may have"));
+}
+
+#[test]
 fn a_message_beside_the_turn_leaves_body_and_records_of_the_turn_to_be_judged() {
     needs_sandbox!();
     for deviation in ["title", "title-first"] {
