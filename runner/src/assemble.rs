@@ -32,6 +32,10 @@ use crate::sandbox::supervise::ledger::{Connect, Ledger};
 /// For what was looked up: nobody waits longer for help, and no signal is heard meanwhile.
 const WEIGHING: Duration = Duration::from_secs(2);
 
+/// Limit for reading standard output at the first byte of a request, in microseconds: what is read later may have been
+/// written much later than that byte.
+pub(crate) const BARRIER_US: u64 = 50_000;
+
 /// The evidence of one run. Ends the capture: its directories are gone afterwards.
 pub(crate) fn evidence(
     capture: Capture,
@@ -219,15 +223,16 @@ fn boundaries(served: &Served, capture: &Capture) -> (Boundaries, Vec<Gap>) {
         None
     };
     let at_barrier = barrier.map_or(0, |(_, lines)| *lines);
-    // The stub has read the first byte by then, and the client may have written more meanwhile.
-    let in_time = at_barrier.min(capture.output.lines_before(post.at_us));
+    let limit_us = post.at_us + BARRIER_US;
+    let in_time = at_barrier.min(capture.output.lines_before(limit_us));
     if in_time < at_barrier {
         let number = at_barrier - in_time;
         gaps.push(Gap {
             what: GapKind::Order,
             detail: format!(
-                "{number} lines of standard output were read just after the first byte of the request, and may have been \
-                 written before or after it"
+                "{number} lines of standard output were read more than {} ms after the first byte of the request, and may \
+                 have been written before or after it",
+                BARRIER_US / 1000
             ),
         });
     }

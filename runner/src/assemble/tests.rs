@@ -81,12 +81,13 @@ fn records_before_the_connect_are_told_from_those_before_the_request() {
 }
 
 #[test]
-fn record_read_after_the_first_byte_is_not_before_it() {
+fn record_read_late_is_not_before_the_request() {
     let (served, mut capture) = two(&[(10, 1), (20, 5)], [11, 21]);
-    capture.output.push(b"late\n", 22);
-    capture.barriers[1].1 = 8;
+    capture.output.push(b"in time\n", 22 + BARRIER_US - 1);
+    capture.output.push(b"late\n", 22 + BARRIER_US);
+    capture.barriers[1].1 = 9;
     let (before, gaps) = boundaries(&served, &capture);
-    assert_eq!((before.post, gaps[0].what), (7, GapKind::Order));
+    assert_eq!((before.post, gaps[0].what), (8, GapKind::Order));
 }
 
 #[test]

@@ -235,7 +235,7 @@ pub(super) fn init_before_post(run: &Run) -> Outcome {
     Ok(if run.evidence.startup_before() == Some(Before::Connect) {
         "Proved: init and status were on the pipe before the POST's connection was made.".to_owned()
     } else {
-        "Seen: init and status were read before the first byte of the POST was.".to_owned()
+        "Seen: init and status were on the pipe when it was read, within 50 ms of the first byte of the POST.".to_owned()
     })
 }
 

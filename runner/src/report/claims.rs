@@ -180,7 +180,7 @@ fn order(report: &Report) -> Option<Claim> {
         ),
         Before::Post => (
             Standing::Seen,
-            "before the first byte of the POST was read.",
+            "within 50 ms of the first byte of the POST.",
         ),
         Before::None => return None,
     };

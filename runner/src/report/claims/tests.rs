@@ -157,7 +157,7 @@ fn the_order_is_proved_at_the_connection_and_seen_at_the_first_byte() {
         (
             Before::Post,
             Seen,
-            "before the first byte of the POST was read.",
+            "within 50 ms of the first byte of the POST.",
         ),
     ] {
         let mut run = case_b();
