@@ -65,7 +65,8 @@ fn an_address_that_changes_while_it_is_read_leads_nowhere_and_hides_nothing() {
     assert_eq!(through + denied, FLIPPED);
     // The kernel counted the calls that looked like the way to the stub and were not.
     let unlisted = made(&done, "unknown", "call beyond loopback (Ip OutNoRoutes)");
-    assert_eq!(unlisted, refused - denied.min(refused));
+    assert!(unlisted > 0, "the race was too short");
+    assert_eq!(unlisted, refused - denied);
     // Whatever looked like the way out was stopped; what was let through arrived, or the kernel stopped it.
     assert!(denied <= refused, "{denied} of {refused}");
     assert_eq!(listed(&done, "connections").len() as u64, connected);
