@@ -50,7 +50,7 @@ const MEANINGS: [(&str, &str, &str); 37] = [
     ("records/events-match-provider",     "expect.records.partial_messages",  "Each event of the provider has a record that holds it unchanged; pings and unknown kinds have all theirs or none."),
     ("records/assistant-text",            "stub",                             "The assistant record's text is what the provider sent."),
     ("records/assistant-position",        "expect.records.partial_messages",  "The assistant record stands after the last delta and before the block's stop."),
-    ("records/result-success",            "expect.records",                   "The last record says that the turn succeeded."),
+    ("records/result-success",            "expect.records",                   "The last record says that the turn succeeded, and the answer came whole."),
     ("files/state-file",                  "name",                             "The client leaves its state file."),
     ("files/backup",                      "name",                             "The client leaves one backup of its state file, stamped within the run."),
     ("files/modes",                       "name",                             "The state file and its backup have mode 0600; no directory, and no other file, may be written by others or has a set-uid, set-gid or sticky bit."),
