@@ -188,6 +188,7 @@ fn entry_name(entry: &Value) -> String {
 }
 
 pub(super) fn tools_empty(run: &Run) -> Outcome {
+    run.asks_for_no_tools()?;
     let Some((record, init)) = init(run) else {
         return absent("there is no init record");
     };
