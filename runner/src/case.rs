@@ -20,6 +20,8 @@ pub use outline::Outline;
 pub struct Case {
     /// Short name, as in reports: `case-b`.
     pub name: String,
+    /// Another case: what a profile sets for that one is set for this one too.
+    pub like: Option<String>,
     /// One line for people.
     pub summary: String,
     /// The file that it was read from.
@@ -32,6 +34,14 @@ pub struct Case {
     pub sandbox: SandboxRules,
     /// What must be seen.
     pub expect: Expectations,
+}
+
+impl Case {
+    /// Names by which a profile may mean the case, its own first.
+    pub fn names(&self) -> [&str; 2] {
+        let like = self.like.as_ref().unwrap_or(&self.name);
+        [&self.name, like]
+    }
 }
 
 /// Where a policy file came from, the digest of its bytes, and the place of its keys in them.

@@ -114,6 +114,11 @@ pub fn profile(reference: &Reference) -> Result<Profile, PolicyError> {
     Document::load(reference, Some(Kind::Profile))?.profile()
 }
 
+/// Checks for the name of a built-in case.
+pub fn is_built_in_case(name: &str) -> bool {
+    builtin::find(name, Some(Kind::Case)).is_ok()
+}
+
 /// The built-in policy of audits.
 ///
 /// # Errors

@@ -124,7 +124,7 @@ impl Subject {
                 profile,
                 settings,
                 ..
-            } => profile.variables(&case.name, *settings).collect(),
+            } => profile.variables(case.names(), *settings).collect(),
             Self::Program(audit) => audit.environment.iter().collect(),
         }
     }
@@ -151,7 +151,7 @@ impl Subject {
                 profile,
                 settings,
                 ..
-            } => profile.left_out(&case.name, *settings).collect(),
+            } => profile.left_out(case.names(), *settings).collect(),
             Self::Program(_) => Vec::new(),
         }
     }

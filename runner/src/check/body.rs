@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use stub::journal::Content;
-use stub::shape::is_text;
+use stub::shape::{is_text, sha256};
 
 use crate::case::{CacheControl, JsonKind};
 use crate::evidence::Request;
@@ -79,6 +79,15 @@ pub(super) fn cache_control(run: &Run) -> Outcome {
         let (Some(system), Some(content)) = (system, content) else {
             return absent("the body lacks the blocks that could carry it");
         };
+        if let Some(place) =
+            other_mark("system block", system).or_else(|| other_mark("user block", content))
+        {
+            return Deviation::new("cache_control has another value than the interface knows.")
+                .at(name(post))
+                .expected(r#"{"type": "ephemeral"}, with a known ttl or scope"#)
+                .found(format!("another value on {place}"))
+                .failed();
+        }
         let (system_marks, user_marks) = (marked(system), marked(content));
         if system_marks.len() != *system_count || user_marks != *user {
             let say = |number, user: &[usize]| {
@@ -98,6 +107,7 @@ pub(super) fn cache_control(run: &Run) -> Outcome {
 }
 
 pub(super) fn tools_empty(run: &Run) -> Outcome {
+    run.asks_for_no_tools()?;
     for (post, shape) in run.shapes()? {
         match shape.get("tools") {
             None => return absent("the body has no tools"),
@@ -229,7 +239,39 @@ fn expect_blocks(
 fn marked(blocks: &[Value]) -> Vec<usize> {
     let positions = blocks.iter().zip(1..);
     positions
-        .filter(|(block, _)| block.get("cache_control").is_some_and(Value::is_object))
+        .filter(|(block, _)| mark(block).is_some())
         .map(|(_, position)| position)
         .collect()
+}
+
+/// `user block 2`: the first whose `cache_control` is no mark of the interface.
+fn other_mark(kind: &str, blocks: &[Value]) -> Option<String> {
+    let other = |block: &Value| mark(block).is_some_and(|mark| !is_known_mark(mark));
+    let position = blocks.iter().position(other)?;
+    Some(format!("{kind} {}", position + 1))
+}
+
+/// `cache_control` of a block; null is none.
+fn mark(block: &Value) -> Option<&Value> {
+    block.get("cache_control").filter(|mark| !mark.is_null())
+}
+
+/// Checks for a mark as the interface has it. `scope` belongs to the family of the beta header of that name.
+fn is_known_mark(mark: &Value) -> bool {
+    let Some(fields) = mark.as_object() else {
+        return false;
+    };
+    let one_of = |value: &Value, texts: [&str; 2]| {
+        let digest = value.get("sha256").and_then(Value::as_str);
+        texts
+            .iter()
+            .any(|text| digest == Some(&sha256(text.as_bytes())))
+    };
+    let is_known = |(key, value): (&String, &Value)| match key.as_str() {
+        "type" => value.as_str() == Some("ephemeral"),
+        "ttl" => one_of(value, ["5m", "1h"]),
+        "scope" => one_of(value, ["global", "org"]),
+        _ => false,
+    };
+    fields.contains_key("type") && fields.iter().all(is_known)
 }

@@ -4,7 +4,7 @@
 
 use stub::journal::{Head, Host};
 
-use crate::case::Case;
+use crate::case::{Case, Switch};
 use crate::evidence::{Evidence, GapKind, Request, RequestClass};
 use crate::profile::Profile;
 use crate::text::beginning;
@@ -120,6 +120,15 @@ impl<'a> Run<'a> {
     /// The requests for the turn, repetitions too; never empty.
     pub(super) fn turns(&self) -> Result<Vec<&'a Request>, NotPassed> {
         self.requests(Request::is_turn)
+    }
+
+    /// Skips a check of empty tools unless the case asks the client for none.
+    pub(super) fn asks_for_no_tools(&self) -> Result<(), NotPassed> {
+        if self.case.invocation.switches.contains(&Switch::NoTools) {
+            Ok(())
+        } else {
+            not_asked("the case lacks the switch no-tools")
+        }
     }
 
     fn requests(&self, wanted: fn(&Request) -> bool) -> Result<Vec<&'a Request>, NotPassed> {

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::evidence::{Before, Evidence, Line, ProviderEvent, Record, UNFINISHED};
+use crate::evidence::{Before, Evidence, Line, ProviderEvent, Record, Request, UNFINISHED};
 use crate::profile::{InitField, InitList, RecordNames};
 
-use super::outcome::{Deviation, Outcome, Run, absent, count, list, not_asked};
+use super::outcome::{self, Deviation, NotPassed, Outcome, Run, absent, count, list, not_asked};
 use super::{BOTH, ORDER, RECORDS, REQUESTS};
 
 /// The provider events that have a record. `ping` and unknown kinds have none in the public SDKs; a client may show them.
@@ -188,6 +188,7 @@ fn entry_name(entry: &Value) -> String {
 }
 
 pub(super) fn tools_empty(run: &Run) -> Outcome {
+    run.asks_for_no_tools()?;
     let Some((record, init)) = init(run) else {
         return absent("there is no init record");
     };
@@ -357,7 +358,8 @@ pub(super) fn result_success(run: &Run) -> Outcome {
     };
     let is_error = last.json().and_then(|json| json.get("is_error"));
     if last.is("result", "success") && is_error == Some(&Value::Bool(false)) {
-        return Ok("The run ends with result/success, and it is no error.".to_owned());
+        whole_answer(run, last)?;
+        return Ok("The run ends with result/success, after a whole answer.".to_owned());
     }
     let deviation = Deviation::new("The last record is not a successful result.")
         .at(name(last))
@@ -371,6 +373,29 @@ pub(super) fn result_success(run: &Run) -> Outcome {
         return deviation.undecided("the stub was lost before it had answered");
     }
     deviation.failed_if_whole(RECORDS)
+}
+
+/// Fails if each answer for the turn was cut, refused or an error. Without a request, requests/post-count fails.
+fn whole_answer(run: &Run, result: &Record) -> Result<(), NotPassed> {
+    let Ok(turns) = run.turns() else {
+        return Ok(());
+    };
+    let cut = |turn: &&Request| {
+        Some(format!(
+            "{}: {}",
+            outcome::name(turn),
+            run.evidence.cut(turn)?
+        ))
+    };
+    let answers: Vec<String> = turns.iter().filter_map(cut).collect();
+    if answers.len() < turns.len() {
+        return Ok(());
+    }
+    Deviation::new("The client reports success without a whole answer.")
+        .at(name(result))
+        .expected("an answer that ends with message_stop, or a result that is an error")
+        .found(list(answers))
+        .failed_if_whole(REQUESTS)
 }
 
 /// Section 6.2 without the aggregate, whose place is a check of its own; the deltas follow what the stub sent.

@@ -19,6 +19,16 @@ pub enum UsageError {
     /// The case asks for what the profile cannot say.
     #[error("the case and the profile do not fit")]
     Unspelt(#[from] Unspelt),
+    /// The profile sets variables for some cases, and the case is none of them.
+    #[error("the profile `{profile}` has settings for other cases, and none for `{case}`")]
+    NoSettings {
+        /// Of the profile.
+        profile: String,
+        /// Of the case.
+        case: String,
+        /// How to take or leave them.
+        hint: String,
+    },
     /// `--require-case` names another digest.
     #[error("the case has the SHA-256 {found}, not the required {required}")]
     OtherCase {
@@ -116,6 +126,7 @@ impl UsageError {
             Self::Unspelt(_) => {
                 "add [[arguments]] for it to the profile, or choose another profile".into()
             }
+            Self::NoSettings { hint, .. } => hint.clone(),
             Self::OtherCase { .. } => {
                 "read what changed in the case, then require its new digest".into()
             }

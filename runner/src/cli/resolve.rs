@@ -17,7 +17,7 @@ use crate::diff::DiffRequest;
 use crate::doctor::DoctorAction;
 use crate::policy::init::PolicyName;
 use crate::policy::{self, Reference, quoted, with_nearest};
-use crate::profile::Settings;
+use crate::profile::{Profile, Settings};
 use crate::report::Form;
 use crate::selftest::SelftestRequest;
 use crate::subject::Subject;
@@ -169,6 +169,9 @@ fn run_request(
     let profile =
         policy::profile(&Reference::parse(&options.profile)).map_err(UsageError::Profile)?;
     profile.command_line(&case.invocation)?;
+    if !options.plain {
+        has_settings(&profile, &case)?;
+    }
     let client = match options.client {
         None => ClientProgram::Reference,
         Some(program) => ClientProgram::find(&program, search_path)?,
@@ -223,6 +226,22 @@ fn require(case: &Case, required: Option<String>) -> Result<(), UsageError> {
         Some(required) if required != case.origin.sha256 => Err(UsageError::OtherCase {
             found: case.origin.sha256.clone(),
             required,
+        }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Refuses a case that none of the profile's settings can mean: a copy under another name would lose them in silence.
+fn has_settings(profile: &Profile, case: &Case) -> Result<(), UsageError> {
+    let known = profile.cases_with_settings();
+    let is_known = |name: &str| known.contains(name) || policy::is_built_in_case(name);
+    match known.first() {
+        Some(first) if !case.names().into_iter().any(is_known) => Err(UsageError::NoSettings {
+            profile: profile.name.clone(),
+            case: case.name.clone(),
+            hint: format!(
+                "like = \"{first}\" in the case sets for it what the profile sets for {first}; --plain sets nothing"
+            ),
         }),
         Some(_) | None => Ok(()),
     }

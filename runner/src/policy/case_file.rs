@@ -34,6 +34,9 @@ pub(super) struct CaseFile {
     /// Short name, as in reports: `case-b`.
     #[schemars(with = "Name")]
     name: Spanned<String>,
+    /// Another case, of which this one is a copy: what a profile sets for that one is set for this one too.
+    #[schemars(with = "Option<Name>")]
+    like: Option<Spanned<String>>,
     /// One line for people.
     #[schemars(with = "Sentence")]
     summary: Spanned<String>,
@@ -160,6 +163,7 @@ impl CaseFile {
         let partial_messages = agrees_with_switches(&records, &invocation.switches)?;
         Ok(Case {
             name: name(self.name)?,
+            like: self.like.map(name).transpose()?,
             summary: sentence(self.summary)?,
             origin,
             invocation,

@@ -2,6 +2,7 @@
 //!
 //! A variable that is set in some cases only is a *setting* of them.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -70,24 +71,49 @@ impl Profile {
         Ok(words)
     }
 
-    /// The variables that a run of a case sets, in the profile's order.
-    pub fn variables(&self, case: &str, settings: Settings) -> impl Iterator<Item = &Variable> {
+    /// The variables that a run of a case sets, in the profile's order. `case` are the names of [`Case::names`].
+    ///
+    /// [`Case::names`]: crate::case::Case::names
+    pub fn variables(
+        &self,
+        case: [&str; 2],
+        settings: Settings,
+    ) -> impl Iterator<Item = &Variable> {
         self.environment
             .iter()
             .filter(move |variable| match settings {
-                Settings::OfCase => variable.cases.include(case),
+                Settings::OfCase => self.sets(variable, case),
                 Settings::Plain => variable.cases == Cases::Every,
             })
     }
 
     /// The settings of a case that a run of it leaves out.
-    pub fn left_out(&self, case: &str, settings: Settings) -> impl Iterator<Item = &Variable> {
+    pub fn left_out(&self, case: [&str; 2], settings: Settings) -> impl Iterator<Item = &Variable> {
         self.environment
             .iter()
             .filter(move |variable| match settings {
                 Settings::OfCase => false,
-                Settings::Plain => variable.cases != Cases::Every && variable.cases.include(case),
+                Settings::Plain => variable.cases != Cases::Every && self.sets(variable, case),
             })
+    }
+
+    /// The cases that have settings, each once.
+    pub fn cases_with_settings(&self) -> BTreeSet<&str> {
+        let cases = self.environment.iter().map(|variable| &variable.cases);
+        let named = cases.flat_map(|cases| match cases {
+            Cases::Every => &[][..],
+            Cases::Only(names) => names,
+        });
+        named.map(String::as_str).collect()
+    }
+
+    /// Checks for a variable of the case, or of the case that it is like unless the case has its own.
+    fn sets(&self, variable: &Variable, [name, like]: [&str; 2]) -> bool {
+        let has_own = || {
+            let mut others = self.environment.iter();
+            others.any(|other| other.name == variable.name && other.cases.include(name))
+        };
+        variable.cases.include(name) || variable.cases.include(like) && !has_own()
     }
 }
 
@@ -229,7 +255,7 @@ mod tests {
     #[test]
     fn the_environment_is_the_profiles_and_nothing_else() {
         let profile = reference();
-        let variables = profile.variables("case-b", Settings::OfCase);
+        let variables = profile.variables(["case-b"; 2], Settings::OfCase);
         let environment = filled(variables, surroundings());
         let pairs: Vec<_> = environment
             .iter()
@@ -260,7 +286,7 @@ mod tests {
     fn a_setting_is_in_force_in_its_cases_and_in_no_other() {
         let value = |case, settings| {
             let profile = with_setting(&["case-a", "mine"]);
-            let environment = filled(profile.variables(case, settings), surroundings());
+            let environment = filled(profile.variables([case; 2], settings), surroundings());
             let found = environment.into_iter().find(|(name, _)| name == "MODEL");
             found.map(|(_, value)| value)
         };
@@ -276,12 +302,34 @@ mod tests {
     fn plain_leaves_out_the_settings_of_the_case_and_names_them() {
         let profile = with_setting(&["case-a"]);
         let names = |case, settings| {
-            let left_out = profile.left_out(case, settings);
+            let left_out = profile.left_out([case; 2], settings);
             Vec::from_iter(left_out.map(|variable| variable.name.as_str()))
         };
         assert_eq!(names("case-a", Settings::Plain), ["MODEL"]);
         assert_eq!(names("case-a", Settings::OfCase), [""; 0]);
         assert_eq!(names("case-b", Settings::Plain), [""; 0]);
-        assert_eq!(profile.variables("case-a", Settings::Plain).count(), 4);
+        assert_eq!(profile.variables(["case-a"; 2], Settings::Plain).count(), 4);
+    }
+
+    #[test]
+    fn copy_has_the_settings_of_its_case_but_for_its_own() {
+        let mut profile = with_setting(&["case-a"]);
+        let values = |profile: &Profile, names| {
+            let set = profile.variables(names, Settings::OfCase);
+            let settings = set.filter(|variable| variable.name == "MODEL");
+            Vec::from_iter(settings.map(|variable| variable.value.clone()))
+        };
+        let copy = ["mine", "case-a"];
+        assert_eq!(values(&profile, copy), ["{home}/small"]);
+        let own = Variable {
+            value: "large".to_owned(),
+            cases: Cases::Only(vec!["mine".to_owned()]),
+            ..profile.environment[4].clone()
+        };
+        profile.environment.push(own);
+        assert_eq!(values(&profile, copy), ["large"]);
+        assert_eq!(values(&profile, ["case-a"; 2]), ["{home}/small"]);
+        let known = profile.cases_with_settings();
+        assert_eq!(Vec::from_iter(known), ["case-a", "mine"]);
     }
 }

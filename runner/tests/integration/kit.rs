@@ -147,6 +147,11 @@ impl Run {
         Self::case("case-b")
     }
 
+    /// Case B with an answer that ends, as if whole, after its block.
+    pub(crate) fn case_b_cut_short() -> Self {
+        Self::case_b().argument("--stub=end-early")
+    }
+
     /// A built-in case of which `text` is replaced by `other`, from a file.
     pub(crate) fn changed_case(name: &str, text: &str, other: &str) -> Self {
         let (directory, path) = changed_policy(name, text, other);

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use stub::journal::Content;
+use stub::shape::sha256;
 
-use crate::evidence::fixture::{Run, shape, text};
+use crate::evidence::fixture::{Run, record, shape, text};
 
 use super::deviations;
 
@@ -80,9 +81,42 @@ deviations! {
         remove(&mut body["system"][1], "cache_control");
     }) => ["body/cache-control"];
 
+    cache_control_that_is_text_is_found: case_b, |run| post(run, |body| {
+        body["messages"][0]["content"][1]["cache_control"] = text(9);
+    }) => ["body/cache-control"];
+
+    cache_control_of_another_type_is_found: case_b, |run| post(run, |body| {
+        body["system"][1]["cache_control"]["type"] = json!("persistent");
+    }) => ["body/cache-control"];
+
+    cache_control_with_further_key_is_found: case_b, |run| post(run, |body| {
+        body["system"][1]["cache_control"]["note"] = json!(7);
+    }) => ["body/cache-control"];
+
+    cache_control_without_a_type_is_found: case_b, |run| post(run, |body| {
+        body["system"][1]["cache_control"] = json!({});
+    }) => ["body/cache-control"];
+
+    cache_control_with_another_ttl_is_found: case_b, |run| post(run, |body| {
+        body["system"][1]["cache_control"]["ttl"] = text(2);
+    }) => ["body/cache-control"];
+
+    cache_control_with_ttl_and_scope_passes: case_b, |run| post(run, |body| {
+        let shape = |text: &str| json!({"bytes": text.len(), "sha256": sha256(text.as_bytes())});
+        body["system"][0]["cache_control"] = json!(null);
+        body["system"][1]["cache_control"]["ttl"] = shape("1h");
+        body["system"][2]["cache_control"]["scope"] = shape("global");
+    }) => [];
+
     a_tool_is_found: case_b, |run| post(run, |body| {
         push(&mut body["tools"], json!({"name": text(4)}));
     }) => ["body/tools-empty"];
+
+    a_tool_passes_without_the_switch_for_none: case_b, |run| {
+        run.case.invocation.switches.clear();
+        record(&mut run.evidence, "system/init")["tools"] = json!(["Bash"]);
+        post(run, |body| push(&mut body["tools"], json!({"name": text(4)})));
+    } => [];
 
     a_request_that_asks_for_no_stream_is_found: case_b, |run| {
         post(run, |body| body["stream"] = json!(false));
@@ -105,6 +139,18 @@ fn a_body_that_is_no_json_leaves_the_checks_of_its_parts_skipped() {
             skipped.contains(&format!("body/{id}").as_str()),
             "{id}: {skipped:?}"
         );
+    }
+}
+
+#[test]
+fn without_the_switch_for_no_tools_both_are_skipped() {
+    let mut run = super::case_b();
+    run.case.invocation.switches.clear();
+    for id in ["body/tools-empty", "records/tools-empty"] {
+        let finding = super::finding(id, &run);
+        assert_eq!(finding.status, super::Status::Skipped, "{id}");
+        let because = "the case lacks the switch no-tools";
+        assert_eq!(finding.because.as_deref(), Some(because), "{id}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::evidence::fixture::{Run, insert_record, record};
+use crate::evidence::fixture::{Run, insert_record, record, shape};
 use crate::evidence::{Before, Line};
 use crate::profile::{InitField, InitList};
 
@@ -181,6 +181,39 @@ deviations! {
         let end = run.evidence.records.len();
         insert_record(&mut run.evidence, end, json!({"type": "system", "subtype": "note"}));
     } => ["records/sequence", "records/result-success"];
+
+    success_after_a_cut_answer_is_found: case_b, |run| {
+        run.case.expect.partial_messages = false;
+        run.evidence.records.retain(|record| record.kind() != Some("stream_event"));
+        run.evidence.provider_events.truncate(6);
+    } => ["records/result-success"];
+
+    success_after_a_status_of_error_is_found: case_b, |run| {
+        run.evidence.requests[0].status = Some(529);
+    } => ["records/result-success"];
+
+    success_without_any_answer_is_found: case_b, |run| {
+        run.evidence.requests[0].status = None;
+    } => ["records/result-success"];
+
+    error_after_a_cut_answer_fails_for_the_error: case_b, |run| {
+        run.evidence.requests[0].status = Some(529);
+        record(&mut run.evidence, "result/success")["is_error"] = json!(true);
+    } => ["records/result-success"];
+
+    success_after_a_whole_answer_to_the_second_request: case_b, |run| {
+        let mut refused = run.evidence.requests[0].clone();
+        refused.status = Some(429);
+        run.evidence.requests.insert(0, refused);
+        run.evidence.requests[1].seq = 2;
+        run.evidence.provider_events.iter_mut().for_each(|event| event.request = 2);
+    } => ["requests/first-and-only", "requests/post-count"];
+
+    success_without_a_stream_is_not_followed_to_its_end: case_b, |run| {
+        run.evidence.provider_events.clear();
+        run.evidence.records.retain(|record| record.kind() != Some("stream_event"));
+        shape(&mut run.evidence.requests[0], |body| body["stream"] = json!(false));
+    } => ["body/stream"];
 
     without_partial_messages_the_aggregate_stands_alone: case_b, |run| {
         run.case.expect.partial_messages = false;

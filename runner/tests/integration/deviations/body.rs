@@ -1,5 +1,8 @@
 //! What the body of the message holds.
 
+use crate::kit::Run;
+use crate::needs_sandbox;
+
 use super::deviations;
 
 deviations! {
@@ -32,6 +35,11 @@ deviations! {
     a_missing_mark_on_the_second_user_block_is_found: case_b, "no-mark-on-user-block" =>
         ["body/cache-control"];
     a_mark_on_every_system_block_is_found: case_b, "three-marks-on-system-blocks" => ["body/cache-control"];
+    a_mark_that_is_text_is_found: case_b, "mark-that-is-text" => ["body/cache-control"];
+    a_mark_of_another_type_is_found: case_b, "mark-of-another-type" => ["body/cache-control"];
+    a_mark_with_text_is_found: case_b, "mark-with-text" => ["body/cache-control"];
+    a_mark_with_another_ttl_is_found: case_b, "mark-with-another-ttl" => ["body/cache-control"];
+    a_mark_with_a_known_ttl_passes: case_b, "mark-with-ttl" => [];
     case_a_does_not_ask_for_marks: case_a, "mark-on-first-user-block" => [];
 
     a_tool_is_found: case_b, "one-tool" => ["body/tools-empty"];
@@ -39,4 +47,17 @@ deviations! {
 
     a_message_that_asks_for_no_stream_is_found: case_b, "no-stream" => ["body/stream"];
     a_message_that_does_not_say_stream_is_found: case_b, "missing-stream" => ["body/fields"];
+}
+
+#[test]
+fn tools_pass_in_a_case_without_no_tools() {
+    needs_sandbox!();
+    let case = || Run::changed_case("case-b", "    \"no-tools\",\n", "");
+    for deviation in ["one-tool", "init-with-tool"] {
+        let done = case().deviating(deviation).json();
+        done.assert_passed();
+        for id in ["body/tools-empty", "records/tools-empty"] {
+            assert_eq!(done.check(id)["status"], "skipped", "{deviation}: {id}");
+        }
+    }
 }

@@ -63,7 +63,36 @@ deviations! {
 
     a_success_that_is_an_error_is_found: case_b, "result-is-error" => ["records/result-success"];
     a_result_that_is_no_success_is_found: case_b, "result-without-success" => ["records/result-success"];
+    cut_answer_taken_for_whole_is_found: case_b_cut_short, "cut-answer-taken-for-whole" =>
+        ["records/result-success"];
+    whole_answer_taken_for_whole_passes: case_b, "cut-answer-taken-for-whole" => [];
     a_missing_result_is_found: case_b, "no-result" => ["records/sequence", "records/result-success"];
+}
+
+#[test]
+fn success_after_any_cut_answer_is_found() {
+    needs_sandbox!();
+    for scenario in [
+        "cut-after-head",
+        "cut-after-content-block-start",
+        "cut-after-content-block-delta",
+        "cut-after-message-delta",
+        "cut-mid-event",
+        "reset-after-head",
+        "error-event-mid",
+        "no-last-blank-line",
+        "empty-200",
+        "json-200",
+        "error-529",
+    ] {
+        let run = Run::case_b().argument("--stub").argument(scenario);
+        let done = run.deviating("cut-answer-taken-for-whole").json();
+        assert_eq!(
+            done.checks("failed"),
+            ["records/result-success"],
+            "{scenario}"
+        );
+    }
 }
 
 #[test]

@@ -39,9 +39,29 @@ fn a_variable_is_set_in_its_cases_and_plain_leaves_it_out() {
     assert_eq!(model(&run(Run::case_b()).json()), large);
     assert_eq!(model(&run(Run::case_a()).argument("--plain").json()), None);
     assert_eq!(model(&run(Run::case_b()).argument("--plain").json()), None);
-    // A case of another name has no settings, whatever stands in it.
-    let renamed = Run::changed_case("case-b", "name = \"case-b\"", "name = \"mine\"");
-    assert_eq!(model(&run(renamed).json()), None);
+}
+
+#[test]
+fn renamed_copy_keeps_the_settings_of_its_case() {
+    needs_sandbox!();
+    let renamed = || Run::changed_case("case-b", "name = \"case-b\"", "name = \"mine\"");
+    let large = Some("/home/sandbox/large");
+    assert_eq!(model(&run(renamed()).json()), large);
+    assert_eq!(model(&run(renamed()).argument("--plain").json()), None);
+}
+
+#[test]
+fn case_that_no_setting_means_is_refused() {
+    let head = "name = \"case-b\"\n# A copy under another name keeps what a profile sets for this case.\nlike = \"case-b\"";
+    let alone = || run(Run::changed_case("case-b", head, "name = \"mine\""));
+    let refused = alone().output();
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    let wanted = "the profile `reference` has settings for other cases, and none for `mine`";
+    assert!(said.contains(wanted), "{said}");
+    assert!(said.contains("like = \"case-a\""), "{said}");
+    needs_sandbox!();
+    assert_eq!(model(&alone().argument("--plain").json()), None);
 }
 
 /// `[name, value, scope]` of the settings under `key`.
