@@ -322,7 +322,10 @@ impl Watch {
                 arguments,
             } = &call
             {
-                self.start(notification, (*at, program), arguments, &caller, at_us);
+                let absence = self.start(notification, (*at, program), arguments, &caller, at_us);
+                if let Some(errno) = absence.filter(|_| self.refuses) {
+                    decision.answer = Answer::Refuse(errno);
+                }
             }
             if let Some(planned) = planned {
                 return self.connect(notification, planned);
@@ -347,7 +350,8 @@ impl Watch {
         }
     }
 
-    /// A program is about to be started; one that is not there is only looked for.
+    /// A program is about to be started. Returns the errno for one that is absent and so not listed: the kernel must
+    /// not look again, since another thread may have made it by then.
     fn start(
         &mut self,
         notification: &Notification,
@@ -355,14 +359,16 @@ impl Watch {
         arguments: &[Vec<u8>],
         caller: &Caller,
         at_us: u64,
-    ) {
-        if !caller.lacks(at, program) {
+    ) -> Option<Errno> {
+        let absence = caller.absence(at, program);
+        if absence.is_none() {
             let named = caller.named(at, program);
             self.ledger.start(&named, arguments, caller, &self.needle);
         } else if self.lookups {
             let wanted = lookup::executed(notification.thread, at, program);
             self.ledger.lookups.add(wanted, at_us);
         }
+        absence
     }
 
     /// A connection is about to be made: the runner reads the client's output before that. A socket that is

@@ -99,6 +99,14 @@ pub(crate) const CLIENT: Filter = Filter {
         notify(SYS_bind),
         notify(SYS_listen),
         notify_if(SYS_sendto, &[Test::NotNull { argument: 4 }]),
+        // The place of an urgent byte reaches the receiver beside the bytes that it reads (tcp(7)).
+        notify_if(
+            SYS_sendto,
+            &[Test::AnyOf {
+                argument: 3,
+                mask: libc::MSG_OOB as u32,
+            }],
+        ),
         notify(SYS_sendmsg),
         notify(SYS_sendmmsg),
         notify(SYS_execve),

@@ -263,6 +263,21 @@ fn a_message_is_notified_only_where_it_names_a_destination() {
 }
 
 #[test]
+fn urgent_data_is_notified_with_and_without_a_destination() {
+    let send = |flags: u64| [3, 0x1000, 5, flags, 0, 0];
+    let urgent = libc::MSG_OOB as u64;
+    let ordinary = (libc::MSG_NOSIGNAL | libc::MSG_MORE | libc::MSG_EOR) as u64;
+    for outcome in [client, sharing] {
+        for flags in [urgent, urgent | ordinary, urgent | 1 << 32, u64::MAX] {
+            assert_eq!(outcome(SYS_sendto, &send(flags)), Outcome::Notified);
+        }
+        for flags in [0, ordinary, urgent << 32] {
+            assert_eq!(outcome(SYS_sendto, &send(flags)), Outcome::Allowed);
+        }
+    }
+}
+
+#[test]
 fn what_is_evidence_is_notified_and_not_refused() {
     for number in [
         SYS_socket,

@@ -37,6 +37,8 @@ pub(super) enum Call {
     To(Vec<Destination>),
     /// A message with MSG_FASTOPEN, to no address or several.
     FastOpen(Vec<Destination>),
+    /// A message with MSG_OOB, to no address or several.
+    Urgent(Vec<Destination>),
     /// A message without an address: it goes where its socket is connected to.
     Connected,
     Bind(Address),
@@ -162,12 +164,16 @@ fn opens_fast(flags: u64) -> bool {
     flags as i32 & libc::MSG_FASTOPEN != 0
 }
 
-/// A message whose flags, a register, open a connection.
+/// A message by its flags, a register.
 fn with_flags(call: Call, flags: u64) -> Call {
-    if !opens_fast(flags) {
+    let kind = if flags as i32 & libc::MSG_OOB != 0 {
+        Call::Urgent
+    } else if opens_fast(flags) {
+        Call::FastOpen
+    } else {
         return call;
-    }
-    Call::FastOpen(if let Call::To(destinations) = call {
+    };
+    kind(if let Call::To(destinations) = call {
         destinations
     } else {
         Vec::new()

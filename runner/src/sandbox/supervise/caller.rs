@@ -86,9 +86,9 @@ impl Caller {
         named.unwrap_or_else(unknown)
     }
 
-    /// Whether `program`, given to execve(2) by this process, is surely not there: execvp(3) tries a path after
-    /// another. Whatever could be there, through a link, /proc/self or `..`, counts as a program that was started.
-    pub(super) fn lacks(&self, at: i32, program: &[u8]) -> bool {
+    /// Errno of execve(2) for a `program` that is surely absent: execvp(3) tries a path after another. Returns `None`
+    /// for whatever could be there, through a link, /proc/self, `..` or a directory that we may not search.
+    pub(super) fn absence(&self, at: i32, program: &[u8]) -> Option<Errno> {
         let path = Path::new(OsStr::from_bytes(program));
         let plain = |one| matches!(one, Component::Normal(_) | Component::CurDir);
         let base = if path.is_absolute() {
@@ -96,18 +96,14 @@ impl Caller {
         } else if at == libc::AT_FDCWD && path.components().all(plain) {
             "cwd"
         } else {
-            return false;
+            return None;
         };
         let how = OpenHow::new()
             .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
             .resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_SYMLINKS);
-        let absent = |base: fs::File| {
-            matches!(
-                openat2(base, path, how),
-                Err(Errno::ENOENT | Errno::ENOTDIR)
-            )
-        };
-        fs::File::open(format!("/proc/{}/{base}", self.thread)).is_ok_and(absent)
+        let base = fs::File::open(format!("/proc/{}/{base}", self.thread)).ok()?;
+        let errno = openat2(base, path, how).err()?;
+        matches!(errno, Errno::ENOENT | Errno::ENOTDIR).then_some(errno)
     }
 }
 
@@ -150,13 +146,18 @@ mod tests {
         let own = Caller::read(std::process::id() as i32);
         assert_eq!(own.process, Pid::this());
         assert_eq!(Path::new(&own.program), std::env::current_exe().unwrap());
-        let lacks = |path: &[u8]| own.lacks(libc::AT_FDCWD, path);
-        assert!(lacks(b"/no/such/file") && lacks(b"no/such/file") && lacks(b"/no/\xFF"));
+        let absence = |path: &[u8]| own.absence(libc::AT_FDCWD, path);
+        for path in [&b"/no/such/file"[..], b"no/such/file", b"/no/\xFF", b""] {
+            assert_eq!(absence(path), Some(Errno::ENOENT), "{path:?}");
+        }
+        for path in ["/etc/passwd/x", "/etc/passwd/"] {
+            assert_eq!(absence(path.as_bytes()), Some(Errno::ENOTDIR), "{path}");
+        }
         // A link, a link of the kernel, `..`, and a file: each may be there.
         for path in ["/proc/self/exe", "/etc/../etc", "../x", "/etc/passwd"] {
-            assert!(!lacks(path.as_bytes()), "{path}");
+            assert_eq!(absence(path.as_bytes()), None, "{path}");
         }
-        assert!(!own.lacks(3, b"no/such/file"), "below a descriptor");
+        assert_eq!(own.absence(3, b"no/such/file"), None, "below a descriptor");
     }
 
     #[test]
@@ -210,9 +211,11 @@ mod tests {
         });
         let (id, number) = told.recv().unwrap();
         let caller = Caller::read(id);
-        assert!(!caller.lacks(libc::AT_FDCWD, b"program"));
+        let absence = |caller: &Caller| caller.absence(libc::AT_FDCWD, b"program");
+        assert_eq!(absence(&caller), None);
         assert_eq!(caller.named(number, b""), path.as_os_str().as_bytes());
-        assert!(Caller::read(std::process::id() as i32).lacks(libc::AT_FDCWD, b"program"));
+        let leader = Caller::read(std::process::id() as i32);
+        assert_eq!(absence(&leader), Some(Errno::ENOENT));
         drop(done);
         thread.join().unwrap();
     }

@@ -100,6 +100,7 @@ pub(super) fn decide(call: &Call, ground: Ground) -> Decision {
         Call::FastOpen(destinations) if ground.shared_network => {
             refuse_fast_open(destinations, ground)
         }
+        Call::Urgent(destinations) => refuse_urgent(destinations, ground),
         Call::To(destinations) | Call::FastOpen(destinations) => {
             judge_destinations(destinations, ground)
         }
@@ -184,17 +185,33 @@ fn with_socket(line: Line, socket: Socket) -> Line {
 
 /// Landlock does not see the connection that such a message opens.
 fn refuse_fast_open(destinations: &[Destination], ground: Ground) -> Decision {
-    let errno = Errno::EOPNOTSUPP;
-    let lines: Vec<Line> = destinations
-        .iter()
-        .map(|destination| judge_destination(destination, ground, Some(errno)))
-        .collect();
-    if lines.is_empty() {
-        return refuse(attempt(Outcome::Denied(errno)), errno);
+    let mut refused = refuse_message(destinations, ground);
+    if refused.lines.is_empty() {
+        refused.lines.push(attempt(Outcome::Denied(NOT_SUPPORTED)));
     }
+    refused
+}
+
+/// The place of an urgent byte says something that no byte of the stream does, so the journal would lack it.
+fn refuse_urgent(destinations: &[Destination], ground: Ground) -> Decision {
+    let mut refused = refuse_message(destinations, ground);
+    refused.lines.push(Line {
+        address: Some("MSG_OOB".to_owned()),
+        ..attempt(Outcome::Denied(NOT_SUPPORTED))
+    });
+    refused
+}
+
+/// Errno of a flag that a socket does not have (send(2)).
+const NOT_SUPPORTED: Errno = Errno::EOPNOTSUPP;
+
+fn refuse_message(destinations: &[Destination], ground: Ground) -> Decision {
+    let lines = destinations
+        .iter()
+        .map(|destination| judge_destination(destination, ground, Some(NOT_SUPPORTED)));
     Decision {
-        lines,
-        ..silent(Answer::Refuse(errno))
+        lines: lines.collect(),
+        ..silent(Answer::Refuse(NOT_SUPPORTED))
     }
 }
 

@@ -171,6 +171,7 @@ fn sockets_of(call: &Call) -> u64 {
             .map(reached)
             .sum(),
         Call::Connected
+        | Call::Urgent(_)
         | Call::Bind(_)
         | Call::Listen { .. }
         | Call::IoUring

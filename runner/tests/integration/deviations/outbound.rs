@@ -23,6 +23,10 @@ deviations! {
     a_key_in_a_datagram_that_is_no_dns_is_found: case_b, "sends-no-dns" => ["secrets/credential-not-written",
         "outbound/no-attempts"];
     a_name_that_is_asked_for_is_found: case_b, "asks-for-a-name" => ["outbound/no-attempts"];
+    an_urgent_byte_is_refused_and_found: case_b, "urgent-byte" => ["outbound/no-attempts"];
+    an_urgent_message_is_refused_and_found: case_a, "urgent-message" => ["outbound/no-attempts"];
+    urgent_messages_are_refused_and_found: case_b, "urgent-messages" => ["outbound/no-attempts"];
+    a_message_without_an_address_is_no_attempt: case_b, "empty-message" => [];
     option_sets_pacing_is_refused_and_found: case_a, "sets-pacing" => ["outbound/no-attempts"];
     option_sets_txtime_is_refused_and_found: case_b, "sets-txtime" => ["outbound/no-attempts"];
     option_sets_filter_is_refused_and_found: case_a, "sets-filter" => ["outbound/no-attempts"];

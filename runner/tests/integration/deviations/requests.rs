@@ -57,8 +57,6 @@ deviations! {
     line_feeds_behind_the_message_are_found: case_b, "trailing-line-feeds" => ["requests/connections"];
     other_bytes_behind_the_message_are_a_request_that_does_not_end: case_b, "trailing-bytes" =>
         ["requests/first-and-only", "requests/connections"];
-    an_urgent_byte_is_a_byte_like_any_other: case_b, "urgent-byte" => ["requests/first-and-only",
-        "requests/connections"];
     white_space_in_a_head_is_found: case_b, "spaces-in-header" => ["requests/connections"];
     a_chunk_extension_is_found: case_b, "chunk-extension" => ["requests/connections", "headers/nothing-else"];
     a_trailer_is_found: case_b, "trailer" => ["requests/connections", "headers/nothing-else"];

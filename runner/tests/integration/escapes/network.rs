@@ -40,6 +40,15 @@ fn no_datagram_leaves_the_network_namespace() {
     ]);
 }
 
+#[test]
+fn no_urgent_byte_is_sent() {
+    needs_sandbox!();
+    refused(&[
+        ("urgent-byte tcp", "EOPNOTSUPP", ""),
+        ("urgent-byte unix", "EOPNOTSUPP", ""),
+    ]);
+}
+
 /// A datagram that names the link `lo` may have any destination: the kernel takes every address for one on that
 /// link, and drops the datagram where it was sent. The supervisor answers before that.
 #[test]

@@ -1,7 +1,10 @@
 //! What the ledger lists beside attempts that lead out: the way to the stub, who called, what was started.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
+use crate::inherited::CONTAINER;
 use crate::kit::{Done, Run};
 use crate::needs_sandbox;
 
@@ -219,6 +222,33 @@ fn programs_that_were_looked_for_and_are_not_there_are_not_listed() {
         [(false, vec!["exec-search"]), (false, vec!["nothing"])]
     );
     assert_judged(&done, false);
+}
+
+/// A program that is absent at the look is refused, so that the kernel finds none that was made right then.
+#[test]
+fn a_program_made_during_the_look_is_listed() {
+    needs_sandbox!();
+    let class = "exec-vanishing";
+    for tier in [Run::case_b(), Run::case_b().on_a_host_without(CONTAINER)] {
+        let done = going(tier, class)
+            .client_argument("--seconds")
+            .client_argument("4")
+            .json();
+        let said = said_inside(&done, class);
+        assert!(said.contains_key("ENOENT"), "{said:?}");
+        let tail = done.report["evidence"]["stderr"]["tail"].as_str().unwrap();
+        let ran = tail.lines().find_map(|line| line.strip_prefix("ran: "));
+        let ran: BTreeSet<&str> = ran.unwrap().split(' ').collect();
+        let listed: BTreeSet<&str> = listed(&done, "processes")
+            .iter()
+            .filter_map(|process| process["args"].as_array()?.last()?.as_str())
+            .collect();
+        let missing: Vec<_> = ran.difference(&listed).collect();
+        assert!(
+            ran.len() > 20 && missing.is_empty(),
+            "{missing:?}, {said:?}"
+        );
+    }
 }
 
 #[test]

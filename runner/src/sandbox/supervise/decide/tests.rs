@@ -417,6 +417,36 @@ fn fast_open_is_refused_and_recorded_in_a_shared_network() {
 }
 
 #[test]
+fn urgent_data_is_refused_and_an_attempt() {
+    let errno = Errno::EOPNOTSUPP;
+    let refused = (
+        AttemptKind::Attempt,
+        Outcome::Denied(errno),
+        Answer::Refuse(errno),
+    );
+    let shared = Ground {
+        shared_network: true,
+        ..ground()
+    };
+    for ground in [ground(), shared] {
+        let decision = decide(&Call::Urgent(Vec::new()), ground);
+        assert_eq!(only(&decision), refused);
+        assert_eq!(decision.lines[0].address.as_deref(), Some("MSG_OOB"));
+        // On the way to the stub as well, which is listed apart.
+        let Call::To(destinations) = to(Address::Inet(STUB.parse().unwrap())) else {
+            unreachable!()
+        };
+        let decision = decide(&Call::Urgent(destinations), ground);
+        let kinds = decision.lines.iter().map(|line| (line.kind, line.outcome));
+        let denied = |kind| (kind, Outcome::Denied(errno));
+        let expected = [AttemptKind::Setup, AttemptKind::Attempt].map(denied);
+        assert_eq!(kinds.collect::<Vec<_>>(), expected);
+        assert_eq!(decision.answer, Answer::Refuse(errno));
+        assert!(decision.to_stub.is_empty());
+    }
+}
+
+#[test]
 fn a_refused_pair_is_recorded() {
     let pair = |family: i32| {
         let arguments = [family as u64, libc::SOCK_DGRAM as u64, 0, 0, 0, 0];
