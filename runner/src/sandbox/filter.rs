@@ -2,13 +2,15 @@
 //!
 //! A rule names a system call, tests of its arguments and an action; the first rule of a call whose tests
 //! all hold decides. Every program starts alike: a foreign architecture is killed, x32 numbers and numbers
-//! above the last that the table was reviewed against get `ENOSYS`.
+//! above the last that the table was reviewed against get `ENOSYS`. Where the table notifies, so are the calls of those
+//! interfaces that lead outwards ([`foreign`]).
 //!
 //! We assemble it ourselves: one filter needs several actions and a notification, which no crate offers. An errno
 //! outranks a notification (seccomp(2)), so what is evidence is notified and nothing else refuses it. The unit
 //! tests run the program in a simulator over every row. This module knows neither processes nor the order of
 //! set-up.
 
+mod foreign;
 mod lookups;
 mod set_id;
 mod shared;
@@ -31,9 +33,11 @@ use crate::sys::seccomp::{self, Instruction};
 pub(crate) use system_call::SystemCall;
 pub(crate) use table::STUB;
 
+pub(crate) use foreign::ForeignCall;
 pub(crate) use lookups::LOOKUPS;
 pub(crate) use socket_options::SocketOption;
 
+use foreign::Interface;
 use system_call::{Architecture, LAST_REVIEWED};
 use table::CLIENT;
 
@@ -127,7 +131,8 @@ impl Filter {
         let mut rules: Vec<(u32, Rule)> = self.rules.iter().filter_map(numbered).collect();
         rules.sort_by_key(|(number, _)| *number);
         let calls: Vec<&[(u32, Rule)]> = rules.chunk_by(|one, next| one.0 == next.0).collect();
-        let mut program = prologue(architecture);
+        let notifies = self.rules.iter().any(|rule| rule.action == Action::Notify);
+        let mut program = prologue(architecture, notifies);
         program.extend(search(&calls, self.otherwise));
         program
     }
@@ -218,16 +223,40 @@ fn decide(action: Action) -> Instruction {
     )
 }
 
-fn prologue(architecture: Architecture) -> Vec<Instruction> {
-    vec![
-        step(LOAD, ARCHITECTURE),
-        branch(IF_EQUAL, architecture.audit(), 1, 0),
-        step(RETURN, libc::SECCOMP_RET_KILL_PROCESS),
-        step(LOAD, NUMBER),
-        // An x32 number is one of these: it has bit 30 set.
-        branch(IF_GREATER, LAST_REVIEWED, 0, 1),
-        decide(Action::Refuse(Errno::ENOSYS)),
+fn prologue(architecture: Architecture, notifies: bool) -> Vec<Instruction> {
+    let interfaces = || Interface::beside(architecture).filter(|_| notifies);
+    let (own, foreign): (Vec<_>, Vec<_>) =
+        interfaces().partition(|interface| interface.audit == architecture.audit());
+    let mut elsewhere = Vec::new();
+    for interface in foreign {
+        let mut calls = vec![step(LOAD, NUMBER)];
+        calls.extend(interface.numbers().flat_map(notify));
+        elsewhere.push(branch(IF_EQUAL, interface.audit, 0, calls.len() as u8));
+        elsewhere.extend(calls);
+    }
+    elsewhere.push(step(RETURN, libc::SECCOMP_RET_KILL_PROCESS));
+    // An x32 number is one of these: it has bit 30 set.
+    let numbers = own.into_iter().flat_map(Interface::numbers);
+    let mut beyond = Vec::from_iter(numbers.flat_map(notify));
+    beyond.push(decide(Action::Refuse(Errno::ENOSYS)));
+    [
+        vec![
+            step(LOAD, ARCHITECTURE),
+            branch(IF_EQUAL, architecture.audit(), elsewhere.len() as u8, 0),
+        ],
+        elsewhere,
+        vec![
+            step(LOAD, NUMBER),
+            branch(IF_GREATER, LAST_REVIEWED, 0, beyond.len() as u8),
+        ],
+        beyond,
     ]
+    .concat()
+}
+
+/// Notifies the call with this number. The number is in the accumulator.
+fn notify(number: u32) -> [Instruction; 2] {
+    [branch(IF_EQUAL, number, 0, 1), decide(Action::Notify)]
 }
 
 /// A binary search by number over `calls`, which are sorted, with the rules of each call at its leaf. The

@@ -241,7 +241,7 @@ impl Watch {
     }
 
     fn handle(&mut self, notification: &Notification) {
-        let system_call = SystemCall::numbered(notification.call);
+        let system_call = call::native(notification);
         if system_call.is_some_and(call::makes_process) {
             return self.grow(notification);
         }

@@ -25,6 +25,8 @@ pub(crate) struct Notification {
     /// Thread id of the caller, in the pid namespace of this process.
     pub(crate) thread: i32,
     pub(crate) call: libc::c_long,
+    /// AUDIT_ARCH_* of linux/audit.h.
+    pub(crate) architecture: u32,
     /// The six argument registers.
     pub(crate) arguments: [u64; 6],
 }
@@ -82,6 +84,7 @@ pub(crate) fn receive(listener: impl AsFd) -> Result<Notification, Errno> {
         id: raw.id,
         thread: raw.pid as i32,
         call: libc::c_long::from(raw.data.nr),
+        architecture: raw.data.arch,
         arguments: raw.data.args,
     })
 }

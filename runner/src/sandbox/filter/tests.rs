@@ -89,8 +89,20 @@ fn everywhere(filter: &Filter, call: SystemCall, arguments: &[u64]) -> Outcome {
     first
 }
 
+/// Calls of another interface that the filter notifies; none for a table without notifications.
+fn notified(filter: &Filter, architecture: Architecture, audit: u32) -> Vec<u32> {
+    let notifies = filter
+        .rules
+        .iter()
+        .any(|rule| rule.action == Action::Notify);
+    Interface::beside(architecture)
+        .filter(|interface| notifies && interface.audit == audit)
+        .flat_map(Interface::numbers)
+        .collect()
+}
+
 #[test]
-fn a_foreign_architecture_is_killed() {
+fn a_foreign_architecture_is_notified_or_killed() {
     for (filter, architecture) in programs() {
         let program = filter.assemble(architecture);
         let foreign = Architecture::ALL
@@ -99,13 +111,15 @@ fn a_foreign_architecture_is_killed() {
             .map(Architecture::audit)
             .chain([AUDIT_ARCH_I386, AUDIT_ARCH_ARM, AUDIT_ARCH_RISCV64]);
         for foreign in foreign {
+            let notified = notified(&filter, architecture, foreign);
             for number in 0..=LAST_REVIEWED {
                 let call = Call::new(foreign, number, &[]);
-                assert_eq!(
-                    run(&program, &call),
-                    Outcome::Killed,
-                    "{foreign:#x} {number}"
-                );
+                let expected = if notified.contains(&number) {
+                    Outcome::Notified
+                } else {
+                    Outcome::Killed
+                };
+                assert_eq!(run(&program, &call), expected, "{foreign:#x} {number}");
             }
         }
     }
@@ -113,11 +127,30 @@ fn a_foreign_architecture_is_killed() {
 
 #[test]
 fn x32_numbers_do_not_exist() {
-    for number in 0..=LAST_REVIEWED {
-        let call = Call::new(X86_64.audit(), number | X32_BIT, &[]);
-        let program = CLIENT.assemble(X86_64);
-        assert_eq!(run(&program, &call), Outcome::Refused(Errno::ENOSYS));
+    for filter in [CLIENT, STUB] {
+        let program = filter.assemble(X86_64);
+        let notified = notified(&filter, X86_64, X86_64.audit());
+        for number in (0..1024).map(|number| number | X32_BIT) {
+            let expected = if notified.contains(&number) {
+                Outcome::Notified
+            } else {
+                Outcome::Refused(Errno::ENOSYS)
+            };
+            let call = Call::new(X86_64.audit(), number, &[]);
+            assert_eq!(run(&program, &call), expected, "{number:#x}");
+        }
     }
+}
+
+#[test]
+fn foreign_calls_have_names_where_they_are_notified() {
+    for interface in Interface::beside(Architecture::OWN) {
+        for number in interface.numbers() {
+            assert!(ForeignCall::numbered(interface.audit, number).is_some());
+        }
+    }
+    assert_eq!(ForeignCall::numbered(Architecture::OWN.audit(), 41), None);
+    assert_eq!(ForeignCall::numbered(AUDIT_ARCH_RISCV64, 102), None);
 }
 
 #[test]

@@ -10,8 +10,8 @@ use nix::errno::Errno;
 
 use super::kernel_memory::SystemV;
 use super::sockets::Socket;
-use crate::sandbox::filter::SocketOption;
 use crate::sandbox::filter::SystemCall::{self, *};
+use crate::sandbox::filter::{ForeignCall, SocketOption};
 use crate::sys::notify::{Notification, open_memory, read_memory};
 
 /// sizeof(struct sockaddr_storage).
@@ -60,6 +60,8 @@ pub(super) enum Call {
     Dumpable {
         on: bool,
     },
+    /// A call of a 32-bit program or of x32.
+    Foreign(ForeignCall),
     /// What its pointers lead to cannot be read.
     Unreadable,
 }
@@ -95,6 +97,18 @@ pub(super) enum Address {
     },
 }
 
+/// The call by its name; `None` for one of another interface, whose numbers mean something else.
+pub(super) fn native(notification: &Notification) -> Option<SystemCall> {
+    if foreign(notification).is_some() {
+        return None;
+    }
+    SystemCall::numbered(notification.call)
+}
+
+fn foreign(notification: &Notification) -> Option<ForeignCall> {
+    ForeignCall::numbered(notification.architecture, notification.call as u32)
+}
+
 /// Whether a call makes a process or a thread.
 pub(super) fn makes_process(call: SystemCall) -> bool {
     matches!(call, SYS_clone | SYS_fork | SYS_vfork)
@@ -110,6 +124,9 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
     let [first, second, third, fourth, fifth, sixth] = notification.arguments;
     let memory = || open_memory(notification.thread);
     let descriptor = first as i32;
+    if let Some(call) = foreign(notification) {
+        return Ok(Call::Foreign(call));
+    }
     let Some(call) = SystemCall::numbered(notification.call) else {
         return Ok(Call::Unreadable);
     };

@@ -123,6 +123,13 @@ pub(super) fn decide(call: &Call, ground: Ground) -> Decision {
         }
         Call::Dumpable { on: false } => one(setup(Outcome::Allowed), Answer::Pretend),
         Call::Dumpable { on: true } => silent(Answer::Continue),
+        Call::Foreign(call) => {
+            let line = Line {
+                address: Some(call.label()),
+                ..attempt(Outcome::Denied(Errno::ENOSYS))
+            };
+            refuse(line, Errno::ENOSYS)
+        }
         Call::Unreadable => {
             let line = Line {
                 address: Some("unreadable".to_owned()),

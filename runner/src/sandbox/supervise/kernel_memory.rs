@@ -179,6 +179,7 @@ fn sockets_of(call: &Call) -> u64 {
         | Call::SetOption(_)
         | Call::Execute { .. }
         | Call::Dumpable { .. }
+        | Call::Foreign(_)
         | Call::Unreadable => 0,
     }
 }

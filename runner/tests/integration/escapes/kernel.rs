@@ -1,6 +1,7 @@
 //! Calls that no client needs, and numbers that a filter might miss.
 
-use super::attempt::{hostile, inside, inside_of, outside, refused_inside};
+use super::attempt::{hostile, inside, inside_of, outside, refused_inside, said};
+use crate::inherited::CONTAINER;
 use crate::kit::Run;
 use crate::needs_sandbox;
 
@@ -50,18 +51,47 @@ fn a_ring_that_makes_calls_is_not_there() {
 #[test]
 fn a_call_of_a_32_bit_machine_kills() {
     needs_sandbox!();
-    for family in ["2", "17"] {
-        let attempt = format!("socketcall-32 {family}");
-        for run in [
-            hostile(&[&attempt]),
-            hostile(&[&attempt]).as_ordinary_user(),
+    let attempt = "getpid-32";
+    for run in [hostile(&[attempt]), hostile(&[attempt]).as_ordinary_user()] {
+        let done = run.json();
+        assert_eq!(done.report["client"]["exit"]["signal"], libc::SIGSYS);
+        assert_eq!(done.report["evidence"]["stderr"]["tail"], "");
+    }
+    let twin = outside("", attempt).outcome;
+    assert_eq!(twin, "ok", "a kernel without 32-bit calls?");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn outward_calls_of_other_interfaces_are_attempts() {
+    needs_sandbox!();
+    let attempts = ["socketcall-32 2", "socketcall-32 17", "socket-x32"];
+    for run in [
+        hostile(&attempts),
+        hostile(&attempts).as_ordinary_user(),
+        hostile(&attempts).on_a_host_without(CONTAINER),
+    ] {
+        let done = run.json();
+        assert!(
+            said(&done, &attempts)
+                .iter()
+                .all(|said| said.outcome == "ENOSYS")
+        );
+        for (label, count) in [
+            ("socketcall by the interface i386", 2),
+            ("socket by the interface x32", 1),
         ] {
-            let done = run.json();
-            assert_eq!(done.report["client"]["exit"]["signal"], libc::SIGSYS);
-            assert_eq!(done.report["evidence"]["stderr"]["tail"], "");
+            let ledger = done.report["evidence"]["attempts"].as_array().unwrap();
+            let line = ledger.iter().find(|line| line["address"] == label);
+            let line = line.unwrap_or_else(|| panic!("{ledger:?}"));
+            assert_eq!(
+                (&line["kind"], &line["count"]),
+                (&"attempt".into(), &count.into())
+            );
+            assert_eq!(line["errno"], "ENOSYS");
         }
     }
-    let twin = outside("", "socketcall-32 2").outcome;
+    let twin = outside("", attempts[0]).outcome;
     assert_eq!(twin, "ok", "a kernel without 32-bit calls?");
 }
 
