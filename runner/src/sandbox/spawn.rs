@@ -110,7 +110,7 @@ impl Stage {
     /// Adds to `error` that the stage has ended, where its end is what the peer of a closed socket sees.
     fn with_end(&mut self, mut error: SetupError) -> SetupError {
         if error.errno == Errno::EPIPE as i32
-            && let Some(status) = wait_within(&mut self.process, LAST_GASP)
+            && let Ok(Some(status)) = wait_within(&mut self.process, LAST_GASP)
         {
             error.object = format!("its process {} has ended, {status}", self.process.id());
         }

@@ -1,6 +1,7 @@
 //! Processes: a clone that returns twice, and the signal to all of a namespace.
 
 use std::ffi::{CStr, OsStr};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
@@ -98,13 +99,16 @@ pub(crate) fn reap(flags: libc::c_int) -> Result<Reaped, Errno> {
 }
 
 /// Waits for the end of a child, and no longer than `limit`. Returns None for a child that has not ended, such as one
-/// that is stopped or in an uninterruptible call, and for one whose status was fetched elsewhere.
-pub(crate) fn wait_within(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+/// that is stopped or in an uninterruptible call.
+///
+/// # Errors
+/// `ECHILD` for a child that was reaped elsewhere.
+pub(crate) fn wait_within(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let deadline = Instant::now() + limit;
     loop {
         match child.try_wait() {
             Ok(None) if Instant::now() < deadline => std::thread::sleep(BETWEEN_LOOKS),
-            ended => return ended.ok().flatten(),
+            ended => return ended,
         }
     }
 }

@@ -148,17 +148,27 @@ fn name(process: Pid) -> String {
     name.unwrap_or_default().trim_end().to_owned()
 }
 
-#[test]
-fn a_guard_that_somebody_kills_is_stood_in_for_by_the_runner() {
-    needs_sandbox!();
+fn loses_its_guard(signal: Signal) {
     let place = Place::new();
     let abuse = Abuse::of("stop-everyone").limit("timeout", "\"1s\"");
     let mut run = place.start(abuse.described(&place).on_a_host_without(CONTAINER));
     let guard = run.guard();
     until("the directories", || place.holds_something().then_some(()));
-    kill(guard, Signal::SIGKILL).unwrap();
+    kill(guard, signal).unwrap();
     run.wait();
-    place.assert_nothing_left();
+    place.assert_nothing_left_now();
+}
+
+#[test]
+fn a_guard_that_somebody_kills_is_stood_in_for_by_the_runner() {
+    needs_sandbox!();
+    loses_its_guard(Signal::SIGKILL);
+}
+
+#[test]
+fn a_guard_that_somebody_stops_is_stood_in_for_by_the_runner() {
+    needs_sandbox!();
+    loses_its_guard(Signal::SIGSTOP);
 }
 
 /// What lies beside the home would be shown with it.

@@ -59,6 +59,16 @@ fn stopped_init_ends_with_its_run() {
     }
 }
 
+/// A process of its own, which removes the directories of the client.
+#[test]
+fn stopped_guard_ends_with_its_killed_runner() {
+    needs_sandbox!();
+    let (place, mut run) = running(true, "\"30s\"");
+    stop(run.guard());
+    run.kill();
+    place.assert_nothing_left();
+}
+
 #[test]
 fn stopped_process_ends_with_its_killed_runner() {
     needs_sandbox!();
