@@ -17,13 +17,13 @@ mod pass;
 mod pipes;
 pub(crate) mod questions;
 mod signals;
+mod stalled;
 mod trail;
 pub(crate) mod transient;
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use nix::errno::Errno;
 use nix::unistd::Pid;
 use stub::Needle;
 use stub::journal::Control;
@@ -37,7 +37,6 @@ use crate::clock::Clock;
 use crate::evidence::{Exit, FileWatch, Gap, GapKind, Survivor};
 use crate::sandbox::cgroup::Cgroup;
 use crate::sandbox::counters::Counters;
-use crate::sandbox::error::{SetupError, Step};
 use crate::sandbox::message::{ClientEnd, ExitStatus, FromResolver, ToInit};
 use crate::sandbox::plan::Plan;
 use crate::sandbox::silence::Network;
@@ -126,6 +125,8 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         init: None,
         phase: Phase::SettingUp,
         deadline: Instant::now() + SET_UP,
+        next_look: Instant::now() + stalled::BETWEEN_LOOKS,
+        last_report: None,
         network: None,
         listener: None,
         supervisor: None,
@@ -176,7 +177,9 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
     supervisor
         .as_ref()
         .inspect(|supervisor| supervisor.refuse_new_processes());
-    drop((control, to_stage, channel, stage));
+    // Before its sockets are closed: a stage that ends by itself is no longer init's parent.
+    drop(stage);
+    drop((control, to_stage, channel));
     if capture.isolation.is_some() && capture.failure.is_none() {
         capture.gaps.extend(network_since(watch.plan));
     }
@@ -242,6 +245,10 @@ struct Session<'a> {
     init: Option<Pid>,
     phase: Phase,
     deadline: Instant,
+    /// Of the processes of the sandbox, in set-up.
+    next_look: Instant,
+    /// The last report of set-up, from the stage or from init.
+    last_report: Option<&'static str>,
     /// Told by the stage and by init, in either order; the client waits for both.
     network: Option<(Served, Network)>,
     /// Of the client's filter, until the supervisor has it.
@@ -299,6 +306,7 @@ impl Session<'_> {
                 // Behind the journal, so that a flood of standard error delays no barrier.
                 read = readable(self.stderr.as_ref(), self.pass.as_ref().map(|(_, err)| err)) => self.read_stderr(read),
                 () = sleep_until(self.deadline) => self.deadline_passed(),
+                () = stalled::next_look(self.phase, self.next_look) => self.look_at_processes(),
                 // Behind the deadline, so that a flood of these holds nothing up.
                 told = questions::next(self.questions.as_ref()) => self.question(told),
                 () = self.watcher.follow() => Next::Continue,
@@ -367,19 +375,13 @@ impl Session<'_> {
 
     fn deadline_passed(&mut self) -> Next {
         match self.phase {
-            Phase::SettingUp => {
-                let error = SetupError {
-                    step: Step::Probe,
-                    object: format!("nothing within {} s", SET_UP.as_secs()),
-                    errno: Errno::ETIMEDOUT as i32,
-                };
-                self.failed(Failure::SetUp(error))
-            }
+            Phase::SettingUp => self.set_up_stalled(),
             Phase::Running => self.end_client(Exit::Timeout(self.watch.timeout)),
             Phase::Ending => {
-                self.gap(
+                self.late(
                     GapKind::Processes,
-                    "init did not report the client's end".to_owned(),
+                    "init did not report the client's end",
+                    ENDING,
                 );
                 Next::Stop
             }
@@ -390,9 +392,10 @@ impl Session<'_> {
             }
             Phase::Finishing => {
                 if !self.done {
-                    self.gap(
+                    self.late(
                         GapKind::Requests,
-                        "the stub did not finish its journal".to_owned(),
+                        "the stub did not finish its journal",
+                        FINISHING,
                     );
                 }
                 if self.stdout.is_some() {

@@ -42,7 +42,8 @@
 //!
 //! The end: init polls a gate whose other end only the stage holds and a channel whose other end only the
 //! runner holds, and ends with either; the kernel ends everything in a pid namespace with its init. The stage
-//! ends with the control socket and by its death signal. Home and temporary directory are a tmpfs inside, so
+//! ends with the control socket and by its death signal. Init has one as well, since a stopped process polls nothing:
+//! SIGKILL as pid 1, and SIGCONT as a subreaper, which has its descendants to end. Home and temporary directory are a tmpfs inside, so
 //! there is nothing on the host to remove; the guard, where there is one, removes when the runner is gone.
 //!
 //! Some known ways out of sandboxes cannot apply here. A link that the client leaves misleads no clean-up and no walk:
@@ -72,7 +73,7 @@ pub(crate) mod privilege;
 pub(crate) mod probe;
 mod proc;
 pub(crate) mod readback;
-mod reaper;
+pub(crate) mod reaper;
 pub(crate) mod resolver;
 pub(crate) mod root;
 pub(crate) mod silence;

@@ -20,6 +20,7 @@ use crate::sandbox::message::{self, FromInit, FromStage, ToInit, ToStage};
 use crate::sandbox::plan::Identity;
 use crate::sandbox::probe::ProbeReport;
 use crate::sandbox::readback::{self, Outside};
+use crate::sandbox::reaper::Condition;
 use crate::sandbox::root::Trees;
 use crate::sandbox::supervise::{Served, Supervisor};
 use crate::sandbox::weaken::Protection;
@@ -36,12 +37,16 @@ enum ControlLine {
 impl Session<'_> {
     pub(super) async fn control_line(&mut self, line: &[u8]) -> Next {
         match serde_json::from_slice(line) {
-            Ok(ControlLine::Stage(FromStage::Unmapped)) => self.write_maps().await,
+            Ok(ControlLine::Stage(FromStage::Unmapped)) => {
+                self.last_report = Some("the namespaces are made");
+                self.write_maps().await
+            }
             Ok(ControlLine::Stage(FromStage::Serving {
                 port,
                 elsewhere,
                 network,
             })) => {
+                self.last_report = Some("the stub serves");
                 let stub = (std::net::Ipv4Addr::LOCALHOST, port).into();
                 self.capture.stub = Some(stub);
                 self.network = Some((Served { stub, elsewhere }, network));
@@ -91,7 +96,13 @@ impl Session<'_> {
             }
         };
         if let Err(error) = mapped {
-            return self.failed(Failure::SetUp(error));
+            // Maps of a process that has ended cannot be written, and that is no fault of this host.
+            return match Condition::of(self.stage) {
+                Some(Condition::Ended(_)) => self.set_up_stalled(),
+                Some(Condition::Runs | Condition::Stopped) | None => {
+                    self.failed(Failure::SetUp(error))
+                }
+            };
         }
         let mut told = Vec::new();
         // A line of a closed set to memory cannot fail.
@@ -149,6 +160,7 @@ impl Session<'_> {
             }
             Ok(None) => self.init_closed(),
             Ok(Some((FromInit::Root { pid }, descriptors))) => {
+                self.last_report = Some("the root is built");
                 self.init = self.watch.plan.is_inherited().then(|| Pid::from_raw(pid));
                 let mut descriptors = descriptors.into_iter();
                 self.capture.trees = Trees::from_each(&mut descriptors);
@@ -156,10 +168,14 @@ impl Session<'_> {
                 Next::Continue
             }
             Ok(Some((FromInit::Listening, mut descriptors))) => {
+                self.last_report = Some("the client's process has its filter");
                 self.listener = descriptors.pop();
                 self.supervise()
             }
-            Ok(Some((FromInit::Probed { report }, _))) => self.release(&report),
+            Ok(Some((FromInit::Probed { report }, _))) => {
+                self.last_report = Some("the canaries were tried");
+                self.release(&report)
+            }
             Ok(Some((FromInit::Started, _))) => {
                 self.enter(Phase::Running, self.watch.timeout);
                 // Until its end is known it counts as interrupted: nothing else ends the loop early.
@@ -296,12 +312,15 @@ impl Session<'_> {
     }
 
     /// Where one of stage and init fails in set-up both end, and only one of them tells why: it is heard first.
-    fn lost_one_side(&self) -> Next {
+    fn lost_one_side(&mut self) -> Next {
         let other_side = self.control_open || self.channel.is_some();
-        if self.phase == Phase::SettingUp && other_side {
-            Next::Continue
-        } else {
-            Next::Stop
+        match self.phase {
+            Phase::SettingUp if other_side => {
+                self.expect_last_report();
+                Next::Continue
+            }
+            Phase::SettingUp => self.set_up_stalled(),
+            Phase::Running | Phase::Ending | Phase::Finishing => Next::Stop,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Reports to FIFOs and devices, with a limit for every wait.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -27,7 +27,16 @@ pub(super) fn open(path: &Path, limit: Duration) -> io::Result<File> {
             .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
             .open(path);
         match opened {
-            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {}
+            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
+                let kind = fs::metadata(path)?.file_type();
+                if kind.is_socket() {
+                    return Err(io::Error::other("it is a socket, not a FIFO or a device"));
+                }
+                // A device that is not there, such as /dev/tty without a terminal.
+                if !kind.is_fifo() {
+                    return Err(error);
+                }
+            }
             opened => return opened,
         }
         if Instant::now() >= deadline {
@@ -96,6 +105,17 @@ mod tests {
         let (_directory, path) = fifo();
         let error = open(&path, SHORT).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn socket_is_an_error_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let start = Instant::now();
+        let error = open(&path, READER).unwrap_err();
+        assert!(error.to_string().contains("a socket"), "{error}");
+        assert!(start.elapsed() < READER);
     }
 
     #[test]

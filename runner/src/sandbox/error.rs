@@ -75,6 +75,7 @@ pub(crate) enum Step {
     Channel,
     Signals,
     Describe,
+    CompleteSetUp,
 }
 
 impl std::fmt::Display for Step {
@@ -132,6 +133,7 @@ impl std::fmt::Display for Step {
             Self::Channel => "talk to the runner",
             Self::Signals => "watch for ended processes",
             Self::Describe => "read a path's status",
+            Self::CompleteSetUp => "complete the set-up",
         })
     }
 }
@@ -172,6 +174,12 @@ impl SetupError {
     pub(crate) fn hint(&self) -> Option<&'static str> {
         let errno = Errno::from_raw(self.errno);
         match (self.step, errno) {
+            (Step::CompleteSetUp | Step::StartGuard, Errno::ETIMEDOUT) => Some(
+                "a process of the sandbox is stopped, or this machine is overloaded; start the runner again",
+            ),
+            (Step::CompleteSetUp, Errno::ESRCH) => Some(
+                "something outside the sandbox ended it: `sudo dmesg` names what the kernel ended for want of memory; start the runner again",
+            ),
             (_, Errno::EAGAIN | Errno::ENOMEM) => Some(
                 "raise the limits on processes and memory, as with `ulimit -u unlimited -v unlimited -d unlimited`",
             ),

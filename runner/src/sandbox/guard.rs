@@ -21,14 +21,16 @@ use std::{env, fs, io};
 
 use nix::errno::Errno;
 use nix::sys::prctl;
-use nix::unistd::setsid;
+use nix::sys::signal::Signal;
+use nix::unistd::{Pid, setsid};
 
 use super::error::{AsErrno as _, At as _, SetupError, Step};
 use super::plan::Places;
+use super::reaper::Condition;
 use super::spawn::OWN_FILE;
 use crate::random;
 use crate::sys::fds::close_on_exec_from;
-use crate::sys::process::{default_child_signal, ignore_terminal_signals};
+use crate::sys::process::{default_child_signal, ignore_terminal_signals, wait_within};
 use removal::remove;
 
 /// Hidden first argument with which our own file is the guard.
@@ -39,6 +41,8 @@ pub(crate) const GUARD_ARGUMENT: &str = "__guard";
 const CANDIDATES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 /// The guard makes its directories in this time.
 const STARTING: Duration = Duration::from_secs(10);
+/// The guard removes its directories in this time, or the runner does.
+const REMOVING: Duration = Duration::from_secs(2);
 
 /// Names below the directory that the guard makes.
 const HOME: &str = "home";
@@ -137,22 +141,28 @@ impl Guarded {
             line: Some(line),
             guard,
         };
-        made.base = made.told()?;
+        made.base = made.told(STARTING)?;
         Ok(made)
     }
 
     /// The directory, or why there is none.
-    fn told(&self) -> Result<PathBuf, SetupError> {
+    fn told(&self, limit: Duration) -> Result<PathBuf, SetupError> {
         let line = self
             .line
             .as_ref()
             .ok_or(Errno::EPIPE)
             .at(Step::StartGuard)?;
-        line.set_read_timeout(Some(STARTING)).at(Step::StartGuard)?;
+        line.set_read_timeout(Some(limit)).at(Step::StartGuard)?;
         let mut told = Vec::new();
-        BufReader::new(line)
-            .read_until(b'\0', &mut told)
-            .at(Step::StartGuard)?;
+        let read = BufReader::new(line).read_until(b'\0', &mut told);
+        // The kernel's errno at the limit (socket(7)).
+        if read
+            .as_ref()
+            .is_err_and(|error| error.as_errno() == Errno::EAGAIN)
+        {
+            return Err(Errno::ETIMEDOUT).at_object(Step::StartGuard, self.silence(limit));
+        }
+        read.at(Step::StartGuard)?;
         match told.split_last() {
             Some((b'\0', path)) if path.starts_with(b"/") => {
                 Ok(OsString::from_vec(path.to_vec()).into())
@@ -166,6 +176,18 @@ impl Guarded {
         }
     }
 
+    /// Message about a guard that has not answered.
+    fn silence(&self, limit: Duration) -> String {
+        let process = self.guard.id();
+        let condition = i32::try_from(process).ok().map(Pid::from_raw);
+        let stopped = match condition.and_then(Condition::of) {
+            Some(Condition::Stopped) => " is stopped, and",
+            Some(Condition::Runs | Condition::Ended(_)) | None => "",
+        };
+        let limit = limit.as_secs();
+        format!("process {process}{stopped} made none within {limit} s")
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.base
     }
@@ -174,8 +196,14 @@ impl Guarded {
 impl Drop for Guarded {
     fn drop(&mut self) {
         self.line = None;
-        if !self.guard.wait().is_ok_and(|status| status.success()) {
-            // A guard that somebody has killed has removed nothing, and there is nobody left to tell.
+        let mut ended = wait_within(&mut self.guard, REMOVING);
+        if let Ok(None) = ended {
+            // A stopped guard must not go on beside the removal here.
+            let _ = self.guard.kill();
+            ended = wait_within(&mut self.guard, REMOVING);
+        }
+        if !ended.is_ok_and(|status| status.is_some_and(|status| status.success())) {
+            // A guard that was killed has removed nothing, and there is nobody left to tell.
             for directory in candidates() {
                 let _ = remove(&directory.join(&self.name));
             }
@@ -220,6 +248,8 @@ pub(crate) fn main(arguments: &[OsString]) -> ExitCode {
     // Ctrl-C goes to the whole foreground group; it is the runner's to answer.
     let _ = setsid();
     ignore_terminal_signals();
+    // A stopped guard does not read the end of its line.
+    let _ = prctl::set_pdeathsig(Signal::SIGCONT);
     let _ = prctl::set_dumpable(false);
     let base = match make_in_first(candidates(), name, contents) {
         Ok(base) => base,
@@ -313,6 +343,54 @@ mod tests {
         );
         remove(&base).unwrap();
         assert!(!base.exists());
+    }
+
+    /// A guard that is stopped before it does anything.
+    fn stopped(name: &str) -> (Guarded, UnixStream) {
+        let (line, theirs) = UnixStream::pair().unwrap();
+        let script = "kill -STOP $$; exit 0";
+        let guard = Command::new("/bin/sh")
+            .args(["-c", script])
+            .spawn()
+            .unwrap();
+        let process = Pid::from_raw(i32::try_from(guard.id()).unwrap());
+        while Condition::of(process) != Some(Condition::Stopped) {
+            std::thread::yield_now();
+        }
+        let guarded = Guarded {
+            base: PathBuf::new(),
+            name: name.to_owned(),
+            line: Some(line),
+            guard,
+        };
+        (guarded, theirs)
+    }
+
+    #[test]
+    fn stopped_guard_is_named_at_the_limit() {
+        let (guarded, _theirs) = stopped("runner-test-of-silence");
+        let error = guarded.told(Duration::from_millis(1)).unwrap_err();
+        assert_eq!(
+            (error.step, error.errno),
+            (Step::StartGuard, Errno::ETIMEDOUT as i32)
+        );
+        let object = format!(
+            "process {} is stopped, and made none within 0 s",
+            guarded.guard.id()
+        );
+        assert_eq!(error.object, object);
+    }
+
+    #[test]
+    fn stopped_guard_is_killed_and_stood_in_for() {
+        let name = format!("runner-test-{}", random::token());
+        let directory = candidates().next().unwrap().join(&name);
+        make(&directory, Contents::Trees).unwrap();
+        let (guarded, _theirs) = stopped(&name);
+        let process = Pid::from_raw(i32::try_from(guarded.guard.id()).unwrap());
+        drop(guarded);
+        assert!(!directory.exists());
+        assert_eq!(Condition::of(process), None);
     }
 
     #[test]

@@ -76,12 +76,15 @@ pub(super) fn main(plan: &Plan, inheritance: &Inheritance) -> i32 {
 }
 
 fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
+    arm_death_signal(plan)?;
     let Entered {
         trees,
         null,
         proc,
         shows_proc,
     } = enter(plan)?;
+    // A change of user clears the death signal (prctl(2)).
+    arm_death_signal(plan)?;
     let watch = trees.watch(plan.tier);
     let mut descriptors = trees.each().map(|(_, tree)| tree.as_raw_fd()).to_vec();
     descriptors.extend(watch.as_ref().map(|watch| watch.as_raw_fd()));
@@ -105,6 +108,17 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
     }
     message::send(&client.socket, &Launch::Settled, &[]).at(Step::Channel)?;
     client.accompany(plan, inheritance, &inside.proc, target)
+}
+
+/// Sets the signal that init gets when the stage ends. A stopped init reads neither gate nor channel.
+fn arm_death_signal(plan: &Plan) -> Result<(), SetupError> {
+    let signal = match plan.tier {
+        // The kernel ends the pid namespace with its init.
+        Tier::Namespace => Signal::SIGKILL,
+        // Init has to run once more, to end its descendants.
+        Tier::Inherited => Signal::SIGCONT,
+    };
+    prctl::set_pdeathsig(signal).at(Step::ArmDeathSignal)
 }
 
 fn enter(plan: &Plan) -> Result<Entered, SetupError> {

@@ -97,6 +97,64 @@ pub(super) fn threads_below_this_process() -> Result<u64, SetupError> {
     Ok(below.map(|(_, process)| process.threads).sum())
 }
 
+/// Condition of a process, as /proc shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Condition {
+    Runs,
+    /// By a signal such as SIGSTOP, or by a debugger.
+    Stopped,
+    /// How it ended: `was ended by SIGKILL`.
+    Ended(String),
+}
+
+impl Condition {
+    /// Reads the condition of a process; None for one that /proc does not show.
+    pub(crate) fn of(process: Pid) -> Option<Self> {
+        let status = Proc::open()
+            .and_then(|proc| proc.read(&format!("{process}/stat")))
+            .ok()?;
+        Self::parse(&status)
+    }
+
+    /// proc_pid_stat(5): the state is the third field, and the last one is the status that wait(2) will give.
+    fn parse(status: &str) -> Option<Self> {
+        let (_, fields) = status.rsplit_once(") ")?;
+        Some(match fields.chars().next()? {
+            'T' | 't' => Self::Stopped,
+            'Z' | 'X' => {
+                let ended = fields.split_whitespace().next_back();
+                Self::Ended(how_ended(ended?.parse().ok()?))
+            }
+            _ => Self::Runs,
+        })
+    }
+}
+
+fn how_ended(status: libc::c_int) -> String {
+    if libc::WIFSIGNALED(status) {
+        let number = libc::WTERMSIG(status);
+        return match Signal::try_from(number) {
+            Ok(signal) => format!("was ended by {signal}"),
+            Err(_) => format!("was ended by signal {number}"),
+        };
+    }
+    match libc::WEXITSTATUS(status) {
+        // The kernel shows 0 to a process that may not trace this one (proc(5)).
+        0 => "has ended".to_owned(),
+        code => format!("has exited with code {code}"),
+    }
+}
+
+/// Returns the child of `parent`, where there is exactly one.
+pub(crate) fn only_child_of(parent: Pid) -> Option<Pid> {
+    let mut processes = Processes::read_anew().ok()?;
+    processes.own = parent.as_raw();
+    match processes.children()[..] {
+        [child] => Some(child),
+        _ => None,
+    }
+}
+
 /// The children of the calling process, in the order of their ids.
 pub(super) fn children() -> Result<Vec<Pid>, SetupError> {
     Processes::read_anew().map(|processes| processes.children())
@@ -231,6 +289,22 @@ mod tests {
             (5, 3, "a) S 1 (b) ")
         );
         assert!(parse("7 (a").is_none() && parse("").is_none());
+    }
+
+    #[test]
+    fn condition_is_parsed_from_proc_pid_stat() {
+        let parse = |state, code| {
+            let line = format!("7 (a) Z) {state} 5 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 3 0 99 {code}");
+            Condition::parse(&line).unwrap()
+        };
+        let ended = |how: &str| Condition::Ended(how.to_owned());
+        assert_eq!(parse('S', 0), Condition::Runs);
+        assert_eq!(parse('T', 5), Condition::Stopped);
+        assert_eq!(parse('Z', 9), ended("was ended by SIGKILL"));
+        assert_eq!(parse('Z', 37), ended("was ended by signal 37"));
+        assert_eq!(parse('Z', 3 << 8), ended("has exited with code 3"));
+        assert_eq!(parse('Z', 0), ended("has ended"));
+        assert_eq!(Condition::of(Pid::this()), Some(Condition::Runs));
     }
 
     #[test]

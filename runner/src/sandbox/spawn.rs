@@ -26,7 +26,7 @@ use super::identity;
 use super::plan::Plan;
 use super::reaper;
 use crate::sys::fds::close_on_exec_from;
-use crate::sys::process::default_child_signal;
+use crate::sys::process::{default_child_signal, wait_within};
 
 /// Hidden first argument with which our own file is the stage.
 pub(crate) const STAGE_ARGUMENT: &str = "__stage";
@@ -87,7 +87,7 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
         let admitted = group.admit(process.id());
         admitted.map(|()| group).map_err(|error| error.to_string())
     });
-    let stage = Stage {
+    let mut stage = Stage {
         process,
         control,
         channel,
@@ -99,12 +99,24 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
         ends_by_itself: !plan.is_inherited(),
         others,
     };
-    send_plan(plan, &stage.control, &[init_channel, resolver_questions])?;
+    if let Err(error) = send_plan(plan, &stage.control, &[init_channel, resolver_questions]) {
+        return Err(stage.with_end(error));
+    }
     stage.set_nonblocking()?;
     Ok(stage)
 }
 
 impl Stage {
+    /// Adds to `error` that the stage has ended, where its end is what the peer of a closed socket sees.
+    fn with_end(&mut self, mut error: SetupError) -> SetupError {
+        if error.errno == Errno::EPIPE as i32
+            && let Ok(Some(status)) = wait_within(&mut self.process, LAST_GASP)
+        {
+            error.object = format!("its process {} has ended, {status}", self.process.id());
+        }
+        error
+    }
+
     fn set_nonblocking(&self) -> Result<(), SetupError> {
         self.control.set_nonblocking(true).at(Step::StartStage)?;
         let outputs = self.stdout.iter().chain(&self.stderr);
@@ -120,15 +132,21 @@ impl Stage {
 /// process that the kernel itself cannot end within [`LAST_GASP`] is not waited for.
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Both fail only for a process that has been reaped already.
+        if !self.ends_by_itself && self.init.is_none() {
+            // Set-up ended before init told its id, and it has no filter yet by which it is known.
+            let stage = i32::try_from(self.process.id()).map(Pid::from_raw);
+            self.init = stage.ok().and_then(reaper::only_child_of);
+        }
+        // It fails only for a process that has been reaped already.
         let _ = self.process.kill();
-        let _ = self.process.wait();
-        if !self.is_alone_within(LAST_GASP) && !self.ends_by_itself {
-            // Init was lost, and nobody else ends what it started.
-            let deadline = Instant::now() + LAST_GASP;
-            while !self.is_alone_within(Duration::from_millis(2)) && Instant::now() < deadline {
-                reaper::kill_each(&self.left());
-            }
+        let _ = wait_within(&mut self.process, LAST_GASP);
+        if self.is_alone_within(LAST_GASP) {
+            return;
+        }
+        // Init was stopped before it had a death signal, or was lost, and nobody else ends what it started.
+        let deadline = Instant::now() + LAST_GASP;
+        while !self.is_alone_within(Duration::from_millis(2)) && Instant::now() < deadline {
+            reaper::kill_each(&self.left());
         }
     }
 }

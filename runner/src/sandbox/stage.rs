@@ -69,6 +69,8 @@ struct Sockets {
 
 /// Entry of the stage's process.
 pub(crate) fn main() -> ExitCode {
+    // Armed once more below, where a failure is told. A stage that is stopped before it has its plan must end too.
+    let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let Ok(control) = std::io::stdin()
         .as_fd()
         .try_clone_to_owned()

@@ -1,12 +1,18 @@
 //! Processes: a clone that returns twice, and the signal to all of a namespace.
 
 use std::ffi::{CStr, OsStr};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::unistd::Pid;
+
+/// Pause between two looks at a child that has not ended.
+const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 
 /// getauxval(3), AT_EXECFN: the path by which this process was executed, as execve(2) was given it; `None` where it
 /// was relative or a descriptor, and so names nothing for sure.
@@ -89,6 +95,21 @@ pub(crate) fn reap(flags: libc::c_int) -> Result<Reaped, Errno> {
         )),
         Err(Errno::ECHILD) => Ok(Reaped::NoChild),
         Err(errno) => Err(errno),
+    }
+}
+
+/// Waits for the end of a child, and no longer than `limit`. Returns None for a child that has not ended, such as one
+/// that is stopped or in an uninterruptible call.
+///
+/// # Errors
+/// `ECHILD` for a child that was reaped elsewhere.
+pub(crate) fn wait_within(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
+    let deadline = Instant::now() + limit;
+    loop {
+        match child.try_wait() {
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(BETWEEN_LOOKS),
+            ended => return ended,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use crate::kit::{Run, parsed};
 use crate::needs_sandbox;
 
+mod fifos;
 mod for_ci;
 mod formats;
 mod interrupts;

@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 
 use crate::abuse::Abuse;
 use crate::needs_sandbox;
-use crate::teardown::watch::{Place, Started, children, until};
+use crate::teardown::watch::{Place, Started};
 
 /// Moments at which the runner is killed, half of them an ordinary user's.
 const KILLS: u64 = 200;
@@ -123,23 +123,11 @@ fn a_runner_that_is_stopped_for_a_while_passes_or_says_that_it_cannot_tell() {
     }
 }
 
-/// Its process, once the program runs in it.
-fn client(run: &Started) -> Pid {
-    let init = run.init();
-    until("the client", || {
-        let client = children(init).first().copied()?;
-        let arguments = fs::read(format!("/proc/{client}/cmdline")).ok()?;
-        String::from_utf8_lossy(&arguments)
-            .contains("--of=")
-            .then_some(client)
-    })
-}
-
 fn lose(process: impl Fn(&Started) -> Pid, gap: &str) {
     for abuse in [holding_on(), Abuse::of("ignore-every-signal")] {
         let place = Place::new();
         let mut run = Started::of(place.command(abuse.described(&place)));
-        client(&run);
+        run.client_with("--of=");
         kill(process(&run), Signal::SIGKILL).unwrap();
         let done = run.wait();
         place.assert_nothing_left();
@@ -173,7 +161,7 @@ fn a_stage_that_is_stopped_holds_the_run_to_its_time_and_no_longer() {
     let start = Instant::now();
     let abuse = holding_on().limit("timeout", "\"1s\"");
     let mut run = Started::of(place.command(abuse.described(&place)));
-    client(&run);
+    run.client_with("--of=");
     kill(run.stage(), Signal::SIGSTOP).unwrap();
     let done = run.wait();
     place.assert_nothing_left();

@@ -5,3 +5,4 @@ pub(crate) mod watch;
 mod endings;
 mod kills;
 mod losses;
+mod stops;

@@ -148,25 +148,27 @@ fn name(process: Pid) -> String {
     name.unwrap_or_default().trim_end().to_owned()
 }
 
-#[test]
-fn a_guard_that_somebody_kills_is_stood_in_for_by_the_runner() {
-    needs_sandbox!();
+fn loses_its_guard(signal: Signal) {
     let place = Place::new();
     let abuse = Abuse::of("stop-everyone").limit("timeout", "\"1s\"");
     let mut run = place.start(abuse.described(&place).on_a_host_without(CONTAINER));
-    let guard = until("the guard", || {
-        let of_guard = |child: &Pid| words(*child).contains("__guard");
-        children(run.runner()).into_iter().find(of_guard)
-    });
+    let guard = run.guard();
     until("the directories", || place.holds_something().then_some(()));
-    kill(guard, Signal::SIGKILL).unwrap();
+    kill(guard, signal).unwrap();
     run.wait();
-    place.assert_nothing_left();
+    place.assert_nothing_left_now();
 }
 
-fn words(process: Pid) -> String {
-    let bytes = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).into_owned()
+#[test]
+fn a_guard_that_somebody_kills_is_stood_in_for_by_the_runner() {
+    needs_sandbox!();
+    loses_its_guard(Signal::SIGKILL);
+}
+
+#[test]
+fn a_guard_that_somebody_stops_is_stood_in_for_by_the_runner() {
+    needs_sandbox!();
+    loses_its_guard(Signal::SIGSTOP);
 }
 
 /// What lies beside the home would be shown with it.
@@ -200,15 +202,7 @@ fn a_link_that_comes_up_during_the_run_makes_it_errored() {
     let mut run = place.start(abuse.described(&place).on_a_host_without(CONTAINER));
     until("the directories", || place.holds_something().then_some(()));
     // Init's child: the network was looked at before.
-    until("the client", || {
-        let below = |pid: Pid| children(pid);
-        let stage = below(run.runner())
-            .into_iter()
-            .find(|child| !words(*child).contains("__guard"))?;
-        let init = below(stage).first().copied()?;
-        let client = below(init).first().copied()?;
-        words(client).contains("--deviate").then_some(())
-    });
+    run.client_with("--deviate");
     let network = format!("--net=/proc/{}/ns/net", run.runner());
     let ip = |words: &str| {
         let mut command = Command::new("nsenter");

@@ -51,28 +51,42 @@ impl Started {
         Pid::from_raw(process.id().try_into().unwrap())
     }
 
-    /// The runner's only child.
+    /// The child of the runner that is the stage.
     pub(crate) fn stage(&self) -> Pid {
-        self.descendant(&["the stage"])
+        until("the stage", || self.find("__stage"))
+    }
+
+    /// The child of the runner that guards its temporary directories.
+    pub(crate) fn guard(&self) -> Pid {
+        until("the guard", || self.find("__guard"))
     }
 
     /// The stage's only child.
     pub(crate) fn init(&self) -> Pid {
-        self.descendant(&["the stage", "init"])
+        until("init", || self.find_init())
     }
 
     /// Init's child, once the client's program runs in it.
     pub(crate) fn client(&self) -> Pid {
+        self.client_with("--attempt")
+    }
+
+    /// Init's child, once its command line has this word.
+    pub(crate) fn client_with(&self, word: &str) -> Pid {
         until("the client", || {
-            let client = self.descendant(&["the stage", "init", "the client"]);
-            arguments(client).contains("--attempt").then_some(client)
+            let client = children(self.find_init()?).first().copied()?;
+            arguments(client).contains(word).then_some(client)
         })
     }
 
-    fn descendant(&self, names: &[&str]) -> Pid {
-        names.iter().fold(self.runner(), |parent, name| {
-            until(name, || children(parent).first().copied())
-        })
+    /// A child of the runner, now: each tier that is tried has a stage of its own.
+    fn find(&self, word: &str) -> Option<Pid> {
+        let has_word = |child: &Pid| arguments(*child).contains(word);
+        children(self.runner()).into_iter().find(has_word)
+    }
+
+    fn find_init(&self) -> Option<Pid> {
+        children(self.find("__stage")?).first().copied()
     }
 
     /// Ctrl-C, and the end of the run.
@@ -179,8 +193,19 @@ impl Place {
     /// Waits until no process of this place is left, and looks for files.
     #[track_caller]
     pub(crate) fn assert_nothing_left(&self) {
+        self.assert_nothing_left_within(PATIENCE);
+    }
+
+    /// The same, right after the end of a runner that was not killed.
+    #[track_caller]
+    pub(crate) fn assert_nothing_left_now(&self) {
+        self.assert_nothing_left_within(Duration::from_millis(100));
+    }
+
+    #[track_caller]
+    fn assert_nothing_left_within(&self, patience: Duration) {
         let mut left = Vec::new();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + patience;
         while Instant::now() < deadline {
             left = self.processes();
             if left.is_empty() {

@@ -1,0 +1,135 @@
+//! Set-up that makes no progress: the process of the sandbox that ended or was stopped, and what it had not reported.
+
+use std::future::pending;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::unistd::Pid;
+use tokio::time::{Instant, sleep_until};
+
+use super::{Failure, Next, Phase, SET_UP, Session};
+use crate::evidence::GapKind;
+use crate::sandbox::error::{SetupError, Step};
+use crate::sandbox::reaper::{Condition, only_child_of};
+
+/// Time of set-up before each look at its processes; most are complete after a tenth of it.
+pub(super) const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+/// From the end of one process to the report of the other one, which may know why.
+const LAST_REPORT: Duration = Duration::from_secs(1);
+
+/// Returns at the time of the next look at the processes of the sandbox; never after set-up.
+pub(super) async fn next_look(phase: Phase, at: Instant) {
+    match phase {
+        Phase::SettingUp => sleep_until(at).await,
+        Phase::Running | Phase::Ending | Phase::Finishing => pending().await,
+    }
+}
+
+impl Session<'_> {
+    /// Looks for a process that has ended. Its sockets tell that late: init inherits them.
+    pub(super) fn look_at_processes(&mut self) -> Next {
+        self.next_look = Instant::now() + BETWEEN_LOOKS;
+        if self.conditions().iter().any(Observed::has_ended) {
+            self.expect_last_report();
+        }
+        Next::Continue
+    }
+
+    /// Waits for the last report of set-up, and no longer than for a moment.
+    pub(super) fn expect_last_report(&mut self) {
+        self.deadline = self.deadline.min(Instant::now() + LAST_REPORT);
+    }
+
+    /// Ends a set-up that does not go on.
+    pub(super) fn set_up_stalled(&mut self) -> Next {
+        let conditions = self.conditions();
+        let errno = if conditions.iter().any(Observed::has_ended) {
+            Errno::ESRCH
+        } else {
+            Errno::ETIMEDOUT
+        };
+        let mut causes: Vec<String> = conditions.iter().filter_map(Observed::told).collect();
+        if errno == Errno::ETIMEDOUT {
+            causes.push(format!("limit {} s", SET_UP.as_secs()));
+        }
+        let object = format!(
+            "{}; last report: {}; missing: {}",
+            causes.join(", "),
+            self.last_report.unwrap_or("none"),
+            self.missing(),
+        );
+        self.failed(Failure::SetUp(SetupError {
+            step: Step::CompleteSetUp,
+            object,
+            errno: errno as i32,
+        }))
+    }
+
+    /// Records that something did not happen within its limit, and which processes of the sandbox are stopped.
+    pub(super) fn late(&mut self, what: GapKind, event: &str, limit: Duration) {
+        let conditions = self.conditions();
+        let is_stopped = |one: &&Observed| one.condition == Condition::Stopped;
+        let stopped = conditions.iter().filter(is_stopped);
+        let mut detail = format!("{event} within {} s", limit.as_secs());
+        for cause in stopped.filter_map(Observed::told) {
+            detail.push_str(&format!("; {cause}"));
+        }
+        self.gap(what, detail);
+    }
+
+    /// The stage and init, as far as /proc shows them.
+    fn conditions(&self) -> Vec<Observed> {
+        let processes = [
+            ("the stage", Some(self.stage)),
+            ("init", only_child_of(self.stage)),
+        ];
+        let observed = |(name, process): (&'static str, Option<Pid>)| {
+            let process = process?;
+            Some(Observed {
+                name,
+                process,
+                condition: Condition::of(process)?,
+            })
+        };
+        processes.into_iter().filter_map(observed).collect()
+    }
+
+    /// Reports that set-up still waits for.
+    fn missing(&self) -> String {
+        let of_stage = self.network.is_none().then_some("the stub serves");
+        let of_init = if self.capture.trees.is_none() {
+            "the root is built"
+        } else if self.supervisor.is_none() && self.listener.is_none() {
+            "the client's process has its filter"
+        } else if self.capture.isolation.is_none() {
+            "the canaries were tried"
+        } else {
+            "the client was executed"
+        };
+        let all: Vec<&str> = of_stage.into_iter().chain([of_init]).collect();
+        all.join(", ")
+    }
+}
+
+/// A process of the sandbox, and its condition.
+struct Observed {
+    name: &'static str,
+    process: Pid,
+    condition: Condition,
+}
+
+impl Observed {
+    fn has_ended(&self) -> bool {
+        matches!(self.condition, Condition::Ended(_))
+    }
+
+    /// Message about a process that makes no progress; None for one that runs.
+    fn told(&self) -> Option<String> {
+        let what = match &self.condition {
+            Condition::Runs => return None,
+            Condition::Stopped => "is stopped",
+            Condition::Ended(how) => how,
+        };
+        Some(format!("{} (process {}) {what}", self.name, self.process))
+    }
+}
