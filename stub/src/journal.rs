@@ -140,7 +140,7 @@ pub enum Head {
         version: String,
         /// Names as spelt, in order. In `x-api-key`, `authorization`, `x-goog-api-key`, `api-key`,
         /// `proxy-authorization`, `cookie` and the header where it belongs the credential of the run is `<redacted>`, and any other value `<N bytes, sha256 HEX>`. Other bytes than UTF-8
-        /// are `\xNN`.
+        /// are `\xNN`, and a backslash is `\\`.
         headers: Vec<(String, String)>,
     },
     /// Bytes that are no request, with the reason.

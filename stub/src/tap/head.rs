@@ -152,15 +152,15 @@ fn framing(headers: &[httparse::Header<'_>], minor: u8) -> Result<Framing, HeadE
     }
 }
 
-/// The bytes as text; what is not UTF-8 as `\xNN`.
+/// The bytes as text; what is not UTF-8 as `\xNN`, and a backslash as `\\`, so that no two spell the same.
 pub(crate) fn readable(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
+        text.push_str(&chunk.valid().replace('\\', r"\\"));
         for byte in chunk.invalid() {
             // Writing to a string cannot fail.
-            let _ = write!(text, "\\x{byte:02X}");
+            let _ = write!(text, "\\x{byte:02x}");
         }
     }
     text
