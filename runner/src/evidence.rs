@@ -232,7 +232,7 @@ pub const UNFINISHED: &str = "the last line has no line feed";
 pub struct FileEntry {
     /// The tree in which it lay.
     pub root: Root,
-    /// Relative to the root, `/` between names; bytes that are no UTF-8 are `\xNN`.
+    /// Relative to the root, `/` between names; bytes that are no UTF-8 are `\xNN`, a backslash `\\`.
     pub path: String,
     /// What lay there.
     pub kind: FileKind,

@@ -10,8 +10,8 @@
 //!
 //! Every byte that a connection read is part of a head, a body or the framing that a body needs, or it is
 //! counted in `unaccounted` of [`Entry::Closed`]: empty lines before a request; white space around header
-//! values, but one space before each; chunk extensions, trailers, leading zeros of chunk sizes; a malformed
-//! or cut-off head, and everything after a malformed head or malformed framing. Urgent data stays in its
+//! values, but one space before each, as the first has it; leading zeros of Content-Length; chunk extensions,
+//! trailers, leading zeros of chunk sizes, their letters in another case than the first; a malformed or cut-off head, and everything after a malformed head or malformed framing. Urgent data stays in its
 //! place in the stream and is counted as the byte it is.
 
 use std::net::SocketAddr;
@@ -140,7 +140,7 @@ pub enum Head {
         version: String,
         /// Names as spelt, in order. In `x-api-key`, `authorization`, `x-goog-api-key`, `api-key`,
         /// `proxy-authorization`, `cookie` and the header where it belongs the credential of the run is `<redacted>`, and any other value `<N bytes, sha256 HEX>`. Other bytes than UTF-8
-        /// are `\xNN`.
+        /// are `\xNN`, and a backslash is `\\`.
         headers: Vec<(String, String)>,
     },
     /// Bytes that are no request, with the reason.

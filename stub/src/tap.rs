@@ -7,12 +7,13 @@
 //! Every byte read is either part of what a fact reports (a head that follows the grammar, a body, the
 //! framing that the body needs) or *unaccounted*:
 //! - empty lines before a request;
-//! - white space around header values, but one space before each;
-//! - chunk extensions, trailers, leading zeros of chunk sizes;
+//! - white space around header values, but one space before each, as the first header of the head has it;
+//! - leading zeros of Content-Length;
+//! - chunk extensions, trailers, leading zeros of chunk sizes, their letters in another case than the first;
 //! - a head that is malformed or cut off, and everything after a malformed head or malformed framing.
 //!
-//! Not seen, because every reader drops it and it carries next to nothing: which of two equal spellings
-//! was used (`a:b` or `a: b`, the case of hexadecimal digits), and where chunks end.
+//! Not seen: which of two equal spellings a whole head or body uses (`a:b` or `a: b`, `a` or `A` in chunk sizes), and
+//! where chunks end, as little as where segments do.
 
 pub(crate) mod answer;
 pub(crate) mod body;

@@ -54,7 +54,7 @@ fn the_same_behaviour_passes_and_the_verdict_stays() {
 #[test]
 fn a_behaviour_that_only_the_lock_file_does_not_know_fails_by_that_check_alone() {
     let (_directory, path) = locked();
-    // No check of the case looks at the status of the answer.
+    // No check of the case tells one status of success from another.
     let mut run = case_b();
     run.evidence.requests[0].status = Some(201);
     let report = settled(&Baseline::Compare(path.clone()), report(run));

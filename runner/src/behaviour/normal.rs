@@ -12,6 +12,9 @@ use super::{Applied, LITERALLY, Rule, times};
 const FIRST_GIVEN_PORT: u16 = 32768;
 /// Fewest hexadecimal digits of an id.
 const HEX: usize = 16;
+/// Most decimal digits of a number of 64 bits, and of 128.
+const MOST_OF_64_BITS: usize = 20;
+const MOST_OF_128_BITS: usize = 39;
 /// Fewest characters of an id behind its prefix.
 const ID: usize = 16;
 /// In how many places digits stand at least in an id of one case: a name may hold a number, or end in a date.
@@ -22,7 +25,7 @@ const HOST: usize = 48;
 const TMP: &str = "/tmp/";
 /// What may stand in a text instead of what varies.
 const PLACEHOLDERS: [&str; 8] = [
-    "time}", "uuid}", "port}", "random}", "id}", "digits}", "hex}", "client}",
+    "time", "uuid", "port", "random", "id", "digits", "hex", "client",
 ];
 /// Lengths of the parts of a UUID.
 const UUID: [usize; 5] = [8, 4, 4, 4, 12];
@@ -59,7 +62,8 @@ pub(super) fn text(text: &str, stub: &StubPorts, applied: &mut Applied) -> Strin
 fn is_placeholder(rest: &str) -> bool {
     rest.strip_prefix('{').is_some_and(|inner| {
         let name = inner.trim_start_matches(LITERALLY);
-        PLACEHOLDERS.iter().any(|one| name.starts_with(one))
+        let mut known = PLACEHOLDERS.into_iter();
+        known.any(|one| matches!(name.strip_prefix(one), Some(end) if end.starts_with(['}', ':'])))
     })
 }
 
@@ -79,13 +83,14 @@ fn replaced(before: &str, rest: &str, stub: &StubPorts) -> Option<(usize, String
     }
     let word = word(rest);
     if before.ends_with('_') && is_mixed_id(word) {
-        return Some((word.len(), "{id}".to_owned(), Rule::Ids));
+        return Some((word.len(), format!("{{id:{}}}", word.len()), Rule::Ids));
     }
     if let Some(length) = times::since_1970(rest) {
         return Some((length, "{digits}".to_owned(), Rule::Times));
     }
     if is_hex_id(word) {
-        return Some((word.len(), "{hex}".to_owned(), Rule::Ids));
+        let placeholder = format!("{{hex:{}}}", digits_of(word));
+        return Some((word.len(), placeholder, Rule::Ids));
     }
     None
 }
@@ -100,6 +105,17 @@ fn is_hex_id(word: &str) -> bool {
     word.len() >= HEX
         && word.bytes().all(|byte| byte.is_ascii_hexdigit())
         && word.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Hexadecimal digits of the bytes that an id of this spelling has: numbers written without leading zeros, in
+/// hexadecimal or decimal, differ in length from run to run.
+fn digits_of(word: &str) -> usize {
+    let is_decimal = word.bytes().all(|byte| byte.is_ascii_digit());
+    match word.len() {
+        HEX..=MOST_OF_64_BITS if is_decimal => HEX,
+        HEX..=MOST_OF_128_BITS if is_decimal => 2 * HEX,
+        length => length.next_multiple_of(2),
+    }
 }
 
 /// Letters and digits that no name is likely to mix like this.

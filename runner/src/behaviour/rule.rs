@@ -101,7 +101,7 @@ impl Rule {
                 "A date with a time of day to the second reads {time}: 2026-11-28T16:03:24 (or with a blank or _ for T, - or %3A for :, a fraction, a zone), 20261128T160324, Sat, 28 Nov 2026 16:03:24 with or without GMT or an offset, and Sat Nov 28 16:03:24 2026 with or without GMT or UTC before the year. 13 digits, or 10 with or without a fraction, that are a time since 1970 read {digits}. A date alone stays."
             }
             Self::Ids => {
-                "A UUID reads {uuid}; 16 hexadecimal digits or more, of which one is no letter, read {hex}; 16 or more letters and digits behind _ read {id} where digits stand in two places, or capital and small letters and a digit are among them."
+                "A UUID reads {uuid}; 16 hexadecimal digits or more, of which one is no letter, read {hex:N} with their number, an odd one rounded up, and 16 and 32 for a decimal number of 64 and 128 bits; 16 or more letters and digits behind _ read {id:N} with their number where digits stand in two places, or capital and small letters and a digit are among them."
             }
             Self::RandomNames => {
                 "In the temporary directory tmp. with 10 characters behind it, or tmp with 8, reads {random}."

@@ -222,13 +222,27 @@ fn what_a_client_writes_like_a_placeholder_or_a_star_is_told_apart_from_them() {
     let id = "ef58ac57-72c4-499b-a5ea-c80665eac254";
     let values = ["*", "the text *", "the text the text *"];
     let written = [id, "{uuid}", "{the text uuid}", "{the text the text uuid}"];
-    for values in [values.as_slice(), &written] {
+    let sized = ["0123456789abcdef", "{hex:16}", "{the text hex:16}", "{hex}"];
+    for values in [values.as_slice(), &written, &sized] {
         for (index, old) in values.iter().enumerate() {
             for new in values.iter().skip(index + 1) {
                 assert_eq!(between(with(old), with(new)).len(), 1, "{old} {new}");
             }
         }
     }
+}
+
+#[test]
+fn id_of_another_length_is_a_difference() {
+    let with =
+        |value: String| move |run: &mut Run| add_header(&mut run.evidence.requests[0], "x", &value);
+    let hex = |digits: usize| "0123456789abcdef".repeat(digits / 16);
+    assert_eq!(
+        between(with(hex(16)), with(hex(16).replace('0', "9"))),
+        [""; 0]
+    );
+    let found = between(with(hex(16)), with(hex(64)));
+    assert_eq!(found, ["headers POST /v1/messages x: {hex:16} => {hex:64}"]);
 }
 
 #[test]

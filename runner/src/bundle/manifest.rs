@@ -119,7 +119,7 @@ pub(crate) struct Original {
     /// In which of its directories.
     #[schemars(with = "Root")]
     pub(crate) root: String,
-    /// Relative to it; bytes that are no UTF-8 are `\xNN`.
+    /// Relative to it; bytes that are no UTF-8 are `\xNN`, a backslash `\\`.
     pub(crate) path: String,
     /// Its permission bits.
     #[schemars(with = "FileMode")]
@@ -131,7 +131,7 @@ pub(crate) struct Original {
 pub(crate) struct NotCopied {
     /// Where it was.
     pub(crate) root: Source,
-    /// Relative to the directory, and empty for itself; bytes that are no UTF-8 are `\xNN`.
+    /// Relative to the directory, and empty for itself; bytes that are no UTF-8 are `\xNN`, a backslash `\\`.
     pub(crate) path: String,
     /// What it was; null where that is not known.
     pub(crate) kind: Option<Kind>,

@@ -155,7 +155,7 @@ impl Evidence {
     }
 
     /// How the answer to a request for the turn falls short of `message_stop`; `None` for a whole one. Of an answer
-    /// that is no stream, status 200 is all that is known.
+    /// that is no stream, its status is all that is known.
     pub fn cut(&self, request: &Request) -> Option<String> {
         let sent = self.provider_events.iter();
         let mut sent = sent.filter(|event| event.request == request.seq);
@@ -166,9 +166,9 @@ impl Evidence {
         let asked = request.shape().map(|shape| shape.get("stream"));
         let is_stream = asked.is_none_or(|stream| stream == Some(&Value::Bool(true)));
         match (request.status, sent.clone().next_back()) {
-            (Some(200), _) if !is_stream || sent.any(is_stop) => None,
-            (Some(200), Some(last)) => Some(format!("the last event is {}", last.event)),
-            (Some(200), None) => Some("no event".to_owned()),
+            (Some(200..=299), _) if !is_stream || sent.any(is_stop) => None,
+            (Some(200..=299), Some(last)) => Some(format!("the last event is {}", last.event)),
+            (Some(200..=299), None) => Some("no event".to_owned()),
             (Some(status), _) => Some(format!("status {status}")),
             (None, _) => Some("no answer".to_owned()),
         }

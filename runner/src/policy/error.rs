@@ -188,13 +188,13 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("`{shown}`")
 }
 
-/// A path for messages; bytes that are no UTF-8 as `\xNN`.
+/// A path for messages; bytes that are no UTF-8 as `\xNN`, and a backslash as `\\`.
 pub(crate) fn shown_path(path: &Path) -> String {
     let mut shown = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
-        shown.push_str(&visible(chunk.valid().chars()));
+        shown.push_str(&visible(chunk.valid().replace('\\', r"\\").chars()));
         for byte in chunk.invalid() {
-            shown.push_str(&format!("\\x{byte:02X}"));
+            shown.push_str(&format!("\\x{byte:02x}"));
         }
     }
     shown
@@ -267,10 +267,15 @@ mod tests {
     }
 
     #[test]
+    fn path_with_text_of_an_escape_differs_from_its_byte() {
+        assert_eq!(shown_path(Path::new(r"a\xffb")), r"a\\xffb");
+    }
+
+    #[test]
     fn paths_show_bytes_that_are_no_text() {
         assert_eq!(
             shown_path(Path::new(OsStr::from_bytes(b"a\xffb\n"))),
-            r"a\xFFb\n"
+            r"a\xffb\n"
         );
     }
 

@@ -2,6 +2,7 @@
 //! of a CI system.
 //!
 //! Two number signs never stand side by side, because some logs obey `##vso[…]` and `##[…]` anywhere in a line.
+//! Text of bytes comes with doubled backslashes (`text::printable`), so that none imitates what is written here.
 //! What such logs obey at the start of a line only (`::set-output …`) the reports keep away from there.
 
 use std::fmt::Write as _;

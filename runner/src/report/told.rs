@@ -2,6 +2,7 @@
 
 use crate::digest;
 use crate::evidence::{self, ARGUMENT_BYTES};
+use crate::text::printable;
 
 /// A prompt that is shorter is known by equality only: it may stand in any word.
 const SHORT: usize = 8;
@@ -40,12 +41,21 @@ pub struct Process {
 impl Process {
     /// A process of a client that was told `prompts`.
     pub fn new(process: &evidence::Process, prompts: &[&str]) -> Self {
+        let spelt: Vec<String> = prompts
+            .iter()
+            .map(|prompt| printable(prompt.as_bytes()))
+            .collect();
+        let prompts: Vec<(&str, &str)> = spelt
+            .iter()
+            .map(String::as_str)
+            .zip(prompts.iter().copied())
+            .collect();
         let args = process.args.iter();
         Self {
             pid: process.pid,
             ppid: process.ppid,
             program: process.program.clone(),
-            args: args.map(|argument| Arg::new(argument, prompts)).collect(),
+            args: args.map(|argument| Arg::of(argument, &prompts)).collect(),
         }
     }
 
@@ -65,9 +75,15 @@ impl Process {
 impl Arg {
     /// An argument of a client that was told `prompts`; what was cut to [`ARGUMENT_BYTES`] is still known.
     pub fn new(argument: &str, prompts: &[&str]) -> Self {
-        if let Some(prompt) = prompts.iter().find(|prompt| is(argument, prompt)) {
+        let prompts: Vec<(&str, &str)> = prompts.iter().map(|prompt| (*prompt, *prompt)).collect();
+        Self::of(argument, &prompts)
+    }
+
+    /// An argument of a client that was told prompts, each as an argument spells it and as it is.
+    fn of(argument: &str, prompts: &[(&str, &str)]) -> Self {
+        if let Some((_, prompt)) = prompts.iter().find(|(spelt, _)| is(argument, spelt)) {
             Self::hidden(prompt)
-        } else if prompts.iter().any(|prompt| holds(argument, prompt)) {
+        } else if prompts.iter().any(|(spelt, _)| holds(argument, spelt)) {
             Self::hidden(argument)
         } else {
             Self::Word(argument.to_owned())
@@ -159,6 +175,19 @@ mod tests {
             Arg::new(&crate::text::printable(cut), &[&long]),
             prompt(&long)
         );
+    }
+
+    #[test]
+    fn prompt_with_a_backslash_is_hidden_as_it_is() {
+        let told = r"Match \d and \xff in this.";
+        let process = evidence::Process {
+            pid: 2,
+            ppid: 1,
+            program: "/client".to_owned(),
+            args: vec![printable(told.as_bytes()), r"a\\b".to_owned()],
+        };
+        let args = Process::new(&process, &[told]).args;
+        assert_eq!(args, [prompt(told), Arg::Word(r"a\\b".to_owned())]);
     }
 
     #[test]

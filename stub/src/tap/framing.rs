@@ -21,6 +21,8 @@ pub(crate) enum Framing {
 #[derive(Clone, Debug)]
 pub(crate) struct Decoder {
     state: State,
+    /// The letters of chunk sizes are capitals, by the first of them.
+    has_capitals: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +59,7 @@ pub(crate) struct Piece {
     /// Which of them are decoded bytes.
     pub(crate) data: Range<usize>,
     /// How many of them are neither decoded bytes nor framing that has to be: extensions, trailers,
-    /// leading zeros.
+    /// leading zeros, letters of sizes in the other case than the first.
     pub(crate) surplus: u64,
 }
 
@@ -86,7 +88,10 @@ impl Decoder {
             },
             Framing::ToClose => State::ToClose,
         };
-        Self { state }
+        Self {
+            state,
+            has_capitals: None,
+        }
     }
 
     /// The body has ended.
@@ -147,6 +152,7 @@ impl Decoder {
             if matches!(self.state, State::Data(_) | State::Done) {
                 break;
             }
+            let before = self.state;
             let (next, surplus) = match self.state.after(*byte) {
                 Ok(after) => after,
                 // What stands before the fault is framing; the next step meets the fault itself.
@@ -155,9 +161,16 @@ impl Decoder {
             };
             self.state = next;
             piece.consumed += 1;
-            piece.surplus += u64::from(surplus);
+            piece.surplus += u64::from(surplus || self.is_other_letter(before, *byte));
         }
         Ok(piece)
+    }
+
+    /// Checks for a letter of a chunk size that is not in the case of the first.
+    fn is_other_letter(&mut self, before: State, byte: u8) -> bool {
+        let is_letter = matches!(before, State::Size { .. }) && byte.is_ascii_alphabetic();
+        let is_capital = byte.is_ascii_uppercase();
+        is_letter && *self.has_capitals.get_or_insert(is_capital) != is_capital
     }
 }
 
@@ -283,6 +296,24 @@ mod tests {
         assert_eq!(surplus(b"1 \r\na\r\n0\r\n\r\n"), Ok((1, true)));
         assert_eq!(surplus(b"0001\r\na\r\n000\r\n\r\n"), Ok((5, true)));
         assert_eq!(surplus(b"0\r\nA: b\r\nC:\r\n\r\n"), Ok((10, true)));
+    }
+
+    #[test]
+    fn letters_of_sizes_in_both_cases_are_surplus() {
+        let wire = |first: &str, second: &str| {
+            let data = "x".repeat(10);
+            format!("{first}\r\n{data}\r\n{second}\r\n{data}\r\n0\r\n\r\n").into_bytes()
+        };
+        for (first, second, surplus) in
+            [("a", "a", 0), ("A", "A", 0), ("a", "A", 1), ("A", "0a", 1)]
+        {
+            let outcome = decode(Framing::Chunked, &wire(first, second), 1).unwrap();
+            assert_eq!(
+                (outcome.surplus, outcome.done),
+                (surplus, true),
+                "{first} {second}"
+            );
+        }
     }
 
     #[test]

@@ -152,15 +152,15 @@ fn framing(headers: &[httparse::Header<'_>], minor: u8) -> Result<Framing, HeadE
     }
 }
 
-/// The bytes as text; what is not UTF-8 as `\xNN`.
+/// The bytes as text; what is not UTF-8 as `\xNN`, and a backslash as `\\`, so that no two spell the same.
 pub(crate) fn readable(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
+        text.push_str(&chunk.valid().replace('\\', r"\\"));
         for byte in chunk.invalid() {
             // Writing to a string cannot fail.
-            let _ = write!(text, "\\x{byte:02X}");
+            let _ = write!(text, "\\x{byte:02x}");
         }
     }
     text
@@ -222,22 +222,36 @@ pub(super) fn bearer(value: &[u8]) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"Bearer ").then_some(key)
 }
 
-/// The bytes of `raw` that could be left away, or differ, without the report showing it: all white space
-/// around header values but one space before each.
+/// The bytes of `raw` that could be left away, or differ, without changing what a reader understands: all white space
+/// around header values but one space before each, that space where the first header of the head has none or the
+/// reverse, and leading zeros of Content-Length.
 fn surplus(raw: &[u8], line: Line<'_>, headers: &[httparse::Header<'_>]) -> u64 {
     let target = line.path.len() + line.query.map_or(0, |query| query.len() + 1);
     let request_line = line.method.len() + target + "  HTTP/1.1\r\n".len();
+    // Both slices lie in `raw`: the difference of their addresses is the place of the name.
+    let has_space = |header: &httparse::Header<'_>| {
+        let colon =
+            (header.name.as_ptr().addr() + header.name.len()).saturating_sub(raw.as_ptr().addr());
+        raw.get(colon + 1) == Some(&b' ')
+    };
     let shown = headers
         .iter()
         .fold(request_line + "\r\n".len(), |shown, header| {
-            // Both slices lie in `raw`: the difference of their addresses is the place of the name.
-            let colon = (header.name.as_ptr().addr() + header.name.len())
-                .saturating_sub(raw.as_ptr().addr());
-            let space = usize::from(raw.get(colon + 1) == Some(&b' '));
+            let space = usize::from(has_space(header));
             shown + header.name.len() + ":\r\n".len() + space + header.value.len()
         });
+    let style = headers.first().map(has_space);
+    let others = headers
+        .iter()
+        .filter(|header| Some(has_space(header)) != style);
+    let zeros = headers.iter().filter_map(|header| {
+        let is_length = header.name.eq_ignore_ascii_case("content-length");
+        let (_, before) = header.value.split_last().filter(|_| is_length)?;
+        Some(before.iter().take_while(|byte| **byte == b'0').count())
+    });
     // An empty value after two spaces is shown shorter than it is, never longer.
-    raw.len().saturating_sub(shown) as u64
+    let white = raw.len().saturating_sub(shown);
+    (white + others.count() + zeros.sum::<usize>()) as u64
 }
 
 #[cfg(test)]
@@ -275,7 +289,8 @@ mod tests {
                 headers: vec![pair("Host", "x"), pair("B-c", "d"), pair("a", "e")],
             }
         );
-        assert_eq!(parsed.surplus, 2);
+        // The tab and the space around `e`, and two headers that begin otherwise than the first.
+        assert_eq!(parsed.surplus, 4);
         assert_eq!(parsed.framing, Framing::Length(0));
     }
 
@@ -284,10 +299,32 @@ mod tests {
         let surplus = |raw: &str| parse(raw).unwrap().surplus;
         assert_eq!(surplus("GET / HTTP/1.0\r\na: b\r\n\r\n"), 0);
         assert_eq!(
-            surplus("GET / HTTP/1.0\r\na:   b\t\t\r\nc:\r\nd: \r\n\r\n"),
+            surplus("GET / HTTP/1.0\r\na:   b\t\t\r\nc: \r\nd: \r\n\r\n"),
             4
         );
         assert_eq!(surplus("GET / HTTP/1.0\r\na:  \t \r\n\r\n"), 3);
+    }
+
+    #[test]
+    fn spelling_that_changes_in_a_head_is_surplus() {
+        let surplus = |raw: &str| parse(raw).unwrap().surplus;
+        assert_eq!(surplus("GET / HTTP/1.0\r\na:b\r\nc:d\r\n\r\n"), 0);
+        assert_eq!(surplus("GET / HTTP/1.0\r\na: b\r\nc:d\r\ne: f\r\n\r\n"), 1);
+        assert_eq!(surplus("GET / HTTP/1.0\r\na:b\r\nc: d\r\n\r\n"), 1);
+    }
+
+    #[test]
+    fn leading_zeros_of_a_length_are_surplus() {
+        let length = |digits: &str| {
+            let raw = format!("POST / HTTP/1.1\r\nContent-Length: {digits}\r\n\r\n");
+            let parsed = parse(&raw).unwrap();
+            (parsed.framing, parsed.surplus)
+        };
+        assert_eq!(length("0"), (Framing::Length(0), 0));
+        assert_eq!(length("42"), (Framing::Length(42), 0));
+        assert_eq!(length("100"), (Framing::Length(100), 0));
+        assert_eq!(length("00042"), (Framing::Length(42), 3));
+        assert_eq!(length("00"), (Framing::Length(0), 1));
     }
 
     #[test]

@@ -104,6 +104,6 @@ mod tests {
     #[test]
     fn an_empty_value_and_other_headers_are_kept_as_text() {
         assert_eq!(kept("authorization", b""), "");
-        assert_eq!(kept("other", b"\xff\xe9"), "\\xFF\\xE9");
+        assert_eq!(kept("other", b"\xff\xe9"), "\\xff\\xe9");
     }
 }

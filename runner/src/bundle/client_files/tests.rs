@@ -225,17 +225,14 @@ fn names_that_become_one_without_the_credential_are_told_by_a_number() {
 
 #[test]
 fn files_that_are_shown_by_one_path_are_each_held_against_their_own_entry() {
-    use std::os::unix::ffi::OsStrExt as _;
-
     let mut made = Made::new();
     for number in 0..256_u32 {
-        let piece = |bit: u32| match number >> bit & 1 {
-            0 => b"\xff".as_slice(),
-            _ => br"\xff",
+        let piece = |(bit, byte): (u32, u8)| match number.checked_shr(bit).unwrap_or(0) & 1 {
+            0 => char::from(byte).to_string(),
+            _ => format!("%{byte:02x}"),
         };
-        let name: Vec<u8> = (0..8).flat_map(piece).copied().collect();
-        let name = std::ffi::OsStr::from_bytes(&name);
-        made.file(name, &number.to_be_bytes());
+        let name: String = (0..).zip(SECRET.bytes()).map(piece).collect();
+        made.file(&name, &number.to_be_bytes());
     }
     let copied = made.copied(BOUNDS);
     assert_eq!(copied.files.len(), 256);

@@ -58,6 +58,21 @@ deviations! {
     other_bytes_behind_the_message_are_a_request_that_does_not_end: case_b, "trailing-bytes" =>
         ["requests/first-and-only", "requests/connections"];
     white_space_in_a_head_is_found: case_b, "spaces-in-header" => ["requests/connections"];
+    header_spelt_otherwise_is_found: case_b, "header-without-its-space" => ["requests/connections"];
+    length_with_leading_zeros_is_found: case_b, "length-with-zeros" => ["requests/connections"];
+    length_with_a_plus_is_no_request: case_b, "length-with-a-plus" => ["requests/first-and-only",
+        "requests/post-count", "requests/connections", "records/sequence", "records/result-success",
+        "secrets/credential-not-written", "process/exit-zero"];
+    length_with_a_space_is_no_request: case_b, "length-with-a-space" => ["requests/first-and-only",
+        "requests/post-count", "requests/connections", "records/sequence", "records/result-success",
+        "secrets/credential-not-written", "process/exit-zero"];
+    length_named_twice_is_no_request: case_b, "length-twice" => ["requests/first-and-only",
+        "requests/post-count", "requests/connections", "records/sequence", "records/result-success",
+        "secrets/credential-not-written", "process/exit-zero"];
+    chunk_size_with_leading_zeros_is_found: case_b, "chunk-size-with-zeros" => ["requests/connections",
+        "headers/nothing-else"];
+    chunk_sizes_in_both_cases_are_found: case_b, "chunk-sizes-in-both-cases" => ["requests/connections",
+        "headers/nothing-else"];
     a_chunk_extension_is_found: case_b, "chunk-extension" => ["requests/connections", "headers/nothing-else"];
     a_trailer_is_found: case_b, "trailer" => ["requests/connections", "headers/nothing-else"];
     plain_chunks_only_bring_a_header_that_the_profile_does_not_list: case_b, "chunked" =>
