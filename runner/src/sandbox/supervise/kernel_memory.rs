@@ -126,7 +126,10 @@ impl KernelMemory {
         if self.take(sockets_of(call)) {
             return decision;
         }
-        let limit = format!("limit of {} sockets, unix ones twice", self.most);
+        let limit = format!(
+            "limit of {} sockets, unix ones twice, connections by both ends",
+            self.most
+        );
         decision.over(Errno::ENFILE, limit)
     }
 
@@ -278,7 +281,7 @@ mod tests {
         let mut memory = with(8, "/nowhere");
         assert_eq!(refusal(&mut memory, &PAIR), None);
         assert_eq!(refusal(&mut memory, &PAIR), None);
-        let limit = "limit of 8 sockets, unix ones twice".to_owned();
+        let limit = "limit of 8 sockets, unix ones twice, connections by both ends".to_owned();
         let over = Some((Errno::ENFILE, limit));
         assert_eq!(refusal(&mut memory, &PAIR), over);
         let stub = to(Address::Inet("127.0.0.1:1".parse().unwrap()));

@@ -50,7 +50,7 @@ fn a_refused_socket_is_in_the_ledger_with_its_limit() {
     let done = with_attempts(Run::case_b(), &attempts).json();
     assert_eq!(said(&done, &attempts)[0].outcome, "ENFILE");
     let ledger = done.report["evidence"]["attempts"].as_array().unwrap();
-    let limit = "limit of 2400 sockets, unix ones twice";
+    let limit = "limit of 2400 sockets, unix ones twice, connections by both ends";
     let line = ledger.iter().find(|line| line["address"] == limit);
     let line = line.unwrap_or_else(|| panic!("{ledger:?}"));
     assert_eq!(line["syscall"], "socketpair");
