@@ -80,6 +80,7 @@ fn restrict_and_probe(
     chdir(directory).at_object(Step::OpenTrees, directory.display())?;
     if plan.keeps(Protection::Limits) {
         limits::apply(&plan.limits)?;
+        limits::prefer_as_victim(&inside.proc);
     }
     let landlock = landlock::restrict_client(plan, ports, inside)?;
     let filter = filter::for_client(plan);

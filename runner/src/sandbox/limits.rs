@@ -4,6 +4,7 @@ use nix::sys::resource::{Resource, setrlimit};
 
 use super::error::{At as _, SetupError, Step};
 use super::plan::ResourceLimits;
+use super::proc::Proc;
 
 /// RLIMIT_CORE of the client. No core is so short, so none is written; and where the host hands cores to a
 /// program (core(5): a pattern that begins with a pipe), that program is started as the host's root whatever
@@ -13,6 +14,13 @@ pub(crate) const CORE_BYTES: u64 = 1;
 
 /// RLIMIT_MSGQUEUE of the client: the kernel's own default, MQ_BYTES_MAX of linux/mqueue.h.
 pub(crate) const QUEUE_BYTES: u64 = 819_200;
+
+/// Makes the kernel end the client before everything else where memory runs out (proc_pid_oom_score_adj(5)): files in
+/// memory and objects of the kernel, which no limit bounds, are held by its descriptors alone. Landlock keeps the client
+/// from taking it back. A /proc that cannot be written leaves the choice to the kernel.
+pub(super) fn prefer_as_victim(proc: &Proc) {
+    let _ = proc.write("self/oom_score_adj", "1000");
+}
 
 /// Sets each limit on the calling process, soft and hard alike but for the processor time: SIGXCPU, which names the
 /// cause, comes at the soft limit, and SIGKILL a second later.

@@ -7,7 +7,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt as _;
 
@@ -71,6 +71,17 @@ impl Proc {
         file.read_to_end(&mut bytes)
             .map_err(|error| error.as_errno())?;
         Ok(bytes)
+    }
+
+    /// Writes a setting, by its path below /proc.
+    ///
+    /// # Errors
+    /// The errno of open(2) or write(2).
+    pub(super) fn write(&self, path: &str, text: &str) -> Result<(), Errno> {
+        let flags = OFlag::O_WRONLY | OFlag::O_CLOEXEC;
+        let mut file = File::from(openat(&self.directory, path, flags, Mode::empty())?);
+        file.write_all(text.as_bytes())
+            .map_err(|error| error.as_errno())
     }
 
     /// Where a link leads.

@@ -252,7 +252,9 @@ impl Watch {
             return self.change(notification, change);
         }
         let launched = self.shared.launched.load(Ordering::SeqCst);
+        let fifo = system_call.is_some_and(|one| call::makes_fifo(one, &notification.arguments));
         if let Some(paths) = system_call.and_then(|one| lookup::paths(one, &notification.arguments))
+            && !fifo
         {
             return self.look_up(notification, paths, launched);
         }
@@ -278,13 +280,13 @@ impl Watch {
         launched: bool,
     ) {
         let at_us = self.clock.elapsed_us();
+        let call = call::read(notification);
         // Before the launch only our own probe calls, and who it is matters to nobody.
-        let caller = if launched {
+        let caller = if launched && !self.memory.passes_unlisted(&call) {
             Caller::read(notification.thread)
         } else {
             Caller::default()
         };
-        let call = call::read(notification);
         if !notify::is_valid(&self.listener, notification.id) {
             // Ended while it waited: the call was not made, and what was read may be another process's.
             return;

@@ -221,6 +221,8 @@ system_calls! {
         SYS_openat2            437  437,
         SYS_perf_event_open    298  241,
         SYS_pidfd_getfd        438  438,
+        SYS_pipe                22    -,
+        SYS_pipe2              293   59,
         SYS_pivot_root         155   41,
         SYS_poll                 7    -,
         SYS_ppoll              271   73,

@@ -88,6 +88,15 @@ const NEW_NAMESPACE: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u32;
 
+/// A mode that makes a FIFO.
+const fn fifo(argument: u8) -> Test {
+    Test::Equals {
+        argument,
+        mask: libc::S_IFMT,
+        value: libc::S_IFIFO,
+    }
+}
+
 /// What the client may not call.
 pub(crate) const CLIENT: Filter = Filter {
     otherwise: Action::Allow,
@@ -118,6 +127,11 @@ pub(crate) const CLIENT: Filter = Filter {
         notify(SYS_shmget),
         notify(SYS_semget),
         notify(SYS_msgget),
+        // As it bounds the number of pipes, and of FIFOs, which are pipes while they are open.
+        notify(SYS_pipe),
+        notify(SYS_pipe2),
+        notify_if(SYS_mknod, &[fifo(1)]),
+        notify_if(SYS_mknodat, &[fifo(2)]),
         // A pipe that holds one byte of a huge page holds all of it, also after its owner has unmapped it. ENOSYS:
         // programs fall back to write(2).
         refuse(SYS_vmsplice, Errno::ENOSYS),

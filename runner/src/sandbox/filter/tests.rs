@@ -213,6 +213,7 @@ const ONLY_ON_X86_64: &[(SystemCall, Option<SystemCall>)] = &[
     (SYS_mkdir, Some(SYS_mkdirat)),
     (SYS_mknod, Some(SYS_mknodat)),
     (SYS_open, Some(SYS_openat)),
+    (SYS_pipe, Some(SYS_pipe2)),
     (SYS_poll, Some(SYS_ppoll)),
     (SYS_readlink, Some(SYS_readlinkat)),
     (SYS_rename, Some(SYS_renameat)),
@@ -227,7 +228,8 @@ const ONLY_ON_X86_64: &[(SystemCall, Option<SystemCall>)] = &[
 
 #[test]
 fn a_call_that_arm64_lacks_is_known_and_what_replaces_it_is_decided_alike() {
-    let path = [3, 0x1000, 0, 0, 0, 0];
+    // As the mode of mknod(2), no FIFO's.
+    let path = [3, 0x10_0000, 0, 0, 0, 0];
     for call in SystemCall::ALL {
         assert!(call.number(X86_64).is_some(), "{call:?}");
         let lacking = ONLY_ON_X86_64.iter().find(|(lacking, _)| lacking == call);
@@ -320,6 +322,7 @@ fn what_is_evidence_is_notified_and_not_refused() {
         SYS_sendmsg,
         SYS_sendmmsg,
         SYS_io_uring_setup,
+        SYS_pipe2,
         SYS_execve,
         SYS_execveat,
     ] {
@@ -333,6 +336,23 @@ fn what_is_evidence_is_notified_and_not_refused() {
         client(SYS_prctl, &[libc::PR_SET_NAME as u64, 0]),
         Outcome::Allowed
     );
+}
+
+#[test]
+fn of_what_mknod_makes_only_fifos_are_counted() {
+    for (call, mode_at) in [(SYS_mknod, 1), (SYS_mknodat, 2)] {
+        let with = |mode: u32, high: u64| {
+            let mut arguments = [0x1000; 4];
+            arguments[mode_at] = u64::from(mode) | high << 32;
+            client(call, &arguments)
+        };
+        for high in [0, 1] {
+            assert_eq!(with(libc::S_IFIFO | 0o600, high), Outcome::Notified);
+            for kind in [0, libc::S_IFREG, libc::S_IFSOCK, libc::S_IFCHR] {
+                assert_eq!(with(kind | 0o600, high), Outcome::Allowed);
+            }
+        }
+    }
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub(super) enum Call {
     IoUring,
     /// shmget(2), semget(2) or msgget(2), which may make an object.
     SystemV(SystemV),
+    /// pipe(2), or mknod(2) of a FIFO.
+    Pipe,
     /// An option that is not in the list of allowed ones.
     SetOption(SocketOption),
     Execute {
@@ -114,6 +116,17 @@ pub(super) fn makes_process(call: SystemCall) -> bool {
     matches!(call, SYS_clone | SYS_fork | SYS_vfork)
 }
 
+/// Whether a call makes a FIFO, which is counted besides being a lookup.
+#[expect(clippy::wildcard_enum_match_arm, reason = "any other call")]
+pub(super) fn makes_fifo(call: SystemCall, arguments: &[u64; 6]) -> bool {
+    let mode = match call {
+        SYS_mknod => arguments[1],
+        SYS_mknodat => arguments[2],
+        _ => return false,
+    };
+    mode as u32 & libc::S_IFMT == libc::S_IFIFO
+}
+
 /// Reads what `notification` is about.
 pub(super) fn read(notification: &Notification) -> Call {
     read_all(notification).unwrap_or(Call::Unreadable)
@@ -169,6 +182,7 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
         SYS_shmget => Call::SystemV(SystemV::segment(&notification.arguments)),
         SYS_semget => Call::SystemV(SystemV::semaphores(&notification.arguments)),
         SYS_msgget => Call::SystemV(SystemV::queue(&notification.arguments)),
+        SYS_pipe | SYS_pipe2 | SYS_mknod | SYS_mknodat => Call::Pipe,
         SYS_execve => execute(&memory()?, libc::AT_FDCWD, first, second)?,
         SYS_execveat => execute(&memory()?, descriptor, second, third)?,
         SYS_prctl => Call::Dumpable { on: second != 0 },

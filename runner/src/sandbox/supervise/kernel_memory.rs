@@ -1,5 +1,5 @@
-//! Bounds on kernel memory that belongs to no process, so that no resource limit counts it: buffers of sockets, and
-//! System V objects.
+//! Bounds on kernel memory that belongs to no process, so that no resource limit counts it: buffers of sockets, System V
+//! objects, and pipes.
 //!
 //! Buffers keep the size that they are made with (the filter answers SO_SNDBUF and SO_RCVBUF as done), so a number of
 //! sockets is a number of bytes. The kernel counts those that are alive, in queues and without a descriptor as well.
@@ -33,6 +33,10 @@ const QUEUE_BYTES: u64 = 5 << 20;
 const SEMAPHORE_BYTES: u64 = 64;
 const SET_BYTES: u64 = 512;
 
+/// Limit of pipes and FIFOs, counted as they are made: nobody can list those that are alive, since descriptors move
+/// between processes. All pipes of a user hold 64 MiB together (pipe(7)), and beyond that two pages each.
+const MOST_PIPES: u64 = 100_000;
+
 /// The most that one call of the System V family makes the kernel hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SystemV {
@@ -64,7 +68,7 @@ impl SystemV {
     }
 }
 
-/// Remainders of both limits.
+/// Remainders of the limits.
 #[derive(Debug)]
 pub(super) struct KernelMemory {
     /// proc_pid_net(5) of the client's network namespace.
@@ -75,6 +79,7 @@ pub(super) struct KernelMemory {
     /// Sockets that may be made before the list is read again.
     left: u64,
     system_v: u64,
+    pipes: u64,
 }
 
 impl KernelMemory {
@@ -92,6 +97,7 @@ impl KernelMemory {
             others: 0,
             left: most,
             system_v: SYSTEM_V_BYTES,
+            pipes: MOST_PIPES,
         };
         memory.others = memory.alive().unwrap_or(0);
         memory
@@ -110,11 +116,27 @@ impl KernelMemory {
             let limit = format!("limit of {} MiB", SYSTEM_V_BYTES >> 20);
             return decision.over(Errno::ENOSPC, limit);
         }
+        if *call == Call::Pipe {
+            if let Some(left) = self.pipes.checked_sub(1) {
+                self.pipes = left;
+                return decision;
+            }
+            return decision.over(Errno::ENFILE, format!("limit of {MOST_PIPES} pipes"));
+        }
         if self.take(sockets_of(call)) {
             return decision;
         }
-        let limit = format!("limit of {} sockets, unix ones twice", self.most);
+        let limit = format!(
+            "limit of {} sockets, unix ones twice, connections by both ends",
+            self.most
+        );
         decision.over(Errno::ENFILE, limit)
+    }
+
+    /// Whether a call is counted and no more: programs make many pipes, and to read of each who makes it takes longer
+    /// than the call.
+    pub(super) fn passes_unlisted(&self, call: &Call) -> bool {
+        *call == Call::Pipe && self.pipes > 0
     }
 
     fn take(&mut self, sockets: u64) -> bool {
@@ -176,6 +198,7 @@ fn sockets_of(call: &Call) -> u64 {
         | Call::Listen { .. }
         | Call::IoUring
         | Call::SystemV(_)
+        | Call::Pipe
         | Call::SetOption(_)
         | Call::Execute { .. }
         | Call::Dumpable { .. }
@@ -225,6 +248,7 @@ mod tests {
             others: 0,
             left,
             system_v: SYSTEM_V_BYTES,
+            pipes: 2,
         }
     }
 
@@ -258,7 +282,7 @@ mod tests {
         let mut memory = with(8, "/nowhere");
         assert_eq!(refusal(&mut memory, &PAIR), None);
         assert_eq!(refusal(&mut memory, &PAIR), None);
-        let limit = "limit of 8 sockets, unix ones twice".to_owned();
+        let limit = "limit of 8 sockets, unix ones twice, connections by both ends".to_owned();
         let over = Some((Errno::ENFILE, limit));
         assert_eq!(refusal(&mut memory, &PAIR), over);
         let stub = to(Address::Inet("127.0.0.1:1".parse().unwrap()));
@@ -300,6 +324,15 @@ mod tests {
         assert_eq!(sockets_of(&to(Address::Path(b"/a".to_vec()))), 2);
         assert_eq!(sockets_of(&to(Address::Unspecified)), 0);
         assert_eq!(sockets_of(&PAIR), 4);
+    }
+
+    #[test]
+    fn pipes_beyond_the_limit_are_refused() {
+        let mut memory = with(0, "/nowhere");
+        assert_eq!(refusal(&mut memory, &Call::Pipe), None);
+        assert_eq!(refusal(&mut memory, &Call::Pipe), None);
+        let over = (Errno::ENFILE, "limit of 100000 pipes".to_owned());
+        assert_eq!(refusal(&mut memory, &Call::Pipe), Some(over));
     }
 
     #[test]

@@ -17,6 +17,10 @@ fn bytes(made: &Made) -> usize {
     made.detail.parse().unwrap()
 }
 
+fn inherited() -> Run {
+    Run::case_b().on_a_host_without("network,namespaces")
+}
+
 #[test]
 fn sockets_are_limited_by_number() {
     needs_sandbox!();
@@ -46,7 +50,7 @@ fn a_refused_socket_is_in_the_ledger_with_its_limit() {
     let done = with_attempts(Run::case_b(), &attempts).json();
     assert_eq!(said(&done, &attempts)[0].outcome, "ENFILE");
     let ledger = done.report["evidence"]["attempts"].as_array().unwrap();
-    let limit = "limit of 2400 sockets, unix ones twice";
+    let limit = "limit of 2400 sockets, unix ones twice, connections by both ends";
     let line = ledger.iter().find(|line| line["address"] == limit);
     let line = line.unwrap_or_else(|| panic!("{ledger:?}"));
     assert_eq!(line["syscall"], "socketpair");
@@ -77,7 +81,7 @@ fn buffers_keep_their_size() {
 #[test]
 fn without_namespaces_the_same_limits_hold() {
     needs_sandbox!();
-    let run = || Run::case_b().on_a_host_without("network,namespaces");
+    let run = inherited;
     refused_inside_of(
         run,
         &[
@@ -107,6 +111,49 @@ fn system_v_objects_are_limited_by_what_they_hold() {
         ("segments 8 16777216", "ok"),
         ("segments 32 16777216", "ENOSPC"),
     ]);
+}
+
+#[test]
+fn pipes_are_limited_by_number() {
+    needs_sandbox!();
+    let ordinary = inherited().as_ordinary_user();
+    for run in [Run::case_b(), ordinary] {
+        let attempts = ["pipes 99000", "fifos 1000", "fifos 1", "pipes 1"];
+        let done = with_attempts(run.argument("--timeout=600s"), &attempts).json();
+        let said = said(&done, &attempts);
+        let outcomes = Vec::from_iter(said.iter().map(|one| &one.outcome));
+        assert_eq!(outcomes, ["ok", "ok", "ENFILE", "ENFILE"]);
+        let ledger = done.report["evidence"]["attempts"].as_array().unwrap();
+        let limit = "limit of 100000 pipes";
+        let listed = ledger.iter().filter(|line| line["address"] == limit);
+        for line in listed.clone() {
+            assert_eq!(
+                (&line["kind"], &line["errno"]),
+                (&"setup".into(), &"ENFILE".into())
+            );
+            assert_ne!(line["program"], "", "{line}");
+        }
+        assert_eq!(listed.count(), 2);
+    }
+}
+
+/// The twin.
+#[test]
+fn so_many_pipes_can_be_made_outside() {
+    for attempt in ["pipes 100001", "fifos 1001"] {
+        assert_eq!(outside("", attempt).outcome, "ok", "{attempt}");
+    }
+}
+
+/// Where memory runs out the client goes first, and cannot change that.
+#[test]
+fn the_kernel_ends_the_client_before_others() {
+    needs_sandbox!();
+    for run in [Run::case_b, inherited] {
+        let made = inside_of(run, &["read /proc/self/oom_score_adj"]);
+        assert_eq!(made[0].detail.trim(), "1000", "{made:?}");
+        refused_inside_of(run, &[("open-write /proc/self/oom_score_adj", "EACCES")]);
+    }
 }
 
 #[test]

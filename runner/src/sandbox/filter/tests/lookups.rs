@@ -31,11 +31,13 @@ fn each_lookup_is_notified_with_a_path_and_no_flag() {
     }
 }
 
+/// But for FIFOs, which are counted besides.
 #[test]
 fn no_call_is_both_in_the_clients_table_and_a_lookup() {
     for rule in LOOKUPS {
         let twice = CLIENT.rules.iter().any(|other| other.call == rule.call);
-        assert!(!twice, "{:?}", rule.call);
+        let makes_fifos = matches!(rule.call, SYS_mknod | SYS_mknodat);
+        assert_eq!(twice, makes_fifos, "{:?}", rule.call);
     }
 }
 
