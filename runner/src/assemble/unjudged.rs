@@ -34,7 +34,9 @@ pub(super) fn attempts(counts: Counts, seen: Seen<'_>) -> Vec<Attempt> {
         });
         caused.map(|attempt| attempt.count).sum()
     };
-    let is_attempt = |attempt: &Attempt| attempt.kind == AttemptKind::Attempt;
+    // A call of another family, a unix socket's, makes no traffic.
+    let is_attempt =
+        |attempt: &Attempt| attempt.kind == AttemptKind::Attempt && attempt.is_internet();
     // ::1 has no route either where the kernel's IPv6 is switched off.
     let unrouted =
         through(|attempt| attempt.leaves_loopback() || attempt.family.as_deref() == Some("inet6"))
@@ -42,9 +44,10 @@ pub(super) fn attempts(counts: Counts, seen: Seen<'_>) -> Vec<Attempt> {
     // A connection may die with its process before it arrives, and is a gap of the requests then.
     let to_stub = seen.accepted.max(ledger.connects.len() as u64);
     let connections = to_stub + through(is_attempt) + ledger.unlisted.let_through;
-    let to_others =
-        through(|attempt| attempt.kind == AttemptKind::Attempt && !attempt.is_to_resolver())
-            + ledger.unlisted.let_through;
+    let is_to_others = |attempt: &Attempt| {
+        attempt.kind == AttemptKind::Attempt && attempt.is_internet() && !attempt.is_to_resolver()
+    };
+    let to_others = through(is_to_others) + ledger.unlisted.let_through;
     let datagrams = match resolver {
         Some(datagrams) if to_others == 0 => counts.datagrams.saturating_sub(datagrams),
         // Datagrams are not told apart by destination.
@@ -189,6 +192,12 @@ mod tests {
         );
         let denied = connect("inet", "192.0.2.1", Some(443));
         assert_eq!(number(denied), 3);
+        let unix = Attempt {
+            port: None,
+            count: 9,
+            ..through("unix", "/run/own", 0)
+        };
+        assert_eq!(number(unix), 3, "no traffic");
         let stub = Attempt {
             kind: AttemptKind::Setup,
             ..through("inet", "127.0.0.1", 4000)

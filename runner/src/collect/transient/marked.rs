@@ -12,17 +12,11 @@ use nix::errno::Errno;
 use nix::unistd::read;
 use tokio::io::unix::AsyncFd;
 
-use super::seen::{Bounds, Known, Place, Seen};
+use super::seen::{BOUNDS, Known, Place, Seen};
 use crate::evidence::{FileKind, FileWatch, Root};
 use crate::sys::fds::{close_later, watched};
 use crate::sys::marks::{self, Event, Handle};
 
-/// More than a tree can hold at one time.
-const BOUNDS: Bounds = Bounds {
-    paths: 65_536,
-    path_bytes: 8 * 1024 * 1024,
-    steps: 1_000_000,
-};
 /// Directories on a path: more than the longest path has.
 const MOST_PARENTS: usize = 4096;
 /// Read at one time, from a queue of at most 16,384 events.

@@ -10,6 +10,13 @@ use nix::sys::stat::fstat;
 use crate::collect::files;
 use crate::evidence::{FileKind, Root};
 
+/// More than a tree can hold at one time.
+pub(super) const BOUNDS: Bounds = Bounds {
+    paths: 65_536,
+    path_bytes: 8 * 1024 * 1024,
+    steps: 1_000_000,
+};
+
 /// Limits on what is remembered and looked at.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {

@@ -159,7 +159,26 @@ async fn nothing_is_looked_at_beyond_the_bound() {
         fs::create_dir(watched.home(name)).unwrap();
         fs::remove_dir(watched.home(name)).unwrap();
     }
-    assert_eq!(watched.paths(), ["a", "b"]);
+    let gone = watched.watcher.finish();
+    assert_eq!((gone.paths.len(), gone.watch), (2, FileWatch::Cut));
+}
+
+#[tokio::test]
+async fn names_that_the_kernel_dropped_are_missed() {
+    let mut watched = Watched::new();
+    fs::write(watched.home("file"), "").unwrap();
+    fs::remove_file(watched.home("file")).unwrap();
+    watched.settle();
+    // More events than the queue holds (fs.inotify.max_queued_events).
+    let queued = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+    for number in 0..=queued.trim().parse::<u32>().unwrap() {
+        let path = watched.home(&format!("{}", number % 2));
+        fs::create_dir(&path).unwrap();
+        fs::remove_dir(&path).unwrap();
+    }
+    let gone = watched.watcher.finish();
+    assert_eq!(gone.watch, FileWatch::Cut);
+    assert!(gone.paths.iter().any(|(_, path, _)| path == b"file"));
 }
 
 #[tokio::test]

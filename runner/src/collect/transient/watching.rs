@@ -12,18 +12,12 @@ use nix::fcntl::OFlag;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
 use tokio::io::unix::AsyncFd;
 
-use super::seen::{Bounds, Known, Place, Seen};
+use super::seen::{BOUNDS, Known, Place, Seen};
 use crate::evidence::{FileKind, FileWatch, Root};
 use crate::sys::fds::{close_later, watched};
 
 /// Directories that are watched.
-const MOST_WATCHES: usize = 1024;
-/// Nothing is watched beyond these.
-const BOUNDS: Bounds = Bounds {
-    paths: 4096,
-    path_bytes: 1024 * 1024,
-    steps: 50_000,
-};
+const MOST_WATCHES: usize = 8192;
 
 /// One inotify instance over the trees.
 #[derive(Debug)]
@@ -66,12 +60,14 @@ impl Watching {
             }
         }
         self.seen.left.steps = 0;
+        self.seen.is_cut = true;
         pending().await
     }
 
     /// Takes the next events that wait.
     pub(super) fn take_events(&mut self) -> Result<(), Errno> {
         if self.seen.left.steps == 0 {
+            self.seen.is_cut = true;
             return Err(Errno::ENOBUFS);
         }
         let events = self.inotify.read_events()?;
@@ -82,12 +78,18 @@ impl Watching {
     /// Ends the watch, without a wait for it.
     pub(super) fn end(self) -> FileWatch {
         close_later(&self.inotify);
-        FileWatch::BestEffort
+        if self.seen.is_cut {
+            FileWatch::Cut
+        } else {
+            FileWatch::BestEffort
+        }
     }
 
     fn take(&mut self, events: Vec<InotifyEvent>) {
         for event in events {
             if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
+                // A name that was given and taken away meanwhile is in no directory.
+                self.seen.is_cut = true;
                 self.look_again();
             } else if event.mask.contains(AddWatchFlags::IN_IGNORED) {
                 self.watches.remove(&event.wd);
@@ -129,6 +131,7 @@ impl Watching {
     /// Watches one directory; the names in it.
     fn watch(&mut self, place: &Place) -> Result<Vec<Vec<u8>>, Errno> {
         if self.watches.len() >= MOST_WATCHES || self.seen.left.steps == 0 {
+            self.seen.is_cut = true;
             return Ok(Vec::new());
         }
         let tree = self.seen.trees.get(place.tree).ok_or(Errno::ENOENT)?;
@@ -141,7 +144,10 @@ impl Watching {
                 | AddWatchFlags::IN_MOVED_TO
                 | AddWatchFlags::IN_CLOSE_WRITE
                 | AddWatchFlags::IN_ONLYDIR,
-        )?;
+        );
+        // ENOSPC: no more watches for this user.
+        self.seen.is_cut |= watch == Err(Errno::ENOSPC);
+        let watch = watch?;
         self.watches.insert(watch, place.clone());
         let mut listing = Dir::from_fd(directory)?;
         let names = listing.iter().filter_map(|entry| {
