@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::Uid;
 
+use crate::read;
+
 /// Homes lie here, each in a directory of its own.
 const PARENT: &str = "/home";
 /// What /etc/passwd has for users that nobody is at home as.
@@ -19,7 +21,7 @@ pub(crate) struct Homes(Vec<PathBuf>);
 impl Homes {
     /// Root's, the one that HOME names (`home`), and the one that /etc/passwd has for whoever started the runner.
     pub(crate) fn known(home: Option<&Path>) -> Self {
-        let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let users = read::system_text("/etc/passwd");
         let of_user = home_of(&users, Uid::current().as_raw());
         let named = home.map(Path::to_owned);
         let all = [Some("/root".into()), named, of_user].into_iter().flatten();

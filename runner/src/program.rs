@@ -298,6 +298,9 @@ impl RunError {
     fn hint(&self) -> Option<&'static str> {
         match self {
             Self::EventLoop(error) | Self::Digest(error) if is_short(error) => Some(RAISE_LIMITS),
+            Self::Digest(error) if error.kind() == io::ErrorKind::TimedOut => {
+                Some("copy the program to a disk of this machine")
+            }
             Self::Namespaces(_) | Self::Prepare(PrepareError::OwnFile { .. }) => {
                 Some("/proc must be mounted where the runner is started")
             }

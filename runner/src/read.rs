@@ -11,6 +11,9 @@ use thiserror::Error;
 
 use crate::policy::shown_path;
 
+/// Longest file of the system's: one with a line for each of some 100,000 users.
+const MOST_SYSTEM_BYTES: u64 = 16 << 20;
+
 /// Why a file was not read. `file` is its path, escaped.
 #[derive(Debug, Error)]
 pub(crate) enum ReadError {
@@ -68,6 +71,12 @@ pub(crate) fn regular(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     Ok(bytes)
 }
 
+/// The text of a file of the system's, such as /etc/passwd; empty where it cannot be read.
+pub(crate) fn system_text(path: impl AsRef<Path>) -> String {
+    let bytes = regular(path.as_ref(), MOST_SYSTEM_BYTES).unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
 fn describe(kind: FileType) -> &'static str {
     if kind.is_dir() {
         "a directory"
@@ -95,6 +104,8 @@ mod tests {
         assert!(said("file").ends_with("file is longer than 4 bytes"));
         assert!(said("fifo").ends_with("fifo is a FIFO, not a regular file"));
         assert!(said("").ends_with("is a directory, not a regular file"));
+        assert_eq!(system_text(at("file")), "12345");
+        assert_eq!(system_text(at("fifo")), "");
         assert!(regular(&at("none"), 4).unwrap_err().is_absence());
         assert!(!regular(&at("file/none"), 4).unwrap_err().is_absence());
     }

@@ -55,7 +55,7 @@ pub(crate) enum RunError {
     EventLoop(#[source] io::Error),
     #[error("the case accepts no tier")]
     NoTier,
-    #[error("cannot hash the program, which takes a thread of its own")]
+    #[error("cannot hash the program and this executable, each in a thread")]
     Digest(#[source] io::Error),
     #[error("cannot make a directory for the copy of the home")]
     Keep(#[source] io::Error),

@@ -4,15 +4,16 @@
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, Permissions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::task::{Context, Poll};
 
 use clap::Parser;
+use nix::libc;
 use tokio::io::AsyncWrite;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -23,6 +24,9 @@ use crate::serve::{ServeError, Setup, serve_until};
 
 /// The address of the second host.
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
+/// Longest scenario file.
+const MAX_SCENARIO_BYTES: u64 = 1 << 20;
 
 /// A wrong command line, or a file or address that cannot be used.
 const USAGE: u8 = 2;
@@ -197,7 +201,7 @@ fn read_scenario(path: &Path) -> Result<Scenario, CommandError> {
         };
         return Scenario::named(name).ok_or_else(unknown);
     }
-    let text = std::fs::read_to_string(path).map_err(|source| CommandError::ReadScenario {
+    let text = read(path).map_err(|source| CommandError::ReadScenario {
         path: path.to_owned(),
         source,
     })?;
@@ -208,15 +212,24 @@ fn read_scenario(path: &Path) -> Result<Scenario, CommandError> {
     Ok(tables.stub)
 }
 
+fn read(path: &Path) -> io::Result<String> {
+    let file = opened(OpenOptions::new().read(true), path)?;
+    let mut text = String::new();
+    file.take(MAX_SCENARIO_BYTES + 1)
+        .read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_SCENARIO_BYTES {
+        let cause = format!("it is longer than {MAX_SCENARIO_BYTES} bytes");
+        return Err(io::Error::other(cause));
+    }
+    Ok(text)
+}
+
 /// Opens the journal for its owner alone, also where it was there before.
 fn open_journal(path: &Path) -> Result<File, CommandError> {
     let open = || {
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(path)?;
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create(true).truncate(true).mode(0o600);
+        let file = opened(options, path)?;
         file.set_permissions(Permissions::from_mode(0o600))?;
         Ok(file)
     };
@@ -224,6 +237,23 @@ fn open_journal(path: &Path) -> Result<File, CommandError> {
         path: path.to_owned(),
         source,
     })
+}
+
+/// Opens a regular file or a device. Without O_NONBLOCK the open of a FIFO waits for its other end (fifo(7)).
+fn opened(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let refused = || io::Error::other("it is not a regular file, and waiting has no limit there");
+    let file = options
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path);
+    let file = file.map_err(|error| match error.raw_os_error() {
+        Some(libc::ENXIO) => refused(),
+        _ => error,
+    })?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_fifo() || kind.is_socket() {
+        return Err(refused());
+    }
+    Ok(file)
 }
 
 fn announce(address: SocketAddr, elsewhere: Option<SocketAddr>) -> io::Result<()> {

@@ -342,6 +342,8 @@ fn reopen(
     mode: Mode,
 ) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    // A FIFO that took its place is not waited for.
+    let flags = flags | OFlag::O_NONBLOCK;
     let opened = match openat(&level.directory, name, flags, Mode::empty()) {
         Err(Errno::EACCES) => {
             let path = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;

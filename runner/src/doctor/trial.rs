@@ -26,7 +26,7 @@ use crate::sandbox::identity;
 use crate::sandbox::message;
 use crate::sandbox::plan::Identity;
 use crate::sandbox::spawn::OWN_FILE;
-use crate::sys::process::{Side, clone_process};
+use crate::sys::process::{Side, clone_process, wait_within};
 
 /// Hidden first argument with which our own file makes one trial.
 pub(crate) const TRIAL_ARGUMENT: &str = "__trial";
@@ -186,7 +186,7 @@ fn silent(status: ExitStatus) -> Observation {
 fn end(mut process: Child) {
     // Fails only where all of it has ended.
     let _ = killpg(Pid::from_raw(process.id() as i32), Signal::SIGKILL);
-    let _ = process.wait();
+    let _ = wait_within(&mut process, LIMIT);
 }
 
 /// The trial's side of the conversation.

@@ -1,18 +1,17 @@
 //! The last probe: a real run of case-b with our own file, from outside, as a user would make it.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::unistd::read;
 use serde_json::Value;
 
 use crate::case::Tier;
 use crate::sandbox::message::errno_of;
 use crate::sandbox::spawn::OWN_FILE;
+use crate::sys::process::{read_to_end_within, wait_within};
 use crate::verdict::Verdict;
 
 /// The case has a shorter time limit of its own.
@@ -83,14 +82,14 @@ fn follow(mut process: Child) -> WholeRun {
         process.stdout.take().map(OwnedFd::from),
         process.stderr.take().map(OwnedFd::from),
     ];
-    let read = read_to_end(outputs);
+    let read = read_to_end_within(outputs, LIMIT);
     if read.is_none() {
         // A run ends everything of its own with itself.
         let _ = process.kill();
     }
-    let ended = match (process.wait(), &read) {
-        (_, None) => Ended::Hung,
-        (Ok(status), Some(_)) => match (status.code(), status.signal()) {
+    let ended = match (wait_within(&mut process, LIMIT), &read) {
+        (_, None) | (Ok(None), Some(_)) => Ended::Hung,
+        (Ok(Some(status)), Some(_)) => match (status.code(), status.signal()) {
             (Some(code), _) => Ended::Code(code),
             (None, signal) => Ended::Signal(signal.unwrap_or(0)),
         },
@@ -106,40 +105,6 @@ fn follow(mut process: Child) -> WholeRun {
             .and_then(|word| Verdict::ALL.into_iter().find(|one| one.word() == word)),
         said: explained(&String::from_utf8_lossy(&errors)),
     }
-}
-
-/// Both streams to their end, without a thread, which a host with low limits may not give; `None` where the time is
-/// up. What cannot be read is missing, and the report with it.
-fn read_to_end(mut outputs: [Option<OwnedFd>; 2]) -> Option<[Vec<u8>; 2]> {
-    let deadline = Instant::now() + LIMIT;
-    let mut texts = [Vec::new(), Vec::new()];
-    let mut buffer = vec![0; 16 * 1024];
-    while outputs.iter().any(Option::is_some) {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
-        let open: Vec<BorrowedFd<'_>> = outputs.iter().flatten().map(AsFd::as_fd).collect();
-        let mut polled: Vec<PollFd<'_>> = (open.into_iter())
-            .map(|one| PollFd::new(one, PollFlags::POLLIN))
-            .collect();
-        match poll(&mut polled, left) {
-            Ok(0) => return None,
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(_) => return Some(texts),
-        }
-        let ready: Vec<bool> = polled.iter().map(|one| one.any() == Some(true)).collect();
-        let mut ready = ready.into_iter();
-        for (output, text) in outputs.iter_mut().zip(&mut texts) {
-            let Some(descriptor) = output else { continue };
-            if ready.next() != Some(true) {
-                continue;
-            }
-            match read(descriptor, &mut buffer) {
-                Ok(0) | Err(_) => *output = None,
-                Ok(length) => text.extend_from_slice(buffer.get(..length).unwrap_or_default()),
-            }
-        }
-    }
-    Some(texts)
 }
 
 fn explained(errors: &str) -> Vec<String> {

@@ -2,11 +2,13 @@
 //! has them too. See elf(5).
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use nix::libc;
 use object::elf::{
     DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_STRSZ, DT_STRTAB, DynamicTag, FileHeader64, Machine,
 };
@@ -40,7 +42,12 @@ type Header = FileHeader64<Endianness>;
 impl Asked {
     /// Reads the headers of a file, and no more of it.
     pub(super) fn read(path: &Path) -> Result<Self, Unread> {
-        let file = File::open(path).map_err(Unread::Io)?;
+        // A FIFO is not waited for.
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+            .open(path)
+            .map_err(Unread::Io)?;
         if !file.metadata().map_err(Unread::Io)?.is_file() {
             return Err(Unread::Malformed("it is no regular file".into()));
         }

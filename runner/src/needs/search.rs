@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use object::elf::{EM_AARCH64, EM_X86_64, Machine};
 
 use super::elf::Asked;
+use crate::read;
 
 /// Included files of /etc/ld.so.conf beyond this depth are a loop.
 const DEEPEST_INCLUDE: usize = 8;
@@ -138,7 +139,7 @@ fn own_directories(flavour: Flavour, machine: Machine) -> Vec<PathBuf> {
 
 /// The directories that /etc/ld.so.conf names, and the files that it includes; see ldconfig(8).
 fn configured(file: &Path, depth: usize) -> Vec<PathBuf> {
-    let text = fs::read_to_string(file).unwrap_or_default();
+    let text = read::system_text(file);
     let lines = text
         .lines()
         .map(|line| line.split('#').next().unwrap_or_default().trim());

@@ -56,6 +56,15 @@ fn a_dynamic_program_needs_its_loader_and_its_libraries_each_once() {
 }
 
 #[test]
+fn fifo_is_refused_and_not_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("client");
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let error = Needs::of(&path).unwrap_err();
+    assert!(matches!(error, NeedsError::NotElf { .. }), "{error:?}");
+}
+
+#[test]
 fn a_library_that_is_not_there_is_named_in_a_comment() {
     let (_directory, client) = asking_for("libzz.so");
     let needs = Needs::of(&client).unwrap();

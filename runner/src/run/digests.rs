@@ -1,16 +1,20 @@
 //! SHA-256 of what is run, taken beside the run: a large program takes longer to hash than to start.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
 
 use crate::digest;
 use crate::prepare::Prepared;
 use crate::sandbox::spawn;
 
+/// Time limit after the run; a gigabyte takes some ten seconds on a slow processor.
+const LIMIT: Duration = Duration::from_secs(60);
+
 /// One being taken, or why it is not.
-type Hash = io::Result<JoinHandle<io::Result<String>>>;
+type Hash = io::Result<Receiver<io::Result<String>>>;
 
 /// SHA-256 of the client's program and of this executable, being taken.
 #[derive(Debug)]
@@ -25,9 +29,11 @@ pub(crate) struct Digests {
 impl Digests {
     pub(super) fn take(prepared: &Prepared) -> Self {
         let hash = |file: io::Result<File>| {
+            let (done, digest) = sync_channel(1);
             std::thread::Builder::new()
                 .name("digest".to_owned())
-                .spawn(move || digest::of_reader(file?))
+                .spawn(move || done.send(file.and_then(of_file)))
+                .map(|_| digest)
         };
         Self {
             of: Identity::of(&prepared.program),
@@ -47,17 +53,33 @@ impl Digests {
     /// Digests of the program and of this executable.
     ///
     /// # Errors
-    /// The first failed read.
+    /// The first failed read, and `TimedOut` for a file that takes longer than [`LIMIT`].
     pub(crate) fn wait(self) -> io::Result<(String, String)> {
-        let joined = |hash: Hash| {
-            hash?
-                .join()
-                .unwrap_or_else(|_| Err(io::Error::other("its thread was lost")))
-        };
-        let program = joined(self.program)?;
-        let own = self.own.map_or_else(|| Ok(program.clone()), joined)?;
+        let deadline = Instant::now() + LIMIT;
+        let program = taken(self.program, deadline)?;
+        let own = self.own.map(|own| taken(own, deadline)).transpose()?;
+        let own = own.unwrap_or_else(|| program.clone());
         Ok((program, own))
     }
+}
+
+fn taken(hash: Hash, deadline: Instant) -> io::Result<String> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    hash?.recv_timeout(left).unwrap_or_else(|error| {
+        Err(match error {
+            RecvTimeoutError::Timeout => {
+                let cause = format!("not read within {} s after the run", LIMIT.as_secs());
+                io::Error::new(io::ErrorKind::TimedOut, cause)
+            }
+            RecvTimeoutError::Disconnected => io::Error::other("its thread was lost"),
+        })
+    })
+}
+
+/// Digest of a file up to its length now: one that another process appends to has no end.
+fn of_file(file: File) -> io::Result<String> {
+    let length = file.metadata()?.len();
+    digest::of_reader(file.take(length))
 }
 
 /// A file as it was opened: another one, or the same one changed, differs (inode(7)).
@@ -84,6 +106,30 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn digest_that_is_late_or_lost_is_an_error() {
+        let (done, digest) = sync_channel(1);
+        let late = taken(Ok(digest), Instant::now()).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        let (lost, digest) = sync_channel(1);
+        drop((done, lost));
+        assert!(taken(Ok(digest), Instant::now() + LIMIT).is_err());
+    }
+
+    #[test]
+    fn file_is_hashed_to_its_length() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("program");
+        fs::write(&path, "one").unwrap();
+        let digest = of_file(File::open(&path).unwrap()).unwrap();
+        assert_eq!(digest, digest::of_bytes(b"one"));
+        // It has no end.
+        assert_eq!(
+            of_file(File::open("/dev/zero").unwrap()).unwrap(),
+            digest::of_bytes(b"")
+        );
+    }
 
     #[test]
     fn a_file_that_was_replaced_or_changed_is_another() {

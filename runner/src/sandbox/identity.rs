@@ -11,6 +11,7 @@ use nix::unistd::{Gid, Pid, Uid, setgroups, setresgid, setresuid};
 use super::error::{At as _, SetupError, Step};
 use super::plan::{INSIDE_ID, Identity};
 use crate::case::Tier;
+use crate::read;
 
 /// Host ids that no allocation uses: containers end below (systemd's UIDS-GIDS.md), foreign ids start above.
 const FREE_IDS: Range<u32> = 1_879_048_192..2_147_352_576;
@@ -40,7 +41,7 @@ pub(crate) fn for_caller(tier: Tier) -> Identity {
 
 /// Ids that the client's user and group can have: mapped in our own user namespace, and free.
 pub(crate) fn free_ids() -> Option<Range<u32>> {
-    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let read = |path: &str| read::system_text(path);
     let named = format!("{}\n{}", read("/etc/passwd"), read("/etc/group"));
     let used: Vec<u32> = named.lines().filter_map(|line| field(line, 2)).collect();
     free_among(

@@ -4,10 +4,12 @@
 //! The same code makes the twins outside. What stands before the first `--attempt` is any client's command line.
 
 use std::ffi::OsString;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::unistd::alarm;
@@ -17,7 +19,7 @@ use super::reply::{self, Reply, Said};
 use super::{surroundings, table};
 use crate::sandbox::spawn::OWN_FILE;
 use crate::sys::attempt::let_anybody_trace;
-use crate::sys::process::executed_path;
+use crate::sys::process::{executed_path, read_to_end_within, wait_within};
 
 /// Hidden first argument with which our own file is the hostile client.
 pub(crate) const HOSTILE_ARGUMENT: &str = "__hostile";
@@ -37,6 +39,8 @@ pub(super) const NOTHING_TO_DO: &str = "--nothing";
 
 /// Seconds after which an attempt has failed to come to anything.
 const PATIENCE: u32 = 20;
+/// Time limit of a process of ours, also of one that is stopped and so gets no SIGALRM.
+pub(super) const LIMIT: Duration = Duration::from_secs(30);
 
 /// Entry of the hostile client; `arguments` without the hidden one.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
@@ -115,14 +119,9 @@ pub(super) fn in_own_process(
         reply,
         detail,
     };
-    let ended = command.spawn().and_then(|mut child| {
-        let mut text = String::new();
-        let mut output = child.stdout.take();
-        if let Some(output) = &mut output {
-            output.read_to_string(&mut text)?;
-        }
-        Ok((child.wait()?, text))
-    });
+    let ended = command
+        .spawn()
+        .and_then(|mut child| ended_within(&mut child, LIMIT));
     let (status, text) = match ended {
         Ok(ended) => ended,
         Err(error) => return said(Reply::Unmade, reply::error_words(&error)),
@@ -131,6 +130,25 @@ pub(super) fn in_own_process(
         (None, Ok(line)) if line.attempt == name => line,
         (Some(signal), _) => said(Reply::Killed(signal), String::new()),
         (None, _) => said(Reply::Unmade, format!("it ended with {status} and no word")),
+    }
+}
+
+/// Status and output of a child of this program, which is killed at the limit.
+///
+/// # Errors
+/// `TimedOut` at the limit.
+pub(super) fn ended_within(child: &mut Child, limit: Duration) -> io::Result<(ExitStatus, String)> {
+    let output = child.stdout.take().map(OwnedFd::from);
+    let read = read_to_end_within([output], limit);
+    if read.is_none() {
+        child.kill()?;
+    }
+    match (wait_within(child, limit)?, read) {
+        (Some(status), Some([text])) => Ok((status, String::from_utf8_lossy(&text).into_owned())),
+        (Some(_) | None, _) => {
+            let cause = format!("it did not end within {} s", limit.as_secs());
+            Err(io::Error::new(io::ErrorKind::TimedOut, cause))
+        }
     }
 }
 

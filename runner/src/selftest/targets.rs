@@ -146,9 +146,8 @@ fn victim() -> io::Result<(ChildStdin, i32)> {
         .stdout(Stdio::piped())
         .spawn()?;
     let line = starting.stdin.take();
-    let output = starting.wait_with_output()?;
-    let number = String::from_utf8_lossy(&output.stdout).parse();
-    match (line, number) {
+    let (_, number) = hostile::ended_within(&mut starting, hostile::LIMIT)?;
+    match (line, number.parse()) {
         (Some(line), Ok(number)) => Ok((line, number)),
         _ => Err(io::Error::other("no process could be started as a victim")),
     }

@@ -2,14 +2,16 @@
 
 use std::ffi::{CStr, OsStr};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, read};
 
 /// Pause between two looks at a child that has not ended.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
@@ -113,6 +115,43 @@ pub(crate) fn wait_within(child: &mut Child, limit: Duration) -> io::Result<Opti
     }
 }
 
+/// Reads streams of a child to their end, without a thread, which a host with low limits may not give. Returns None at
+/// the limit. Bytes that cannot be read are missing.
+pub(crate) fn read_to_end_within<const N: usize>(
+    mut streams: [Option<OwnedFd>; N],
+    limit: Duration,
+) -> Option<[Vec<u8>; N]> {
+    let deadline = Instant::now() + limit;
+    let mut texts = [const { Vec::new() }; N];
+    let mut buffer = vec![0; 16 * 1024];
+    while streams.iter().any(Option::is_some) {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
+        let open: Vec<BorrowedFd<'_>> = streams.iter().flatten().map(AsFd::as_fd).collect();
+        let mut polled: Vec<PollFd<'_>> = (open.into_iter())
+            .map(|one| PollFd::new(one, PollFlags::POLLIN))
+            .collect();
+        match poll(&mut polled, left) {
+            Ok(0) => return None,
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(_) => return Some(texts),
+        }
+        let ready: Vec<bool> = polled.iter().map(|one| one.any() == Some(true)).collect();
+        let mut ready = ready.into_iter();
+        for (stream, text) in streams.iter_mut().zip(&mut texts) {
+            let Some(descriptor) = stream else { continue };
+            if ready.next() != Some(true) {
+                continue;
+            }
+            match read(descriptor, &mut buffer) {
+                Ok(0) | Err(_) => *stream = None,
+                Ok(length) => text.extend_from_slice(buffer.get(..length).unwrap_or_default()),
+            }
+        }
+    }
+    Some(texts)
+}
+
 /// sigaction(2): every signal back to what it does by default, and none blocked. Rust ignores SIGPIPE, and
 /// whoever started the runner may have ignored others; a program inherits both across its exec.
 pub(crate) fn default_signals() {
@@ -186,4 +225,45 @@ pub(crate) fn let_one_signal_pass() {
 pub(crate) fn default_child_signal() {
     // SAFETY: SIG_DFL is no function, so nothing of ours can be called.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn stopped_child_ends_no_wait_and_a_killed_one_does() {
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", "echo word; kill -STOP $$"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = child.stdout.take().map(OwnedFd::from);
+        assert_eq!(read_to_end_within([output, None], SHORT), None);
+        assert_eq!(wait_within(&mut child, SHORT).unwrap(), None);
+        child.kill().unwrap();
+        let status = wait_within(&mut child, Duration::from_secs(10)).unwrap();
+        assert!(status.is_some_and(|status| !status.success()));
+    }
+
+    #[test]
+    fn both_streams_are_read_to_their_end() {
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", "echo out; echo err >&2"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let streams = [
+            child.stdout.take().map(OwnedFd::from),
+            child.stderr.take().map(OwnedFd::from),
+        ];
+        let texts = read_to_end_within(streams, Duration::from_secs(10)).unwrap();
+        assert_eq!(texts, [b"out\n", b"err\n"]);
+        child.wait().unwrap();
+    }
 }

@@ -127,6 +127,37 @@ fn a_wrong_scenario_is_refused_with_its_cause() {
 }
 
 #[test]
+fn fifo_as_scenario_or_journal_is_an_error() {
+    let fifo = file("fifo.toml");
+    let _ = std::fs::remove_file(&fifo);
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let journal = file("fifo.journal");
+    let [fifo, journal] = [&fifo, &journal].map(|path| path.to_str().unwrap());
+    let said = |journal, scenario| {
+        let (code, text) = failure(&[
+            "--listen",
+            "127.0.0.1:0",
+            "--journal",
+            journal,
+            "--scenario",
+            scenario,
+        ]);
+        assert_eq!(code, Some(2));
+        assert!(
+            text.contains("caused by: it is not a regular file"),
+            "{text}"
+        );
+        text
+    };
+    assert!(said(journal, fifo).starts_with("error: cannot read the scenario "));
+    let text = said(fifo, "redirect-307");
+    assert!(
+        text.starts_with("error: cannot open the journal "),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_built_in_scenario_is_taken_by_its_name() {
     let journal = file("named.journal");
     let mut child = program(&[
