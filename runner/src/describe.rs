@@ -11,6 +11,7 @@ use crate::report::{Arg, Client, Host, Known, Policy, Process, Report, Runner, W
 use crate::run::PassedOver;
 use crate::sandbox::core_dumps;
 use crate::subject::Subject;
+use crate::text::printable;
 use crate::verdict::{Finding, Verdict};
 
 /// Puts together what every report shows.
@@ -189,9 +190,9 @@ fn kernel() -> String {
 fn arguments(prepared: &Prepared, prompts: &[&str]) -> Vec<Arg> {
     let told = prepared.plan.client.arguments.iter().skip(1);
     told.filter(|argument| *argument != CLIENT_ARGUMENT)
-        .map(|argument| match argument.to_str() {
-            Some(argument) => Arg::new(&prepared.needle.redact(argument), prompts),
-            None => Arg::Word(prepared.needle.redact(&shown_path(argument.as_ref()))),
+        .map(|argument| {
+            let argument = printable(argument.as_encoded_bytes());
+            Arg::new(&prepared.needle.redact(&argument), prompts)
         })
         .collect()
 }

@@ -2,6 +2,13 @@
 
 use std::fmt::Write as _;
 
+use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory};
+use icu_properties::{CodePointMapData, CodePointSetData};
+
+/// Characters that draw nothing and have no property that says so: a braille cell without dots, a musical note without
+/// a head, the filler of Khitan.
+const BLANK: [char; 3] = ['\u{2800}', '\u{1d159}', '\u{16fe4}'];
+
 /// The bytes as text; what is no UTF-8 as `\xNN`, and a backslash as `\\`, so that no two spell the same.
 pub(crate) fn printable(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
@@ -13,6 +20,17 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
         }
     }
     text
+}
+
+/// Checks for a character that draws nothing, turns the direction, or looks like a plain blank and is none.
+pub(crate) fn is_invisible(c: char) -> bool {
+    if c.is_ascii() {
+        return c != ' ' && c.is_ascii_whitespace();
+    }
+    CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
+        || CodePointMapData::<GeneralCategory>::new().get(c) == GeneralCategory::Format
+        || BLANK.contains(&c)
+        || (c != ' ' && c.is_whitespace())
 }
 
 /// The text, or its beginning of `most` characters and a sign that there is more.
@@ -33,5 +51,18 @@ mod tests {
         assert_eq!(printable(br"a\xffb"), r"a\\xffb");
         assert_eq!(printable(b"\\\xff"), r"\\\xff");
         assert_eq!(printable("grün \u{1b}".as_bytes()), "grün \u{1b}");
+    }
+
+    #[test]
+    fn characters_that_draw_nothing_are_invisible() {
+        let blanks = "\u{2800}\u{3164}\u{115f}\u{1160}\u{ffa0}\u{17b4}\u{17b5}\u{1d159}\u{16fe4}";
+        let selectors = "\u{fe0f}\u{180b}\u{e0100}\u{e0041}\u{e0fff}\u{34f}";
+        let formats = "\u{ad}\u{200b}\u{202e}\u{2066}\u{feff}\u{600}\u{13430}\u{1bca0}\u{fff9}";
+        let spaces = "\u{a0}\u{3000}\u{2028}\u{1680}";
+        for c in [blanks, selectors, formats, spaces].concat().chars() {
+            assert!(is_invisible(c), "{c:?}");
+        }
+        let seen = "a Zé日本語 grün \u{e1}\u{2801}\u{1f600}-_.~";
+        assert!(!seen.contains(is_invisible));
     }
 }

@@ -132,7 +132,7 @@ pub enum Head {
     Request {
         /// As spelt.
         method: String,
-        /// The target up to the first `?`.
+        /// The target up to the first `?`; a backslash in it and in the query is `\\`.
         path: String,
         /// What follows the first `?`; `None` without one.
         query: Option<String>,

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::evidence::{FileEntry, FileKind, Root};
 use crate::profile::{ExpectedFile, Files};
+use crate::text::is_invisible;
 
 use super::FILES;
 use super::outcome::{Deviation, Outcome, Run, absent, list};
@@ -151,21 +152,31 @@ pub(super) fn nothing_else(run: &Run) -> Outcome {
 }
 
 pub(super) fn no_transcript(run: &Run) -> Outcome {
-    let is_transcript = |entry: &&FileEntry| entry.path.to_ascii_lowercase().ends_with(".jsonl");
     let transcripts: Vec<_> = run
         .evidence
         .files
         .iter()
-        .filter(is_transcript)
+        .filter(|entry| is_transcript(&entry.path))
         .map(place)
         .collect();
     if transcripts.is_empty() {
         return Ok("No conversation transcript.".to_owned());
     }
     Deviation::new("The client wrote a conversation transcript.")
-        .expected("no .jsonl file")
+        .expected("no file with .jsonl in its name")
         .found(list(transcripts))
         .failed()
+}
+
+/// Checks for `.jsonl` anywhere: what follows may be `~`, a line feed or the random part of a temporary name. Letters are
+/// compared as capitals, and what draws nothing between them is passed over.
+fn is_transcript(path: &str) -> bool {
+    let seen = path
+        .chars()
+        .filter(|c| !c.is_control() && !is_invisible(*c));
+    seen.flat_map(char::to_uppercase)
+        .collect::<String>()
+        .contains(".JSONL")
 }
 
 fn in_home<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a FileEntry> {

@@ -7,6 +7,7 @@ use super::{
     Before, Evidence, Gap, GapKind, Line, Outcome, ProviderEvent, Record, Request, RequestClass,
 };
 use crate::profile::MESSAGES;
+use crate::text::printable;
 
 /// Gap of a journal without its end.
 pub(super) const UNDONE: &str = "the stub did not say that it had read everything";
@@ -98,7 +99,7 @@ impl Record {
         self.kind() == Some(kind) && self.subtype() == Some(subtype)
     }
 
-    /// `system/init`, `stream_event/message_start`, `assistant`; client text.
+    /// `system/init`, `stream_event/message_start`, `assistant`; client text, a backslash as `\\`.
     pub fn label(&self) -> String {
         let Some(kind) = self.kind() else {
             return match &self.line {
@@ -106,10 +107,11 @@ impl Record {
                 Line::NotJson { .. } => "not JSON".to_owned(),
             };
         };
-        match self.detail() {
+        let label = match self.detail() {
             Some(detail) => format!("{kind}/{detail}"),
             None => kind.to_owned(),
-        }
+        };
+        printable(label.as_bytes())
     }
 
     /// What tells records of one type apart: the wrapped event of a `stream_event`, else the subtype.

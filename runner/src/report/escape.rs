@@ -7,6 +7,8 @@
 
 use std::fmt::Write as _;
 
+use crate::text::is_invisible;
+
 /// The text with every dangerous character as `\u{…}`; a line feed as `\n`, a tab as `\t`.
 pub(crate) fn visible(text: &str) -> String {
     shown_but(text, &[])
@@ -39,19 +41,11 @@ fn shown_but(text: &str, kept: &[char]) -> String {
 
 /// Whether a character must not stand behind another one as it is.
 pub(super) fn is_dangerous(before: Option<char>, c: char) -> bool {
-    c.is_control() || is_invisible(c) || is_no_character(c) || (c == '#' && before == Some('#'))
-}
-
-/// Characters that have no width, turn the direction, or look like a plain blank and are none.
-fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}')
+    c.is_control()
+        || is_invisible(c)
         || is_combining(c)
-        || (c != ' ' && c.is_whitespace())
+        || is_no_character(c)
+        || (c == '#' && before == Some('#'))
 }
 
 /// What Unicode keeps from being characters, and XML 1.0 (section 2.2) partly from documents.
@@ -91,6 +85,7 @@ mod tests {
             r"a\u{a0}b\u{3000}c\u{2028}"
         );
         assert_eq!(visible("\u{e0041}e\u{301}"), r"\u{e0041}e\u{301}");
+        assert_eq!(visible("a\u{2800}\u{3164}b"), r"a\u{2800}\u{3164}b");
         assert_eq!(
             visible("\u{fffe}\u{ffff}\u{fdd0}\u{1ffff}"),
             r"\u{fffe}\u{ffff}\u{fdd0}\u{1ffff}"

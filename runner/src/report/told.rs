@@ -41,15 +41,7 @@ pub struct Process {
 impl Process {
     /// A process of a client that was told `prompts`.
     pub fn new(process: &evidence::Process, prompts: &[&str]) -> Self {
-        let spelt: Vec<String> = prompts
-            .iter()
-            .map(|prompt| printable(prompt.as_bytes()))
-            .collect();
-        let prompts: Vec<(&str, &str)> = spelt
-            .iter()
-            .map(String::as_str)
-            .zip(prompts.iter().copied())
-            .collect();
+        let prompts: Vec<_> = prompts.iter().map(|prompt| spelt(prompt)).collect();
         let args = process.args.iter();
         Self {
             pid: process.pid,
@@ -73,14 +65,14 @@ impl Process {
 }
 
 impl Arg {
-    /// An argument of a client that was told `prompts`; what was cut to [`ARGUMENT_BYTES`] is still known.
+    /// An argument, as `printable` spells it, of a client that was told `prompts`; what was cut to [`ARGUMENT_BYTES`] is
+    /// still known.
     pub fn new(argument: &str, prompts: &[&str]) -> Self {
-        let prompts: Vec<(&str, &str)> = prompts.iter().map(|prompt| (*prompt, *prompt)).collect();
+        let prompts: Vec<_> = prompts.iter().map(|prompt| spelt(prompt)).collect();
         Self::of(argument, &prompts)
     }
 
-    /// An argument of a client that was told prompts, each as an argument spells it and as it is.
-    fn of(argument: &str, prompts: &[(&str, &str)]) -> Self {
+    fn of(argument: &str, prompts: &[(String, &str)]) -> Self {
         if let Some((_, prompt)) = prompts.iter().find(|(spelt, _)| is(argument, spelt)) {
             Self::hidden(prompt)
         } else if prompts.iter().any(|(spelt, _)| holds(argument, spelt)) {
@@ -96,6 +88,11 @@ impl Arg {
             sha256: digest::of_bytes(text.as_bytes()),
         }
     }
+}
+
+/// A prompt as an argument spells it, and as it is.
+fn spelt<'a>(prompt: &&'a str) -> (String, &'a str) {
+    (printable(prompt.as_bytes()), prompt)
 }
 
 /// Whether an argument is this prompt, whole or cut.

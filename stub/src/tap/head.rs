@@ -88,8 +88,8 @@ pub(crate) fn read(
         |text: &str| credential.map_or_else(|| text.to_owned(), |needle| needle.redact(text));
     let head = Head::Request {
         method: shown(method),
-        path: shown(path),
-        query: query.map(shown),
+        path: shown(&readable(path.as_bytes())),
+        query: query.map(|query| shown(&readable(query.as_bytes()))),
         version: format!("HTTP/1.{minor}"),
         headers: request
             .headers
@@ -303,6 +303,18 @@ mod tests {
             4
         );
         assert_eq!(surplus("GET / HTTP/1.0\r\na:  \t \r\n\r\n"), 3);
+    }
+
+    #[test]
+    fn backslashes_of_the_target_are_doubled() {
+        let parsed = parse("GET /a\\x41?b\\ HTTP/1.1\r\n\r\n").unwrap();
+        let Head::Request { path, query, .. } = parsed.head else {
+            panic!("a request");
+        };
+        assert_eq!(
+            (path.as_str(), query.as_deref()),
+            (r"/a\\x41", Some(r"b\\"))
+        );
     }
 
     #[test]

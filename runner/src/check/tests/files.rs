@@ -95,6 +95,31 @@ deviations! {
         run.evidence.files.push(gone(".agent/.agent.json.tmp.Qx"));
     } => [];
 
+    a_transcript_with_a_line_feed_is_found: case_b, |run| {
+        run.evidence.files.push(gone(".agent/session.jsonl\n"));
+    } => ["files/no-transcript"];
+
+    a_transcript_with_a_byte_behind_it_is_found: case_b, |run| {
+        run.evidence.files.push(gone(r".agent/session.jsonl\xff"));
+    } => ["files/no-transcript"];
+
+    a_transcript_in_other_letters_is_found: case_b, |run| {
+        run.evidence.files.push(gone(".agent/session.J\u{17f}onL"));
+    } => ["files/no-transcript"];
+
+    a_transcript_with_a_blank_inside_is_found: case_b, |run| {
+        run.evidence.files.push(gone(".agent/session.js\u{2800}onl"));
+    } => ["files/no-transcript"];
+
+    a_transcript_under_a_temporary_name_is_found: case_b, |run| {
+        run.evidence.files.push(gone(".agent/session.jsonl.tmp.7.c0ffee"));
+    } => ["files/no-transcript"];
+
+    json_beside_a_log_is_no_transcript: case_b, |run| {
+        run.evidence.files.push(gone(".agent/session.json/log"));
+        run.evidence.files.push(gone(".agent/session.json.lock"));
+    } => [];
+
     a_transcript_that_is_gone_again_is_found: case_b, |run| {
         run.evidence.files.push(gone(".agent/session.jsonl"));
     } => ["files/no-transcript"];

@@ -45,6 +45,12 @@ deviations! {
     a_transcript_is_found: case_b, "transcript" => ["files/nothing-else", "files/no-transcript"];
     a_transcript_in_the_temporary_directory_is_found: case_b, "transcript-in-tmp" => ["files/nothing-else",
         "files/no-transcript"];
+    a_transcript_with_a_line_feed_is_found: case_b, "transcript-with-a-line-feed" => ["files/no-transcript"];
+    a_transcript_with_a_byte_is_found: case_b, "transcript-with-a-byte" => ["files/no-transcript"];
+    a_transcript_in_capitals_is_found: case_b, "transcript-in-capitals" => ["files/no-transcript"];
+    a_transcript_with_a_blank_is_found: case_b, "transcript-with-a-blank" => ["files/no-transcript"];
+    a_transcript_under_a_temporary_name_is_found: case_b, "transcript-under-a-temporary-name" =>
+        ["files/no-transcript"];
     a_transcript_that_was_there_for_a_moment_is_found: case_b, "transcript-for-a-moment" =>
         ["files/no-transcript"];
     a_transcript_that_became_the_state_file_is_found: case_b, "transcript-becomes-the-state" =>
