@@ -97,6 +97,13 @@ fn wrong(id: &str) -> Advice {
             "this network namespace leads outside, so it cannot seal a run",
             NO_NETWORK,
         ),
+        "other-user" => Advice::new(
+            "the ids of this user namespace are root and names of /etc/passwd and /etc/group, so the client can be nobody",
+            [
+                "give the container more ids: `usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER`, then `podman system migrate`",
+                "start the runner as an ordinary user: `docker run --user 1000 …`",
+            ],
+        ),
         "core-dumps" => Advice::new(
             "the kernel does not ask for RLIMIT_CORE before it writes to a socket (Linux 6.16 and later)",
             ["sudo sysctl kernel.core_pattern=core"],
@@ -322,7 +329,7 @@ fn namespaces(id: &str, errno: Errno, context: &Context) -> Advice {
         ),
         ("user-namespace", _) => user_namespace(context),
         ("other-user", _) => Advice::new(
-            "this root cannot become another user: it lacks CAP_CHOWN, CAP_SETGID or CAP_SETUID, or has one id only",
+            "this root cannot become another user: it lacks CAP_CHOWN, CAP_SETGID or CAP_SETUID",
             [
                 "start the runner as an ordinary user: `docker run --user 1000 …`",
                 "docker run --cap-add CHOWN --cap-add SETGID --cap-add SETUID …",

@@ -211,8 +211,11 @@ impl SetupError {
             ) => Some(
                 "the namespace came without its capabilities, as AppArmor does on Ubuntu 24.04: load the profile that `runner doctor --apparmor` prints, or run `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
             ),
+            (Step::HandOverPipes, Errno::EINVAL) => Some(
+                "started by the root of a user namespace with too few ids: give it 65536 of them (/etc/subuid and /etc/subgid), or start the runner as an ordinary user",
+            ),
             (Step::HandOverPipes | Step::DropGroups, Errno::EPERM | Errno::EINVAL) => Some(
-                "started by a uid 0 that cannot become another user: one without CAP_CHOWN, CAP_SETGID and CAP_SETUID, or of a user namespace with one id; start it as an ordinary user",
+                "started by a uid 0 that cannot become another user: one without CAP_CHOWN, CAP_SETGID and CAP_SETUID; start it as an ordinary user",
             ),
             (Step::Filter, Errno::EBUSY) => Some(
                 "a seccomp filter around the runner has a listener already, and there can be only one: as in WSL 2 and in some other sandboxes; start the runner outside of it",

@@ -39,6 +39,10 @@ pub(crate) fn for_caller(tier: Tier) -> Identity {
     }
 }
 
+/// Cause where [`free_ids`] has none.
+pub(crate) const NO_FREE_ID: &str = "the user namespace maps no id that is free for the client, \
+     by /proc/self/uid_map and /proc/self/gid_map";
+
 /// Ids that the client's user and group can have: mapped in our own user namespace, and free.
 pub(crate) fn free_ids() -> Option<Range<u32>> {
     let read = |path: &str| read::system_text(path);

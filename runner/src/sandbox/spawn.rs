@@ -23,7 +23,7 @@ use nix::unistd::{Gid, Pid, Uid, fchown, pipe2};
 use super::cgroup::{self, Cgroup};
 use super::error::{At as _, SetupError, Step};
 use super::identity;
-use super::plan::Plan;
+use super::plan::{Identity, Plan};
 use super::reaper;
 use crate::sys::fds::close_on_exec_from;
 use crate::sys::process::{default_child_signal, wait_within};
@@ -212,6 +212,9 @@ fn client_pipe(plan: &Plan) -> Result<(OwnedFd, OwnedFd), SetupError> {
     let (read, write) = pipe2(OFlag::O_CLOEXEC).at(Step::StartStage)?;
     let (uid, gid) = identity::host_ids(plan.identity);
     if !plan.is_inherited() {
+        if matches!(plan.identity, Identity::Mapped { .. }) && identity::free_ids().is_none() {
+            return Err(Errno::EINVAL).at_object(Step::HandOverPipes, identity::NO_FREE_ID);
+        }
         fchown(&write, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))
             .at(Step::HandOverPipes)?;
     }

@@ -1,5 +1,6 @@
 //! `runner doctor` on this machine, and on hosts that really lack something: the fixture `hindered-host` makes them.
 
+mod ids;
 mod lacking;
 mod printed;
 

@@ -48,11 +48,7 @@ pub(in crate::doctor) fn other_user(_: &Doctor) -> Outcome {
         ));
     };
     if identity::free_ids().is_none() {
-        return Err(Observation::Wrong(
-            "the user namespace maps no id that is free for the client \
-             (/proc/self/uid_map, /proc/self/gid_map)"
-                .to_owned(),
-        ));
+        return Err(Observation::Wrong(identity::NO_FREE_ID.to_owned()));
     }
     let (_, end) = pipe().doing("make a pipe")?;
     fchown(
