@@ -186,6 +186,8 @@ system_calls! {
         SYS_kexec_load         246  104,
         SYS_keyctl             250  219,
         SYS_kill                62  129,
+        SYS_landlock_create_ruleset 444 444,
+        SYS_landlock_restrict_self 446 446,
         SYS_lchown              94    -,
         SYS_link                86    -,
         SYS_linkat             265   37,

@@ -110,6 +110,9 @@ pub(crate) const CLIENT: Filter = Filter {
         notify(SYS_shmget),
         notify(SYS_semget),
         notify(SYS_msgget),
+        // A set of rules may have one for each port, and each domain has a copy. With flags it is a question.
+        notify_if(SYS_landlock_create_ruleset, &[is(2, 0)]),
+        notify(SYS_landlock_restrict_self),
         // A pipe that holds one byte of a huge page holds all of it, also after its owner has unmapped it. ENOSYS:
         // programs fall back to write(2).
         refuse(SYS_vmsplice, Errno::ENOSYS),

@@ -46,6 +46,8 @@ pub(super) enum Call {
     IoUring,
     /// shmget(2), semget(2) or msgget(2), which may make an object.
     SystemV(SystemV),
+    /// landlock_create_ruleset(2), or landlock_restrict_self(2), which copies a ruleset.
+    Ruleset,
     /// An option that is not in the list of allowed ones.
     SetOption(SocketOption),
     Execute {
@@ -150,6 +152,7 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
         SYS_shmget => Call::SystemV(SystemV::segment(&notification.arguments)),
         SYS_semget => Call::SystemV(SystemV::semaphores(&notification.arguments)),
         SYS_msgget => Call::SystemV(SystemV::queue(&notification.arguments)),
+        SYS_landlock_create_ruleset | SYS_landlock_restrict_self => Call::Ruleset,
         SYS_execve => execute(&memory()?, libc::AT_FDCWD, first, second)?,
         SYS_execveat => execute(&memory()?, descriptor, second, third)?,
         SYS_prctl => Call::Dumpable { on: second != 0 },

@@ -1,5 +1,5 @@
-//! Bounds on kernel memory that belongs to no process, so that no resource limit counts it: buffers of sockets, and
-//! System V objects.
+//! Bounds on kernel memory that belongs to no process, so that no resource limit counts it: buffers of sockets, System V
+//! objects, and rulesets of landlock(7).
 //!
 //! Buffers keep the size that they are made with (the filter answers SO_SNDBUF and SO_RCVBUF as done), so a number of
 //! sockets is a number of bytes. The kernel counts those that are alive, in queues and without a descriptor as well.
@@ -32,6 +32,10 @@ const QUEUE_BYTES: u64 = 5 << 20;
 /// struct sem of ipc/sem.c, which has a cache line of its own, and struct sem_array.
 const SEMAPHORE_BYTES: u64 = 64;
 const SET_BYTES: u64 = 512;
+
+/// Rulesets and their copies, counted as they are made: a descriptor or a process holds each. With a rule for every port
+/// one takes 12 MiB.
+const MOST_RULESETS: u64 = 32;
 
 /// The most that one call of the System V family makes the kernel hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +79,7 @@ pub(super) struct KernelMemory {
     /// Sockets that may be made before the list is read again.
     left: u64,
     system_v: u64,
+    rulesets: u64,
 }
 
 impl KernelMemory {
@@ -92,6 +97,7 @@ impl KernelMemory {
             others: 0,
             left: most,
             system_v: SYSTEM_V_BYTES,
+            rulesets: MOST_RULESETS,
         };
         memory.others = memory.alive().unwrap_or(0);
         memory
@@ -109,6 +115,14 @@ impl KernelMemory {
             }
             let limit = format!("limit of {} MiB", SYSTEM_V_BYTES >> 20);
             return decision.over(Errno::ENOSPC, limit);
+        }
+        if let Call::Ruleset = call {
+            if let Some(left) = self.rulesets.checked_sub(1) {
+                self.rulesets = left;
+                return decision;
+            }
+            let limit = format!("limit of {MOST_RULESETS} Landlock rulesets");
+            return decision.over(Errno::ENOMEM, limit);
         }
         if self.take(sockets_of(call)) {
             return decision;
@@ -175,6 +189,7 @@ fn sockets_of(call: &Call) -> u64 {
         | Call::Listen { .. }
         | Call::IoUring
         | Call::SystemV(_)
+        | Call::Ruleset
         | Call::SetOption(_)
         | Call::Execute { .. }
         | Call::Dumpable { .. }
@@ -223,6 +238,7 @@ mod tests {
             others: 0,
             left,
             system_v: SYSTEM_V_BYTES,
+            rulesets: MOST_RULESETS,
         }
     }
 
@@ -298,6 +314,17 @@ mod tests {
         assert_eq!(sockets_of(&to(Address::Path(b"/a".to_vec()))), 2);
         assert_eq!(sockets_of(&to(Address::Unspecified)), 0);
         assert_eq!(sockets_of(&PAIR), 4);
+    }
+
+    #[test]
+    fn rulesets_beyond_the_limit_are_refused() {
+        let mut memory = with(0, "/nowhere");
+        for _ in 0..MOST_RULESETS {
+            assert_eq!(refusal(&mut memory, &Call::Ruleset), None);
+        }
+        let over = refusal(&mut memory, &Call::Ruleset);
+        let limit = "limit of 32 Landlock rulesets".to_owned();
+        assert_eq!(over, Some((Errno::ENOMEM, limit)));
     }
 
     #[test]

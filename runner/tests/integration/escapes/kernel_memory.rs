@@ -110,6 +110,19 @@ fn system_v_objects_are_limited_by_what_they_hold() {
 }
 
 #[test]
+fn landlock_rulesets_are_limited_by_number() {
+    needs_sandbox!();
+    refused_inside(&[("rulesets 24", "ok"), ("rulesets 40", "ENOMEM")]);
+}
+
+/// The twin: outside, where nobody counts them.
+#[test]
+fn so_many_rulesets_can_be_made_outside() {
+    needs_sandbox!();
+    assert_eq!(outside("", "rulesets 40").outcome, "ok");
+}
+
+#[test]
 fn pages_of_a_process_are_not_put_into_pipes() {
     needs_sandbox!();
     refused(&[("pages-into-pipe", "ENOSYS", "")]);
