@@ -118,9 +118,14 @@ pub(super) fn no_attempts(evidence: &Evidence, asked: Expected<'_>) -> Outcome {
     let unlisted = &evidence.unlisted;
     if found.is_empty() && names.is_empty() {
         if unlisted.attempts() + unlisted.questions > 0 {
-            return Deviation::new("More was tried than is listed.")
+            let deviation = Deviation::new("More was tried than is listed.")
                 .expected("no attempt but those that the profile names")
-                .found(beyond(unlisted))
+                .found(beyond(unlisted));
+            // Where none is expected, each of them is a finding.
+            if expected.is_empty() && unlisted.attempts() > 0 {
+                return deviation.failed();
+            }
+            return deviation
                 .undecided("what is not listed is not compared with what the profile names");
         }
         let seen = match total(&allowed) {

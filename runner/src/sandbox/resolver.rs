@@ -11,14 +11,18 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::num::NonZeroUsize;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::sys::socket::{MsgFlags, recv};
+use nix::sys::socket::{
+    ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt,
+};
 use stub::Needle;
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::message::{self, FromResolver};
@@ -68,6 +72,8 @@ impl Resolver {
         credential: Option<Needle>,
     ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
+        // The kernel counts several datagrams of one call (UDP_SEGMENT) as one, and they come as one so.
+        setsockopt(&socket, sockopt::UdpGroSegment, &true)?;
         fcntl(&runner, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         Ok(Self {
             socket: tokio::net::UdpSocket::from_std(socket)?,
@@ -83,13 +89,16 @@ impl Resolver {
     pub(super) async fn run(&mut self) -> Infallible {
         let mut buffer = vec![0; PIECE];
         loop {
-            match self.socket.recv_from(&mut buffer).await {
-                Ok((length, from)) => {
-                    let datagram = buffer.get(..length).unwrap_or_default();
-                    if let Some(answer) = self.untold.hear(datagram) {
-                        // Whoever does not take it has asked all the same.
-                        let sent = self.socket.try_send_to(&answer, from);
-                        self.untold.datagrams += u64::from(sent.is_ok());
+            let receive = || receive(&self.socket, &mut buffer).map_err(io::Error::from);
+            match self.socket.async_io(Interest::READABLE, receive).await {
+                Ok(sent) => {
+                    self.untold.datagrams += 1;
+                    for datagram in sent.datagrams(&buffer) {
+                        if let Some((answer, from)) = self.untold.hear(datagram).zip(sent.from) {
+                            // Whoever does not take it has asked all the same.
+                            let sent = self.socket.try_send_to(&answer, from);
+                            self.untold.datagrams += u64::from(sent.is_ok());
+                        }
                     }
                     self.tell();
                 }
@@ -114,8 +123,11 @@ impl Resolver {
         let mut buffer = vec![0; PIECE];
         loop {
             match receive(&self.socket, &mut buffer) {
-                Ok(length) => {
-                    self.untold.hear(buffer.get(..length).unwrap_or_default());
+                Ok(sent) => {
+                    self.untold.datagrams += 1;
+                    for datagram in sent.datagrams(&buffer) {
+                        self.untold.hear(datagram);
+                    }
                 }
                 Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => break,
@@ -173,9 +185,50 @@ impl Resolver {
     }
 }
 
-/// One datagram that has arrived, without waiting.
-fn receive(socket: &tokio::net::UdpSocket, buffer: &mut [u8]) -> Result<usize, Errno> {
-    recv(socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT)
+/// One call's datagrams as they lie in the buffer.
+struct Sent {
+    length: usize,
+    /// Length of each but the last; `None` where there is one.
+    each: Option<NonZeroUsize>,
+    from: Option<SocketAddr>,
+}
+
+impl Sent {
+    fn datagrams<'b>(&self, buffer: &'b [u8]) -> impl Iterator<Item = &'b [u8]> {
+        let all = buffer.get(..self.length).unwrap_or_default();
+        let each = self.each.map_or(usize::MAX, NonZeroUsize::get);
+        let (first, rest) = all.split_at_checked(each).unwrap_or((all, &[]));
+        // An empty datagram is one as well.
+        std::iter::once(first).chain(rest.chunks(each))
+    }
+}
+
+/// Receives what has arrived by one call, without waiting.
+fn receive(socket: &tokio::net::UdpSocket, buffer: &mut [u8]) -> Result<Sent, Errno> {
+    let mut control = nix::cmsg_space!(i32);
+    let mut parts = [io::IoSliceMut::new(buffer)];
+    let received = recvmsg::<SockaddrStorage>(
+        socket.as_raw_fd(),
+        &mut parts,
+        Some(&mut control),
+        MsgFlags::MSG_DONTWAIT,
+    )?;
+    let from = received.address.as_ref().and_then(|from| {
+        let from = from.as_sockaddr_in()?;
+        Some(SocketAddr::from((from.ip(), from.port())))
+    });
+    let each = received.cmsgs()?.find_map(|message| {
+        if let ControlMessageOwned::UdpGroSegments(each) = message {
+            usize::try_from(each).ok()
+        } else {
+            None
+        }
+    });
+    Ok(Sent {
+        length: received.bytes,
+        each: each.and_then(NonZeroUsize::new),
+        from,
+    })
 }
 
 /// Questions that the runner has not heard of yet.
@@ -184,7 +237,7 @@ struct Untold {
     counts: BTreeMap<Asked, u64>,
     /// Questions that it will not hear of.
     unheard: u64,
-    /// Datagrams that were sent here, and answers.
+    /// Calls that sent datagrams here, and answers.
     datagrams: u64,
     credential: Option<Needle>,
 }
@@ -192,7 +245,6 @@ struct Untold {
 impl Untold {
     /// Takes a datagram; gives the answer to it.
     fn hear(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
-        self.datagrams += 1;
         let parsed = dns::parse(datagram);
         let answer = dns::answer(datagram, &parsed);
         let odd = self.odd(datagram, &parsed);

@@ -142,8 +142,13 @@ deviations! {
     } => ["outbound/no-attempts"];
 
     attempts_that_are_not_listed_are_not_taken_for_allowed: case_b, |run| {
+        expect(run, &["inet:192.0.2.1:443"]);
         run.evidence.unlisted.denied = 1;
     } => errored ["outbound/no-attempts"];
+
+    attempt_not_listed_is_found_where_none_is_expected: case_b, |run| {
+        run.evidence.unlisted.denied = 1;
+    } => ["outbound/no-attempts"];
 
     questions_that_are_not_listed_are_not_taken_for_allowed: case_b, |run| {
         run.evidence.unlisted.questions = 1;

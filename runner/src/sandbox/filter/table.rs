@@ -132,6 +132,19 @@ pub(crate) const CLIENT: Filter = Filter {
         notify(SYS_pipe2),
         notify_if(SYS_mknod, &[fifo(1)]),
         notify_if(SYS_mknodat, &[fifo(2)]),
+        // Memory of these is no process's own either.
+        notify(SYS_memfd_create),
+        notify_if(
+            SYS_mmap,
+            &[Test::Equals {
+                argument: 3,
+                mask: (libc::MAP_TYPE | libc::MAP_ANONYMOUS) as u32,
+                value: (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u32,
+            }],
+        ),
+        // A ruleset may have a rule for each port, and each domain has a copy of them.
+        notify(SYS_landlock_add_rule),
+        notify(SYS_landlock_restrict_self),
         // A pipe that holds one byte of a huge page holds all of it, also after its owner has unmapped it. ENOSYS:
         // programs fall back to write(2).
         refuse(SYS_vmsplice, Errno::ENOSYS),

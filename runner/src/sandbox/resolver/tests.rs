@@ -161,3 +161,29 @@ async fn datagrams_that_the_kernel_dropped_are_counted() {
     assert!(missing > Some(0));
     assert_eq!(total + missing.unwrap(), 2000);
 }
+
+#[tokio::test]
+async fn datagrams_of_one_call_are_heard_apart() {
+    let (mut resolver, address, runner) = resolver();
+    let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let one = query("name");
+    let length = i32::try_from(one.len()).unwrap();
+    setsockopt(&client, sockopt::UdpGsoSegment, &length).unwrap();
+    client.send_to(&one.repeat(4), address).unwrap();
+    client.set_nonblocking(true).unwrap();
+    let client = tokio::net::UdpSocket::from_std(client).unwrap();
+    let answers = async {
+        let mut answer = [0; 64];
+        for _ in 0..4 {
+            client.recv(&mut answer).await.unwrap();
+        }
+    };
+    tokio::select! {
+        never = resolver.run() => match never {},
+        heard = timeout(SOON, answers) => heard.unwrap(),
+    }
+    // One call, as the kernel counts it, and four answers.
+    assert_eq!(resolver.untold.datagrams, 1 + 4);
+    resolver.finish().await;
+    assert_eq!(hear_all(&runner), (vec!["name".to_owned()], 4, Some(0)));
+}

@@ -50,6 +50,16 @@ pub(super) enum Call {
     SystemV(SystemV),
     /// pipe(2), or mknod(2) of a FIFO.
     Pipe,
+    /// memfd_create(2).
+    MemoryFile,
+    /// mmap(2) of shared memory without a file.
+    SharedMapping {
+        bytes: u64,
+    },
+    /// landlock_add_rule(2).
+    LandlockRule,
+    /// landlock_restrict_self(2), which copies the rules of a ruleset.
+    LandlockDomain,
     /// An option that is not in the list of allowed ones.
     SetOption(SocketOption),
     Execute {
@@ -183,6 +193,10 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
         SYS_semget => Call::SystemV(SystemV::semaphores(&notification.arguments)),
         SYS_msgget => Call::SystemV(SystemV::queue(&notification.arguments)),
         SYS_pipe | SYS_pipe2 | SYS_mknod | SYS_mknodat => Call::Pipe,
+        SYS_memfd_create => Call::MemoryFile,
+        SYS_mmap => Call::SharedMapping { bytes: second },
+        SYS_landlock_add_rule => Call::LandlockRule,
+        SYS_landlock_restrict_self => Call::LandlockDomain,
         SYS_execve => execute(&memory()?, libc::AT_FDCWD, first, second)?,
         SYS_execveat => execute(&memory()?, descriptor, second, third)?,
         SYS_prctl => Call::Dumpable { on: second != 0 },

@@ -104,9 +104,14 @@ pub(super) fn decide(call: &Call, ground: Ground) -> Decision {
         Call::To(destinations) | Call::FastOpen(destinations) => {
             judge_destinations(destinations, ground)
         }
-        Call::Connected | Call::Execute { .. } | Call::SystemV(_) | Call::Pipe => {
-            silent(Answer::Continue)
-        }
+        Call::Connected
+        | Call::Execute { .. }
+        | Call::SystemV(_)
+        | Call::Pipe
+        | Call::LandlockRule
+        | Call::LandlockDomain
+        | Call::MemoryFile
+        | Call::SharedMapping { .. } => silent(Answer::Continue),
         Call::Bind(address) => judge_bind(address, ground),
         Call::Listen { .. } if ground.shared_network => {
             refuse(attempt(Outcome::Denied(Errno::EACCES)), Errno::EACCES)

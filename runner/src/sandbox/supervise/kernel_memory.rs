@@ -1,8 +1,10 @@
-//! Bounds on kernel memory that belongs to no process, so that no resource limit counts it: buffers of sockets, System V
-//! objects, and pipes.
+//! Bounds on memory that belongs to no process, so that no resource limit counts it: buffers of sockets, and objects that
+//! are counted as they are made ([`counted`]).
 //!
 //! Buffers keep the size that they are made with (the filter answers SO_SNDBUF and SO_RCVBUF as done), so a number of
 //! sockets is a number of bytes. The kernel counts those that are alive, in queues and without a descriptor as well.
+
+mod counted;
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,6 +12,9 @@ use std::path::PathBuf;
 use nix::errno::Errno;
 use nix::unistd::Pid;
 
+pub(super) use self::counted::SystemV;
+
+use self::counted::Counted;
 use super::call::{Address, Call, Destination};
 use super::decide::Decision;
 use super::sockets::Socket;
@@ -25,49 +30,6 @@ const UNIX_WEIGHT: u64 = 2;
 const DEFAULT_BUFFER: u64 = 212_992;
 const FEWEST_SOCKETS: u64 = 256;
 
-/// Limit of System V objects, counted as they are made: only the client's namespace knows which are alive.
-const SYSTEM_V_BYTES: u64 = 256 << 20;
-/// A queue of empty messages: `msgmnb` of them, of 64 bytes and what the allocator adds.
-const QUEUE_BYTES: u64 = 5 << 20;
-/// struct sem of ipc/sem.c, which has a cache line of its own, and struct sem_array.
-const SEMAPHORE_BYTES: u64 = 64;
-const SET_BYTES: u64 = 512;
-
-/// Limit of pipes and FIFOs, counted as they are made: nobody can list those that are alive, since descriptors move
-/// between processes. All pipes of a user hold 64 MiB together (pipe(7)), and beyond that two pages each.
-const MOST_PIPES: u64 = 100_000;
-
-/// The most that one call of the System V family makes the kernel hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SystemV {
-    pub(super) bytes: u64,
-}
-
-impl SystemV {
-    /// shmget(2): key, size, flags.
-    pub(super) fn segment(&[key, size, flags, ..]: &[u64; 6]) -> Self {
-        Self::made(key, flags, size)
-    }
-
-    /// semget(2): key, number, flags.
-    pub(super) fn semaphores(&[key, number, flags, ..]: &[u64; 6]) -> Self {
-        let all = SEMAPHORE_BYTES.saturating_mul(u64::from(number as u32));
-        Self::made(key, flags, SET_BYTES + all)
-    }
-
-    /// msgget(2): key, flags.
-    pub(super) fn queue(&[key, flags, ..]: &[u64; 6]) -> Self {
-        Self::made(key, flags, QUEUE_BYTES)
-    }
-
-    /// Registers alone say whether an object may be made: key and flags are ints.
-    fn made(key: u64, flags: u64, bytes: u64) -> Self {
-        let makes = key as i32 == libc::IPC_PRIVATE || flags as i32 & libc::IPC_CREAT != 0;
-        let bytes = if makes { bytes } else { 0 };
-        Self { bytes }
-    }
-}
-
 /// Remainders of the limits.
 #[derive(Debug)]
 pub(super) struct KernelMemory {
@@ -78,8 +40,7 @@ pub(super) struct KernelMemory {
     others: u64,
     /// Sockets that may be made before the list is read again.
     left: u64,
-    system_v: u64,
-    pipes: u64,
+    counted: Counted,
 }
 
 impl KernelMemory {
@@ -96,8 +57,7 @@ impl KernelMemory {
             most,
             others: 0,
             left: most,
-            system_v: SYSTEM_V_BYTES,
-            pipes: MOST_PIPES,
+            counted: Counted::new(plan.limits.file_bytes),
         };
         memory.others = memory.alive().unwrap_or(0);
         memory
@@ -108,20 +68,8 @@ impl KernelMemory {
         if decision.answer != Answer::Continue {
             return decision;
         }
-        if let Call::SystemV(SystemV { bytes }) = call {
-            if let Some(left) = self.system_v.checked_sub(*bytes) {
-                self.system_v = left;
-                return decision;
-            }
-            let limit = format!("limit of {} MiB", SYSTEM_V_BYTES >> 20);
-            return decision.over(Errno::ENOSPC, limit);
-        }
-        if *call == Call::Pipe {
-            if let Some(left) = self.pipes.checked_sub(1) {
-                self.pipes = left;
-                return decision;
-            }
-            return decision.over(Errno::ENFILE, format!("limit of {MOST_PIPES} pipes"));
+        if let Err((errno, limit)) = self.counted.take(call) {
+            return decision.over(errno, limit);
         }
         if self.take(sockets_of(call)) {
             return decision;
@@ -133,10 +81,9 @@ impl KernelMemory {
         decision.over(Errno::ENFILE, limit)
     }
 
-    /// Whether a call is counted and no more: programs make many pipes, and to read of each who makes it takes longer
-    /// than the call.
-    pub(super) fn passes_unlisted(&self, call: &Call) -> bool {
-        *call == Call::Pipe && self.pipes > 0
+    /// [`Counted::passes_unlisted`].
+    pub(super) fn passes_unlisted(&mut self, call: &Call) -> bool {
+        self.counted.passes_unlisted(call)
     }
 
     fn take(&mut self, sockets: u64) -> bool {
@@ -199,6 +146,10 @@ fn sockets_of(call: &Call) -> u64 {
         | Call::IoUring
         | Call::SystemV(_)
         | Call::Pipe
+        | Call::LandlockRule
+        | Call::LandlockDomain
+        | Call::MemoryFile
+        | Call::SharedMapping { .. }
         | Call::SetOption(_)
         | Call::Execute { .. }
         | Call::Dumpable { .. }
@@ -247,8 +198,7 @@ mod tests {
             most: 8,
             others: 0,
             left,
-            system_v: SYSTEM_V_BYTES,
-            pipes: 2,
+            counted: Counted::new(0),
         }
     }
 
@@ -324,37 +274,5 @@ mod tests {
         assert_eq!(sockets_of(&to(Address::Path(b"/a".to_vec()))), 2);
         assert_eq!(sockets_of(&to(Address::Unspecified)), 0);
         assert_eq!(sockets_of(&PAIR), 4);
-    }
-
-    #[test]
-    fn pipes_beyond_the_limit_are_refused() {
-        let mut memory = with(0, "/nowhere");
-        assert_eq!(refusal(&mut memory, &Call::Pipe), None);
-        assert_eq!(refusal(&mut memory, &Call::Pipe), None);
-        let over = (Errno::ENFILE, "limit of 100000 pipes".to_owned());
-        assert_eq!(refusal(&mut memory, &Call::Pipe), Some(over));
-    }
-
-    #[test]
-    fn system_v_objects_are_bounded_together() {
-        let mut memory = with(0, "/nowhere");
-        let segment = |size| Call::SystemV(SystemV::segment(&[0, size, 0, 0, 0, 0]));
-        assert_eq!(
-            refusal(&mut memory, &segment(SYSTEM_V_BYTES - QUEUE_BYTES)),
-            None
-        );
-        let queue = |key, flags| Call::SystemV(SystemV::queue(&[key, flags, 0, 0, 0, 0]));
-        assert_eq!(refusal(&mut memory, &queue(7, 0)), None, "it is there");
-        let made = queue(7, libc::IPC_CREAT as u64);
-        assert_eq!(refusal(&mut memory, &made), None);
-        for call in [
-            queue(0, 0),
-            segment(1),
-            segment(u64::MAX),
-            Call::SystemV(SystemV::semaphores(&[0, 1, 0, 0, 0, 0])),
-        ] {
-            let limit = "limit of 256 MiB".to_owned();
-            assert_eq!(refusal(&mut memory, &call), Some((Errno::ENOSPC, limit)));
-        }
     }
 }

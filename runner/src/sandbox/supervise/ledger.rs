@@ -8,11 +8,14 @@ use self::lookups::Lookups;
 use super::caller::Caller;
 use super::decide::Line;
 use crate::evidence::{
-    ARGUMENT_BYTES, Attempt, MOST_ARGUMENTS, MOST_ATTEMPTS, MOST_PROCESSES, Process, Sighting,
-    Unlisted,
+    ARGUMENT_BYTES, Attempt, AttemptKind, MOST_ARGUMENTS, MOST_ATTEMPTS, MOST_PROCESSES, Process,
+    Sighting, Unlisted,
 };
 use crate::text::printable;
 use stub::Needle;
+
+/// Most entries that are no attempts, so that a flood of them leaves room for attempts.
+const MOST_SETUPS: usize = MOST_ATTEMPTS / 2;
 
 /// What the supervisor has written down.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub(crate) struct Ledger {
     /// What the supervisor could not do; each costs the claim that nothing else was tried.
     pub(crate) faults: Vec<String>,
     keys: HashMap<Key, usize>,
+    /// Entries that are no attempts.
+    setups: usize,
 }
 
 /// One connection to the stub that was let through.
@@ -98,10 +103,12 @@ impl Ledger {
             count: 1,
             names,
         };
-        if self.attempts.len() >= MOST_ATTEMPTS {
+        let is_setup = kind == AttemptKind::Setup;
+        if self.attempts.len() >= MOST_ATTEMPTS || is_setup && self.setups >= MOST_SETUPS {
             self.unlisted.count(&attempt);
             return;
         }
+        self.setups += usize::from(is_setup);
         self.keys.insert(key, self.attempts.len());
         self.attempts.push(attempt);
     }
@@ -148,7 +155,7 @@ mod tests {
     use nix::unistd::Pid;
 
     use super::*;
-    use crate::evidence::{AttemptKind, Outcome};
+    use crate::evidence::Outcome;
 
     fn caller(program: &str) -> Caller {
         Caller {
@@ -196,6 +203,23 @@ mod tests {
             ledger.fault(what.into());
         }
         assert_eq!(ledger.faults, ["a", "b"]);
+    }
+
+    #[test]
+    fn attempt_behind_a_flood_of_setup_is_listed() {
+        let mut ledger = Ledger::default();
+        for port in 1..=2000 {
+            let setup = Line {
+                kind: AttemptKind::Setup,
+                ..line(port)
+            };
+            ledger.add(setup, "connect", &caller("/a"), 0);
+        }
+        ledger.add(line(0), "connect", &caller("/a"), 0);
+        let last = ledger.attempts.last().map(|attempt| attempt.port);
+        assert_eq!(last, Some(Some(0)));
+        let left = ledger.unlisted.setup as usize;
+        assert_eq!((ledger.attempts.len(), left), (501, 1500));
     }
 
     #[test]

@@ -54,6 +54,20 @@ fn expecting(destinations: &[&str], deviation: &str) -> Done {
     Run::case_b().knowing(&rules).deviating(deviation).json()
 }
 
+/// What the profile names explains its own traffic alone.
+#[test]
+fn datagram_beside_expected_calls_is_found() {
+    needs_sandbox!();
+    for (destination, deviation) in [
+        ("name:api.example.com", "asks-eight-times-in-one-call"),
+        ("unix:/run/helper", "connects-to-a-unix-socket"),
+    ] {
+        expecting(&[destination], deviation).assert_passed();
+        let both = format!("{deviation}+sends-over-a-connected-socket");
+        expecting(&[destination], &both).assert_fails(&["outbound/no-attempts"]);
+    }
+}
+
 #[test]
 fn attempts_that_the_profile_names_are_no_finding() {
     needs_sandbox!();

@@ -156,6 +156,61 @@ fn the_kernel_ends_the_client_before_others() {
     }
 }
 
+/// Refused at these limits, of which the ledger has the second: the attempts in turn, and what came of each.
+fn limited(run: Run, cases: &[(&str, &str)], limit: &str) {
+    let attempts = Vec::from_iter(cases.iter().map(|(attempt, _)| *attempt));
+    let done = with_attempts(run.argument("--timeout=600s"), &attempts).json();
+    for (said, (attempt, outcome)) in said(&done, &attempts).iter().zip(cases) {
+        assert_eq!(said.outcome, *outcome, "{attempt}");
+    }
+    let ledger = done.report["evidence"]["attempts"].as_array().unwrap();
+    let line = ledger.iter().find(|line| line["address"] == limit);
+    let line = line.unwrap_or_else(|| panic!("{ledger:?}"));
+    assert_eq!(
+        (&line["kind"], &line["errno"]),
+        (&"setup".into(), &"ENOMEM".into())
+    );
+}
+
+#[test]
+fn landlock_rules_and_copies_are_limited() {
+    needs_sandbox!();
+    let cases = [
+        ("landlock-domains 20000 68", "ok"),
+        ("landlock-domains 1 1", "ENOMEM"),
+    ];
+    for run in [Run::case_b(), inherited().as_ordinary_user()] {
+        limited(run, &cases, "limit of 256 MiB of Landlock rules");
+    }
+}
+
+#[test]
+fn memory_files_and_shared_mappings_are_limited() {
+    needs_sandbox!();
+    let cases = [
+        ("memory-files 8", "ok"),
+        ("shared-mappings 8 64", "ok"),
+        ("memory-files 1", "ENOMEM"),
+        ("shared-mappings 1 1", "ENOMEM"),
+    ];
+    for run in [Run::case_b(), inherited().as_ordinary_user()] {
+        let limit = "limit of 1024 MiB of shared memory, files by file_size";
+        limited(run, &cases, limit);
+    }
+}
+
+/// The twin.
+#[test]
+fn so_much_shared_memory_can_be_had_outside() {
+    for attempt in [
+        "landlock-domains 20000 70",
+        "memory-files 17",
+        "shared-mappings 17 64",
+    ] {
+        assert_eq!(outside("", attempt).outcome, "ok", "{attempt}");
+    }
+}
+
 #[test]
 fn pages_of_a_process_are_not_put_into_pipes() {
     needs_sandbox!();
