@@ -41,7 +41,7 @@ pub struct Process {
 impl Process {
     /// A process of a client that was told `prompts`.
     pub fn new(process: &evidence::Process, prompts: &[&str]) -> Self {
-        let prompts: Vec<_> = prompts.iter().map(|prompt| spelt(prompt)).collect();
+        let prompts: Vec<_> = prompts.iter().map(spelt).collect();
         let args = process.args.iter();
         Self {
             pid: process.pid,
@@ -68,7 +68,7 @@ impl Arg {
     /// An argument, as `printable` spells it, of a client that was told `prompts`; what was cut to [`ARGUMENT_BYTES`] is
     /// still known.
     pub fn new(argument: &str, prompts: &[&str]) -> Self {
-        let prompts: Vec<_> = prompts.iter().map(|prompt| spelt(prompt)).collect();
+        let prompts: Vec<_> = prompts.iter().map(spelt).collect();
         Self::of(argument, &prompts)
     }
 
