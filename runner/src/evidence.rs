@@ -302,6 +302,9 @@ pub enum Exit {
     NotStarted,
 }
 
+/// Time in which processes that the client left may end by themselves before they are survivors.
+pub(crate) const GRACE: Duration = Duration::from_millis(200);
+
 /// A process that outlived the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survivor {

@@ -1,6 +1,6 @@
 //! How the client ended, and what it left running.
 
-use crate::evidence::{Evidence, Exit};
+use crate::evidence::{Evidence, Exit, GRACE};
 
 use super::outcome::{Deviation, Outcome, Run, list};
 
@@ -31,7 +31,10 @@ pub(super) fn exit_zero(run: &Run) -> Outcome {
 pub(super) fn no_survivors(evidence: &Evidence) -> Outcome {
     let survivors = &evidence.survivors;
     if survivors.is_empty() {
-        return Ok("No process outlived the client.".to_owned());
+        let seconds = GRACE.as_secs_f64();
+        return Ok(format!(
+            "No process outlived the client by more than {seconds:.1} s."
+        ));
     }
     Deviation::new("Processes outlived the client.")
         .expected("no process")

@@ -15,10 +15,8 @@ use nix::unistd::Pid;
 use super::error::{At as _, SetupError, Step};
 use super::message::MOST_SURVIVORS;
 use super::proc::Proc;
+use crate::evidence::GRACE;
 use crate::sys::process::{self, Reaped};
-
-/// How long processes that the client left may take to end by themselves before they are survivors.
-const GRACE: Duration = Duration::from_millis(200);
 
 /// Processes by their ids, with their names.
 pub(super) type Survivors = Vec<(i32, String)>;
