@@ -26,7 +26,7 @@ pub(super) async fn next_look(phase: Phase, at: Instant) {
 }
 
 impl Session<'_> {
-    /// Looks for a process that has ended. Its sockets tell that late: init inherits them.
+    /// Looks for a process that has ended. Init inherits the stage's control socket, so its end comes late.
     pub(super) fn look_at_processes(&mut self) -> Next {
         self.next_look = Instant::now() + BETWEEN_LOOKS;
         if self.conditions().iter().any(Observed::has_ended) {
@@ -48,7 +48,7 @@ impl Session<'_> {
         } else {
             Errno::ETIMEDOUT
         };
-        let mut causes: Vec<String> = conditions.iter().filter_map(Observed::told).collect();
+        let mut causes: Vec<String> = conditions.iter().filter_map(Observed::message).collect();
         if errno == Errno::ETIMEDOUT {
             causes.push(format!("limit {} s", SET_UP.as_secs()));
         }
@@ -71,7 +71,7 @@ impl Session<'_> {
         let is_stopped = |one: &&Observed| one.condition == Condition::Stopped;
         let stopped = conditions.iter().filter(is_stopped);
         let mut detail = format!("{event} within {} s", limit.as_secs());
-        for cause in stopped.filter_map(Observed::told) {
+        for cause in stopped.filter_map(Observed::message) {
             detail.push_str(&format!("; {cause}"));
         }
         self.gap(what, detail);
@@ -124,7 +124,7 @@ impl Observed {
     }
 
     /// Message about a process that makes no progress; None for one that runs.
-    fn told(&self) -> Option<String> {
+    fn message(&self) -> Option<String> {
         let what = match &self.condition {
             Condition::Runs => return None,
             Condition::Stopped => "is stopped",

@@ -56,14 +56,14 @@ impl Digests {
     /// The first failed read, and `TimedOut` for a file that takes longer than [`LIMIT`].
     pub(crate) fn wait(self) -> io::Result<(String, String)> {
         let deadline = Instant::now() + LIMIT;
-        let program = taken(self.program, deadline)?;
-        let own = self.own.map(|own| taken(own, deadline)).transpose()?;
+        let program = received(self.program, deadline)?;
+        let own = self.own.map(|own| received(own, deadline)).transpose()?;
         let own = own.unwrap_or_else(|| program.clone());
         Ok((program, own))
     }
 }
 
-fn taken(hash: Hash, deadline: Instant) -> io::Result<String> {
+fn received(hash: Hash, deadline: Instant) -> io::Result<String> {
     let left = deadline.saturating_duration_since(Instant::now());
     hash?.recv_timeout(left).unwrap_or_else(|error| {
         Err(match error {
@@ -110,11 +110,11 @@ mod tests {
     #[test]
     fn digest_that_is_late_or_lost_is_an_error() {
         let (done, digest) = sync_channel(1);
-        let late = taken(Ok(digest), Instant::now()).unwrap_err();
+        let late = received(Ok(digest), Instant::now()).unwrap_err();
         assert_eq!(late.kind(), io::ErrorKind::TimedOut);
         let (lost, digest) = sync_channel(1);
         drop((done, lost));
-        assert!(taken(Ok(digest), Instant::now() + LIMIT).is_err());
+        assert!(received(Ok(digest), Instant::now() + LIMIT).is_err());
     }
 
     #[test]

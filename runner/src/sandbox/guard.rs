@@ -160,7 +160,7 @@ impl Guarded {
             .as_ref()
             .is_err_and(|error| error.as_errno() == Errno::EAGAIN)
         {
-            return Err(Errno::ETIMEDOUT).at_object(Step::StartGuard, self.silence(limit));
+            return Err(Errno::ETIMEDOUT).at_object(Step::StartGuard, self.timeout_message(limit));
         }
         read.at(Step::StartGuard)?;
         match told.split_last() {
@@ -176,8 +176,8 @@ impl Guarded {
         }
     }
 
-    /// Message about a guard that has not answered.
-    fn silence(&self, limit: Duration) -> String {
+    /// Message about a guard that made no directory in time.
+    fn timeout_message(&self, limit: Duration) -> String {
         let process = self.guard.id();
         let condition = i32::try_from(process).ok().map(Pid::from_raw);
         let stopped = match condition.and_then(Condition::of) {
@@ -198,7 +198,7 @@ impl Drop for Guarded {
         self.line = None;
         let mut ended = wait_within(&mut self.guard, REMOVING);
         if let Ok(None) = ended {
-            // A stopped guard must not go on beside the removal here.
+            // Killed first, so that a stopped guard cannot resume during the removal below.
             let _ = self.guard.kill();
             ended = wait_within(&mut self.guard, REMOVING);
         }
