@@ -34,20 +34,18 @@ pub(super) fn attempts(counts: Counts, seen: Seen<'_>) -> Vec<Attempt> {
         });
         caused.map(|attempt| attempt.count).sum()
     };
-    // A call of another family, a unix socket's, makes no traffic.
-    let is_attempt =
-        |attempt: &Attempt| attempt.kind == AttemptKind::Attempt && attempt.is_internet();
+    // A call of another family, a unix socket's, makes no traffic, and the resolver's is known.
+    let is_to_others = |attempt: &Attempt| {
+        attempt.kind == AttemptKind::Attempt && attempt.is_internet() && !attempt.is_to_resolver()
+    };
+    let to_others = through(is_to_others) + ledger.unlisted.let_through;
     // ::1 has no route either where the kernel's IPv6 is switched off.
     let unrouted =
         through(|attempt| attempt.leaves_loopback() || attempt.family.as_deref() == Some("inet6"))
             + ledger.unlisted.away;
     // A connection may die with its process before it arrives, and is a gap of the requests then.
     let to_stub = seen.accepted.max(ledger.connects.len() as u64);
-    let connections = to_stub + through(is_attempt) + ledger.unlisted.let_through;
-    let is_to_others = |attempt: &Attempt| {
-        attempt.kind == AttemptKind::Attempt && attempt.is_internet() && !attempt.is_to_resolver()
-    };
-    let to_others = through(is_to_others) + ledger.unlisted.let_through;
+    let connections = to_stub + to_others;
     let datagrams = match resolver {
         Some(datagrams) if to_others == 0 => counts.datagrams.saturating_sub(datagrams),
         // Datagrams are not told apart by destination.
@@ -187,8 +185,8 @@ mod tests {
         );
         assert_eq!(
             number(through("inet", "127.0.0.1", 53)),
-            2,
-            "the resolver's are exact"
+            3,
+            "the resolver takes datagrams, and counts them"
         );
         let denied = connect("inet", "192.0.2.1", Some(443));
         assert_eq!(number(denied), 3);

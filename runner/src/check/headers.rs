@@ -153,13 +153,16 @@ pub(super) fn beta_families(run: &Run) -> Outcome {
             .headers
             .beta_families
             .iter()
-            .filter(|family| !values.iter().any(|value| value.starts_with(&family.prefix)))
+            .filter(|family| {
+                let dated = |value: &&str| value.strip_prefix(&family.prefix).is_some_and(is_date);
+                !values.iter().any(dated)
+            })
             .map(|family| family.family.as_str())
             .collect();
         if !missing.is_empty() {
             return Deviation::new("The beta header does not name every protocol family.")
                 .at(name(post))
-                .expected(format!("{header} names: {}", list(missing)))
+                .expected(format!("{header} names, each with a date: {}", list(missing)))
                 .found(list(values))
                 // A body that is lost may be what tells a request beside the turn.
                 .failed_if_whole(if post.is_complete() { &[] } else { REQUESTS });
@@ -296,6 +299,19 @@ fn agent_fits(
         .expected(expected)
         .found(list(agents))
         .failed()
+}
+
+/// `20250219`, `2025-05-14`.
+fn is_date(text: &str) -> bool {
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    match text.split('-').collect::<Vec<_>>().as_slice() {
+        [date] => date.len() == 8 && digits(date),
+        [year, month, day] => {
+            let lengths = [year.len(), month.len(), day.len()];
+            lengths == [4, 2, 2] && [year, month, day].into_iter().all(|part| digits(part))
+        }
+        _ => false,
+    }
 }
 
 /// `2.1.177`, `0.12.4-rc.1+build`: one token, nothing hidden behind it.

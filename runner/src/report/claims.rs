@@ -127,15 +127,13 @@ fn seen(report: &Report) -> Claim {
         .checks
         .iter()
         .find(|finding| finding.id == "outbound/no-attempts");
-    // An attempt that was seen is one, also where others may be missing.
-    let is_refuted = finding.is_some_and(|finding| finding.found.is_some());
     let allowed = check::attempt_groups(&report.known.attempts, &report.evidence)
         .iter()
         .filter(|group| group.reason.is_some())
         .count();
     let limits = report.evidence.limits_of_ledger().join(" ");
     let (standing, ground) = match finding.map(|finding| finding.status) {
-        _ if is_refuted => {
+        Some(Status::Failed) => {
             let place = match report.purpose {
                 Purpose::Judge => "see the findings.",
                 Purpose::Audit => "see the attempts.",
@@ -158,7 +156,7 @@ fn seen(report: &Report) -> Claim {
             Standing::NotProved,
             "the client was never started.".to_owned(),
         ),
-        Some(Status::Failed | Status::Errored) | None => {
+        Some(Status::Errored) | None => {
             let text = format!("the ledger is incomplete. {limits}");
             (Standing::NotProved, text.trim_end().to_owned())
         }

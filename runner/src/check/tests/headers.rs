@@ -58,6 +58,12 @@ deviations! {
         set_header(&mut run.evidence.requests[0], "agent-beta", "agent-client-1, interleaved-thinking-2");
     } => ["headers/beta-families"];
 
+    a_protocol_family_without_a_date_is_found: case_b, |run| {
+        let beta = "agent-client-20250219,interleaved-thinking-2025-05-14,context-management-2025-06-27,\
+            prompt-caching-scope-of-anything";
+        set_header(&mut run.evidence.requests[0], "agent-beta", beta);
+    } => ["headers/beta-families"];
+
     a_second_line_of_the_beta_header_is_found: case_b, |run| {
         add_header(&mut run.evidence.requests[0], "Agent-Beta", "effort-2025-11-24");
     } => ["headers/nothing-else"];

@@ -48,6 +48,19 @@ fn an_incomplete_ledger_leaves_only_open_whether_one_was_seen() {
     assert_eq!(standings(change), [Proved, NotProved, Proved]);
 }
 
+/// They may be what the profile names.
+#[test]
+fn attempts_not_listed_leave_open_whether_one_was_seen() {
+    let change = |run: &mut Run| {
+        run.profile.attempts.push(ExpectedAttempt {
+            destination: Destination::Unix("/run/own".to_owned()),
+            reason: "known".to_owned(),
+        });
+        run.evidence.unlisted.denied = 1;
+    };
+    assert_eq!(standings(change), [Proved, NotProved, Proved]);
+}
+
 #[test]
 fn an_unseen_class_is_said_with_the_claim() {
     for (demanded, standing) in [(false, Seen), (true, NotProved)] {
