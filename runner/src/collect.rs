@@ -122,7 +122,6 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
             .as_ref()
             .map(Cgroup::describe)
             .map_err(String::clone),
-        init: None,
         phase: Phase::SettingUp,
         deadline: Instant::now() + SET_UP,
         next_look: Instant::now() + stalled::BETWEEN_LOOKS,
@@ -152,10 +151,8 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         to_stage,
         channel,
         watch,
-        init,
         ..
     } = session;
-    stage.init = init;
     capture.gone = watcher.finish();
     if capture.gone.watch == FileWatch::Cut {
         capture.gaps.push(Gap {
@@ -241,8 +238,6 @@ struct Session<'a> {
     stage: Pid,
     /// Limits of the sandbox's group, or why it has none.
     cgroup: Result<String, String>,
-    /// Init, where its id is one of ours.
-    init: Option<Pid>,
     phase: Phase,
     deadline: Instant,
     /// Of the processes of the sandbox, in set-up.

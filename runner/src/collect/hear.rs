@@ -3,7 +3,6 @@
 use std::os::fd::AsFd as _;
 
 use nix::errno::Errno;
-use nix::unistd::Pid;
 use serde::Deserialize;
 use stub::journal::{Control, Entry};
 use tokio::io::AsyncWriteExt as _;
@@ -159,9 +158,8 @@ impl Session<'_> {
                 Next::Stop
             }
             Ok(None) => self.init_closed(),
-            Ok(Some((FromInit::Root { pid }, descriptors))) => {
+            Ok(Some((FromInit::Root, descriptors))) => {
                 self.last_report = Some("the root is built");
-                self.init = self.watch.plan.is_inherited().then(|| Pid::from_raw(pid));
                 let mut descriptors = descriptors.into_iter();
                 self.capture.trees = Trees::from_each(&mut descriptors);
                 self.group = descriptors.next();

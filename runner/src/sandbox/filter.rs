@@ -101,7 +101,7 @@ impl Around {
     fn the_clients_table(self) -> Filter {
         let parts = [
             (self.no_set_id, set_id::NO_SET_ID),
-            (self.no_set_id, set_id::NO_ATTRIBUTES),
+            (true, set_id::NO_ATTRIBUTES),
             (self.shared, shared::FRONT),
             (true, socket_options::RULES),
             (true, &CLIENT.rules),

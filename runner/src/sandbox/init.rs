@@ -88,10 +88,7 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
     let watch = trees.watch(plan.tier);
     let mut descriptors = trees.each().map(|(_, tree)| tree.as_raw_fd()).to_vec();
     descriptors.extend(watch.as_ref().map(|watch| watch.as_raw_fd()));
-    let built = FromInit::Root {
-        pid: Pid::this().as_raw(),
-    };
-    message::send(&inheritance.channel, &built, &descriptors).at(Step::Channel)?;
+    message::send(&inheritance.channel, &FromInit::Root, &descriptors).at(Step::Channel)?;
     drop((trees, watch));
     dup2_stdin(null).at(Step::StandardInput)?;
     privilege::set_no_new_privileges()?;

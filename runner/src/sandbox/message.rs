@@ -56,10 +56,7 @@ pub(crate) enum ToStage {
 #[serde(tag = "init", rename_all = "snake_case")]
 pub(crate) enum FromInit {
     /// The root is built; the descriptors of its trees come along, and the fanotify group where there is one.
-    Root {
-        /// Of init, in its own pid namespace.
-        pid: i32,
-    },
+    Root,
     /// The client's process has its filter; the listener's descriptor comes along.
     Listening,
     /// What the client's process read back and tried, before its exec.

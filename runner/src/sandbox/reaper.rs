@@ -88,6 +88,13 @@ pub(super) fn is_filtered(process: Pid) -> bool {
         .is_some_and(|(its, own)| its > own)
 }
 
+/// Checks for a process whose first arguments are these.
+pub(super) fn is_called(process: Pid, arguments: &[&str]) -> bool {
+    let line = Proc::open().and_then(|proc| proc.read_bytes(&format!("{process}/cmdline")));
+    let name: String = arguments.iter().flat_map(|word| [*word, "\0"]).collect();
+    line.is_ok_and(|line| line.starts_with(name.as_bytes()))
+}
+
 /// Threads of every process below the calling one.
 pub(super) fn threads_below_this_process() -> Result<u64, SetupError> {
     let processes = Processes::read_anew()?;

@@ -30,6 +30,8 @@ use crate::sys::process::{default_child_signal, wait_within};
 
 /// Hidden first argument with which our own file is the stage.
 pub(crate) const STAGE_ARGUMENT: &str = "__stage";
+/// First argument of the stage, and so of init, which it forks.
+const STAGE_NAME: &str = "runner-stage";
 /// Our own file, also where it has been replaced since we were started.
 pub(crate) const OWN_FILE: &str = "/proc/self/exe";
 
@@ -50,8 +52,6 @@ pub(crate) struct Stage {
     pub(crate) stderr: Option<OwnedFd>,
     /// The group of everything in the sandbox, or why there is none.
     pub(crate) cgroup: Result<Cgroup, String>,
-    /// Init, by the id that it has told; only without a pid namespace, where that is its id for us as well.
-    pub(crate) init: Option<Pid>,
     /// A pid namespace ends by itself what was started in it.
     ends_by_itself: bool,
     /// Other children of ours, which are to live on: the guard, and whoever was there before us in this process.
@@ -74,7 +74,7 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
     default_child_signal();
     prctl::set_child_subreaper(true).at(Step::StartStage)?;
     let process = Command::new(OWN_FILE)
-        .arg0("runner-stage")
+        .arg0(STAGE_NAME)
         .arg(STAGE_ARGUMENT)
         .env_clear()
         .stdin(Stdio::from(OwnedFd::from(stage_control)))
@@ -95,7 +95,6 @@ pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
         stdout: Some(stdout),
         stderr: Some(stderr),
         cgroup,
-        init: None,
         ends_by_itself: !plan.is_inherited(),
         others,
     };
@@ -132,11 +131,6 @@ impl Stage {
 /// process that the kernel itself cannot end within [`LAST_GASP`] is not waited for.
 impl Drop for Stage {
     fn drop(&mut self) {
-        if !self.ends_by_itself && self.init.is_none() {
-            // Set-up ended before init told its id, and it has no filter yet by which it is known.
-            let stage = i32::try_from(self.process.id()).map(Pid::from_raw);
-            self.init = stage.ok().and_then(reaper::only_child_of);
-        }
         // It fails only for a process that has been reaped already.
         let _ = self.process.kill();
         let _ = wait_within(&mut self.process, LAST_GASP);
@@ -179,8 +173,9 @@ impl Stage {
     fn left(&self) -> Vec<Pid> {
         let mut children = reaper::children().unwrap_or_default();
         children.retain(|child| {
-            let is_the_sandboxs =
-                self.ends_by_itself || self.init == Some(*child) || reaper::is_filtered(*child);
+            let is_the_sandboxs = self.ends_by_itself
+                || reaper::is_called(*child, &[STAGE_NAME, STAGE_ARGUMENT])
+                || reaper::is_filtered(*child);
             !self.others.contains(child) && is_the_sandboxs
         });
         children

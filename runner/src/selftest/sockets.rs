@@ -147,7 +147,11 @@ pub(super) const CLASSES: &[Class] = &[
     Class {
         id: "sockets/i386",
         about: "calls of a 32-bit machine",
-        attempts: &[Attempt::new("socketcall", socket_i386).blocked(&[KILLED], Record::None)],
+        attempts: &[
+            Attempt::new("socketcall", socket_i386)
+                .blocked(&[by(Layer::Supervisor, Errno::ENOSYS)], Record::Call("unknown")),
+            Attempt::new("getpid", getpid_i386).blocked(&[KILLED], Record::None),
+        ],
     },
     #[cfg(target_arch = "x86_64")]
     Class {
@@ -155,7 +159,7 @@ pub(super) const CLASSES: &[Class] = &[
         about: "calls by x32 numbers",
         attempts: &[Attempt::new("packet", socket_x32)
             .twin_in(Surroundings::OwnNamespaces)
-            .blocked(&[by(Layer::Filter, Errno::ENOSYS)], Record::None)],
+            .blocked(&[by(Layer::Supervisor, Errno::ENOSYS)], Record::Call("unknown"))],
     },
 ];
 
@@ -175,6 +179,11 @@ fn ring(_: &[String]) -> Result<String, Errno> {
 #[cfg(target_arch = "x86_64")]
 fn socket_i386(_: &[String]) -> Result<String, Errno> {
     attempt::socket_i386(libc::AF_INET as u32, libc::SOCK_DGRAM as u32).map(|_| String::new())
+}
+
+#[cfg(target_arch = "x86_64")]
+fn getpid_i386(_: &[String]) -> Result<String, Errno> {
+    attempt::getpid_i386().map(|_| String::new())
 }
 
 #[cfg(target_arch = "x86_64")]

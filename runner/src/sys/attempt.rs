@@ -45,7 +45,7 @@ pub(crate) fn socket_x32(family: i32, kind: i32) -> Result<OwnedFd, Errno> {
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn socket_i386(family: u32, kind: u32) -> Result<OwnedFd, Errno> {
     const SOCKETCALL: i64 = 102;
-    const SYS_SOCKET: i64 = 1;
+    const SYS_SOCKET: usize = 1;
     // SAFETY: an anonymous mapping at an address of the kernel's choice below 2 GiB, where the call can name it.
     let page = unsafe {
         libc::mmap(
@@ -62,26 +62,42 @@ pub(crate) fn socket_i386(family: u32, kind: u32) -> Result<OwnedFd, Errno> {
     }
     // SAFETY: the page is ours, writable, and has room for three words.
     unsafe { page.cast::<[u32; 3]>().write([family, kind, 0]) };
+    let result = call_i386(SOCKETCALL, [SYS_SOCKET, page.expose_provenance()])?;
+    descriptor(result.into())
+}
+
+/// getpid(2) of a 32-bit machine.
+///
+/// # Errors
+/// As of [`socket_i386`].
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn getpid_i386() -> Result<i32, Errno> {
+    const GETPID: i64 = 20;
+    call_i386(GETPID, [0, 0])
+}
+
+#[cfg(target_arch = "x86_64")]
+fn call_i386(number: i64, [first, second]: [usize; 2]) -> Result<i32, Errno> {
     let result: i64;
-    // SAFETY: the kernel reads three words at the address that is passed; rbx, which the compiler keeps for itself,
-    // is put back, and the registers that this entry does not keep are given up.
+    // SAFETY: both callers pass numbers, or the address of a page with room for what the kernel reads; rbx, which the
+    // compiler keeps for itself, is put back, and the registers that this entry does not keep are given up.
     unsafe {
         std::arch::asm!(
             "xchg {first}, rbx",
             "int 0x80",
             "xchg {first}, rbx",
-            first = inout(reg) SYS_SOCKET => _,
-            inlateout("rax") SOCKETCALL => result,
-            in("rcx") page.expose_provenance(),
+            first = inout(reg) first => _,
+            inlateout("rax") number => result,
+            in("rcx") second,
             lateout("r8") _, lateout("r9") _, lateout("r10") _, lateout("r11") _,
         );
     }
-    // A 32-bit result: a descriptor, or a negative errno in the low half.
+    // A 32-bit result: a number, or a negative errno in the low half.
     let result = result as i32;
     if result < 0 {
         return Err(Errno::from_raw(-result));
     }
-    descriptor(result.into())
+    Ok(result)
 }
 
 /// An IPv4 address that another thread may write while the kernel reads it.
