@@ -76,7 +76,7 @@ const I386: Interface = Interface {
 
 const X32: Interface = Interface {
     name: "x32",
-    audit: Architecture::X86_64.audit(),
+    audit: 0xC000_003E,
     bit: 0x4000_0000,
     outward: &[
         (41, "socket"),
