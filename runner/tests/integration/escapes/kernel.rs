@@ -1,7 +1,6 @@
 //! Calls that no client needs, and numbers that a filter might miss.
 
-use super::attempt::{hostile, inside, inside_of, outside, refused_inside, said};
-use crate::inherited::CONTAINER;
+use super::attempt::{hostile, inside, inside_of, outside, refused_inside};
 use crate::kit::Run;
 use crate::needs_sandbox;
 
@@ -64,6 +63,9 @@ fn a_call_of_a_32_bit_machine_kills() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn outward_calls_of_other_interfaces_are_attempts() {
+    use super::attempt::said;
+    use crate::inherited::CONTAINER;
+
     needs_sandbox!();
     let attempts = ["socketcall-32 2", "socketcall-32 17", "socket-x32"];
     for run in [
