@@ -23,6 +23,7 @@ use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
 use crate::report::{Purpose, for_terminal};
 use crate::run::{self, Done, PassedOver, RunError};
+use crate::sandbox::canary::outside::{self, OUTSIDE_ARGUMENT};
 use crate::sandbox::guard::{self, GUARD_ARGUMENT};
 use crate::sandbox::spawn::STAGE_ARGUMENT;
 use crate::sandbox::stage;
@@ -41,13 +42,14 @@ const AUDIT_FAILED: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-/// Entry of every process that is made of this executable. Four hidden first arguments make it the stage of a
-/// sandbox, the guard of temporary directories, a trial of the doctor, the hostile client of the selftest or the
-/// reference client; whatever else is the runner's command line.
+/// Entry of every process that is made of this executable. Hidden first arguments make it the stage of a
+/// sandbox, the canaries outside, the guard of temporary directories, a trial of the doctor, the hostile client of the
+/// selftest or the reference client; whatever else is the runner's command line.
 pub fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some(STAGE_ARGUMENT) => stage::main(),
+        Some(OUTSIDE_ARGUMENT) => outside::main(arguments.get(2..).unwrap_or_default()),
         Some(GUARD_ARGUMENT) => guard::main(arguments.get(2..).unwrap_or_default()),
         Some(TRIAL_ARGUMENT) => trial::main(arguments.get(2..).unwrap_or_default()),
         Some(HOSTILE_ARGUMENT) => {

@@ -22,12 +22,13 @@ use crate::output::{OutputError, WriteError};
 use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::report::Purpose;
 use crate::report::human::Colour;
+use crate::sandbox::canary::outside::Outside;
 use crate::sandbox::error::SetupError;
 use crate::sandbox::guard::TemporaryTrees;
 use crate::sandbox::plan::Places;
 use crate::sandbox::probe::namespaces;
 use crate::sandbox::readback::own_filters;
-use crate::sandbox::{canary, spawn};
+use crate::sandbox::spawn;
 use crate::subject::Subject;
 use crate::sys::process::let_one_signal_pass;
 use crate::verdict::Verdict;
@@ -282,10 +283,12 @@ fn launch_and_collect(
     let limits = &request.subject.sandbox().limits;
     let spawned = spawn::spawn(&prepared.plan);
     // All of this happens while the stage makes its namespaces.
+    let outside = Outside::start(prepared.plan.tier, &prepared.plan.probe);
     Digests::keep_or_take(digests, prepared);
-    let stage = match spawned {
-        Ok(stage) => stage,
-        Err(error) => return Ok(failed(prepared, error)),
+    let refused = outside.and_then(Outside::refused);
+    let (stage, refused) = match (spawned, refused) {
+        (Ok(stage), Ok(refused)) => (stage, refused),
+        (Err(error), _) | (Ok(_), Err(error)) => return Ok(failed(prepared, error)),
     };
     let watch = Watch {
         plan: &prepared.plan,
@@ -302,7 +305,7 @@ fn launch_and_collect(
         },
         namespaces: namespaces().map_err(RunError::Namespaces)?,
         filters: own_filters(),
-        refused: canary::refused_outside(prepared.plan.tier, &prepared.plan.probe),
+        refused,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

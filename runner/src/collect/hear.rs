@@ -158,11 +158,12 @@ impl Session<'_> {
                 Next::Stop
             }
             Ok(None) => self.init_closed(),
-            Ok(Some((FromInit::Root, descriptors))) => {
+            Ok(Some((FromInit::Root { watched }, descriptors))) => {
                 self.last_report = Some("the root is built");
                 let mut descriptors = descriptors.into_iter();
                 self.capture.trees = Trees::from_each(&mut descriptors);
-                self.group = descriptors.next();
+                self.group = watched.then(|| descriptors.next()).flatten();
+                self.counters = Counters::new(descriptors);
                 Next::Continue
             }
             Ok(Some((FromInit::Listening, mut descriptors))) => {
@@ -267,9 +268,10 @@ impl Session<'_> {
                     self.watcher.start(self.group.take(), &trees.each());
                 }
                 if !plan.is_inherited() {
-                    match Counters::start(self.stage) {
-                        Ok(counters) => self.counters = Some(counters),
-                        Err(error) => self.capture.gaps.push(uncounted(&error)),
+                    let none = || std::io::Error::from(std::io::ErrorKind::NotFound);
+                    let started = self.counters.as_mut().ok_or_else(none);
+                    if let Err(error) = started.and_then(Counters::start) {
+                        self.capture.gaps.push(uncounted(&error));
                     }
                 }
                 self.capture.moments.released_us = Some(self.watch.clock.elapsed_us());

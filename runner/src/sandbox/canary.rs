@@ -8,6 +8,7 @@
 //! The runner makes some attempts outside as well: what is refused there too supports no claim.
 
 mod attempts;
+pub(crate) mod outside;
 mod table;
 
 use nix::errno::Errno;
@@ -116,22 +117,6 @@ pub(super) fn observation(name: &str, mode: Mode, result: Result<(), Errno>) -> 
         mode,
         errno: result.map_or_else(|errno| errno as i32, |()| 0),
     }
-}
-
-/// Names of the canaries that the runner's own attempt outside shows to be refused there as well.
-pub(crate) fn refused_outside(tier: Tier, plan: &ProbePlan) -> Vec<&'static str> {
-    let scene = Scene {
-        plan,
-        init: Pid::this(),
-        stub_port: 0,
-    };
-    let ways = WAYS.iter().map(|way| (way.name, way.outside));
-    // None of the attempts outside is about /proc.
-    let probes = probes(Kind::of(tier, true)).map(|probe| (probe.name, probe.outside));
-    ways.chain(probes)
-        .filter(|(_, outside)| outside.is_some_and(|attempt| attempt(&scene).is_err()))
-        .map(|(name, _)| name)
-        .collect()
 }
 
 /// What a verdict on the canaries rests on.

@@ -7,9 +7,13 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
 
-use nix::unistd::Pid;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::Mode;
+
+use super::proc::Proc;
 
 /// Longest text that is read of one file; both are some 3 KiB.
 const TEXT: usize = 64 * 1024;
@@ -35,24 +39,35 @@ pub(crate) struct Counters {
     start: Counts,
 }
 
+/// Opens the files in the calling process's network namespace, as [`Counters::new`] takes them. A process outside may
+/// not be able to (hidepid of proc(5)).
+pub(super) fn open(proc: &Proc) -> Vec<OwnedFd> {
+    let open = |name| {
+        let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+        openat(proc.directory(), name, flags, Mode::empty()).ok()
+    };
+    let snmp = open("self/net/snmp");
+    let snmp6 = open("self/net/snmp6").filter(|_| snmp.is_some());
+    snmp.into_iter().chain(snmp6).collect()
+}
+
 impl Counters {
-    /// Opens and reads the counters of the network namespace of `process`.
+    /// Takes the files of both families; None without the first.
+    pub(crate) fn new(mut files: impl Iterator<Item = OwnedFd>) -> Option<Self> {
+        Some(Self {
+            snmp: files.next()?.into(),
+            snmp6: files.next().map(File::from),
+            start: Counts::default(),
+        })
+    }
+
+    /// Reads the counters from which growth counts.
     ///
     /// # Errors
-    /// The error of open(2) or read(2); `InvalidData` where a counter is missing.
-    pub(crate) fn start(process: Pid) -> io::Result<Self> {
-        let open = |name| File::open(format!("/proc/{process}/net/{name}"));
-        let snmp6 = match open("snmp6") {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            opened => Some(opened?),
-        };
-        let mut counters = Self {
-            snmp: open("snmp")?,
-            snmp6,
-            start: Counts::default(),
-        };
-        counters.start = counters.now()?;
-        Ok(counters)
+    /// The error of read(2); `InvalidData` where a counter is missing.
+    pub(crate) fn start(&mut self) -> io::Result<()> {
+        self.start = self.now()?;
+        Ok(())
     }
 
     /// Growth since the start.
@@ -163,7 +178,9 @@ mod tests {
     /// Others may use this network meanwhile, so the growth has a lower bound only.
     #[test]
     fn connections_and_datagrams_are_counted() {
-        let counters = Counters::start(Pid::this()).unwrap();
+        let files = open(&Proc::open().unwrap());
+        let mut counters = Counters::new(files.into_iter()).unwrap();
+        counters.start().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         drop(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

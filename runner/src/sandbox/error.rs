@@ -75,6 +75,7 @@ pub(crate) enum Step {
     Channel,
     Signals,
     Describe,
+    TryOutside,
     CompleteSetUp,
 }
 
@@ -133,6 +134,7 @@ impl std::fmt::Display for Step {
             Self::Channel => "talk to the runner",
             Self::Signals => "watch for ended processes",
             Self::Describe => "read a path's status",
+            Self::TryOutside => "try the canaries outside the sandbox",
             Self::CompleteSetUp => "complete the set-up",
         })
     }
@@ -174,7 +176,10 @@ impl SetupError {
     pub(crate) fn hint(&self) -> Option<&'static str> {
         let errno = Errno::from_raw(self.errno);
         match (self.step, errno) {
-            (Step::CompleteSetUp | Step::StartGuard, Errno::ETIMEDOUT) => Some(
+            (Step::TryOutside, Errno::EPERM) => Some(
+                "a filter around the runner ends processes for that call: start the container with a seccomp profile that refuses it with an errno",
+            ),
+            (Step::CompleteSetUp | Step::StartGuard | Step::TryOutside, Errno::ETIMEDOUT) => Some(
                 "a process of the sandbox is stopped, or this machine is overloaded; start the runner again",
             ),
             (Step::CompleteSetUp, Errno::ESRCH) => Some(

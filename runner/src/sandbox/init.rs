@@ -28,7 +28,7 @@ use super::proc::Proc;
 use super::reaper::{self, Survivors};
 use super::root::Entered;
 use super::weaken::Protection;
-use super::{identity, privilege, root};
+use super::{counters, identity, privilege, root};
 use crate::case::Tier;
 use crate::sys::fds::adopt;
 use crate::sys::process::{self, Reaped, Side, clone_process};
@@ -88,8 +88,19 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
     let watch = trees.watch(plan.tier);
     let mut descriptors = trees.each().map(|(_, tree)| tree.as_raw_fd()).to_vec();
     descriptors.extend(watch.as_ref().map(|watch| watch.as_raw_fd()));
-    message::send(&inheritance.channel, &FromInit::Root, &descriptors).at(Step::Channel)?;
-    drop((trees, watch));
+    let counters = match plan.tier {
+        Tier::Namespace => counters::open(&proc),
+        Tier::Inherited => Vec::new(),
+    };
+    descriptors.extend(counters.iter().map(|file| file.as_raw_fd()));
+    let watched = watch.is_some();
+    message::send(
+        &inheritance.channel,
+        &FromInit::Root { watched },
+        &descriptors,
+    )
+    .at(Step::Channel)?;
+    drop((trees, watch, counters));
     dup2_stdin(null).at(Step::StandardInput)?;
     privilege::set_no_new_privileges()?;
     if plan.keeps(Protection::Capabilities) {

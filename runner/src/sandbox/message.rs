@@ -55,8 +55,11 @@ pub(crate) enum ToStage {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "init", rename_all = "snake_case")]
 pub(crate) enum FromInit {
-    /// The root is built; the descriptors of its trees come along, and the fanotify group where there is one.
-    Root,
+    /// The root is built. Descriptors come along: its trees, the fanotify group if `watched`, and the files of the
+    /// traffic counters.
+    Root {
+        watched: bool,
+    },
     /// The client's process has its filter; the listener's descriptor comes along.
     Listening,
     /// What the client's process read back and tried, before its exec.

@@ -12,7 +12,7 @@ use nix::sys::socket::{
 use tokio::io::unix::AsyncFd;
 
 /// Most descriptors in one message that [`receive`] takes; a message with more is refused.
-const MOST_DESCRIPTORS: usize = 4;
+const MOST_DESCRIPTORS: usize = 6;
 
 /// recvmsg(2): one message and the descriptors that came along. Zero bytes mean that the peer has closed.
 ///

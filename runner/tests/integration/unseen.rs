@@ -57,6 +57,18 @@ fn refused_ring_is_named_as_unseen() {
 }
 
 #[test]
+fn filter_that_ends_callers_is_named() {
+    needs_sandbox!();
+    for words in ["io-uring-deadly", "io-uring-ends-thread"] {
+        let done = case_b(words).json();
+        done.assert_verdict(3, "errored");
+        let message = "cannot try the canaries outside the sandbox (io-uring: its process ";
+        assert!(done.stderr.contains(message), "{}", done.stderr);
+        assert!(done.stderr.contains("hint: a filter around the runner"));
+    }
+}
+
+#[test]
 fn refused_socket_families_are_named_as_unseen() {
     needs_sandbox!();
     assert_unseen(|| case_b("vsock,alg"), &["vsock", "alg-socket"]);
