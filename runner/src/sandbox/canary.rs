@@ -168,7 +168,10 @@ impl Ground<'_> {
             .record
             .is_none_or(|record| self.recorded.iter().any(|attempt| record.is(attempt)));
         let unscoped = name == ABSTRACT_INSIDE && !self.scopes;
-        let without_claim = unscoped || (self.refused_outside.contains(&name) && errno != Some(0));
+        // What the supervisor has recorded is its own doing, whatever happens outside.
+        let is_seen = mode == Mode::Answered && as_expected && recorded;
+        let refused_outside = self.refused_outside.contains(&name) && errno != Some(0);
+        let without_claim = unscoped || (refused_outside && !is_seen);
         let status = match errno {
             Some(_) if without_claim => CanaryStatus::NotApplicable,
             Some(_) if as_expected && recorded => CanaryStatus::Held,

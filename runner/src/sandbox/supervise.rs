@@ -312,7 +312,11 @@ impl Watch {
         if !self.records {
             decision.lines.clear();
         }
-        let syscall = system_call.map_or("unknown", SystemCall::name);
+        let syscall = if let Call::Foreign(call) = &call {
+            call.interface()
+        } else {
+            system_call.map_or("unknown", SystemCall::name)
+        };
         let connects_before = self.ledger.connects.len();
         if launched {
             for line in decision.lines {

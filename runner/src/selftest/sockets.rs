@@ -149,7 +149,7 @@ pub(super) const CLASSES: &[Class] = &[
         about: "calls of a 32-bit machine",
         attempts: &[
             Attempt::new("socketcall", socket_i386)
-                .blocked(&[by(Layer::Supervisor, Errno::ENOSYS)], Record::Call("unknown")),
+                .blocked(&[by(Layer::Supervisor, Errno::ENOSYS)], Record::Call("i386")),
             Attempt::new("getpid", getpid_i386).blocked(&[KILLED], Record::None),
         ],
     },
@@ -159,7 +159,7 @@ pub(super) const CLASSES: &[Class] = &[
         about: "calls by x32 numbers",
         attempts: &[Attempt::new("packet", socket_x32)
             .twin_in(Surroundings::OwnNamespaces)
-            .blocked(&[by(Layer::Supervisor, Errno::ENOSYS)], Record::Call("unknown"))],
+            .blocked(&[by(Layer::Supervisor, Errno::ENOSYS)], Record::Call("x32"))],
     },
 ];
 

@@ -56,6 +56,14 @@ fn refused_ring_is_named_as_unseen() {
     assert_unseen(|| case_b("io-uring"), &["io-uring"]);
 }
 
+/// As systemd's SystemCallArchitectures=native.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn refused_interfaces_are_named_as_unseen() {
+    needs_sandbox!();
+    assert_unseen(|| case_b("foreign-calls"), &["i386", "x32"]);
+}
+
 #[test]
 fn filter_that_ends_callers_is_named() {
     needs_sandbox!();

@@ -17,10 +17,14 @@ use nix::sys::socket::{
     UnixAddr, connect, listen, sendto, setsockopt, socket, sockopt,
 };
 use nix::sys::stat::Mode;
+#[cfg(target_arch = "x86_64")]
+use nix::sys::wait::{WaitStatus, waitpid};
 
 use super::Scene;
 use crate::sys::attempt;
 use crate::sys::probe::{io_uring_setup, push_input};
+#[cfg(target_arch = "x86_64")]
+use crate::sys::process::{Side, clone_process};
 
 /// Addresses for documentation (RFC 5737, RFC 3849): nobody has them.
 const NOWHERE_4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -223,6 +227,35 @@ pub(super) fn fast_open(_: &Scene<'_>) -> Result<(), Errno> {
 
 pub(super) fn io_uring(_: &Scene<'_>) -> Result<(), Errno> {
     io_uring_setup().map(drop)
+}
+
+/// A socket by a call of a 32-bit machine.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn i386(_: &Scene<'_>) -> Result<(), Errno> {
+    in_child(|| attempt::socket_i386(libc::AF_INET as u32, libc::SOCK_DGRAM as u32).map(drop))
+}
+
+/// The same by a number of x32.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn x32(_: &Scene<'_>) -> Result<(), Errno> {
+    in_child(|| attempt::socket_x32(libc::AF_INET, libc::SOCK_DGRAM).map(drop))
+}
+
+/// Tries in a process of its own: filters end callers by other interfaces, and a kernel without them sends SIGSEGV. Such
+/// an end is EPERM.
+#[cfg(target_arch = "x86_64")]
+fn in_child(attempt: fn() -> Result<(), Errno>) -> Result<(), Errno> {
+    match clone_process(0)? {
+        Side::Child => {
+            let errno = attempt().map_or_else(|errno| errno as i32, |()| 0);
+            std::process::exit(errno)
+        }
+        Side::Parent(child) => match waitpid(child, None)? {
+            WaitStatus::Exited(_, 0) => Ok(()),
+            WaitStatus::Exited(_, errno) => Err(Errno::from_raw(errno)),
+            _ => Err(Errno::EPERM),
+        },
+    }
 }
 
 /// PTRACE_SEIZE does not stop its target, and ends with this process.

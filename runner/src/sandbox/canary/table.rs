@@ -99,6 +99,10 @@ const PROBES: &[Probe] = &[
     fails("netlink-socket", Errno::EPROTONOSUPPORT, attempts::netlink).outside(attempts::netlink_is_asked).answered("socket", Some("netlink")),
     fails("mptcp-socket", Errno::EPROTONOSUPPORT, attempts::mptcp).outside(attempts::mptcp_is_asked).answered("socket", Some("inet")),
     fails("io-uring", Errno::ENOSYS, attempts::io_uring).outside(attempts::io_uring).answered("io_uring_setup", None),
+    #[cfg(target_arch = "x86_64")]
+    fails("i386", Errno::ENOSYS, attempts::i386).outside(attempts::i386).answered("i386", None),
+    #[cfg(target_arch = "x86_64")]
+    fails("x32", Errno::ENOSYS, attempts::x32).outside(attempts::x32).answered("x32", None),
     fails("unix-socket", Errno::EACCES, attempts::unix).outside(attempts::unix).answered("socket", Some("unix")).only(SHARED),
     fails("fast-open", Errno::EOPNOTSUPP, attempts::fast_open).answered("sendto", Some("inet")).only(SHARED),
     fails("listener", Errno::EACCES, attempts::listener).outside(attempts::listener).answered("listen", None).only(SHARED),

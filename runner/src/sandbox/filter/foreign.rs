@@ -23,9 +23,9 @@ impl ForeignCall {
         Some(Self { name, interface })
     }
 
-    /// `connect by the interface i386`
-    pub(crate) fn label(self) -> String {
-        format!("{} by the interface {}", self.name, self.interface.name)
+    /// `i386`, `x32` or `arm`.
+    pub(crate) fn interface(self) -> &'static str {
+        self.interface.name
     }
 }
 

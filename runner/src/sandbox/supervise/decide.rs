@@ -132,7 +132,7 @@ pub(super) fn decide(call: &Call, ground: Ground) -> Decision {
         Call::Dumpable { on: true } => silent(Answer::Continue),
         Call::Foreign(call) => {
             let line = Line {
-                address: Some(call.label()),
+                address: Some(call.name.to_owned()),
                 ..attempt(Outcome::Denied(Errno::ENOSYS))
             };
             refuse(line, Errno::ENOSYS)
