@@ -10,6 +10,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
 
+use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 
@@ -39,16 +40,18 @@ pub(crate) struct Counters {
     start: Counts,
 }
 
-/// Opens the files in the calling process's network namespace, as [`Counters::new`] takes them. A process outside may
-/// not be able to (hidepid of proc(5)).
+/// Opens the files in the calling process's network namespace, as [`Counters::new`] takes them: none where one of them
+/// cannot be opened. A process outside may not be able to (hidepid of proc(5)).
 pub(super) fn open(proc: &Proc) -> Vec<OwnedFd> {
     let open = |name| {
         let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
-        openat(proc.directory(), name, flags, Mode::empty()).ok()
+        openat(proc.directory(), name, flags, Mode::empty())
     };
-    let snmp = open("self/net/snmp");
-    let snmp6 = open("self/net/snmp6").filter(|_| snmp.is_some());
-    snmp.into_iter().chain(snmp6).collect()
+    match (open("self/net/snmp"), open("self/net/snmp6")) {
+        (Ok(snmp), Ok(snmp6)) => vec![snmp, snmp6],
+        (Ok(snmp), Err(Errno::ENOENT)) => vec![snmp],
+        (Ok(_), Err(_)) | (Err(_), _) => Vec::new(),
+    }
 }
 
 impl Counters {

@@ -35,7 +35,7 @@ use nix::unistd::Pid;
 use stub::Needle;
 
 use self::behalf::Sockets;
-use self::call::Call;
+use self::call::{Address, Call};
 use self::caller::Caller;
 use self::decide::{Ground, decide};
 use self::kernel_memory::KernelMemory;
@@ -45,7 +45,7 @@ use super::filter::SystemCall;
 use super::plan::Plan;
 use super::weaken::Protection;
 use crate::clock::Clock;
-use crate::evidence::Attempt;
+use crate::evidence::{Attempt, RESOLVER};
 use crate::sys::notify::{self, Answer, Notification};
 
 /// A connection waits at most this long for the runner to read the client's output.
@@ -304,6 +304,9 @@ impl Watch {
             decision.answer = Answer::Continue;
         } else if launched {
             decision = self.memory.within(&call, decision);
+            if is_stream_to_resolver(notification, &call, &caller) {
+                decision = decision.denied(Errno::ECONNREFUSED);
+            }
             if self.sockets.is_some() {
                 (decision, planned) =
                     self.plan_connection(notification, system_call, &call, decision);
@@ -417,6 +420,23 @@ impl Watch {
             }
         }
     }
+}
+
+/// Checks for a TCP connection to the resolver, which answers datagrams alone. The kernel would refuse it as well, and
+/// count a connection that no other line explains.
+fn is_stream_to_resolver(notification: &Notification, call: &Call, caller: &Caller) -> bool {
+    let (Call::To(destinations) | Call::FastOpen(destinations)) = call else {
+        return false;
+    };
+    destinations.iter().any(|destination| {
+        let Address::Inet(address) = destination.address else {
+            return false;
+        };
+        let to_resolver = (address.ip().to_canonical(), address.port()) == RESOLVER;
+        let is_tcp =
+            || descriptor::is_unconnected_tcp(notification.thread, caller, destination.descriptor);
+        destination.connects && to_resolver && is_tcp().is_ok()
+    })
 }
 
 /// What an answer led to.

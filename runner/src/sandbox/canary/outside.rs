@@ -9,6 +9,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use nix::errno::Errno;
+use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
@@ -105,6 +106,8 @@ fn attempts(tier: Tier) -> impl Iterator<Item = (&'static str, Try)> {
 
 /// Entry of the process, which is told the tier, and the plan on standard input.
 pub(crate) fn main(arguments: &[OsString]) -> ExitCode {
+    // A stopped process reads nothing of the runner's end.
+    let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let tier = Tier::ALL
         .into_iter()
         .find(|tier| arguments.first().is_some_and(|word| word == tier.word()));

@@ -197,6 +197,7 @@ system_calls! {
         SYS_lstat                6    -,
         SYS_madvise             28  233,
         SYS_memfd_create       319  279,
+        SYS_memfd_secret       447  447,
         SYS_mkdir               83    -,
         SYS_mkdirat            258   34,
         SYS_mknod              133    -,

@@ -132,6 +132,16 @@ pub(crate) const CLIENT: Filter = Filter {
         notify(SYS_pipe2),
         notify_if(SYS_mknod, &[fifo(1)]),
         notify_if(SYS_mknodat, &[fifo(2)]),
+        // A mapping that grows downwards counts as stack, and secret memory as nothing: no limit holds either.
+        refuse_if(
+            SYS_mmap,
+            &[Test::AnyOf {
+                argument: 3,
+                mask: libc::MAP_GROWSDOWN as u32,
+            }],
+            Errno::EINVAL,
+        ),
+        refuse(SYS_memfd_secret, Errno::ENOSYS),
         // Memory of these is no process's own either.
         notify(SYS_memfd_create),
         notify_if(

@@ -12,6 +12,7 @@ deviations! {
     an_attempt_at_another_port_is_found: case_a, "connects-to-another-port" => ["outbound/no-attempts"];
     an_attempt_at_a_unix_socket_is_found: case_b, "connects-to-a-unix-socket" => ["outbound/no-attempts"];
     a_datagram_to_another_host_is_found: case_b, "sends-a-datagram" => ["outbound/no-attempts"];
+    connection_to_the_resolver_is_found: case_a, "connects-to-the-resolver" => ["outbound/no-attempts"];
     datagram_socket_connected_is_no_attempt: case_b, "connects-a-datagram-socket" => [];
     datagram_without_an_address_is_found: case_b, "sends-over-a-connected-socket" =>
         ["outbound/no-attempts"];
@@ -79,6 +80,17 @@ fn attempts_that_the_profile_names_are_no_finding() {
     ] {
         expecting(&[destination], deviation).assert_passed();
     }
+}
+
+#[test]
+fn connection_to_the_resolver_is_listed_once() {
+    needs_sandbox!();
+    let done = Run::case_b().deviating("connects-to-the-resolver").json();
+    let found = &done.check("outbound/no-attempts")["found"];
+    assert_eq!(
+        found,
+        "inet:127.0.0.1:53 by /client/agent-cli, denied ECONNREFUSED, 1 time"
+    );
 }
 
 #[test]

@@ -199,6 +199,18 @@ fn memory_files_and_shared_mappings_are_limited() {
     }
 }
 
+#[test]
+fn memory_beyond_every_limit_is_refused() {
+    needs_sandbox!();
+    let attempts = [("secret-memory", "ENOSYS"), ("stack-mapping", "EINVAL")];
+    for run in [Run::case_b, inherited] {
+        refused_inside_of(run, &attempts);
+    }
+    let twin = outside("", "secret-memory").outcome;
+    assert!(["ok", "ENOSYS"].contains(&twin.as_str()), "{twin}");
+    assert_eq!(outside("", "stack-mapping").outcome, "ok");
+}
+
 /// The twin.
 #[test]
 fn so_much_shared_memory_can_be_had_outside() {
