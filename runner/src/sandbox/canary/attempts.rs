@@ -250,11 +250,16 @@ fn in_child(attempt: fn() -> Result<(), Errno>) -> Result<(), Errno> {
             let errno = attempt().map_or_else(|errno| errno as i32, |()| 0);
             std::process::exit(errno)
         }
-        Side::Parent(child) => match waitpid(child, None)? {
-            WaitStatus::Exited(_, 0) => Ok(()),
-            WaitStatus::Exited(_, errno) => Err(Errno::from_raw(errno)),
-            _ => Err(Errno::EPERM),
-        },
+        Side::Parent(child) => {
+            let WaitStatus::Exited(_, errno) = waitpid(child, None)? else {
+                return Err(Errno::EPERM);
+            };
+            if errno == 0 {
+                Ok(())
+            } else {
+                Err(Errno::from_raw(errno))
+            }
+        }
     }
 }
 
