@@ -189,6 +189,9 @@ pub struct SelftestOptions {
     /// Write JSON; `runner policy schema selftest` prints its schema
     #[arg(long)]
     pub json: bool,
+    /// Exit with 3 if something is inconclusive
+    #[arg(long)]
+    pub strict: bool,
     /// Which tier is tested
     #[arg(long, value_enum, value_name = "TIER", default_value_t)]
     pub isolation: IsolationArgument,

@@ -57,6 +57,8 @@ pub struct SelftestRequest {
     pub isolation: Isolation,
     /// The form of the answer.
     pub form: Form,
+    /// Something inconclusive is no success.
+    pub strict: bool,
 }
 
 /// Why there is no answer.
@@ -86,11 +88,11 @@ pub(crate) enum SelftestError {
 /// What became of the sandbox: the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Held {
-    /// Everything was blocked.
+    /// Nothing got through.
     All,
     /// Something got through.
     NotAll,
-    /// Nothing did, and something is not known.
+    /// Nothing did, something is not known, and that was asked for.
     Unknown,
 }
 
@@ -133,7 +135,8 @@ pub(crate) fn run(request: SelftestRequest) -> Result<Held, SelftestError> {
     written.map_err(SelftestError::Write)?;
     Ok(match answer.status() {
         Status::Blocked => Held::All,
-        Status::Inconclusive => Held::Unknown,
+        Status::Inconclusive if request.strict => Held::Unknown,
+        Status::Inconclusive => Held::All,
         Status::Through => Held::NotAll,
     })
 }

@@ -65,10 +65,10 @@ nobody. Each line is a class of attempts, as its worst one:
   INCONCLUSIVE  neither is known, mostly since this machine refuses it outside as well; never a pass
 
 Exit codes:
-  0  everything was blocked
+  0  nothing got through
   1  something got through
   2  usage error
-  3  nothing got through, and something is inconclusive, or the run could not be made
+  3  the run could not be made, or something is inconclusive and --strict was given
 
 Examples:
   runner selftest

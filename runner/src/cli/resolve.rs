@@ -206,6 +206,7 @@ fn selftest_request(options: SelftestOptions) -> Result<SelftestRequest, UsageEr
     Ok(SelftestRequest {
         isolation: isolation(options.isolation, &Tier::ALL)?,
         form: form(options.json),
+        strict: options.strict,
     })
 }
 
