@@ -246,7 +246,10 @@ fn without_the_supervisors_records_every_network_canary_tells() {
 fn selftest(weakened: &str, ordinary_user: bool) -> (Option<i32>, serde_json::Value) {
     let mut command = Command::new("sh");
     // A core would be as long as it likes, where the runner sets no limit.
-    command.args(["-c", r#"ulimit -c unlimited; exec "$0" selftest --json --strict"#]);
+    command.args([
+        "-c",
+        r#"ulimit -c unlimited; exec "$0" selftest --json --strict"#,
+    ]);
     command.arg(env!("CARGO_BIN_EXE_runner"));
     // Else nothing would be started.
     command.env("RUNNER_WEAKEN", format!("judgement,{weakened}"));

@@ -90,7 +90,9 @@ fn answer(run: &Run) -> (Option<i32>, Value) {
 }
 
 fn selftest() -> Run {
-    Run::case("selftest").argument("--json").argument("--strict")
+    Run::case("selftest")
+        .argument("--json")
+        .argument("--strict")
 }
 
 #[track_caller]
