@@ -18,7 +18,8 @@ use Rule::{Any, Case as Asked};
 use outcome::{Deviation, NotPassed, Outcome, Run};
 
 pub use attempts::{
-    AttemptGroup, attempt_groups, reason_for_attempt, reason_for_question, resolver_target,
+    AttemptGroup, attempt_groups, met_limits, reason_for_attempt, reason_for_question,
+    resolver_target,
 };
 pub use files::reason_for_file;
 pub(crate) use headers::CREDENTIALS;

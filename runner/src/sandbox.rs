@@ -43,8 +43,9 @@
 //! The end: init polls a gate whose other end only the stage holds and a channel whose other end only the
 //! runner holds, and ends with either; the kernel ends everything in a pid namespace with its init. The stage
 //! ends with the control socket and by its death signal. Init has one as well, since a stopped process polls nothing:
-//! SIGKILL as pid 1, and SIGCONT as a subreaper, which has its descendants to end. Home and temporary directory are a tmpfs inside, so
-//! there is nothing on the host to remove; the guard, where there is one, removes when the runner is gone.
+//! SIGKILL as pid 1, and SIGCONT as a subreaper, which has its descendants to end. Home and temporary directory are a
+//! tmpfs inside, so there is nothing on the host to remove; the guard, where there is one, removes when the runner is
+//! gone.
 //!
 //! Some known ways out of sandboxes cannot apply here. A link that the client leaves misleads no clean-up and no walk:
 //! both go by descriptors and follow none. State and policy cannot be written from inside, since nothing of the host is

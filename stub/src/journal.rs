@@ -11,8 +11,9 @@
 //! Every byte that a connection read is part of a head, a body or the framing that a body needs, or it is
 //! counted in `unaccounted` of [`Entry::Closed`]: empty lines before a request; white space around header
 //! values, but one space before each, as the first has it; leading zeros of Content-Length; chunk extensions,
-//! trailers, leading zeros of chunk sizes, their letters in another case than the first; a malformed or cut-off head, and everything after a malformed head or malformed framing. Urgent data stays in its
-//! place in the stream and is counted as the byte it is.
+//! trailers, leading zeros of chunk sizes, their letters in another case than the first; a malformed or cut-off
+//! head, and everything after a malformed head or malformed framing. Urgent data stays in its place in the stream
+//! and is counted as the byte it is.
 
 use std::net::SocketAddr;
 

@@ -12,7 +12,7 @@ use crate::sandbox::supervise::ledger::Ledger;
 /// Caller of an unjudged call: the counters do not name it.
 const UNKNOWN: &str = "unknown";
 
-/// What was seen of the traffic beside the counters.
+/// Traffic as seen by others than the counters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen<'a> {
     pub(super) ledger: &'a Ledger,
@@ -55,15 +55,19 @@ pub(super) fn attempts(counts: Counts, seen: Seen<'_>) -> Vec<Attempt> {
     let found = [
         (
             counts.unrouted.saturating_sub(unrouted),
-            "call beyond loopback (Ip OutNoRoutes)",
+            "call beyond loopback that no recorded call explains (kernel counter Ip OutNoRoutes)",
             refused,
         ),
         (
             counts.connections.saturating_sub(connections),
-            "connection (Tcp ActiveOpens)",
+            "connection that no recorded call explains (kernel counter Tcp ActiveOpens)",
             Outcome::Allowed,
         ),
-        (datagrams, "datagram (Udp OutDatagrams)", Outcome::Allowed),
+        (
+            datagrams,
+            "datagram that no recorded call explains (kernel counter Udp OutDatagrams)",
+            Outcome::Allowed,
+        ),
     ];
     let found = found.into_iter().filter(|(count, ..)| *count > 0);
     let numbers = ledger.attempts.len() as u64 + 1..;
@@ -141,7 +145,7 @@ mod tests {
                     unrouted: 1,
                     ..NONE
                 },
-                "unknown call beyond loopback (Ip OutNoRoutes)",
+                "unknown call beyond loopback that no recorded call explains (kernel counter Ip OutNoRoutes)",
                 1,
             ),
             (
@@ -149,7 +153,7 @@ mod tests {
                     connections: 5,
                     ..NONE
                 },
-                "unknown connection (Tcp ActiveOpens)",
+                "unknown connection that no recorded call explains (kernel counter Tcp ActiveOpens)",
                 2,
             ),
             (
@@ -157,7 +161,7 @@ mod tests {
                     datagrams: 7,
                     ..NONE
                 },
-                "unknown datagram (Udp OutDatagrams)",
+                "unknown datagram that no recorded call explains (kernel counter Udp OutDatagrams)",
                 3,
             ),
         ] {

@@ -48,15 +48,38 @@ impl AttemptGroup {
 /// The ledger's attempts by program, destination and outcome, in the order of the first of each; what is
 /// setup is left out.
 pub fn attempt_groups(expected: &[ExpectedAttempt], evidence: &Evidence) -> Vec<AttemptGroup> {
-    let mut groups: Vec<AttemptGroup> = Vec::new();
-    for attempt in judged(evidence) {
-        let new = AttemptGroup {
+    grouped(judged(evidence).map(|attempt| AttemptGroup {
+        program: attempt.program.clone(),
+        target: attempt.target(),
+        outcome: attempt.outcome,
+        count: attempt.count,
+        reason: reason_for_attempt(expected, evidence, attempt).map(str::to_owned),
+    }))
+}
+
+/// The calls that met a limit of the sandbox, by program and limit, which stands as the target; not judged.
+pub fn met_limits(evidence: &Evidence) -> Vec<AttemptGroup> {
+    grouped(evidence.attempts.iter().filter_map(|attempt| {
+        let limit = attempt.met_limit()?;
+        // No other limit that a call meets has a key in the case.
+        let key = if limit.contains("shared memory") {
+            "; raised by file_size in the case"
+        } else {
+            ""
+        };
+        Some(AttemptGroup {
             program: attempt.program.clone(),
-            target: attempt.target(),
+            target: format!("{limit}{key}"),
             outcome: attempt.outcome,
             count: attempt.count,
-            reason: reason_for_attempt(expected, evidence, attempt).map(str::to_owned),
-        };
+            reason: None,
+        })
+    }))
+}
+
+fn grouped(all: impl Iterator<Item = AttemptGroup>) -> Vec<AttemptGroup> {
+    let mut groups: Vec<AttemptGroup> = Vec::new();
+    for new in all {
         let same = |group: &&mut AttemptGroup| {
             (&group.program, &group.target, group.outcome, &group.reason)
                 == (&new.program, &new.target, new.outcome, &new.reason)

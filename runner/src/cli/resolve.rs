@@ -236,16 +236,18 @@ fn require(case: &Case, required: Option<String>) -> Result<(), UsageError> {
 fn has_settings(profile: &Profile, case: &Case) -> Result<(), UsageError> {
     let known = profile.cases_with_settings();
     let is_known = |name: &str| known.contains(name) || policy::is_built_in_case(name);
-    match known.first() {
-        Some(first) if !case.names().into_iter().any(is_known) => Err(UsageError::NoSettings {
-            profile: profile.name.clone(),
-            case: case.name.clone(),
-            hint: format!(
-                "like = \"{first}\" in the case sets for it what the profile sets for {first}; --plain sets nothing"
-            ),
-        }),
-        Some(_) | None => Ok(()),
+    if known.is_empty() || case.names().into_iter().any(is_known) {
+        return Ok(());
     }
+    let lines = known.iter().map(|name| format!("like = \"{name}\""));
+    Err(UsageError::NoSettings {
+        profile: profile.name.clone(),
+        case: case.name.clone(),
+        hint: format!(
+            "add {} to the case, or run with --plain",
+            Vec::from_iter(lines).join(" or ")
+        ),
+    })
 }
 
 /// The stub's scenario of this name.

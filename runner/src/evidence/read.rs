@@ -156,8 +156,8 @@ impl Evidence {
             .filter(move |event| !is_beside(event))
     }
 
-    /// How the answer to a request for the turn falls short of `message_stop`; `None` for a whole one. Of an answer
-    /// that is no stream, its status is all that is known.
+    /// Description of how the answer to a request for the turn falls short of `message_stop`; `None` for a whole one.
+    /// Of an answer that is no stream, its status is all that is known.
     pub fn cut(&self, request: &Request) -> Option<String> {
         let sent = self.provider_events.iter();
         let mut sent = sent.filter(|event| event.request == request.seq);

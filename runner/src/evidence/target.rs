@@ -2,13 +2,16 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::{Attempt, Outcome};
+use super::{Attempt, AttemptKind, Outcome};
 
 /// Calls whose address says where something goes. The others make a socket or wait on one.
 const DIRECTED: [&str; 4] = ["connect", "sendto", "sendmsg", "sendmmsg"];
 
 /// Where names are asked for inside: the first name server of the sandbox's resolv.conf(5).
 pub(crate) const RESOLVER: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::LOCALHOST), 53);
+
+/// Beginning of the name of a limit.
+const LIMIT: &str = "limit of ";
 
 impl Attempt {
     /// Whether the call names a destination: connect(2), or a send with an address.
@@ -67,6 +70,16 @@ impl Attempt {
         })
     }
 
+    /// The limit of the sandbox that the call met, as the supervisor names it.
+    pub fn met_limit(&self) -> Option<&str> {
+        let limit = self.address.as_deref()?;
+        let is_met = self.kind == AttemptKind::Setup
+            && self.family.is_none()
+            && matches!(self.outcome, Outcome::Denied(_))
+            && limit.starts_with(LIMIT);
+        is_met.then_some(limit)
+    }
+
     /// Whether it was let through although it leads away from loopback; where it leads cannot be read is as bad.
     ///
     /// The unspecified address is loopback as a destination (ip_route_output_key_hash in net/ipv4/route.c, and
@@ -91,6 +104,9 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
+    use nix::errno::Errno;
+
+    use super::*;
     use crate::evidence::fixture::{attempt, connect};
 
     #[test]
@@ -129,6 +145,21 @@ mod tests {
         bind.syscall = "bind";
         assert_eq!(bind.target(), "bind inet:0.0.0.0:8080");
         assert_eq!(attempt("io_uring_setup").target(), "io_uring_setup");
+    }
+
+    #[test]
+    fn a_path_of_the_client_is_no_limit() {
+        let denied = |attempt| Attempt {
+            kind: AttemptKind::Setup,
+            outcome: Outcome::Denied(Errno::ENFILE),
+            ..attempt
+        };
+        let mut pipe = denied(attempt("pipe2"));
+        pipe.address = Some("limit of 100000 pipes".to_owned());
+        assert_eq!(pipe.met_limit(), Some("limit of 100000 pipes"));
+        let unix = denied(connect("unix", "limit of 1 pipe", None));
+        assert_eq!(unix.met_limit(), None);
+        assert_eq!(denied(attempt("pipe2")).met_limit(), None);
     }
 
     #[test]

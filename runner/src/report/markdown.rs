@@ -117,7 +117,19 @@ fn attempts(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
         Some(_) => "None in what was recorded.",
     };
     let head = ["destination", "outcome", "times", "program", "expected"];
-    page.table(Length::Theirs, title, head, rows, Some(none))
+    page.table(Length::Theirs, title, head, rows, Some(none))?;
+    let met = check::met_limits(&report.evidence);
+    let rows = met.iter().map(|group| {
+        [
+            code(&group.target),
+            group.outcome_words(),
+            group.count.to_string(),
+            code(&group.program),
+        ]
+    });
+    let title = "Limits of the sandbox that were met";
+    let head = ["limit", "outcome", "times", "program"];
+    page.table(Length::Theirs, title, head, rows, None)
 }
 
 fn names(page: &mut Page, report: &Report) -> fmt::Result {

@@ -18,17 +18,19 @@ use crate::evidence::fixture::{
     question, record,
 };
 use crate::evidence::{
-    Advice, Attempt, Connection, Exit, FileKind, GapKind, LayerStatus, Lookup, LookupKind, Outcome,
-    Reason, RequestClass, Root, Sighting, Survivor,
+    Advice, Attempt, AttemptKind, Connection, Exit, FileKind, GapKind, LayerStatus, Lookup,
+    LookupKind, Outcome, Reason, RequestClass, Root, Sighting, Survivor,
 };
 use crate::profile::{Destination, ExpectedFile};
 use crate::verdict::{AskedBy, Status};
+use tried::{missed, started, tries_everything};
 
 mod ci;
 mod crowd;
 mod drift;
 mod page;
 mod sarif;
+mod tried;
 
 /// What a client may try to make of the reader's terminal or log.
 const HOSTILE: &str = "\u{1b}[2J\u{202e}evil\u{200b}\r\n::error::owned\n##vso[task.complete result=Succeeded;]\u{9b}1m";
@@ -230,87 +232,6 @@ fn asks_beside_the_turn(run: &mut Run) {
     let mut lock = file(Root::Home, ".agent/lock.2");
     (lock.transient, lock.sha256) = (true, None);
     run.evidence.files.push(lock);
-}
-
-/// Attempts, names, programs and files that were there for a time.
-fn tries_everything(evidence: &mut Evidence) {
-    let numbered = |seq, attempt| Attempt { seq, ..attempt };
-    let mut query = connect("inet", "192.0.2.53", Some(53));
-    (query.syscall, query.names) = ("sendto", vec![HOSTILE.to_owned()]);
-    let mut listen = attempt("listen");
-    listen.outcome = Outcome::Allowed;
-    evidence.attempts.extend([
-        numbered(3, connect("inet", "192.0.2.1", Some(443))),
-        numbered(4, query),
-        numbered(5, connect("unix", "/run/helper", None)),
-        numbered(6, connect("unix", HOSTILE, None)),
-        numbered(7, listen),
-        Attempt {
-            seq: 8,
-            count: 4,
-            program: HOSTILE.to_owned(),
-            ..connect("inet6", "2001:db8::1", Some(443))
-        },
-    ]);
-    evidence.names.push(question(HOSTILE));
-    evidence.lookups = missed();
-    evidence.processes.push(started(&[
-        "::error::sh",
-        "-c",
-        HOSTILE,
-        "agent-cli 'Say something.'",
-        &"x".repeat(200),
-    ]));
-    let mut gone = file(Root::Home, "::error::state.tmp");
-    (gone.transient, gone.sha256) = (true, None);
-    evidence.files.push(gone);
-}
-
-/// Paths of every kind, with every kind of advice.
-fn missed() -> Vec<Lookup> {
-    let lookup = |path: &str, kind, advice| Lookup {
-        path: path.to_owned(),
-        paths: 1,
-        kind,
-        count: 1,
-        at_us: 230_000,
-        advice,
-    };
-    let python = "/root/.pyenv/versions/3.11";
-    let several = Lookup {
-        paths: 34,
-        count: 12_345,
-        ..lookup(python, LookupKind::Execute, Advice::Read(python.to_owned()))
-    };
-    let kernel = Advice::Never(Reason::System);
-    vec![
-        several,
-        lookup(
-            &format!("/srv/{HOSTILE}   --read /root"),
-            LookupKind::Write,
-            Advice::Write("/srv".to_owned()),
-        ),
-        lookup(
-            "/srv/it's",
-            LookupKind::List,
-            Advice::Read("/srv/it's".to_owned()),
-        ),
-        lookup("/sys/x", LookupKind::Read, kernel),
-        lookup("/srv/s", LookupKind::Read, Advice::Never(Reason::Special)),
-        lookup("/root", LookupKind::List, Advice::Never(Reason::Broad)),
-        lookup("/etc/hosts", LookupKind::Write, Advice::Never(Reason::Own)),
-        lookup(HOSTILE, LookupKind::Read, Advice::Never(Reason::Unspelt)),
-    ]
-}
-
-/// A program that the client started.
-fn started(args: &[&str]) -> crate::evidence::Process {
-    crate::evidence::Process {
-        pid: 7,
-        ppid: 2,
-        program: "/bin/sh".to_owned(),
-        args: args.iter().map(|argument| (*argument).to_owned()).collect(),
-    }
 }
 
 /// A run whose client was never started, as a layer and a canary did not hold.

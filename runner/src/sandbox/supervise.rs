@@ -252,11 +252,14 @@ impl Watch {
             return self.change(notification, change);
         }
         let launched = self.shared.launched.load(Ordering::SeqCst);
-        let fifo = system_call.is_some_and(|one| call::makes_fifo(one, &notification.arguments));
         if let Some(paths) = system_call.and_then(|one| lookup::paths(one, &notification.arguments))
-            && !fifo
         {
-            return self.look_up(notification, paths, launched);
+            if !system_call.is_some_and(|one| call::makes_fifo(one, &notification.arguments)) {
+                return self.look_up(notification, paths, launched);
+            }
+            if self.lookups {
+                self.note_lookup(notification, paths, launched);
+            }
         }
         self.judge(notification, system_call, launched);
     }

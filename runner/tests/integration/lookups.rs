@@ -148,6 +148,19 @@ fn what_was_to_be_written_is_told_with_the_directory_that_it_would_lie_in() {
 }
 
 #[test]
+fn fifo_that_cannot_be_made_is_told() {
+    needs_sandbox!();
+    let hidden = Hidden::new();
+    let fifo = hidden.file("run/old").with_file_name("fifo");
+    let report = audit(&[("make-fifo", &fifo), ("make-fifo", Path::new("/tmp/fifo"))]);
+    let run = fifo.parent().unwrap();
+    let expected = json!(["write", fifo, 1, 1, option("write", run)]);
+    assert_eq!(lookups(&report, hidden.0.path()), [expected]);
+    // The program's own trees are written, and nothing is told of that.
+    assert_eq!(lookups(&report, Path::new("/tmp")), [] as [Value; 0]);
+}
+
+#[test]
 fn what_no_option_shows_is_told_with_the_reason() {
     needs_sandbox!();
     let report = audit(&[("list", Path::new("/sys")), ("list", Path::new("/root"))]);

@@ -23,12 +23,13 @@ pub(super) fn attempts(report: &Report) -> Section {
         @if groups.is_empty() {
             p.none { (if is_whole { "None." } else { "None in what was recorded." }) }
         } @else {
-            (by_program(&groups))
+            (by_program("destination", &groups))
         }
         @if unlisted.attempts() > 0 {
             p.cut { (number_of(unlisted.attempts(), "attempt")) " beyond those that are listed." }
         }
         (setup(report))
+        (limits(report))
     };
     let title = match report.purpose {
         Purpose::Judge => "Attempts",
@@ -40,9 +41,9 @@ pub(super) fn attempts(report: &Report) -> Section {
 }
 
 /// A table with a part for each program, in the order of their first attempts.
-fn by_program(groups: &[AttemptGroup]) -> Markup {
+fn by_program(what: &'static str, groups: &[AttemptGroup]) -> Markup {
     let columns = [
-        Column::Text("destination"),
+        Column::Text(what),
         Column::Word("outcome"),
         Column::Number("times"),
     ];
@@ -102,6 +103,17 @@ fn setup(report: &Report) -> Markup {
             p.aside {
                 (number_of(calls, "call")) " more on the way to the stub or without a destination, not judged."
             }
+        }
+    }
+}
+
+/// What met a limit of the sandbox and may have failed for that.
+fn limits(report: &Report) -> Markup {
+    let met = check::met_limits(&report.evidence);
+    html! {
+        @if !met.is_empty() {
+            h3 { "Limits of the sandbox that were met" }
+            (by_program("limit", &met))
         }
     }
 }

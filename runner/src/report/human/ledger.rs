@@ -34,7 +34,8 @@ pub(super) fn attempts(page: &mut Page<String>, report: &Report) -> fmt::Result 
         page.quote("allowed", &text)?;
         page.quote("reason", group.reason.as_deref().unwrap_or_default())?;
     }
-    setup(page, report)
+    setup(page, report)?;
+    limits(page, report)
 }
 
 fn attempt(group: &AttemptGroup) -> Row<2> {
@@ -66,6 +67,23 @@ fn setup(page: &mut Page<String>, report: &Report) -> fmt::Result {
         "setup",
         Tone::Quiet,
         &format!("{calls} on the way to the stub or without a destination, not judged"),
+    )
+}
+
+/// What met a limit of the sandbox and may have failed for that.
+fn limits(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let met = check::met_limits(&report.evidence);
+    if met.is_empty() {
+        return Ok(());
+    }
+    page.say(
+        "limits",
+        Tone::Doubtful,
+        "calls refused at a limit of the sandbox, not judged:",
+    )?;
+    page.table(
+        [Align::Right, Align::Left],
+        &met.iter().map(attempt).collect::<Vec<_>>(),
     )
 }
 

@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 use crate::report::escape;
 use crate::report::words::cut;
 
-/// Bytes of one table or list of what the client made. There are ten at most: GitHub drops a summary of more than
+/// Bytes of one table or list of what the client made. There are eleven at most: GitHub drops a summary of more than
 /// 1 MiB, one of all reports of a job's step, and what is ours has to fit as well, with some left for others.
 const SHARE: usize = 64 * 1024;
 /// Its rows or entries.

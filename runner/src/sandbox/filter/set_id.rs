@@ -1,4 +1,5 @@
-//! What the client's table lacks where files that it makes lie on the host's disk, as data.
+//! What the client's table lacks for what outlasts the run, as data: set-id bits, where files that it makes lie on the
+//! host's disk, and attributes of inodes (FS_IOC_SETFLAGS, file_setattr(2)), in both tiers.
 //!
 //! A set-user-ID or set-group-ID program on the host runs with the rights of its owner, whoever starts it and however
 //! long after the run. The mount is nosuid inside only. So no file gets such a mode, in whatever call a mode is given.

@@ -126,7 +126,7 @@ pub(super) fn makes_process(call: SystemCall) -> bool {
     matches!(call, SYS_clone | SYS_fork | SYS_vfork)
 }
 
-/// Whether a call makes a FIFO, which is counted besides being a lookup.
+/// Checks for a call that makes a FIFO: it is a lookup, and judged like a pipe besides.
 #[expect(clippy::wildcard_enum_match_arm, reason = "any other call")]
 pub(super) fn makes_fifo(call: SystemCall, arguments: &[u64; 6]) -> bool {
     let mode = match call {

@@ -16,7 +16,7 @@ use super::ledger::lookups::Wanted;
 use super::{Made, Watch};
 use crate::evidence::LookupKind;
 use crate::sandbox::filter::SystemCall::{self, *};
-use crate::sys::notify::{Answer, Notification, open_memory, read_directly, read_memory};
+use crate::sys::notify::{self, Answer, Notification, open_memory, read_directly, read_memory};
 
 /// What the kernel appends to the link of a directory that was removed (d_path in fs/d_path.c).
 const DELETED: &[u8] = b" (deleted)";
@@ -45,18 +45,45 @@ pub(super) type Paths = [Option<Named>; 2];
 impl Watch {
     /// Lets a lookup go on, and writes it down. Before the launch it is our own probe that looks.
     pub(super) fn look_up(&mut self, notification: &Notification, paths: Paths, launched: bool) {
+        let (read, at_us) = self.read_paths(notification, paths, launched);
+        // A caller that is gone made no call, and what was read may be another's.
+        if let Made::AsAnswered = self.answer(notification, Answer::Continue) {
+            self.write_down(read, at_us);
+        }
+    }
+
+    /// Writes a lookup down that is judged besides, and answered then.
+    pub(super) fn note_lookup(
+        &mut self,
+        notification: &Notification,
+        paths: Paths,
+        launched: bool,
+    ) {
+        let (read, at_us) = self.read_paths(notification, paths, launched);
+        if notify::is_valid(&self.listener, notification.id) {
+            self.write_down(read, at_us);
+        }
+    }
+
+    /// What the paths stand for, and when that was looked at.
+    fn read_paths(
+        &self,
+        notification: &Notification,
+        paths: Paths,
+        launched: bool,
+    ) -> (Vec<Result<Wanted, Errno>>, u64) {
         let at_us = self.clock.elapsed_us();
         let recorded = launched && self.records;
         // Without a pointer there is no path: some runtimes ask in this way whether the kernel has a call.
         let paths = paths.into_iter().flatten().filter(|named| named.at != 0);
-        let read: Vec<_> = paths
+        let read = paths
             .filter(|_| recorded)
             .map(|named| read(notification.thread, named))
             .collect();
-        // A caller that is gone made no call, and what was read may be another's.
-        if let Made::No = self.answer(notification, Answer::Continue) {
-            return;
-        }
+        (read, at_us)
+    }
+
+    fn write_down(&mut self, read: Vec<Result<Wanted, Errno>>, at_us: u64) {
         for read in read {
             match read {
                 Ok(wanted) if wanted.path.as_os_str().is_empty() => {}

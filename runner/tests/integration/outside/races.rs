@@ -64,7 +64,9 @@ fn an_address_that_changes_while_it_is_read_leads_nowhere_and_hides_nothing() {
     );
     assert_eq!(through + denied, FLIPPED);
     // The kernel counted the calls that looked like the way to the stub and were not.
-    let unlisted = made(&done, "unknown", "call beyond loopback (Ip OutNoRoutes)");
+    let label =
+        "call beyond loopback that no recorded call explains (kernel counter Ip OutNoRoutes)";
+    let unlisted = made(&done, "unknown", label);
     assert!(unlisted > 0, "the race was too short");
     assert_eq!(unlisted, refused - denied);
     // Whatever looked like the way out was stopped; what was let through arrived, or the kernel stopped it.

@@ -59,7 +59,8 @@ fn case_that_no_setting_means_is_refused() {
     let said = String::from_utf8(refused.stderr).unwrap();
     let wanted = "the profile `reference` has settings for other cases, and none for `mine`";
     assert!(said.contains(wanted), "{said}");
-    assert!(said.contains("like = \"case-a\""), "{said}");
+    let hint = "add like = \"case-a\" or like = \"case-b\" to the case, or run with --plain";
+    assert!(said.contains(hint), "{said}");
     needs_sandbox!();
     assert_eq!(model(&alone().argument("--plain").json()), None);
 }

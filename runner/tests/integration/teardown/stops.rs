@@ -32,7 +32,7 @@ fn started(is_inherited: bool, timeout: &'static str) -> (Place, Started) {
     (place, started)
 }
 
-/// The same, with the client's program running.
+/// A run like that of [`started`], with the client's program running.
 fn running(is_inherited: bool, timeout: &'static str) -> (Place, Started) {
     let (place, started) = started(is_inherited, timeout);
     started.client_with("--of=");

@@ -196,7 +196,7 @@ impl Place {
         self.assert_nothing_left_within(PATIENCE);
     }
 
-    /// The same, right after the end of a runner that was not killed.
+    /// Asserts that nothing is left right after the end of a runner that was not killed.
     #[track_caller]
     pub(crate) fn assert_nothing_left_now(&self) {
         self.assert_nothing_left_within(Duration::from_millis(100));
