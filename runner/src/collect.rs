@@ -154,10 +154,10 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         ..
     } = session;
     capture.gone = watcher.finish();
-    if capture.gone.watch == FileWatch::Cut {
+    if let FileWatch::Cut(reason) = capture.gone.watch {
         capture.gaps.push(Gap {
             what: GapKind::Files,
-            detail: "more was made and removed than is remembered".to_owned(),
+            detail: reason.words(),
         });
     }
     capture.oom_kills = stage.cgroup.as_ref().map_or(0, Cgroup::oom_kills);

@@ -89,8 +89,46 @@ pub enum FileWatch {
     /// A directory was watched from the moment in which it was seen.
     #[default]
     BestEffort,
+    /// Something was left out.
+    Cut(WatchCut),
+}
+
+/// Reason why the watch over names left something out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WatchCut {
     /// More names were given than are remembered.
-    Cut,
+    Names,
+    /// More happened than is looked at.
+    Steps,
+    /// More directories at one time than this number, which are watched.
+    Directories(usize),
+    /// The user has no more watches (fs.inotify.max_user_watches).
+    Watches,
+    /// More happened at one time than the kernel's queue holds.
+    Queue,
+    /// An event that cannot be read, or tells of no known directory.
+    Events,
+}
+
+impl WatchCut {
+    /// A sentence's part, for a gap.
+    pub(crate) fn words(self) -> String {
+        let words = match self {
+            Self::Names => "more was made and removed than is remembered",
+            Self::Steps => "more was made and removed than is looked at",
+            Self::Directories(most) => {
+                return format!(
+                    "names in directories that were not watched are not known: more than {most} at one time"
+                );
+            }
+            Self::Watches => {
+                "names in directories that were not watched are not known: the user has no more inotify watches"
+            }
+            Self::Queue => "more changed at one time than the kernel's queue holds",
+            Self::Events => "what the kernel told of changes to files could not be read",
+        };
+        words.to_owned()
+    }
 }
 
 impl Evidence {

@@ -4,7 +4,8 @@ use serde_json::Value;
 use stub::journal::Head;
 
 use super::{
-    Before, Evidence, Gap, GapKind, Line, Outcome, ProviderEvent, Record, Request, RequestClass,
+    AttemptKind, Before, Evidence, Gap, GapKind, Line, Outcome, ProviderEvent, Record, Request,
+    RequestClass,
 };
 use crate::profile::MESSAGES;
 use crate::text::printable;
@@ -206,7 +207,18 @@ impl Evidence {
         let nameless = (nameless > 0).then(|| {
             format!("Not known of unix sockets, since they were refused before they had a name: the destinations of {nameless}.")
         });
-        hidden.into_iter().chain(nameless).collect()
+        // Any port: a listener's, or that of a connection which its client wants to name first.
+        let unbound = self.attempts.iter().filter(|attempt| {
+            attempt.syscall == "bind"
+                && attempt.kind == AttemptKind::Setup
+                && attempt.is_internet()
+                && matches!(attempt.outcome, Outcome::Denied(_))
+        });
+        let unbound: u64 = unbound.map(|attempt| attempt.count).sum();
+        let unbound = (unbound > 0).then(|| {
+            format!("Not known of sockets that were refused at bind(2), {unbound} in all: whether they were to listen.")
+        });
+        hidden.into_iter().chain(nameless).chain(unbound).collect()
     }
 
     /// Checks for a lost stub: its journal has no end, and the client may have waited for it in vain.

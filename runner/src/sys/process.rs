@@ -125,7 +125,8 @@ pub(crate) fn read_to_end_within<const N: usize>(
     let mut texts = [const { Vec::new() }; N];
     let mut buffer = vec![0; 16 * 1024];
     while streams.iter().any(Option::is_some) {
-        let left = deadline.saturating_duration_since(Instant::now());
+        // Not left to poll(2), which finds a stream that is always full ready at once.
+        let left = deadline.checked_duration_since(Instant::now())?;
         let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
         let open: Vec<BorrowedFd<'_>> = streams.iter().flatten().map(AsFd::as_fd).collect();
         let mut polled: Vec<PollFd<'_>> = (open.into_iter())
@@ -248,6 +249,14 @@ mod tests {
         child.kill().unwrap();
         let status = wait_within(&mut child, Duration::from_secs(10)).unwrap();
         assert!(status.is_some_and(|status| !status.success()));
+    }
+
+    /// A stream that is always full: a program's may run dry for a moment.
+    #[test]
+    fn flood_ends_at_the_limit() {
+        let zeros = std::fs::File::open("/dev/zero").unwrap();
+        let limit = Duration::from_millis(1);
+        assert_eq!(read_to_end_within([Some(zeros.into())], limit), None);
     }
 
     #[test]

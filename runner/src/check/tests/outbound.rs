@@ -83,6 +83,19 @@ deviations! {
         run.case.expect.complete_ledger = true;
     } => errored ["outbound/no-attempts"];
 
+    a_socket_refused_at_bind_leaves_the_ledger_incomplete: case_b, |run| {
+        run.evidence.attempts.push(refused_bind("inet", "0.0.0.0", 0));
+        run.case.expect.complete_ledger = true;
+    } => errored ["outbound/no-attempts"];
+
+    a_socket_bound_at_any_port_leaves_the_ledger_complete: case_b, |run| {
+        run.evidence.attempts.push(Attempt {
+            outcome: Outcome::Allowed,
+            ..refused_bind("inet", "0.0.0.0", 0)
+        });
+        run.case.expect.complete_ledger = true;
+    } => [];
+
     an_attempt_beside_an_unseen_class_is_found: case_b, |run| {
         canary(&mut run.evidence, "vsock", CanaryMode::Continued).unseen = true;
         run.case.expect.complete_ledger = true;
@@ -209,6 +222,15 @@ deviations! {
         query.names.push("api.example.com".to_owned());
         run.evidence.attempts.push(query);
     } => ["outbound/no-attempts"];
+}
+
+/// A bind(2) that the supervisor refused, of the setup.
+fn refused_bind(family: &str, address: &str, port: u16) -> Attempt {
+    Attempt {
+        kind: AttemptKind::Setup,
+        syscall: "bind",
+        ..connect(family, address, Some(port))
+    }
 }
 
 fn let_through(family: &str, address: &str, port: Option<u16>) -> Attempt {

@@ -13,7 +13,7 @@ use nix::unistd::read;
 use tokio::io::unix::AsyncFd;
 
 use super::seen::{BOUNDS, Known, Place, Seen};
-use crate::evidence::{FileKind, FileWatch, Root};
+use crate::evidence::{FileKind, FileWatch, Root, WatchCut};
 use crate::sys::fds::{close_later, watched};
 use crate::sys::marks::{self, Event, Handle};
 
@@ -70,7 +70,7 @@ impl Marked {
                 Err(Errno::EAGAIN) => ready.clear_ready(),
                 Err(Errno::EINTR) => {}
                 Err(_) => {
-                    self.seen.is_cut = true;
+                    self.seen.cut(WatchCut::Events);
                     return pending().await;
                 }
             }
@@ -88,11 +88,7 @@ impl Marked {
     /// Ends the watch, without a wait for it.
     pub(super) fn end(self) -> FileWatch {
         close_later(self.group.get_ref());
-        if self.seen.is_cut {
-            FileWatch::Cut
-        } else {
-            FileWatch::Whole
-        }
+        self.seen.cut.map_or(FileWatch::Whole, FileWatch::Cut)
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -104,12 +100,12 @@ impl Marked {
                 is_directory,
             }) = event
             else {
-                self.seen.is_cut = true;
+                self.seen.cut(WatchCut::Queue);
                 continue;
             };
             let place = self.place(&parent).map(|place| place.below(&name));
             let Some(place) = place else {
-                self.seen.is_cut = true;
+                self.seen.cut(WatchCut::Events);
                 continue;
             };
             let kind = if is_directory {
@@ -118,7 +114,7 @@ impl Marked {
                 FileKind::File
             };
             self.seen.note(&place, Known::little(kind));
-            if is_directory && !self.seen.is_cut {
+            if is_directory && self.seen.cut.is_none() {
                 let below = Directory::Below { parent, name };
                 self.directories.insert(object, below);
             }

@@ -8,7 +8,7 @@ use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use nix::sys::stat::fstat;
 
 use crate::collect::files;
-use crate::evidence::{FileKind, Root};
+use crate::evidence::{FileKind, Root, WatchCut};
 
 /// More than a tree can hold at one time.
 pub(super) const BOUNDS: Bounds = Bounds {
@@ -33,8 +33,8 @@ pub(super) struct Seen {
     pub(super) trees: Vec<Tree>,
     /// Remainders of the limits.
     pub(super) left: Bounds,
-    /// Set once something was left out at a limit.
-    pub(super) is_cut: bool,
+    /// The first reason why something was left out.
+    pub(super) cut: Option<WatchCut>,
 }
 
 impl Seen {
@@ -49,15 +49,20 @@ impl Seen {
         Ok(Self {
             trees: trees.collect::<Result<_, _>>()?,
             left,
-            is_cut: false,
+            cut: None,
         })
+    }
+
+    /// Notes that something is left out.
+    pub(super) fn cut(&mut self, reason: WatchCut) {
+        self.cut.get_or_insert(reason);
     }
 
     /// Remembers a path with what can be read of it, else with what was known or is said; its kind.
     pub(super) fn note(&mut self, place: &Place, said: Known) -> FileKind {
         let Some(steps) = self.left.steps.checked_sub(1) else {
             // Nothing more is looked at, directories neither.
-            self.is_cut = true;
+            self.cut(WatchCut::Steps);
             return FileKind::File;
         };
         self.left.steps = steps;
@@ -77,7 +82,7 @@ impl Seen {
                 self.left.path_bytes = path_bytes;
                 tree.seen.insert(place.path.clone(), known);
             }
-            (None, _) | (_, None) => self.is_cut = true,
+            (None, _) | (_, None) => self.cut(WatchCut::Names),
         }
         known.kind
     }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use super::*;
-use crate::evidence::FileKind;
+use crate::evidence::{FileKind, WatchCut};
 
 const SECRET: &str = "runner-key-0123456789abcdef";
 
@@ -160,7 +160,32 @@ async fn nothing_is_looked_at_beyond_the_bound() {
         fs::remove_dir(watched.home(name)).unwrap();
     }
     let gone = watched.watcher.finish();
-    assert_eq!((gone.paths.len(), gone.watch), (2, FileWatch::Cut));
+    assert_eq!(
+        (gone.paths.len(), gone.watch),
+        (2, FileWatch::Cut(WatchCut::Steps))
+    );
+}
+
+#[tokio::test]
+async fn directories_beyond_the_watches_are_named() {
+    for (most, watch) in [
+        // Two roots.
+        (4, FileWatch::BestEffort),
+        (3, FileWatch::Cut(WatchCut::Directories(3))),
+    ] {
+        let mut watched = Watched::new();
+        let Source::Watching(watching) = watched.source() else {
+            panic!("not watched by inotify");
+        };
+        watching.most = most;
+        for name in ["a", "b"] {
+            fs::create_dir(watched.home(name)).unwrap();
+        }
+        watched.settle();
+        assert_eq!(watched.watcher.finish().watch, watch);
+    }
+    let words = WatchCut::Directories(8192).words();
+    assert!(words.ends_with("more than 8192 at one time"), "{words}");
 }
 
 #[tokio::test]
@@ -177,7 +202,7 @@ async fn names_that_the_kernel_dropped_are_missed() {
         fs::remove_dir(&path).unwrap();
     }
     let gone = watched.watcher.finish();
-    assert_eq!(gone.watch, FileWatch::Cut);
+    assert_eq!(gone.watch, FileWatch::Cut(WatchCut::Queue));
     assert!(gone.paths.iter().any(|(_, path, _)| path == b"file"));
 }
 

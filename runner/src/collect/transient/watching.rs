@@ -13,10 +13,10 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDe
 use tokio::io::unix::AsyncFd;
 
 use super::seen::{BOUNDS, Known, Place, Seen};
-use crate::evidence::{FileKind, FileWatch, Root};
+use crate::evidence::{FileKind, FileWatch, Root, WatchCut};
 use crate::sys::fds::{close_later, watched};
 
-/// Directories that are watched.
+/// Directories that are watched at one time.
 const MOST_WATCHES: usize = 8192;
 
 /// One inotify instance over the trees.
@@ -27,6 +27,8 @@ pub(super) struct Watching {
     ready: AsyncFd<OwnedFd>,
     pub(super) seen: Seen,
     watches: HashMap<WatchDescriptor, Place>,
+    /// Watches that there may be.
+    pub(super) most: usize,
 }
 
 impl Watching {
@@ -38,6 +40,7 @@ impl Watching {
             ready,
             seen: Seen::new(roots, BOUNDS)?,
             watches: HashMap::new(),
+            most: MOST_WATCHES,
         };
         watching.look_again();
         Ok(watching)
@@ -56,18 +59,21 @@ impl Watching {
                 }
                 Err(Errno::EAGAIN) => ready.clear_ready(),
                 Err(Errno::EINTR) => {}
-                Err(_) => break,
+                Err(_) => {
+                    self.seen.cut(WatchCut::Events);
+                    break;
+                }
             }
         }
         self.seen.left.steps = 0;
-        self.seen.is_cut = true;
+        self.seen.cut(WatchCut::Steps);
         pending().await
     }
 
     /// Takes the next events that wait.
     pub(super) fn take_events(&mut self) -> Result<(), Errno> {
         if self.seen.left.steps == 0 {
-            self.seen.is_cut = true;
+            self.seen.cut(WatchCut::Steps);
             return Err(Errno::ENOBUFS);
         }
         let events = self.inotify.read_events()?;
@@ -78,18 +84,14 @@ impl Watching {
     /// Ends the watch, without a wait for it.
     pub(super) fn end(self) -> FileWatch {
         close_later(&self.inotify);
-        if self.seen.is_cut {
-            FileWatch::Cut
-        } else {
-            FileWatch::BestEffort
-        }
+        self.seen.cut.map_or(FileWatch::BestEffort, FileWatch::Cut)
     }
 
     fn take(&mut self, events: Vec<InotifyEvent>) {
         for event in events {
             if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
                 // A name that was given and taken away meanwhile is in no directory.
-                self.seen.is_cut = true;
+                self.seen.cut(WatchCut::Queue);
                 self.look_again();
             } else if event.mask.contains(AddWatchFlags::IN_IGNORED) {
                 self.watches.remove(&event.wd);
@@ -130,8 +132,12 @@ impl Watching {
 
     /// Watches one directory; the names in it.
     fn watch(&mut self, place: &Place) -> Result<Vec<Vec<u8>>, Errno> {
-        if self.watches.len() >= MOST_WATCHES || self.seen.left.steps == 0 {
-            self.seen.is_cut = true;
+        if self.watches.len() >= self.most {
+            self.seen.cut(WatchCut::Directories(self.most));
+            return Ok(Vec::new());
+        }
+        if self.seen.left.steps == 0 {
+            self.seen.cut(WatchCut::Steps);
             return Ok(Vec::new());
         }
         let tree = self.seen.trees.get(place.tree).ok_or(Errno::ENOENT)?;
@@ -145,8 +151,9 @@ impl Watching {
                 | AddWatchFlags::IN_CLOSE_WRITE
                 | AddWatchFlags::IN_ONLYDIR,
         );
-        // ENOSPC: no more watches for this user.
-        self.seen.is_cut |= watch == Err(Errno::ENOSPC);
+        if watch == Err(Errno::ENOSPC) {
+            self.seen.cut(WatchCut::Watches);
+        }
         let watch = watch?;
         self.watches.insert(watch, place.clone());
         let mut listing = Dir::from_fd(directory)?;

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::kit::{Done, Run};
+use crate::inherited::CONTAINER;
+use crate::kit::{Done, Run, fixture};
 use crate::needs_sandbox;
 
 use super::deviations;
@@ -155,6 +156,28 @@ fn a_neighbour_of_what_the_profile_names_is_found() {
         // The way to the resolver is allowed by its address here; the name is not.
         done.assert_fails(&["outbound/no-attempts"]);
     }
+}
+
+/// Where bind(2) is refused nothing listens; the report says that it cannot tell who was to.
+#[test]
+fn listener_without_bind_is_told_as_not_known() {
+    needs_sandbox!();
+    let told_by = |run: Run| {
+        let done = run.on_a_host_without(CONTAINER).json();
+        done.assert_passed();
+        let message = done.check("outbound/no-attempts")["message"].clone();
+        let not_proved = done.report["isolation"]["not_proved"].to_string();
+        (message.as_str().unwrap().to_owned(), not_proved)
+    };
+    let told =
+        "Not known of sockets that were refused at bind(2), 1 in all: whether they were to listen.";
+    let (message, not_proved) = told_by(Run::case_b().deviating("listens"));
+    assert!(message.ends_with(told), "{message}");
+    assert!(not_proved.contains(told), "{not_proved}");
+    // The positive twin: who binds nothing leaves nothing open.
+    let (message, not_proved) = told_by(Run::case_b().client(fixture("deviant-client")));
+    assert!(!message.contains("bind(2)"), "{message}");
+    assert!(!not_proved.contains("bind(2)"), "{not_proved}");
 }
 
 #[test]

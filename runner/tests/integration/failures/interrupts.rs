@@ -4,7 +4,7 @@ use std::fs;
 use std::os::fd::AsFd as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, fcntl};
@@ -69,8 +69,13 @@ fn assert_interrupted_by(signal: Signal) {
             .argument("--report")
             .argument(format!("{format}={}", file.display()));
     }
-    let mut run = run
-        .command()
+    let command = run.command();
+    // Whoever runs the tests may ignore SIGHUP, as nohup(1) does, which a program inherits.
+    let mut run = Command::new("env")
+        .arg("--default-signal=HUP")
+        .arg(command.get_program())
+        .args(command.get_args())
+        .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0)
@@ -139,7 +144,7 @@ fn under_nohup_a_hangup_is_not_heard() {
     needs_sandbox!();
     let run = Run::case_b().deviating("stays");
     let run = run.argument("--report").argument("json");
-    let mut shell = std::process::Command::new("sh");
+    let mut shell = Command::new("sh");
     shell.args(["-c", r#"trap "" HUP; exec "$0" "$@""#]);
     shell.arg(run.command().get_program());
     shell.args(run.command().get_args());
