@@ -34,7 +34,7 @@ const WEIGHING: Duration = Duration::from_secs(2);
 
 /// Limit for reading standard output at the first byte of a request, in microseconds: what is read later may have been
 /// written much later than that byte.
-pub(crate) const BARRIER_US: u64 = 50_000;
+const BARRIER_US: u64 = 50_000;
 
 /// The evidence of one run. Ends the capture: its directories are gone afterwards.
 pub(crate) fn evidence(

@@ -249,7 +249,7 @@ struct Session<'a> {
     /// Of the client's filter, until the supervisor has it.
     listener: Option<OwnedFd>,
     supervisor: Option<Supervisor>,
-    /// Where the client's network namespace is its own; they count from its release on.
+    /// Traffic counters of the client's own network namespace, from its release on.
     counters: Option<Counters>,
     /// At each connection to the stub the supervisor asks for the lines of standard output.
     ask: Sender<LinesWanted>,

@@ -23,7 +23,7 @@ pub(super) struct Seen<'a> {
     pub(super) at_us: u64,
 }
 
-/// Adds an attempt for each counter that is higher than what was seen.
+/// Returns an attempt for each counter that is higher than what was seen.
 pub(super) fn attempts(counts: Counts, seen: Seen<'_>) -> Vec<Attempt> {
     let Seen {
         ledger, resolver, ..

@@ -26,7 +26,7 @@ pub enum UsageError {
         profile: String,
         /// Of the case.
         case: String,
-        /// How to take or leave them.
+        /// Line that sets them for the case, and the option that leaves them out.
         hint: String,
     },
     /// `--require-case` names another digest.

@@ -7,7 +7,7 @@ use super::{Attempt, AttemptKind, Outcome};
 /// Calls whose address says where something goes. The others make a socket or wait on one.
 const DIRECTED: [&str; 4] = ["connect", "sendto", "sendmsg", "sendmmsg"];
 
-/// Where names are asked for inside: the first name server of the sandbox's resolv.conf(5).
+/// Address of the resolver inside: the first name server of the sandbox's resolv.conf(5).
 pub(crate) const RESOLVER: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::LOCALHOST), 53);
 
 /// Beginning of the name of a limit.

@@ -203,7 +203,7 @@ impl Drop for Guarded {
             ended = wait_within(&mut self.guard, REMOVING);
         }
         if !ended.is_ok_and(|status| status.is_some_and(|status| status.success())) {
-            // A guard that was killed has removed nothing, and there is nobody left to tell.
+            // A killed guard has removed no directory; errors have no reader any more.
             for directory in candidates() {
                 let _ = remove(&directory.join(&self.name));
             }

@@ -108,7 +108,7 @@ pub(crate) enum Condition {
     Runs,
     /// By a signal such as SIGSTOP, or by a debugger.
     Stopped,
-    /// How it ended: `was ended by SIGKILL`.
+    /// The end in words: `was ended by SIGKILL`.
     Ended(String),
 }
 

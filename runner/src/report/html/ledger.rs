@@ -107,7 +107,7 @@ fn setup(report: &Report) -> Markup {
     }
 }
 
-/// What met a limit of the sandbox and may have failed for that.
+/// Calls that met a limit of the sandbox; the client may have failed for that.
 fn limits(report: &Report) -> Markup {
     let met = check::met_limits(&report.evidence);
     html! {

@@ -70,7 +70,7 @@ fn setup(page: &mut Page<String>, report: &Report) -> fmt::Result {
     )
 }
 
-/// What met a limit of the sandbox and may have failed for that.
+/// Calls that met a limit of the sandbox; the client may have failed for that.
 fn limits(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let met = check::met_limits(&report.evidence);
     if met.is_empty() {

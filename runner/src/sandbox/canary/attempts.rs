@@ -235,7 +235,7 @@ pub(super) fn i386(_: &Scene<'_>) -> Result<(), Errno> {
     in_child(|| attempt::socket_i386(libc::AF_INET as u32, libc::SOCK_DGRAM as u32).map(drop))
 }
 
-/// The same by a number of x32.
+/// A socket by a number of x32.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn x32(_: &Scene<'_>) -> Result<(), Errno> {
     in_child(|| attempt::socket_x32(libc::AF_INET, libc::SOCK_DGRAM).map(drop))

@@ -26,7 +26,7 @@ pub(crate) const OUTSIDE_ARGUMENT: &str = "__outside";
 /// For all attempts together.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// What a line says behind the name of an attempt: written before it, and after it.
+/// Second word of a line, behind the name of an attempt: written before the attempt, and after it.
 const TRIED: &str = "tried";
 const MADE: &str = "made";
 const REFUSED: &str = "refused";

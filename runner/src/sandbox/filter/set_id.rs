@@ -1,4 +1,4 @@
-//! What the client's table lacks for what outlasts the run, as data: set-id bits, where files that it makes lie on the
+//! Rules against what outlasts the run, as data: set-id bits, where files that it makes lie on the
 //! host's disk, and attributes of inodes (FS_IOC_SETFLAGS, file_setattr(2)), in both tiers.
 //!
 //! A set-user-ID or set-group-ID program on the host runs with the rights of its owner, whoever starts it and however

@@ -65,7 +65,7 @@ impl Watch {
         }
     }
 
-    /// What the paths stand for, and when that was looked at.
+    /// Wanted paths, and the time of the look.
     fn read_paths(
         &self,
         notification: &Notification,

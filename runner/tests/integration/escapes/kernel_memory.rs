@@ -1,10 +1,12 @@
 //! Kernel memory that belongs to no process: each kind is met at its limit, and what lies below it is allowed.
 
+use serde_json::Value;
+
 use super::attempt::{
     Made, inside, inside_of, outside, refused, refused_inside, refused_inside_of, said,
     with_attempts,
 };
-use crate::kit::Run;
+use crate::kit::{Done, Run};
 use crate::needs_sandbox;
 
 /// net.core.wmem_default of this machine, and room for what is read meanwhile.
@@ -49,10 +51,8 @@ fn a_refused_socket_is_in_the_ledger_with_its_limit() {
     let attempts = ["unix-pairs 700"];
     let done = with_attempts(Run::case_b(), &attempts).json();
     assert_eq!(said(&done, &attempts)[0].outcome, "ENFILE");
-    let ledger = done.report["evidence"]["attempts"].as_array().unwrap();
     let limit = "limit of 2400 sockets, unix ones twice, connections by both ends";
-    let line = ledger.iter().find(|line| line["address"] == limit);
-    let line = line.unwrap_or_else(|| panic!("{ledger:?}"));
+    let line = line_of(&done, limit);
     assert_eq!(line["syscall"], "socketpair");
     assert_eq!(line["kind"], "setup");
     assert_eq!(line["errno"], "ENFILE");
@@ -163,13 +163,19 @@ fn limited(run: Run, cases: &[(&str, &str)], limit: &str) {
     for (said, (attempt, outcome)) in said(&done, &attempts).iter().zip(cases) {
         assert_eq!(said.outcome, *outcome, "{attempt}");
     }
-    let ledger = done.report["evidence"]["attempts"].as_array().unwrap();
-    let line = ledger.iter().find(|line| line["address"] == limit);
-    let line = line.unwrap_or_else(|| panic!("{ledger:?}"));
+    let line = line_of(&done, limit);
     assert_eq!(
         (&line["kind"], &line["errno"]),
         (&"setup".into(), &"ENOMEM".into())
     );
+}
+
+/// The entry of the ledger that names this limit.
+#[track_caller]
+fn line_of<'a>(done: &'a Done, limit: &str) -> &'a Value {
+    let ledger = done.report["evidence"]["attempts"].as_array().unwrap();
+    let line = ledger.iter().find(|line| line["address"] == limit);
+    line.unwrap_or_else(|| panic!("{ledger:?}"))
 }
 
 #[test]
