@@ -238,16 +238,22 @@ fn a_program_made_during_the_look_is_listed() {
         assert!(said.contains_key("ENOENT"), "{said:?}");
         let tail = done.report["evidence"]["stderr"]["tail"].as_str().unwrap();
         let ran = tail.lines().find_map(|line| line.strip_prefix("ran: "));
-        let ran: BTreeSet<&str> = ran.unwrap().split(' ').collect();
-        let listed: BTreeSet<&str> = listed(&done, "processes")
+        let processes = listed(&done, "processes");
+        let listed: BTreeSet<u64> = processes
             .iter()
-            .filter_map(|process| process["args"].as_array()?.last()?.as_str())
+            .filter_map(|process| process["args"].as_array()?.last()?.as_str()?.parse().ok())
+            .collect();
+        // Programs start one after another, and a full list ends with the last one that it has room for.
+        let is_full = processes.len() == 1000;
+        let last = listed.last().copied().filter(|_| is_full);
+        let ran: BTreeSet<u64> = ran
+            .unwrap()
+            .split(' ')
+            .filter_map(|number| number.parse().ok())
+            .filter(|number| last.is_none_or(|last| *number <= last))
             .collect();
         let missing: Vec<_> = ran.difference(&listed).collect();
-        assert!(
-            ran.len() > 20 && missing.is_empty(),
-            "{missing:?}, {said:?}"
-        );
+        assert!(ran.len() > 5 && missing.is_empty(), "{missing:?}, {said:?}");
     }
 }
 
