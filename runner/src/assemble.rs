@@ -7,27 +7,29 @@ mod unjudged;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use stub::Needle;
-use stub::journal::{Content, Entry, Head};
+use model::secret::Needle;
+use model::journal::{Content, Entry, Head};
 
 use crate::audit::Caller;
-use crate::case::Limits;
-use crate::clock::Clock;
+use model::case::Limits;
+use sys::clock::Clock;
 use crate::collect::Capture;
 use crate::collect::census::{made_and_gone, next_number};
 use crate::collect::files::{self, Bounds, Found};
 use crate::collect::limit;
 use crate::collect::output::Boundaries;
-use crate::evidence::{
+use model::evidence::{
     Attempt, Connection, Evidence, Exit, FileEntry, FileWatch, Gap, GapKind, Request, Root, Served,
     Survivor, Unlisted, from_journal,
 };
 use crate::lookups::{self, Weighed};
-use crate::profile::SideRequest;
-use crate::sandbox::plan::{HOME, Plan, WORK};
-use crate::sandbox::root::Trees;
-use crate::sandbox::supervise::ledger::lookups::Lookups;
-use crate::sandbox::supervise::ledger::{Connect, Ledger};
+use model::profile::SideRequest;
+use model::layout::HOME;
+use model::layout::WORK;
+use sandbox::plan::{Plan};
+use sandbox::root::Trees;
+use sandbox::supervise::ledger::lookups::Lookups;
+use sandbox::supervise::ledger::{Connect, Ledger};
 
 /// For what was looked up: nobody waits longer for help, and no signal is heard meanwhile.
 const WEIGHING: Duration = Duration::from_secs(2);

@@ -1,26 +1,31 @@
 //! `--baseline FILE`: the behaviour of a run against a lock file, and the check `baseline/unchanged`.
 //!
 //! Owns the file from before the run, when it is read or proved to be writable, to the end, when the check is made or
-//! the file is written. The check is none of [`crate::check`]: it compares with a file, is made only where one is
-//! named, and no specification asks for it; its id is not among [`crate::check::ids`]. What is compared is
-//! [`crate::behaviour`]'s, as `runner diff` has it.
+//! the file is written. The check is none of [`judge::check`]: it compares with a file, is made only where one is
+//! named, and no specification asks for it; its id is not among [`model::finding::ids`]. What is compared is
+//! [`judge::behaviour`]'s, as `runner diff` has it.
 
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::behaviour::form::Report as Form;
-use crate::behaviour::{Behaviour, Difference, compare};
-use crate::case::outline::below;
-use crate::check;
+use judge::behaviour::form::Report as Form;
+use model::difference::Difference;
+use judge::behaviour::{Behaviour, compare};
+use model::case::outline::below;
+use judge::check;
 use crate::cli::Baseline;
-use crate::evidence::Exit;
+use model::evidence::Exit;
 use crate::output::{Input, LockFile, Output, OutputError, WriteError};
-use crate::policy::{quoted, shown_path};
-use crate::read::{self, ReadError};
-use crate::report::{self, BaselineOutcome, LockPlace, Report, json};
-use crate::verdict::{AskedBy, Finding, Status};
+use model::quote::quoted;
+use model::quote::shown_path;
+use sys::read::{self, ReadError};
+use model::report::BaselineOutcome;
+use model::report::LockPlace;
+use model::report::Report;
+use report::{self, json};
+use model::finding::{AskedBy, Finding, Status};
 
 pub mod lock;
 #[cfg(test)]
@@ -169,7 +174,7 @@ impl Opened {
         let end = self.task.end(report);
         report.checks.push(end.settled.finding(&self.shown));
         report.verdict = check::verdict(&report.checks, &report.evidence);
-        report.baseline = end.told.map(|told| report::Baseline {
+        report.baseline = end.told.map(|told| model::report::Baseline {
             file: self.shown,
             outcome: told.outcome,
             tier_before: told.tier_before,

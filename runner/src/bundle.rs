@@ -12,21 +12,23 @@ pub(crate) mod verify;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stub::Needle;
+use model::secret::Needle;
 use thiserror::Error;
 
-use crate::case::Limits;
+use model::case::Limits;
 use crate::collect::Capture;
 use crate::collect::copy::Bounds;
 use crate::collect::files::PATH_BYTES;
 use crate::collect::output::Shown;
-use crate::digest;
-use crate::evidence::Evidence;
+use model::digest;
+use model::evidence::Evidence;
 use crate::output::WriteError;
-use crate::policy::shown_path;
-use crate::report::human::Colour;
-use crate::report::{self, Format, RenderError, Report, visible};
-use crate::sandbox::root::Trees;
+use model::quote::shown_path;
+use report::human::Colour;
+use model::report::Report;
+use model::escape::visible;
+use report::{self, Format, RenderError};
+use sandbox::root::Trees;
 
 use client_files::{Copied, copy_tree};
 use manifest::{Kind, Listed, Manifest, NotCopied, Run, Source};

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::policy::init::PolicyName;
+use policy::init::PolicyName;
 
 pub use error::UsageError;
 pub use program::ClientProgram;
@@ -27,7 +27,7 @@ pub use reports::{Destination, ReportTarget};
 pub use resolve::{Baseline, Command, InitAction, Isolation, PolicyAction, RunRequest};
 pub use values::{ReportArgument, VariableArgument};
 
-use crate::profile::Destination as AttemptDestination;
+use model::profile::Destination as AttemptDestination;
 
 /// What the user typed.
 #[derive(Debug, Parser)]

@@ -25,24 +25,24 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use nix::unistd::Pid;
-use stub::Needle;
-use stub::journal::Control;
+use model::secret::Needle;
+use model::journal::Control;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::time::{Instant, sleep_until};
 
-use crate::clock::Clock;
-use crate::evidence::{Exit, FileWatch, Gap, GapKind, Survivor};
-use crate::sandbox::cgroup::Cgroup;
-use crate::sandbox::counters::Counters;
-use crate::sandbox::message::{ClientEnd, ExitStatus, FromResolver, ToInit};
-use crate::sandbox::plan::Plan;
-use crate::sandbox::silence::Network;
-use crate::sandbox::spawn::Stage;
-use crate::sandbox::supervise::{LinesWanted, Served, Supervisor};
-use crate::sys::fds::watched;
+use sys::clock::Clock;
+use model::evidence::{Exit, FileWatch, Gap, GapKind, Survivor};
+use sandbox::cgroup::Cgroup;
+use sandbox::counters::Counters;
+use sandbox::message::{ClientEnd, ExitStatus, FromResolver, ToInit};
+use sandbox::plan::Plan;
+use sandbox::silence::Network;
+use sandbox::spawn::Stage;
+use sandbox::supervise::{LinesWanted, Served, Supervisor};
+use sys::fds::watched;
 
 use pass::Pass;
 

@@ -1,18 +1,29 @@
 //! From a run to its [`Report`]: who was run, on what, by which rules, beside verdict and evidence.
 
-use crate::audit::{ASKED_FOR, Audit, Place};
-use crate::case::{Case, Limits, PathRule, Preflight, Tier};
+use model::audit::ASKED_FOR;
+use model::audit::Audit;
+use model::audit::Place;
+use model::case::{Case, Limits, PathRule, Preflight, Tier};
 use crate::cli::RunRequest;
-use crate::evidence::{Evidence, Exit, FileWatch};
-use crate::policy::{self, Reference, shown_path};
+use model::evidence::{Evidence, Exit, FileWatch};
+use model::quote::shown_path;
+use policy::{self, Reference};
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
-use crate::profile::{ExpectedAttempt, Profile, Variable};
-use crate::report::{Arg, Client, Host, Known, Policy, Process, Report, Runner, WiderRule};
+use model::profile::{ExpectedAttempt, Profile, Variable};
+use model::report::Arg;
+use model::report::Client;
+use model::report::Host;
+use model::report::Known;
+use model::report::Policy;
+use model::report::Process;
+use model::report::Report;
+use model::report::Runner;
+use model::report::WiderRule;
 use crate::run::PassedOver;
-use crate::sandbox::core_dumps;
+use sandbox::core_dumps;
 use crate::subject::Subject;
-use crate::text::printable;
-use crate::verdict::{Finding, Verdict};
+use model::text::printable;
+use model::finding::{Finding, Verdict};
 
 /// Puts together what every report shows.
 pub(crate) fn report(

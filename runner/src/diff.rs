@@ -1,7 +1,7 @@
 //! `runner diff`: what changed between two runs, told from their JSON reports.
 //!
 //! Owns where the reports are read, what is said of runs that are hardly alike, and the answer. What is compared and
-//! what is not belongs to [`crate::behaviour`]. A run that was not sound, or whose evidence has gaps in what is
+//! what is not belongs to [`judge::behaviour`]. A run that was not sound, or whose evidence has gaps in what is
 //! compared, shows differences that are true and misses others: its answer is *incomplete*, and never *unchanged*.
 
 use std::io::{self, Write};
@@ -9,17 +9,19 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::behaviour::form::{FormError, Report};
-use crate::behaviour::{self, Applied, Behaviour, Change, Difference};
+use judge::behaviour::form::{FormError, Report};
+use model::difference::Change;
+use model::difference::Difference;
+use judge::behaviour::{self, Applied, Behaviour};
 use crate::bundle::{
     self,
     manifest::{self, Manifest, ManifestError},
 };
-use crate::digest;
-use crate::policy::shown_path;
-use crate::read::{self, ReadError};
-use crate::report::human::Colour;
-use crate::report::{Form, RenderError};
+use model::digest;
+use model::quote::shown_path;
+use sys::read::{self, ReadError};
+use report::human::Colour;
+use report::{Form, RenderError};
 
 mod human;
 mod json;

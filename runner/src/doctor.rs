@@ -36,10 +36,10 @@ use judge::{Possible, Tried, Verdict};
 use trial::Observation;
 use whole_run::WholeRun;
 
-use crate::report::RenderError;
-use crate::report::human::Colour;
-use crate::sys::fds::close_on_exec_from;
-use crate::sys::process::default_child_signal;
+use report::RenderError;
+use report::human::Colour;
+use sys::fds::close_on_exec_from;
+use sys::process::default_child_signal;
 
 /// What `runner doctor` is to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::Uid;
 
-use crate::read;
+use sys::read;
 
 /// Homes lie here, each in a directory of its own.
 const PARENT: &str = "/home";

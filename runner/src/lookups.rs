@@ -25,16 +25,18 @@ mod world;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use stub::Needle;
+use model::secret::Needle;
 
 use self::fold::{Class, Entry};
 use self::world::{Found, Seen, World};
 use crate::audit::Caller;
-use crate::evidence::{Advice, Lookup, LookupKind, Reason};
-use crate::policy::may_be_shown;
-use crate::sandbox::plan::{Bind, HOME, WORK};
-use crate::sandbox::supervise::ledger::lookups::{Lookups, Wanted};
-use crate::text::printable;
+use model::evidence::{Advice, Lookup, LookupKind, Reason};
+use policy::may_be_shown;
+use model::layout::HOME;
+use model::layout::WORK;
+use sandbox::plan::{Bind};
+use sandbox::supervise::ledger::lookups::{Lookups, Wanted};
+use model::text::printable;
 
 /// An object of the host, not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use thiserror::Error;
 
 use crate::bundle::BundleError;
 use crate::cli::{Destination, ReportTarget};
-use crate::policy::shown_path;
-use crate::report::{Format, RenderError};
-use crate::sys::streams;
+use model::quote::shown_path;
+use report::{Format, RenderError};
+use sys::streams;
 
 mod place;
 mod stream;

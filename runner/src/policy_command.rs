@@ -3,18 +3,19 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use stub::scenario::{Scenario, Summary};
+use model::scenario::{Scenario, Summary};
 use thiserror::Error;
 
 use crate::bundle;
 use crate::cli::{InitAction, PolicyAction, SchemaForm};
 use crate::diff;
 use crate::doctor;
-use crate::needs::{Needs, NeedsError};
-use crate::policy::init;
-use crate::policy::{self, Entry, Kind, PolicyError, Reference, shown_path};
-use crate::report::json;
-use crate::schema;
+use policy::needs::{Needs, NeedsError};
+use policy::init;
+use model::quote::shown_path;
+use policy::{self, Entry, Kind, PolicyError, Reference};
+use report::json;
+use model::schema;
 use crate::selftest;
 
 /// How the command came out.

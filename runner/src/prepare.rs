@@ -13,25 +13,26 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{self, Path, PathBuf};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use stub::{Belongs, Needle};
+use model::secret::Belongs;
+use model::secret::Needle;
 use thiserror::Error;
 
-use crate::audit::{Audit, Place};
-use crate::case::{Limits, Tier};
+use model::audit::Audit;
+use model::audit::Place;
+use model::case::{Limits, Tier};
 use crate::cli::{ClientProgram, RunRequest};
 use crate::collect::copy::DEEPEST;
 use crate::homes::Homes;
 use crate::output::name_of;
-use crate::policy::shown_path;
-use crate::profile::{Surroundings, Unspelt, filled};
-use crate::random;
-use crate::report::Purpose;
-use crate::sandbox::identity;
-use crate::sandbox::limits::{CORE_BYTES, QUEUE_BYTES};
-use crate::sandbox::plan::{
-    BASE_URL, Bind, ClientPlan, PROGRAM_DIRECTORY, Places, Plan, ResourceLimits, RootPlan, StubPlan,
-};
-use crate::sandbox::spawn::OWN_FILE;
+use model::quote::shown_path;
+use model::profile::{Surroundings, Unspelt, filled};
+use sys::random;
+use model::report::Purpose;
+use sandbox::identity;
+use sandbox::limits::{CORE_BYTES, QUEUE_BYTES};
+use model::layout::PROGRAM_DIRECTORY;
+use sandbox::plan::{BASE_URL, Bind, ClientPlan, Places, Plan, ResourceLimits, RootPlan, StubPlan};
+use sandbox::spawn::OWN_FILE;
 use crate::selftest::HOSTILE_ARGUMENT;
 use crate::subject::Subject;
 use targets::Targets;
@@ -205,7 +206,7 @@ pub(crate) fn prepare(
         // They are told by paths of a root that is the client's own.
         lookups: subject.purpose() == Purpose::Audit && tier == Tier::Namespace,
         #[cfg(feature = "weaken")]
-        weakened: crate::sandbox::weaken::asked(),
+        weakened: sandbox::weaken::asked(),
     };
     let is_own_file = hidden_argument(&request.client).is_some();
     Ok(Prepared {

@@ -28,19 +28,19 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use thiserror::Error;
 
-use crate::case::Tier;
+use model::case::Tier;
 use crate::cli::{ClientProgram, Isolation, RunRequest};
 use crate::collect::Failure;
 use crate::describe;
-use crate::evidence::{Evidence, Line};
+use model::evidence::{Evidence, Line};
 use crate::output;
-use crate::policy::{self, PolicyError, Reference};
-use crate::profile::Settings;
-use crate::report::human::Colour;
-use crate::report::{Form, RenderError};
+use policy::{self, PolicyError, Reference};
+use model::profile::Settings;
+use report::human::Colour;
+use report::{Form, RenderError};
 use crate::run::{self, PassedOver, RunError};
-use crate::sandbox::error::SetupError;
-use crate::sandbox::guard::Guarded;
+use sandbox::error::SetupError;
+use sandbox::guard::Guarded;
 use crate::subject::Subject;
 
 use judge::{Heard, Outcome, Status, full_name};

@@ -4,14 +4,15 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use stub::scenario::Scenario;
+use scenario::Scenario;
 
-use crate::audit::{ASKED_FOR, Audit};
-use crate::case::{Case, Device, Origin, PathRule, SandboxRules};
-use crate::profile::{
+use model::audit::ASKED_FOR;
+use model::audit::Audit;
+use model::case::{Case, Device, Origin, PathRule, SandboxRules};
+use model::profile::{
     ExpectedAttempt, Files, PLACEHOLDERS, Profile, Settings, SideRequest, Variable,
 };
-use crate::report::Purpose;
+use model::report::Purpose;
 
 /// The subject of one run.
 #[derive(Debug)]

@@ -18,10 +18,10 @@ use futures_core::Stream;
 use crate::connection::Line;
 use crate::handover::{self, REQUEST_ID};
 use crate::limits::{Budget, Limits};
-use crate::messages::{self, Ask};
-use crate::scenario::{ErrorType, Scenario};
-use crate::script::{Context, Script};
-use crate::secret::Belongs;
+use scenario::messages::{self, Ask};
+use model::scenario::{ErrorType, Scenario};
+use scenario::script::{Context, Script};
+use model::secret::Belongs;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 

@@ -18,8 +18,8 @@ use tokio::io::AsyncWrite;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::limits::Limits;
-use crate::scenario::Scenario;
-use crate::secret::Belongs;
+use scenario::Scenario;
+use model::secret::Belongs;
 use crate::serve::{ServeError, Setup, serve_until};
 
 /// The address of the second host.

@@ -21,10 +21,10 @@ use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 
 use crate::gate::Passed;
-use crate::journal::{Entry, Host};
+use model::journal::{Entry, Host};
 use crate::recorder::now_us;
 use crate::refusal;
-use crate::scenario::Hangup;
+use scenario::Hangup;
 use crate::shared::Shared;
 
 mod carried;

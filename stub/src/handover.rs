@@ -1,6 +1,6 @@
 //! Handing an answer over: its waits, its pieces one by one, and its end.
 //!
-//! Owns when a part of a [`Script`] goes out. What the parts are is the room of [`crate::script`], and what
+//! Owns when a part of a [`Script`] goes out. What the parts are is the room of [`scenario::script`], and what
 //! really went out that of the connection, which is asked here through its [`Line`].
 
 use std::collections::VecDeque;
@@ -15,8 +15,8 @@ use futures_core::Stream;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::connection::Line;
-use crate::scenario::Hangup;
-use crate::script::{End, Head, Piece, Script};
+use scenario::Hangup;
+use scenario::script::{End, Head, Piece, Script};
 
 /// The header that names an answer.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");

@@ -9,25 +9,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// What a run may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest head of a request, in bytes. A longer one is [`Head::Malformed`](crate::journal::Head::Malformed).
+    /// Longest head of a request, in bytes. A longer one is [`Head::Malformed`](model::journal::Head::Malformed).
     pub head_bytes: usize,
     /// Longest body that is looked into, in bytes, and longest that is served (413 beyond). A longer one is
-    /// counted and hashed to its end, with [`Content::Other`](crate::journal::Content::Other).
+    /// counted and hashed to its end, with [`Content::Other`](model::journal::Content::Other).
     pub body_bytes: usize,
     /// Bodies in memory at one time, over all connections, in bytes. Beyond it a body is treated as one
     /// that is too long.
     pub buffered_bytes: usize,
-    /// Requests on one connection. The next one is [`Head::Malformed`](crate::journal::Head::Malformed).
+    /// Requests on one connection. The next one is [`Head::Malformed`](model::journal::Head::Malformed).
     pub requests_per_connection: u64,
     /// Connections over the whole run. Further ones are closed unread and counted in
-    /// [`Entry::Refused`](crate::journal::Entry::Refused).
+    /// [`Entry::Refused`](model::journal::Entry::Refused).
     pub connections: u64,
-    /// Deepest nesting of a JSON body. A deeper one is [`Content::Other`](crate::journal::Content::Other).
+    /// Deepest nesting of a JSON body. A deeper one is [`Content::Other`](model::journal::Content::Other).
     pub json_depth: usize,
-    /// Most values in a JSON body. A longer one is [`Content::Other`](crate::journal::Content::Other).
+    /// Most values in a JSON body. A longer one is [`Content::Other`](model::journal::Content::Other).
     pub json_values: usize,
     /// Most values in all shapes of a run together, the two of each string counted as well. The journal keeps
-    /// them all, so a body beyond is [`Content::Other`](crate::journal::Content::Other).
+    /// them all, so a body beyond is [`Content::Other`](model::journal::Content::Other).
     pub run_json_values: usize,
 }
 

@@ -9,7 +9,7 @@ use axum::serve::Listener;
 use nix::sys::socket::{setsockopt, sockopt};
 
 use crate::connection::{Connection, Served};
-use crate::journal::Host;
+use model::journal::Host;
 use crate::shared::Shared;
 
 /// One listening socket of the run, for the server.

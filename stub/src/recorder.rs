@@ -10,7 +10,7 @@ use nix::time::{ClockId, clock_gettime};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
-use crate::journal::Entry;
+use model::journal::Entry;
 
 /// Journal bytes that may wait to be written; with more, no connection is read on.
 const BACKLOG_BYTES: usize = 256 * 1024;

@@ -1,7 +1,7 @@
 //! The answer to a head that is no request, which the server is not shown.
 
-use crate::messages;
-use crate::scenario::ErrorType;
+use scenario::messages;
+use scenario::ErrorType;
 use crate::tap::head::HeadError;
 
 /// The whole answer, head and body, after which the connection closes.

@@ -17,12 +17,12 @@ use crate::app::app;
 use crate::connection::{Connection, Line, Progress};
 use crate::gate::Gate;
 use crate::held::{Held, HeldBytes};
-use crate::journal::{Control, Entry, Host};
+use model::journal::{Control, Entry, Host};
 use crate::limits::Limits;
 use crate::listener::{self, Door, LastDoor};
 use crate::recorder::{Pump, now_us};
-use crate::scenario::Scenario;
-use crate::secret::{Belongs, Needle};
+use scenario::Scenario;
+use model::secret::{Belongs, Needle};
 use crate::shared::Shared;
 
 /// Longest line of the control side, in bytes.

@@ -10,10 +10,10 @@ use tokio::net::TcpStream;
 
 use crate::connection::Connection;
 use crate::gate::Gate;
-use crate::journal::{Entry, Host};
+use model::journal::{Entry, Host};
 use crate::limits::{Budget, Limits};
 use crate::recorder::{Recorder, now_us};
-use crate::secret::{Belongs, Needle};
+use model::secret::{Belongs, Needle};
 
 /// One run.
 #[derive(Debug)]

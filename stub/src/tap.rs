@@ -21,9 +21,9 @@ pub(crate) mod framing;
 pub(crate) mod head;
 mod redact;
 
-use crate::journal::{Body, Head, Host};
+use model::journal::{Body, Head, Host};
 use crate::limits::{Budget, Limits};
-use crate::secret::{Belongs, Needle, Scanner};
+use model::secret::{Belongs, Needle, Scanner};
 
 use body::BodyTap;
 use framing::{Framing, FramingError};

@@ -1,10 +1,10 @@
 //! Boundaries, gaps and what is told of the ledger.
 
-use stub::journal::{End, Host};
+use model::journal::{End, Host};
 
 use super::*;
-use crate::evidence::{Connection, Request, RequestClass};
-use crate::sandbox::supervise::ledger::Connect;
+use model::evidence::{Connection, Request, RequestClass};
+use sandbox::supervise::ledger::Connect;
 
 const SECRET: &str = "runner-key-0123456789abcdef";
 
@@ -26,7 +26,7 @@ fn connection(seq: u64, at_us: u64) -> Connection {
 }
 
 fn post(seq: u64, connection: u64) -> Request {
-    let head = stub::journal::Head::Request {
+    let head = model::journal::Head::Request {
         method: "POST".into(),
         path: "/v1/messages".into(),
         query: None,

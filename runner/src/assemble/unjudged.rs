@@ -5,9 +5,9 @@
 
 use nix::errno::Errno;
 
-use crate::evidence::{Attempt, AttemptKind, Outcome};
-use crate::sandbox::counters::Counts;
-use crate::sandbox::supervise::ledger::Ledger;
+use model::evidence::{Attempt, AttemptKind, Outcome};
+use sandbox::counters::Counts;
+use sandbox::supervise::ledger::Ledger;
 
 /// Caller of an unjudged call: the counters do not name it.
 const UNKNOWN: &str = "unknown";
@@ -95,7 +95,7 @@ pub(super) fn attempts(counts: Counts, seen: Seen<'_>) -> Vec<Attempt> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::fixture::connect;
+    use model::evidence::fixture::connect;
 
     const NONE: Counts = Counts {
         unrouted: 0,

@@ -4,14 +4,14 @@ use std::fs;
 use std::time::Duration;
 
 use super::*;
-use crate::case::Tier;
+use model::case::Tier;
 use crate::cli::{Destination, ReportTarget};
-use crate::evidence::GapKind;
-use crate::evidence::fixture::{Run, add_header, case_b, gap};
+use model::evidence::GapKind;
+use model::evidence::fixture::{Run, add_header, case_b, gap};
 use crate::output;
-use crate::report::Format;
-use crate::report::tests::{hostile, report};
-use crate::verdict::Verdict;
+use report::Format;
+use report::tests::{hostile, report};
+use model::finding::Verdict;
 
 /// A report after the lock file was settled with.
 fn settled(baseline: &Baseline, mut report: Report) -> Report {

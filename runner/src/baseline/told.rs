@@ -1,8 +1,10 @@
 //! What drifted, as it stands in the finding: viewers that show nothing else of a report show that.
 
-use crate::behaviour::{Change, Difference, summary};
-use crate::report::visible;
-use crate::text::beginning;
+use model::difference::Change;
+use model::difference::Difference;
+use model::difference::summary;
+use model::escape::visible;
+use model::text::beginning;
 
 /// Most differences that are told; the report has all of them.
 const MOST: usize = 20;
@@ -41,7 +43,8 @@ fn cut(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::behaviour::{Area, Fact};
+    use model::difference::Area;
+    use model::difference::Fact;
 
     fn difference(key: &str, change: Change) -> Difference {
         let (area, key) = (Area::Body, key.to_owned());

@@ -11,18 +11,18 @@ use std::os::fd::OwnedFd;
 use nix::fcntl::readlinkat;
 use nix::sys::stat::{Mode, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
-use stub::Needle;
-use stub::secret::HiddenScanner;
+use model::secret::Needle;
+use model::secret::HiddenScanner;
 
 use super::manifest::{Kind, Listed, NotCopied, Original};
 use super::name;
 use super::place::{create, remove};
-use crate::case::Root;
+use model::case::Root;
 use crate::collect::copy::{Bounds, Entry, Target, copy, directory};
 use crate::collect::files::shown;
-use crate::digest;
-use crate::evidence::{FileEntry, FileKind};
-use crate::text::printable;
+use model::digest;
+use model::evidence::{FileEntry, FileKind};
+use model::text::printable;
 
 /// Paths of directories beyond this length go on in one of their own, so that the whole fits in a path of the system's.
 const LONGEST_PATH: usize = 1_000;

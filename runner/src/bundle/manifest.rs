@@ -13,11 +13,12 @@ use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
-use crate::case::{Root, Tier};
-use crate::evidence::FileKind;
-use crate::report::{self, json, visible};
-use crate::schema::values::{FileMode, Sha256, Timestamp};
-use crate::text::beginning;
+use model::case::{Root, Tier};
+use model::evidence::FileKind;
+use model::escape::visible;
+use report::{self, json};
+use model::schema::values::{FileMode, Sha256, Timestamp};
+use model::text::beginning;
 use crate::{schema, verdict};
 
 pub(super) use paths::{Directory, Node};
@@ -217,8 +218,8 @@ impl Source {
     }
 }
 
-impl From<&report::Report> for Run {
-    fn from(report: &report::Report) -> Self {
+impl From<&model::report::Report> for Run {
+    fn from(report: &model::report::Report) -> Self {
         Self {
             runner: Runner {
                 version: report.runner.version.clone(),

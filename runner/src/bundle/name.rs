@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use crate::digest;
+use model::digest;
 
 /// Longest encoded name that is not cut.
 const LONGEST: usize = 200;

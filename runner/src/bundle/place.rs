@@ -20,9 +20,9 @@ use thiserror::Error;
 use super::manifest;
 use crate::collect::copy::directory;
 use crate::output::name_of;
-use crate::policy::shown_path;
-use crate::report::visible;
-use crate::text::printable;
+use model::quote::shown_path;
+use model::escape::visible;
+use model::text::printable;
 
 /// What the manifest is called until everything else is there.
 const UNFINISHED: &str = ".unfinished";

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::verify::{Verified, verify};
 use super::*;
-use crate::evidence::fixture;
+use model::evidence::fixture;
 
 /// The report of a run that left no file.
 fn report() -> Report {

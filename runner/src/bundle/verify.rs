@@ -21,10 +21,10 @@ use super::manifest::{self, Directory, Listed, Manifest, ManifestError, Node, Ru
 use super::{REPORT, VerifyRequest};
 use crate::collect::copy::directory;
 use crate::collect::files::kind;
-use crate::digest;
-use crate::evidence::FileKind;
-use crate::policy::shown_path;
-use crate::text::printable;
+use model::digest;
+use model::evidence::FileKind;
+use model::quote::shown_path;
+use model::text::printable;
 
 /// A larger report is not compared.
 const MOST_REPORT_BYTES: u64 = 2 * 1024 * 1024 * 1024;

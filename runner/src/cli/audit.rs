@@ -5,15 +5,19 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::{env, fs, path};
 
-use stub::scenario::Scenario;
+use scenario::Scenario;
 
 use super::program::ClientProgram;
 use super::values::VariableArgument;
 use super::{AuditOptions, RunRequest, UsageError, reports, resolve};
-use crate::audit::{ASKED_FOR, Audit, Caller, Place, is_shown, show};
-use crate::case::{Access, PathRule, Presence};
-use crate::policy::{self, may_be_shown, shown_path};
-use crate::profile::{BASE_URL, Cases, Destination, ExpectedAttempt, Variable};
+use model::audit::ASKED_FOR;
+use model::audit::Audit;
+use model::audit::Place;
+use crate::audit::{Caller, is_shown, show};
+use model::case::{Access, PathRule, Presence};
+use model::quote::shown_path;
+use policy::{self, may_be_shown};
+use model::profile::{BASE_URL, Cases, Destination, ExpectedAttempt, Variable};
 use crate::subject::Subject;
 
 /// The word for no stub at all.

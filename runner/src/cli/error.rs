@@ -2,10 +2,10 @@
 
 use thiserror::Error;
 
-use crate::case::Tier;
-use crate::policy::{PolicyError, never_shown};
-use crate::profile::Unspelt;
-use crate::report::Format;
+use model::case::Tier;
+use policy::{PolicyError, never_shown};
+use model::profile::Unspelt;
+use report::Format;
 
 /// What is wrong with a command line, or with a file that it names; nothing was run.
 #[derive(Debug, Error)]

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::{env, fs, io, path};
 
 use super::UsageError;
-use crate::policy::shown_path;
+use model::quote::shown_path;
 
 /// The program under test.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,9 +9,9 @@ use std::path::{self, Path, PathBuf};
 
 use super::UsageError;
 use super::values::ReportArgument;
-use crate::policy::shown_path;
-use crate::report::Format;
-use crate::sys::streams::{self, Stream};
+use model::quote::shown_path;
+use report::Format;
+use sys::streams::{self, Stream};
 
 /// One report to write.
 #[derive(Clone, Debug, PartialEq, Eq)]

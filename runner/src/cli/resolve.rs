@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use stub::scenario::Scenario;
+use scenario::Scenario;
 
 use super::{
     Cli, CliCommand, ClientProgram, DiffOptions, DoctorOptions, InitCommand, IsolationArgument,
@@ -12,13 +12,15 @@ use super::{
     reports,
 };
 use crate::bundle::VerifyRequest;
-use crate::case::{Case, Tier};
+use model::case::{Case, Tier};
 use crate::diff::DiffRequest;
 use crate::doctor::DoctorAction;
-use crate::policy::init::PolicyName;
-use crate::policy::{self, Reference, quoted, with_nearest};
-use crate::profile::{Profile, Settings};
-use crate::report::Form;
+use policy::init::PolicyName;
+use model::quote::quoted;
+use model::quote::with_nearest;
+use policy::{self, Reference};
+use model::profile::{Profile, Settings};
+use report::Form;
 use crate::selftest::SelftestRequest;
 use crate::subject::Subject;
 

@@ -6,10 +6,10 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 
 use super::*;
-use crate::audit::Audit;
-use crate::case::{Access, Tier};
-use crate::policy;
-use crate::report::Format;
+use model::audit::Audit;
+use model::case::{Access, Tier};
+use policy;
+use report::Format;
 use crate::subject::Subject;
 
 fn resolve(words: &[&str]) -> Result<Command, UsageError> {

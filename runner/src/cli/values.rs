@@ -8,10 +8,10 @@ use std::time::Duration;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use thiserror::Error;
 
-use crate::policy::init::PolicyName;
-use crate::policy::quantity::{self, QuantityError, show_duration};
-use crate::policy::{TIMEOUT_BOUNDS, is_variable_name};
-use crate::report::Format;
+use policy::init::PolicyName;
+use policy::quantity::{self, QuantityError, show_duration};
+use policy::{TIMEOUT_BOUNDS, is_variable_name};
+use report::Format;
 
 /// `FORMAT[=FILE]` as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]

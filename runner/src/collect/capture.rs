@@ -3,19 +3,19 @@
 use std::io;
 
 use nix::errno::Errno;
-use stub::Needle;
-use stub::journal::Entry;
+use model::secret::Needle;
+use model::journal::Entry;
 
 use super::output::{Errors, Extent, Output};
 use super::questions::Questions;
 use super::transient::Gone;
-use crate::evidence::{Exit, Gap, GapKind, Moments, Survivor};
-use crate::sandbox::counters::Counts;
-use crate::sandbox::error::SetupError;
-use crate::sandbox::readback::Isolation;
-use crate::sandbox::root::Trees;
-use crate::sandbox::supervise::Supervisor;
-use crate::sandbox::supervise::ledger::Ledger;
+use model::evidence::{Exit, Gap, GapKind, Moments, Survivor};
+use sandbox::counters::Counts;
+use sandbox::error::SetupError;
+use sandbox::readback::Isolation;
+use sandbox::root::Trees;
+use sandbox::supervise::Supervisor;
+use sandbox::supervise::ledger::Ledger;
 
 /// Everything that arrived.
 #[derive(Debug)]

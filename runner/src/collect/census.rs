@@ -9,7 +9,7 @@ use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, fstat};
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 
-use crate::sandbox::plan::Identity;
+use sandbox::plan::Identity;
 
 /// The number that the tree gives next, taken by an object that has no name and is gone at once. `None` where
 /// none can be made: the client has used up the tree, and nothing is said of what was made in it.

@@ -15,7 +15,7 @@ use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 
 use super::files::kind;
-use crate::evidence::FileKind;
+use model::evidence::FileKind;
 
 /// Directories below the root, as for the walk of the evidence. A descriptor is held for each, and whatever the target
 /// holds.

@@ -12,12 +12,12 @@ use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
 use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmod, fchmodat, fstat, fstatat};
-use stub::Needle;
-use stub::secret::{Form, Scanner};
+use model::secret::Needle;
+use model::secret::{Form, Scanner};
 
-use crate::digest::of_pieces;
-use crate::evidence::{FileEntry, FileKind, Gap, GapKind, Root, Sighting};
-use crate::text::printable;
+use model::digest::of_pieces;
+use model::evidence::{FileEntry, FileKind, Gap, GapKind, Root, Sighting};
+use model::text::printable;
 
 /// Directories below the root; as many descriptors are open at one time.
 const DEEPEST: usize = 100;

@@ -4,26 +4,26 @@ use std::os::fd::AsFd as _;
 
 use nix::errno::Errno;
 use serde::Deserialize;
-use stub::journal::{Control, Entry};
+use model::journal::{Control, Entry};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 
 use super::census::next_number;
 use super::pipes::Received;
 use super::{FINISHING, Failure, Next, PIECE, Phase, Session, uncounted};
-use crate::evidence::{Exit, GapKind};
-use crate::sandbox::counters::Counters;
-use crate::sandbox::error::{At as _, Step};
-use crate::sandbox::identity;
-use crate::sandbox::message::{self, FromInit, FromStage, ToInit, ToStage};
-use crate::sandbox::plan::Identity;
-use crate::sandbox::probe::ProbeReport;
-use crate::sandbox::readback::{self, Outside};
-use crate::sandbox::reaper::Condition;
-use crate::sandbox::root::Trees;
-use crate::sandbox::supervise::{Served, Supervisor};
-use crate::sandbox::weaken::Protection;
-use crate::sys::net::readable_bytes;
+use model::evidence::{Exit, GapKind};
+use sandbox::counters::Counters;
+use sandbox::error::{At as _, Step};
+use sandbox::identity;
+use sandbox::message::{self, FromInit, FromStage, ToInit, ToStage};
+use sandbox::plan::Identity;
+use sandbox::probe::ProbeReport;
+use sandbox::readback::{self, Outside};
+use sandbox::reaper::Condition;
+use sandbox::root::Trees;
+use sandbox::supervise::{Served, Supervisor};
+use sandbox::weaken::Protection;
+use sys::net::readable_bytes;
 
 /// One line on the control socket.
 #[derive(Deserialize)]

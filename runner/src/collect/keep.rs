@@ -15,8 +15,8 @@ use nix::unistd::symlinkat;
 use tempfile::TempDir;
 
 use super::copy::{Bounds, Entry, Target, copy, directory};
-use crate::evidence::FileKind;
-use crate::text::printable;
+use model::evidence::FileKind;
+use model::text::printable;
 
 /// Objects that are named where they could not be copied; beyond them they are counted.
 const MOST_NAMED: usize = 20;

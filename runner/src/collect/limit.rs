@@ -5,10 +5,10 @@ use std::time::Duration;
 use nix::libc;
 
 use super::output::Over;
-use crate::case::Limits;
-use crate::evidence::Exit;
-use crate::policy::quantity::{show_duration, show_size};
-use crate::sandbox::plan::ResourceLimits;
+use model::case::Limits;
+use model::evidence::Exit;
+use policy::quantity::{show_duration, show_size};
+use sandbox::plan::ResourceLimits;
 
 /// The limit that `exit` was met at, with the value that held; `None` for a client that ended by itself. `set` is what
 /// the machine let be set, and `timeout` what the run was given.
@@ -76,7 +76,7 @@ fn quoted(key: &str, value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::fixture::limits;
+    use model::evidence::fixture::limits;
 
     fn set() -> ResourceLimits {
         let limits = limits();

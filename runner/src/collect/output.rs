@@ -3,10 +3,10 @@
 //! Knows lines and limits, nothing of JSON's meaning: a line becomes a record here, and the checks read it.
 
 use serde_json::Value;
-use stub::Needle;
-use stub::journal::Content;
+use model::secret::Needle;
+use model::journal::Content;
 
-use crate::evidence::{Before, Line, Record, Sighting, Stderr, UNFINISHED};
+use model::evidence::{Before, Line, Record, Sighting, Stderr, UNFINISHED};
 
 /// Values of JSON in one line, and in all of them: an empty string is three bytes, and much more when it is read.
 const LINE_VALUES: usize = 20_000;
@@ -188,11 +188,11 @@ fn unfinished() -> Line {
 
 /// Reads a line that holds no more values than are left.
 fn parse(line: &[u8], left: &mut usize) -> Line {
-    let bounds = stub::shape::Bounds {
+    let bounds = model::shape::Bounds {
         depth: usize::MAX,
         values: LINE_VALUES.min(*left),
     };
-    match stub::shape::describe(line, bounds, None) {
+    match model::shape::describe(line, bounds, None) {
         // Readers take the first or the last of two equal keys: such a line says two things.
         Content::DuplicateKey { path } => {
             return Line::NotJson {
@@ -204,7 +204,7 @@ fn parse(line: &[u8], left: &mut usize) -> Line {
     }
     match serde_json::from_slice::<Value>(line) {
         Ok(value) => {
-            *left -= stub::shape::values(&value).min(*left);
+            *left -= model::shape::values(&value).min(*left);
             if value.is_object() {
                 Line::Record(value)
             } else {
@@ -235,7 +235,7 @@ pub(crate) struct Errors {
     tail: Vec<u8>,
     /// Kept a little longer than shown, so that what is replaced is whole where the text is cut.
     kept: usize,
-    scanner: stub::secret::Scanner,
+    scanner: model::secret::Scanner,
     /// From the beginning, as far as it is kept.
     head: Vec<u8>,
     extent: Extent,
@@ -247,7 +247,7 @@ impl Errors {
             bytes: 0,
             tail: Vec::new(),
             kept: TAIL_BYTES + needle.longest(),
-            scanner: stub::secret::Scanner::new(needle),
+            scanner: model::secret::Scanner::new(needle),
             head: Vec::new(),
             extent,
         }

@@ -7,8 +7,8 @@ use tokio::io::unix::AsyncFd;
 
 use super::PIECE;
 use super::pass::Pass;
-use crate::sandbox::message::{self, FromInit};
-use crate::sys::net::readable_bytes;
+use sandbox::message::{self, FromInit};
+use sys::net::readable_bytes;
 
 /// What one read of a pipe gave.
 pub(super) enum Read {
@@ -87,7 +87,7 @@ mod tests {
     use std::io::Write as _;
 
     use super::*;
-    use crate::sys::fds::watched;
+    use sys::fds::watched;
 
     #[test]
     fn what_the_program_wrote_before_its_reader_left_is_read_and_the_pipe_then_ends() {

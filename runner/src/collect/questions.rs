@@ -9,13 +9,13 @@ use std::future::pending;
 use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
-use stub::Needle;
-use stub::secret::{Form, REPLACEMENT};
+use model::secret::Needle;
+use model::secret::{Form, REPLACEMENT};
 use tokio::io::unix::AsyncFd;
 
-use crate::dns::Asked;
-use crate::evidence::{Exit, Gap, GapKind, MOST_QUESTIONS, Question, Sighting};
-use crate::sandbox::message::{self, FromResolver};
+use sandbox::dns::Asked;
+use model::evidence::{Exit, Gap, GapKind, MOST_QUESTIONS, Question, Sighting};
+use sandbox::message::{self, FromResolver};
 
 /// Stands for a name that holds a value of the user's across its dots.
 const HIDDEN_ACROSS: &str = "<value of a variable>";
@@ -183,7 +183,7 @@ pub(super) async fn next(socket: Option<&AsyncFd<OwnedFd>>) -> Option<FromResolv
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dns::Odd;
+    use sandbox::dns::Odd;
 
     const SECRET: &str = "runner-key-0123456789ABCDEF";
 

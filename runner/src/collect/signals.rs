@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::sys::process::{is_hangup_ignored, release_signals};
+use sys::process::{is_hangup_ignored, release_signals};
 
 /// All of them, from here on.
 #[derive(Debug)]

@@ -8,9 +8,9 @@ use nix::unistd::Pid;
 use tokio::time::{Instant, sleep_until};
 
 use super::{Failure, Next, Phase, SET_UP, Session};
-use crate::evidence::GapKind;
-use crate::sandbox::error::{SetupError, Step};
-use crate::sandbox::reaper::{Condition, only_child_of};
+use model::evidence::GapKind;
+use sandbox::error::{SetupError, Step};
+use sandbox::reaper::{Condition, only_child_of};
 
 /// Time of set-up before each look at its processes; most are complete after a tenth of it.
 pub(super) const BETWEEN_LOOKS: Duration = Duration::from_millis(200);

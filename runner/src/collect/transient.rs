@@ -18,10 +18,10 @@ use std::future::pending;
 use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
-use stub::Needle;
+use model::secret::Needle;
 
 use super::files::{self, Found};
-use crate::evidence::{FileEntry, FileWatch, Root, Sighting};
+use model::evidence::{FileEntry, FileWatch, Root, Sighting};
 use marked::Marked;
 use seen::{Known, Seen};
 use watching::Watching;

@@ -4,12 +4,15 @@
 use std::fmt;
 
 use super::{Answer, Identity, Status};
-use crate::behaviour::{Applied, Area, Difference, Rule, summary};
-use crate::digest;
-use crate::report::RenderError;
-use crate::report::human::Colour;
-use crate::report::human::drift::difference;
-use crate::report::human::page::{Page, Tone};
+use model::difference::Area;
+use model::difference::Difference;
+use model::difference::summary;
+use judge::behaviour::{Applied, Rule};
+use model::digest;
+use report::RenderError;
+use report::human::Colour;
+use report::human::drift::difference;
+use report::human::page::{Page, Tone};
 
 /// Renders it; the first line is the last as well.
 pub(super) fn render(answer: &Answer, colour: Colour) -> Result<Vec<u8>, RenderError> {

@@ -4,12 +4,12 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 use super::{Answer, Identity, Status};
-use crate::behaviour::Rule;
-use crate::case::Tier;
-use crate::report::RenderError;
-use crate::report::json::{self, change_form::ChangeForm};
-use crate::schema;
-use crate::schema::values::{Sha256, Timestamp, closed_sets};
+use judge::behaviour::Rule;
+use model::case::Tier;
+use report::RenderError;
+use report::json::{self, change_form::ChangeForm};
+use model::schema;
+use model::schema::values::{Sha256, Timestamp, closed_sets};
 
 const SCHEMA: &str = "runner.diff/1";
 

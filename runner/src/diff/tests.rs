@@ -5,19 +5,19 @@ use std::fs;
 use serde_json::Value;
 
 use super::*;
-use crate::behaviour::Rule;
-use crate::evidence::fixture::{Run, add_header, case_a, case_b, gap};
-use crate::evidence::{CanaryStatus, Exit, GapKind, LayerNeed, LayerStatus, Line, Record};
-use crate::report;
-use crate::report::json as report_json;
-use crate::report::tests::{hostile, report};
-use crate::schema::tests::validator;
+use judge::behaviour::Rule;
+use model::evidence::fixture::{Run, add_header, case_a, case_b, gap};
+use model::evidence::{CanaryStatus, Exit, GapKind, LayerNeed, LayerStatus, Line, Record};
+use report;
+use report::json as report_json;
+use report::tests::{hostile, report};
+use model::schema::tests::validator;
 
-fn form(report: &report::Report) -> Report {
+fn form(report: &model::report::Report) -> Report {
     Report::parse(&report_json::render(report).unwrap()).unwrap()
 }
 
-fn answer(old: &report::Report, new: &report::Report) -> Answer {
+fn answer(old: &model::report::Report, new: &model::report::Report) -> Answer {
     let (old_path, new_path) = (Path::new("old.json"), Path::new("new.json"));
     Answer::of((old_path, form(old)), (new_path, form(new)))
 }
@@ -33,7 +33,7 @@ fn json(answer: &Answer) -> Value {
     value
 }
 
-fn other() -> report::Report {
+fn other() -> model::report::Report {
     let mut run = case_a();
     add_header(&mut run.evidence.requests[1], "X-New", "1");
     report(run)
@@ -135,21 +135,21 @@ fn a_gap_in_what_no_fact_is_made_of_is_counted_and_takes_nothing_from_the_answer
 }
 
 /// As one that has errored because of its lock file; `change` is what else is wrong.
-fn with_errored_baseline(change: fn(&mut Run)) -> report::Report {
+fn with_errored_baseline(change: fn(&mut Run)) -> model::report::Report {
     let mut run = case_b();
     change(&mut run);
     let mut errored = report(run);
     let mut finding = errored.checks[0].clone();
-    (finding.id, finding.status) = (crate::baseline::CHECK, crate::verdict::Status::Errored);
+    (finding.id, finding.status) = (model::finding::BASELINE, model::finding::Status::Errored);
     errored.checks.push(finding);
-    errored.verdict = crate::verdict::Verdict::Errored;
+    errored.verdict = model::finding::Verdict::Errored;
     errored
 }
 
 #[test]
 fn a_run_that_only_its_lock_file_made_errored_can_be_compared() {
     let errored = with_errored_baseline(|_| ());
-    let verdict = crate::check::verdict(&errored.checks, &errored.evidence);
+    let verdict = judge::check::verdict(&errored.checks, &errored.evidence);
     assert_eq!(verdict, errored.verdict);
     let same = answer(&report(case_b()), &errored);
     assert_eq!(same.status(), Status::Unchanged);
@@ -194,7 +194,7 @@ fn an_unsound_run_is_incomplete_although_its_lock_file_made_it_errored_as_well()
         let mut errored = with_errored_baseline(change);
         let sound = with_errored_baseline(|_| ());
         errored.checks.clone_from(&sound.checks);
-        for verdict in crate::verdict::Verdict::ALL {
+        for verdict in model::finding::Verdict::ALL {
             errored.verdict = verdict;
             let found = answer(&sound, &errored);
             assert_eq!(found.status(), Status::Incomplete, "{why}");
@@ -207,7 +207,7 @@ fn an_unsound_run_is_incomplete_although_its_lock_file_made_it_errored_as_well()
 #[test]
 fn an_errored_verdict_beside_a_failed_check_is_not_the_lock_files_doing() {
     let mut errored = with_errored_baseline(|_| ());
-    errored.checks[0].status = crate::verdict::Status::Failed;
+    errored.checks[0].status = model::finding::Status::Failed;
     let found = answer(&report(case_b()), &errored);
     assert_eq!(found.incomplete, ["the new run: its verdict is errored"]);
 }
@@ -240,7 +240,7 @@ fn hostile_text_stays_on_its_lines_in_both_forms() {
 #[test]
 fn another_tier_case_or_profile_is_noted() {
     let mut inherited = other();
-    inherited.tier = crate::case::Tier::Inherited;
+    inherited.tier = model::case::Tier::Inherited;
     inherited.client.profile = None;
     let notes = answer(&report(case_b()), &inherited).notes;
     assert_eq!(notes.len(), 4, "{notes:?}");

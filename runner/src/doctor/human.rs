@@ -10,9 +10,9 @@ use super::Examination;
 use super::judge::{Status, Tried, Verdict, agrees};
 use super::probes::Need;
 use super::trial::Observation;
-use crate::case::Tier;
-use crate::report::human::Colour;
-use crate::report::human::page::{Page, Tone};
+use model::case::Tier;
+use report::human::Colour;
+use report::human::page::{Page, Tone};
 
 /// Width of the ids in a list.
 const ID_COLUMN: usize = 22;

@@ -14,10 +14,10 @@ use super::judge::{Status, Tried, agrees};
 use super::probes::Need;
 use super::trial::Observation;
 use super::whole_run::Ended;
-use crate::case::Tier;
-use crate::report::json;
-use crate::schema::{self, values};
-use crate::verdict;
+use model::case::Tier;
+use report::json;
+use model::schema::{self, values};
+use model::finding;
 
 const SCHEMA: &str = "runner.doctor/1";
 

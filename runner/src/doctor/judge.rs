@@ -4,8 +4,8 @@
 use super::probes::{Need, Probe};
 use super::trial::Observation;
 use super::whole_run::{Ended, WholeRun};
-use crate::case::Tier;
-use crate::verdict::Verdict as RunVerdict;
+use model::case::Tier;
+use model::finding::Verdict as RunVerdict;
 
 /// A probe and what it came to.
 pub(super) struct Tried {

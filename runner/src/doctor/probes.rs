@@ -5,7 +5,7 @@
 
 use super::trial::{Doctor, Outcome};
 use super::trials::{landlock, mounts, namespaces, own_file, process, seccomp};
-use crate::case::Tier;
+use model::case::Tier;
 
 /// What a tier has of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

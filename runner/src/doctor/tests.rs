@@ -11,8 +11,8 @@ use super::judge::{agrees, missing, possible, verdict};
 use super::probes::{ALL, Need};
 use super::whole_run::Ended;
 use super::*;
-use crate::case::Tier;
-use crate::verdict::Verdict as RunVerdict;
+use model::case::Tier;
+use model::finding::Verdict as RunVerdict;
 
 fn refused(errno: Errno) -> Observation {
     Observation::Refused {
@@ -310,7 +310,7 @@ fn the_examination_for_machines_fits_its_schema() {
     let examination = in_a_default_container();
     let document: serde_json::Value =
         serde_json::from_slice(&json::render(&examination).unwrap()).unwrap();
-    let schema = crate::schema::tests::validator(&json::schema());
+    let schema = model::schema::tests::validator(&json::schema());
     let faults: Vec<_> = schema
         .iter_errors(&document)
         .map(|one| one.to_string())

@@ -20,13 +20,13 @@ use serde::{Deserialize, Serialize};
 
 use super::probes;
 use super::trials::directory;
-use crate::random;
-use crate::sandbox::error::{At as _, SetupError, Step};
-use crate::sandbox::identity;
-use crate::sandbox::message;
-use crate::sandbox::plan::Identity;
-use crate::sandbox::spawn::OWN_FILE;
-use crate::sys::process::{Side, clone_process, wait_within};
+use sys::random;
+use sandbox::error::{At as _, SetupError, Step};
+use sandbox::identity;
+use sandbox::message;
+use sandbox::plan::Identity;
+use sandbox::spawn::OWN_FILE;
+use sys::process::{Side, clone_process, wait_within};
 
 /// Hidden first argument with which our own file makes one trial.
 pub(crate) const TRIAL_ARGUMENT: &str = "__trial";

@@ -8,11 +8,11 @@ use std::time::Duration;
 use nix::errno::Errno;
 use serde_json::Value;
 
-use crate::case::Tier;
-use crate::sandbox::message::errno_of;
-use crate::sandbox::spawn::OWN_FILE;
-use crate::sys::process::{read_to_end_within, wait_within};
-use crate::verdict::Verdict;
+use model::case::Tier;
+use sandbox::message::errno_of;
+use sandbox::spawn::OWN_FILE;
+use sys::process::{read_to_end_within, wait_within};
+use model::finding::Verdict;
 
 /// The case has a shorter time limit of its own.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use super::world::World;
-use crate::evidence::{LookupKind, Reason};
-use crate::sandbox::plan::{HOME, WORK};
+use model::evidence::{LookupKind, Reason};
+use model::layout::HOME;
+use model::layout::WORK;
 
 /// Lines below one directory that are shown one by one.
 const FEW: usize = 3;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::audit::Caller;
-use crate::case::Access;
-use crate::policy::may_be_shown;
-use crate::sandbox::plan::BindKind;
+use model::case::Access;
+use policy::may_be_shown;
+use sandbox::plan::BindKind;
 
 /// A host of these paths, their directories, and these links.
 struct Host {

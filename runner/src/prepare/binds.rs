@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{AccessFlags, access};
 
 use super::PrepareError;
-use crate::audit::Place;
-use crate::case::{Access, PathRule, Presence};
+use model::audit::Place;
+use model::case::{Access, PathRule, Presence};
 use crate::homes::Homes;
 use crate::output::name_of;
-use crate::policy::shown_path;
-use crate::sandbox::identity;
-use crate::sandbox::plan::{Bind, BindKind, Identity, PROGRAM_DIRECTORY};
+use model::quote::shown_path;
+use sandbox::identity;
+use model::layout::PROGRAM_DIRECTORY;
+use sandbox::plan::{Bind, BindKind, Identity};
 use crate::subject::Subject;
 
 /// Trees that no path rule may lead into: they are the kernel's or hold other programs' sockets.

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use super::PrepareError;
 use super::binds::Object;
-use crate::case::{Access, Tier};
-use crate::policy::shown_path;
-use crate::sandbox::plan::Bind;
+use model::case::{Access, Tier};
+use model::quote::shown_path;
+use sandbox::plan::Bind;
 
 /// Refuses rules that contradict each other, and adds to `binds` what keeps the others in their places; what was
 /// opened for that is given back, to be held.
@@ -134,7 +134,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::sandbox::plan::BindKind;
+    use sandbox::plan::BindKind;
 
     fn bind(source: impl AsRef<Path>, target: impl AsRef<Path>, access: Access) -> Bind {
         Bind {

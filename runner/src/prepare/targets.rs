@@ -10,9 +10,13 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
 use super::PrepareError;
-use crate::case::Tier;
-use crate::random;
-use crate::sandbox::plan::{Bind, HOME, PROGRAM_DIRECTORY, Places, ProbePlan, TMP, WORK};
+use model::case::Tier;
+use sys::random;
+use model::layout::HOME;
+use model::layout::PROGRAM_DIRECTORY;
+use model::layout::TMP;
+use model::layout::WORK;
+use sandbox::plan::{Bind, Places, ProbePlan};
 
 /// They listen as long as this is held, and nobody is served.
 pub(super) struct Targets {
@@ -104,8 +108,8 @@ fn seen_inside(path: &Path, binds: &[Bind]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Access;
-    use crate::sandbox::plan::BindKind;
+    use model::case::Access;
+    use sandbox::plan::BindKind;
 
     #[test]
     fn a_directory_that_is_shown_by_another_name_is_no_canary() {

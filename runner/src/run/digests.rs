@@ -6,9 +6,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use crate::digest;
+use model::digest;
 use crate::prepare::Prepared;
-use crate::sandbox::spawn;
+use sandbox::spawn;
 
 /// Time limit after the run; a gigabyte takes some ten seconds on a slow processor.
 const LIMIT: Duration = Duration::from_secs(60);

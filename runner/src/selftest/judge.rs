@@ -10,8 +10,8 @@ use nix::errno::Errno;
 
 use super::class::{Attempt, Class, Layer, Record, Refusal};
 use super::reply::{Reply, Said};
-use crate::case::Tier;
-use crate::evidence;
+use model::case::Tier;
+use model::evidence;
 
 /// What an attempt or a class came to, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,11 +7,12 @@ use serde::Serialize;
 
 use super::Answer;
 use super::judge::{Judged, Outcome, Status};
-use crate::case::Tier;
-use crate::report::human::Colour;
-use crate::report::human::page::{WIDTH, wrap};
-use crate::report::{RenderError, json, visible};
-use crate::schema::{self, values};
+use model::case::Tier;
+use report::human::Colour;
+use report::human::page::{WIDTH, wrap};
+use model::escape::visible;
+use report::{RenderError, json};
+use model::schema::{self, values};
 
 const SCHEMA: &str = "runner.selftest/1";
 

@@ -17,9 +17,9 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use super::class::{Aim, Attempt};
 use super::hostile::{self, HOSTILE_ARGUMENT, WAIT_APART};
 use super::reply::Said;
-use crate::random;
-use crate::sandbox::guard::Guarded;
-use crate::sandbox::spawn::OWN_FILE;
+use sys::random;
+use sandbox::guard::Guarded;
+use sandbox::spawn::OWN_FILE;
 
 const STREAM: &str = "stream";
 const DATAGRAM: &str = "datagram";

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use crate::gate::Hold;
-use crate::journal::{End, Entry, Head, Host};
+use model::journal::{End, Entry, Head, Host};
 use crate::recorder::now_us;
-use crate::scenario::Hangup;
+use scenario::Hangup;
 use crate::shared::Shared;
 use crate::tap::answer::{AnswerTap, Awaited, Wrote};
 use crate::tap::head::HeadError;

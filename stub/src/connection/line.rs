@@ -9,7 +9,7 @@ use axum::serve::IncomingStream;
 
 use super::Connection;
 use crate::listener::Door;
-use crate::scenario::Hangup;
+use scenario::Hangup;
 
 /// A connection as its answers see it. It does not keep the connection open.
 #[derive(Clone, Debug)]

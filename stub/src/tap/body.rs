@@ -4,10 +4,10 @@
 use sha2::{Digest, Sha256};
 
 use super::framing::{Decoder, Framing, FramingError};
-use crate::journal::{Body, Content};
+use model::journal::{Body, Content};
 use crate::limits::{Budget, Limits, Share};
-use crate::secret::{Needle, Scanner};
-use crate::shape::{self, Bounds};
+use model::secret::{Needle, Scanner};
+use model::shape::{self, Bounds};
 
 /// The body of one request, up to now.
 #[derive(Debug)]

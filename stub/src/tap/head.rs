@@ -9,8 +9,8 @@ use httparse::{EMPTY_HEADER, Status};
 
 use super::framing::Framing;
 use super::redact::header_value;
-use crate::journal::{Head, Host};
-use crate::secret::{Belongs, Needle};
+use model::journal::{Head, Host};
+use model::secret::{Belongs, Needle};
 
 /// Most header lines of a request; the server's own limit.
 const MAX_HEADERS: usize = 100;

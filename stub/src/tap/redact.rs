@@ -4,9 +4,9 @@
 //! no report shows, and a replacement that is the same for all values would hide it.
 
 use super::head::{bearer, readable};
-use crate::journal::REDACTED;
-use crate::secret::{AUTH_HEADERS, Belongs, Needle};
-use crate::shape::sha256;
+use model::journal::REDACTED;
+use model::secret::{AUTH_HEADERS, Belongs, Needle};
+use model::shape::sha256;
 
 /// Headers whose values are never kept, beside those in which providers take a credential.
 const HEADERS: [&str; 2] = ["proxy-authorization", "cookie"];

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::journal::{Content, Host};
+use model::journal::{Content, Host};
 
 const KEY: &str = "sk-stub-0123456789";
 
@@ -262,7 +262,7 @@ fn a_body_beyond_the_limit_is_counted_and_hashed_to_its_end() {
     };
     assert_eq!(
         body.sha256,
-        crate::shape::sha256("1".repeat(100).as_bytes())
+        model::shape::sha256("1".repeat(100).as_bytes())
     );
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::*;
-use crate::digest;
+use model::digest;
 
 const SECRET: &str = "runner-key-0123456789abcdef";
 

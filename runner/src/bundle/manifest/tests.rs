@@ -1,5 +1,5 @@
 use super::*;
-use crate::schema::tests::validator;
+use model::schema::tests::validator;
 
 fn run() -> Run {
     let sha256 = "0".repeat(64);

@@ -13,9 +13,9 @@ use nix::unistd::read;
 use tokio::io::unix::AsyncFd;
 
 use super::seen::{BOUNDS, Known, Place, Seen};
-use crate::evidence::{FileKind, FileWatch, Root, WatchCut};
-use crate::sys::fds::{close_later, watched};
-use crate::sys::marks::{self, Event, Handle};
+use model::evidence::{FileKind, FileWatch, Root, WatchCut};
+use sys::fds::{close_later, watched};
+use sys::marks::{self, Event, Handle};
 
 /// Directories on a path: more than the longest path has.
 const MOST_PARENTS: usize = 4096;

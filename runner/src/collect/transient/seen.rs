@@ -8,7 +8,7 @@ use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use nix::sys::stat::fstat;
 
 use crate::collect::files;
-use crate::evidence::{FileKind, Root, WatchCut};
+use model::evidence::{FileKind, Root, WatchCut};
 
 /// More than a tree can hold at one time.
 pub(super) const BOUNDS: Bounds = Bounds {

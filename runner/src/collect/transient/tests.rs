@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use super::*;
-use crate::evidence::{FileKind, WatchCut};
+use model::evidence::{FileKind, WatchCut};
 
 const SECRET: &str = "runner-key-0123456789abcdef";
 

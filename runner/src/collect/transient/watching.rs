@@ -13,8 +13,8 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDe
 use tokio::io::unix::AsyncFd;
 
 use super::seen::{BOUNDS, Known, Place, Seen};
-use crate::evidence::{FileKind, FileWatch, Root, WatchCut};
-use crate::sys::fds::{close_later, watched};
+use model::evidence::{FileKind, FileWatch, Root, WatchCut};
+use sys::fds::{close_later, watched};
 
 /// Directories that are watched at one time.
 const MOST_WATCHES: usize = 8192;

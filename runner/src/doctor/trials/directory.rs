@@ -9,7 +9,7 @@ use nix::sched::CloneFlags;
 
 use super::namespaces;
 use crate::doctor::trial::{Doctor, Doing as _, Observation};
-use crate::sandbox::{guard, identity, root};
+use sandbox::{guard, identity, root};
 
 /// The directory.
 pub(super) struct Directory(PathBuf);

@@ -10,11 +10,11 @@ use nix::unistd::{gethostname, sethostname};
 
 use super::namespaces;
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, in_child};
-use crate::sandbox::plan::HOST_NAME;
-use crate::sandbox::spawn::OWN_FILE;
-use crate::sandbox::stage::INIT_NAMESPACES;
-use crate::sandbox::{identity, root};
-use crate::sys::mount::Seal;
+use model::layout::HOST_NAME;
+use sandbox::spawn::OWN_FILE;
+use sandbox::stage::INIT_NAMESPACES;
+use sandbox::{identity, root};
+use sys::mount::Seal;
 
 /// How far it goes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

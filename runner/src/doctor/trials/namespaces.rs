@@ -7,13 +7,13 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use nix::unistd::{Gid, Uid, fchown, getegid, geteuid, pipe, setgroups};
 
-use crate::case::Tier;
+use model::case::Tier;
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, in_child};
-use crate::sandbox::plan::Identity;
-use crate::sandbox::silence::Network;
-use crate::sandbox::stage::INIT_NAMESPACES;
-use crate::sandbox::{identity, resolver};
-use crate::sys::net::set_loopback_up;
+use sandbox::plan::Identity;
+use sandbox::silence::Network;
+use sandbox::stage::INIT_NAMESPACES;
+use sandbox::{identity, resolver};
+use sys::net::set_loopback_up;
 
 /// The namespaces of init, by name.
 const EACH: [(&str, libc::c_int); 5] = [

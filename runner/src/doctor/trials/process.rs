@@ -17,14 +17,14 @@ use nix::unistd::pause;
 
 use super::directory::Directory;
 use super::namespaces;
-use crate::case::Tier;
+use model::case::Tier;
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome};
 use crate::prepare::FEWEST_FILES;
-use crate::sandbox::cgroup::{self, Cgroup};
-use crate::sandbox::core_dumps::Receiver;
-use crate::sandbox::privilege;
-use crate::sys::notify::open_pidfd;
-use crate::sys::process::{Side, clone_process};
+use sandbox::cgroup::{self, Cgroup};
+use sandbox::core_dumps::Receiver;
+use sandbox::privilege;
+use sys::notify::open_pidfd;
+use sys::process::{Side, clone_process};
 
 /// Processes and threads of a run beside the client's own.
 const PROCESSES: usize = 12;

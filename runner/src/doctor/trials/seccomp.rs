@@ -10,13 +10,13 @@ use nix::unistd::{Pid, chdir};
 use serde::{Deserialize, Serialize};
 
 use super::{must_refuse, must_work};
-use crate::case::Tier;
+use model::case::Tier;
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, message_pair};
-use crate::sandbox::filter::{Action, Filter, Rule, SystemCall};
-use crate::sandbox::plan::Identity;
-use crate::sandbox::{identity, message, privilege};
-use crate::sys::notify::{self, Answer, Notification};
-use crate::sys::process::{Side, clone_process};
+use sandbox::filter::{Action, Filter, Rule, SystemCall};
+use sandbox::plan::Identity;
+use sandbox::{identity, message, privilege};
+use sys::notify::{self, Answer, Notification};
+use sys::process::{Side, clone_process};
 
 /// No other layer answers a chdir with it.
 const OURS: Errno = Errno::EXDEV;
@@ -60,7 +60,7 @@ pub(in crate::doctor) fn listener(_: &Doctor) -> Outcome {
         .install_with_listener()
         .doing("install a filter with a listener")?;
     // The table is ours alone; it goes with the process.
-    drop(crate::sys::fds::adopt(listener));
+    drop(sys::fds::adopt(listener));
     if !notify::sizes_match().doing("ask for the sizes of notifications")? {
         return Err(Observation::Wrong(
             "notifications have another layout than ours".to_owned(),
@@ -172,7 +172,7 @@ fn supervised(place: Where, socket: &OwnedFd) -> Result<Word, Observation> {
     let number = NOTIFYING
         .install_with_listener()
         .doing("install a filter with a listener")?;
-    let listener = crate::sys::fds::adopt(number);
+    let listener = sys::fds::adopt(number);
     message::send(socket, &Word::Listening, &[listener.as_raw_fd()]).doing("hand it over")?;
     drop(listener);
     let errno = || chdir(PATH).err().map_or(0, |errno| errno as i32);

@@ -1,8 +1,8 @@
 use nix::errno::Errno;
 
 use super::*;
-use crate::evidence::AttemptKind;
-use crate::selftest::class::{Aim, KILLED, by};
+use model::evidence::AttemptKind;
+use probes::hostile::class::{Aim, KILLED, by};
 
 const NAME: &str = "sockets/example/stream";
 
@@ -312,7 +312,7 @@ fn a_killed_child_is_blocked_only_by_the_signal_of_the_filter() {
 #[test]
 fn every_attempt_has_a_name_of_its_own_and_something_that_blocks_it() {
     let mut names: Vec<String> = Vec::new();
-    for class in crate::selftest::table::classes() {
+    for class in probes::hostile::table::classes() {
         assert_eq!(class.id.split('/').count(), 2, "{}", class.id);
         for attempt in class.attempts {
             assert!(!attempt.namespace.refusals.is_empty(), "{}", class.id);
@@ -329,7 +329,7 @@ fn every_attempt_has_a_name_of_its_own_and_something_that_blocks_it() {
 /// No errno may be both a refusal and an arrival.
 #[test]
 fn no_refusal_is_an_arrival() {
-    for class in crate::selftest::table::classes() {
+    for class in probes::hostile::table::classes() {
         for attempt in class.attempts {
             for column in [&attempt.namespace, &attempt.inherited] {
                 for refusal in column.refusals {

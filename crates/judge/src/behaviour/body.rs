@@ -1,0 +1,106 @@
+//! The body of a request: a fact for each leaf of its shape.
+
+use serde_json::Value;
+use model::shape::is_text;
+
+use super::form::Body;
+use super::{Area, Facts, Rule, SHORT_TEXT, bounded, times};
+
+pub(super) fn read(request: &str, body: &Body, facts: &mut Facts) {
+    if body.bytes > 0 {
+        facts.apply(Rule::Lengths);
+    }
+    if let Some(shape) = &body.shape {
+        value(&format!("{request} $"), shape, facts);
+    } else if let Some(fault) = &body.fault {
+        let fault = facts.text(fault);
+        let bytes = body.bytes;
+        let content = if bytes <= SHORT_TEXT {
+            format!("{bytes} bytes, sha256 {}", body.sha256)
+        } else {
+            facts.apply(Rule::Texts);
+            format!("{bytes} bytes")
+        };
+        facts.insert(
+            Area::Body,
+            &format!("{request} $"),
+            &format!("no shape: {fault}, {content}"),
+        );
+    }
+}
+
+/// Not deeper than the stub reads a body, nor further than there is room. `at` is bounded: a name that many leaves
+/// are below is written out for each.
+fn value(at: &str, shape: &Value, facts: &mut Facts) {
+    if !facts.has_room() {
+        return;
+    }
+    let leaf = match shape {
+        Value::Object(_) if is_text(shape) => text(shape, facts),
+        Value::Object(fields) if fields.is_empty() => "empty object".to_owned(),
+        Value::Object(fields) => {
+            for (name, inner) in fields {
+                let step = step(name, facts);
+                value(&bounded(&format!("{at}{step}")), inner, facts);
+                if facts.is_full {
+                    return;
+                }
+            }
+            return;
+        }
+        Value::Array(items) if items.is_empty() => "empty array".to_owned(),
+        Value::Array(items) => {
+            for (index, inner) in items.iter().enumerate() {
+                value(&bounded(&format!("{at}[{index}]")), inner, facts);
+                if facts.is_full {
+                    return;
+                }
+            }
+            return;
+        }
+        Value::String(word) => format!("word {}", facts.text(word)),
+        Value::Number(number) => {
+            let number = number.to_string();
+            if times::since_1970(&number) == Some(number.len()) {
+                facts.apply(Rule::Times);
+                "{digits}".to_owned()
+            } else {
+                number
+            }
+        }
+        Value::Null | Value::Bool(_) => shape.to_string(),
+    };
+    facts.insert(Area::Body, at, &leaf);
+}
+
+fn text(shape: &Value, facts: &mut Facts) -> String {
+    let bytes = shape.get("bytes").and_then(Value::as_u64).unwrap_or(0);
+    match shape.get("sha256").and_then(Value::as_str) {
+        Some(sha256) if bytes <= SHORT_TEXT => format!("text of {bytes} bytes, sha256 {sha256}"),
+        Some(_) | None => {
+            facts.apply(Rule::Texts);
+            format!("text of {bytes} bytes")
+        }
+    }
+}
+
+/// `.name`, or `["na.me"]`; of a key that is no name the shape has `…`, its length and its digest ([`model::shape`]).
+fn step(name: &str, facts: &mut Facts) -> String {
+    let hidden = name.strip_prefix('\u{2026}');
+    if let Some((bytes, sha256)) = hidden.and_then(|hidden| hidden.split_once('-')) {
+        let is_short = bytes.parse().is_ok_and(|bytes: u64| bytes <= SHORT_TEXT);
+        return if is_short {
+            format!("[key of {bytes} bytes, sha256 {sha256}]")
+        } else {
+            facts.apply(Rule::Texts);
+            format!("[key of {bytes} bytes]")
+        };
+    }
+    let name = facts.text(name);
+    // `$.a.b` is the field `b` of `a`, and no field of the name `a.b`.
+    if name.contains('.') {
+        format!("[\"{name}\"]")
+    } else {
+        format!(".{name}")
+    }
+}

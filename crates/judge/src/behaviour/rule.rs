@@ -1,0 +1,198 @@
+//! What is not compared, and why: each rule has a name, and every use of it is counted.
+
+use model::schema::values::closed_sets;
+
+/// One thing that varies by its nature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Points in time.
+    Times,
+    /// Identifiers that are made anew.
+    Ids,
+    /// Names of temporary files.
+    RandomNames,
+    /// Port numbers that the kernel gave.
+    Ports,
+    /// The credential of the run.
+    Credential,
+    /// Sizes that follow from something else.
+    Lengths,
+    /// What longer texts say.
+    Texts,
+    /// Contents of files that the profile knows.
+    KnownFiles,
+    /// Contents of files in which programs keep their state.
+    StateFiles,
+    /// Files that are gone.
+    TransientFiles,
+    /// How often.
+    Counts,
+    /// What came first.
+    Order,
+    /// Who started a program.
+    Origins,
+    /// The way to the stub.
+    SetupCalls,
+    /// Paths that were looked for in vain.
+    Lookups,
+    /// Numbers in the places of the credential.
+    Positions,
+    /// What lines of output say.
+    Output,
+    /// How the stub was reached.
+    Connections,
+    /// Where the client's own program lies.
+    OwnPath,
+}
+
+impl Rule {
+    /// Every one there is, in the order of every answer.
+    pub const ALL: [Self; 19] = [
+        Self::Times,
+        Self::Ids,
+        Self::RandomNames,
+        Self::Ports,
+        Self::Credential,
+        Self::Lengths,
+        Self::Texts,
+        Self::KnownFiles,
+        Self::StateFiles,
+        Self::TransientFiles,
+        Self::Counts,
+        Self::Order,
+        Self::Origins,
+        Self::SetupCalls,
+        Self::Lookups,
+        Self::Positions,
+        Self::Output,
+        Self::Connections,
+        Self::OwnPath,
+    ];
+
+    /// Its name.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Times => "times",
+            Self::Ids => "ids",
+            Self::RandomNames => "random-names",
+            Self::Ports => "ports",
+            Self::Credential => "credential",
+            Self::Lengths => "lengths",
+            Self::Texts => "texts",
+            Self::KnownFiles => "known-files",
+            Self::StateFiles => "state-files",
+            Self::TransientFiles => "transient-files",
+            Self::Counts => "counts",
+            Self::Order => "order",
+            Self::Origins => "origins",
+            Self::SetupCalls => "setup-calls",
+            Self::Lookups => "lookups",
+            Self::Positions => "positions",
+            Self::Output => "output",
+            Self::Connections => "connections",
+            Self::OwnPath => "own-path",
+        }
+    }
+
+    /// What it leaves out, in one sentence.
+    pub fn what(self) -> &'static str {
+        match self {
+            Self::Times => {
+                "A date with a time of day to the second reads {time}: 2026-11-28T16:03:24 (or with a blank or _ for T, - or %3A for :, a fraction, a zone), 20261128T160324, Sat, 28 Nov 2026 16:03:24 with or without GMT or an offset, and Sat Nov 28 16:03:24 2026 with or without GMT or UTC before the year. 13 digits, or 10 with or without a fraction, that are a time since 1970 read {digits}. A date alone stays."
+            }
+            Self::Ids => {
+                "A UUID reads {uuid}; 16 hexadecimal digits or more, of which one is no letter, read {hex:N} with their number, an odd one rounded up, and 16 and 32 for a decimal number of 64 and 128 bits; 16 or more letters and digits behind _ read {id:N} with their number where digits stand in two places, or capital and small letters and a digit are among them."
+            }
+            Self::RandomNames => {
+                "In the temporary directory tmp. with 10 characters behind it, or tmp with 8, reads {random}."
+            }
+            Self::Ports => {
+                "A port of loopback, or of the addresses that stand for this host (0.0.0.0, ::), reads {port} from 32768 on, and so does the stub's own; other lower ones stay."
+            }
+            Self::Credential => {
+                "The credential is made for each run; reports hide it, and every one is alike."
+            }
+            Self::Lengths => {
+                "The header content-length and the sizes of bodies, records and files follow from what is in them."
+            }
+            Self::Texts => {
+                "A text or an odd key of more than 32 bytes in a body, and a body of more that has no shape, is compared by its length: it may hold ids, dates and paths."
+            }
+            Self::KnownFiles => {
+                "The content of a file that the profile or the specification knows is not compared; its path, kind and mode are."
+            }
+            Self::StateFiles => {
+                "Nor is the content of a file that has an id in its path, or a name of state, a log or a cache: .json .jsonl .log .lock .pid .db .sqlite .tmp .pyc."
+            }
+            Self::TransientFiles => {
+                "Files that were there for a time are noticed or not, by chance."
+            }
+            Self::Counts => {
+                "How often an attempt, a question or a start of a program was repeated is not compared."
+            }
+            Self::Order => {
+                "The order of headers of different names, of attempts, questions and files, and of records against the connection is not compared. Of a request it is compared whether it came before or after the message, which of several is the one with the most values in its body; of a side request not even that. Those of one method and path are told apart by what is in them, the message first."
+            }
+            Self::Origins => {
+                "Which process started a program, or became it, is not compared: a parent may have ended before it is asked for, and of one that only forked no program is known."
+            }
+            Self::SetupCalls => {
+                "Calls on the way to the stub or without a destination are no attempts."
+            }
+            Self::Lookups => {
+                "Paths that were looked for in vain depend on the host, and whether all of them were seen on its load."
+            }
+            Self::Positions => {
+                "Where the credential was found, the numbers of requests, records and arguments are left out."
+            }
+            Self::Output => {
+                "What records, other lines and standard error say is not compared: of records their kinds and fields are, of standard error whether there is any. The standard output of an audit is in no report."
+            }
+            Self::Connections => {
+                "How many connections to the stub there were, their version of HTTP, and what bytes that are no request hold are not compared."
+            }
+            Self::OwnPath => {
+                "The path of the client's own program reads {client}: without a mount namespace it is that of the host."
+            }
+        }
+    }
+}
+
+closed_sets! {
+    /// The name of a rule by which something is not compared.
+    Rule of ALL,
+}
+
+/// How often each rule was applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    counts: [u64; Rule::ALL.len()],
+}
+
+impl Applied {
+    /// Once more.
+    pub(super) fn count(&mut self, rule: Rule) {
+        self.add(rule, 1);
+    }
+
+    /// So many times more.
+    pub(super) fn add(&mut self, rule: Rule, times: usize) {
+        if let Some(count) = self.counts.get_mut(rule as usize) {
+            *count = count.saturating_add(times as u64);
+        }
+    }
+
+    /// How often this one was.
+    pub fn of(&self, rule: Rule) -> u64 {
+        self.counts.get(rule as usize).copied().unwrap_or(0)
+    }
+
+    /// In both together.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        let mut both = *self;
+        for (count, more) in both.counts.iter_mut().zip(other.counts) {
+            *count = count.saturating_add(more);
+        }
+        both
+    }
+}

@@ -1,0 +1,397 @@
+//! Compares the evidence of one run with what its case expects: a finding for each check, and the verdict.
+//!
+//! Owns the stable ids, their order, the section of the specification behind each and the evidence that each
+//! needs. Everything in here is pure: it must not know how evidence was collected nor how a report looks.
+//!
+//! A finding has four ends. *Passed* and *failed* are what the evidence shows: a deviation that is seen is failed
+//! although other evidence is lost, and nothing passes without all that it needs. *Errored* is evidence that a check
+//! needs and that is missing. *Skipped* is an object that is not there (no preflight, no message request: the checks
+//! that count them fail instead), a question that the case does not ask, or what is left of a client that the runner
+//! ended, which it might have removed itself.
+
+use model::case::Case;
+use model::evidence::{CanaryStatus, Evidence, Exit, GapKind, LayerNeed, LayerStatus};
+use model::profile::{ExpectedAttempt, Profile};
+use model::finding::{AskedBy, Finding, Status, Verdict};
+
+use Rule::{Any, Case as Asked};
+use outcome::{Deviation, NotPassed, Outcome, Run};
+
+pub use attempts::{
+    AttemptGroup, attempt_groups, met_limits, reason_for_attempt, reason_for_question,
+    resolver_target,
+};
+pub use files::reason_for_file;
+pub(crate) use headers::CREDENTIALS;
+pub use meaning::{Meaning, meaning};
+pub(crate) use outbound::kernel_refuses;
+pub(crate) use outcome::count;
+pub use requests::is_expected_beside;
+
+mod attempts;
+mod body;
+mod files;
+mod headers;
+mod meaning;
+mod outbound;
+mod outcome;
+mod process;
+mod records;
+mod requests;
+mod secrets;
+
+#[cfg(test)]
+mod tests;
+
+/// One check.
+struct Check {
+    id: &'static str,
+    /// Section of the specification.
+    spec: &'static str,
+    /// A gap of one of these kinds makes it errored.
+    needs: &'static [GapKind],
+    judges: Judges,
+    rule: Rule,
+}
+
+/// How a check is made.
+#[derive(Clone, Copy)]
+enum Rule {
+    /// Against what a case expects of a client.
+    Case(fn(&Run) -> Outcome),
+    /// Of any program, an audited one too; what is told of its attempts beforehand is all that it needs.
+    Any(fn(&Evidence, Expected<'_>) -> Outcome),
+}
+
+/// Expectations of the attempts of any program.
+#[derive(Clone, Copy)]
+struct Expected<'a> {
+    /// Those that are no finding.
+    attempts: &'a [ExpectedAttempt],
+    /// The header in which the message carries the credential; `None` for any that providers take it in.
+    credential: Option<&'a str>,
+    /// The ledger must be able to show every class of them.
+    complete_ledger: bool,
+}
+
+/// Whose behaviour a check judges.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Judges {
+    /// The client's: skipped when it was never started.
+    Client,
+    /// The sandbox's, or the run's own.
+    Sandbox,
+}
+
+const REQUESTS: &[GapKind] = &[GapKind::Requests];
+const RECORDS: &[GapKind] = &[GapKind::Records];
+const BOTH: &[GapKind] = &[GapKind::Requests, GapKind::Records];
+const FILES: &[GapKind] = &[GapKind::Files];
+const PROCESSES: &[GapKind] = &[GapKind::Processes];
+const ORDER: &[GapKind] = &[GapKind::Order, GapKind::Requests, GapKind::Records];
+const ATTEMPTS: &[GapKind] = &[GapKind::Attempts];
+/// The canaries, and the ledger: that nothing was let through is read there.
+const OUTBOUND: &[GapKind] = &[GapKind::Isolation, GapKind::Attempts];
+/// The credential is searched in whatever was collected: where that is incomplete, so is the search.
+const SEARCHED: &[GapKind] = &[
+    GapKind::Secrets,
+    GapKind::Requests,
+    GapKind::Records,
+    GapKind::Stderr,
+    GapKind::Files,
+];
+
+#[rustfmt::skip]
+const CHECKS: [Check; 36] = [
+    client("requests/first-and-only",           "4.2", REQUESTS,  Asked(requests::first_and_only)),
+    client("requests/sequence",                 "4.1", REQUESTS,  Asked(requests::sequence)),
+    client("requests/post-count",               "4.2", REQUESTS,  Asked(requests::post_count)),
+    client("requests/connections",              "4.2", REQUESTS,  Asked(requests::connections)),
+    client("requests/query",                    "4.2", REQUESTS,  Asked(requests::query)),
+    client("headers/api-key-present",           "5",   REQUESTS,  Asked(headers::api_key_present)),
+    client("headers/authorization-absent",      "5",   REQUESTS,  Asked(headers::authorization_absent)),
+    client("headers/user-agent",                "2.2", BOTH,      Asked(headers::user_agent)),
+    client("headers/beta-families",             "2.2", REQUESTS,  Asked(headers::beta_families)),
+    client("headers/preflight-unauthenticated", "5",   REQUESTS,  Asked(headers::preflight_unauthenticated)),
+    client("headers/nothing-else",              "2.2", REQUESTS,  Asked(headers::nothing_else)),
+    client("body/fields",                       "2.1", REQUESTS,  Asked(body::fields)),
+    client("body/messages-blocks",              "2.1", REQUESTS,  Asked(body::messages_blocks)),
+    client("body/system-blocks",                "2.1", REQUESTS,  Asked(body::system_blocks)),
+    client("body/cache-control",                "2.1", REQUESTS,  Asked(body::cache_control)),
+    client("body/tools-empty",                  "2.1", REQUESTS,  Asked(body::tools_empty)),
+    client("body/stream",                       "2.1", REQUESTS,  Asked(body::stream)),
+    client("records/json-lines",                "2.3", RECORDS,   Asked(records::json_lines)),
+    client("records/sequence",                  "6.2", BOTH,      Asked(records::sequence)),
+    client("records/init-fields",               "2.3", RECORDS,   Asked(records::init_fields)),
+    client("records/tools-empty",               "2.3", RECORDS,   Asked(records::tools_empty)),
+    client("records/init-before-post",          "6.2", ORDER,     Asked(records::init_before_post)),
+    client("records/events-match-provider",     "6.2", BOTH,      Asked(records::events_match_provider)),
+    client("records/assistant-text",            "2.3", BOTH,      Asked(records::assistant_text)),
+    client("records/assistant-position",        "6.2", RECORDS,   Asked(records::assistant_position)),
+    client("records/result-success",            "2.3", RECORDS,   Asked(records::result_success)),
+    client("files/state-file",                  "2.4", FILES,     Asked(files::state_file)),
+    client("files/backup",                      "2.4", FILES,     Asked(files::backup)),
+    client("files/modes",                       "2.4", FILES,     Asked(files::modes)),
+    client("files/nothing-else",                "2.4", FILES,     Asked(files::nothing_else)),
+    client("files/no-transcript",               "2.4", FILES,     Asked(files::no_transcript)),
+    client("secrets/credential-not-written",    "5",   SEARCHED,  Any(|evidence, expected| secrets::credential_not_written(evidence, expected.credential))),
+    sandbox("outbound/denied",                  "1",   OUTBOUND,  Any(|evidence, _| outbound::denied(evidence))),
+    client("outbound/no-attempts",              "1",   ATTEMPTS,  Any(attempts::no_attempts)),
+    sandbox("process/exit-zero",                "1",   PROCESSES, Asked(process::exit_zero)),
+    client("process/no-survivors",              "1",   PROCESSES, Any(|evidence, _| process::no_survivors(evidence))),
+];
+
+/// The stable ids of all checks, in the order of every report.
+pub fn ids() -> impl Iterator<Item = &'static str> {
+    CHECKS.iter().map(|check| check.id)
+}
+
+/// The ids of the checks that hold for any program, in the same order; an audit makes no other.
+pub fn ids_for_any_program() -> impl Iterator<Item = &'static str> {
+    let for_any = |check: &&Check| matches!(check.rule, Rule::Any(_));
+    CHECKS.iter().filter(for_any).map(|check| check.id)
+}
+
+/// Makes every check of a case: one finding for each id, in the order of [`ids`].
+pub fn check(case: &Case, profile: &Profile, evidence: &Evidence) -> Vec<Finding> {
+    let run = Run {
+        case,
+        profile,
+        evidence,
+    };
+    let outcome = |check: &Check| match check.rule {
+        Rule::Case(rule) => rule(&run),
+        Rule::Any(rule) => rule(
+            evidence,
+            Expected {
+                attempts: &profile.attempts,
+                credential: Some(&profile.headers.credential),
+                complete_ledger: case.expect.complete_ledger,
+            },
+        ),
+    };
+    make_all(evidence, outcome)
+}
+
+/// Makes the checks that hold for any program, and skips those that a case asks for. `expected` are the attempts
+/// that are no finding.
+pub fn audit(expected: &[ExpectedAttempt], evidence: &Evidence) -> Vec<Finding> {
+    let outcome = |check: &Check| match check.rule {
+        Rule::Case(_) => outcome::not_asked("an audit expects nothing of the program"),
+        Rule::Any(rule) => rule(
+            evidence,
+            Expected {
+                attempts: expected,
+                credential: None,
+                complete_ledger: false,
+            },
+        ),
+    };
+    make_all(evidence, outcome)
+}
+
+fn make_all(evidence: &Evidence, outcome: impl Fn(&Check) -> Outcome) -> Vec<Finding> {
+    let make = |check: &Check| check.make(evidence, || outcome(check));
+    CHECKS.iter().map(make).collect()
+}
+
+/// The one word for the run.
+///
+/// *Errored* where the boundary did not hold before the launch, whatever the checks say: a client is not to blame for
+/// what it did in a broken sandbox. Then *failed*, so that no client escapes a certain deviation by losing evidence.
+/// Then *errored*; *passed* is what is left, and only if something passed.
+pub fn verdict(findings: &[Finding], evidence: &Evidence) -> Verdict {
+    let any = |status| findings.iter().any(|finding| finding.status == status);
+    if !broken(evidence).is_empty() {
+        Verdict::Errored
+    } else if any(Status::Failed) {
+        Verdict::Failed
+    } else if !lost(evidence).is_empty() || any(Status::Errored) || !any(Status::Passed) {
+        Verdict::Errored
+    } else {
+        Verdict::Passed
+    }
+}
+
+/// Losses of the run itself, one phrase each: a layer or canary, an instrument, an end of its own or by a limit. Only a
+/// run without losses can pass.
+pub fn unsound(evidence: &Evidence) -> Vec<String> {
+    [broken(evidence), lost(evidence)].concat()
+}
+
+/// Layers and canaries that did not hold before the launch.
+fn broken(evidence: &Evidence) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if evidence.layers.is_empty() {
+        reasons.push("no layer of the sandbox was read back".to_owned());
+    }
+    let lost = evidence
+        .layers
+        .iter()
+        .filter(|layer| layer.need == LayerNeed::Required && layer.status != LayerStatus::Enforced);
+    reasons.extend(lost.map(|layer| {
+        format!(
+            "required layer not enforced: {} ({})",
+            layer.name, layer.detail
+        )
+    }));
+    let leaks = evidence
+        .canaries
+        .iter()
+        .filter(|canary| canary.status == CanaryStatus::NotHeld);
+    reasons.extend(leaks.map(|canary| format!("canary did not hold: {}", canary.name)));
+    if evidence.exit == Exit::NotStarted {
+        reasons.push("the client was never started".to_owned());
+    }
+    reasons
+}
+
+/// Losses after the launch.
+fn lost(evidence: &Evidence) -> Vec<String> {
+    let mut reasons: Vec<String> = outbound::let_through(evidence)
+        .map(|attempt| format!("the supervisor let a call through: {}", attempt.target()))
+        .collect();
+    let instruments = [GapKind::Isolation, GapKind::Requests];
+    let gaps = evidence
+        .gaps
+        .iter()
+        .filter(|gap| instruments.contains(&gap.what));
+    reasons.extend(gaps.map(|gap| gap.detail.clone()));
+    if evidence.exit == Exit::Interrupted {
+        reasons.push("the run was interrupted".to_owned());
+    }
+    reasons
+}
+
+/// `ended by the runner (time-out after 1.0 s)`, unless the client ended by itself or was never there.
+fn ended_by_runner(exit: Exit) -> Option<String> {
+    let why = match exit {
+        Exit::Code(_) | Exit::Signal(_) | Exit::NotStarted => return None,
+        Exit::Timeout(after) => format!("time-out after {:.1} s", after.as_secs_f64()),
+        Exit::OutputLimit => "output limit".to_owned(),
+        Exit::RequestLimit => "request limit".to_owned(),
+        Exit::Interrupted => "interrupted".to_owned(),
+    };
+    Some(format!("ended by the runner ({why})"))
+}
+
+const fn client(
+    id: &'static str,
+    spec: &'static str,
+    needs: &'static [GapKind],
+    rule: Rule,
+) -> Check {
+    Check {
+        id,
+        spec,
+        needs,
+        judges: Judges::Client,
+        rule,
+    }
+}
+
+const fn sandbox(
+    id: &'static str,
+    spec: &'static str,
+    needs: &'static [GapKind],
+    rule: Rule,
+) -> Check {
+    Check {
+        judges: Judges::Sandbox,
+        ..client(id, spec, needs, rule)
+    }
+}
+
+impl Check {
+    fn make(&self, evidence: &Evidence, outcome: impl FnOnce() -> Outcome) -> Finding {
+        if self.judges == Judges::Client && evidence.exit == Exit::NotStarted {
+            return self.skipped("the client was never started".to_owned());
+        }
+        let missing = self.missing(self.needs, evidence);
+        match (outcome(), missing) {
+            (Err(NotPassed::NotAsked(because)), _) => self.skipped(because),
+            (Err(NotPassed::Failed(deviation)), missing) => {
+                self.deviates(*deviation, missing, evidence)
+            }
+            (Err(NotPassed::Undecided(deviation, because)), missing) => {
+                self.errored(*deviation, missing.unwrap_or(because))
+            }
+            (Ok(_) | Err(NotPassed::Absent(_)), Some(because)) => {
+                let message = "The evidence for this check is incomplete.";
+                self.errored(Deviation::new(message), because)
+            }
+            (Ok(message), None) => self.blank(Status::Passed, message),
+            (Err(NotPassed::Absent(because)), None) => self.skipped(because),
+        }
+    }
+
+    /// The finding of a deviation: certain, doubtful for want of evidence, or a consequence of the runner's end.
+    fn deviates(
+        &self,
+        deviation: Deviation,
+        missing: Option<String>,
+        evidence: &Evidence,
+    ) -> Finding {
+        let needed = self.missing(deviation.needs, evidence);
+        let doubt = needed.filter(|_| !deviation.needs.is_empty());
+        let end = ended_by_runner(evidence.exit).filter(|_| deviation.is_left);
+        // An interrupted run is incomplete as a whole; what it left says no more for that.
+        let lost = missing.filter(|_| evidence.exit != Exit::Interrupted);
+        match (end, doubt) {
+            (None, None) => self.deviating(Status::Failed, deviation),
+            (None, Some(because)) => self.errored(deviation, because),
+            (Some(end), _) => match lost {
+                Some(because) => self.errored(deviation, because),
+                None => Finding {
+                    because: Some(end),
+                    ..self.deviating(Status::Skipped, deviation)
+                },
+            },
+        }
+    }
+
+    /// Returns why evidence of one of these kinds is incomplete.
+    fn missing(&self, needs: &[GapKind], evidence: &Evidence) -> Option<String> {
+        if let Some(gap) = evidence.gap(needs) {
+            return Some(gap.detail.clone());
+        }
+        (self.judges == Judges::Client && evidence.exit == Exit::Interrupted)
+            .then(|| "the run was interrupted".to_owned())
+    }
+
+    fn errored(&self, deviation: Deviation, because: String) -> Finding {
+        Finding {
+            because: Some(because),
+            ..self.deviating(Status::Errored, deviation)
+        }
+    }
+
+    fn deviating(&self, status: Status, deviation: Deviation) -> Finding {
+        Finding {
+            object: deviation.object,
+            expected: deviation.expected,
+            found: deviation.found,
+            ..self.blank(status, deviation.message)
+        }
+    }
+
+    fn skipped(&self, because: String) -> Finding {
+        Finding {
+            because: Some(because),
+            ..self.blank(Status::Skipped, "Not checked.".to_owned())
+        }
+    }
+
+    fn blank(&self, status: Status, message: String) -> Finding {
+        Finding {
+            id: self.id,
+            status,
+            message,
+            object: None,
+            expected: None,
+            found: None,
+            because: None,
+            asked_by: AskedBy::Specification(self.spec),
+        }
+    }
+}

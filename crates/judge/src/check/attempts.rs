@@ -1,0 +1,130 @@
+//! What the client tried beside its way to the stub, against what its profile names.
+
+use std::collections::BTreeSet;
+
+use model::evidence::{
+    Attempt, AttemptKind, Evidence, Outcome as End, Question, RESOLVER, Unlisted,
+};
+use model::profile::{Destination, ExpectedAttempt};
+
+use super::Expected;
+use super::outcome::{Deviation, Outcome, count, list};
+
+pub(super) fn no_attempts(evidence: &Evidence, asked: Expected<'_>) -> Outcome {
+    let expected = asked.attempts;
+    let (allowed, found): (Vec<_>, Vec<_>) = attempt_groups(expected, evidence)
+        .into_iter()
+        .partition(|group| group.reason.is_some());
+    let names: Vec<_> = evidence
+        .names
+        .iter()
+        .filter(|question| reason_for_question(expected, question).is_none())
+        .collect();
+    let unlisted = &evidence.unlisted;
+    if found.is_empty() && names.is_empty() {
+        if unlisted.attempts() + unlisted.questions > 0 {
+            let deviation = Deviation::new("More was tried than is listed.")
+                .expected("no attempt but those that the profile names")
+                .found(beyond(unlisted));
+            // Where none is expected, each of them is a finding.
+            if expected.is_empty() && unlisted.attempts() > 0 {
+                return deviation.failed();
+            }
+            return deviation
+                .undecided("what is not listed is not compared with what the profile names");
+        }
+        let seen = match total(&allowed) {
+            0 => "No attempt was seen.".to_owned(),
+            number => format!(
+                "No attempt was seen but {} that the profile names.",
+                times(number, "attempt")
+            ),
+        };
+        let limits = evidence.limits_of_ledger().join(" ");
+        if limits.is_empty() {
+            return Ok(seen);
+        }
+        if asked.complete_ledger {
+            return Deviation::new(limits).undecided("the case asks for a complete ledger");
+        }
+        return Ok(format!("{seen} {limits}"));
+    }
+    let shown = found
+        .iter()
+        .map(describe)
+        .chain(names.iter().map(|name| ask(name)))
+        .chain((unlisted.attempts() + unlisted.questions > 0).then(|| beyond(unlisted)));
+    Deviation::new(message(&found, names.len()))
+        .expected("no attempt but those that the profile names")
+        .found(list(shown))
+        .failed()
+}
+
+/// `The client tried more than its way to the stub: 7 attempts of 1 program at 2 destinations, …`
+fn message(found: &[AttemptGroup], names: usize) -> String {
+    let mut parts = Vec::new();
+    if !found.is_empty() {
+        let programs = BTreeSet::from_iter(found.iter().map(|group| &group.program));
+        let targets = BTreeSet::from_iter(found.iter().map(|group| &group.target));
+        let denied = found
+            .iter()
+            .filter(|group| matches!(group.outcome, End::Denied(_)));
+        let denied: u64 = denied.map(|group| group.count).fold(0, u64::saturating_add);
+        let all = total(found);
+        parts.push(format!(
+            "{} of {} at {} ({denied} denied, {} let through)",
+            times(all, "attempt"),
+            count(programs.len(), "program"),
+            count(targets.len(), "destination"),
+            all.saturating_sub(denied),
+        ));
+    }
+    if names > 0 {
+        parts.push(format!("{} asked for", count(names, "name")));
+    }
+    format!(
+        "The client tried more than its way to the stub: {}.",
+        parts.join(", ")
+    )
+}
+
+/// `3 attempts and 1 question beyond what is listed`
+fn beyond(unlisted: &Unlisted) -> String {
+    format!(
+        "{} and {} beyond what is listed",
+        times(unlisted.attempts(), "attempt"),
+        times(unlisted.questions, "question")
+    )
+}
+
+/// `inet:192.0.2.1:443 by /usr/bin/x, denied ENETUNREACH, 3 times`; client text.
+fn describe(group: &AttemptGroup) -> String {
+    format!(
+        "{} by {}, {}, {}",
+        group.target,
+        group.program,
+        group.outcome_words(),
+        times(group.count, "time"),
+    )
+}
+
+/// `name:api.example.com (A), 2 times`, `name:api.example.com (A, class 3, 33 bytes), 1 time`; client text.
+fn ask(question: &Question) -> String {
+    format!(
+        "name:{} ({}), {}",
+        question.name,
+        question.kind_and_odd(),
+        times(question.count, "time")
+    )
+}
+
+fn total(groups: &[AttemptGroup]) -> u64 {
+    groups
+        .iter()
+        .map(|group| group.count)
+        .fold(0, u64::saturating_add)
+}
+
+fn times(number: u64, noun: &str) -> String {
+    count(usize::try_from(number).unwrap_or(usize::MAX), noun)
+}

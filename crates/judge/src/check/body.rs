@@ -1,0 +1,277 @@
+//! What the bodies of the turn's requests hold, read from their shapes: text is never seen here.
+
+use serde_json::{Map, Value};
+use model::journal::Content;
+use model::shape::{is_text, sha256};
+
+use model::case::{CacheControl, JsonKind};
+use model::evidence::Request;
+
+use super::outcome::{Deviation, Outcome, Run, absent, count, list, name, not_asked};
+use super::{NotPassed, REQUESTS};
+
+pub(super) fn fields(run: &Run) -> Outcome {
+    for post in run.turns()? {
+        let body = object(post)?;
+        let faults = field_faults(run, body);
+        if !faults.is_empty() {
+            return Deviation::new("The top-level fields of the body differ.")
+                .at(name(post))
+                .expected(list(
+                    run.case
+                        .expect
+                        .body_fields
+                        .iter()
+                        .map(|field| field.name.as_str()),
+                ))
+                .found(list(faults))
+                .failed();
+        }
+    }
+    let fields = count(run.case.expect.body_fields.len(), "field");
+    Ok(format!(
+        "{fields}: exactly the listed ones, with their types."
+    ))
+}
+
+pub(super) fn messages_blocks(run: &Run) -> Outcome {
+    let blocks = run.case.expect.user_blocks;
+    for (post, shape) in run.shapes()? {
+        let Some(messages) = shape.get("messages") else {
+            return absent("the body has no messages");
+        };
+        let found = match messages.as_array().map(Vec::as_slice) {
+            Some([message]) if message.get("role").and_then(Value::as_str) != Some("user") => {
+                Err("a message whose role is not user".to_owned())
+            }
+            Some([message]) => text_blocks(message.get("content")),
+            Some(all) => Err(count(all.len(), "message")),
+            None => Err("no array".to_owned()),
+        };
+        expect_blocks(post, "one user message", blocks, found)?;
+    }
+    Ok(format!(
+        "One user message with {}.",
+        count(blocks, "text block")
+    ))
+}
+
+pub(super) fn system_blocks(run: &Run) -> Outcome {
+    let blocks = run.case.expect.system_blocks;
+    for (post, shape) in run.shapes()? {
+        let Some(system) = shape.get("system") else {
+            return absent("the body has no system input");
+        };
+        expect_blocks(post, "system input", blocks, text_blocks(Some(system)))?;
+    }
+    Ok(format!("System input of {}.", count(blocks, "text block")))
+}
+
+pub(super) fn cache_control(run: &Run) -> Outcome {
+    let CacheControl::Marked { system_count, user } = &run.case.expect.cache_control else {
+        return not_asked("the case says nothing of cache_control");
+    };
+    for (post, shape) in run.shapes()? {
+        let system = shape.get("system").and_then(Value::as_array);
+        let content = shape
+            .get("messages")
+            .and_then(|messages| messages.get(0)?.get("content")?.as_array());
+        let (Some(system), Some(content)) = (system, content) else {
+            return absent("the body lacks the blocks that could carry it");
+        };
+        if let Some(place) =
+            other_mark("system block", system).or_else(|| other_mark("user block", content))
+        {
+            return Deviation::new("cache_control has another value than the interface knows.")
+                .at(name(post))
+                .expected(r#"{"type": "ephemeral"}, with a known ttl or scope"#)
+                .found(format!("another value on {place}"))
+                .failed();
+        }
+        let (system_marks, user_marks) = (marked(system), marked(content));
+        if system_marks.len() != *system_count || user_marks != *user {
+            let say = |number, user: &[usize]| {
+                let user = list(user.iter().map(usize::to_string));
+                format!(
+                    "on {number} of the system blocks, and on these blocks of the user message: {user}"
+                )
+            };
+            return Deviation::new("cache_control is on other blocks.")
+                .at(name(post))
+                .expected(say(*system_count, user))
+                .found(say(system_marks.len(), &user_marks))
+                .failed();
+        }
+    }
+    Ok("cache_control is on the expected blocks and no other.".to_owned())
+}
+
+pub(super) fn tools_empty(run: &Run) -> Outcome {
+    run.asks_for_no_tools()?;
+    for (post, shape) in run.shapes()? {
+        match shape.get("tools") {
+            None => return absent("the body has no tools"),
+            Some(Value::Array(tools)) if tools.is_empty() => {}
+            Some(tools) => {
+                return Deviation::new("The body's tool list is not empty.")
+                    .at(name(post))
+                    .expected("an empty array")
+                    .found(
+                        tools
+                            .as_array()
+                            .map_or("no array".to_owned(), |all| count(all.len(), "tool")),
+                    )
+                    .failed();
+            }
+        }
+    }
+    Ok("The body's tool list is empty.".to_owned())
+}
+
+pub(super) fn stream(run: &Run) -> Outcome {
+    for (post, shape) in run.shapes()? {
+        match shape.get("stream") {
+            None => return absent("the body has no stream"),
+            Some(Value::Bool(true)) => {}
+            Some(_) => {
+                return Deviation::new("The message request does not ask for a stream.")
+                    .at(name(post))
+                    .expected("stream: true")
+                    .found("another value")
+                    .failed();
+            }
+        }
+    }
+    Ok("The message request asks for a stream.".to_owned())
+}
+
+/// The body as an object, or what it is instead.
+fn object(post: &Request) -> Result<&Map<String, Value>, NotPassed> {
+    let found = match &post.body {
+        None => "no body".to_owned(),
+        Some(body) if !body.complete => format!("{} bytes, then the connection ended", body.bytes),
+        Some(body) => match &body.content {
+            Content::Json {
+                shape: Value::Object(fields),
+            } => return Ok(fields),
+            Content::Json { .. } => "JSON, but no object".to_owned(),
+            Content::Empty => "no body".to_owned(),
+            Content::DuplicateKey { path } => format!("a key that is named twice: {path}"),
+            Content::Other { reason } => format!("no JSON: {reason}"),
+        },
+    };
+    Deviation::new("The body is not one whole JSON object.")
+        .at(name(post))
+        .expected("a JSON object without duplicate keys")
+        .found(found)
+        .failed_if_whole(if post.is_complete() { &[] } else { REQUESTS })
+}
+
+fn field_faults(run: &Run, body: &Map<String, Value>) -> Vec<String> {
+    let expected = &run.case.expect.body_fields;
+    let missing = expected
+        .iter()
+        .filter_map(|field| match body.get(&field.name) {
+            None => Some(format!("{} is missing", field.name)),
+            Some(value) if kind(value) == Some(field.kind) => None,
+            Some(_) => Some(format!("{} has another type", field.name)),
+        });
+    let further = body
+        .keys()
+        .filter(|key| !expected.iter().any(|field| field.name == **key))
+        .map(|key| format!("{key} is not expected"));
+    missing.chain(further).collect()
+}
+
+/// The JSON type that a shape stands for; `None` for null.
+fn kind(shape: &Value) -> Option<JsonKind> {
+    match shape {
+        Value::Null => None,
+        Value::Bool(_) => Some(JsonKind::Boolean),
+        Value::Number(_) => Some(JsonKind::Number),
+        Value::String(_) => Some(JsonKind::String),
+        Value::Array(_) => Some(JsonKind::Array),
+        Value::Object(_) if is_text(shape) => Some(JsonKind::String),
+        Value::Object(_) => Some(JsonKind::Object),
+    }
+}
+
+/// The number of blocks, if each is a text block.
+fn text_blocks(content: Option<&Value>) -> Result<usize, String> {
+    let blocks = content
+        .and_then(Value::as_array)
+        .ok_or("no array of blocks")?;
+    let is_text_block = |block: &&Value| {
+        block.get("type").and_then(Value::as_str) == Some("text")
+            && block.get("text").is_some_and(is_text)
+    };
+    let texts = blocks.iter().filter(is_text_block).count();
+    if texts == blocks.len() {
+        Ok(texts)
+    } else {
+        Err(format!(
+            "{}, {} of them text",
+            count(blocks.len(), "block"),
+            texts
+        ))
+    }
+}
+
+fn expect_blocks(
+    post: &Request,
+    of: &str,
+    blocks: usize,
+    found: Result<usize, String>,
+) -> Result<(), NotPassed> {
+    let found = match found {
+        Ok(found) if found == blocks => return Ok(()),
+        Ok(found) => count(found, "text block"),
+        Err(found) => found,
+    };
+    Deviation::new("The body has other blocks.")
+        .at(name(post))
+        .expected(format!("{of}: {}", count(blocks, "text block")))
+        .found(found)
+        .failed()
+}
+
+/// Positions, from 1, of the blocks that carry `cache_control`.
+fn marked(blocks: &[Value]) -> Vec<usize> {
+    let positions = blocks.iter().zip(1..);
+    positions
+        .filter(|(block, _)| mark(block).is_some())
+        .map(|(_, position)| position)
+        .collect()
+}
+
+/// `user block 2`: the first whose `cache_control` is no mark of the interface.
+fn other_mark(kind: &str, blocks: &[Value]) -> Option<String> {
+    let other = |block: &Value| mark(block).is_some_and(|mark| !is_known_mark(mark));
+    let position = blocks.iter().position(other)?;
+    Some(format!("{kind} {}", position + 1))
+}
+
+/// `cache_control` of a block; null is none.
+fn mark(block: &Value) -> Option<&Value> {
+    block.get("cache_control").filter(|mark| !mark.is_null())
+}
+
+/// Checks for a mark as the interface has it. `scope` belongs to the family of the beta header of that name.
+fn is_known_mark(mark: &Value) -> bool {
+    let Some(fields) = mark.as_object() else {
+        return false;
+    };
+    let one_of = |value: &Value, texts: [&str; 2]| {
+        let digest = value.get("sha256").and_then(Value::as_str);
+        texts
+            .iter()
+            .any(|text| digest == Some(&sha256(text.as_bytes())))
+    };
+    let is_known = |(key, value): (&String, &Value)| match key.as_str() {
+        "type" => value.as_str() == Some("ephemeral"),
+        "ttl" => one_of(value, ["5m", "1h"]),
+        "scope" => one_of(value, ["global", "org"]),
+        _ => false,
+    };
+    fields.contains_key("type") && fields.iter().all(is_known)
+}

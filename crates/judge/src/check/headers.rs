@@ -1,0 +1,316 @@
+//! What the heads of the requests say. Names are compared without regard to case.
+//!
+//! Every `POST /v1/messages` is looked at; only the families of the beta header are the turn's alone.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use model::journal::{Head, Host, REDACTED};
+
+use model::evidence::{Request, RequestClass};
+
+use model::secret::CREDENTIAL_HEADERS;
+
+use super::REQUESTS;
+use super::outcome::{Deviation, NotPassed, Outcome, Run, absent, list, name, not_asked};
+
+/// Headers whose value is a list, which may be split over several lines.
+const LISTS: [&str; 5] = [
+    "accept",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "connection",
+];
+/// Headers of preflight and message whose number has a check of its own.
+const OWN_CHECK: [&str; 3] = ["x-api-key", "authorization", "user-agent"];
+/// Credential of the run behind its scheme, as the journal keeps it.
+const BEARER: &str = "Bearer ";
+
+/// Judges every request but the preflight, whose check allows no credential at all: a message carries the run's
+/// credential once, another request carries it or none.
+pub(super) fn api_key_present(run: &Run) -> Outcome {
+    run.posts()?;
+    let is_judged = |request: &&Request| request.class != RequestClass::Preflight;
+    let header = run.profile.headers.credential.as_str();
+    for request in run.evidence.requests.iter().filter(is_judged) {
+        let values = request.header(header);
+        let found = match values.as_slice() {
+            [value] if is_credential(header, value) => continue,
+            [] if !request.is_post() => continue,
+            [value] => key_value(value),
+            [] => "0 times".to_owned(),
+            several => {
+                let shown = several.iter().map(|value| key_value(value));
+                format!("{} times: {}", several.len(), list(shown))
+            }
+        };
+        return Deviation::new(format!(
+            "A request does not carry the credential exactly once in {header}."
+        ))
+        .at(name(request))
+        .expected(format!("{header} once, with the credential of the run"))
+        .found(found)
+        .failed();
+    }
+    Ok(format!(
+        "{header} is present, with the credential of the run."
+    ))
+}
+
+/// Checks for the credential of the run in the kept value of a header, in `authorization` behind its scheme.
+fn is_credential(header: &str, kept: &str) -> bool {
+    if header != "authorization" {
+        return kept == REDACTED;
+    }
+    let parts = kept.split_at_checked(BEARER.len());
+    parts.is_some_and(|(scheme, key)| scheme.eq_ignore_ascii_case(BEARER) && key == REDACTED)
+}
+
+/// `another value, 7 bytes, sha256 …`, from the text that the journal keeps in place of the value.
+fn key_value(kept: &str) -> String {
+    let inner = kept
+        .strip_prefix('<')
+        .and_then(|rest| rest.strip_suffix('>'));
+    match inner {
+        _ if kept == REDACTED => "the credential".to_owned(),
+        _ if kept.trim().is_empty() => "an empty value".to_owned(),
+        inner => format!("another value, {}", inner.unwrap_or(kept)),
+    }
+}
+
+pub(super) fn authorization_absent(run: &Run) -> Outcome {
+    if run.profile.headers.credential == "authorization" {
+        return not_asked("the profile has the credential in authorization");
+    }
+    for post in run.posts()? {
+        let values = post.header("authorization");
+        if !values.is_empty() {
+            return Deviation::new("The message request carries authorization.")
+                .at(name(post))
+                .expected("no authorization header")
+                .found(format!("{} times", values.len()))
+                .failed();
+        }
+    }
+    Ok("authorization is absent.".to_owned())
+}
+
+pub(super) fn user_agent(run: &Run) -> Outcome {
+    let names = &run.profile.names;
+    let version = run.evidence.init().and_then(|init| {
+        init.json()?
+            .get(&run.profile.records.version_field)?
+            .as_str()
+    });
+    for post in run.posts()? {
+        let fits = |agent: &str| {
+            agent
+                .strip_prefix(names.cli_name.as_str())
+                .and_then(|rest| rest.strip_prefix('/'))
+                .and_then(|rest| rest.strip_suffix(" (external, sdk-cli)"))
+                .is_some_and(|found| {
+                    is_version(found) && version.is_none_or(|known| found == known)
+                })
+        };
+        let shown = version.unwrap_or("<version>");
+        let expected = format!("{}/{shown} (external, sdk-cli)", names.cli_name);
+        agent_fits(post, &expected, fits)?;
+    }
+    for preflight in run.preflights() {
+        let fits = |agent: &str| {
+            agent
+                .strip_prefix(names.runtime.as_str())
+                .and_then(|rest| rest.strip_prefix('/'))
+                .is_some_and(is_version)
+        };
+        agent_fits(preflight, &format!("{}/<version>", names.runtime), fits)?;
+    }
+    Ok(match version {
+        Some(_) => "The client names itself, with the version of its init record.".to_owned(),
+        None => "The client names itself; no init record has a version to compare.".to_owned(),
+    })
+}
+
+pub(super) fn beta_families(run: &Run) -> Outcome {
+    let header = format!("{}-beta", run.profile.names.vendor);
+    for post in run.turns()? {
+        let values: Vec<&str> = post
+            .header(&header)
+            .iter()
+            .flat_map(|value| value.split(','))
+            .map(str::trim)
+            .collect();
+        let missing: Vec<&str> = run
+            .profile
+            .headers
+            .beta_families
+            .iter()
+            .filter(|family| {
+                let dated = |value: &&str| value.strip_prefix(&family.prefix).is_some_and(is_date);
+                !values.iter().any(dated)
+            })
+            .map(|family| family.family.as_str())
+            .collect();
+        if !missing.is_empty() {
+            return Deviation::new("The beta header does not name every protocol family.")
+                .at(name(post))
+                .expected(format!("{header} names, each with a date: {}", list(missing)))
+                .found(list(values))
+                // A body that is lost may be what tells a request beside the turn.
+                .failed_if_whole(if post.is_complete() { &[] } else { REQUESTS });
+        }
+    }
+    for preflight in run.preflights() {
+        if !preflight.header(&header).is_empty() {
+            return Deviation::new("The preflight carries the beta header.")
+                .at(name(preflight))
+                .expected(format!("no {header} header"))
+                .found(list(preflight.header(&header)))
+                .failed();
+        }
+    }
+    Ok("The beta header names every protocol family.".to_owned())
+}
+
+pub(super) fn preflight_unauthenticated(run: &Run) -> Outcome {
+    let mut preflights = run.preflights().peekable();
+    if preflights.peek().is_none() {
+        return absent("there was no preflight");
+    }
+    for preflight in preflights {
+        let own = run.profile.headers.credential.as_str();
+        let known = CREDENTIAL_HEADERS.into_iter().filter(|name| *name != own);
+        let carried: Vec<&str> = std::iter::once(own)
+            .chain(known)
+            .filter(|name| !preflight.header(name).is_empty())
+            .collect();
+        if !carried.is_empty() {
+            return Deviation::new("The preflight carries a credential.")
+                .at(name(preflight))
+                .expected("no credential")
+                .found(list(carried))
+                .failed();
+        }
+    }
+    Ok("The preflight carries no credential.".to_owned())
+}
+
+pub(super) fn nothing_else(run: &Run) -> Outcome {
+    let known = &run.profile.headers;
+    let posts = run.posts()?.into_iter().map(|post| (post, &known.message));
+    let preflights = run
+        .preflights()
+        .map(|preflight| (preflight, &known.preflight));
+    for (request, known) in posts.chain(preflights) {
+        let unknown: Vec<&str> = request
+            .headers()
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .filter(|name| !known.iter().any(|known| known.eq_ignore_ascii_case(name)))
+            .collect();
+        if !unknown.is_empty() {
+            return Deviation::new("A request carries headers that the profile does not list.")
+                .at(name(request))
+                .expected("only header names of the profile")
+                .found(list(unknown))
+                .failed();
+        }
+    }
+    for request in &run.evidence.requests {
+        stand_once(request, &run.profile.headers.credential)?;
+        host_fits(request, run.evidence.stub)?;
+    }
+    Ok("Only header names of the profile, each as often as it may stand.".to_owned())
+}
+
+/// Fails where a header stands in two lines that is no list (RFC 9110, 5.3), so that readers may take either.
+fn stand_once(request: &Request, credential: &str) -> Result<(), NotPassed> {
+    let has_own_check = |name: &str| {
+        let is_of_the_turn = request.is_post() || request.class == RequestClass::Preflight;
+        is_of_the_turn && (OWN_CHECK.contains(&name) || name == credential)
+    };
+    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
+    for (name, _) in request.headers() {
+        *lines.entry(name.to_ascii_lowercase()).or_default() += 1;
+    }
+    let repeated: Vec<String> = lines
+        .into_iter()
+        .filter(|(name, lines)| {
+            *lines > 1 && !LISTS.contains(&name.as_str()) && !has_own_check(name)
+        })
+        .map(|(name, lines)| format!("{name} in {lines} lines"))
+        .collect();
+    if repeated.is_empty() {
+        return Ok(());
+    }
+    Deviation::new("A request repeats a header that may stand once.")
+        .at(name(request))
+        .expected("each header in one line, lists excepted")
+        .found(list(repeated))
+        .failed()
+}
+
+/// Fails unless Host names the stub, as HTTP/1.1 demands of every request (RFC 9112, 3.2). The second host of a
+/// redirect has requests/* to judge what reaches it.
+fn host_fits(request: &Request, stub: Option<SocketAddr>) -> Result<(), NotPassed> {
+    let (Head::Request { version, .. }, Host::Stub, Some(stub)) =
+        (&request.head, request.host, stub)
+    else {
+        return Ok(());
+    };
+    let by_name = format!("localhost:{}", stub.port());
+    let fits = |host: &str| host == stub.to_string() || host.eq_ignore_ascii_case(&by_name);
+    let hosts = request.header("host");
+    match hosts.as_slice() {
+        [] if version == "HTTP/1.0" => return Ok(()),
+        [host] if fits(host) => return Ok(()),
+        _ => {}
+    }
+    Deviation::new("The Host header is not the provider's.")
+        .at(name(request))
+        .expected(format!("host once: {stub}, or localhost with that port"))
+        .found(if hosts.is_empty() {
+            "no Host header".to_owned()
+        } else {
+            list(hosts)
+        })
+        .failed()
+}
+
+fn agent_fits(
+    request: &Request,
+    expected: &str,
+    fits: impl Fn(&str) -> bool,
+) -> Result<(), NotPassed> {
+    let agents = request.header("user-agent");
+    if matches!(agents.as_slice(), [agent] if fits(agent)) {
+        return Ok(());
+    }
+    Deviation::new("The user agent is not the one of this client.")
+        .at(name(request))
+        .expected(expected)
+        .found(list(agents))
+        .failed()
+}
+
+/// `20250219`, `2025-05-14`.
+fn is_date(text: &str) -> bool {
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    match text.split('-').collect::<Vec<_>>().as_slice() {
+        [date] => date.len() == 8 && digits(date),
+        [year, month, day] => {
+            let lengths = [year.len(), month.len(), day.len()];
+            lengths == [4, 2, 2] && [year, month, day].into_iter().all(|part| digits(part))
+        }
+        _ => false,
+    }
+}
+
+/// `2.1.177`, `0.12.4-rc.1+build`: one token, nothing hidden behind it.
+fn is_version(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_'))
+}

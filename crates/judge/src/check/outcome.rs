@@ -1,0 +1,204 @@
+//! What a single check returns, and the run that it looks at.
+//!
+//! Messages are ours; text of the client stands only in `object`, `found` and reasons, cut to a limit.
+
+use model::journal::{Head, Host};
+
+use model::case::{Case, Switch};
+use model::evidence::{Evidence, GapKind, Request, RequestClass};
+use model::profile::Profile;
+use model::text::beginning;
+
+use serde_json::Value;
+
+/// Longest text that a finding quotes, in characters.
+const QUOTE_LIMIT: usize = 300;
+/// Most items that a finding lists.
+const LIST_LIMIT: usize = 8;
+
+/// A sentence for a passed check, or why it is none.
+pub(super) type Outcome = Result<String, NotPassed>;
+
+/// Why a check did not pass.
+#[derive(Debug)]
+pub(super) enum NotPassed {
+    /// The evidence shows the contrary.
+    Failed(Box<Deviation>),
+    /// The evidence shows neither, for this reason.
+    Undecided(Box<Deviation>, String),
+    /// What the check looks at is not there.
+    Absent(String),
+    /// The case or the profile does not ask for it.
+    NotAsked(String),
+}
+
+/// What deviates from what is expected.
+#[derive(Debug)]
+pub(super) struct Deviation {
+    pub(super) message: String,
+    pub(super) object: Option<String>,
+    pub(super) expected: Option<String>,
+    pub(super) found: Option<String>,
+    /// Certain only where no evidence of these kinds is lost.
+    pub(super) needs: &'static [GapKind],
+    /// A client that ends by itself might have removed or completed it.
+    pub(super) is_left: bool,
+}
+
+impl Deviation {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Deviation {
+            message: message.into(),
+            object: None,
+            expected: None,
+            found: None,
+            needs: &[],
+            is_left: false,
+        }
+    }
+
+    pub(super) fn at(mut self, object: impl AsRef<str>) -> Self {
+        self.object = Some(quote(object.as_ref()));
+        self
+    }
+
+    pub(super) fn expected(mut self, expected: impl AsRef<str>) -> Self {
+        self.expected = Some(quote(expected.as_ref()));
+        self
+    }
+
+    pub(super) fn found(mut self, found: impl AsRef<str>) -> Self {
+        self.found = Some(quote(found.as_ref()));
+        self
+    }
+
+    /// Marks what a client that the runner ended might have removed or completed: a consequence of that end.
+    pub(super) fn left(mut self) -> Self {
+        self.is_left = true;
+        self
+    }
+
+    /// Fails for certain: the deviation is seen, so no evidence that is lost can take it away.
+    pub(super) fn failed<T>(self) -> Result<T, NotPassed> {
+        Err(NotPassed::Failed(Box::new(self)))
+    }
+
+    /// Fails where no evidence of these kinds is lost: what is missing might be in the lost part.
+    pub(super) fn failed_if_whole<T>(mut self, needs: &'static [GapKind]) -> Result<T, NotPassed> {
+        self.needs = needs;
+        self.failed()
+    }
+
+    pub(super) fn undecided<T>(self, because: impl Into<String>) -> Result<T, NotPassed> {
+        Err(NotPassed::Undecided(Box::new(self), because.into()))
+    }
+}
+
+/// The check's object is not there.
+pub(super) fn absent<T>(because: impl Into<String>) -> Result<T, NotPassed> {
+    Err(NotPassed::Absent(because.into()))
+}
+
+/// The case does not ask.
+pub(super) fn not_asked<T>(because: impl Into<String>) -> Result<T, NotPassed> {
+    Err(NotPassed::NotAsked(because.into()))
+}
+
+/// What every check sees.
+pub(super) struct Run<'a> {
+    pub(super) case: &'a Case,
+    pub(super) profile: &'a Profile,
+    pub(super) evidence: &'a Evidence,
+}
+
+impl<'a> Run<'a> {
+    /// Every `POST /v1/messages`, repetitions and those beside the turn too; never empty.
+    pub(super) fn posts(&self) -> Result<Vec<&'a Request>, NotPassed> {
+        self.requests(Request::is_post)
+    }
+
+    /// The requests for the turn, repetitions too; never empty.
+    pub(super) fn turns(&self) -> Result<Vec<&'a Request>, NotPassed> {
+        self.requests(Request::is_turn)
+    }
+
+    /// Skips a check of empty tools unless the case asks the client for none.
+    pub(super) fn asks_for_no_tools(&self) -> Result<(), NotPassed> {
+        if self.case.invocation.switches.contains(&Switch::NoTools) {
+            Ok(())
+        } else {
+            not_asked("the case lacks the switch no-tools")
+        }
+    }
+
+    fn requests(&self, wanted: fn(&Request) -> bool) -> Result<Vec<&'a Request>, NotPassed> {
+        let all = self.evidence.requests.iter();
+        let found: Vec<_> = all.filter(|request| wanted(request)).collect();
+        if found.is_empty() {
+            absent("there was no message request")
+        } else {
+            Ok(found)
+        }
+    }
+
+    pub(super) fn preflights(&self) -> impl Iterator<Item = &'a Request> {
+        self.evidence
+            .requests
+            .iter()
+            .filter(|request| request.class == RequestClass::Preflight)
+    }
+
+    /// The shapes of the bodies of [`Run::turns`], with the request; never empty.
+    pub(super) fn shapes(&self) -> Result<Vec<(&'a Request, &'a Value)>, NotPassed> {
+        let shapes: Vec<_> = self
+            .turns()?
+            .into_iter()
+            .filter_map(|request| request.shape().map(|shape| (request, shape)))
+            .collect();
+        if shapes.is_empty() {
+            absent("the message request has no whole JSON body")
+        } else {
+            Ok(shapes)
+        }
+    }
+}
+
+/// `request 2`.
+pub(super) fn name(request: &Request) -> String {
+    format!("request {}", request.seq)
+}
+
+/// `POST /v1/messages`; client text.
+pub(super) fn describe(request: &Request) -> String {
+    match &request.head {
+        Head::Request { method, path, .. } if request.host == Host::Elsewhere => {
+            format!("{method} {path} (at the second host)")
+        }
+        Head::Request { method, path, .. } if request.side.is_some() => {
+            let side = request.side.as_deref().unwrap_or_default();
+            format!("{method} {path} ({side})")
+        }
+        Head::Request { method, path, .. } if request.class == RequestClass::Retry => {
+            format!("{method} {path} (again)")
+        }
+        Head::Request { method, path, .. } => format!("{method} {path}"),
+        Head::Malformed { .. } => "bytes that are no request".to_owned(),
+        Head::Incomplete => "a head that does not end".to_owned(),
+    }
+}
+
+/// The items with commas between them, the first few of them; `none` without any.
+pub(super) fn list<T: AsRef<str>>(items: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<T> = items.into_iter().collect();
+    let shown: Vec<&str> = items.iter().take(LIST_LIMIT).map(AsRef::as_ref).collect();
+    match items.len() {
+        0 => "none".to_owned(),
+        all if all > LIST_LIMIT => format!("{} and {} more", shown.join(", "), all - LIST_LIMIT),
+        _ => shown.join(", "),
+    }
+}
+
+/// The text, cut at the limit.
+fn quote(text: &str) -> String {
+    beginning(text, QUOTE_LIMIT)
+}

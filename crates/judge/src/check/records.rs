@@ -1,0 +1,499 @@
+//! What the client wrote to standard output, against what the stub sent it for the turn.
+
+use serde_json::Value;
+
+use model::evidence::{Before, Evidence, Line, ProviderEvent, Record, Request, UNFINISHED};
+use model::profile::{InitField, InitList, RecordNames};
+
+use super::outcome::{self, Deviation, NotPassed, Outcome, Run, absent, count, list, not_asked};
+use super::{BOTH, ORDER, RECORDS, REQUESTS};
+
+/// The provider events that have a record. `ping` and unknown kinds have none in the public SDKs; a client may show them.
+const KNOWN_EVENTS: [&str; 6] = [
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_delta",
+    "message_stop",
+];
+/// Type of a record and what tells it apart: two values, so that no spelling of one imitates both.
+type Step<'a> = (Option<&'a str>, Option<&'a str>);
+/// Fields of `system/init` that are arrays wherever they are there.
+const ARRAYS: [&str; 6] = [
+    "tools",
+    "mcp_servers",
+    "slash_commands",
+    "agents",
+    "skills",
+    "plugins",
+];
+/// Fields of `system/init` that are strings wherever they are there.
+const STRINGS: [&str; 7] = [
+    "cwd",
+    "session_id",
+    "model",
+    "permissionMode",
+    "apiKeySource",
+    "output_style",
+    "uuid",
+];
+
+pub(super) fn json_lines(run: &Run) -> Outcome {
+    let records = &run.evidence.records;
+    if records.is_empty() {
+        return absent("standard output is empty");
+    }
+    for record in records {
+        if let Line::NotJson { reason } = &record.line {
+            let deviation = Deviation::new("A line of standard output is not a JSON object.")
+                .at(name(record))
+                .expected("one JSON object on each line")
+                .found(reason);
+            // The end of the last line may be lost, or not written for the runner's end of the client.
+            return if *reason == UNFINISHED {
+                deviation.left().failed_if_whole(RECORDS)
+            } else {
+                deviation.failed()
+            };
+        }
+    }
+    Ok(format!(
+        "{}, each one JSON object.",
+        count(records.len(), "line")
+    ))
+}
+
+pub(super) fn sequence(run: &Run) -> Outcome {
+    let expected = expected_sequence(run);
+    let found: Vec<&Record> = judged_records(run).collect();
+    let positions = expected.len().max(found.len());
+    for position in 0..positions {
+        let (wanted, got) = (expected.get(position), found.get(position));
+        if wanted.copied() == got.map(|record| step(record)) {
+            continue;
+        }
+        let end = || "the end".to_owned();
+        return Deviation::new("The records do not follow the sequence of the specification.")
+            .at(got.map_or_else(
+                || "end of standard output".to_owned(),
+                |record| name(record),
+            ))
+            .expected(wanted.map_or_else(end, spell))
+            .found(got.map_or_else(end, |record| record.label()))
+            .failed_if_whole(match (got, position) {
+                (None, _) => BOTH,
+                // The two that precede every event.
+                (Some(_), 0 | 1) => &[],
+                (Some(_), _) => REQUESTS,
+            });
+    }
+    let assistants = run
+        .evidence
+        .records
+        .iter()
+        .filter(|record| is_assistant(record))
+        .count();
+    if assistants != 1 {
+        return Deviation::new("The aggregate assistant record is not written once.")
+            .expected("1 assistant record")
+            .found(count(assistants, "assistant record"))
+            .failed_if_whole(if assistants == 0 { RECORDS } else { &[] });
+    }
+    Ok(format!(
+        "{} in the order of the specification.",
+        count(positions + 1, "record")
+    ))
+}
+
+pub(super) fn init_fields(run: &Run) -> Outcome {
+    let Some((record, init)) = init(run) else {
+        return absent("there is no init record");
+    };
+    let names = &run.profile.records;
+    let missing = names
+        .init_fields
+        .iter()
+        .filter(|field| init.get(field.as_str()).is_none());
+    let mut faults: Vec<String> = missing.map(|field| format!("{field} is missing")).collect();
+    let wrong = |fields: &[&str], fits: fn(&Value) -> bool, kind: &str| -> Vec<String> {
+        let wrong = fields
+            .iter()
+            .filter(|field| init.get(**field).is_some_and(|value| !fits(value)));
+        wrong.map(|field| format!("{field} is no {kind}")).collect()
+    };
+    faults.extend(wrong(&ARRAYS, Value::is_array, "array"));
+    faults.extend(wrong(&STRINGS, Value::is_string, "string"));
+    let version = init.get(&names.version_field);
+    if version.is_some_and(|version| version.as_str().is_none_or(str::is_empty)) {
+        faults.push(format!("{} is no version", names.version_field));
+    }
+    if !faults.is_empty() {
+        return Deviation::new(
+            "The init record lacks public fields, or has them with other types.",
+        )
+        .at(name(record))
+        .expected(list(&names.init_fields))
+        .found(list(faults))
+        .failed();
+    }
+    let permissions = permission_faults(names, init);
+    if !permissions.is_empty() {
+        return Deviation::new("The init record grants the client more than the profile names.")
+            .at(name(record))
+            .expected(format!(
+                "permissionMode {}; no MCP servers, slash commands, agents, skills or plugins but those that the \
+                 profile names",
+                names.permission_mode
+            ))
+            .found(list(permissions))
+            .failed();
+    }
+    Ok(format!(
+        "All {} fields of the init record, and no permission but those that the profile names.",
+        names.init_fields.len()
+    ))
+}
+
+/// Permissions and extensions of an init record, with the right types, that the profile does not name.
+fn permission_faults(names: &RecordNames, init: &Value) -> Vec<String> {
+    let mode = init.get("permissionMode").and_then(Value::as_str);
+    let mode = mode.filter(|mode| *mode != names.permission_mode);
+    let mut faults: Vec<String> = mode
+        .map(|mode| format!("permissionMode {mode}"))
+        .into_iter()
+        .collect();
+    for field in InitField::ALL {
+        let entries = init.get(field.word()).and_then(Value::as_array);
+        let mut rules = names.init_lists.iter();
+        let known = match rules.find(|rule| rule.field == field) {
+            None => &[][..],
+            Some(InitList { names: None, .. }) => continue,
+            Some(InitList {
+                names: Some(names), ..
+            }) => names,
+        };
+        let found = entries.into_iter().flatten().map(entry_name);
+        let further = found.filter(|entry| !known.contains(entry));
+        faults.extend(further.map(|entry| format!("{}: {entry}", field.word())));
+    }
+    faults
+}
+
+/// `name` of an object, as MCP servers and plugins have it; the text itself; else the JSON.
+fn entry_name(entry: &Value) -> String {
+    let name = entry.get("name").unwrap_or(entry);
+    name.as_str()
+        .map_or_else(|| entry.to_string(), str::to_owned)
+}
+
+pub(super) fn tools_empty(run: &Run) -> Outcome {
+    run.asks_for_no_tools()?;
+    let Some((record, init)) = init(run) else {
+        return absent("there is no init record");
+    };
+    match init.get("tools") {
+        None => absent("the init record has no tools"),
+        Some(Value::Array(tools)) if tools.is_empty() => {
+            Ok("The init record's tool list is empty.".to_owned())
+        }
+        Some(tools) => Deviation::new("The init record's tool list is not empty.")
+            .at(name(record))
+            .expected("an empty array")
+            .found(
+                tools
+                    .as_array()
+                    .map_or("no array".to_owned(), |all| count(all.len(), "tool")),
+            )
+            .failed(),
+    }
+}
+
+pub(super) fn init_before_post(run: &Run) -> Outcome {
+    run.turns()?;
+    let status = run
+        .evidence
+        .records
+        .iter()
+        .find(|record| record.is("system", "status"));
+    let (Some(init), Some(status)) = (run.evidence.init(), status) else {
+        return absent("there is no init record, or no status record");
+    };
+    for record in [init, status] {
+        if record.before == Before::None {
+            return Deviation::new(
+                "A record that comes before the message request was not there yet when it began.",
+            )
+            .at(name(record))
+            .expected(format!(
+                "{} on standard output before the first byte of the POST",
+                record.label()
+            ))
+            .found("written later, or not at all at that time")
+            .failed_if_whole(ORDER);
+        }
+    }
+    Ok(if run.evidence.startup_before() == Some(Before::Connect) {
+        "Proved: init and status were on the pipe before the POST's connection was made.".to_owned()
+    } else {
+        "Seen: init and status were on the pipe when it was read, within 50 ms of the first byte of the POST.".to_owned()
+    })
+}
+
+/// Compares records and provider events one by one. A kind beside the six known ones may be left out altogether, as the
+/// public SDKs do; where one record shows it, each event of that kind has its record, unchanged and in order.
+pub(super) fn events_match_provider(run: &Run) -> Outcome {
+    if !run.case.expect.partial_messages {
+        return not_asked("the case does not ask for partial messages");
+    }
+    let shown: Vec<_> = run
+        .evidence
+        .records
+        .iter()
+        .filter(|record| is_known_event(record) || is_optional_event(run.evidence, record))
+        .collect();
+    let is_shown = |kind: &str| shown.iter().any(|record| is_event(record, kind));
+    let sent: Vec<_> = run
+        .evidence
+        .turn_events()
+        .filter(|event| KNOWN_EVENTS.contains(&&*event.event) || is_shown(&event.event))
+        .collect();
+    if sent.is_empty() && shown.is_empty() {
+        return absent("the stub sent no event, and no record shows one");
+    }
+    for (event, record) in sent.iter().zip(&shown) {
+        if record.json().and_then(|json| json.get("event")) != Some(&event.data) {
+            return Deviation::new("A stream_event record does not hold the provider's event.")
+                .at(name(record))
+                .expected(event.data.to_string())
+                .found(
+                    record
+                        .json()
+                        .and_then(|json| json.get("event"))
+                        .map(Value::to_string)
+                        .unwrap_or_default(),
+                )
+                .failed_if_whole(REQUESTS);
+        }
+    }
+    if sent.len() != shown.len() {
+        return Deviation::new("Provider events and stream_event records differ in number.")
+            .expected(count(sent.len(), "event"))
+            .found(count(shown.len(), "record"))
+            .failed_if_whole(if shown.len() > sent.len() {
+                REQUESTS
+            } else {
+                BOTH
+            });
+    }
+    Ok(format!(
+        "{}, each as the stub sent it.",
+        count(sent.len(), "event")
+    ))
+}
+
+pub(super) fn assistant_text(run: &Run) -> Outcome {
+    let Some(record) = run
+        .evidence
+        .records
+        .iter()
+        .find(|record| is_assistant(record))
+    else {
+        return absent("there is no assistant record");
+    };
+    let sent: String = run.evidence.turn_events().filter_map(text_delta).collect();
+    if run.evidence.turn_events().next().is_none() {
+        return absent("the stub sent no event");
+    }
+    match assistant_content(record) {
+        Some(text) if text == sent => Ok(format!(
+            "The aggregate equals the deltas, {} bytes.",
+            sent.len()
+        )),
+        found => Deviation::new("The aggregate assistant message does not equal the deltas.")
+            .at(name(record))
+            .expected(sent)
+            .found(found.unwrap_or_else(|| "no array of text blocks".to_owned()))
+            .failed_if_whole(REQUESTS),
+    }
+}
+
+pub(super) fn assistant_position(run: &Run) -> Outcome {
+    if !run.case.expect.partial_messages {
+        return not_asked("the position was observed with partial messages only");
+    }
+    let records = &run.evidence.records;
+    let Some(assistant) = records.iter().position(is_assistant) else {
+        return absent("there is no assistant record");
+    };
+    let delta = records
+        .iter()
+        .rposition(|record| is_event(record, "content_block_delta"));
+    let stop = records
+        .iter()
+        .position(|record| is_event(record, "content_block_stop"));
+    let (Some(delta), Some(stop)) = (delta, stop) else {
+        return absent("there is no delta record, or no block-stop record");
+    };
+    if delta < assistant && assistant < stop {
+        return Ok(
+            "The aggregate comes after the last delta and before the block's stop.".to_owned(),
+        );
+    }
+    let where_it_is = if assistant < delta {
+        "before the last delta"
+    } else {
+        "after the block's stop"
+    };
+    Deviation::new("The aggregate assistant record stands elsewhere.")
+        .at(format!("record {}", assistant + 1))
+        .expected("after the last delta, before the block's stop")
+        .found(where_it_is)
+        .failed()
+}
+
+pub(super) fn result_success(run: &Run) -> Outcome {
+    let Some(last) = run.evidence.records.last() else {
+        return absent("standard output is empty");
+    };
+    let is_error = last.json().and_then(|json| json.get("is_error"));
+    if last.is("result", "success") && is_error == Some(&Value::Bool(false)) {
+        whole_answer(run, last)?;
+        return Ok("The run ends with result/success, after a whole answer.".to_owned());
+    }
+    let deviation = Deviation::new("The last record is not a successful result.")
+        .at(name(last))
+        .expected("result/success with is_error false")
+        .found(format!(
+            "{}, is_error {}",
+            last.label(),
+            is_error.map_or("absent".to_owned(), Value::to_string)
+        ));
+    if run.evidence.is_stub_lost() {
+        return deviation.undecided("the stub was lost before it had answered");
+    }
+    deviation.failed_if_whole(RECORDS)
+}
+
+/// Fails if each answer for the turn was cut, refused or an error. Without a request, requests/post-count fails.
+fn whole_answer(run: &Run, result: &Record) -> Result<(), NotPassed> {
+    let Ok(turns) = run.turns() else {
+        return Ok(());
+    };
+    let cut = |turn: &&Request| {
+        Some(format!(
+            "{}: {}",
+            outcome::name(turn),
+            run.evidence.cut(turn)?
+        ))
+    };
+    let answers: Vec<String> = turns.iter().filter_map(cut).collect();
+    if answers.len() < turns.len() {
+        return Ok(());
+    }
+    Deviation::new("The client reports success without a whole answer.")
+        .at(name(result))
+        .expected("an answer that ends with message_stop, or a result that is an error")
+        .found(list(answers))
+        .failed_if_whole(REQUESTS)
+}
+
+/// Section 6.2 without the aggregate, whose place is a check of its own; the deltas follow what the stub sent.
+fn expected_sequence<'a>(run: &Run<'a>) -> Vec<Step<'a>> {
+    let mut steps = vec![
+        (Some("system"), Some("init")),
+        (Some("system"), Some("status")),
+    ];
+    if run.case.expect.partial_messages {
+        steps.extend(
+            known_events(run.evidence)
+                .map(|event| (Some("stream_event"), Some(event.event.as_str()))),
+        );
+    }
+    steps.push((Some("result"), None));
+    steps
+}
+
+fn spell((kind, detail): &Step) -> String {
+    [*kind, *detail]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("/")
+}
+
+/// The record as a step. Whether a result is a success is a check of its own.
+fn step(record: &Record) -> Step<'_> {
+    let kind = record.kind();
+    (kind, record.detail().filter(|_| kind != Some("result")))
+}
+
+/// The records that the sequence is about. Lines that are no record and the aggregate have checks of their own, and so
+/// has, with partial messages, an event outside of the six known kinds that the stub sent.
+fn judged_records<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a Record> {
+    let evidence = run.evidence;
+    let has_own_check = run.case.expect.partial_messages;
+    evidence.records.iter().filter(move |record| {
+        let is_optional = has_own_check && is_optional_event(evidence, record);
+        record.json().is_some() && !is_assistant(record) && !is_optional
+    })
+}
+
+/// Checks for a record of an event that the stub sent and that clients may leave out.
+fn is_optional_event(evidence: &Evidence, record: &Record) -> bool {
+    let kind = record.event().filter(|kind| !KNOWN_EVENTS.contains(kind));
+    record.kind() == Some("stream_event")
+        && kind.is_some_and(|kind| evidence.turn_events().any(|event| event.event == kind))
+}
+
+fn init<'a>(run: &Run<'a>) -> Option<(&'a Record, &'a Value)> {
+    let record = run.evidence.init()?;
+    record.json().map(|json| (record, json))
+}
+
+fn known_events(evidence: &Evidence) -> impl Iterator<Item = &ProviderEvent> {
+    evidence
+        .turn_events()
+        .filter(|event| KNOWN_EVENTS.contains(&event.event.as_str()))
+}
+
+fn is_known_event(record: &Record) -> bool {
+    KNOWN_EVENTS.iter().any(|kind| is_event(record, kind))
+}
+
+fn is_event(record: &Record, kind: &str) -> bool {
+    record.kind() == Some("stream_event") && record.event() == Some(kind)
+}
+
+fn is_assistant(record: &Record) -> bool {
+    record.kind() == Some("assistant")
+}
+
+fn text_delta(event: &ProviderEvent) -> Option<&str> {
+    let delta = event
+        .data
+        .get("delta")
+        .filter(|_| event.event == "content_block_delta")?;
+    delta
+        .get("text")
+        .filter(|_| delta.get("type").and_then(Value::as_str) == Some("text_delta"))?
+        .as_str()
+}
+
+/// The text of all blocks of the aggregate, if all are text.
+fn assistant_content(record: &Record) -> Option<String> {
+    let blocks = record.json()?.get("message")?.get("content")?.as_array()?;
+    blocks
+        .iter()
+        .map(|block| {
+            block
+                .get("text")
+                .filter(|_| block.get("type").and_then(Value::as_str) == Some("text"))?
+                .as_str()
+        })
+        .collect()
+}
+
+fn name(record: &Record) -> String {
+    format!("record {}", record.seq)
+}

@@ -1,0 +1,8 @@
+//! Judges a run: its evidence against a case, its behaviour against a lock file or another run.
+//!
+//! Everything here is pure: no file, no process, no clock. [`check`] makes one finding for each stable id;
+//! [`behaviour`] reduces a report to comparable facts; [`lock`] reads and writes the lock file's text.
+
+pub mod behaviour;
+pub mod check;
+pub mod lock;

@@ -1,0 +1,313 @@
+//! The lock file: TOML of the form `runner.baseline/1`, sorted, a line for each fact, in plain ASCII. Two runs of one
+//! client make the same bytes. It is meant to be read in a review, and to be edited by hand: the value `*` stands for
+//! any, and for none.
+//!
+//! Whoever can write it decides what is unchanged. Keys and values are text of the client: nothing of it ends a line
+//! or a string.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use model::difference::Area;
+use model::difference::Change;
+use model::difference::Difference;
+use model::difference::Fact;
+use crate::behaviour::{Behaviour};
+use model::quote::Position;
+use model::quote::known_words;
+use model::quote::quoted;
+use model::report::Report;
+
+#[cfg(test)]
+mod tests;
+
+/// The form of the file.
+pub const SCHEMA: &str = "runner.baseline/1";
+/// Stands for any value.
+pub const ANY: &str = "*";
+
+/// The keys of the file, beside a table for each [`Area`].
+const TOP: [&str; 4] = ["schema", "case", "tier", "made"];
+
+/// What stands before the first key.
+const HEAD: &str = r#"# What one client does under one case: `runner CASE --baseline FILE` fails where it does anything else.
+# Each line is a fact. Where a run differs, its report names the line to put here, or to delete.
+# `--update-baseline` writes the whole file anew; read what it changed before you commit it.
+# The value "*" accepts any value, and none; it is kept when the file is written anew.
+"#;
+const MADE: &str = "\n# Of the run that wrote this; nothing in this table is compared.\n[made]\n";
+
+/// A lock file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lock {
+    case: String,
+    tier: String,
+    made: Made,
+    facts: BTreeMap<Fact, String>,
+}
+
+/// Of whom it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Made {
+    /// Name of the program.
+    pub client: String,
+    /// SHA-256 of the program.
+    pub sha256: String,
+    /// Version of the runner.
+    pub runner: String,
+}
+
+/// What is wrong with a file, and where.
+#[derive(Debug, PartialEq, Eq)]
+pub struct LockFault {
+    at: Position,
+    problem: String,
+}
+
+impl fmt::Display for LockFault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.at, self.problem)
+    }
+}
+
+/// Facts by what they are about.
+type Map = BTreeMap<Fact, String>;
+
+impl Lock {
+    /// The lock of this run. What accepts anything in the old one still does.
+    pub(crate) fn of(
+        behaviour: &Behaviour,
+        made: Made,
+        old: Option<&Self>,
+        report: &Report,
+    ) -> Self {
+        let mut facts = behaviour.facts().clone();
+        let kept = old.into_iter().flat_map(|old| &old.facts);
+        let any = kept.filter(|(_, value)| *value == ANY);
+        facts.extend(any.map(|(fact, value)| (fact.clone(), value.clone())));
+        Self {
+            case: report.case.name.clone(),
+            tier: report.tier.word().to_owned(),
+            made,
+            facts,
+        }
+    }
+
+    /// Name of the case that was run.
+    pub fn case(&self) -> &str {
+        &self.case
+    }
+
+    /// The tier in which it was run.
+    pub fn tier(&self) -> &str {
+        &self.tier
+    }
+
+    /// Each fact, with [`ANY`] where anything is accepted.
+    pub fn facts(&self) -> &Map {
+        &self.facts
+    }
+
+    /// Both without what accepts anything here.
+    pub(crate) fn comparable(&self, found: &Map) -> (Map, Map) {
+        let is_any = |fact: &Fact| self.facts.get(fact).is_some_and(|value| value == ANY);
+        let without = |facts: &Map| {
+            let kept = facts.iter().filter(|(fact, _)| !is_any(fact));
+            kept.map(|(fact, value)| (fact.clone(), value.clone()))
+                .collect()
+        };
+        (without(&self.facts), without(found))
+    }
+
+    /// The file.
+    pub fn print(&self) -> String {
+        let mut text = HEAD.to_owned();
+        let pair = |text: &mut String, key: &str, value: &str| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{key} = {}", string(value));
+        };
+        pair(&mut text, "schema", SCHEMA);
+        pair(&mut text, "case", &self.case);
+        pair(&mut text, "tier", &self.tier);
+        text.push_str(MADE);
+        pair(&mut text, "client", &self.made.client);
+        pair(&mut text, "sha256", &self.made.sha256);
+        pair(&mut text, "runner", &self.made.runner);
+        for area in Area::ALL {
+            let _ = writeln!(text, "\n{}", table(area));
+            for (fact, value) in self.facts.iter().filter(|(fact, _)| fact.area == area) {
+                let _ = writeln!(text, "{}", line(&fact.key, value));
+            }
+        }
+        text
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place, what was expected there and what was found.
+    pub fn parse(bytes: &[u8]) -> Result<Self, LockFault> {
+        let text = std::str::from_utf8(bytes).map_err(|error| LockFault {
+            at: Position::of(bytes, error.valid_up_to()),
+            problem: "expected UTF-8 text, found other bytes".to_owned(),
+        })?;
+        let reader = Reader { text };
+        let table = DeTable::parse(text).map_err(|error| {
+            let span = error.span().unwrap_or(text.len()..text.len());
+            let said = quoted(error.message());
+            reader.fault(&span, &format!("not well-formed TOML: {said}"))
+        })?;
+        reader.lock(table.get_ref())
+    }
+}
+
+/// The lines of `file`, which parses, where these differences lie, each once: the fact's own, or its table's where it
+/// has none yet. From 1; a table that is not there has none.
+pub(crate) fn lines<'d>(
+    file: &[u8],
+    differences: impl Iterator<Item = &'d Difference>,
+) -> Vec<usize> {
+    let text = std::str::from_utf8(file).unwrap_or_default();
+    let Ok(tables) = DeTable::parse(text) else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    for Difference { fact, .. } in differences {
+        let Some((name, facts)) = tables.get_ref().get_key_value(fact.area.word()) else {
+            continue;
+        };
+        let own = facts.get_ref().as_table();
+        let own = own.and_then(|facts| facts.get_key_value(fact.key.as_str()));
+        let place = own.map_or(name, |(key, _)| key);
+        let line = Position::of(file, place.span().start).line;
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+/// The line of `file`, which parses, that names the tier.
+pub(crate) fn line_of_tier(file: &[u8]) -> Vec<usize> {
+    let text = std::str::from_utf8(file).unwrap_or_default();
+    let table = DeTable::parse(text).ok();
+    let key = table
+        .as_ref()
+        .and_then(|table| Some(table.get_ref().get_key_value("tier")?.0.span()));
+    key.map(|span| Position::of(file, span.start).line)
+        .into_iter()
+        .collect()
+}
+
+struct Reader<'t> {
+    text: &'t str,
+}
+
+impl Reader<'_> {
+    fn fault(&self, span: &Range<usize>, problem: &str) -> LockFault {
+        LockFault {
+            at: Position::of(self.text.as_bytes(), span.start),
+            problem: problem.to_owned(),
+        }
+    }
+
+    fn lock(&self, table: &DeTable<'_>) -> Result<Lock, LockFault> {
+        let mut lock = Lock::default();
+        let mut schema = None;
+        let (mut case, mut tier) = (None, None);
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            if let Some(area) = Area::ALL.into_iter().find(|area| area.word() == name) {
+                self.facts(area, value, &mut lock.facts)?;
+                continue;
+            }
+            match name {
+                "schema" => schema = Some((value.span(), self.string(value)?)),
+                "case" => case = Some(self.string(value)?),
+                "tier" => tier = Some(self.string(value)?),
+                "made" => lock.made = self.made(value)?,
+                other => {
+                    let known = TOP.into_iter().chain(Area::ALL.map(Area::word));
+                    return Err(self.unknown(&key.span(), other, known));
+                }
+            }
+        }
+        let missing =
+            |key: &str| self.fault(&(0..0), &format!("expected the key `{key}`, found none"));
+        let (span, schema) = schema.ok_or_else(|| missing("schema"))?;
+        if schema != SCHEMA {
+            let found = quoted(&schema);
+            let problem = format!("expected the schema `{SCHEMA}`, found {found}");
+            return Err(self.fault(&span, &problem));
+        }
+        lock.case = case.ok_or_else(|| missing("case"))?;
+        lock.tier = tier.ok_or_else(|| missing("tier"))?;
+        Ok(lock)
+    }
+
+    fn facts(
+        &self,
+        area: Area,
+        value: &Spanned<DeValue<'_>>,
+        facts: &mut Map,
+    ) -> Result<(), LockFault> {
+        for (key, value) in self.table(value)? {
+            let fact = Fact {
+                area,
+                key: key.get_ref().to_string(),
+            };
+            facts.insert(fact, self.string(value)?);
+        }
+        Ok(())
+    }
+
+    fn made(&self, value: &Spanned<DeValue<'_>>) -> Result<Made, LockFault> {
+        let mut made = Made::default();
+        for (key, value) in self.table(value)? {
+            match key.get_ref().as_ref() {
+                "client" => made.client = self.string(value)?,
+                "sha256" => made.sha256 = self.string(value)?,
+                "runner" => made.runner = self.string(value)?,
+                other => {
+                    let known = ["client", "sha256", "runner"];
+                    return Err(self.unknown(&key.span(), other, known.into_iter()));
+                }
+            }
+        }
+        Ok(made)
+    }
+
+    fn table<'v, 't>(&self, value: &'v Spanned<DeValue<'t>>) -> Result<&'v DeTable<'t>, LockFault> {
+        let found = value.get_ref();
+        found.as_table().ok_or_else(|| {
+            let problem = format!("expected a table, found {}", found.type_str());
+            self.fault(&value.span(), &problem)
+        })
+    }
+
+    fn string(&self, value: &Spanned<DeValue<'_>>) -> Result<String, LockFault> {
+        let found = value.get_ref();
+        found.as_str().map(str::to_owned).ok_or_else(|| {
+            let problem = format!("expected a string, found {}", found.type_str());
+            self.fault(&value.span(), &problem)
+        })
+    }
+
+    fn unknown<'k>(
+        &self,
+        span: &Range<usize>,
+        found: &str,
+        known: impl Iterator<Item = &'k str>,
+    ) -> LockFault {
+        let known = known_words(found, known);
+        let problem = format!(
+            "expected a key that is known here, found {}: {known}",
+            quoted(found)
+        );
+        self.fault(span, &problem)
+    }
+}

@@ -1,0 +1,108 @@
+//! SHA-256, as lower-case hex.
+
+use std::fmt::Write as _;
+use std::io::{self, Read};
+
+use sha2::{Digest as _, Sha256};
+
+/// Read at one time.
+const PIECE: usize = 256 * 1024;
+
+/// The digest of `bytes`.
+pub fn of_bytes(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// The digest of everything that `source` gives.
+///
+/// # Errors
+/// The first failed read.
+pub fn of_reader(source: impl Read) -> io::Result<String> {
+    of_pieces(source, &mut vec![0; PIECE], |_| Ok(()))
+}
+
+/// The same, where somebody else sees each piece as well; `room` is what is read at one time.
+///
+/// # Errors
+/// The first failed read, or what `see` says.
+pub fn of_pieces(
+    mut source: impl Read,
+    room: &mut [u8],
+    mut see: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<String> {
+    let mut hasher = Sha256::new();
+    loop {
+        let piece = match source.read(room) {
+            Ok(0) => return Ok(hex(&hasher.finalize())),
+            Ok(length) => room.get(..length).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        hasher.update(piece);
+        see(piece)?;
+    }
+}
+
+/// The first digits of a digest, by which people tell it from others.
+pub fn short(digest: &str) -> String {
+    digest.chars().take(12).collect()
+}
+
+/// `bytes` as lower-case hex.
+pub fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives a byte at a time, and is interrupted before each.
+    struct Interrupted<'b> {
+        bytes: &'b [u8],
+        is_next: bool,
+    }
+
+    impl Read for Interrupted<'_> {
+        fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+            self.is_next = !self.is_next;
+            if self.is_next {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let Some((byte, others)) = self.bytes.split_first() else {
+                return Ok(0);
+            };
+            (self.bytes, room[0]) = (others, *byte);
+            Ok(1)
+        }
+    }
+
+    #[test]
+    fn a_read_that_is_interrupted_is_made_again() {
+        let source = Interrupted {
+            bytes: b"text",
+            is_next: false,
+        };
+        assert_eq!(of_reader(source).unwrap(), of_bytes(b"text"));
+    }
+
+    #[test]
+    fn whoever_sees_the_pieces_may_end_it() {
+        let mut seen = Vec::new();
+        let see = |piece: &[u8]| {
+            seen.extend_from_slice(piece);
+            match seen.len() {
+                4 => Err(io::ErrorKind::StorageFull.into()),
+                _ => Ok(()),
+            }
+        };
+        let error = of_pieces(b"abcdef".as_slice(), &mut [0; 2], see).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(seen, b"abcd");
+    }
+}

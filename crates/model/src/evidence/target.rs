@@ -1,0 +1,171 @@
+//! Where an entry of the ledger was to go, as text and as an address; answered from what stands there, unjudged.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use super::{Attempt, AttemptKind, Outcome};
+
+/// Calls whose address says where something goes. The others make a socket or wait on one.
+const DIRECTED: [&str; 4] = ["connect", "sendto", "sendmsg", "sendmmsg"];
+
+/// Address of the resolver inside: the first name server of the sandbox's resolv.conf(5).
+pub const RESOLVER: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::LOCALHOST), 53);
+
+/// Beginning of the name of a limit.
+const LIMIT: &str = "limit of ";
+
+impl Attempt {
+    /// Whether the call names a destination: connect(2), or a send with an address.
+    pub fn is_directed(&self) -> bool {
+        DIRECTED.contains(&self.syscall)
+    }
+
+    /// The address of the two internet families; a mapped one is the IPv4 address that it stands for.
+    pub fn ip(&self) -> Option<IpAddr> {
+        if !self.is_internet() {
+            return None;
+        }
+        let address: IpAddr = self.address.as_deref()?.parse().ok()?;
+        Some(address.to_canonical())
+    }
+
+    /// Checks for the address of the run's resolver.
+    pub fn is_to_resolver(&self) -> bool {
+        self.ip().zip(self.port) == Some(RESOLVER)
+    }
+
+    /// Whether the family is one of the two internet families.
+    pub fn is_internet(&self) -> bool {
+        matches!(self.family.as_deref(), Some("inet" | "inet6"))
+    }
+
+    /// The destination as a profile spells it, `inet:192.0.2.1:443`, where the call has one, with the names that
+    /// were asked for there; else the call and what it was to make, `socket packet raw`. Hostile.
+    pub fn target(&self) -> String {
+        let place = self.place();
+        if self.is_directed() {
+            let place =
+                place.unwrap_or_else(|| format!("an address of no family ({})", self.syscall));
+            return match self.names.as_slice() {
+                [] => place,
+                names => format!("{place} for {}", names.join(", ")),
+            };
+        }
+        let kind = self.socket_type.clone();
+        let protocol = self.protocol.map(|number| format!("protocol {number}"));
+        let words = [Some(self.syscall.to_owned()), place, kind, protocol];
+        Vec::from_iter(words.into_iter().flatten()).join(" ")
+    }
+
+    fn place(&self) -> Option<String> {
+        let (family, address) = match (self.family.as_deref(), &self.address) {
+            (Some(family), Some(address)) => (family, address),
+            (family, address) => return family.or(address.as_deref()).map(str::to_owned),
+        };
+        let port = self
+            .port
+            .map_or_else(String::new, |port| format!(":{port}"));
+        Some(match family {
+            "inet6" => format!("inet6:[{address}]{port}"),
+            _ => format!("{family}:{address}{port}"),
+        })
+    }
+
+    /// The limit of the sandbox that the call met, as the supervisor names it.
+    pub fn met_limit(&self) -> Option<&str> {
+        let limit = self.address.as_deref()?;
+        let is_met = self.kind == AttemptKind::Setup
+            && self.family.is_none()
+            && matches!(self.outcome, Outcome::Denied(_))
+            && limit.starts_with(LIMIT);
+        is_met.then_some(limit)
+    }
+
+    /// Whether it was let through although it leads away from loopback; where it leads cannot be read is as bad.
+    ///
+    /// The unspecified address is loopback as a destination (ip_route_output_key_hash in net/ipv4/route.c, and
+    /// tcp_v6_connect in net/ipv6/tcp_ipv6.c).
+    pub fn leaves_loopback(&self) -> bool {
+        let stays = self
+            .ip()
+            .is_some_and(|ip| ip.is_loopback() || ip.is_unspecified());
+        self.outcome == Outcome::Allowed && self.is_directed() && self.is_internet() && !stays
+    }
+}
+
+impl Outcome {
+    /// `denied ENETUNREACH`, or `let through`.
+    pub fn words(self) -> String {
+        match self {
+            Self::Allowed => "let through".to_owned(),
+            Self::Denied(errno) => format!("denied {errno:?}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::errno::Errno;
+
+    use super::*;
+    use crate::evidence::fixture::{attempt, connect};
+
+    #[test]
+    fn a_destination_is_spelt_as_in_a_profile() {
+        for (family, address, port, target) in [
+            ("inet", "192.0.2.1", Some(443), "inet:192.0.2.1:443"),
+            ("inet6", "2001:db8::1", Some(53), "inet6:[2001:db8::1]:53"),
+            ("unix", "/run/x", None, "unix:/run/x"),
+            ("unix", "@bus", None, "unix:@bus"),
+        ] {
+            assert_eq!(connect(family, address, port).target(), target);
+        }
+        assert_eq!(
+            attempt("connect").target(),
+            "an address of no family (connect)"
+        );
+        let mut query = connect("inet", "192.0.2.53", Some(53));
+        query.names = vec!["a.example".to_owned(), "b.example".to_owned()];
+        assert_eq!(
+            query.target(),
+            "inet:192.0.2.53:53 for a.example, b.example"
+        );
+        let mut unread = attempt("sendmsg");
+        unread.address = Some("unreadable".to_owned());
+        assert_eq!(unread.target(), "unreadable");
+    }
+
+    #[test]
+    fn a_call_without_a_destination_is_named_with_what_it_asked_for() {
+        let mut socket = attempt("socket");
+        socket.family = Some("packet".to_owned());
+        socket.socket_type = Some("raw".to_owned());
+        socket.protocol = Some(3);
+        assert_eq!(socket.target(), "socket packet raw protocol 3");
+        let mut bind = connect("inet", "0.0.0.0", Some(8080));
+        bind.syscall = "bind";
+        assert_eq!(bind.target(), "bind inet:0.0.0.0:8080");
+        assert_eq!(attempt("io_uring_setup").target(), "io_uring_setup");
+    }
+
+    #[test]
+    fn a_path_of_the_client_is_no_limit() {
+        let denied = |attempt| Attempt {
+            kind: AttemptKind::Setup,
+            outcome: Outcome::Denied(Errno::ENFILE),
+            ..attempt
+        };
+        let mut pipe = denied(attempt("pipe2"));
+        pipe.address = Some("limit of 100000 pipes".to_owned());
+        assert_eq!(pipe.met_limit(), Some("limit of 100000 pipes"));
+        let unix = denied(connect("unix", "limit of 1 pipe", None));
+        assert_eq!(unix.met_limit(), None);
+        assert_eq!(denied(attempt("pipe2")).met_limit(), None);
+    }
+
+    #[test]
+    fn a_mapped_address_is_the_one_that_it_stands_for() {
+        let mapped = connect("inet6", "::ffff:192.0.2.1", Some(443));
+        assert_eq!(mapped.ip(), "192.0.2.1".parse().ok());
+        assert_eq!(connect("unix", "127.0.0.1", None).ip(), None);
+    }
+}

@@ -1,0 +1,36 @@
+//! The values that flow through a run, as types: what a case asks, what was collected, what was found, what is
+//! reported.
+//!
+//! | module | values |
+//! |---|---|
+//! | [`case`], [`profile`], [`audit`] | what a run is to do, parsed from policy files |
+//! | [`journal`], [`shape`], [`secret`] | what the stub saw, without its texts and without credentials |
+//! | [`evidence`] | everything collected in one run |
+//! | [`expected`] | evidence that a policy names beforehand |
+//! | [`finding`] | results of checks, and the verdict |
+//! | [`report`], [`difference`] | what every report shows |
+//! | [`layout`] | paths and ids inside the sandbox |
+//! | [`schema`] | JSON Schemas of these types |
+//! | [`text`], [`escape`], [`quote`] | hostile text: bounded, escaped, quoted |
+//! | [`digest`], [`time`] | SHA-256 and RFC 3339 |
+//!
+//! This crate reads no file and makes no system call.
+
+pub mod audit;
+pub mod case;
+pub mod difference;
+pub mod digest;
+pub mod escape;
+pub mod evidence;
+pub mod expected;
+pub mod finding;
+pub mod journal;
+pub mod layout;
+pub mod profile;
+pub mod quote;
+pub mod report;
+pub mod schema;
+pub mod secret;
+pub mod shape;
+pub mod text;
+pub mod time;

@@ -1,0 +1,335 @@
+//! What a client is started with: the abstract options of a case in the profile's words, and its environment.
+//!
+//! A variable that is set in some cases only is a *setting* of them.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use thiserror::Error;
+
+use super::template::{Piece, pieces};
+use super::{Cases, ClientOption, Profile, VALUE, Variable};
+use crate::case::Invocation;
+
+/// An option that a case asks for and a profile has no words for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the profile `{profile}` has no words for `{}`", option.word())]
+pub struct Unspelt {
+    /// Name of the profile.
+    pub profile: String,
+    /// What the case asks for.
+    pub option: ClientOption,
+}
+
+/// Which of a profile's variables a run sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settings {
+    /// The settings of its case too.
+    OfCase,
+    /// None that is for some cases only (`--plain`): what the client does by itself.
+    Plain,
+}
+
+/// What the run puts in place of the placeholders of the environment.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// Origin of the stub: `http://127.0.0.1:40000`.
+    pub base_url: &'a str,
+    /// Made new for the run.
+    pub credential: &'a str,
+    /// The home as the client sees it.
+    pub home: &'a Path,
+    /// The temporary directory as the client sees it.
+    pub tmp: &'a Path,
+}
+
+impl Profile {
+    /// The words after the program's name, in the profile's order.
+    ///
+    /// # Errors
+    /// [`Unspelt`] names the first option of the invocation that the profile has no words for.
+    pub fn command_line(&self, invocation: &Invocation) -> Result<Vec<String>, Unspelt> {
+        for option in ClientOption::ALL {
+            let spelt = self
+                .arguments
+                .iter()
+                .any(|argument| argument.option == option);
+            if !spelt && asked(invocation, option).is_some() {
+                return Err(Unspelt {
+                    profile: self.name.clone(),
+                    option,
+                });
+            }
+        }
+        let mut words = Vec::new();
+        for argument in &self.arguments {
+            if let Some(value) = asked(invocation, argument.option) {
+                words.extend(argument.words.iter().map(|word| with_value(word, value)));
+            }
+        }
+        Ok(words)
+    }
+
+    /// The variables that a run of a case sets, in the profile's order. `case` are the names of [`Case::names`].
+    ///
+    /// [`Case::names`]: crate::case::Case::names
+    pub fn variables(
+        &self,
+        case: [&str; 2],
+        settings: Settings,
+    ) -> impl Iterator<Item = &Variable> {
+        self.environment
+            .iter()
+            .filter(move |variable| match settings {
+                Settings::OfCase => self.sets(variable, case),
+                Settings::Plain => variable.cases == Cases::Every,
+            })
+    }
+
+    /// The settings of a case that a run of it leaves out.
+    pub fn left_out(&self, case: [&str; 2], settings: Settings) -> impl Iterator<Item = &Variable> {
+        self.environment
+            .iter()
+            .filter(move |variable| match settings {
+                Settings::OfCase => false,
+                Settings::Plain => variable.cases != Cases::Every && self.sets(variable, case),
+            })
+    }
+
+    /// The cases that have settings, each once.
+    pub fn cases_with_settings(&self) -> BTreeSet<&str> {
+        let cases = self.environment.iter().map(|variable| &variable.cases);
+        let named = cases.flat_map(|cases| match cases {
+            Cases::Every => &[][..],
+            Cases::Only(names) => names,
+        });
+        named.map(String::as_str).collect()
+    }
+
+    /// Checks for a variable of the case, or of the case that it is like unless the case has its own.
+    fn sets(&self, variable: &Variable, [name, like]: [&str; 2]) -> bool {
+        let has_own = || {
+            let mut others = self.environment.iter();
+            others.any(|other| other.name == variable.name && other.cases.include(name))
+        };
+        variable.cases.include(name) || variable.cases.include(like) && !has_own()
+    }
+}
+
+/// An environment: names, and values with their placeholders replaced.
+pub fn filled<'a>(
+    variables: impl IntoIterator<Item = &'a Variable>,
+    surroundings: Surroundings<'_>,
+) -> Vec<(String, OsString)> {
+    let fill = |value: &str| {
+        let mut filled = OsString::new();
+        for piece in pieces(value) {
+            match piece {
+                Piece::Text(text) => filled.push(text),
+                Piece::Placeholder(name) => match surroundings.get(name) {
+                    Some(value) => filled.push(value),
+                    None => filled.push(format!("{{{name}}}")),
+                },
+            }
+        }
+        filled
+    };
+    let variables = variables.into_iter();
+    let filled = variables.map(|variable| (variable.name.clone(), fill(&variable.value)));
+    filled.collect()
+}
+
+impl<'a> Surroundings<'a> {
+    fn get(&self, placeholder: &str) -> Option<&'a OsStr> {
+        match placeholder {
+            "base_url" => Some(self.base_url.as_ref()),
+            "credential" => Some(self.credential.as_ref()),
+            "home" => Some(self.home.as_os_str()),
+            "tmp" => Some(self.tmp.as_os_str()),
+            _ => None,
+        }
+    }
+}
+
+/// The option's value where the invocation asks for it; a switch's is empty.
+fn asked(invocation: &Invocation, option: ClientOption) -> Option<&str> {
+    match option {
+        ClientOption::Switch(switch) => invocation.switches.contains(&switch).then_some(""),
+        ClientOption::Prompt => Some(&invocation.prompt),
+        ClientOption::SystemPrompt => invocation.system_prompt.as_deref(),
+        ClientOption::Model => invocation.model.as_deref(),
+    }
+}
+
+fn with_value(word: &str, value: &str) -> String {
+    let filled = pieces(word).into_iter().map(|piece| match piece {
+        Piece::Text(text) => text.to_owned(),
+        Piece::Placeholder(VALUE) => value.to_owned(),
+        Piece::Placeholder(name) => format!("{{{name}}}"),
+    });
+    filled.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Switch;
+    use policy::{Reference, case, profile};
+
+    fn reference() -> Profile {
+        profile(&Reference::BuiltIn("reference".into())).unwrap()
+    }
+
+    fn invocation(name: &str) -> Invocation {
+        case(&Reference::BuiltIn(name.into())).unwrap().invocation
+    }
+
+    #[test]
+    fn case_b_is_spelt_in_the_profiles_order() {
+        let words = reference().command_line(&invocation("case-b")).unwrap();
+        let expected = [
+            "--print",
+            "--bare",
+            "--output-format",
+            "stream-json",
+            "--include-partial-messages",
+            "--no-session-persistence",
+            "--tools",
+            "",
+            "--safe-mode",
+            "--system-prompt",
+            "You are a synthetic test agent. Answer in plain text.",
+            "Reply with one short sentence.",
+        ];
+        assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn what_the_case_does_not_ask_for_is_not_said() {
+        let words = reference().command_line(&invocation("case-a")).unwrap();
+        assert!(
+            !words.iter().any(|word| word == "--safe-mode"
+                || word == "--system-prompt"
+                || word == "--model")
+        );
+    }
+
+    #[test]
+    fn a_prompt_that_looks_like_a_placeholder_is_passed_as_it_is() {
+        let mut invocation = invocation("case-a");
+        invocation.prompt = "{value} {home}".into();
+        assert_eq!(
+            reference()
+                .command_line(&invocation)
+                .unwrap()
+                .last()
+                .unwrap(),
+            "{value} {home}"
+        );
+    }
+
+    #[test]
+    fn an_option_without_words_is_an_error_by_name() {
+        let mut profile = reference();
+        profile
+            .arguments
+            .retain(|argument| argument.option != ClientOption::Switch(Switch::SafeMode));
+        let error = profile.command_line(&invocation("case-b")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the profile `reference` has no words for `safe-mode`"
+        );
+        profile.command_line(&invocation("case-a")).unwrap();
+    }
+
+    fn surroundings() -> Surroundings<'static> {
+        Surroundings {
+            base_url: "http://127.0.0.1:1",
+            credential: "secret",
+            home: Path::new("/home/agent"),
+            tmp: Path::new("/scratch"),
+        }
+    }
+
+    #[test]
+    fn the_environment_is_the_profiles_and_nothing_else() {
+        let profile = reference();
+        let variables = profile.variables(["case-b"; 2], Settings::OfCase);
+        let environment = filled(variables, surroundings());
+        let pairs: Vec<_> = environment
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
+            .collect();
+        let expected = [
+            ("AGENT_BASE_URL", "http://127.0.0.1:1"),
+            ("AGENT_API_KEY", "secret"),
+            ("HOME", "/home/agent"),
+            ("TMPDIR", "/scratch"),
+        ];
+        assert_eq!(pairs, expected);
+    }
+
+    /// The reference profile with one more variable of some cases.
+    fn with_setting(cases: &[&str]) -> Profile {
+        let mut profile = reference();
+        profile.environment.push(Variable {
+            name: "MODEL".to_owned(),
+            value: "{home}/small".to_owned(),
+            cases: Cases::Only(cases.iter().map(|case| (*case).to_owned()).collect()),
+            reason: "as observed".to_owned(),
+        });
+        profile
+    }
+
+    #[test]
+    fn a_setting_is_in_force_in_its_cases_and_in_no_other() {
+        let value = |case, settings| {
+            let profile = with_setting(&["case-a", "mine"]);
+            let environment = filled(profile.variables([case; 2], settings), surroundings());
+            let found = environment.into_iter().find(|(name, _)| name == "MODEL");
+            found.map(|(_, value)| value)
+        };
+        for case in ["case-a", "mine"] {
+            let expected = Some(OsString::from("/home/agent/small"));
+            assert_eq!(value(case, Settings::OfCase), expected, "{case}");
+            assert_eq!(value(case, Settings::Plain), None, "{case}");
+        }
+        assert_eq!(value("case-b", Settings::OfCase), None);
+    }
+
+    #[test]
+    fn plain_leaves_out_the_settings_of_the_case_and_names_them() {
+        let profile = with_setting(&["case-a"]);
+        let names = |case, settings| {
+            let left_out = profile.left_out([case; 2], settings);
+            Vec::from_iter(left_out.map(|variable| variable.name.as_str()))
+        };
+        assert_eq!(names("case-a", Settings::Plain), ["MODEL"]);
+        assert_eq!(names("case-a", Settings::OfCase), [""; 0]);
+        assert_eq!(names("case-b", Settings::Plain), [""; 0]);
+        assert_eq!(profile.variables(["case-a"; 2], Settings::Plain).count(), 4);
+    }
+
+    #[test]
+    fn copy_has_the_settings_of_its_case_but_for_its_own() {
+        let mut profile = with_setting(&["case-a"]);
+        let values = |profile: &Profile, names| {
+            let set = profile.variables(names, Settings::OfCase);
+            let settings = set.filter(|variable| variable.name == "MODEL");
+            Vec::from_iter(settings.map(|variable| variable.value.clone()))
+        };
+        let copy = ["mine", "case-a"];
+        assert_eq!(values(&profile, copy), ["{home}/small"]);
+        let own = Variable {
+            value: "large".to_owned(),
+            cases: Cases::Only(vec!["mine".to_owned()]),
+            ..profile.environment[4].clone()
+        };
+        profile.environment.push(own);
+        assert_eq!(values(&profile, copy), ["large"]);
+        assert_eq!(values(&profile, ["case-a"; 2]), ["{home}/small"]);
+        let known = profile.cases_with_settings();
+        assert_eq!(Vec::from_iter(known), ["case-a", "mine"]);
+    }
+}

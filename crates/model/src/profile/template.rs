@@ -1,0 +1,94 @@
+//! Placeholders in profile texts: `{app}`, `{value}`.
+//!
+//! A placeholder is a brace, letters, digits, `_` or `-`, and a brace. Any other brace is a plain character, so that
+//! JSON can be written as it is. Knows no placeholder by name.
+
+/// A stretch of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'t> {
+    Text(&'t str),
+    /// The name between the braces.
+    Placeholder(&'t str),
+}
+
+/// Splits a text; together the pieces are the text.
+pub fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    let mut from = 0;
+    while let Some(open) = rest
+        .get(from..)
+        .and_then(|tail| tail.find('{'))
+        .map(|found| from + found)
+    {
+        let inside = rest.get(open + 1..).unwrap_or_default();
+        let length = inside
+            .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-')))
+            .unwrap_or(0);
+        if length == 0
+            || !inside
+                .get(length..)
+                .is_some_and(|tail| tail.starts_with('}'))
+        {
+            from = open + 1;
+            continue;
+        }
+        let (before, _) = rest.split_at(open);
+        if !before.is_empty() {
+            pieces.push(Piece::Text(before));
+        }
+        let (name, after) = inside.split_at(length);
+        pieces.push(Piece::Placeholder(name));
+        rest = after.strip_prefix('}').unwrap_or(after);
+        from = 0;
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Text(rest));
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn placeholders_stand_anywhere() {
+        use Piece::{Placeholder, Text};
+        assert_eq!(
+            pieces(".{app}/.{app}.json"),
+            [
+                Text("."),
+                Placeholder("app"),
+                Text("/."),
+                Placeholder("app"),
+                Text(".json")
+            ]
+        );
+        assert_eq!(pieces("{a}{b-c}"), [Placeholder("a"), Placeholder("b-c")]);
+    }
+
+    #[test]
+    fn other_braces_are_plain_characters() {
+        for text in [r#"{"a":{"b":1}}"#, "{}", "{", "a}", "{a b}", "{é}", "{a"] {
+            assert_eq!(pieces(text), [Piece::Text(text)], "{text}");
+        }
+        assert_eq!(
+            pieces("{{a}}"),
+            [Piece::Text("{"), Piece::Placeholder("a"), Piece::Text("}")]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn the_pieces_are_the_text(text in "[a{}-é ]{0,20}") {
+            let joined: String = pieces(&text).into_iter().map(|piece| match piece {
+                Piece::Text(text) => text.to_owned(),
+                Piece::Placeholder(name) => format!("{{{name}}}"),
+            }).collect();
+            prop_assert_eq!(joined, text);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Foreign text in messages: quoted, cut, and with its place in a file.
+
+use std::fmt;
+use std::path::Path;
+
+/// Longest quotation from a file, in characters.
+const MAX_QUOTED_CHARS: usize = 60;
+
+/// A place in a file, both numbers counted from 1; columns in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Lines end at a line feed.
+    pub line: usize,
+    /// Characters, not bytes.
+    pub column: usize,
+}
+
+impl Position {
+    /// The place of a byte; past the end, the end.
+    pub fn of(text: &[u8], offset: usize) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
+        let line_start = before
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |newline| newline + 1);
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let column = String::from_utf8_lossy(before.get(line_start..).unwrap_or_default())
+            .chars()
+            .count()
+            + 1;
+        Self { line, column }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}", self.line, self.column)
+    }
+}
+
+/// Foreign text between backticks: control, bidi and invisible characters escaped, long text cut.
+pub fn quoted(text: &str) -> String {
+    let mut shown = visible(text.chars().take(MAX_QUOTED_CHARS));
+    if text.chars().nth(MAX_QUOTED_CHARS).is_some() {
+        shown.push('…');
+    }
+    format!("`{shown}`")
+}
+
+/// A path for messages; bytes that are no UTF-8 as `\xNN`, and a backslash as `\\`.
+pub fn shown_path(path: &Path) -> String {
+    let mut shown = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        shown.push_str(&visible(chunk.valid().replace('\\', r"\\").chars()));
+        for byte in chunk.invalid() {
+            shown.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    shown
+}
+
+pub fn visible(text: impl Iterator<Item = char>) -> String {
+    let mut shown = String::new();
+    for character in text {
+        match character {
+            '"' | '\'' | '\\' => shown.push(character),
+            other => shown.extend(other.escape_debug()),
+        }
+    }
+    shown
+}
+
+/// `did you mean …?` if one word is near, and the known words.
+pub fn known_words<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let list: Vec<String> = known.iter().map(|word| format!("`{word}`")).collect();
+    let all = format!("known here: {}", list.join(", "));
+    with_nearest(found, known, &all)
+}
+
+/// `did you mean …?` if one word is near, and where all of them are told.
+pub fn with_nearest<'a>(
+    found: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    all: &str,
+) -> String {
+    let scored = known
+        .into_iter()
+        .map(|word| (strsim::jaro_winkler(found, word), word));
+    let nearest = scored
+        .filter(|(score, _)| *score > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match nearest {
+        Some((_, word)) => format!("did you mean `{word}`? {all}"),
+        None => all.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn positions_count_lines_and_characters_from_one() {
+        let text = "a\nžlutý = 1\n".as_bytes();
+        assert_eq!(Position::of(text, 0), Position { line: 1, column: 1 });
+        assert_eq!(Position::of(text, 2), Position { line: 2, column: 1 });
+        assert_eq!(Position::of(text, 4), Position { line: 2, column: 2 });
+        assert_eq!(Position::of(text, 1000), Position { line: 3, column: 1 });
+    }
+
+    #[test]
+    fn quotations_cannot_move_the_cursor_or_reorder_a_line() {
+        assert_eq!(
+            quoted("a\u{1b}[31m\nb\u{202e}"),
+            r"`a\u{1b}[31m\nb\u{202e}`"
+        );
+    }
+
+    #[test]
+    fn long_quotations_are_cut() {
+        assert_eq!(quoted(&"x".repeat(100)), format!("`{}…`", "x".repeat(60)));
+    }
+
+    #[test]
+    fn path_with_text_of_an_escape_differs_from_its_byte() {
+        assert_eq!(shown_path(Path::new(r"a\xffb")), r"a\\xffb");
+    }
+
+    #[test]
+    fn paths_show_bytes_that_are_no_text() {
+        assert_eq!(
+            shown_path(Path::new(OsStr::from_bytes(b"a\xffb\n"))),
+            r"a\xffb\n"
+        );
+    }
+
+    #[test]
+    fn the_nearest_known_word_comes_first() {
+        assert_eq!(
+            known_words("timout", ["memory", "timeout"]),
+            "did you mean `timeout`? known here: `memory`, `timeout`"
+        );
+        assert_eq!(known_words("xyz", ["memory"]), "known here: `memory`");
+    }
+}

@@ -1,0 +1,67 @@
+//! Values that several schemas hold: each is a type of its own, so that a schema names it once.
+//!
+//! A wire field that is a text to serde says with `#[schemars(with = "Sha256")]` what the text must be.
+
+use schemars::{Schema, json_schema};
+
+/// A type without a value that stands for one kind of text; its doc comment is the schema's description.
+#[macro_export]
+macro_rules! value {
+    ($($(#[doc = $doc:literal])+ $name:ident => { $($keywords:tt)* })+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Debug)]
+        pub enum $name {}
+
+        impl ::schemars::JsonSchema for $name {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                let keywords = ::schemars::json_schema!({ $($keywords)* });
+                $crate::schema::values::described(concat!($($doc),+), keywords)
+            }
+        }
+    )+};
+}
+
+/// Gives closed sets their schema, from the table in which the parser looks a word up.
+#[macro_export]
+macro_rules! closed_sets {
+    ($($(#[doc = $doc:literal])+ $name:ident of $table:ident,)+) => {$(
+        impl ::schemars::JsonSchema for $name {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                let words = Self::$table.map(Self::word);
+                $crate::schema::values::described(concat!($($doc),+), $crate::schema::values::one_of(&words))
+            }
+        }
+    )+};
+}
+
+pub use {closed_sets, value};
+
+value! {
+    /// A SHA-256, in lower-case hexadecimal digits.
+    Sha256 => { "type": "string", "pattern": "^[0-9a-f]{64}$" }
+
+    /// A date and time of RFC 3339, in UTC.
+    Timestamp => { "type": "string", "format": "date-time" }
+
+    /// The permission bits of a file, four octal digits.
+    FileMode => { "type": "string", "pattern": "^[0-7]{4}$" }
+}
+
+/// One of these words.
+pub fn one_of(words: &[&str]) -> Schema {
+    json_schema!({ "type": "string", "enum": words })
+}
+
+/// With the text of a doc comment as its description.
+pub fn described(comment: &str, mut schema: Schema) -> Schema {
+    schema.insert("description".into(), comment.trim().into());
+    schema
+}

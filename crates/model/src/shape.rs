@@ -1,0 +1,381 @@
+//! JSON without its text: what a journal may keep of a body.
+//!
+//! Numbers, booleans, null and the structure stay. Each string becomes `{"bytes", "sha256"}`, except that
+//! a *name* under the keys `type` and `role` stays: at most [`MAX_NAME_BYTES`] of `[A-Za-z0-9_.-]`, so that
+//! no text can hide there. An object key that is no such name becomes `…BYTES-SHA256`. A name that holds
+//! the credential is no name. Nothing in here does I/O.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::journal::Content;
+use crate::secret::Needle;
+
+/// Longest string that may stay as it is.
+pub const MAX_NAME_BYTES: usize = 64;
+
+/// How far a body is looked into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Deepest nesting of arrays and objects; serde_json itself stops at 127.
+    pub depth: usize,
+    /// Most values, the containers counted as well.
+    pub values: usize,
+}
+
+/// Says what `body` is: empty, one JSON value, JSON with a key named twice, or something else.
+pub fn describe(body: &[u8], bounds: Bounds, credential: Option<&Needle>) -> Content {
+    if body.is_empty() {
+        return Content::Empty;
+    }
+    let reader = Reader {
+        bounds,
+        credential,
+        values: Cell::new(0),
+        path: RefCell::default(),
+        fault: RefCell::default(),
+    };
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let shape = Shape {
+        reader: &reader,
+        depth: 0,
+        named: false,
+    }
+    .deserialize(&mut json);
+    match (
+        shape.and_then(|shape| json.end().map(|()| shape)),
+        reader.fault.into_inner(),
+    ) {
+        (Ok(shape), _) => Content::Json { shape },
+        (Err(_), Some(content)) => content,
+        // The message is not kept whole: it may quote the body.
+        (Err(error), None) => Content::Other {
+            reason: format!(
+                "not JSON at line {}, column {}",
+                error.line(),
+                error.column()
+            ),
+        },
+    }
+}
+
+/// Whether a shape stands for a string: `bytes` is a number, `sha256` a string, and there is nothing else.
+///
+/// No object of a body looks so: in its shape a string `sha256` would itself be replaced by an object.
+pub fn is_text(shape: &Value) -> bool {
+    shape.as_object().is_some_and(|fields| {
+        fields.len() == 2
+            && fields.get("bytes").is_some_and(Value::is_u64)
+            && fields.get("sha256").is_some_and(Value::is_string)
+    })
+}
+
+/// How many values there are in `value`, itself among them.
+pub fn values(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
+        Value::Array(items) => items.iter().map(values).sum::<usize>() + 1,
+        Value::Object(entries) => entries.values().map(values).sum::<usize>() + 1,
+    }
+}
+
+/// The lower-case hexadecimal SHA-256 of `bytes`.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    use fmt::Write as _;
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}
+
+struct Reader<'a> {
+    bounds: Bounds,
+    credential: Option<&'a Needle>,
+    values: Cell<usize>,
+    path: RefCell<Vec<String>>,
+    fault: RefCell<Option<Content>>,
+}
+
+impl Reader<'_> {
+    fn is_name(&self, text: &str) -> bool {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+        (1..=MAX_NAME_BYTES).contains(&text.len())
+            && text.bytes().all(plain)
+            && self
+                .credential
+                .is_none_or(|needle| needle.find(text.as_bytes()).is_none())
+    }
+
+    fn key(&self, key: &str) -> String {
+        if self.is_name(key) {
+            key.to_owned()
+        } else {
+            format!("\u{2026}{}-{}", key.len(), sha256(key.as_bytes()))
+        }
+    }
+
+    fn count<E: serde::de::Error>(&self) -> Result<(), E> {
+        self.values.set(self.values.get() + 1);
+        if self.values.get() > self.bounds.values {
+            return Err(self.stop(Content::Other {
+                reason: format!("more than {} values", self.bounds.values),
+            }));
+        }
+        Ok(())
+    }
+
+    fn stop<E: serde::de::Error>(&self, content: Content) -> E {
+        *self.fault.borrow_mut() = Some(content);
+        E::custom("stopped")
+    }
+
+    fn inside<T>(&self, step: String, read: impl FnOnce() -> T) -> T {
+        self.path.borrow_mut().push(step);
+        let value = read();
+        self.path.borrow_mut().pop();
+        value
+    }
+}
+
+/// Reads one value; `named` where its key lets a name stay.
+#[derive(Clone, Copy)]
+struct Shape<'a> {
+    reader: &'a Reader<'a>,
+    depth: usize,
+    named: bool,
+}
+
+impl Shape<'_> {
+    fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
+        let most = self.reader.bounds.depth;
+        if self.depth >= most {
+            return Err(self.reader.stop(Content::Other {
+                reason: format!("nested deeper than {most}"),
+            }));
+        }
+        Ok(Self {
+            depth: self.depth + 1,
+            named: false,
+            ..self
+        })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Shape<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.reader.count()?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Shape<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value)
+            .map(Value::Number)
+            .ok_or_else(|| E::custom("a number without a finite value"))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        if self.named && self.reader.is_name(text) {
+            return Ok(Value::String(text.to_owned()));
+        }
+        Ok(json!({ "bytes": text.len(), "sha256": sha256(text.as_bytes()) }))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let seed = self.deeper()?;
+        let mut list = Vec::new();
+        while let Some(item) = self
+            .reader
+            .inside(list.len().to_string(), || items.next_element_seed(seed))?
+        {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let seed = self.deeper()?;
+        let mut object = Map::new();
+        while let Some(raw) = entries.next_key::<String>()? {
+            let key = self.reader.key(&raw);
+            if object.contains_key(&key) {
+                self.reader.path.borrow_mut().push(key);
+                let path = format!("/{}", self.reader.path.borrow().join("/"));
+                return Err(self.reader.stop(Content::DuplicateKey { path }));
+            }
+            let named = matches!(key.as_str(), "type" | "role");
+            let value = self.reader.inside(key.clone(), || {
+                entries.next_value_seed(Shape { named, ..seed })
+            })?;
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds {
+        depth: 4,
+        values: 20,
+    };
+
+    fn shape(body: &str) -> Value {
+        let content = describe(body.as_bytes(), BOUNDS, None);
+        let Content::Json { shape } = content else {
+            panic!("{content:?}")
+        };
+        shape
+    }
+
+    fn reason(body: &str) -> String {
+        let content = describe(body.as_bytes(), BOUNDS, None);
+        let Content::Other { reason } = content else {
+            panic!("{content:?}")
+        };
+        reason
+    }
+
+    #[test]
+    fn strings_go_and_everything_else_stays() {
+        let digest = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+        assert_eq!(
+            shape(r#"{"type":"text","text":"hello","n":1.5,"on":true,"none":null,"list":[-1]}"#),
+            json!({"type":"text","text":{"bytes":5,"sha256":digest},"n":1.5,"on":true,"none":null,"list":[-1]})
+        );
+    }
+
+    #[test]
+    fn text_under_type_or_role_goes_unless_it_is_a_short_name() {
+        let long = "a".repeat(65);
+        for text in ["two words", "é", "", long.as_str()] {
+            let value = shape(&json!({ "type": text, "role": text }).to_string());
+            assert_eq!(value["type"]["bytes"], text.len());
+            assert_eq!(value["role"]["bytes"], text.len());
+        }
+        assert_eq!(
+            shape(r#"{"role":"user","inner":{"type":"web_search.v1-a"}}"#)["inner"]["type"],
+            "web_search.v1-a"
+        );
+        assert_eq!(shape(r#"{"type":["user"]}"#)["type"][0]["bytes"], 4);
+    }
+
+    #[test]
+    fn a_key_that_is_no_name_becomes_its_length_and_digest() {
+        let value = shape(r#"{"a key with text":1}"#);
+        assert_eq!(
+            value,
+            json!({ format!("\u{2026}15-{}", sha256(b"a key with text")): 1 })
+        );
+    }
+
+    #[test]
+    fn a_name_that_holds_the_credential_does_not_stay() {
+        let needle = Needle::new("sk-stub-abcdef").unwrap();
+        let content = describe(
+            br#"{"type":"sk-stub-abcdef","sk-stub-abcdef":0}"#,
+            BOUNDS,
+            Some(&needle),
+        );
+        assert!(!format!("{content:?}").contains("sk-stub"), "{content:?}");
+    }
+
+    #[test]
+    fn a_key_named_twice_is_found_at_any_depth_with_its_path() {
+        let content = |body: &str| describe(body.as_bytes(), BOUNDS, None);
+        assert_eq!(
+            content(r#"{"a":1,"a":1}"#),
+            Content::DuplicateKey {
+                path: "/a".to_owned()
+            }
+        );
+        assert_eq!(
+            content(r#"{"a":[0,{"b":1,"\u0062":2}]}"#),
+            Content::DuplicateKey {
+                path: "/a/1/b".to_owned()
+            }
+        );
+        assert!(matches!(
+            content(r#"{"a":{"b":1},"c":{"b":1}}"#),
+            Content::Json { .. }
+        ));
+    }
+
+    #[test]
+    fn depth_and_number_of_values_have_a_limit() {
+        assert!(matches!(
+            describe(b"[[[[1]]]]", BOUNDS, None),
+            Content::Json { .. }
+        ));
+        assert_eq!(reason("[[[[[1]]]]]"), "nested deeper than 4");
+        assert_eq!(
+            reason(&format!("[{}1]", "1,".repeat(19))),
+            "more than 20 values"
+        );
+        let deep = describe(
+            "[".repeat(100_000).as_bytes(),
+            Bounds {
+                depth: 100_000,
+                values: 200_000,
+            },
+            None,
+        );
+        assert!(matches!(deep, Content::Other { .. }));
+    }
+
+    #[test]
+    fn what_is_not_one_json_value_is_named_without_quoting_it() {
+        assert_eq!(describe(b"", BOUNDS, None), Content::Empty);
+        assert_eq!(reason("secret"), "not JSON at line 1, column 1");
+        assert!(reason(r#"{"a":1} x"#).starts_with("not JSON"));
+        assert!(reason("{\"a\":\"\u{1}\"}").starts_with("not JSON"));
+        assert!(reason("[1e999]").starts_with("not JSON"));
+        assert!(matches!(
+            describe(&[0xff], BOUNDS, None),
+            Content::Other { .. }
+        ));
+        assert!(matches!(
+            describe(b"[\"\xff\"]", BOUNDS, None),
+            Content::Other { .. }
+        ));
+    }
+}

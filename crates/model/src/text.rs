@@ -1,0 +1,77 @@
+//! Bytes as text, and text of a bounded length.
+
+use std::fmt::Write as _;
+
+use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory};
+use icu_properties::{CodePointMapData, CodePointSetData};
+
+/// Characters that draw nothing and have no property that says so: a braille cell without dots, a musical note without
+/// a head, the filler of Khitan.
+const BLANK: [char; 3] = ['\u{2800}', '\u{1d159}', '\u{16fe4}'];
+
+/// The bytes as text; what is no UTF-8 as `\xNN`, and a backslash as `\\`, so that no two spell the same.
+pub fn printable(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(&chunk.valid().replace('\\', r"\\"));
+        for byte in chunk.invalid() {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+    text
+}
+
+/// Checks for a character that draws nothing, turns the direction, or looks like a plain blank and is none.
+pub fn is_invisible(c: char) -> bool {
+    if c.is_ascii() {
+        return c != ' ' && c.is_ascii_whitespace();
+    }
+    CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
+        || CodePointMapData::<GeneralCategory>::new().get(c) == GeneralCategory::Format
+        || BLANK.contains(&c)
+        || (c != ' ' && c.is_whitespace())
+}
+
+/// The text, or its beginning of `most` characters and a sign that there is more.
+pub fn beginning(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// `1 request`, `2 requests`.
+pub fn count(number: usize, noun: &str) -> String {
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{number} {noun}s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_and_the_text_of_their_escapes_differ() {
+        assert_eq!(printable(b"a\xffb"), r"a\xffb");
+        assert_eq!(printable(br"a\xffb"), r"a\\xffb");
+        assert_eq!(printable(b"\\\xff"), r"\\\xff");
+        assert_eq!(printable("grün \u{1b}".as_bytes()), "grün \u{1b}");
+    }
+
+    #[test]
+    fn characters_that_draw_nothing_are_invisible() {
+        let blanks = "\u{2800}\u{3164}\u{115f}\u{1160}\u{ffa0}\u{17b4}\u{17b5}\u{1d159}\u{16fe4}";
+        let selectors = "\u{fe0f}\u{180b}\u{e0100}\u{e0041}\u{e0fff}\u{34f}";
+        let formats = "\u{ad}\u{200b}\u{202e}\u{2066}\u{feff}\u{600}\u{13430}\u{1bca0}\u{fff9}";
+        let spaces = "\u{a0}\u{3000}\u{2028}\u{1680}";
+        for c in [blanks, selectors, formats, spaces].concat().chars() {
+            assert!(is_invisible(c), "{c:?}");
+        }
+        let seen = "a Zé日本語 grün \u{e1}\u{2801}\u{1f600}-_.~";
+        assert!(!seen.contains(is_invisible));
+    }
+}

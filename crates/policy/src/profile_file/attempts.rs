@@ -1,0 +1,48 @@
+//! The attempts that a profile names as no finding.
+
+use std::collections::BTreeSet;
+
+use toml::Spanned;
+
+use super::ExpectedAttemptFile;
+use crate::error::Flaw;
+use crate::values::{once, sentence};
+use model::profile::{Destination, DestinationError, ExpectedAttempt, Names};
+use model::quote::quoted;
+
+/// Each destination once.
+pub(super) fn parsed(
+    file: Vec<ExpectedAttemptFile>,
+    names: &Names,
+) -> Result<Vec<ExpectedAttempt>, Flaw> {
+    let mut seen = BTreeSet::new();
+    let mut parsed = Vec::new();
+    for attempt in file {
+        let text = crate::placeholders::fill(names, attempt.destination, &[])?;
+        once(&mut seen, &text, "each destination once")?;
+        parsed.push(ExpectedAttempt {
+            destination: destination(&text)?,
+            reason: sentence(attempt.reason)?,
+        });
+    }
+    Ok(parsed)
+}
+
+fn destination(text: &Spanned<String>) -> Result<Destination, Flaw> {
+    text.get_ref().parse().map_err(|error| {
+        let hint = match error {
+            DestinationError::Family => {
+                "write it as unix:/path, inet:192.0.2.1:443, inet6:[2001:db8::1]:443 or name:api.example.com"
+            }
+            DestinationError::Unix => "write it as unix:/var/run/nscd/socket or unix:@name",
+            DestinationError::Inet => "write it as inet:192.0.2.1:443, or inet:192.0.2.1:* for any port",
+            DestinationError::Inet6 => {
+                "write it as inet6:[2001:db8::1]:443; a mapped address is inet:192.0.2.1:443"
+            }
+            DestinationError::Port => "write one port, or * for any",
+            DestinationError::Name => "write it as name:api.example.com, one rule for each name",
+        };
+        let found = format!("{} ({error})", quoted(text.get_ref()));
+        Flaw::new(text.span(), "a destination", found, hint)
+    })
+}

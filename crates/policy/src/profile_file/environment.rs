@@ -1,0 +1,95 @@
+//! What surrounds a profile's client: its variables, each with the cases in which it is set, and its devices.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toml::Spanned;
+
+use super::VariableFile;
+use crate::error::Flaw;
+use crate::values::{is_variable_name, name, once, one_of, sentence, word};
+use model::case::Device;
+use model::profile::{Cases, Variable};
+use model::quote::quoted;
+
+/// Each variable at most once in each case. `replace` fills placeholders, but for those that the run replaces.
+pub(crate) fn parsed(
+    file: Vec<VariableFile>,
+    replace: impl Fn(Spanned<String>) -> Result<Spanned<String>, Flaw>,
+) -> Result<Vec<Variable>, Flaw> {
+    let mut seen: BTreeMap<String, Vec<Cases>> = BTreeMap::new();
+    let mut parsed = Vec::new();
+    for variable in file {
+        is_name(&variable.name)?;
+        let cases = cases(variable.cases)?;
+        let earlier = seen.entry(variable.name.get_ref().clone()).or_default();
+        apart(&variable.name, earlier, &cases)?;
+        earlier.push(cases.clone());
+        parsed.push(Variable {
+            name: variable.name.into_inner(),
+            value: word(replace(variable.value)?)?,
+            cases,
+            reason: sentence(variable.reason)?,
+        });
+    }
+    Ok(parsed)
+}
+
+/// The devices of /dev, each once.
+pub(super) fn devices(file: &[Spanned<String>]) -> Result<Vec<Device>, Flaw> {
+    let mut seen = BTreeSet::new();
+    let mut parsed = Vec::new();
+    for value in file {
+        once(&mut seen, value, "each device once")?;
+        parsed.push(one_of(value, &Device::ALL, Device::word)?);
+    }
+    Ok(parsed)
+}
+
+fn is_name(variable: &Spanned<String>) -> Result<(), Flaw> {
+    let name = variable.get_ref();
+    if !is_variable_name(name) {
+        let hint = "use letters, digits and `_`, not beginning with a digit";
+        return Err(Flaw::new(
+            variable.span(),
+            "a variable's name",
+            quoted(name),
+            hint,
+        ));
+    }
+    Ok(())
+}
+
+fn cases(file: Option<Spanned<Vec<Spanned<String>>>>) -> Result<Cases, Flaw> {
+    let Some(file) = file else {
+        return Ok(Cases::Every);
+    };
+    let span = file.span();
+    let mut seen = BTreeSet::new();
+    let mut cases = Vec::new();
+    for case in file.into_inner() {
+        once(&mut seen, &case, "each case once")?;
+        cases.push(name(case)?);
+    }
+    if cases.is_empty() {
+        let hint = "leave `cases` out to set the variable in every case";
+        return Err(Flaw::new(span, "at least one case", "none", hint));
+    }
+    Ok(Cases::Only(cases))
+}
+
+/// No case sets the variable twice.
+fn apart(variable: &Spanned<String>, earlier: &[Cases], cases: &Cases) -> Result<(), Flaw> {
+    let meets = |other: &Cases| match (other, cases) {
+        (Cases::Every, _) | (_, Cases::Every) => true,
+        (Cases::Only(names), Cases::Only(_)) => names.iter().any(|name| cases.include(name)),
+    };
+    if !earlier.iter().any(meets) {
+        return Ok(());
+    }
+    Err(Flaw::new(
+        variable.span(),
+        "each variable once in each case",
+        format!("{} a second time", quoted(variable.get_ref())),
+        "remove one of the two, or give both `cases` that have none in common",
+    ))
+}

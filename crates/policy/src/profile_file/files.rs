@@ -1,0 +1,60 @@
+//! What a profile's client leaves behind, and what is there for a time.
+
+use std::collections::BTreeSet;
+
+use toml::Spanned;
+
+use super::{ExpectedFileFile, FilesFile};
+use crate::error::Flaw;
+use crate::values::{one_of, sentence, tree_path};
+use model::case::Root;
+use model::profile::{ExpectedFile, Files, Names, PATH_PLACEHOLDERS, PathPattern, PatternError};
+use model::quote::{known_words, quoted};
+
+/// The two files of the specification, and what else is known.
+pub(super) fn parsed(file: FilesFile, names: &Names) -> Result<Files, Flaw> {
+    let path = |value| tree_path(crate::placeholders::fill(names, value, &[])?).map(Spanned::into_inner);
+    Ok(Files {
+        state: path(file.state)?,
+        backup_prefix: path(file.backup_prefix)?,
+        expected: named(file.expected, names)?,
+        transient: named(file.transient, names)?,
+    })
+}
+
+/// Files and directories, each once.
+fn named(file: Vec<ExpectedFileFile>, names: &Names) -> Result<Vec<ExpectedFile>, Flaw> {
+    let mut seen = BTreeSet::new();
+    let mut parsed = Vec::new();
+    for named in file {
+        let root = one_of(&named.root, &Root::ALL, Root::word)?;
+        let path = tree_path(crate::placeholders::fill(names, named.path, &PATH_PLACEHOLDERS)?)?;
+        if !seen.insert((root.word(), path.get_ref().clone())) {
+            return Err(Flaw::new(
+                path.span(),
+                "each path once in each tree",
+                format!("{} a second time", quoted(path.get_ref())),
+                "remove one of the two",
+            ));
+        }
+        parsed.push(ExpectedFile {
+            root,
+            path: pattern(&path)?,
+            reason: sentence(named.reason)?,
+        });
+    }
+    Ok(parsed)
+}
+
+fn pattern(path: &Spanned<String>) -> Result<PathPattern, Flaw> {
+    path.get_ref().parse().map_err(|error: PatternError| {
+        let hint = match &error {
+            PatternError::Unknown(name) => known_words(name, PATH_PLACEHOLDERS),
+            PatternError::Swallowed(_) => {
+                "a placeholder takes all characters of its kind; put another one behind it".into()
+            }
+        };
+        let found = format!("{} ({error})", quoted(path.get_ref()));
+        Flaw::new(path.span(), "a path that can be met", found, hint)
+    })
+}

@@ -1,0 +1,216 @@
+//! Faults of structure: a key that is unknown, missing or of the wrong type.
+//!
+//! serde finds them and says so in a sentence of its own. Here that sentence becomes ours, with a hint, and the
+//! place becomes the dotted path of the key. The line of each key is found here as well.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+use super::error::Flaw;
+use model::quote::{known_words, quoted, visible};
+
+/// What serde said of this file, in our words.
+pub(super) fn explain(file: &str, message: &str, span: Range<usize>) -> Flaw {
+    unknown(message, &span)
+        .or_else(|| missing(message, &span))
+        .or_else(|| mismatch(message, &span))
+        .unwrap_or_else(|| Flaw {
+            span: named_key(file, message, &span).unwrap_or(span),
+            problem: visible(message.chars()),
+            hint: "`runner policy show case-a` prints a file that is right".into(),
+        })
+}
+
+/// serde: "unknown field `x`, expected one of `a`, `b`", and the same with "variant".
+fn unknown(message: &str, span: &Range<usize>) -> Option<Flaw> {
+    let field = message
+        .strip_prefix("unknown field `")
+        .map(|rest| ("a known key", rest));
+    let (expected, rest) = field.or_else(|| {
+        message
+            .strip_prefix("unknown variant `")
+            .map(|rest| ("a known word", rest))
+    })?;
+    // The name is the user's and may hold anything; the list after the last mark is ours.
+    let (found, known) = rest
+        .rsplit_once("`, expected ")
+        .or_else(|| rest.rsplit_once("`, there are no "))?;
+    let known = known.split('`').skip(1).step_by(2);
+    Some(Flaw::new(
+        span.clone(),
+        expected,
+        quoted(found),
+        known_words(found, known),
+    ))
+}
+
+/// serde: "missing field `x`".
+fn missing(message: &str, span: &Range<usize>) -> Option<Flaw> {
+    let key = message.strip_prefix("missing field `")?.strip_suffix('`')?;
+    let hint = format!("a policy has no defaults; add `{key} = …` here");
+    Some(Flaw::new(
+        span.clone(),
+        format!("the key `{key}`"),
+        "none",
+        hint,
+    ))
+}
+
+/// serde: "invalid type: string \"x\", expected u64", and the same with "value" or "length".
+fn mismatch(message: &str, span: &Range<usize>) -> Option<Flaw> {
+    let rest = message.strip_prefix("invalid ")?.split_once(": ")?.1;
+    let (found, expected) = rest.rsplit_once(", expected ")?;
+    let (expected, hint) = match expected {
+        "a string" => ("a string", "put the value between double quotes"),
+        "u64" | "usize" => (
+            "a whole number of 0 or more",
+            "write the digits without quotes or unit",
+        ),
+        "a boolean" => ("true or false", "write it without quotes"),
+        "a sequence" => ("an array", "write it as [ … ]"),
+        other if other == "a map" || other.starts_with("struct ") => (
+            "a table",
+            "begin it with a line [name], or write it as { … }",
+        ),
+        other => (other, "compare `runner policy show case-a`"),
+    };
+    let found: String = visible(found.chars().take(80));
+    Some(Flaw::new(span.clone(), expected, found, hint))
+}
+
+/// The place of the value that a message about a whole table names: "`pings` is 200".
+fn named_key(file: &str, message: &str, span: &Range<usize>) -> Option<Range<usize>> {
+    let name = message.split('`').nth(1)?;
+    let document = DeTable::parse(file).ok()?;
+    let mut table = document.get_ref();
+    for key in key_at(file, span)?.split('.') {
+        let DeValue::Table(inner) = table.get(key)?.get_ref() else {
+            return None;
+        };
+        table = inner;
+    }
+    table.get(name).map(toml::Spanned::span)
+}
+
+/// The line of each key, from 1, by its dotted path; of a key in an array of tables, its first.
+pub(super) fn lines(text: &str, document: &DeTable<'_>) -> BTreeMap<String, usize> {
+    let line_feeds = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+    let line_feeds: Vec<usize> = line_feeds.map(|(at, _)| at).collect();
+    let line_of = |offset| line_feeds.partition_point(|at| *at < offset) + 1;
+    let mut lines = BTreeMap::new();
+    let mut open = vec![(String::new(), document)];
+    while let Some((prefix, table)) = open.pop() {
+        for (key, value) in table {
+            let path = joined(&prefix, key.get_ref());
+            let line = line_of(key.span().start);
+            let first = lines.entry(path.clone()).or_insert(line);
+            *first = line.min(*first);
+            push_tables(&mut open, path, value.get_ref());
+        }
+    }
+    lines
+}
+
+fn joined(prefix: &str, key: &str) -> String {
+    let key = visible(key.chars());
+    if prefix.is_empty() {
+        key
+    } else {
+        format!("{prefix}.{key}")
+    }
+}
+
+/// The dotted path of the innermost key whose name or value holds the span; `None` at the top level.
+pub(super) fn key_at(text: &str, span: &Range<usize>) -> Option<String> {
+    let document = DeTable::parse(text).ok()?;
+    let mut best: Option<(usize, String)> = None;
+    let mut open: Vec<(String, &DeTable<'_>)> = vec![(String::new(), document.get_ref())];
+    while let Some((prefix, table)) = open.pop() {
+        for (key, value) in table {
+            let path = joined(&prefix, key.get_ref());
+            for place in [key.span(), value.span()] {
+                let holds = place.start <= span.start && span.start < place.end;
+                if holds && best.as_ref().is_none_or(|(size, _)| place.len() <= *size) {
+                    best = Some((place.len(), path.clone()));
+                }
+            }
+            push_tables(&mut open, path, value.get_ref());
+        }
+    }
+    best.map(|(_, path)| path)
+}
+
+fn push_tables<'t, 'i>(
+    open: &mut Vec<(String, &'t DeTable<'i>)>,
+    path: String,
+    value: &'t DeValue<'i>,
+) {
+    match value {
+        DeValue::Table(table) => open.push((path, table)),
+        DeValue::Array(items) => {
+            for item in items.iter() {
+                push_tables(open, path.clone(), item.get_ref());
+            }
+        }
+        DeValue::String(_)
+        | DeValue::Integer(_)
+        | DeValue::Float(_)
+        | DeValue::Boolean(_)
+        | DeValue::Datetime(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_key_with_the_mark_in_its_name_is_still_told_from_the_list() {
+        let flaw = explain(
+            "",
+            "unknown field `a`, expected `b`, expected one of `x`, `y`",
+            0..0,
+        );
+        assert_eq!(
+            flaw.problem,
+            "expected a known key, found `a`, expected `b`"
+        );
+        assert_eq!(flaw.hint, "known here: `x`, `y`");
+    }
+
+    #[test]
+    fn a_sentence_that_serde_may_say_one_day_is_passed_on() {
+        assert_eq!(
+            explain("", "something\nnew", 0..0).problem,
+            r"something\nnew"
+        );
+    }
+
+    #[test]
+    fn a_sentence_about_a_table_is_placed_at_the_key_that_it_names() {
+        let file = "[a]\nb = 1\n[c]\nb = 2\n";
+        let table = file.find("[c]").unwrap();
+        let flaw = explain(file, "`b` is 2, at most 1", table..table + 3);
+        assert_eq!(&file[flaw.span], "2");
+        for other in ["`x` is missing", "nothing is named"] {
+            assert_eq!(explain(file, other, table..table + 3).span.start, table);
+        }
+    }
+
+    #[test]
+    fn the_key_is_the_innermost_one() {
+        let text = "[a]\nb = { c = [1, { d = \"x\" }] }\n[[e]]\nf = 1\n[[e]]\nf = 2\n";
+        let at = |needle: &str| {
+            key_at(
+                text,
+                &(text.find(needle).unwrap()..text.find(needle).unwrap()),
+            )
+        };
+        assert_eq!(at("\"x\"").as_deref(), Some("a.b.c.d"));
+        assert_eq!(at("1, {").as_deref(), Some("a.b.c"));
+        assert_eq!(at("f = 2").as_deref(), Some("e.f"));
+        assert_eq!(key_at(text, &(text.len()..text.len())), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! What `runner policy init` prints is right as it is, and with whatever is optional.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::super::init::{self, PolicyName};
+use super::super::{Kind, schema};
+use super::parse;
+use model::schema::tests::properties;
+
+fn named(name: &str) -> PolicyName {
+    PolicyName::parse(name).unwrap()
+}
+
+fn printed() -> [(Kind, String); 2] {
+    let name = named("mine.1");
+    [
+        (Kind::Case, init::case(&name)),
+        (Kind::Profile, init::profile(&name, None)),
+    ]
+}
+
+/// A line that sets something once its mark is taken away; prose has a space behind the mark.
+fn optional(line: &str) -> Option<&str> {
+    line.strip_prefix('#')
+        .filter(|rest| !rest.is_empty() && !rest.starts_with(' '))
+}
+
+/// The ranges of lines that belong together.
+fn blocks(text: &str) -> Vec<std::ops::Range<usize>> {
+    let mut blocks: Vec<std::ops::Range<usize>> = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        match blocks.last_mut() {
+            _ if optional(line).is_none() => {}
+            Some(block) if block.end == number => block.end += 1,
+            Some(_) | None => blocks.push(number..number + 1),
+        }
+    }
+    blocks
+}
+
+/// With the marks taken away from the lines of these blocks.
+fn with(text: &str, blocks: &[std::ops::Range<usize>]) -> String {
+    let line = |(number, line): (usize, &str)| {
+        let set = blocks.iter().any(|block| block.contains(&number));
+        let line = optional(line).filter(|_| set).unwrap_or(line);
+        format!("{line}\n")
+    };
+    text.lines().enumerate().map(line).collect()
+}
+
+#[test]
+fn as_printed_it_is_right_and_has_the_name() {
+    for (kind, text) in printed() {
+        let entry = parse(&text).unwrap();
+        assert_eq!((entry.kind, entry.name.as_str()), (kind, "mine.1"));
+        assert!(!text.contains("my-c"), "{text}");
+    }
+}
+
+#[test]
+fn each_optional_part_alone_is_right_and_so_are_all_that_do_not_exclude_each_other() {
+    for (kind, text) in printed() {
+        let blocks = blocks(&text);
+        assert!(blocks.len() > 4, "{kind:?}");
+        for block in &blocks {
+            let text = with(&text, std::slice::from_ref(block));
+            let error = parse(&text).err().map(|error| error.to_string());
+            assert_eq!(error, None, "{kind:?}, line {}", block.start + 1);
+        }
+        // The answers of a stub exclude each other.
+        let stub = line_of(&text, "[stub]")..line_of(&text, "[sandbox]");
+        let apart = |block: &std::ops::Range<usize>| !stub.contains(&block.start);
+        let together: Vec<_> = blocks
+            .iter()
+            .filter(|block| apart(block))
+            .cloned()
+            .collect();
+        parse(&with(&text, &together)).unwrap();
+    }
+}
+
+/// Its number; 0 where there is none.
+fn line_of(text: &str, line: &str) -> usize {
+    text.lines().position(|other| other == line).unwrap_or(0)
+}
+
+#[test]
+fn every_key_that_a_file_can_have_is_there() {
+    for (kind, text) in printed() {
+        let whole: Value = toml::from_str(&with(&text, &blocks(&text))).unwrap();
+        let there = keys(&whole);
+        let known: BTreeSet<String> = properties(schema(kind).as_value())
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        let absent: Vec<_> = known.difference(&there).collect();
+        assert!(absent.is_empty(), "{kind:?}: {absent:?}");
+    }
+}
+
+fn keys(value: &Value) -> BTreeSet<String> {
+    match value {
+        Value::Object(map) => {
+            let below = map.values().flat_map(keys);
+            map.keys().cloned().chain(below).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(keys).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => BTreeSet::new(),
+    }
+}
+
+#[test]
+fn a_name_that_no_file_may_have_is_none() {
+    for text in ["", ".", "a b", "a\"b", "../a", &"a".repeat(65)] {
+        assert_eq!(PolicyName::parse(text), None, "{text}");
+    }
+}

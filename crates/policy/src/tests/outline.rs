@@ -1,0 +1,122 @@
+//! Each check points at the line of a policy file that holds its key.
+
+use std::fs;
+use std::path::Path;
+
+use super::super::{Reference, audit, builtin, case, text};
+use model::case::Origin;
+use model::finding::ids;
+use model::finding::ids_for_any_program;
+use model::finding::meaning;
+
+/// A case with its tables written otherwise, and with keys of the user's own.
+fn user_case() -> String {
+    let built_in = text("case-b").unwrap();
+    let (before, _) = built_in.split_once("# HEAD / must not come").unwrap();
+    let before = before
+        .replace("case-b", "mine")
+        .replace("schema", "# mine\n\nschema");
+    format!(
+        "{before}[expect]\nrecords = {{ partial_messages = true }}\nrequests.preflight = \"forbidden\"\n\
+         [expect.body]\nfields = {{ messages = \"array\", name = \"string\" }}\nsystem_blocks = 3\nuser_blocks = 2\n"
+    )
+}
+
+/// The line that a check's result points at.
+fn pointed<'t>(text: &'t str, origin: &Origin, id: &str) -> &'t str {
+    let line = origin.outline.line(meaning(id).key);
+    text.lines().nth(line - 1).unwrap()
+}
+
+/// What the line must hold: the key, else what it lies in, else the name.
+fn named(text: &str, key: &str) -> String {
+    let document: toml::Table = text.parse().unwrap();
+    let mut found = None;
+    let mut table = Some(&document);
+    for part in key.split('.') {
+        let value = table.and_then(|table| table.get(part));
+        found = value.map(|_| part).or(found);
+        table = value.and_then(toml::Value::as_table);
+    }
+    found.unwrap_or("name").to_owned()
+}
+
+#[track_caller]
+fn assert_points_well(text: &str, origin: &Origin, ids: impl Iterator<Item = &'static str>) {
+    for id in ids {
+        let line = pointed(text, origin, id);
+        let word = named(text, meaning(id).key);
+        let code = line.split('#').next().unwrap();
+        assert!(code.contains(&word), "{id}: no {word} in line {line}");
+    }
+}
+
+#[test]
+fn each_check_points_at_its_key_in_each_built_in_case() {
+    for name in ["case-a", "case-b"] {
+        let case = case(&Reference::BuiltIn(name.to_owned())).unwrap();
+        assert_points_well(text(name).unwrap(), &case.origin, ids());
+    }
+}
+
+#[test]
+fn each_check_of_an_audit_points_at_its_key_in_the_policy_of_audits() {
+    let policy = audit().unwrap();
+    assert_points_well(
+        text("audit").unwrap(),
+        &policy.origin,
+        ids_for_any_program(),
+    );
+}
+
+#[test]
+fn each_check_points_at_its_key_in_a_users_case() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("my case.toml");
+    let text = user_case();
+    fs::write(&path, &text).unwrap();
+    let case = case(&Reference::File(path)).unwrap();
+    assert_points_well(&text, &case.origin, ids());
+    assert_eq!(case.origin.outline.path(), Path::new("my case.toml"));
+    // The table of fields has none of that name, and another key has the name of the case's own.
+    let pointed = |id| pointed(&text, &case.origin, id);
+    assert!(pointed("body/stream").starts_with("fields = "));
+    assert_eq!(pointed("files/modes"), "name = \"mine\"");
+}
+
+#[test]
+fn the_lines_of_case_b_are_these() {
+    let case = case(&Reference::BuiltIn("case-b".to_owned())).unwrap();
+    for (id, line) in [
+        ("requests/first-and-only", "preflight = \"forbidden\""),
+        ("requests/post-count", "[expect.requests]"),
+        ("body/fields", "[expect.body.fields]"),
+        ("body/cache-control", "[expect.body.cache_control]"),
+        ("body/system-blocks", "system_blocks = 3"),
+        ("body/stream", "stream = \"boolean\""),
+        ("records/sequence", "[expect.records]"),
+        ("records/events-match-provider", "partial_messages = true"),
+        ("records/assistant-text", "[stub]"),
+        ("outbound/no-attempts", "[sandbox]"),
+        ("process/exit-zero", "[sandbox.limits]"),
+        ("files/state-file", "name = \"case-b\""),
+        ("of/no-check", "name = \"case-b\""),
+    ] {
+        assert_eq!(
+            pointed(text("case-b").unwrap(), &case.origin, id),
+            line,
+            "{id}"
+        );
+    }
+    let path = case.origin.outline.path();
+    assert_eq!(path, Path::new("policies/case-b.toml"));
+}
+
+#[test]
+fn the_built_in_policies_lie_in_the_repository_where_their_results_point() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for builtin in &builtin::ALL {
+        let file = fs::read_to_string(root.join(builtin.file)).unwrap();
+        assert_eq!(file, builtin.text, "{}", builtin.name);
+    }
+}

@@ -1,0 +1,201 @@
+//! The hostile client that this executable carries: it makes the attempts that its command line names, each in a
+//! process of its own, and says of each what it came to, a line of JSON.
+//!
+//! The same code makes the twins outside. What stands before the first `--attempt` is any client's command line.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::unistd::alarm;
+
+use super::class::{Attempt, NOTHING, Surroundings};
+use super::reply::{self, Reply, Said};
+use super::{surroundings, table};
+use sandbox::spawn::OWN_FILE;
+use sys::attempt::let_anybody_trace;
+use sys::process::{executed_path, read_to_end_within, wait_within};
+
+/// Hidden first argument with which our own file is the hostile client.
+pub(crate) const HOSTILE_ARGUMENT: &str = "__hostile";
+
+/// Before each attempt's name and its words.
+pub(super) const ATTEMPT: &str = "--attempt";
+/// One attempt, in this process: surroundings, name and words follow.
+const MAKE: &str = "--make";
+/// Waits until standard input ends.
+pub(super) const WAIT: &str = "--wait";
+/// Starts one that waits, names its process, and ends: nobody's child is left behind.
+pub(super) const WAIT_APART: &str = "--wait-apart";
+/// Crashes.
+pub(super) const CRASH: &str = "--crash";
+/// Does nothing.
+pub(super) const NOTHING_TO_DO: &str = "--nothing";
+
+/// Seconds after which an attempt has failed to come to anything.
+const PATIENCE: u32 = 20;
+/// Time limit of a process of ours, also of one that is stopped and so gets no SIGALRM.
+pub(super) const LIMIT: Duration = Duration::from_secs(30);
+
+/// Entry of the hostile client; `arguments` without the hidden one.
+pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
+    let words: Vec<String> = arguments
+        .into_iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    match words.as_slice() {
+        [NOTHING_TO_DO, ..] => ExitCode::SUCCESS,
+        [WAIT, ..] => {
+            let_anybody_trace();
+            // However it ends, waiting is over.
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            ExitCode::SUCCESS
+        }
+        [WAIT_APART, ..] => wait_apart(),
+        [CRASH, ..] => std::process::abort(),
+        [MAKE, around, name, aims @ ..] => {
+            let _ = alarm::set(PATIENCE);
+            say(&make(around, name, aims))
+        }
+        ordinary => make_all(ordinary),
+    }
+}
+
+/// This program's file. Where a container covers parts of /proc, the sandbox has none (see `sandbox::root`), and the
+/// file is at the path by which it was executed.
+pub(super) fn own_file() -> PathBuf {
+    let own = Path::new(OWN_FILE);
+    executed_path()
+        .filter(|_| own.symlink_metadata().is_err())
+        .unwrap_or_else(|| own.to_owned())
+}
+
+fn wait_apart() -> ExitCode {
+    let waiting = Command::new(own_file())
+        .args([HOSTILE_ARGUMENT, WAIT])
+        .stdout(Stdio::null())
+        .spawn();
+    let told = waiting.and_then(|child| io::stdout().write_all(child.id().to_string().as_bytes()));
+    match told {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn make_all(words: &[&str]) -> ExitCode {
+    for attempt in words.split(|word| *word == ATTEMPT).skip(1) {
+        let Some((name, aims)) = attempt.split_first() else {
+            continue;
+        };
+        let said = in_own_process(Surroundings::Host, name, aims, |_| {});
+        if say(&said) != ExitCode::SUCCESS {
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Makes one attempt in a new process of this program, which `change` may change, and says how it ended where it
+/// could not say so itself.
+pub(super) fn in_own_process(
+    around: Surroundings,
+    name: &str,
+    aims: &[impl AsRef<str>],
+    change: impl FnOnce(&mut Command),
+) -> Said {
+    let mut command = Command::new(own_file());
+    command.args([HOSTILE_ARGUMENT, MAKE, around.word(), name]);
+    command.args(aims.iter().map(AsRef::as_ref));
+    command.stdout(Stdio::piped());
+    change(&mut command);
+    let said = |reply, detail: String| Said {
+        attempt: name.to_owned(),
+        reply,
+        detail,
+    };
+    let ended = command
+        .spawn()
+        .and_then(|mut child| ended_within(&mut child, LIMIT));
+    let (status, text) = match ended {
+        Ok(ended) => ended,
+        Err(error) => return said(Reply::Unmade, reply::error_words(&error)),
+    };
+    match (status.signal(), serde_json::from_str::<Said>(&text)) {
+        (None, Ok(line)) if line.attempt == name => line,
+        (Some(signal), _) => said(Reply::Killed(signal), String::new()),
+        (None, _) => said(Reply::Unmade, format!("it ended with {status} and no word")),
+    }
+}
+
+/// Status and output of a child of this program, which is killed at the limit.
+///
+/// # Errors
+/// `TimedOut` at the limit.
+pub(super) fn ended_within(child: &mut Child, limit: Duration) -> io::Result<(ExitStatus, String)> {
+    let output = child.stdout.take().map(OwnedFd::from);
+    let read = read_to_end_within([output], limit);
+    if read.is_none() {
+        child.kill()?;
+    }
+    match (wait_within(child, limit)?, read) {
+        (Some(status), Some([text])) => Ok((status, String::from_utf8_lossy(&text).into_owned())),
+        (Some(_) | None, _) => {
+            let cause = format!("it did not end within {} s", limit.as_secs());
+            Err(io::Error::new(io::ErrorKind::TimedOut, cause))
+        }
+    }
+}
+
+fn say(said: &Said) -> ExitCode {
+    let line = serde_json::to_string(said).unwrap_or_default();
+    let written = io::stdout().write_all(format!("{line}\n").as_bytes());
+    if written.is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn make(around: &str, name: &str, aims: &[&str]) -> Said {
+    let said = |reply, detail| Said {
+        attempt: name.to_owned(),
+        reply,
+        detail,
+    };
+    let Some(attempt) = find(name) else {
+        return said(Reply::Unmade, "no such attempt".to_owned());
+    };
+    let around = Surroundings::ALL
+        .into_iter()
+        .find(|known| known.word() == around);
+    let prepared = match around.map(surroundings::prepare) {
+        Some(Ok(prepared)) => prepared,
+        Some(Err(error)) => return said(Reply::Unmade, error.to_string()),
+        None => return said(Reply::Unmade, "no such surroundings".to_owned()),
+    };
+    let aims: Vec<String> = aims.iter().map(|word| (*word).to_owned()).collect();
+    let outcome = (attempt.make)(&aims);
+    drop(prepared);
+    match outcome {
+        Ok(detail) => said(Reply::Through, detail),
+        Err(NOTHING) => said(Reply::Nothing, String::new()),
+        Err(errno) => said(Reply::Refused(errno as i32), String::new()),
+    }
+}
+
+fn find(name: &str) -> Option<&'static Attempt> {
+    let (class, attempt) = name.rsplit_once('/')?;
+    let class = table::classes().find(|known| known.id == class)?;
+    class.attempts.iter().find(|known| known.name == attempt)
+}
+
+/// The errno inside an I/O error.
+pub(super) fn errno(error: io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
+}

@@ -1,0 +1,272 @@
+//! The table's types: classes of escapes, their attempts, and what counts as blocked. Data; the families fill it.
+//!
+//! An attempt is blocked by a closed list of errnos, each with the layer that gives it, and never by "an error".
+
+use nix::errno::Errno;
+
+use super::reply::Reply;
+use model::case::Tier;
+
+/// One way out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Class {
+    /// Stable: `sockets/vsock`. What stands before the slash is its group.
+    pub(super) id: &'static str,
+    /// What is tried, in a few words.
+    pub(super) about: &'static str,
+    pub(super) attempts: &'static [Attempt],
+}
+
+/// Makes one attempt with the words that its aims stand for. A detail where it got through; the errno where not;
+/// [`NOTHING`] where it looked for something and found nothing.
+pub(super) type Make = fn(&[String]) -> Result<String, Errno>;
+
+/// Looked, and found nothing. No call gives this errno.
+pub(super) const NOTHING: Errno = Errno::ENOANO;
+
+/// One call, or a short sequence.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt {
+    /// Its own within the class.
+    pub(super) name: &'static str,
+    pub(super) make: Make,
+    /// What it is aimed at inside, and for its twin outside.
+    pub(super) inside: &'static [Aim],
+    pub(super) outside: &'static [Aim],
+    /// Where the twin is made.
+    pub(super) surroundings: Surroundings,
+    /// Errnos of a twin that show that the call has arrived where the layer stands, though nothing came of it.
+    pub(super) arrives: &'static [Errno],
+    pub(super) namespace: Column,
+    pub(super) inherited: Column,
+}
+
+/// What one tier makes of an attempt.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Column {
+    /// Empty: not attempted in this tier.
+    pub(super) refusals: &'static [Refusal],
+    pub(super) record: Record,
+}
+
+/// One way to be blocked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refusal {
+    pub(super) reply: Reply,
+    pub(super) layer: Layer,
+}
+
+/// The entry of the ledger that the attempt must leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Record {
+    /// No evidence is claimed of it.
+    None,
+    /// This call to the first aim.
+    To(&'static str),
+    /// A socket of this family and type, as the ledger names them.
+    Socket(&'static str, &'static str),
+    /// This call.
+    Call(&'static str),
+}
+
+/// What stands in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layer {
+    NetworkNamespace,
+    PidNamespace,
+    OwnRoot,
+    NoExec,
+    Landlock,
+    Filter,
+    Supervisor,
+    Capabilities,
+    Descriptors,
+    Limits,
+    NoNewPrivileges,
+    /// The kernel refuses writing to a program that runs.
+    Running,
+    /// The file belongs to another user.
+    FileMode,
+    /// Mounts are private.
+    PrivateMounts,
+}
+
+/// Where the twin of an attempt is made, so that it succeeds and reaches nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Surroundings {
+    /// As the runner runs.
+    Host,
+    /// In user, network and mount namespaces of its own, with all capabilities there.
+    OwnNamespaces,
+    /// There, with addresses for documentation on loopback and somebody who listens at them.
+    World,
+    /// There, with a /run in which daemons listen.
+    Daemons,
+    /// On the host, if a core would be a file in the current directory and start no program.
+    CoreFiles,
+}
+
+/// What an attempt is aimed at; the words are known once the targets live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aim {
+    Word(&'static str),
+    /// `@name` of a stream and of a datagram socket of the runner's.
+    AbstractStream,
+    AbstractDatagram,
+    /// Paths of such sockets, in a directory that everybody may enter.
+    StreamSocket,
+    DatagramSocket,
+    /// Addresses on loopback, at which the runner answers.
+    TcpListener,
+    UdpListener,
+    /// A process that waits, of the runner's user.
+    Victim,
+    /// The runner, whose thread is the supervisor.
+    Supervisor,
+    /// A directory that everybody may write, a file to read, one to write, and one that could be executed.
+    Directory,
+    ReadableFile,
+    WritableFile,
+    ProgramFile,
+    /// `/proc/PID/` of the victim.
+    VictimDirectory,
+}
+
+impl Class {
+    /// `sockets` of `sockets/vsock`.
+    pub(super) fn group(&self) -> &'static str {
+        self.id.split_once('/').map_or(self.id, |(group, _)| group)
+    }
+}
+
+impl Attempt {
+    /// Aimed at nothing, made on the host, blocked by nothing yet.
+    pub(super) const fn new(name: &'static str, make: Make) -> Self {
+        let column = Column {
+            refusals: &[],
+            record: Record::None,
+        };
+        Self {
+            name,
+            make,
+            inside: &[],
+            outside: &[],
+            surroundings: Surroundings::Host,
+            arrives: &[],
+            namespace: column,
+            inherited: column,
+        }
+    }
+
+    /// Aimed at the same inside and outside.
+    pub(super) const fn at(self, aims: &'static [Aim]) -> Self {
+        Self {
+            inside: aims,
+            outside: aims,
+            ..self
+        }
+    }
+
+    /// The twin outside is aimed at something that is there.
+    pub(super) const fn twin_at(self, aims: &'static [Aim]) -> Self {
+        Self {
+            outside: aims,
+            ..self
+        }
+    }
+
+    pub(super) const fn twin_in(self, surroundings: Surroundings) -> Self {
+        Self {
+            surroundings,
+            ..self
+        }
+    }
+
+    pub(super) const fn twin_arrives(self, arrives: &'static [Errno]) -> Self {
+        Self { arrives, ..self }
+    }
+
+    /// What blocks it in either tier, with the same entry of the ledger.
+    pub(super) const fn blocked(self, refusals: &'static [Refusal], record: Record) -> Self {
+        let column = Column { refusals, record };
+        Self {
+            namespace: column,
+            inherited: column,
+            ..self
+        }
+    }
+
+    /// What blocks it in tier `inherited`.
+    pub(super) const fn inherited(self, refusals: &'static [Refusal], record: Record) -> Self {
+        Self {
+            inherited: Column { refusals, record },
+            ..self
+        }
+    }
+
+    pub(super) fn column(&self, tier: Tier) -> &Column {
+        match tier {
+            Tier::Namespace => &self.namespace,
+            Tier::Inherited => &self.inherited,
+        }
+    }
+}
+
+/// Refused with this errno by this layer.
+pub(super) const fn by(layer: Layer, errno: Errno) -> Refusal {
+    let reply = if errno as i32 == NOTHING as i32 {
+        Reply::Nothing
+    } else {
+        Reply::Refused(errno as i32)
+    };
+    Refusal { reply, layer }
+}
+
+/// Killed with SIGSYS by the filter: what a foreign architecture asks for, which only x86-64 can be made to try.
+#[cfg(any(test, target_arch = "x86_64"))]
+pub(super) const KILLED: Refusal = Refusal {
+    reply: Reply::Killed(libc::SIGSYS),
+    layer: Layer::Filter,
+};
+
+impl Layer {
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::NetworkNamespace => "network namespace",
+            Self::PidNamespace => "pid namespace",
+            Self::OwnRoot => "own root",
+            Self::NoExec => "noexec",
+            Self::Landlock => "Landlock",
+            Self::Filter => "filter",
+            Self::Supervisor => "supervisor",
+            Self::Capabilities => "no capabilities",
+            Self::Descriptors => "closed descriptors",
+            Self::Limits => "limits",
+            Self::NoNewPrivileges => "no_new_privs",
+            Self::Running => "running program",
+            Self::FileMode => "file mode",
+            Self::PrivateMounts => "private mounts",
+        }
+    }
+}
+
+impl Surroundings {
+    pub(super) const ALL: [Self; 5] = [
+        Self::Host,
+        Self::OwnNamespaces,
+        Self::World,
+        Self::Daemons,
+        Self::CoreFiles,
+    ];
+
+    /// The word for it on the hostile client's command line.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::OwnNamespaces => "own-namespaces",
+            Self::World => "world",
+            Self::Daemons => "daemons",
+            Self::CoreFiles => "core-files",
+        }
+    }
+}

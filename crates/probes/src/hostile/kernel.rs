@@ -1,0 +1,129 @@
+//! Ways out by parts of the kernel that no client needs.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt as _;
+
+use nix::errno::Errno;
+
+use super::class::{Aim, Attempt, Class, Layer, Record, Refusal, by};
+use super::hostile::errno;
+use sys::{attempt, probe};
+
+const REFUSED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
+
+const fn call(name: &'static str, make: super::class::Make) -> Attempt {
+    Attempt::new(name, make).blocked(REFUSED, Record::None)
+}
+
+pub(super) const CLASSES: &[Class] = &[
+    Class {
+        id: "kernel/terminal-input",
+        about: "typing into a terminal (TIOCSTI)",
+        attempts: &[
+            call("plain", type_in).at(&[Aim::Word("0")]),
+            call("high-bit", type_in).at(&[Aim::Word("1")]),
+            call("high-half", type_in).at(&[Aim::Word("4294967295")]),
+        ],
+    },
+    Class {
+        id: "kernel/terminal-paste",
+        about: "pasting into a console (TIOCLINUX)",
+        // A terminal that is no console says ENOTTY: the request has arrived.
+        attempts: &[
+            call("plain", paste_in)
+                .at(&[Aim::Word("0")])
+                .twin_arrives(&[Errno::ENOTTY]),
+            call("high-bit", paste_in)
+                .at(&[Aim::Word("1")])
+                .twin_arrives(&[Errno::ENOTTY]),
+        ],
+    },
+    Class {
+        id: "kernel/keyrings",
+        about: "keys, which belong to no namespace",
+        attempts: &[
+            call("add", |_| attempt::add_key().map(|()| String::new())),
+            call("session", |_| {
+                attempt::session_keyring().map(|()| String::new())
+            })
+            .twin_arrives(&[Errno::ENOKEY]),
+            // All keyrings were searched.
+            call("request", |_| {
+                attempt::request_key().map(|()| String::new())
+            })
+            .twin_arrives(&[Errno::ENOKEY]),
+        ],
+    },
+    Class {
+        id: "kernel/bpf",
+        about: "programs inside the kernel",
+        attempts: &[call("map", |_| attempt::bpf_map().map(|_| String::new()))],
+    },
+    Class {
+        id: "kernel/perf",
+        about: "performance counters",
+        attempts: &[call("counter", |_| {
+            attempt::perf_counter().map(|_| String::new())
+        })],
+    },
+    Class {
+        id: "kernel/userfaultfd",
+        about: "page faults stopped halfway",
+        attempts: &[call("descriptor", |_| {
+            attempt::user_faults().map(|_| String::new())
+        })],
+    },
+    Class {
+        id: "kernel/handles",
+        about: "files by handle, past paths and mounts",
+        attempts: &[
+            call("name", |_| attempt::handle_of(c".").map(|_| String::new())),
+            call("open", open_by_handle),
+        ],
+    },
+];
+
+/// Where names are refused, the handle names nothing.
+fn open_by_handle(_: &[String]) -> Result<String, Errno> {
+    let handle = attempt::handle_of(c".").unwrap_or(attempt::Handle::empty());
+    attempt::open_handle(&handle).map(|_| String::new())
+}
+
+fn high(aims: &[String]) -> Result<u32, Errno> {
+    let word = aims.first().ok_or(Errno::EDESTADDRREQ)?;
+    word.parse().map_err(|_| Errno::EDESTADDRREQ)
+}
+
+fn type_in(aims: &[String]) -> Result<String, Errno> {
+    probe::push_input(terminal()?, high(aims)?).map(|()| String::new())
+}
+
+fn paste_in(aims: &[String]) -> Result<String, Errno> {
+    attempt::paste_input(terminal()?, high(aims)?).map(|()| String::new())
+}
+
+/// The slave of a fresh pseudo-terminal, as controlling terminal of a fresh session, where the kernel lets anybody
+/// type; else whatever standard input is, since a filter refuses before the kernel looks at the file.
+fn terminal() -> Result<OwnedFd, Errno> {
+    let own = own_terminal();
+    own.or_else(|_| {
+        let input = std::os::fd::AsFd::as_fd(&std::io::stdin()).try_clone_to_owned();
+        input.map_err(errno)
+    })
+}
+
+fn own_terminal() -> Result<OwnedFd, Errno> {
+    // The leader of a process group can make none, and needs none: it has a session already.
+    let _ = nix::unistd::setsid();
+    let master = File::options()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NOCTTY)
+        .open("/dev/ptmx")
+        .map_err(errno)?;
+    let slave = attempt::controlling_terminal(&master)?;
+    // It would be hung up with its master, which the end of this process closes.
+    std::mem::forget(master);
+    Ok(slave)
+}

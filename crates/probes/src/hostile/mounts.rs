@@ -1,0 +1,84 @@
+//! Ways out by mounts and by the root directory.
+
+use std::fs;
+
+use nix::errno::Errno;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::unistd::{chroot, pivot_root};
+
+use super::class::{Aim, Attempt, Class, Layer, NOTHING, Record, Refusal, Surroundings, by};
+use super::hostile::errno;
+use sys;
+
+const REFUSED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
+
+const fn call(name: &'static str, make: super::class::Make) -> Attempt {
+    Attempt::new(name, make)
+        .at(&[Aim::Word("/tmp")])
+        .twin_in(Surroundings::OwnNamespaces)
+        .blocked(REFUSED, Record::None)
+}
+
+pub(super) const CLASSES: &[Class] = &[
+    Class {
+        id: "mounts/calls",
+        about: "mounting, unmounting and changing the root",
+        attempts: &[
+            call("mount", |aims| cover(aims).map(|_| String::new())),
+            call("open-tree", |_| {
+                sys::mount::open_tree(c"/").map(|_| String::new())
+            }),
+            call("fsopen", |_| {
+                sys::attempt::open_file_system().map(|_| String::new())
+            }),
+            call("unmount", unmount),
+            call("chroot", |aims| {
+                chroot(place(aims)?).map(|()| String::new())
+            }),
+            call("pivot-root", pivot),
+        ],
+    },
+    Class {
+        id: "mounts/propagation",
+        about: "mounts that show outside",
+        // Where the mounts are the container's there is nothing of ours to show.
+        attempts: &[Attempt::new("shared", shared)
+            .twin_in(Surroundings::OwnNamespaces)
+            .blocked(&[by(Layer::PrivateMounts, NOTHING)], Record::None)
+            .inherited(&[], Record::None)],
+    },
+];
+
+fn place(aims: &[String]) -> Result<&str, Errno> {
+    aims.first().map(String::as_str).ok_or(Errno::EDESTADDRREQ)
+}
+
+/// A tmpfs over the first word.
+fn cover(aims: &[String]) -> Result<&str, Errno> {
+    let place = place(aims)?;
+    let none = None::<&str>;
+    mount(Some("tmpfs"), place, Some("tmpfs"), MsFlags::empty(), none).map(|()| place)
+}
+
+/// Where mounting is refused there is nothing to unmount, and the call is made all the same.
+fn unmount(aims: &[String]) -> Result<String, Errno> {
+    let _ = cover(aims);
+    umount2(place(aims)?, MntFlags::MNT_DETACH).map(|()| String::new())
+}
+
+fn pivot(aims: &[String]) -> Result<String, Errno> {
+    let none = None::<&str>;
+    // The new root may not be one that is shared.
+    let _ = mount(none, "/", none, MsFlags::MS_PRIVATE | MsFlags::MS_REC, none);
+    if let Ok(place) = cover(aims) {
+        std::env::set_current_dir(place).map_err(errno)?;
+    }
+    pivot_root(".", ".").map(|()| String::new())
+}
+
+/// proc_pid_mountinfo(5): a mount that shares what is mounted on it says so.
+fn shared(_: &[String]) -> Result<String, Errno> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(errno)?;
+    let shared = mounts.lines().find(|line| line.contains(" shared:"));
+    shared.map(str::to_owned).ok_or(NOTHING)
+}

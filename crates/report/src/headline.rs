@@ -1,0 +1,124 @@
+//! The verdict in one line, the same in every report for people and viewers.
+
+use std::collections::BTreeSet;
+
+use model::expected::AttemptGroup;
+use model::text::count;
+use judge::check::{self};
+use model::evidence::{Evidence, Outcome};
+use model::finding::{Finding, Status, Verdict};
+
+use super::{Purpose, Report, words};
+
+/// The verdict's word, and what it rests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Headline {
+    /// `FAILED`; `AUDITED` for an audit that was sound, as nothing is expected of its program.
+    pub(super) word: &'static str,
+    /// `case-b: 2 checks failed, 31 passed, 2 skipped`; hostile, as names asked for may stand in it.
+    pub(super) text: String,
+}
+
+pub(super) fn headline(report: &Report) -> Headline {
+    let (word, text) = match (report.purpose, report.verdict) {
+        (Purpose::Judge, Verdict::Passed) => ("PASSED", judged(report)),
+        (Purpose::Judge, Verdict::Failed) => ("FAILED", judged(report)),
+        (Purpose::Judge, Verdict::Errored) => ("ERRORED", judged(report)),
+        (Purpose::Audit, Verdict::Passed | Verdict::Failed) => ("AUDITED", audited(report)),
+        (Purpose::Audit, Verdict::Errored) => ("ERRORED", audited(report)),
+    };
+    Headline { word, text }
+}
+
+/// Whether an audit tells of this finding where it tells of the attempts.
+pub(super) fn is_told_as_an_attempt(finding: &Finding) -> bool {
+    finding.id == "outbound/no-attempts" && finding.status == Status::Failed
+}
+
+/// `case-b: 2 checks failed, 31 passed, 2 skipped`
+fn judged(report: &Report) -> String {
+    let ranked = [
+        Status::Failed,
+        Status::Errored,
+        Status::Passed,
+        Status::Skipped,
+    ];
+    let with = |status| report.checks.iter().filter(move |one| one.status == status);
+    let counts = ranked.map(|status| (with(status).count(), status.word()));
+    let mut counts = counts.into_iter().filter(|(number, _)| *number > 0);
+    let name = &report.case.name;
+    let mut text = match counts.next() {
+        Some((number, word)) => format!("{name}: {} {word}", count(number, "check")),
+        None => format!("{name}: no checks"),
+    };
+    for (number, word) in counts {
+        text.push_str(&format!(", {number} {word}"));
+    }
+    text
+}
+
+/// `curl: exit code 7; 2 attempts, denied; asked for 1 name`
+fn audited(report: &Report) -> String {
+    let name = report.client.program.rsplit('/').next().unwrap_or_default();
+    let mut parts = vec![format!("{name}: {}", words::exit(&report.evidence))];
+    parts.push(attempts(report));
+    parts.extend(names(&report.evidence));
+    parts.extend(
+        some(report.evidence.requests.len(), "request").map(|all| format!("{all} to the stub")),
+    );
+    parts.join("; ")
+}
+
+/// What is no finding is left out, and so is the way to the resolver where the names tell more.
+fn attempts(report: &Report) -> String {
+    let groups = check::attempt_groups(&report.known.attempts, &report.evidence);
+    let told = |group: &&AttemptGroup| {
+        let by_name = group.target == check::resolver_target() && !report.evidence.names.is_empty();
+        group.reason.is_none() && !by_name
+    };
+    let found: Vec<_> = groups.iter().filter(told).collect();
+    let sum = |denied_only: bool| {
+        let counted = found
+            .iter()
+            .filter(|group| !denied_only || matches!(group.outcome, Outcome::Denied(_)));
+        counted
+            .map(|group| group.count)
+            .fold(0, u64::saturating_add)
+    };
+    let unlisted = &report.evidence.unlisted;
+    let all = sum(false).saturating_add(unlisted.attempts());
+    let denied = sum(true).saturating_add(unlisted.denied);
+    let number = count(usize::try_from(all).unwrap_or(usize::MAX), "attempt");
+    match (all, denied) {
+        (0, _) if groups.len() > found.len() && asks_resolver(&groups) => {
+            "no attempt at an address but the resolver's".to_owned()
+        }
+        (0, _) => "no attempt at an address".to_owned(),
+        (all, denied) if all == denied => format!("{number}, denied"),
+        (_, 0) => format!("{number} inside the sandbox"),
+        (_, denied) => format!("{number}, {denied} of them denied"),
+    }
+}
+
+fn asks_resolver(groups: &[AttemptGroup]) -> bool {
+    let resolver = check::resolver_target();
+    groups
+        .iter()
+        .any(|group| group.reason.is_none() && group.target == resolver)
+}
+
+/// Names are asked for with a type each, and are one name all the same.
+fn names(evidence: &Evidence) -> Option<String> {
+    let asked = evidence.names.iter().map(|question| question.name.as_str());
+    let asked: BTreeSet<&str> = asked.collect();
+    match asked.len() {
+        1 => asked
+            .first()
+            .map(|only| format!("asked for the name {only}")),
+        more => some(more, "name").map(|all| format!("asked for {all}")),
+    }
+}
+
+fn some(number: usize, noun: &str) -> Option<String> {
+    (number > 0).then(|| count(number, noun))
+}

@@ -1,0 +1,49 @@
+//! What the lock file has otherwise, each with the line that would accept it; or what was written to it.
+
+use maud::{Markup, html};
+
+use model::difference::Accept;
+use model::difference::Difference;
+use model::report::Baseline;
+use model::report::BaselineOutcome;
+use model::report::Report;
+use crate::{words};
+
+use super::frame::Section;
+use super::room::{Room, missing};
+use super::text::{Client, code};
+
+pub(super) fn section(report: &Report) -> Option<Section> {
+    let baseline = report.baseline.as_ref()?;
+    let differences: Vec<&Difference> = baseline.differences.iter().collect();
+    let (shown, cut) = Room::CLIENT.entries(&differences, |found| article(baseline, found));
+    let body = html! {
+        p { (code(&baseline.file)) ": " (words::lock_file(baseline)) "." }
+        (shown)
+        (missing(cut, differences.len()))
+    };
+    let number = differences.len().to_string();
+    let title = match baseline.outcome {
+        BaselineOutcome::Compared => "Drift from the lock file",
+        BaselineOutcome::Updated | BaselineOutcome::Made => "What changed in the lock file",
+    };
+    Some(Section::new("baseline", title, body).with_note(number))
+}
+
+fn article(baseline: &Baseline, found: &Difference) -> Markup {
+    html! {
+        article.finding.drift {
+            h3 { (found.fact.area.word()) " " span.note { (found.change.word()) } }
+            dl {
+                dt { "Fact" } dd { (code(&found.fact.key)) }
+                @for (name, value) in [("Before", found.change.before()), ("Now", found.change.now())] {
+                    @if let Some(value) = value { dt { (name) } dd { (code(value)) } }
+                }
+                @if let Some(Accept { verb, table, line }) = baseline.to_accept(found) {
+                    dt { "To accept" } dd { (Client(verb)) " in " (code(&table)) }
+                    dt { "Line" } dd { (code(&line)) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What the client tried: attempts, names, programs, and the paths that it looked for.
+
+use std::collections::HashMap;
+
+use maud::{Markup, html};
+
+use model::case::Tier;
+use model::expected::AttemptGroup;
+use judge::check::{self};
+use model::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome};
+use model::report::Purpose;
+use model::report::Report;
+use crate::{words};
+
+use super::frame::Section;
+use super::room::{Column, Room, cells, head, missing};
+use super::summary::arguments;
+use super::text::{Client, at, code, number_of};
+
+/// Attempts by program and destination.
+pub(super) fn attempts(report: &Report) -> Section {
+    let groups = check::attempt_groups(&report.known.attempts, &report.evidence);
+    let unlisted = &report.evidence.unlisted;
+    let is_whole = report.evidence.gap(&[GapKind::Attempts]).is_none() && unlisted.attempts() == 0;
+    let body = html! {
+        @if groups.is_empty() {
+            p.none { (if is_whole { "None." } else { "None in what was recorded." }) }
+        } @else {
+            (by_program("destination", &groups))
+        }
+        @if unlisted.attempts() > 0 {
+            p.cut { (number_of(unlisted.attempts(), "attempt")) " beyond those that are listed." }
+        }
+        (setup(report))
+        (limits(report))
+    };
+    let title = match report.purpose {
+        Purpose::Judge => "Attempts",
+        Purpose::Audit => "What it tried",
+    };
+    let all = groups.iter().map(|group| group.count);
+    let all = all.fold(unlisted.attempts(), u64::saturating_add);
+    Section::new("attempts", title, body).with_note(words::grouped(all))
+}
+
+/// A table with a part for each program, in the order of their first attempts.
+fn by_program(what: &'static str, groups: &[AttemptGroup]) -> Markup {
+    let columns = [
+        Column::Text(what),
+        Column::Word("outcome"),
+        Column::Number("times"),
+    ];
+    let mut order: HashMap<&str, usize> = HashMap::new();
+    for group in groups {
+        let next = order.len();
+        order.entry(&group.program).or_insert(next);
+    }
+    let mut sorted: Vec<&AttemptGroup> = groups.iter().collect();
+    sorted.sort_by_key(|group| order.get(group.program.as_str()).copied());
+    let mut before = None;
+    let (rows, cut) = Room::CLIENT.entries(&sorted, |group| {
+        let is_first = before.replace(&group.program) != Some(&group.program);
+        html! {
+            @if is_first {
+                tr.part { th colspan="3" scope="rowgroup" { "by " (code(&group.program)) } }
+            }
+            tr { (cells(columns, [
+                target(group),
+                outcome(group),
+                html! { (words::grouped(group.count)) },
+            ])) }
+        }
+    });
+    html! {
+        table { (head(columns)) tbody { (rows) } }
+        (missing(cut, groups.len()))
+    }
+}
+
+fn target(group: &AttemptGroup) -> Markup {
+    html! {
+        (code(&group.target))
+        @if let Some(reason) = &group.reason { p.because { "expected: " (Client(reason)) } }
+    }
+}
+
+fn outcome(group: &AttemptGroup) -> Markup {
+    let (class, sign) = match group.outcome {
+        Outcome::Denied(_) => ("denied", "✕"),
+        Outcome::Allowed => ("allowed", "○"),
+    };
+    html! {
+        span.outcome.(class) { span.sign aria-hidden="true" { (sign) } " " (group.outcome_words()) }
+    }
+}
+
+/// What led to the stub, or could have: counted, and listed in the JSON report.
+fn setup(report: &Report) -> Markup {
+    let setup = report.evidence.attempts.iter();
+    let setup = setup.filter(|attempt| attempt.kind == AttemptKind::Setup);
+    let calls = setup
+        .map(|attempt| attempt.count)
+        .fold(0, u64::saturating_add);
+    html! {
+        @if calls > 0 {
+            p.aside {
+                (number_of(calls, "call")) " more on the way to the stub or without a destination, not judged."
+            }
+        }
+    }
+}
+
+/// Calls that met a limit of the sandbox; the client may have failed for that.
+fn limits(report: &Report) -> Markup {
+    let met = check::met_limits(&report.evidence);
+    html! {
+        @if !met.is_empty() {
+            h3 { "Limits of the sandbox that were met" }
+            (by_program("limit", &met))
+        }
+    }
+}
+
+pub(super) fn names(report: &Report) -> Option<Section> {
+    let names = &report.evidence.names;
+    if names.is_empty() {
+        return None;
+    }
+    let columns = [
+        Column::Text("name"),
+        Column::Word("type"),
+        Column::Number("times"),
+    ];
+    let body = Room::CLIENT.table(columns, names, |name| {
+        let reason = check::reason_for_question(&report.known.attempts, name);
+        [
+            html! {
+                (code(&name.name))
+                @if let Some(reason) = reason { p.because { "expected: " (Client(reason)) } }
+            },
+            code(&name.kind_and_odd()),
+            html! { (words::grouped(name.count)) },
+        ]
+    });
+    Some(Section::new("names", "Names asked for", body).with_note(names.len().to_string()))
+}
+
+pub(super) fn programs(report: &Report) -> Option<Section> {
+    let survivors = &report.evidence.survivors;
+    if report.processes.is_empty() && survivors.is_empty() {
+        return None;
+    }
+    let columns = [
+        Column::Word("pid"),
+        Column::Word("parent"),
+        Column::Text("program"),
+        Column::Text("arguments"),
+    ];
+    let body = html! {
+        (Room::CLIENT.table(columns, &report.processes, |process| [
+            html! { (process.pid) },
+            html! { (process.ppid) },
+            code(&process.with_name()),
+            html! { span.arguments { (arguments(process.args.get(1..).unwrap_or_default())) } },
+        ]))
+        @if !survivors.is_empty() {
+            h3 { "Processes that outlived the client" }
+            (Room::CLIENT.table([Column::Word("pid"), Column::Text("program")], survivors, |process| [
+                html! { (process.pid) },
+                code(&process.program),
+            ]))
+        }
+    };
+    let number = report.processes.len().to_string();
+    Some(Section::new("programs", "Programs started", body).with_note(number))
+}
+
+/// Paths that were looked for, each with the option that would show it.
+pub(super) fn lookups(report: &Report) -> Option<Section> {
+    let lookups = &report.evidence.lookups;
+    let title = "Paths that it looked for and did not get";
+    if report.purpose == Purpose::Audit
+        && report.tier == Tier::Inherited
+        && report.evidence.exit != Exit::NotStarted
+    {
+        let body = html! { p.none { "Not recorded in this tier." } };
+        return Some(Section::new("lookups", title, body));
+    }
+    if lookups.is_empty() {
+        return None;
+    }
+    let columns = [
+        Column::Text("path"),
+        Column::Number("paths"),
+        Column::Word("wanted"),
+        Column::Number("times"),
+        Column::Word("first"),
+        Column::Text("what would show it"),
+    ];
+    let body = Room::CLIENT.table(columns, lookups, |lookup| {
+        let advice = match &lookup.advice {
+            Advice::Read(path) => code(&format!("--read {}", words::quoted(path))),
+            Advice::Write(path) => code(&format!("--write {}", words::quoted(path))),
+            Advice::Never(reason) => html! { (words::reason_in_full(*reason)) },
+        };
+        [
+            code(&words::quoted(&lookup.path)),
+            html! { (words::grouped(lookup.paths)) },
+            html! { (words::lookup_kind(lookup.kind)) },
+            html! { (words::grouped(lookup.count)) },
+            html! { (at(lookup.at_us)) },
+            advice,
+        ]
+    });
+    Some(Section::new("lookups", title, body).with_note(lookups.len().to_string()))
+}

@@ -1,0 +1,79 @@
+//! What the client said: its records on standard output, and the end of its standard error.
+
+use maud::html;
+
+use model::evidence::{Before, Line, Record};
+use model::report::Report;
+use crate::{words};
+
+use super::frame::Section;
+use super::room::{Column, Room, missing};
+use super::text::{Client, at, bytes, code};
+
+/// Equal records in a row are one line.
+pub(super) fn records(report: &Report) -> Section {
+    let records = &report.evidence.records;
+    let runs: Vec<&[Record]> = records
+        .chunk_by(|one, other| (one.label(), one.before) == (other.label(), other.before))
+        .collect();
+    let columns = [
+        Column::Word("number"),
+        Column::Word("read at"),
+        Column::Text("record"),
+        Column::Number("bytes"),
+        Column::Text("was there before"),
+    ];
+    let body = html! {
+        @if records.is_empty() {
+            p.none { "None." }
+        } @else {
+            (Room::CLIENT.table(columns, &runs, |run| {
+                let length = run.iter().map(|record| record.bytes).fold(0, u64::saturating_add);
+                let first = run.first();
+                [
+                    html! { (numbers(run)) },
+                    html! { @if let Some(first) = first { (at(first.at_us)) } },
+                    html! { @if let Some(first) = first {
+                        (code(&first.label()))
+                        @if let Line::NotJson { reason } = &first.line { p.because { (Client(reason)) } }
+                    } },
+                    html! { (words::grouped(length)) },
+                    html! { @if let Some(first) = first { (before(first.before)) } },
+                ]
+            }))
+        }
+    };
+    let title = "Records on standard output";
+    Section::new("records", title, body).with_note(words::grouped(records.len() as u64))
+}
+
+fn numbers(run: &[Record]) -> String {
+    match run {
+        [] => String::new(),
+        [only] => only.seq.to_string(),
+        [first, .., last] => format!("{}–{}", first.seq, last.seq),
+    }
+}
+
+fn before(before: Before) -> &'static str {
+    match before {
+        Before::Connect => "the connection of the POST",
+        Before::Post => "the first byte of the POST",
+        Before::None => "",
+    }
+}
+
+pub(super) fn stderr(report: &Report) -> Option<Section> {
+    let stderr = &report.evidence.stderr;
+    if stderr.bytes == 0 {
+        return None;
+    }
+    let lines: Vec<&str> = stderr.tail.lines().collect();
+    let (shown, cut) = Room::CLIENT.entries(&lines, |line| html! { li { (code(line)) } });
+    let body = html! {
+        ol.said { (shown) }
+        (missing(cut, lines.len()))
+    };
+    let note = format!("{}, the end of it", bytes(stderr.bytes));
+    Some(Section::new("stderr", "Standard error", body).with_note(note))
+}

@@ -1,0 +1,108 @@
+//! The shape of a JSON body as lines: its names, numbers and nesting, and for each text its length and digest.
+
+use std::borrow::Cow;
+
+use maud::{Markup, html};
+use serde_json::{Map, Value};
+
+use model::text::count;
+use crate::words::grouped;
+
+use super::room::Room;
+use super::text::{Client, digest};
+
+/// Lines of one body.
+const LINES: usize = 300;
+
+/// One line of a shape.
+struct Line<'a> {
+    depth: usize,
+    /// A name, or an index; none for the whole.
+    name: Option<Cow<'a, str>>,
+    value: Shown<'a>,
+}
+
+/// What stands behind a name.
+enum Shown<'a> {
+    /// A number, a word that is kept, `null`.
+    Plain(String),
+    Text {
+        bytes: u64,
+        sha256: &'a str,
+    },
+}
+
+/// The shape, cut at a number of lines and at the room of a part.
+pub(super) fn lines(shape: &Value) -> Markup {
+    let mut lines = Vec::new();
+    let mut cut = 0;
+    add(&mut lines, &mut cut, 0, None, shape);
+    let all = lines.len() + cut;
+    let (shown, unfit) = Room::PART.entries(&lines, line);
+    let cut = cut + unfit;
+    html! {
+        ol.shape { (shown) }
+        @if cut > 0 { p.cut { "Cut: " (count(cut, "more value")) " of " (grouped(all as u64)) "." } }
+    }
+}
+
+fn line(line: &Line) -> Markup {
+    html! {
+        li class={ "d" (line.depth.min(9)) } {
+            @if let Some(name) = &line.name { span.name { (Client(name)) } " " }
+            @match &line.value {
+                Shown::Plain(text) => code { (Client(text)) },
+                Shown::Text { bytes, sha256 } => {
+                    span.hidden { "text of " (super::text::bytes(*bytes)) " " (digest(sha256)) }
+                },
+            }
+        }
+    }
+}
+
+fn add<'a>(
+    lines: &mut Vec<Line<'a>>,
+    cut: &mut usize,
+    depth: usize,
+    name: Option<Cow<'a, str>>,
+    value: &'a Value,
+) {
+    if lines.len() >= LINES {
+        *cut += 1;
+        return;
+    }
+    let line = |value| Line { depth, name, value };
+    if let Some((bytes, sha256)) = value.as_object().and_then(text) {
+        lines.push(line(Shown::Text { bytes, sha256 }));
+        return;
+    }
+    let words = match value {
+        Value::Object(map) if map.is_empty() => "{}".to_owned(),
+        Value::Object(_) => String::new(),
+        Value::Array(values) if values.is_empty() => "[]".to_owned(),
+        Value::Array(values) => count(values.len(), "element"),
+        Value::String(word) => format!("\"{word}\""),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    };
+    lines.push(line(Shown::Plain(words)));
+    match value {
+        Value::Object(map) => {
+            for (name, value) in map {
+                add(lines, cut, depth + 1, Some(name.into()), value);
+            }
+        }
+        Value::Array(values) => {
+            for (index, value) in values.iter().enumerate() {
+                add(lines, cut, depth + 1, Some(index.to_string().into()), value);
+            }
+        }
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// A text that was replaced by its length and digest.
+fn text(map: &Map<String, Value>) -> Option<(u64, &str)> {
+    let bytes = map.get("bytes")?.as_u64()?;
+    let sha256 = map.get("sha256")?.as_str()?;
+    (map.len() == 2).then_some((bytes, sha256))
+}

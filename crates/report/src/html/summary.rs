@@ -1,0 +1,220 @@
+//! What a reader wants first: what was run in what, why a run says nothing, what it shows and what it does not; and
+//! what the client was given.
+
+use maud::{Markup, html};
+
+use judge::check;
+use model::profile::{Cases, Variable};
+use crate::claims::{self, Standing};
+use model::report::Arg;
+use model::report::Policy;
+use model::report::Purpose;
+use model::report::Report;
+use crate::{clock, words};
+
+use super::frame::Section;
+use super::room::{Column, Room};
+use super::text::{Client, bytes, code, digest, duration};
+
+/// What was run, in what, and when.
+pub(super) fn identity(report: &Report) -> Markup {
+    let Report {
+        client,
+        host,
+        case,
+        evidence,
+        ..
+    } = report;
+    let (policy, subject) = match report.purpose {
+        Purpose::Judge => ("Case", "Client"),
+        Purpose::Audit => ("Policy", "Program"),
+    };
+    let landlock = match host.landlock_abi {
+        0 => "Landlock not looked at".to_owned(),
+        abi => format!("Landlock ABI {abi}"),
+    };
+    html! {
+        dl.identity {
+            (fact(subject, html! { (code(&client.program)) " " (digest(&client.sha256)) }))
+            (fact("It ended", html! { (words::exit(evidence)) }))
+            (fact(policy, html! {
+                (code(&case.name)) ", " (Client(&words::source(&case.origin.source))) " " (digest(&case.origin.sha256))
+            }))
+            @if let Some(Policy { name, origin }) = &client.profile {
+                (fact("Profile", html! {
+                    (code(name)) ", " (Client(&words::source(&origin.source))) " " (digest(&origin.sha256))
+                }))
+            }
+            (fact("Isolation", html! {
+                "tier " (report.tier.word())
+                @if evidence.layers.is_empty() { ", not made" }
+                @if let Some(because) = &report.tier_because { span.because { (Client(because)) } }
+            }))
+            (fact("Host", html! { "Linux " (Client(&host.kernel)) " " (Client(&host.arch)) ", " (landlock) }))
+            (fact("Time", html! {
+                (duration(u64::try_from(evidence.duration.as_micros()).unwrap_or(u64::MAX)))
+                " from " span.moment { (clock::rfc3339(evidence.wall.0)) }
+            }))
+            (fact("Runner", html! { (Client(&report.runner.version)) " " (digest(&report.runner.sha256)) }))
+            @if !client.args.is_empty() {
+                div.wide { dt { "Arguments" } dd.arguments { (arguments(&client.args)) } }
+            }
+        }
+        (digests(report))
+    }
+}
+
+/// The digests in full, for whoever compares them.
+fn digests(report: &Report) -> Markup {
+    let Report {
+        runner,
+        case,
+        client,
+        ..
+    } = report;
+    let policy = |policy: &Policy| (policy.name.clone(), policy.origin.sha256.clone());
+    let mut all = vec![
+        (client.program.clone(), client.sha256.clone()),
+        policy(case),
+    ];
+    all.extend(client.profile.as_ref().map(policy));
+    all.push(("runner".to_owned(), runner.sha256.clone()));
+    html! {
+        details {
+            summary { "SHA-256 in full" }
+            dl.digests {
+                @for (name, sha256) in &all {
+                    dt { (Client(name)) } dd { (code(sha256)) }
+                }
+            }
+        }
+    }
+}
+
+fn fact(name: &str, value: Markup) -> Markup {
+    html! { div { dt { (name) } dd { (value) } } }
+}
+
+/// Arguments one by one, so that none looks like two.
+pub(super) fn arguments(args: &[Arg]) -> Markup {
+    html! {
+        @for (index, arg) in args.iter().enumerate() {
+            @if index > 0 { " " }
+            @match arg {
+                Arg::Word(word) if word.is_empty() => code { "\"\"" },
+                Arg::Word(word) => (code(word)),
+                Arg::Prompt { bytes: length, sha256 } => {
+                    span.hidden { "a prompt of " (bytes(*length)) " " (digest(sha256)) }
+                },
+            }
+        }
+    }
+}
+
+/// Calls that were let through and gaps are among the reasons, and may be many.
+pub(super) fn unsound(report: &Report) -> Option<Section> {
+    let reasons = check::unsound(&report.evidence);
+    if reasons.is_empty() {
+        return None;
+    }
+    let list = Room::CLIENT.list(&reasons, |reason| code(reason));
+    let title = words::unsound(report.verdict);
+    Some(Section::new(
+        "unsound",
+        title,
+        html! { div.alarm { (list) } },
+    ))
+}
+
+/// Each standing with its claims, what is refuted first.
+pub(super) fn claims(report: &Report) -> Section {
+    let all = claims::claims(report);
+    let of = |standing: Standing| {
+        let with = all.iter().filter(move |claim| claim.standing == standing);
+        with.map(|claim| claim.text.as_str())
+    };
+    let open: Vec<&str> = of(Standing::NotProved)
+        .chain(claims::further_not_proved(report))
+        .collect();
+    let body = html! {
+        div.claims {
+            (standing("bad", "✕", "Not so", &of(Standing::Refuted).collect::<Vec<_>>()))
+            (standing("good", "✓", "Proved", &of(Standing::Proved).collect::<Vec<_>>()))
+            (standing("seen", "•", "Seen", &of(Standing::Seen).collect::<Vec<_>>()))
+            (standing("open", "?", "Not proved", &open))
+        }
+    };
+    Section::new("claims", "What this run shows, and what it does not", body)
+}
+
+fn standing(class: &str, sign: &str, title: &str, claims: &[&str]) -> Markup {
+    html! {
+        @if !claims.is_empty() {
+            div class=(class) {
+                h3 { span.sign aria-hidden="true" { (sign) } " " (title) }
+                (Room::OURS.list(claims, |claim| html! { (Client(claim)) }))
+            }
+        }
+    }
+}
+
+/// Settings of the harness, which may decide what was seen.
+pub(super) fn settings(report: &Report) -> Option<Section> {
+    let set = report.client.settings.iter().map(|setting| {
+        let scope = match setting.cases {
+            Cases::Every => "set always",
+            Cases::Only(_) => "set for this case",
+        };
+        (scope, setting)
+    });
+    let left_out = report.client.left_out.iter();
+    let rows: Vec<(&str, &Variable)> = set
+        .chain(left_out.map(|setting| ("left out by --plain", setting)))
+        .collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let columns = [
+        Column::Text("variable"),
+        Column::Word("scope"),
+        Column::Text("reason"),
+    ];
+    let body = Room::OURS.table(columns, &rows, |(scope, setting)| {
+        let variable = format!("{}={}", setting.name, setting.value);
+        [
+            code(&variable),
+            html! { (scope) },
+            html! { (Client(&setting.reason)) },
+        ]
+    });
+    let title = "Settings in the client's environment";
+    Some(Section::new("settings", title, body).with_note(rows.len().to_string()))
+}
+
+pub(super) fn wider_rules(report: &Report) -> Option<Section> {
+    let rules = &report.wider_rules;
+    if rules.is_empty() {
+        return None;
+    }
+    let title = match report.purpose {
+        Purpose::Judge => "Rules that are wider than the built-in case",
+        Purpose::Audit => "What the command line adds to what every program is shown",
+    };
+    let columns = [Column::Text("allowed"), Column::Text("reason")];
+    let body = Room::OURS.table(columns, rules, |wider| {
+        [code(&wider.rule), html! { (Client(&wider.reason)) }]
+    });
+    Some(Section::new("wider-rules", title, body).with_note(rules.len().to_string()))
+}
+
+/// How the page is to be read.
+pub(super) fn reading() -> Markup {
+    html! {
+        p {
+            "Times are milliseconds on one monotonic clock, from the start of the run. Text of the client is shown as it
+             was, but for characters that move, hide or turn text: those are written as "
+            code { "\\u{…}" }
+            ". Credentials and prompts are never shown. This page has no script and asks for nothing."
+        }
+    }
+}

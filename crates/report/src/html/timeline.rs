@@ -1,0 +1,246 @@
+//! The run on one clock: a lane for each part of it, as a drawing and in words.
+//!
+//! Owns which lanes there are and what stands in them. How they are drawn is the drawing's affair.
+
+use maud::{Markup, html};
+
+use judge::check;
+use model::evidence::{Attempt, AttemptKind, Evidence, Outcome};
+use model::report::Purpose;
+use model::report::Report;
+use crate::{words};
+
+use super::frame::Section;
+use super::room::{Column, cells, head};
+use super::text::{Client, at, duration, number_of};
+
+mod drawing;
+
+/// One part of the run.
+#[derive(Debug)]
+struct Lane {
+    name: &'static str,
+    /// What there is of it: `4.2 ms`, `3, 2 denied`.
+    note: String,
+    /// From when to when it went on.
+    span: Option<(u64, u64)>,
+    marks: Vec<Mark>,
+}
+
+/// One moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Mark {
+    at_us: u64,
+    sign: Sign,
+    /// May hold text of the client.
+    text: String,
+}
+
+/// What a moment is, and how it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    /// To or from the stub, or a record: a dot.
+    Dot,
+    /// An attempt that was let through: a ring.
+    Ring,
+    /// An attempt that was denied: a cross.
+    Cross,
+}
+
+pub(super) fn section(report: &Report) -> Section {
+    let evidence = &report.evidence;
+    let lanes = lanes(report);
+    let total = total(evidence, &lanes);
+    let body = html! {
+        (drawing::figure(&lanes, total, evidence.moments.released_us))
+        details {
+            summary { "The same in words" }
+            (in_words(&lanes))
+        }
+    };
+    Section::new("timeline", "Timeline", body).with_note(duration(total))
+}
+
+/// The end of the clock: nothing that was recorded lies behind it.
+fn total(evidence: &Evidence, lanes: &[Lane]) -> u64 {
+    let marks = lanes.iter().flat_map(|lane| &lane.marks);
+    let spans = lanes.iter().filter_map(|lane| lane.span);
+    let last = marks.map(|mark| mark.at_us).chain(spans.map(|(_, to)| to));
+    let whole = u64::try_from(evidence.duration.as_micros()).unwrap_or(u64::MAX);
+    last.fold(whole.max(1), u64::max)
+}
+
+fn lanes(report: &Report) -> Vec<Lane> {
+    let evidence = &report.evidence;
+    let moments = evidence.moments;
+    let whole = u64::try_from(evidence.duration.as_micros()).unwrap_or(u64::MAX);
+    let client = match report.purpose {
+        Purpose::Judge => "Client",
+        Purpose::Audit => "Program",
+    };
+    // What was begun and did not come to its end went on until the end of the run.
+    let or_end = |moment: Option<u64>| moment.or(Some(whole));
+    let mut lanes = vec![
+        span("Set-up", Some(0), or_end(moments.supervised_us)),
+        span(
+            "Canaries",
+            moments.supervised_us,
+            or_end(moments.released_us),
+        ),
+        span(client, moments.released_us, or_end(moments.ended_us)),
+    ];
+    lanes.push(connects(report));
+    lanes.push(marks("Requests", requests(evidence)));
+    lanes.push(marks("Stub events", answers(evidence)));
+    if report.purpose == Purpose::Judge {
+        lanes.push(marks("Records", records(evidence)));
+    }
+    let lookups = lookups(evidence);
+    if !lookups.is_empty() {
+        lanes.push(marks("Lookups", lookups));
+    }
+    lanes.push(span("End", moments.ended_us, Some(whole)));
+    lanes
+}
+
+fn span(name: &'static str, from: Option<u64>, to: Option<u64>) -> Lane {
+    let span = from.zip(to).filter(|(from, to)| from <= to);
+    Lane {
+        name,
+        note: match span {
+            Some((from, to)) => duration(to - from),
+            None => "not reached".to_owned(),
+        },
+        span,
+        marks: Vec::new(),
+    }
+}
+
+fn marks(name: &'static str, mut marks: Vec<Mark>) -> Lane {
+    marks.sort_by_key(|mark| mark.at_us);
+    Lane {
+        name,
+        note: match marks.len() {
+            0 => "none".to_owned(),
+            number => words::grouped(number as u64),
+        },
+        span: None,
+        marks,
+    }
+}
+
+/// Connections to the stub, and attempts at anything else: each kind of attempt at its first time.
+fn connects(report: &Report) -> Lane {
+    let evidence = &report.evidence;
+    let accepted = evidence.connections.iter().map(|one| Mark {
+        at_us: one.at_us,
+        sign: Sign::Dot,
+        text: format!("connection {} to the stub", one.seq),
+    });
+    let tried = evidence.attempts.iter();
+    let tried = tried.filter(|attempt| attempt.kind == AttemptKind::Attempt);
+    let lane = marks(
+        "Connects",
+        accepted
+            .chain(tried.map(|one| attempt(report, one)))
+            .collect(),
+    );
+    let parts: Vec<String> = [
+        (Sign::Dot, "to the stub"),
+        (Sign::Cross, "denied"),
+        (Sign::Ring, "let through"),
+    ]
+    .into_iter()
+    .filter_map(|(sign, word)| {
+        let number = lane.marks.iter().filter(|mark| mark.sign == sign).count();
+        (number > 0).then(|| format!("{} {word}", words::grouped(number as u64)))
+    })
+    .collect();
+    if parts.is_empty() {
+        return lane;
+    }
+    let note = parts.join(", ");
+    Lane { note, ..lane }
+}
+
+fn attempt(report: &Report, attempt: &Attempt) -> Mark {
+    let known = check::reason_for_attempt(&report.known.attempts, &report.evidence, attempt);
+    let known = known.map_or("", |_| ", which the profile names");
+    let often = match attempt.count {
+        1 => String::new(),
+        more => format!(", the first of {}", number_of(more, "time")),
+    };
+    Mark {
+        at_us: attempt.at_us,
+        sign: match attempt.outcome {
+            Outcome::Denied(_) => Sign::Cross,
+            Outcome::Allowed => Sign::Ring,
+        },
+        text: format!(
+            "{}, {}{known}{often}",
+            attempt.target(),
+            attempt.outcome.words()
+        ),
+    }
+}
+
+fn requests(evidence: &Evidence) -> Vec<Mark> {
+    let requests = evidence.requests.iter();
+    dots(requests.map(|one| (one.at_us, words::request_line(one))))
+}
+
+fn answers(evidence: &Evidence) -> Vec<Mark> {
+    let events = evidence.provider_events.iter();
+    dots(events.map(|one| {
+        (
+            one.at_us,
+            format!("{} for request {}", one.event, one.request),
+        )
+    }))
+}
+
+fn records(evidence: &Evidence) -> Vec<Mark> {
+    let records = evidence.records.iter();
+    dots(records.map(|one| (one.at_us, format!("record {}, {}", one.seq, one.label()))))
+}
+
+fn lookups(evidence: &Evidence) -> Vec<Mark> {
+    let lookups = evidence.lookups.iter();
+    dots(lookups.map(|one| (one.at_us, words::quoted(&one.path))))
+}
+
+fn dots(moments: impl Iterator<Item = (u64, String)>) -> Vec<Mark> {
+    let dot = |(at_us, text)| Mark {
+        at_us,
+        sign: Sign::Dot,
+        text,
+    };
+    moments.map(dot).collect()
+}
+
+/// Each lane with its first and last moment.
+fn in_words(lanes: &[Lane]) -> Markup {
+    let columns = [
+        Column::Word("part"),
+        Column::Text("what"),
+        Column::Word("from"),
+        Column::Word("to"),
+    ];
+    html! {
+        table {
+            (head(columns))
+            tbody {
+                @for lane in lanes {
+                    @let first = lane.span.map(|(from, _)| from).or(lane.marks.first().map(|mark| mark.at_us));
+                    @let last = lane.span.map(|(_, to)| to).or(lane.marks.last().map(|mark| mark.at_us));
+                    tr { (cells(columns, [
+                        html! { (lane.name) },
+                        html! { (Client(&lane.note)) },
+                        html! { @if let Some(first) = first { (at(first)) } },
+                        html! { @if let Some(last) = last { (at(last)) } },
+                    ])) }
+                }
+            }
+        }
+    }
+}

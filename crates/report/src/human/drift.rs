@@ -1,0 +1,61 @@
+//! What differs between two runs, line by line; and what the lock file has otherwise, each with the line that would
+//! accept it.
+
+use std::fmt;
+
+use super::page::{Page, Tone};
+use model::difference::Accept;
+use model::difference::Change;
+use model::difference::Difference;
+use model::report::Baseline;
+use model::report::Report;
+use crate::{words};
+
+/// Most differences that are shown; JSON has all of them.
+const SHOWN: usize = 500;
+
+pub(super) fn section(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let Some(baseline) = &report.baseline else {
+        return Ok(());
+    };
+    let (file, differences) = (&baseline.file, &baseline.differences);
+    let what = words::lock_file(baseline);
+    page.heading("Baseline")?;
+    page.say("lock file", Tone::Quiet, &format!("{file}: {what}"))?;
+    for one in differences.iter().take(SHOWN) {
+        drift(page, baseline, one)?;
+    }
+    match differences.len().checked_sub(SHOWN) {
+        None | Some(0) => Ok(()),
+        Some(more) => page.say(
+            "",
+            Tone::Quiet,
+            &format!("and {more} more, in the JSON report"),
+        ),
+    }
+}
+
+fn drift(page: &mut Page<String>, baseline: &Baseline, found: &Difference) -> fmt::Result {
+    difference(page, found)?;
+    match baseline.to_accept(found) {
+        Some(Accept { verb, table, line }) => {
+            page.whole(&format!("      {verb} in {table}"))?;
+            page.whole(&format!("      {line}"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// `+ key: value`, `- key: value`, or `~ key` with both values below it.
+pub(crate) fn difference(page: &mut Page<String>, found: &Difference) -> fmt::Result {
+    let key = &found.fact.key;
+    match &found.change {
+        Change::Added(new) => page.whole(&format!("+ {key}: {new}")),
+        Change::Removed(old) => page.whole(&format!("- {key}: {old}")),
+        Change::Changed { old, new } => {
+            page.whole(&format!("~ {key}"))?;
+            page.whole(&format!("    - {old}"))?;
+            page.whole(&format!("    + {new}"))
+        }
+    }
+}

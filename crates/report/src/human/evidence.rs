@@ -1,0 +1,325 @@
+//! The sections of the human report that show evidence: requests, records, files, stderr, isolation,
+//! gaps.
+
+use std::fmt;
+
+use model::evidence::{CanaryStatus, Exit, FileEntry, FileKind, LayerStatus, Record, Request};
+use model::report::Report;
+use crate::words::{self, grouped};
+
+use super::page::{Align, Page, Row, Tone};
+use super::{ledger, lookups, short};
+
+/// Last lines of standard error that are shown.
+const STDERR_LINES: usize = 10;
+
+pub(super) fn sections(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    requests(page, report)?;
+    ledger::attempts(page, report)?;
+    ledger::names(page, report)?;
+    lookups::lookups(page, report)?;
+    records(page, report)?;
+    files(page, report)?;
+    transient_files(page, report)?;
+    ledger::programs(page, report)?;
+    stderr(page, report)?;
+    survivors(page, report)?;
+    isolation(page, report)?;
+    gaps(page, report)
+}
+
+pub(super) fn requests(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let requests = &report.evidence.requests;
+    if requests.is_empty() {
+        return page.heading("Requests: none");
+    }
+    page.heading("Requests")?;
+    let columns = [
+        Align::Right,
+        Align::Right,
+        Align::Left,
+        Align::Left,
+        Align::Right,
+    ];
+    page.table(columns, &requests.iter().map(request).collect::<Vec<_>>())
+}
+
+fn request(request: &Request) -> Row<5> {
+    let last = words::request_line(request);
+    let body = request.body.as_ref().map_or(0, |body| body.bytes);
+    let cells = [
+        request.seq.to_string(),
+        seconds(request.at_us),
+        words::class(request.class).to_owned(),
+        request
+            .status
+            .map_or("no answer".to_owned(), |status| format!("status {status}")),
+        format!("{} bytes", grouped(body)),
+    ];
+    Row { cells, last }
+}
+
+fn records(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let records = &report.evidence.records;
+    if records.is_empty() {
+        return page.heading("Records on standard output: none");
+    }
+    page.heading("Records on standard output")?;
+    let columns = [Align::Right; 3];
+    page.table(columns, &runs(records))
+}
+
+/// Equal records in a row are one line.
+fn runs(records: &[Record]) -> Vec<Row<3>> {
+    records
+        .chunk_by(|one, other| one.label() == other.label())
+        .filter_map(|run| {
+            let (first, last) = (run.first()?, run.last()?);
+            let numbers = match run.len() {
+                1 => first.seq.to_string(),
+                _ => format!("{}-{}", first.seq, last.seq),
+            };
+            let bytes = grouped(run.iter().map(|record| record.bytes).sum());
+            let cells = [numbers, seconds(first.at_us), format!("{bytes} bytes")];
+            Some(Row {
+                cells,
+                last: first.label(),
+            })
+        })
+        .collect()
+}
+
+pub(super) fn files(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let (directories, files): (Vec<_>, Vec<_>) = report
+        .evidence
+        .files
+        .iter()
+        .filter(|entry| !entry.transient)
+        .partition(|entry| entry.kind == FileKind::Directory);
+    let files: Vec<_> = files.into_iter().map(file).collect();
+    page.heading(&match (files.len(), directories.len()) {
+        (0, 0) => "Files left behind: none".to_owned(),
+        (_, 0) => "Files left behind".to_owned(),
+        (_, 1) => "Files left behind, in 1 directory".to_owned(),
+        (_, directories) => format!("Files left behind, in {directories} directories"),
+    })?;
+    page.table(
+        [
+            Align::Left,
+            Align::Left,
+            Align::Left,
+            Align::Right,
+            Align::Left,
+        ],
+        &files,
+    )
+}
+
+fn file(entry: &FileEntry) -> Row<5> {
+    let cells = [
+        entry.root.word().to_owned(),
+        words::file_kind(entry.kind).to_owned(),
+        format!("{:04o}", entry.mode),
+        format!("{} bytes", grouped(entry.bytes)),
+        entry.sha256.as_deref().map_or_else(String::new, short),
+    ];
+    Row {
+        cells,
+        last: match &entry.target {
+            Some(target) => format!("{} -> {target}", entry.path),
+            None => entry.path.clone(),
+        },
+    }
+}
+
+/// What the watch of the two trees saw and the end did not: a list without a claim to be whole.
+pub(super) fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let rows: Vec<_> = report
+        .evidence
+        .files
+        .iter()
+        .filter(|entry| entry.transient)
+        .map(|entry| {
+            let reason = report.known.reason_for_file(entry);
+            Row {
+                cells: [
+                    entry.root.word().to_owned(),
+                    words::file_kind(entry.kind).to_owned(),
+                    match (&report.known.files, reason) {
+                        (None, _) => "",
+                        (Some(_), None) => "not known",
+                        (Some(_), Some(_)) => "known",
+                    }
+                    .to_owned(),
+                ],
+                last: match reason {
+                    Some(reason) => format!("{}: {reason}", entry.path),
+                    None => entry.path.clone(),
+                },
+            }
+        })
+        .collect();
+    let counts: Vec<String> = report
+        .evidence
+        .made_and_removed
+        .iter()
+        .filter(|(_, count)| *count != Some(0))
+        .map(|(root, count)| match count {
+            Some(count) => format!("{} in {}", grouped(*count), root.word()),
+            None => format!("not counted in {}", root.word()),
+        })
+        .collect();
+    let started = report.evidence.exit != Exit::NotStarted;
+    if rows.is_empty() && (counts.is_empty() || !started) {
+        return Ok(());
+    }
+    page.heading("Files that were there for a time")?;
+    if !counts.is_empty() {
+        let noticed = if rows.is_empty() {
+            "none was noticed by name"
+        } else {
+            "as far as they were noticed, by name:"
+        };
+        let text = format!("{}; {noticed}", counts.join(", "));
+        page.say("removed", Tone::Quiet, &text)?;
+    }
+    page.table([Align::Left; 3], &rows)
+}
+
+fn stderr(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let stderr = &report.evidence.stderr;
+    if stderr.bytes == 0 {
+        return Ok(());
+    }
+    page.heading(&format!(
+        "Standard error, {} bytes, the end of it",
+        grouped(stderr.bytes)
+    ))?;
+    let rows: Vec<_> = stderr
+        .tail
+        .lines()
+        .map(|line| Row {
+            cells: [],
+            last: line.to_owned(),
+        })
+        .collect();
+    page.table(
+        [],
+        rows.get(rows.len().saturating_sub(STDERR_LINES)..)
+            .unwrap_or_default(),
+    )
+}
+
+pub(super) fn survivors(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let survivors = &report.evidence.survivors;
+    if survivors.is_empty() {
+        return Ok(());
+    }
+    page.heading("Processes that outlived the client")?;
+    let rows = survivors.iter().map(|process| Row {
+        cells: [format!("pid {}", process.pid)],
+        last: process.program.clone(),
+    });
+    page.table([Align::Right], &rows.collect::<Vec<_>>())
+}
+
+pub(super) fn isolation(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    page.heading("Isolation")?;
+    let layers = &report.evidence.layers;
+    let enforced = layers
+        .iter()
+        .filter(|layer| layer.status == LayerStatus::Enforced);
+    let names: Vec<_> = enforced.map(|layer| layer.name.as_str()).collect();
+    let names = if names.is_empty() {
+        "nothing".to_owned()
+    } else {
+        names.join(", ")
+    };
+    page.say("enforced", Tone::Good, &names)?;
+    lost_layers(page, report)?;
+    canaries(page, report)
+}
+
+/// The same with a number for the names of what holds.
+pub(super) fn isolation_in_short(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    page.heading("Isolation")?;
+    let layers = &report.evidence.layers;
+    let enforced = layers
+        .iter()
+        .filter(|layer| layer.status == LayerStatus::Enforced);
+    let text = format!("{} of {} layers", enforced.count(), layers.len());
+    page.say("enforced", Tone::Good, &text)?;
+    lost_layers(page, report)?;
+    canaries(page, report)
+}
+
+/// What is not enforced, or not all of it.
+fn lost_layers(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    for layer in &report.evidence.layers {
+        let need = words::layer_need(layer.need).replace('-', " ");
+        let text = format!("{} ({need}): {}", layer.name, layer.detail);
+        match layer.status {
+            LayerStatus::Enforced => {}
+            LayerStatus::Partial => page.say("partial", Tone::Doubtful, &text)?,
+            LayerStatus::Absent => page.say("absent", Tone::Bad, &text)?,
+        }
+    }
+    Ok(())
+}
+
+fn canaries(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let canaries = &report.evidence.canaries;
+    let of = |status: CanaryStatus| {
+        canaries
+            .iter()
+            .filter(move |one| one.status == status)
+            .count()
+    };
+    let held = of(CanaryStatus::Held);
+    let others = [
+        (of(CanaryStatus::NotHeld), "not held"),
+        (of(CanaryStatus::NotApplicable), "refused outside as well"),
+    ];
+    let others = others.iter().filter(|(number, _)| *number > 0);
+    let told: String = others
+        .map(|(number, what)| format!(", {number} {what}"))
+        .collect();
+    page.say("canaries", Tone::Quiet, &format!("{held} held{told}"))?;
+    for canary in canaries {
+        let who = words::canary_mode(canary.mode);
+        let text = format!(
+            "{} ({who}): expected {}, observed {}",
+            canary.name, canary.expected, canary.observed
+        );
+        match canary.status {
+            CanaryStatus::Held => {}
+            CanaryStatus::NotHeld => page.say("not held", Tone::Bad, &text)?,
+            CanaryStatus::NotApplicable => {
+                page.say(
+                    "",
+                    Tone::Quiet,
+                    &format!(
+                        "{} ({who}): refused outside as well, says nothing",
+                        canary.name
+                    ),
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn gaps(page: &mut Page<String>, report: &Report) -> fmt::Result {
+    let gaps = &report.evidence.gaps;
+    if gaps.is_empty() {
+        return Ok(());
+    }
+    page.heading("What could not be collected")?;
+    gaps.iter()
+        .try_for_each(|gap| page.quote(words::gap(gap.what), &gap.detail))
+}
+
+/// `+0.212 s`
+fn seconds(at_us: u64) -> String {
+    format!("+{}.{:03} s", at_us / 1_000_000, at_us / 1_000 % 1_000)
+}

@@ -1,0 +1,109 @@
+//! The report for machines: one JSON document of schema `runner.report/1`.
+//!
+//! Readers ignore keys that they do not know. What a reader gets back is exact; in the bytes every dangerous
+//! character is a `\u` escape, so that the document may be printed anywhere.
+
+use std::io::{self, Write};
+
+use schemars::Schema;
+use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter};
+
+use super::{RenderError, Report, escape};
+use model::schema;
+
+pub(crate) mod change_form;
+mod wire;
+
+/// Renders the report as UTF-8 JSON, indented, with a line feed at the end.
+pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
+    Ok(document(&wire::Report::from(report))?)
+}
+
+/// Any document of ours, in the same way.
+pub(crate) fn document(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let formatter = Escaping {
+        pretty: PrettyFormatter::new(),
+    };
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
+    value.serialize(&mut serializer)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// The schema of what [`render`] writes.
+pub fn schema() -> Schema {
+    schema::of_document::<wire::Report<'_>>(wire::SCHEMA)
+}
+
+/// The pretty formatter, with more escapes than JSON asks for.
+struct Escaping {
+    pretty: PrettyFormatter<'static>,
+}
+
+impl Formatter for Escaping {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut before = None;
+        let mut plain_from = 0;
+        for (at, c) in fragment.char_indices() {
+            if escape::is_dangerous(before, c) {
+                writer.write_all(fragment.get(plain_from..at).unwrap_or_default().as_bytes())?;
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    write!(writer, "\\u{unit:04x}")?;
+                }
+                plain_from = at + c.len_utf8();
+            }
+            before = Some(c);
+        }
+        writer.write_all(fragment.get(plain_from..).unwrap_or_default().as_bytes())
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.pretty.begin_array(writer)
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.pretty.end_array(writer)
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.pretty.begin_array_value(writer, first)
+    }
+
+    fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.pretty.end_array_value(writer)
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.pretty.begin_object(writer)
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.pretty.end_object(writer)
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.pretty.begin_object_key(writer, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.pretty.begin_object_value(writer)
+    }
+
+    fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.pretty.end_object_value(writer)
+    }
+}

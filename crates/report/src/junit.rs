@@ -1,0 +1,110 @@
+//! The report for test viewers of CI systems: JUnit XML, a suite for the run and a test case for each check.
+//!
+//! What passed, failed, could not be made and was skipped keeps its kind. Text of the client is escaped as for
+//! people before it becomes XML, so that neither the document nor the viewer's log can be led astray.
+
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite, XmlString};
+
+use super::headline::{Headline, headline};
+use super::{RenderError, Report, clock, escape, words};
+use model::finding::{Finding, Status};
+
+/// Renders the report as UTF-8 XML.
+pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
+    let duration = report.evidence.duration;
+    let mut suite = TestSuite::new(text(&report.case.name));
+    suite.set_time(duration);
+    let cases: Vec<_> = report.made().map(test_case).collect();
+    for (name, value) in properties(report) {
+        suite.add_property((name, escape::visible(&value).as_str()));
+    }
+    for (name, value) in attributes(report) {
+        suite.extra.insert(text(name), text(&value));
+    }
+    suite.add_test_cases(cases);
+    let Headline { word, text: line } = headline(report);
+    suite.set_system_out(text(&format!("{word}  {line}")));
+    let mut document = quick_junit::Report::new("runner");
+    document.set_time(duration).add_test_suite(suite);
+    Ok(document.to_string()?.into_bytes())
+}
+
+/// What viewers read and the crate does not write: it has `disabled` for the number of what was skipped, and its
+/// time stamps need a calendar of their own.
+fn attributes(report: &Report) -> [(&'static str, String); 2] {
+    let skipped = report
+        .made()
+        .filter(|finding| finding.status == Status::Skipped);
+    [
+        ("skipped", skipped.count().to_string()),
+        ("timestamp", clock::rfc3339(report.evidence.wall.0)),
+    ]
+}
+
+fn properties(report: &Report) -> [(&'static str, String); 8] {
+    let client = &report.client;
+    [
+        ("verdict", report.verdict.word().to_owned()),
+        ("tier", report.tier.word().to_owned()),
+        ("case", report.case.name.clone()),
+        ("case.sha256", report.case.origin.sha256.clone()),
+        ("client", client.program.clone()),
+        ("client.sha256", client.sha256.clone()),
+        ("runner.version", report.runner.version.clone()),
+        ("runner.sha256", report.runner.sha256.clone()),
+    ]
+}
+
+fn test_case(finding: &Finding) -> TestCase {
+    let (area, _) = finding.id.split_once('/').unwrap_or((finding.id, ""));
+    let mut case = TestCase::new(finding.id, status(finding));
+    case.set_classname(area);
+    // All checks are made at once behind the run. Viewers want a number.
+    case.set_time(Duration::ZERO);
+    case
+}
+
+fn status(finding: &Finding) -> TestCaseStatus {
+    let kind = match finding.status {
+        Status::Passed => return TestCaseStatus::success(),
+        Status::Skipped => {
+            let mut skipped = TestCaseStatus::skipped();
+            skipped.set_message(text(finding.because.as_deref().unwrap_or_default()));
+            if words::is_left(finding) {
+                skipped.set_description(description(finding));
+            }
+            return skipped;
+        }
+        Status::Failed => NonSuccessKind::Failure,
+        Status::Errored => NonSuccessKind::Error,
+    };
+    let mut status = TestCaseStatus::non_success(kind);
+    status
+        .set_message(text(&finding.message))
+        .set_type(words::asked_by(finding.asked_by))
+        .set_description(description(finding));
+    status
+}
+
+/// What was expected and what was found, a line each; of a drift a line for each of the first differences.
+fn description(finding: &Finding) -> XmlString {
+    let visible = |part: &Option<String>| part.as_deref().map(escape::visible);
+    let found = words::found(finding).into_iter().map(escape::visible);
+    let found: Vec<_> = found.collect();
+    let parts = [
+        ("object", visible(&finding.object)),
+        ("expected", visible(&finding.expected)),
+        ("found", (!found.is_empty()).then(|| found.join("\n  "))),
+        ("because", visible(&finding.because)),
+    ];
+    let told = parts
+        .into_iter()
+        .filter_map(|(label, part)| Some(format!("{label}: {}", part?)));
+    XmlString::new(told.collect::<Vec<_>>().join("\n"))
+}
+
+fn text(text: &str) -> XmlString {
+    XmlString::new(escape::visible(text))
+}

@@ -1,0 +1,328 @@
+//! The reports for CI systems, JUnit XML and Markdown, each read by a reader that is not ours.
+
+use pulldown_cmark::{Event, Options, Parser, Tag};
+
+use super::*;
+
+/// A program that asks for names, tries addresses, and looks for what it is not shown.
+pub(super) fn audit() -> Report {
+    let mut run = case_b();
+    let mut query = connect("inet", "127.0.0.1", Some(53));
+    query.names = vec!["example.com".to_owned()];
+    run.evidence
+        .attempts
+        .extend([query, connect("inet", "192.0.2.1", Some(443))]);
+    run.evidence.names.push(question("example.com"));
+    run.evidence.lookups = missed();
+    run.evidence.exit = Exit::Code(7);
+    run.evidence.gaps.push(gap(GapKind::Lookups));
+    audit_of(run)
+}
+
+/// The report of an audit that saw what a run did.
+pub(super) fn audit_of(run: Run) -> Report {
+    let checks = judge::check::audit(&[], &run.evidence);
+    let verdict = verdict(&checks, &run.evidence);
+    let mut report = report(run);
+    (report.checks, report.verdict) = (checks, verdict);
+    report.purpose = Purpose::Audit;
+    report.case.name = "audit".to_owned();
+    report.client.program = "/usr/bin/curl".to_owned();
+    report.client.profile = None;
+    report.known.files = None;
+    report.wider_rules.push(WiderRule {
+        rule: "reads /opt/runtime".to_owned(),
+        reason: "asked for on the command line".to_owned(),
+    });
+    report
+}
+
+pub(super) fn every_report() -> [Report; 5] {
+    [
+        report(case_b()),
+        hostile(),
+        broken(),
+        audit(),
+        drifted(HOSTILE),
+    ]
+}
+
+fn junit(report: &Report) -> String {
+    String::from_utf8(super::junit::render(report).unwrap()).unwrap()
+}
+
+pub(super) fn markdown(report: &Report) -> String {
+    String::from_utf8(super::markdown::render(report).unwrap()).unwrap()
+}
+
+#[test]
+fn the_junit_report_of_a_passed_run() {
+    insta::assert_snapshot!(junit(&report(case_b())));
+}
+
+#[test]
+fn the_junit_report_of_a_failed_run_with_hostile_text() {
+    insta::assert_snapshot!(junit(&hostile()));
+}
+
+#[test]
+fn the_junit_report_of_a_run_in_a_broken_sandbox() {
+    insta::assert_snapshot!(junit(&broken()));
+}
+
+#[test]
+fn the_junit_report_of_an_audit() {
+    insta::assert_snapshot!(junit(&audit()));
+}
+
+#[test]
+fn the_markdown_report_of_a_passed_run() {
+    insta::assert_snapshot!(markdown(&report(case_b())));
+}
+
+#[test]
+fn the_markdown_report_of_a_failed_run_with_hostile_text() {
+    insta::assert_snapshot!(markdown(&hostile()));
+}
+
+#[test]
+fn the_markdown_report_of_a_run_in_a_broken_sandbox() {
+    insta::assert_snapshot!(markdown(&broken()));
+}
+
+#[test]
+fn the_markdown_report_of_an_audit() {
+    insta::assert_snapshot!(markdown(&audit()));
+}
+
+/// The reader is the writer's own crate, but another part of it.
+#[test]
+fn a_reader_finds_each_check_of_the_junit_report_with_its_status() {
+    for report in [report(case_b()), hostile(), broken()] {
+        let read = quick_junit::Report::deserialize_from_str(&junit(&report)).unwrap();
+        let [suite] = read.test_suites.as_slice() else {
+            panic!("{read:?}");
+        };
+        let cases = suite.test_cases.iter().map(|case| case.name.as_str());
+        let ids = report.checks.iter().map(|finding| finding.id);
+        assert!(cases.eq(ids));
+        let number = |status| {
+            let with = report.checks.iter().filter(|one| one.status == status);
+            with.count()
+        };
+        let counts = (suite.tests, suite.failures, suite.errors, suite.disabled);
+        let (failed, errored) = (number(Status::Failed), number(Status::Errored));
+        assert_eq!(counts, (36, failed, errored, number(Status::Skipped)));
+    }
+}
+
+/// Areas, times, and counts as <https://github.com/testmoapp/junitxml> has them.
+#[test]
+fn a_strict_reader_finds_in_the_junit_report_what_viewers_show() {
+    for report in every_report() {
+        let text = junit(&report);
+        let document = roxmltree::Document::parse(&text).unwrap();
+        let root = document.root_element();
+        assert_eq!(root.tag_name().name(), "testsuites");
+        let suite = root.first_element_child().unwrap();
+        let seconds = suite.attribute("time").unwrap();
+        assert_eq!(root.attribute("time"), Some(seconds));
+        assert!(seconds.parse::<f64>().unwrap() > 0.0);
+        assert!(suite.attribute("timestamp").unwrap().ends_with('Z'));
+        let named = |tag| {
+            suite
+                .descendants()
+                .filter(move |node| node.has_tag_name(tag))
+        };
+        for (attribute, tag) in [
+            ("tests", "testcase"),
+            ("failures", "failure"),
+            ("errors", "error"),
+            ("skipped", "skipped"),
+        ] {
+            let number = named(tag).count().to_string();
+            assert_eq!(suite.attribute(attribute), Some(number.as_str()), "{tag}");
+        }
+        for case in named("testcase") {
+            let (id, area) = (case.attribute("name"), case.attribute("classname"));
+            assert!(id.unwrap().starts_with(area.unwrap()), "{case:?}");
+            assert_eq!(case.attribute("time"), Some("0.000"));
+        }
+        let out: Vec<_> = named("system-out").map(|out| out.text()).collect();
+        let line = human(&report).lines().next().map(str::to_owned);
+        assert_eq!(out, [line.as_deref()]);
+    }
+}
+
+#[test]
+fn the_junit_report_of_an_audit_has_the_checks_that_hold_for_any_program() {
+    let read = quick_junit::Report::deserialize_from_str(&junit(&audit())).unwrap();
+    let cases = read.test_suites.iter().flat_map(|suite| &suite.test_cases);
+    let cases: Vec<_> = cases.map(|case| case.name.as_str()).collect();
+    let expected = [
+        "secrets/credential-not-written",
+        "outbound/denied",
+        "outbound/no-attempts",
+        "process/no-survivors",
+    ];
+    assert_eq!(cases, expected);
+}
+
+/// What a reader makes of the Markdown: text, code, headings, lists and tables whose rows have as many cells as their
+/// head, and nothing that leads anywhere. Nor does a single line of it to who knows no Markdown.
+#[track_caller]
+fn assert_leads_nowhere(text: &str) {
+    for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
+        let leads_on = matches!(
+            event,
+            Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::HtmlBlock | Tag::CodeBlock(_))
+                | Event::Html(_)
+                | Event::InlineHtml(_)
+        );
+        assert!(!leads_on, "{event:?} in {text}");
+        // Mentions, references and bare addresses are made of text, and of text alone.
+        if let Event::Text(said) = event {
+            assert!(!said.contains(['@', '<', '`']), "{said} in {text}");
+            assert!(!said.contains("://"), "{said} in {text}");
+        }
+    }
+    assert!(!text.contains("]("), "{text}");
+    for line in text.lines() {
+        assert!(!line.trim_start().starts_with("::"), "{line}");
+        let ours = line.trim_start_matches('#');
+        assert!(!ours.contains("##"), "{line}");
+        let characters = ours
+            .chars()
+            .scan(None, |before, c| Some((before.replace(c), c)));
+        for (before, c) in characters {
+            assert!(!escape::is_dangerous(before, c), "{c:?} in {line}");
+        }
+    }
+}
+
+/// No row has lost or won a cell.
+#[track_caller]
+fn assert_tables_are_whole(text: &str) {
+    let pipes = |line: &str| {
+        let mut before = None;
+        let bare = line
+            .chars()
+            .filter(|c| before.replace(*c) != Some('\\') && *c == '|');
+        bare.count()
+    };
+    let mut head = None;
+    for line in text.lines() {
+        if !line.starts_with('|') {
+            head = None;
+        } else {
+            let cells = *head.get_or_insert(pipes(line));
+            assert_eq!(pipes(line), cells, "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_reader_finds_nothing_in_the_markdown_that_leads_anywhere() {
+    for report in every_report() {
+        let text = markdown(&report);
+        assert_leads_nowhere(&text);
+        assert_tables_are_whole(&text);
+    }
+}
+
+/// Text in every place that a client or an audited program fills.
+pub(super) fn with_text_everywhere(text: &str) -> Run {
+    let mut run = case_b();
+    let evidence = &mut run.evidence;
+    if let Head::Request {
+        method,
+        path,
+        query,
+        ..
+    } = &mut evidence.requests[0].head
+    {
+        (*method, *path, *query) = (text.to_owned(), text.to_owned(), Some(text.to_owned()));
+    }
+    add_header(&mut evidence.requests[0], text, text);
+    evidence.survivors.push(Survivor {
+        pid: 7,
+        program: text.to_owned(),
+    });
+    evidence.attempts.push(Attempt {
+        program: text.to_owned(),
+        names: vec![text.to_owned()],
+        ..connect("unix", text, None)
+    });
+    evidence.names.push(question(text));
+    evidence.names[0].kind = text.to_owned();
+    evidence.processes.push(model::evidence::Process {
+        program: text.to_owned(),
+        ..started(&[text, text])
+    });
+    evidence.files.push(file(Root::Home, text));
+    evidence.lookups = missed();
+    for lookup in &mut evidence.lookups {
+        lookup.path = text.to_owned();
+        if let Advice::Read(path) | Advice::Write(path) = &mut lookup.advice {
+            *path = text.to_owned();
+        }
+    }
+    evidence.sightings.push(Sighting {
+        place: text.to_owned(),
+        form: "base64".to_owned(),
+    });
+    let mut lost = gap(GapKind::Requests);
+    lost.detail = text.to_owned();
+    evidence.gaps.push(lost);
+    insert_record(evidence, 2, json!({"type": text, "subtype": text}));
+    run
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_harmless_in_the_reports_for_ci(
+        text in "(\\PC|\\pC|::|##|`{1,3}|\\||\\\\|<a>|<!--|@x|https://x|\\]\\(|\\[|\\]\\]>|&|\u{fffe}|\n| ){0,60}"
+    ) {
+        let mut judged = report(with_text_everywhere(&text));
+        let mut audited = audit_of(with_text_everywhere(&text));
+        let mut drifted = drifted(&text);
+        for report in [&mut judged, &mut audited, &mut drifted] {
+            report.client.program.clone_from(&text);
+            let markdown = markdown(report);
+            assert_leads_nowhere(&markdown);
+            assert_tables_are_whole(&markdown);
+            let xml = junit(report);
+            prop_assert!(roxmltree::Document::parse(&xml).is_ok(), "{}", xml);
+            quick_junit::Report::deserialize_from_str(&xml).unwrap();
+            assert_harmless(&xml);
+        }
+    }
+}
+
+#[test]
+fn an_option_that_would_show_a_path_is_one_word_of_a_shell() {
+    let text = markdown(&audit());
+    for option in [
+        "--read /root/.pyenv/versions/3.11",
+        r"--read '/srv/it'\''s'",
+        "--write /srv",
+    ] {
+        assert!(
+            text.contains(&format!("` {option} `")),
+            "{option} in {text}"
+        );
+    }
+}
+
+#[test]
+fn no_prompt_stands_in_a_report_for_ci() {
+    let mut run = case_b();
+    let shell = started(&["sh", "-c", "agent-cli --prompt='Say something.'"]);
+    run.evidence.processes.push(shell);
+    let report = report(run);
+    for text in [junit(&report), markdown(&report)] {
+        assert!(!text.contains("Say something"), "{text}");
+    }
+}

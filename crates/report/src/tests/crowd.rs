@@ -1,0 +1,358 @@
+//! A client that makes much of one thing, or of everything: it takes nothing else out of a report for people, and no
+//! report grows with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ci::{audit_of, markdown};
+use super::page::page;
+use super::*;
+use model::evidence::Request;
+use model::evidence::fixture::headers;
+use crate::claims;
+
+/// More than any table has room for, of entries as wide as they get.
+const MANY: usize = 120;
+/// Characters of a text that is cut on a page, or nearly.
+const WIDE: usize = 900;
+/// A character that is six bytes of a page, and one that is four bytes of a summary.
+const OF_A_PAGE: &str = "\"";
+const OF_A_SUMMARY: &str = "\u{1f512}";
+/// No page is larger.
+const MOST: usize = 12 << 20;
+
+/// Adds one entry with a text to a part of the evidence.
+type Add = fn(&mut Evidence, &str);
+
+/// What a client can make many of, by the section of the page in which it stands.
+const PARTS: [(&str, Add); 11] = [
+    ("attempts", |evidence, text| {
+        evidence.attempts.push(connect("unix", text, None));
+    }),
+    ("names", |evidence, text| {
+        evidence.names.push(question(text))
+    }),
+    ("files", |evidence, text| {
+        evidence.files.push(file(Root::Home, text));
+    }),
+    ("transient", |evidence, text| {
+        let mut gone = file(Root::Home, text);
+        (gone.transient, gone.sha256) = (true, None);
+        evidence.files.push(gone);
+    }),
+    ("programs", |evidence, text| {
+        let program = text.to_owned();
+        let process = started(&["sh", text]);
+        (evidence.processes).push(model::evidence::Process { program, ..process });
+    }),
+    ("programs", |evidence, text| {
+        let program = text.to_owned();
+        evidence.survivors.push(Survivor { pid: 7, program });
+    }),
+    ("lookups", |evidence, text| {
+        let looked = missed().remove(0);
+        let path = text.to_owned();
+        evidence.lookups.push(Lookup { path, ..looked });
+    }),
+    ("records", |evidence, text| {
+        let last = evidence.records.len();
+        insert_record(evidence, last, json!({"type": text, "subtype": text}));
+    }),
+    ("gaps", |evidence, text| {
+        let detail = text.to_owned();
+        let what = GapKind::Isolation;
+        evidence.gaps.push(model::evidence::Gap { what, detail });
+    }),
+    ("requests", |evidence, text| {
+        let mut request = head_request();
+        request.seq = evidence.requests.len() as u64 + 1;
+        (request.at_us, request.class) = (request.seq, RequestClass::Unknown);
+        if let Head::Request { path, .. } = &mut request.head {
+            path.push_str(text);
+        }
+        for _ in 0..66 {
+            add_header(&mut request, "x-note", text);
+        }
+        evidence.requests.push(request);
+    }),
+    ("connections", |evidence, _| {
+        let one = evidence.connections[0].clone();
+        evidence.connections.push(one);
+    }),
+];
+
+/// The first entry of a part that can have text.
+fn first(index: usize, section: &str) -> String {
+    format!("the first of part {index}, {section}")
+}
+
+/// A run with one entry in each part, and the part at an index crowded; or every one.
+fn crowded(crowded: Option<usize>, with: &str) -> Run {
+    let mut run = case_b();
+    for (index, (section, add)) in PARTS.into_iter().enumerate() {
+        add(&mut run.evidence, &first(index, section));
+        if crowded.is_none_or(|crowded| crowded == index) {
+            let many = if section == "requests" { 60 } else { MANY };
+            for number in 0..many {
+                add(&mut run.evidence, &format!("{number}{}", with.repeat(WIDE)));
+            }
+        }
+    }
+    run
+}
+
+/// A lock file from which everything that has a text differs.
+fn with_much_drift(mut report: Report, with: &str) -> Report {
+    let texts = (0..MANY).map(|number| format!("{number}{}", with.repeat(WIDE)));
+    let mut drift = drifted("x-new").baseline.unwrap();
+    let added = |text: String| Difference {
+        fact: Fact {
+            area: Area::Headers,
+            key: text.clone(),
+        },
+        change: Change::Added(text),
+    };
+    drift.differences.extend(texts.map(added));
+    report.baseline = Some(drift);
+    report
+}
+
+/// The same, and each check failed with as much to say as there can be.
+fn with_everything_wrong(report: Report, with: &str) -> Report {
+    let mut report = with_much_drift(report, with);
+    let text = with.repeat(WIDE);
+    for finding in &mut report.checks {
+        let part = || Some(text.clone());
+        finding.status = Status::Failed;
+        (finding.object, finding.expected) = (part(), part());
+        (finding.found, finding.because) = (part(), part());
+    }
+    for number in 0..MANY {
+        let rule = format!("{number}{text}");
+        let reason = rule.clone();
+        report.wider_rules.push(WiderRule { rule, reason });
+    }
+    report
+}
+
+/// Each text of ours and each first entry stands where it belongs, and each link has its end.
+#[track_caller]
+fn assert_nothing_is_lost(report: &Report) {
+    let page = page(report);
+    assert!(page.len() < MOST, "{}", page.len());
+    let ids: BTreeSet<&str> = values(&page, " id=\"").collect();
+    for end in values(&page, " href=\"#") {
+        assert!(ids.contains(end), "nothing is #{end}");
+    }
+    let sections = page.split("<section id=\"").skip(1);
+    let sections: BTreeMap<&str, &str> = sections
+        .filter_map(|section| section.split_once('"'))
+        .collect();
+    let has = |id: &str, text: &str| {
+        let shown = sections.get(id).unwrap_or_else(|| panic!("no #{id}"));
+        assert!(shown.contains(text), "{text} is not in #{id}");
+    };
+    for finding in &report.checks {
+        has("checks", &format!("<tr id=\"check-{}\">", finding.id));
+    }
+    let evidence = &report.evidence;
+    for layer in &evidence.layers {
+        has("layers", &layer.name);
+    }
+    for canary in &evidence.canaries {
+        has("canaries", &canary.name);
+    }
+    for setting in &report.client.settings {
+        has("settings", &setting.name);
+    }
+    for sentence in claims::not_proved(report) {
+        has("claims", &sentence);
+    }
+    for (index, (section, _)) in PARTS.into_iter().enumerate() {
+        match (section, report.purpose) {
+            ("requests", _) => has("requests", "<article class=\"request\" id=\"request-2\">"),
+            ("connections", _) => has("connections", "closed by the client"),
+            ("records", Purpose::Audit) => {}
+            _ => has(section, &first(index, section)),
+        }
+    }
+    has("unsound", "the first of part");
+}
+
+/// What stands behind each of these, up to the next quotation mark: text has none that is not escaped.
+fn values<'a>(page: &'a str, before: &'a str) -> impl Iterator<Item = &'a str> {
+    let found = page.split(before).skip(1);
+    found.filter_map(|rest| rest.split('"').next())
+}
+
+#[test]
+fn a_page_loses_nothing_to_a_client_that_makes_much_of_one_thing() {
+    for (index, (section, _)) in PARTS.into_iter().enumerate() {
+        let report = report(crowded(Some(index), OF_A_PAGE));
+        assert_nothing_is_lost(&report);
+        let cut = match section {
+            "requests" => " requests of 62.",
+            "connections" => continue,
+            _ => "more entries of 1",
+        };
+        let cut = page(&report).contains(cut);
+        assert!(cut, "{section} says nothing of what it cut");
+    }
+}
+
+#[test]
+fn a_page_is_bounded_whatever_the_client_does_and_counts_what_it_cuts() {
+    for report in [
+        with_everything_wrong(report(crowded(None, OF_A_PAGE)), OF_A_PAGE),
+        audit_of(crowded(None, OF_A_PAGE)),
+    ] {
+        assert_nothing_is_lost(&report);
+        assert!(page(&report).contains("more entries of 1"));
+    }
+}
+
+/// Moments that lie close together are one mark, and what a mark says is short.
+#[test]
+fn a_drawing_is_bounded_however_much_happens() {
+    let mut run = case_b();
+    let text = OF_A_PAGE.repeat(WIDE);
+    let mut request = head_request();
+    if let Head::Request { path, .. } = &mut request.head {
+        path.clone_from(&text);
+    }
+    for number in 0..5_000 {
+        let at_us = number * 80;
+        let attempt = connect("unix", &text, None);
+        run.evidence.attempts.push(Attempt { at_us, ..attempt });
+        let seq = number + 2;
+        let request = request.clone();
+        (run.evidence.requests).push(Request {
+            seq,
+            at_us,
+            ..request
+        });
+    }
+    let page = page(&report(run));
+    let (_, drawing) = page.split_once("<section id=\"timeline\">").unwrap();
+    let (drawing, _) = drawing.split_once("</section>").unwrap();
+    let marks = drawing.matches("<svg").count();
+    assert!((200..1_000).contains(&marks), "{marks}");
+    assert!(drawing.len() < 1 << 20, "{}", drawing.len());
+}
+
+/// The first line of each request is there, where there is no room for all heads.
+#[test]
+fn a_large_head_takes_no_request_off_the_page() {
+    let mut run = case_b();
+    let headers = headers(&mut run.evidence.requests[0]);
+    headers.extend((0..66).map(|number| (format!("x-{number}"), "\"".repeat(WIDE))));
+    let large = run.evidence.requests[0].clone();
+    let more = (2..=60).map(|seq| Request {
+        seq,
+        ..large.clone()
+    });
+    run.evidence.requests.extend(more);
+    let page = page(&report(run));
+    for seq in 1..=60 {
+        let id = format!("id=\"request-{seq}\"");
+        assert!(page.contains(&id), "no {id}");
+    }
+    assert!(page.contains(" more entries of 72.</p>"));
+    let bare = page.matches("Cut: its head and body.").count();
+    assert!((1..60).contains(&bare), "{bare}");
+    let told = format!("Cut: head and body of {bare} requests of 60.");
+    assert!(page.contains(&told), "no `{told}`");
+}
+
+/// Two hundred heads of eight thousand bytes each are less than what heads and bodies have together.
+#[test]
+fn what_stands_inside_of_an_entry_takes_room_once() {
+    let mut run = case_b();
+    let mut request = head_request();
+    for _ in 0..8 {
+        add_header(&mut request, "x-note", &"x".repeat(WIDE));
+    }
+    run.evidence.requests = (1..=200)
+        .map(|seq| Request {
+            seq,
+            ..request.clone()
+        })
+        .collect();
+    let page = page(&report(run));
+    let shown = page.matches("x-note").count();
+    assert_eq!(shown, 8 * 200);
+    assert!(!page.contains("Cut: head and body"));
+}
+
+/// As [`assert_nothing_is_lost`], of the summary of a job.
+#[track_caller]
+fn assert_summary_has_what_is_ours(report: &Report) {
+    let text = markdown(report);
+    assert!(text.len() < 900 << 10, "{}", text.len());
+    let (_, last) = text.split_once("\n### What was not proved\n").unwrap();
+    for sentence in claims::not_proved(report) {
+        assert!(last.contains(&format!("- {sentence}\n")), "no {sentence}");
+    }
+    assert!(!last.contains("Cut"), "{last}");
+    let wrong = |finding: &&Finding| {
+        matches!(finding.status, Status::Failed | Status::Errored)
+            && (report.purpose == Purpose::Judge || finding.id != "outbound/no-attempts")
+    };
+    let (_, findings) = text.split_once("\n### Findings\n").unwrap();
+    let (findings, _) = findings.split_once("\n### ").unwrap();
+    for finding in report.checks.iter().filter(wrong) {
+        let cell = format!("| ` {} ` |", finding.id);
+        assert!(findings.contains(&cell), "no {cell}");
+    }
+    for (index, (section, _)) in PARTS.into_iter().enumerate() {
+        let is_shown = ["attempts", "names", "files", "lookups", "gaps"].contains(&section);
+        let text_of_it = first(index, section);
+        assert!(!is_shown || text.contains(&text_of_it), "no {text_of_it}");
+    }
+}
+
+#[test]
+fn a_summary_loses_nothing_to_a_client_that_makes_much_of_one_thing_or_of_all() {
+    for index in (0..PARTS.len()).map(Some).chain([None]) {
+        assert_summary_has_what_is_ours(&report(crowded(index, OF_A_SUMMARY)));
+    }
+    assert_summary_has_what_is_ours(&with_much_drift(
+        report(crowded(None, OF_A_SUMMARY)),
+        OF_A_SUMMARY,
+    ));
+    assert_summary_has_what_is_ours(&audit_of(crowded(None, OF_A_SUMMARY)));
+}
+
+/// Nothing that is shown can be longer, and everything is shown.
+#[test]
+fn a_summary_in_which_everything_is_wrong_has_room_for_all_that_is_ours() {
+    let report = with_everything_wrong(report(crowded(None, OF_A_SUMMARY)), OF_A_SUMMARY);
+    assert_summary_has_what_is_ours(&report);
+}
+
+#[test]
+fn a_summary_stays_below_the_limit_whatever_the_client_does_and_counts_what_it_cuts() {
+    let crowded = || {
+        let mut run = case_b();
+        let lookup = missed().remove(0);
+        for number in 0..1_000 {
+            let name = format!("{number}{}", "\u{1f512}|`".repeat(400));
+            run.evidence.names.push(question(&name));
+            run.evidence.files.push(file(Root::Home, &name));
+            run.evidence.processes.push(started(&[&name]));
+            run.evidence.attempts.push(connect("unix", &name, None));
+            run.evidence.gaps.push(gap(GapKind::Requests));
+            run.evidence.lookups.push(Lookup {
+                path: name.clone(),
+                advice: Advice::Read(name),
+                ..lookup.clone()
+            });
+        }
+        run
+    };
+    for report in [report(crowded()), audit_of(crowded())] {
+        let text = markdown(&report);
+        assert!(text.len() < 1 << 20, "{}", text.len());
+        assert!(text.contains("\nCut: 900 more rows of 1000.\n"));
+        assert!(text.contains("(cut: 904 more characters)"));
+    }
+}

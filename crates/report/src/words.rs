@@ -1,0 +1,337 @@
+//! The words of the report's schema for closed sets. They are stable.
+
+use model::journal::{Head, Host};
+
+use model::case::Source;
+use judge::check;
+use model::evidence::{
+    Advice, AttemptKind, Before, CanaryMode, CanaryStatus, Evidence, Exit, FileKind, GapKind,
+    LayerNeed, LayerStatus, LookupKind, Outcome, Reason, Request, RequestClass,
+};
+use policy;
+use model::profile::Cases;
+use model::report::Baseline;
+use model::report::BaselineOutcome;
+use model::finding::{AskedBy, Finding, Status, Verdict};
+
+/// Who asks for what a check looks at.
+pub(super) fn asked_by(asked_by: AskedBy) -> String {
+    match asked_by {
+        AskedBy::Specification(section) => format!("specification, section {section}"),
+        AskedBy::LockFile => "the lock file".to_owned(),
+    }
+}
+
+/// What was found, in its lines: only what drifted from a lock file has more than one, and its lines are ours.
+pub(super) fn found(finding: &Finding) -> Vec<&str> {
+    let found = finding.found.as_deref();
+    match finding.asked_by {
+        AskedBy::LockFile => found.into_iter().flat_map(str::lines).collect(),
+        AskedBy::Specification(_) => found.into_iter().collect(),
+    }
+}
+
+/// The same where a section of its own tells of the drift.
+pub(super) fn found_in_short(finding: &Finding) -> Option<&str> {
+    found(finding).first().copied()
+}
+
+/// What a lock file had to say, or what became of it.
+pub(super) fn lock_file(baseline: &Baseline) -> String {
+    let what = match (baseline.outcome, baseline.differences.is_empty()) {
+        (BaselineOutcome::Updated, true) if baseline.tier_before.is_some() => "written anew",
+        (BaselineOutcome::Compared, true) => "the behaviour is as it says",
+        (BaselineOutcome::Compared, false) => "the behaviour is not as it says",
+        (BaselineOutcome::Updated, true) => "written anew, with nothing changed",
+        (BaselineOutcome::Updated, false) => "written anew; these lines were accepted",
+        (BaselineOutcome::Made, _) => "made with the behaviour of this run",
+    };
+    match &baseline.tier_before {
+        None => what.to_owned(),
+        Some(tier) => format!("{what}; it was of tier {}", model::quote::quoted(tier)),
+    }
+}
+
+/// For each closed set a function from its value to its word, and from the same table its schema.
+macro_rules! words {
+    ($($(#[doc = $doc:literal])+ $function:ident($type:ident $(by $reference:tt)?) { $($value:pat => $word:literal,)+ })+) => {$(
+        $(#[doc = $doc])+
+        pub(super) fn $function(value: $($reference)? $type) -> &'static str {
+            match value {
+                $($value => $word,)+
+            }
+        }
+
+        impl ::schemars::JsonSchema for $type {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                let words = model::schema::values::one_of(&[$($word),+]);
+                model::schema::values::described(concat!($($doc),+), words)
+            }
+        }
+    )+};
+}
+
+/// `built in`, or the path.
+pub(super) fn source(source: &Source) -> String {
+    match source {
+        Source::BuiltIn => "built in".to_owned(),
+        Source::File(path) => path.display().to_string(),
+    }
+}
+
+words! {
+    /// Whether a variable belongs to some cases or to every one.
+    scope(Cases by &) {
+        Cases::Every => "always",
+        Cases::Only(_) => "case",
+    }
+
+    /// What a request is for.
+    class(RequestClass) {
+        RequestClass::Message => "message",
+        RequestClass::Retry => "retry",
+        RequestClass::Preflight => "preflight",
+        RequestClass::Side => "side",
+        RequestClass::Unknown => "unknown",
+    }
+
+    /// What had not happened yet when a record was on the pipe.
+    before(Before) {
+        Before::Connect => "connect",
+        Before::Post => "post",
+        Before::None => "none",
+    }
+
+    /// What lies at a path.
+    file_kind(FileKind) {
+        FileKind::File => "file",
+        FileKind::Directory => "directory",
+        FileKind::Symlink => "symlink",
+        FileKind::Fifo => "fifo",
+        FileKind::Socket => "socket",
+        FileKind::Device => "device",
+    }
+
+    /// Whether an entry of the ledger is judged (`attempt`), or part of reaching the stub (`setup`).
+    attempt_kind(AttemptKind) {
+        AttemptKind::Attempt => "attempt",
+        AttemptKind::Setup => "setup",
+    }
+
+    /// What became of a call.
+    outcome(Outcome) {
+        Outcome::Allowed => "allowed",
+        Outcome::Denied(_) => "denied",
+    }
+
+    /// Whether a run counts without a layer.
+    layer_need(LayerNeed) {
+        LayerNeed::Required => "required",
+        LayerNeed::IfOffered => "if-offered",
+    }
+
+    /// What the kernel says of a layer.
+    layer_status(LayerStatus) {
+        LayerStatus::Enforced => "enforced",
+        LayerStatus::Partial => "partial",
+        LayerStatus::Absent => "absent",
+    }
+
+    /// Who was to refuse a canary: the supervisor (`answered`) or the kernel itself (`continued`).
+    canary_mode(CanaryMode) {
+        CanaryMode::Answered => "answered",
+        CanaryMode::Continued => "continued",
+    }
+
+    /// What a canary says; `not-applicable` where it is refused outside of the sandbox as well.
+    canary_status(CanaryStatus) {
+        CanaryStatus::Held => "held",
+        CanaryStatus::NotHeld => "not-held",
+        CanaryStatus::NotApplicable => "not-applicable",
+    }
+
+    /// What was wanted of a path.
+    lookup_kind(LookupKind) {
+        LookupKind::Read => "read",
+        LookupKind::List => "list",
+        LookupKind::Execute => "execute",
+        LookupKind::Write => "write",
+    }
+
+    /// An option of `runner audit` that would show a path, or `never` where none would.
+    advice(Advice by &) {
+        Advice::Read(_) => "read",
+        Advice::Write(_) => "write",
+        Advice::Never(_) => "never",
+    }
+
+    /// Why a path cannot be shown.
+    reason(Reason) {
+        Reason::System => "system",
+        Reason::Special => "special",
+        Reason::Broad => "broad",
+        Reason::Own => "own",
+        Reason::Unspelt => "unspelt",
+        Reason::Absent => "absent",
+    }
+
+    /// Which part of the evidence is incomplete.
+    gap(GapKind) {
+        GapKind::Order => "order",
+        GapKind::Requests => "requests",
+        GapKind::Records => "records",
+        GapKind::Stderr => "stderr",
+        GapKind::Files => "files",
+        GapKind::Processes => "processes",
+        GapKind::Attempts => "attempts",
+        GapKind::Isolation => "isolation",
+        GapKind::Secrets => "secrets",
+        GapKind::Lookups => "lookups",
+        GapKind::Cut => "cut",
+    }
+}
+
+pub(super) fn reason_in_full(reason: Reason) -> &'static str {
+    match reason {
+        Reason::System => "never shown: the system's own",
+        Reason::Special => "never shown: a device, a socket, a pipe, or names of other machines",
+        Reason::Broad => "never shown as a whole: it is or holds a home or a tree of the sandbox",
+        Reason::Own => "the sandbox has its own",
+        Reason::Unspelt => "its name cannot be typed",
+        Reason::Absent => "its own directory starts empty",
+    }
+}
+
+/// `POST /v1/messages?beta=true (session title)`; client text.
+pub(super) fn request_line(request: &Request) -> String {
+    let last = match &request.head {
+        Head::Request {
+            method,
+            path,
+            query: Some(query),
+            ..
+        } => format!("{method} {path}?{query}"),
+        Head::Request {
+            method,
+            path,
+            query: None,
+            ..
+        } => format!("{method} {path}"),
+        Head::Malformed { reason } => format!("no request: {reason}"),
+        Head::Incomplete => "a head that does not end".to_owned(),
+    };
+    let last = match &request.side {
+        Some(side) => format!("{last} ({side})"),
+        None => last,
+    };
+    match request.host {
+        Host::Stub => last,
+        Host::Elsewhere => format!("{last} at the second host, {}", carried(request)),
+    }
+}
+
+/// Which credentials went along.
+fn carried(request: &Request) -> String {
+    let credentials: Vec<_> = check::CREDENTIALS
+        .into_iter()
+        .filter(|name| !request.header(name).is_empty())
+        .collect();
+    if credentials.is_empty() {
+        "without a credential".to_owned()
+    } else {
+        format!("with {}", credentials.join(", "))
+    }
+}
+
+/// Heading above what the run itself lost.
+pub(super) fn unsound(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Errored => "Why this run says nothing about the client",
+        Verdict::Failed | Verdict::Passed => "What this run lost",
+    }
+}
+
+/// Checks for a check that is skipped because the runner ended the client.
+pub(super) fn is_left(finding: &Finding) -> bool {
+    finding.status == Status::Skipped && finding.found.is_some()
+}
+
+/// End of the program, with the limit that ended it.
+pub(super) fn exit(evidence: &Evidence) -> String {
+    let how = match evidence.exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("ended by signal {signal}"),
+        Exit::Timeout(after) => format!("ended by the runner after {:.1} s", after.as_secs_f64()),
+        Exit::OutputLimit => "ended by the runner at its output limit".to_owned(),
+        Exit::RequestLimit => "ended by the runner at its request limit".to_owned(),
+        Exit::Interrupted => "interrupted".to_owned(),
+        Exit::NotStarted => "never started".to_owned(),
+    };
+    evidence.at_limit(how)
+}
+
+/// As a shell takes it for one word. A path of the program's choice is quoted as well, or it could look like an
+/// option of ours.
+pub(super) fn quoted(path: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:,@%=".contains(c);
+    if !path.is_empty() && path.chars().all(is_plain) {
+        return path.to_owned();
+    }
+    format!("'{}'", path.replace('\'', r"'\''"))
+}
+
+/// The beginning of a long text, and how much of it is left out: `…` and `(cut: 3 more characters)`.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => {
+            let (shown, rest) = text.split_at(end);
+            let rest = check::count(rest.chars().count(), "more character");
+            format!("{shown}… (cut: {rest})")
+        }
+        None => text.to_owned(),
+    }
+}
+
+/// `1,204`
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        let shown = [0, 999, 1_204, 1_000_000].map(grouped);
+        assert_eq!(shown, ["0", "999", "1,204", "1,000,000"]);
+    }
+
+    #[test]
+    fn a_path_is_quoted_where_a_shell_would_read_more_than_one_word_in_it() {
+        for (path, word) in [
+            ("/usr/lib/python3.11", "/usr/lib/python3.11"),
+            ("/srv/grün", "/srv/grün"),
+            ("/srv/a b", "'/srv/a b'"),
+            ("/srv/$(id)", "'/srv/$(id)'"),
+            ("/srv/it's", r"'/srv/it'\''s'"),
+            ("/srv/x   --read /root", "'/srv/x   --read /root'"),
+            ("~", "'~'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(path), word);
+        }
+    }
+}

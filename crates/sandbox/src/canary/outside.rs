@@ -1,0 +1,152 @@
+//! The canaries' attempts outside of the sandbox, by a process of its own: a filter around `runner` may end whoever
+//! makes such a call.
+
+use std::ffi::OsString;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+
+use super::{Kind, Scene, Try, WAYS, probes};
+use model::case::Tier;
+use crate::error::{At as _, SetupError, Step};
+use crate::plan::ProbePlan;
+use crate::spawn::OWN_FILE;
+use sys::process::{read_to_end_within, wait_within};
+
+/// Hidden first argument with which our own file makes these attempts.
+pub(crate) const OUTSIDE_ARGUMENT: &str = "__outside";
+
+/// For all attempts together.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Second word of a line, behind the name of an attempt: written before the attempt, and after it.
+const TRIED: &str = "tried";
+const MADE: &str = "made";
+const REFUSED: &str = "refused";
+
+/// The process that makes the attempts.
+#[must_use = "it is reaped when it is asked for its answers"]
+pub(crate) struct Outside {
+    process: Child,
+    tier: Tier,
+}
+
+impl Outside {
+    /// Starts the process.
+    ///
+    /// # Errors
+    /// The errno with which it could not be started.
+    pub(crate) fn start(tier: Tier, plan: &ProbePlan) -> Result<Self, SetupError> {
+        let mut process = Command::new(OWN_FILE)
+            .arg0("runner-outside")
+            .args([OUTSIDE_ARGUMENT, tier.word()])
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .at(Step::TryOutside)?;
+        let text = serde_json::to_vec(plan)
+            .map_err(|_| Errno::EINVAL)
+            .at(Step::TryOutside)?;
+        // Less than a pipe holds. A process that has ended is found when it is asked.
+        let _ = process.stdin.take().map(|mut pipe| pipe.write_all(&text));
+        Ok(Self { process, tier })
+    }
+
+    /// Names of the canaries that are refused outside as well.
+    ///
+    /// # Errors
+    /// The attempt with which the process ended, or the limit of time.
+    pub(crate) fn refused(mut self) -> Result<Vec<&'static str>, SetupError> {
+        let stdout = self.process.stdout.take().map(OwnedFd::from);
+        let said = read_to_end_within([stdout], LIMIT);
+        let _ = said.is_none().then(|| self.process.kill());
+        let ended = wait_within(&mut self.process, LIMIT).at(Step::TryOutside)?;
+        let (Some([said]), Some(status)) = (said, ended) else {
+            return Err(Errno::ETIMEDOUT).at(Step::TryOutside);
+        };
+        let said = String::from_utf8_lossy(&said);
+        let lines = || said.lines().filter_map(|line| line.split_once(' '));
+        if !status.success() {
+            let last = lines().next_back().map_or("none", |(name, _)| name);
+            let how = match status.signal().map(Signal::try_from) {
+                Some(Ok(signal)) => format!("{last}: its process was ended by {signal}"),
+                Some(Err(_)) | None => format!("{last}: its process ended, {status}"),
+            };
+            return Err(Errno::EPERM).at_object(Step::TryOutside, how);
+        }
+        let is_refused = |name: &str| lines().any(|line| line == (name, REFUSED));
+        let names = attempts(self.tier).map(|(name, _)| name);
+        let missing = |name: &&str| !lines().any(|(known, said)| known == *name && said != TRIED);
+        let names: Vec<&'static str> = names.collect();
+        if let Some(name) = names.iter().find(|name| missing(name)) {
+            // SECCOMP_RET_KILL_THREAD ends a process of one thread with status 0.
+            let how = format!("{name}: its process ended in it");
+            return Err(Errno::EPERM).at_object(Step::TryOutside, how);
+        }
+        Ok(names.into_iter().filter(|name| is_refused(name)).collect())
+    }
+}
+
+/// The attempts that mean something outside. None of them is about /proc.
+fn attempts(tier: Tier) -> impl Iterator<Item = (&'static str, Try)> {
+    let ways = WAYS.iter().map(|way| (way.name, way.outside));
+    let probes = probes(Kind::of(tier, true)).map(|probe| (probe.name, probe.outside));
+    ways.chain(probes)
+        .filter_map(|(name, outside)| Some((name, outside?)))
+}
+
+/// Entry of the process, which is told the tier, and the plan on standard input.
+pub(crate) fn main(arguments: &[OsString]) -> ExitCode {
+    // A stopped process reads nothing of the runner's end.
+    let _ = prctl::set_pdeathsig(Signal::SIGKILL);
+    let tier = Tier::ALL
+        .into_iter()
+        .find(|tier| arguments.first().is_some_and(|word| word == tier.word()));
+    let mut text = Vec::new();
+    let read = io::stdin().read_to_end(&mut text);
+    let (Some(tier), Ok(_), Ok(plan)) = (tier, read, serde_json::from_slice(&text)) else {
+        return ExitCode::FAILURE;
+    };
+    let scene = Scene {
+        plan: &plan,
+        init: Pid::this(),
+        stub_port: 0,
+    };
+    let mut out = io::stdout();
+    let mut say = |name: &str, what: &str| out.write_all(format!("{name} {what}\n").as_bytes());
+    for (name, attempt) in attempts(tier) {
+        let tried = say(name, TRIED);
+        let result = if attempt(&scene).is_err() {
+            REFUSED
+        } else {
+            MADE
+        };
+        if tried.and_then(|()| say(name, result)).is_err() {
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_attempts_are_lines() {
+        for tier in Tier::ALL {
+            for (name, _) in attempts(tier) {
+                assert!(!name.contains([' ', '\n']), "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! A cgroup of version 2 for everything in the sandbox, where one can be had: found by trying, and no run fails for
+//! lack of one.
+//!
+//! Resource limits hold each process alone; memory.max and pids.max hold all of them together, with shared memory,
+//! memory files and what the kernel holds for them. The group is made beside that of the runner, or above it, in the
+//! first directory whose children have these limits (cgroups(7), "Delegation").
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use super::plan::Plan;
+use sys::random;
+
+const MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+const PREFIX: &str = "runner-";
+/// Memory of the stub, with the bodies that it keeps, and of init.
+const OWN_MEMORY: u64 = 256 << 20;
+/// Processes and threads of our own.
+const OWN_PROCESSES: u64 = 16;
+/// A group can be removed once its last process has been reaped, which the kernel may tell late.
+const REMOVALS: u32 = 50;
+const BETWEEN_REMOVALS: Duration = Duration::from_millis(2);
+
+/// Limits of a group.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) memory_bytes: u64,
+    pub(crate) processes: u64,
+}
+
+impl Limits {
+    /// The limits of `plan`, and what the sandbox itself takes. Both trees of a root of the client's own are memory.
+    pub(super) fn of(plan: &Plan) -> Self {
+        let memory = plan.limits.data_bytes.saturating_add(2 * plan.root.bytes);
+        Self {
+            memory_bytes: memory.saturating_add(OWN_MEMORY),
+            processes: plan.offspring.saturating_add(OWN_PROCESSES),
+        }
+    }
+}
+
+/// A group, and the limits that its kernel took. Its processes are ended, and it is removed, when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Cgroup {
+    directory: PathBuf,
+    limits: String,
+}
+
+impl Cgroup {
+    /// Makes a group with `limits`.
+    ///
+    /// # Errors
+    /// Why there is none, for a report.
+    pub(crate) fn make(limits: Limits) -> Result<Self, String> {
+        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let path = own.lines().find_map(|line| line.strip_prefix("0::/"));
+        let path = path.ok_or("there is no cgroup of version 2")?;
+        if path.split('/').any(|part| part == "..") {
+            return Err(
+                "the cgroup of this process is outside of the one that is mounted".to_owned(),
+            );
+        }
+        let is_group = |mount: &&&str| Path::new(mount).join("cgroup.procs").exists();
+        let mount = MOUNTS.iter().find(is_group);
+        let mount = mount.ok_or("no cgroup of version 2 is mounted")?;
+        Self::make_above(&Path::new(mount).join(path), Path::new(mount), limits)
+    }
+
+    /// Tries `own` and all directories above it, up to the mount.
+    fn make_above(own: &Path, mount: &Path, limits: Limits) -> Result<Self, String> {
+        let mut reason = String::new();
+        for parent in own.ancestors().take_while(|one| one.starts_with(mount)) {
+            remove_leftovers(parent);
+            match Self::make_in(parent).and_then(|group| group.with(limits)) {
+                Ok(group) => return Ok(group),
+                Err(why) => reason = why,
+            }
+        }
+        Err(reason)
+    }
+
+    /// Makes a group without limits.
+    fn make_in(parent: &Path) -> Result<Self, String> {
+        let name = format!("{PREFIX}{}-{}", std::process::id(), random::token());
+        let directory = parent.join(name);
+        fs::create_dir(&directory).map_err(|error| format!("{}: {error}", parent.display()))?;
+        Ok(Self {
+            directory,
+            limits: String::new(),
+        })
+    }
+
+    fn with(mut self, limits: Limits) -> Result<Self, String> {
+        let memory = limits.memory_bytes.to_string();
+        let processes = limits.processes.to_string();
+        let mut taken = Vec::new();
+        for (file, value) in [("memory.max", memory), ("pids.max", processes)] {
+            if self.set(file, &value).is_ok() {
+                taken.push(format!("{file} {}", self.read(file).trim()));
+            }
+        }
+        if taken.is_empty() {
+            let parent = self.directory.parent().unwrap_or(Path::new("/"));
+            return Err(format!(
+                "{}: neither memory nor pids is in cgroup.subtree_control",
+                parent.display()
+            ));
+        }
+        // Without swap there is no such file.
+        if self.set("memory.swap.max", "0").is_ok() {
+            taken.push("memory.swap.max 0".to_owned());
+        }
+        self.limits = taken.join(", ");
+        Ok(self)
+    }
+
+    /// Puts a process, and with it all that it starts from now on, into the group.
+    ///
+    /// # Errors
+    /// As of write(2); `EACCES` where the group of that process is delegated by someone else.
+    pub(super) fn admit(&self, process: u32) -> io::Result<()> {
+        self.set("cgroup.procs", &process.to_string())
+    }
+
+    /// Limits that are in force, as the kernel writes them, and where.
+    pub(crate) fn describe(&self) -> String {
+        format!("{} in {}", self.limits, self.directory.display())
+    }
+
+    /// Number of processes that were killed because memory.max was met.
+    pub(crate) fn oom_kills(&self) -> u64 {
+        let events = self.read("memory.events");
+        let kills = events
+            .lines()
+            .find_map(|line| line.strip_prefix("oom_kill "));
+        kills.and_then(|kills| kills.parse().ok()).unwrap_or(0)
+    }
+
+    /// Never makes the file: outside of a cgroup file system there would be none to read.
+    fn set(&self, file: &str, value: &str) -> io::Result<()> {
+        let path = self.directory.join(file);
+        let mut file = fs::OpenOptions::new().write(true).open(path)?;
+        io::Write::write_all(&mut file, value.as_bytes())
+    }
+
+    fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.directory.join(file)).unwrap_or_default()
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // Linux 5.14; before it, the stage's end is the end of all others.
+        let _ = self.set("cgroup.kill", "1");
+        for _ in 0..REMOVALS {
+            match fs::remove_dir(&self.directory) {
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
+                _ => return,
+            }
+            thread::sleep(BETWEEN_REMOVALS);
+        }
+    }
+}
+
+/// Removes groups of runners that were killed before they could. One with processes stays: the kernel refuses.
+fn remove_leftovers(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let owner = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(PREFIX)?.split_once('-'));
+        let is_gone = |(owner, _): (&str, &str)| {
+            owner.parse::<u32>().is_ok() && !Path::new("/proc").join(owner).exists()
+        };
+        if owner.is_some_and(is_gone) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        memory_bytes: 1 << 30,
+        processes: 50,
+    };
+
+    /// A directory that has the files of a group.
+    fn with_files(names: &[&str]) -> (tempfile::TempDir, Cgroup) {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("group");
+        fs::create_dir(&directory).unwrap();
+        for name in names {
+            fs::write(directory.join(name), "").unwrap();
+        }
+        let group = Cgroup {
+            directory,
+            limits: String::new(),
+        };
+        (place, group)
+    }
+
+    #[test]
+    fn limits_are_set_where_there_are_files_for_them() {
+        let all = ["memory.max", "pids.max", "memory.swap.max"];
+        let (_place, group) = with_files(&all);
+        let group = group.with(LIMITS).unwrap();
+        let described = group.describe();
+        let expected = "memory.max 1073741824, pids.max 50, memory.swap.max 0 in ";
+        assert!(described.starts_with(expected), "{described}");
+        let (_place, group) = with_files(&["pids.max"]);
+        let described = group.with(LIMITS).unwrap().describe();
+        assert!(described.starts_with("pids.max 50 in "), "{described}");
+    }
+
+    #[test]
+    fn a_group_without_controllers_is_none_and_is_removed() {
+        let (place, group) = with_files(&[]);
+        let reason = group.with(LIMITS).unwrap_err();
+        assert!(reason.ends_with("is in cgroup.subtree_control"), "{reason}");
+        assert!(!place.path().join("group").exists());
+    }
+
+    #[test]
+    fn kills_for_want_of_memory_are_counted() {
+        let (_place, group) = with_files(&[]);
+        assert_eq!(group.oom_kills(), 0);
+        let events = "low 0\nhigh 0\nmax 7\noom 2\noom_kill 3\noom_group_kill 0\n";
+        fs::write(group.directory.join("memory.events"), events).unwrap();
+        assert_eq!(group.oom_kills(), 3);
+    }
+
+    #[test]
+    fn only_groups_of_dead_runners_are_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let own = format!("runner-{}-a", std::process::id());
+        let names = ["runner-4194305-a", &own, "runner-x-a", "other"];
+        for name in names {
+            fs::create_dir(place.path().join(name)).unwrap();
+        }
+        remove_leftovers(place.path());
+        let left = names.map(|name| place.path().join(name).exists());
+        assert_eq!(left, [false, true, true, true]);
+    }
+
+    /// A real group of version 2, where whoever runs the tests may make one; it needs no controller.
+    #[test]
+    fn processes_of_a_group_end_with_it() {
+        let mounts = MOUNTS.map(Path::new);
+        let mount = mounts
+            .iter()
+            .find(|mount| mount.join("cgroup.procs").exists());
+        let Some(group) = mount.and_then(|mount| Cgroup::make_in(mount).ok()) else {
+            println!("no cgroup of version 2 can be made here");
+            return;
+        };
+        let directory = group.directory.clone();
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        group.admit(child.id()).unwrap();
+        assert_eq!(group.read("cgroup.procs"), format!("{}\n", child.id()));
+        let reaper = thread::spawn(move || child.wait().unwrap());
+        drop(group);
+        assert!(!directory.exists());
+        let status = reaper.join().unwrap();
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        assert_eq!(signal, Some(nix::libc::SIGKILL));
+    }
+}

@@ -1,0 +1,418 @@
+//! Init, pid 1 of the client's namespaces: builds the root, launches the client, reaps, and ends everything.
+//! Without namespaces (tier `inherited`) it is the subreaper of all that the client starts.
+//!
+//! Init is out of the client's reach: never in its Landlock domain, no capabilities, no signal handlers, not
+//! dumpable once the client's process exists. It polls two sockets, the gate (whose other end only the stage
+//! holds) and the channel (whose other end only the runner holds): when either closes it ends, and the
+//! kernel ends everything in its namespace with it. A subreaper ends everything itself before it ends.
+
+use std::ffi::{CString, OsString};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::unistd::{Pid, dup2_stdin};
+
+use super::error::{At as _, SetupError, Step};
+use super::launch::{self, Program};
+use super::message::{self, ClientEnd, ExitStatus, FromInit, Launch, ToInit};
+use super::plan::{BASE_URL, ClientPlan, Plan};
+use super::proc::Proc;
+use super::reaper::{self, Survivors};
+use super::root::Entered;
+use super::weaken::Protection;
+use super::{counters, identity, privilege, root};
+use model::case::Tier;
+use sys::fds::adopt;
+use sys::process::{self, Reaped, Side, clone_process};
+
+/// What init inherits from the stage.
+pub(super) struct Inheritance {
+    pub(super) channel: OwnedFd,
+    pub(super) gate: OwnedFd,
+    pub(super) ports: Ports,
+}
+
+/// How /proc is read inside.
+pub(super) struct Inside {
+    pub(super) proc: Proc,
+    /// The client has that one too.
+    pub(super) shows_proc: bool,
+}
+
+/// Where the stub listens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ports {
+    pub(super) stub: u16,
+    /// Of the second host, where the scenario leads to one.
+    pub(super) elsewhere: Option<u16>,
+}
+
+/// Runs init to its end and gives the code to exit with.
+pub(super) fn main(plan: &Plan, inheritance: &Inheritance) -> i32 {
+    let outcome = run(plan, inheritance);
+    let ended = if plan.is_inherited() {
+        Proc::open()
+            .at_object(Step::Signals, "/proc")
+            .and_then(|proc| reaper::end_descendants(&proc))
+    } else {
+        Ok(())
+    };
+    match outcome.and(ended) {
+        Ok(()) => 0,
+        Err(error) => {
+            // Where this fails the runner is gone, and there is nobody to tell.
+            let _ = message::send(&inheritance.channel, &FromInit::Failed { error }, &[]);
+            1
+        }
+    }
+}
+
+fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
+    arm_death_signal(plan)?;
+    let Entered {
+        trees,
+        null,
+        proc,
+        shows_proc,
+    } = enter(plan)?;
+    // A change of user clears the death signal (prctl(2)).
+    arm_death_signal(plan)?;
+    let watch = trees.watch(plan.tier);
+    let mut descriptors = trees.each().map(|(_, tree)| tree.as_raw_fd()).to_vec();
+    descriptors.extend(watch.as_ref().map(|watch| watch.as_raw_fd()));
+    let counters = match plan.tier {
+        Tier::Namespace => counters::open(&proc),
+        Tier::Inherited => Vec::new(),
+    };
+    descriptors.extend(counters.iter().map(|file| file.as_raw_fd()));
+    let watched = watch.is_some();
+    message::send(
+        &inheritance.channel,
+        &FromInit::Root { watched },
+        &descriptors,
+    )
+    .at(Step::Channel)?;
+    drop((trees, watch, counters));
+    dup2_stdin(null).at(Step::StandardInput)?;
+    privilege::set_no_new_privileges()?;
+    if plan.keeps(Protection::Capabilities) {
+        privilege::drop_all(plan.tier)?;
+    }
+    let program = program(&plan.client, inheritance.ports.stub)?;
+    let target = listen_inside(&plan.probe.inside_socket)?;
+    let inside = Inside { proc, shows_proc };
+    let client = Client::clone_from(plan, inheritance, &inside, &program)?;
+    // Before the client's process exists this would make its memory unreadable to an ordinary user's runner.
+    if plan.keeps(Protection::HiddenInit) {
+        prctl::set_dumpable(false).at(Step::HideProcess)?;
+    }
+    message::send(&client.socket, &Launch::Settled, &[]).at(Step::Channel)?;
+    client.accompany(plan, inheritance, &inside.proc, target)
+}
+
+/// Sets the signal that init gets when the stage ends. A stopped init reads neither gate nor channel.
+fn arm_death_signal(plan: &Plan) -> Result<(), SetupError> {
+    let signal = match plan.tier {
+        // The kernel ends the pid namespace with its init.
+        Tier::Namespace => Signal::SIGKILL,
+        // Init has to run once more, to end its descendants.
+        Tier::Inherited => Signal::SIGCONT,
+    };
+    prctl::set_pdeathsig(signal).at(Step::ArmDeathSignal)
+}
+
+fn enter(plan: &Plan) -> Result<Entered, SetupError> {
+    match plan.tier {
+        Tier::Namespace => {
+            root::make_private()?;
+            let sources = root::take_sources(&plan.root)?;
+            identity::become_inside_user(plan.identity)?;
+            root::build(plan, sources)
+        }
+        Tier::Inherited => {
+            prctl::set_child_subreaper(true).at(Step::Signals)?;
+            root::shared(&plan.root)
+        }
+    }
+}
+
+/// The live target of a canary: only Landlock's scope keeps the client's process from it.
+fn listen_inside(name: &str) -> Result<UnixListener, SetupError> {
+    SocketAddr::from_abstract_name(name)
+        .and_then(|address| UnixListener::bind_addr(&address))
+        .at_object(Step::Probe, name)
+}
+
+fn program(plan: &ClientPlan, port: u16) -> Result<Program, SetupError> {
+    let base_url = format!("http://127.0.0.1:{port}");
+    let filled = |words: &[OsString]| -> Result<Vec<CString>, SetupError> {
+        let words = words.iter();
+        let filled = words.map(|word| with_base_url(word.as_bytes(), base_url.as_bytes()));
+        filled.map(c_string).collect()
+    };
+    Ok(Program {
+        path: c_string(plan.program.as_bytes().to_vec())?,
+        arguments: filled(&plan.arguments)?,
+        environment: filled(&plan.environment)?,
+    })
+}
+
+/// Every placeholder replaced.
+fn with_base_url(word: &[u8], base_url: &[u8]) -> Vec<u8> {
+    let mut filled = Vec::with_capacity(word.len());
+    let mut rest = word;
+    while let Some(first) = rest.first() {
+        match rest.strip_prefix(BASE_URL.as_bytes()) {
+            Some(after) => {
+                filled.extend_from_slice(base_url);
+                rest = after;
+            }
+            None => {
+                filled.push(*first);
+                rest = rest.get(1..).unwrap_or_default();
+            }
+        }
+    }
+    filled
+}
+
+fn c_string(bytes: Vec<u8>) -> Result<CString, SetupError> {
+    CString::new(bytes)
+        .map_err(|_| Errno::EINVAL)
+        .at_object(Step::ReceivePlan, "a NUL in an argument")
+}
+
+/// The client, from its clone to its end.
+struct Client {
+    pid: Pid,
+    /// Init's end of the launch socket.
+    socket: OwnedFd,
+    /// The client's end, for as long as both share one table.
+    theirs: Option<OwnedFd>,
+    /// The runner has let it go: the end of the launch socket is then its exec, and before that its death.
+    released: bool,
+    signals: SignalFd,
+}
+
+impl Client {
+    fn clone_from(
+        plan: &Plan,
+        inheritance: &Inheritance,
+        inside: &Inside,
+        program: &Program,
+    ) -> Result<Self, SetupError> {
+        let mut watched = SigSet::empty();
+        watched.add(Signal::SIGCHLD);
+        watched.thread_block().at(Step::Signals)?;
+        let signals =
+            SignalFd::with_flags(&watched, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
+                .at(Step::Signals)?;
+        let (socket, theirs) = socketpair(
+            AddressFamily::Unix,
+            SockType::SeqPacket,
+            None,
+            SockFlag::SOCK_CLOEXEC,
+        )
+        .at(Step::Channel)?;
+        match clone_process(libc::CLONE_FILES).at(Step::CloneClient)? {
+            // Nothing is dropped here: the table is init's as well.
+            Side::Child => std::process::exit(launch::run(
+                plan,
+                inheritance.ports,
+                inside,
+                program,
+                &theirs,
+            )),
+            Side::Parent(pid) => Ok(Self {
+                pid,
+                socket,
+                theirs: Some(theirs),
+                released: false,
+                signals,
+            }),
+        }
+    }
+
+    /// Passes messages between runner and client until the client has ended, then ends everything else.
+    fn accompany(
+        mut self,
+        plan: &Plan,
+        inheritance: &Inheritance,
+        proc: &Proc,
+        target: UnixListener,
+    ) -> Result<(), SetupError> {
+        let mut target = Some(target);
+        let mut launching = true;
+        let status = loop {
+            let ready = self.wait(inheritance, launching)?;
+            if ready.gate {
+                return Ok(());
+            }
+            if ready.channel {
+                match message::receive::<ToInit>(&inheritance.channel).at(Step::Channel)? {
+                    None => return Ok(()),
+                    Some((ToInit::Go, _)) => {
+                        target = None;
+                        self.released = true;
+                        message::send(&self.socket, &Launch::Go, &[]).at(Step::Channel)?;
+                    }
+                    Some((ToInit::End, _)) => {
+                        kill(self.pid, Signal::SIGKILL).at(Step::CloneClient)?;
+                    }
+                }
+            }
+            if ready.launch {
+                launching = self.pass_on(inheritance)?;
+            }
+            if ready.signal
+                && let Some(status) = self.reap()?
+            {
+                break status;
+            }
+        };
+        // The exec closed the socket and the client ended at once: both were ready together.
+        self.theirs = None;
+        if launching {
+            self.pass_on(inheritance)?;
+        }
+        drop(target);
+        let end = ClientEnd {
+            status,
+            survivors: end_everything(plan, inheritance, proc)?,
+        };
+        message::send(&inheritance.channel, &FromInit::Ended { end }, &[]).at(Step::Channel)
+    }
+
+    fn wait(&self, inheritance: &Inheritance, launching: bool) -> Result<Ready, SetupError> {
+        let mut polled = vec![
+            PollFd::new(inheritance.gate.as_fd(), PollFlags::POLLIN),
+            PollFd::new(inheritance.channel.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
+        ];
+        if launching {
+            polled.push(PollFd::new(self.socket.as_fd(), PollFlags::POLLIN));
+        }
+        match poll(&mut polled, PollTimeout::NONE) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno).at(Step::Signals),
+        }
+        let is_ready = |index: usize| {
+            polled
+                .get(index)
+                .is_some_and(|one: &PollFd<'_>| one.any() == Some(true))
+        };
+        Ok(Ready {
+            gate: is_ready(0),
+            channel: is_ready(1),
+            signal: is_ready(2),
+            launch: is_ready(3),
+        })
+    }
+
+    /// Hands what the client's process says before its exec to the runner; whether more may follow.
+    fn pass_on(&mut self, inheritance: &Inheritance) -> Result<bool, SetupError> {
+        let received = match message::receive::<Launch>(&self.socket) {
+            Err(Errno::ECONNRESET) => None,
+            received => received.at(Step::Channel)?,
+        };
+        let (told, more) = match received {
+            Some((Launch::Listening { descriptor }, _)) => {
+                return self.detach(inheritance, descriptor).map(|()| true);
+            }
+            Some((Launch::Probed { report }, _)) => {
+                // It has a table of its own by now, so only its own end is left for its exec to close.
+                self.theirs = None;
+                (FromInit::Probed { report }, true)
+            }
+            Some((Launch::NotStarted { errno }, _)) => (FromInit::NotStarted { errno }, false),
+            Some((Launch::Failed { error }, _)) => (FromInit::Failed { error }, false),
+            Some((Launch::Settled | Launch::Detached | Launch::Go, _)) => {
+                return Err(Errno::EPROTO).at(Step::Channel);
+            }
+            None if self.released => (FromInit::Started, false),
+            None => return Err(Errno::ECHILD).at(Step::Probe),
+        };
+        message::send(&inheritance.channel, &told, &[]).at(Step::Channel)?;
+        Ok(more)
+    }
+
+    /// Sends the listener to the runner and closes it here, and with that for the client's process, which shares
+    /// this table: from then on only the runner answers.
+    fn detach(&self, inheritance: &Inheritance, descriptor: i32) -> Result<(), SetupError> {
+        let listener = adopt(descriptor);
+        message::send(
+            &inheritance.channel,
+            &FromInit::Listening,
+            &[listener.as_raw_fd()],
+        )
+        .at(Step::Channel)?;
+        drop(listener);
+        message::send(&self.socket, &Launch::Detached, &[]).at(Step::Channel)
+    }
+
+    /// Reaps whatever has ended; the client's status once it is among it.
+    fn reap(&self) -> Result<Option<ExitStatus>, SetupError> {
+        while self.signals.read_signal().at(Step::Signals)?.is_some() {}
+        let mut status = None;
+        loop {
+            match process::reap(libc::WNOHANG) {
+                Ok(Reaped::Exited(pid, code)) if pid == self.pid => {
+                    status = Some(ExitStatus::Code(code));
+                }
+                Ok(Reaped::Killed(pid, signal)) if pid == self.pid => {
+                    status = Some(ExitStatus::Signal(signal));
+                }
+                Ok(Reaped::None | Reaped::NoChild) => return Ok(status),
+                Ok(Reaped::Exited(..) | Reaped::Killed(..)) | Err(Errno::EINTR) => {}
+                Err(errno) => return Err(errno).at(Step::Signals),
+            }
+        }
+    }
+}
+
+/// Ends every process but init: first by waiting, then by SIGKILL. The ones that had to be killed are named.
+fn end_everything(
+    plan: &Plan,
+    inheritance: &Inheritance,
+    proc: &Proc,
+) -> Result<Survivors, SetupError> {
+    let Some(survivors) = reaper::wait_for_all(proc)? else {
+        return Ok(Survivors::new());
+    };
+    match plan.tier {
+        Tier::Namespace => reaper::end_namespace()?,
+        Tier::Inherited => {
+            message::send(&inheritance.channel, &FromInit::Ending, &[]).at(Step::Channel)?;
+            reaper::end_descendants(proc)?;
+        }
+    }
+    Ok(survivors)
+}
+
+/// Which of the polled descriptors have something.
+struct Ready {
+    gate: bool,
+    channel: bool,
+    signal: bool,
+    launch: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_base_url_stands_where_the_placeholder_was() {
+        let filled = with_base_url(b"A={base_url}/x,{base_url}", b"http://127.0.0.1:9");
+        assert_eq!(filled, b"A=http://127.0.0.1:9/x,http://127.0.0.1:9");
+        assert_eq!(with_base_url(b"A=b{base_ur", b"u"), b"A=b{base_ur");
+    }
+}

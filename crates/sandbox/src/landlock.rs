@@ -1,0 +1,248 @@
+//! Landlock: the same path rules as the mounts, enforced a second time and on the process itself.
+//!
+//! In tier `namespace` all file system rights of ABI 3 (Linux 6.2) are required. Newer rights and the two scopes are
+//! asked for and taken where the kernel has them; the report says which. TCP ports are not ruled there: the network
+//! namespace refuses everything but loopback, and each canary must show the errno of the layer whose claim it
+//! supports.
+//!
+//! In tier `inherited` Landlock stands alone before the container's files, neighbours and processes: ABI 6 is
+//! required whole, with the TCP ports and both scopes, and no rule covers the root.
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
+    NetPort, PathBeneath, PathFd, PathFdError, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+use nix::errno::Errno;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+
+use super::error::{AsErrno, At as _, SetupError, Step};
+use super::init::{Inside, Ports};
+use super::plan::{Bind, BindKind, HOME, Plan, TMP, WORK};
+use super::weaken::Protection;
+use model::case::{Access, Tier};
+
+mod shared;
+
+/// Without these there is no run.
+const REQUIRED: ABI = ABI::V3;
+/// Without these there is no run in tier `inherited`: TCP ports and the scopes are the wall to the neighbours.
+const REQUIRED_ALONE: ABI = ABI::V6;
+/// The newest that was reviewed; the crate asks for what the kernel has of it.
+const REVIEWED: ABI = ABI::V7;
+
+/// What was asked for and what the kernel enforces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LandlockReport {
+    /// The kernel's ABI.
+    pub(crate) abi: i32,
+    /// Everything that was asked for is enforced.
+    pub(crate) full: bool,
+    /// Scopes (abstract sockets, signals) are enforced: ABI 6.
+    pub(crate) scopes: bool,
+    /// TCP connect and bind are ruled; never in tier `namespace`.
+    pub(crate) ports: bool,
+}
+
+/// Why a ruleset could not be applied.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LandlockError {
+    #[error(transparent)]
+    Ruleset(#[from] RulesetError),
+    #[error(transparent)]
+    Path(#[from] PathFdError),
+    #[error("the kernel enforces none of the rules")]
+    NotEnforced,
+}
+
+impl AsErrno for LandlockError {
+    fn as_errno(&self) -> Errno {
+        errno_within(self)
+    }
+}
+
+/// The errno among the causes of an error of the crate; `EOPNOTSUPP` where the kernel lacks what was asked for.
+pub(crate) fn errno_within(error: &(dyn std::error::Error + 'static)) -> Errno {
+    let mut error = Some(error);
+    while let Some(one) = error {
+        if let Some(errno) = one
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::raw_os_error)
+        {
+            return Errno::from_raw(errno);
+        }
+        error = one.source();
+    }
+    Errno::EOPNOTSUPP
+}
+
+/// Restricts the calling process to what the client may reach: the plan's paths, its own trees, and of names
+/// that are not the plan's the new root's, which are ours, or the few of the container that every program reads.
+pub(super) fn restrict_client(
+    plan: &Plan,
+    ports: Ports,
+    inside: &Inside,
+) -> Result<LandlockReport, SetupError> {
+    if !plan.keeps(Protection::Landlock) {
+        return Ok(LandlockReport {
+            abi: 0,
+            full: false,
+            scopes: true,
+            ports: plan.is_inherited(),
+        });
+    }
+    match plan.tier {
+        Tier::Namespace => client_ruleset(&plan.root.binds, inside.proc.directory())
+            .and_then(restrict)
+            .at(Step::Landlock),
+        Tier::Inherited => {
+            let ruleset = shared::client_ruleset(&plan.root, ports)?;
+            let report = restrict(ruleset).at(Step::LandlockAlone)?;
+            Ok(LandlockReport {
+                ports: true,
+                ..report
+            })
+        }
+    }
+}
+
+/// Restricts the calling process to no file at all and to no new TCP connection. Signals are not scoped: a
+/// scope on the stub would refuse its own death signal.
+pub(super) fn restrict_stub(tier: Tier) -> Result<(), SetupError> {
+    let step = match tier {
+        Tier::Namespace => Step::Landlock,
+        Tier::Inherited => Step::LandlockAlone,
+    };
+    stub_ruleset().and_then(restrict).map(drop).at(step)
+}
+
+/// Restricts the calling thread to TCP connections to `ports`, and to no file.
+pub(super) fn restrict_connector(
+    ports: impl Iterator<Item = u16>,
+) -> Result<LandlockReport, LandlockError> {
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(REQUIRED_ALONE))?
+        .handle_access(AccessNet::from_all(REQUIRED_ALONE))?
+        .create()?;
+    for port in ports {
+        ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
+    }
+    restrict(ruleset)
+}
+
+/// Forbids the calling process all TCP connections in tier `inherited`, where the supervisor makes them. The probe has
+/// reached the stub by then.
+pub(super) fn forbid_connections(plan: &Plan) -> Result<(), SetupError> {
+    let kept = plan.keeps(Protection::Landlock) && plan.keeps(Protection::Refusals);
+    if !plan.is_inherited() || !kept {
+        return Ok(());
+    }
+    let ruleset = || {
+        // A domain without a rule for Refer forbids links and renames between directories (landlock(7)).
+        let ruleset = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessNet::from_all(REQUIRED_ALONE))?
+            .handle_access(AccessFs::Refer)?
+            .create()?
+            .add_rule(beneath("/", AccessFs::Refer)?)?;
+        restrict(ruleset)
+    };
+    ruleset().map(drop).at(Step::LandlockAlone)
+}
+
+/// The probe reads /proc by `proc`, also where the client sees another one: there it has no path to it.
+fn client_ruleset(binds: &[Bind], proc: &OwnedFd) -> Result<RulesetCreated, LandlockError> {
+    let own = own_rights();
+    let data = AccessFs::ReadFile | AccessFs::ReadDir;
+    let mut ruleset = files_handled()?
+        .set_compatibility(CompatLevel::BestEffort)
+        .scope(Scope::from_all(REVIEWED))?
+        .create()?
+        .add_rule(beneath("/", AccessFs::ReadDir)?)?
+        .add_rule(beneath("/etc", data)?)?
+        .add_rule(beneath("/proc", data)?)?
+        .add_rule(PathBeneath::new(proc, data))?
+        .add_rule(beneath("/dev", AccessFs::ReadFile | AccessFs::WriteFile)?)?
+        .add_rule(beneath(HOME, own)?)?
+        .add_rule(beneath(TMP, own)?)?
+        .add_rule(beneath(WORK, own)?)?;
+    for bind in binds {
+        ruleset = ruleset.add_rule(beneath(&bind.target, rights(bind))?)?;
+    }
+    Ok(ruleset)
+}
+
+/// Rights in home, temporary and working directory.
+fn own_rights() -> BitFlags<AccessFs> {
+    AccessFs::from_all(REVIEWED)
+        & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
+}
+
+/// What may be done at or below a path of the host. A file has none of the rights of directories.
+fn rights(bind: &Bind) -> BitFlags<AccessFs> {
+    let rights = match bind.access {
+        Access::Read => AccessFs::ReadFile | AccessFs::ReadDir,
+        Access::ReadExecute => AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::Execute,
+        // Neither sockets nor FIFOs nor devices: nothing by which a process outside could be talked to.
+        Access::Write => {
+            AccessFs::from_write(REVIEWED)
+                & !(AccessFs::MakeChar
+                    | AccessFs::MakeBlock
+                    | AccessFs::MakeSock
+                    | AccessFs::MakeFifo
+                    | AccessFs::IoctlDev)
+                | AccessFs::ReadFile
+                | AccessFs::ReadDir
+        }
+    };
+    match bind.kind {
+        BindKind::Directory => rights,
+        BindKind::File => rights & AccessFs::from_file(REVIEWED),
+    }
+}
+
+fn stub_ruleset() -> Result<RulesetCreated, LandlockError> {
+    Ok(files_handled()?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessNet::from_all(REVIEWED))?
+        .scope(Scope::AbstractUnixSocket)?
+        .create()?)
+}
+
+fn files_handled() -> Result<Ruleset, RulesetError> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(REQUIRED))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(REVIEWED))
+}
+
+fn beneath(
+    path: impl AsRef<OsStr>,
+    access: impl Into<BitFlags<AccessFs>>,
+) -> Result<PathBeneath<PathFd>, PathFdError> {
+    Ok(PathBeneath::new(PathFd::new(path.as_ref())?, access))
+}
+
+fn restrict(ruleset: RulesetCreated) -> Result<LandlockReport, LandlockError> {
+    let status = ruleset.restrict_self()?;
+    let LandlockStatus::Available {
+        effective_abi,
+        kernel_abi,
+    } = status.landlock
+    else {
+        return Err(LandlockError::NotEnforced);
+    };
+    if status.ruleset == RulesetStatus::NotEnforced {
+        return Err(LandlockError::NotEnforced);
+    }
+    Ok(LandlockReport {
+        abi: kernel_abi.unwrap_or(effective_abi as i32),
+        full: status.ruleset == RulesetStatus::FullyEnforced,
+        scopes: effective_abi >= ABI::V6,
+        ports: false,
+    })
+}

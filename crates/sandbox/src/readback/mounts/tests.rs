@@ -1,0 +1,96 @@
+use super::*;
+use crate::plan::BindKind;
+
+const LINES: &[u8] = b"\
+10 1 0:50 / / ro,nosuid,nodev shared:7 - tmpfs tmpfs rw,size=1024k
+11 10 8:1 /data /p rw,nosuid,nodev,noexec - ext4 /dev/sda1 rw
+12 11 8:1 /data/1/conf /p/1/conf ro,nosuid,nodev - ext4 /dev/sda1 rw
+13 10 0:51 / /proc rw,nosuid,nodev,noexec - proc proc rw
+";
+
+fn bind(target: &str, inode: u64, access: Access) -> Bind {
+    Bind {
+        source: target.into(),
+        target: target.into(),
+        device: 1,
+        inode,
+        kind: BindKind::Directory,
+        access,
+    }
+}
+
+fn there(inode: u64, mount: u64) -> SeenBind {
+    SeenBind::There {
+        device: 1,
+        inode,
+        mount,
+    }
+}
+
+/// A writable tree, and a file in it that is named through a link and must not be written.
+fn binds() -> Vec<Bind> {
+    vec![
+        bind("/p", 1, Access::Write),
+        bind("/p/current/conf", 2, Access::ReadExecute),
+    ]
+}
+
+fn found(lines: &[u8], seen: &[SeenBind]) -> Result<usize, String> {
+    judged(&parse_mounts(lines), true, seen, &binds())
+}
+
+#[test]
+fn what_was_planned_and_is_there_is_counted_by_whatever_name_it_was_planned() {
+    assert_eq!(found(LINES, &[there(1, 11), there(2, 12)]), Ok(3));
+}
+
+#[test]
+fn a_planned_mount_that_is_lost_or_covers_something_else_is_missed() {
+    let lost = found(LINES, &[there(1, 11), there(2, 11)]).unwrap_err();
+    assert!(lost.contains("/p/current/conf is mounted rw"), "{lost}");
+    let other = found(LINES, &[there(1, 11), there(3, 12)]).unwrap_err();
+    assert!(other.contains("not what was to be shown"), "{other}");
+    let unreached = SeenBind::Unreached {
+        errno: Errno::ENOENT as i32,
+    };
+    let absent = found(LINES, &[there(1, 11), unreached]).unwrap_err();
+    assert_eq!(absent, "/p/current/conf is not there (ENOENT)");
+    let unlisted = found(LINES, &[there(1, 11), there(2, 99)]).unwrap_err();
+    assert!(unlisted.contains("on no mount"), "{unlisted}");
+    assert!(found(LINES, &[there(1, 11)]).is_err());
+}
+
+#[test]
+fn a_mount_that_nobody_planned_or_that_is_more_open_is_found() {
+    let seen = [there(1, 11), there(2, 12)];
+    let with = |line: &[u8]| found(&[LINES, line].concat(), &seen);
+    let below = b"14 11 8:2 / /p/sub rw,nosuid,nodev,noexec - ext4 /dev/sdb rw\n";
+    assert_eq!(with(below), Ok(4));
+    for line in [
+        &b"14 10 8:2 / /x ro,nosuid,nodev,noexec - ext4 /dev/sdb rw\n"[..],
+        b"14 12 8:2 / /p/1/conf/x rw,nosuid,nodev - ext4 /dev/sdb rw\n",
+        b"14 11 8:2 / /p/sub rw,nosuid,nodev - ext4 /dev/sdb rw\n",
+        b"14 10 8:2 / /process ro,nosuid,nodev - ext4 /dev/sdb rw\n",
+        b"14 10 8:2 / /dev ro,nosuid,noexec - ext4 /dev/sdb rw\n",
+    ] {
+        let error = with(line).unwrap_err();
+        assert!(error.ends_with("is not as planned"), "{error}");
+    }
+}
+
+#[test]
+fn a_line_that_cannot_be_read_is_no_mount_less() {
+    let seen = [there(1, 11), there(2, 12)];
+    let error = judged_text(&[LINES, b"15 10 8:2 /\n"].concat(), true, &seen, &binds());
+    assert_eq!(error.unwrap_err(), "a line of mountinfo cannot be read");
+    assert_eq!(judged_text(LINES, true, &seen, &binds()), Ok(3));
+}
+
+#[test]
+fn what_the_kernel_escapes_is_read_as_it_was_and_the_rest_as_it_is() {
+    let line = b"1 0 8:1 / /a\\040b\\011c\\012d\\134e\xff\\x ro master:1 - ext4 - rw\n";
+    let mounts = parse_mounts(line);
+    let target = OsString::from_vec(b"/a b\tc\nd\\e\xff\\x".to_vec());
+    assert_eq!(mounts[0].target, PathBuf::from(target));
+    assert_eq!(mounts[0].kind, "ext4");
+}

@@ -1,0 +1,337 @@
+//! The end of everything that the client started: who is still there, and that nobody is afterwards.
+//!
+//! Two ways. Pid 1 of a namespace signals all of it at once. Without a pid namespace init is a subreaper
+//! (PR_SET_CHILD_SUBREAPER): whatever loses its parent becomes its child, so it ends its children, generation after
+//! generation, until there is none. That ends because nobody forks any more by then: the supervisor refuses it, and
+//! where the supervisor is gone the kernel does (seccomp_unotify(2)).
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::error::{At as _, SetupError, Step};
+use super::message::MOST_SURVIVORS;
+use super::proc::Proc;
+use model::evidence::GRACE;
+use sys::process::{self, Reaped};
+
+/// Processes by their ids, with their names.
+pub(super) type Survivors = Vec<(i32, String)>;
+
+/// Waits until every process of the client has ended, and no longer than [`GRACE`]; `None` where none is left, and
+/// else the ones that are, of which some may just be ending. Each of them is a child or will be one, so "no child"
+/// means "no process".
+pub(super) fn wait_for_all(proc: &Proc) -> Result<Option<Survivors>, SetupError> {
+    let deadline = Instant::now() + GRACE;
+    while reap_one(libc::WNOHANG)? {
+        if Instant::now() >= deadline {
+            return survivors(proc).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// Ends every process of the pid namespace but its init, which calls this.
+pub(super) fn end_namespace() -> Result<(), SetupError> {
+    // kill(2) -1: everything in this namespace but init itself.
+    match kill(Pid::from_raw(-1), Signal::SIGKILL) {
+        Ok(()) | Err(Errno::ESRCH) => {}
+        Err(errno) => return Err(errno).at(Step::Signals),
+    }
+    while reap_one(0)? {}
+    Ok(())
+}
+
+/// Ends every descendant of the calling process, a subreaper.
+pub(super) fn end_descendants(proc: &Proc) -> Result<(), SetupError> {
+    loop {
+        kill_children(proc)?;
+        match process::reap(0) {
+            Ok(Reaped::NoChild) => return Ok(()),
+            Ok(Reaped::None | Reaped::Exited(..) | Reaped::Killed(..)) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno).at(Step::Signals),
+        }
+    }
+}
+
+/// Sends SIGKILL to every child of the calling process.
+fn kill_children(proc: &Proc) -> Result<(), SetupError> {
+    kill_each(&Processes::read(proc)?.children());
+    Ok(())
+}
+
+/// Sends SIGKILL to children of the calling process. One that has not been reaped keeps its id, so the signal cannot
+/// meet another process.
+pub(super) fn kill_each(children: &[Pid]) {
+    for child in children {
+        // One that has ended in between waits to be reaped.
+        let _ = kill(*child, Signal::SIGKILL);
+    }
+}
+
+/// Whether a process is a client's: under more system call filters than the calling process, which it can never shed.
+pub(super) fn is_filtered(process: Pid) -> bool {
+    let filters = |of: &str| {
+        let status = Proc::open()
+            .and_then(|proc| proc.read(&format!("{of}/status")))
+            .ok()?;
+        let count = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Seccomp_filters:"))?;
+        count.trim().parse::<u32>().ok()
+    };
+    filters(&process.to_string())
+        .zip(filters("self"))
+        .is_some_and(|(its, own)| its > own)
+}
+
+/// Checks for a process whose first arguments are these.
+pub(super) fn is_called(process: Pid, arguments: &[&str]) -> bool {
+    let line = Proc::open().and_then(|proc| proc.read_bytes(&format!("{process}/cmdline")));
+    let name: String = arguments.iter().flat_map(|word| [*word, "\0"]).collect();
+    line.is_ok_and(|line| line.starts_with(name.as_bytes()))
+}
+
+/// Threads of every process below the calling one.
+pub(super) fn threads_below_this_process() -> Result<u64, SetupError> {
+    let processes = Processes::read_anew()?;
+    let below = processes.descendants();
+    Ok(below.map(|(_, process)| process.threads).sum())
+}
+
+/// Condition of a process, as /proc shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Condition {
+    Runs,
+    /// By a signal such as SIGSTOP, or by a debugger.
+    Stopped,
+    /// The end in words: `was ended by SIGKILL`.
+    Ended(String),
+}
+
+impl Condition {
+    /// Reads the condition of a process; None for one that /proc does not show.
+    pub(crate) fn of(process: Pid) -> Option<Self> {
+        let status = Proc::open()
+            .and_then(|proc| proc.read(&format!("{process}/stat")))
+            .ok()?;
+        Self::parse(&status)
+    }
+
+    /// proc_pid_stat(5): the state is the third field, and the last one is the status that wait(2) will give.
+    fn parse(status: &str) -> Option<Self> {
+        let (_, fields) = status.rsplit_once(") ")?;
+        Some(match fields.chars().next()? {
+            'T' | 't' => Self::Stopped,
+            'Z' | 'X' => {
+                let ended = fields.split_whitespace().next_back();
+                Self::Ended(how_ended(ended?.parse().ok()?))
+            }
+            _ => Self::Runs,
+        })
+    }
+}
+
+fn how_ended(status: libc::c_int) -> String {
+    if libc::WIFSIGNALED(status) {
+        let number = libc::WTERMSIG(status);
+        return match Signal::try_from(number) {
+            Ok(signal) => format!("was ended by {signal}"),
+            Err(_) => format!("was ended by signal {number}"),
+        };
+    }
+    match libc::WEXITSTATUS(status) {
+        // The kernel shows 0 to a process that may not trace this one (proc(5)).
+        0 => "has ended".to_owned(),
+        code => format!("has exited with code {code}"),
+    }
+}
+
+/// Returns the child of `parent`, where there is exactly one.
+pub(crate) fn only_child_of(parent: Pid) -> Option<Pid> {
+    let mut processes = Processes::read_anew().ok()?;
+    processes.own = parent.as_raw();
+    match processes.children()[..] {
+        [child] => Some(child),
+        _ => None,
+    }
+}
+
+/// The children of the calling process, in the order of their ids.
+pub(super) fn children() -> Result<Vec<Pid>, SetupError> {
+    Processes::read_anew().map(|processes| processes.children())
+}
+
+/// Reaps one process, or waits a moment where none has ended; whether one may be left.
+fn reap_one(flags: libc::c_int) -> Result<bool, SetupError> {
+    match process::reap(flags) {
+        Ok(Reaped::NoChild) => return Ok(false),
+        Ok(Reaped::None) => std::thread::sleep(Duration::from_millis(2)),
+        Ok(Reaped::Exited(..) | Reaped::Killed(..)) | Err(Errno::EINTR) => {}
+        Err(errno) => return Err(errno).at(Step::Signals),
+    }
+    Ok(true)
+}
+
+/// Descendants of init, which calls this, from /proc. There are some when this is called, so a list that cannot be
+/// had is an error and not an empty list.
+fn survivors(proc: &Proc) -> Result<Survivors, SetupError> {
+    let processes = Processes::read(proc)?;
+    let named = processes.descendants().take(MOST_SURVIVORS);
+    Ok(named
+        .map(|(pid, process)| (inside(proc, pid), process.name.clone()))
+        .collect())
+}
+
+/// The id by which the client knows a process; the same number where /proc is its own.
+fn inside(proc: &Proc, pid: i32) -> i32 {
+    let status = proc.read(&format!("{pid}/status")).unwrap_or_default();
+    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    // proc_pid_status(5): an id for each nested namespace, the innermost last.
+    let innermost = ids.and_then(|ids| ids.split_whitespace().last());
+    innermost.and_then(|id| id.parse().ok()).unwrap_or(pid)
+}
+
+/// What /proc lists, by process id, and which of them reads it.
+struct Processes {
+    own: i32,
+    all: BTreeMap<i32, Process>,
+}
+
+struct Process {
+    parent: i32,
+    threads: u64,
+    name: String,
+}
+
+impl Processes {
+    /// Reads the /proc that is mounted now.
+    fn read_anew() -> Result<Self, SetupError> {
+        let proc = Proc::open().at_object(Step::Signals, "/proc")?;
+        Self::read(&proc)
+    }
+
+    fn read(proc: &Proc) -> Result<Self, SetupError> {
+        // One that has ended in between has no status to be read.
+        let read = |pid: i32| {
+            let status = proc.read(&format!("{pid}/stat")).ok()?;
+            Some((pid, parse(&status)?))
+        };
+        let own = proc.link("self").at_object(Step::Signals, "/proc/self")?;
+        let own = own.to_str().and_then(|own| own.parse().ok());
+        let listed = proc.numbers(".").at_object(Step::Signals, "/proc")?;
+        Ok(Self {
+            own: own.ok_or(Errno::EBADMSG).at(Step::Signals)?,
+            all: listed.into_iter().filter_map(read).collect(),
+        })
+    }
+
+    /// Of the process that reads, in the order of their ids.
+    fn children(&self) -> Vec<Pid> {
+        let ours = self.all.iter().filter(|(_, one)| one.parent == self.own);
+        ours.map(|(pid, _)| Pid::from_raw(*pid)).collect()
+    }
+
+    /// Everything below the process that reads, by process id.
+    fn descendants(&self) -> impl Iterator<Item = (i32, &Process)> {
+        let parent = |pid: &i32| self.all.get(pid).map(|one| one.parent);
+        let is_below = move |pid: &i32| {
+            // The list is no snapshot, so it might hold a circle; no line of descent is longer than the list.
+            std::iter::successors(parent(pid), parent)
+                .take(self.all.len())
+                .any(|parent| parent == self.own)
+        };
+        let all = self.all.iter().map(|(pid, process)| (*pid, process));
+        all.filter(move |(pid, _)| is_below(pid))
+    }
+}
+
+/// proc_pid_stat(5): `pid (name) state ppid … num_threads …`; the name may hold anything, parentheses too.
+fn parse(status: &str) -> Option<Process> {
+    let (front, rest) = status.rsplit_once(") ")?;
+    let (_, name) = front.split_once(" (")?;
+    let mut fields = rest.split(' ');
+    let parent = fields.nth(1)?.parse().ok()?;
+    // The twentieth of all, of which the fourth was the last one taken.
+    let threads = fields.nth(15)?.parse().ok()?;
+    Some(Process {
+        parent,
+        threads,
+        name: name.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn processes(own: i32, all: &[(i32, i32)]) -> Processes {
+        let process = |(pid, parent): &(i32, i32)| {
+            let one = Process {
+                parent: *parent,
+                threads: 1,
+                name: format!("process {pid}"),
+            };
+            (*pid, one)
+        };
+        let all = all.iter().map(process).collect();
+        Processes { own, all }
+    }
+
+    fn below(processes: &Processes) -> Vec<i32> {
+        processes.descendants().map(|(pid, _)| pid).collect()
+    }
+
+    #[test]
+    fn a_name_may_look_like_the_rest_of_the_line() {
+        let line = "7 (a) S 1 (b) ) R 5 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 3 0 99";
+        let process = parse(line).unwrap();
+        assert_eq!(
+            (process.parent, process.threads, process.name.as_str()),
+            (5, 3, "a) S 1 (b) ")
+        );
+        assert!(parse("7 (a").is_none() && parse("").is_none());
+    }
+
+    #[test]
+    fn condition_is_parsed_from_proc_pid_stat() {
+        let parse = |state, code| {
+            let line = format!("7 (a) Z) {state} 5 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 3 0 99 {code}");
+            Condition::parse(&line).unwrap()
+        };
+        let ended = |how: &str| Condition::Ended(how.to_owned());
+        assert_eq!(parse('S', 0), Condition::Runs);
+        assert_eq!(parse('T', 5), Condition::Stopped);
+        assert_eq!(parse('Z', 9), ended("was ended by SIGKILL"));
+        assert_eq!(parse('Z', 37), ended("was ended by signal 37"));
+        assert_eq!(parse('Z', 3 << 8), ended("has exited with code 3"));
+        assert_eq!(parse('Z', 0), ended("has ended"));
+        assert_eq!(Condition::of(Pid::this()), Some(Condition::Runs));
+    }
+
+    #[test]
+    fn descendants_are_found_over_generations_and_nobody_else_is() {
+        let all = [(1, 0), (10, 1), (11, 10), (12, 11), (20, 1), (21, 20)];
+        assert_eq!(below(&processes(10, &all)), [11, 12]);
+        assert_eq!(below(&processes(20, &all)), [21]);
+        assert!(below(&processes(12, &all)).is_empty());
+        assert_eq!(processes(1, &all).children(), [10, 20].map(Pid::from_raw));
+    }
+
+    #[test]
+    fn a_circle_in_the_list_ends() {
+        assert!(below(&processes(1, &[(3, 4), (4, 3)])).is_empty());
+    }
+
+    #[test]
+    fn the_calling_process_is_listed_with_its_threads() {
+        let processes = Processes::read_anew().unwrap();
+        assert_eq!(processes.own, std::process::id() as i32);
+        assert!(processes.all[&processes.own].threads >= 1);
+        let parent = nix::unistd::getppid().as_raw();
+        assert_eq!(processes.all[&processes.own].parent, parent);
+    }
+}

@@ -1,0 +1,404 @@
+//! The new root of the client: a tmpfs with nothing of the host but what the plan names.
+//!
+//! Two steps, because the user changes in between: the sources are taken while init can still read them;
+//! the file systems are mounted afterwards, since a tmpfs whose root belongs to an id outside the maps
+//! refuses every mkdir with EOVERFLOW.
+
+use std::ffi::{CString, OsStr};
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sys::stat::{Mode, fstat};
+use nix::unistd::{chdir, pivot_root, sethostname};
+
+use super::error::{At as _, SetupError, Step};
+use super::mount_point;
+use super::plan::{
+    Bind, BindKind, HOME, HOST_NAME, INSIDE_ID, Plan, RootPlan, TMP, UNRULED_FILE, WORK,
+};
+use super::proc::{HARMLESS, Proc};
+use super::weaken::Protection;
+use model::case::{Access, Device, Root, Tier};
+use sys::marks;
+use sys::mount::{Seal, attach, open_tree, seal};
+
+/// Links in /dev, and where they lead.
+pub(crate) const DEVICE_LINKS: [(&str, &str); 5] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+    ("shm", TMP),
+];
+
+/// Directories on any of which the new root is mounted before it becomes the root. The sources have been
+/// taken by then, so it does not matter what it hides. /proc is not among them: a fresh /proc can be mounted
+/// only where the old one is still fully visible.
+const STAGING: [&str; 7] = ["/tmp", "/mnt", "/var", "/opt", "/usr", "/etc", "/sys"];
+
+/// A detached mount and where it goes.
+pub(super) struct Source {
+    tree: OwnedFd,
+    target: PathBuf,
+    kind: BindKind,
+}
+
+/// The client's writable trees, which the runner walks when everything has ended.
+#[derive(Debug)]
+pub(crate) struct Trees {
+    pub(crate) home: OwnedFd,
+    tmp: OwnedFd,
+    work: OwnedFd,
+}
+
+impl Trees {
+    /// From the descriptors of [`Self::each`], in its order.
+    pub(crate) fn from_each(mut descriptors: impl Iterator<Item = OwnedFd>) -> Option<Self> {
+        Some(Self {
+            home: descriptors.next()?,
+            tmp: descriptors.next()?,
+            work: descriptors.next()?,
+        })
+    }
+
+    pub(crate) fn each(&self) -> [(Root, &OwnedFd); 3] {
+        let Self { home, tmp, work } = self;
+        [(Root::Home, home), (Root::Tmp, tmp), (Root::Work, work)]
+    }
+
+    pub(crate) fn into_each(self) -> [(Root, OwnedFd); 3] {
+        let Self { home, tmp, work } = self;
+        [(Root::Home, home), (Root::Tmp, tmp), (Root::Work, work)]
+    }
+
+    /// Duplicates the descriptors.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            home: self.home.try_clone()?,
+            tmp: self.tmp.try_clone()?,
+            work: self.work.try_clone()?,
+        })
+    }
+
+    /// The fanotify(7) group that is told what gets a name in them. `None` where the file systems are the container's,
+    /// or the kernel allows no such group: then the runner watches directory by directory.
+    pub(super) fn watch(&self, tier: Tier) -> Option<OwnedFd> {
+        match tier {
+            Tier::Namespace => marks::group(&self.each().map(|(_, tree)| tree)).ok(),
+            Tier::Inherited => None,
+        }
+    }
+}
+
+/// The new root as it was entered.
+pub(super) struct Entered {
+    pub(super) trees: Trees,
+    /// /dev/null, to be the client's standard input.
+    pub(super) null: OwnedFd,
+    /// By which init and the probe read /proc.
+    pub(super) proc: Proc,
+    /// The client has that one too.
+    pub(super) shows_proc: bool,
+}
+
+/// Cuts this mount namespace off: nothing that is mounted here shows outside, and the other way round.
+pub(crate) fn make_private() -> Result<(), SetupError> {
+    mount(
+        None::<&str>,
+        "/",
+        None::<&str>,
+        MsFlags::MS_PRIVATE | MsFlags::MS_REC,
+        None::<&str>,
+    )
+    .at(Step::PrivateMounts)
+}
+
+/// Takes every path of the plan and every device, sealed, as detached mounts. /dev/null is always among them:
+/// it is the client's standard input.
+pub(super) fn take_sources(plan: &RootPlan) -> Result<Vec<Source>, SetupError> {
+    let mut sources = Vec::new();
+    for bind in &plan.binds {
+        sources.push(take(bind)?);
+    }
+    let listed = plan
+        .devices
+        .iter()
+        .copied()
+        .filter(|device| *device != Device::Null);
+    for device in [Device::Null].into_iter().chain(listed) {
+        let path = device_path(device);
+        let tree = take_tree(OsStr::new(&path), Seal::Device)?;
+        sources.push(Source {
+            tree,
+            target: path.into(),
+            kind: BindKind::File,
+        });
+    }
+    Ok(sources)
+}
+
+fn take(bind: &Bind) -> Result<Source, SetupError> {
+    let how = match bind.access {
+        Access::Read => Seal::Data,
+        Access::ReadExecute => Seal::Tree,
+        Access::Write => Seal::Writable,
+    };
+    let tree = take_tree(&bind.source, how)?;
+    let status = fstat(&tree).at_object(Step::Describe, bind.source.display())?;
+    if (status.st_dev, status.st_ino) != (bind.device, bind.inode) {
+        return Err(Errno::ESTALE).at_object(Step::SourceChanged, bind.source.display());
+    }
+    Ok(Source {
+        tree,
+        target: PathBuf::from(&bind.target),
+        kind: bind.kind,
+    })
+}
+
+pub(crate) fn take_tree(path: &OsStr, how: Seal) -> Result<OwnedFd, SetupError> {
+    let at = || Path::new(path).display();
+    let name = c_path(path.as_bytes())?;
+    let tree = open_tree(&name).at_object(Step::TakeSource, at())?;
+    seal(&tree, how).at_object(Step::TakeSource, at())?;
+    Ok(tree)
+}
+
+/// Mounts the new root, fills it, enters it, and leaves nothing of the old one.
+pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupError> {
+    let outer = Proc::open().at_object(Step::Describe, "/proc")?;
+    let base = staging()?;
+    tmpfs(base, "mode=0755,size=1m,nr_inodes=1024", MsFlags::empty())?;
+    let inside = |path: &str| base.join(path.trim_start_matches('/'));
+    write_etc(&inside("/etc"))?;
+    write_file(&inside(UNRULED_FILE), "")?;
+    make_devices(&inside("/dev"))?;
+    make_directory(&inside("/proc"))?;
+    let limits = format!("size={},nr_inodes={}", plan.root.bytes, plan.root.files);
+    let sealed = if plan.keeps(Protection::NoExec) {
+        MsFlags::MS_NOEXEC
+    } else {
+        MsFlags::empty()
+    };
+    make_directory(&inside(HOME))?;
+    tmpfs(&inside(HOME), &format!("mode=0700,{limits}"), sealed)?;
+    make_directory(&inside(TMP))?;
+    tmpfs(&inside(TMP), &format!("mode=1777,{limits}"), sealed)?;
+    make_directory(&inside(WORK))?;
+    tmpfs(&inside(WORK), &format!("mode=0700,{limits}"), sealed)?;
+    let root = open_directory(base.as_os_str())?;
+    for source in sources {
+        place(&root, source)?;
+    }
+    let shows_proc = mount_proc(&inside("/proc"))?;
+    enter(base)?;
+    let null = standard_input()?;
+    if !plan.root.devices.contains(&Device::Null) {
+        remove_device(Device::Null)?;
+    }
+    if plan.keeps(Protection::ReadOnlyRoot) {
+        make_read_only()?;
+    }
+    match sethostname(HOST_NAME) {
+        // A container's filter may allow the namespace and refuse the call, as Podman's does. What the client sees
+        // then is the container's name.
+        Ok(()) | Err(Errno::EPERM) => {}
+        Err(error) => return Err(error).at_object(Step::HostName, HOST_NAME),
+    }
+    let trees = Trees {
+        home: open_directory(OsStr::new(HOME))?,
+        tmp: open_directory(OsStr::new(TMP))?,
+        work: open_directory(OsStr::new(WORK))?,
+    };
+    let proc = if shows_proc {
+        Proc::open().at_object(Step::Describe, "/proc")?
+    } else {
+        outer
+    };
+    Ok(Entered {
+        trees,
+        null,
+        proc,
+        shows_proc,
+    })
+}
+
+/// The container's root as it is, where none can be made: Landlock alone says what of it is reached.
+pub(super) fn shared(plan: &RootPlan) -> Result<Entered, SetupError> {
+    let trees = Trees {
+        home: open_directory(&plan.home)?,
+        tmp: open_directory(&plan.tmp)?,
+        work: open_directory(&plan.work)?,
+    };
+    Ok(Entered {
+        trees,
+        null: standard_input()?,
+        proc: Proc::open().at_object(Step::Describe, "/proc")?,
+        shows_proc: true,
+    })
+}
+
+pub(crate) fn staging() -> Result<&'static Path, SetupError> {
+    STAGING
+        .into_iter()
+        .map(Path::new)
+        .find(|path| path.is_dir())
+        .ok_or(Errno::ENOENT)
+        .at_object(
+            Step::RootFilesystem,
+            format_args!("on one of {}", STAGING.join(" ")),
+        )
+}
+
+pub(crate) fn tmpfs(target: &Path, options: &str, flags: MsFlags) -> Result<(), SetupError> {
+    let flags = flags | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    mount(Some("tmpfs"), target, Some("tmpfs"), flags, Some(options))
+        .at_object(Step::RootFilesystem, target.display())
+}
+
+fn write_etc(etc: &Path) -> Result<(), SetupError> {
+    make_directory(etc)?;
+    for (name, content) in etc_files() {
+        write_file(&etc.join(name), &content)?;
+    }
+    Ok(())
+}
+
+/// Our own name service files, by their names in /etc: the host's would tell its users, names and resolver.
+pub(crate) fn etc_files() -> [(&'static str, String); 6] {
+    let id = INSIDE_ID;
+    [
+        ("passwd", format!("sandbox:x:{id}:{id}::{HOME}:/bin/sh\n")),
+        ("group", format!("sandbox:x:{id}:\n")),
+        (
+            "hosts",
+            format!("127.0.0.1 localhost\n127.0.0.1 {HOST_NAME}\n"),
+        ),
+        ("hostname", format!("{HOST_NAME}\n")),
+        (
+            "nsswitch.conf",
+            "passwd: files\ngroup: files\nhosts: files dns\n".to_owned(),
+        ),
+        // The resolver in the stage, to which no name exists.
+        (
+            "resolv.conf",
+            "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n".to_owned(),
+        ),
+    ]
+}
+
+fn write_file(path: &Path, content: &str) -> Result<(), SetupError> {
+    fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o644)
+        .open(path)
+        .and_then(|mut file| file.write_all(content.as_bytes()))
+        .at_object(Step::MakeTarget, path.display())
+}
+
+fn make_devices(dev: &Path) -> Result<(), SetupError> {
+    make_directory(dev)?;
+    for (name, target) in DEVICE_LINKS {
+        std::os::unix::fs::symlink(target, dev.join(name)).at_object(Step::MakeTarget, name)?;
+    }
+    Ok(())
+}
+
+fn device_path(device: Device) -> String {
+    format!("/dev/{}", device.word())
+}
+
+fn standard_input() -> Result<OwnedFd, SetupError> {
+    let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    let path = device_path(Device::Null);
+    open(path.as_str(), flags, Mode::empty()).at(Step::StandardInput)
+}
+
+/// Takes a device out of /dev again; what was opened of it stays open.
+fn remove_device(device: Device) -> Result<(), SetupError> {
+    let path = device_path(device);
+    umount2(path.as_str(), MntFlags::MNT_DETACH).at_object(Step::RemoveDevice, &path)?;
+    fs::remove_file(&path).at_object(Step::RemoveDevice, &path)
+}
+
+/// Attaches a source below `base`, a file or directory of which is made for it where there is none.
+fn place(base: &OwnedFd, source: Source) -> Result<(), SetupError> {
+    let target = mount_point::open(base, &source.target, source.kind)
+        .at_object(Step::MakeTarget, source.target.display())?;
+    attach(&source.tree, &target).at_object(Step::AttachSource, source.target.display())
+}
+
+fn make_directory(path: &Path) -> Result<(), SetupError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(path)
+        .at_object(Step::MakeTarget, path.display())
+}
+
+/// A fresh /proc, or what there can be of one; whether it is fresh.
+pub(crate) fn mount_proc(target: &Path) -> Result<bool, SetupError> {
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    match mount(Some("proc"), target, Some("proc"), flags, None::<&str>) {
+        Ok(()) => Ok(true),
+        Err(Errno::EPERM) => show_harmless(target).map(|()| false),
+        Err(errno) => Err(errno).at(Step::MountProc),
+    }
+}
+
+/// The files of the container's /proc that tell of nobody on the machine. One that is not there, or is covered, is
+/// not shown.
+fn show_harmless(target: &Path) -> Result<(), SetupError> {
+    let directory = open_directory(target.as_os_str())?;
+    for name in HARMLESS {
+        let source = Path::new("/proc").join(name);
+        if !fs::symlink_metadata(&source).is_ok_and(|status| status.is_file()) {
+            continue;
+        }
+        place(
+            &directory,
+            Source {
+                tree: take_tree(source.as_os_str(), Seal::Data)?,
+                target: Path::new("/").join(name),
+                kind: BindKind::File,
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// pivot_root(2) with both arguments `.`: the old root lies on top of the new one and is detached from there,
+/// so that no directory has to be made for it.
+pub(crate) fn enter(base: &Path) -> Result<(), SetupError> {
+    chdir(base).at(Step::PivotRoot)?;
+    pivot_root(".", ".").at(Step::PivotRoot)?;
+    umount2(".", MntFlags::MNT_DETACH).at(Step::PivotRoot)?;
+    chdir("/").at(Step::PivotRoot)
+}
+
+fn make_read_only() -> Result<(), SetupError> {
+    let flags = MsFlags::MS_REMOUNT
+        | MsFlags::MS_BIND
+        | MsFlags::MS_RDONLY
+        | MsFlags::MS_NOSUID
+        | MsFlags::MS_NODEV;
+    mount(None::<&str>, "/", None::<&str>, flags, None::<&str>).at(Step::ReadOnlyRoot)
+}
+
+fn open_directory(path: &OsStr) -> Result<OwnedFd, SetupError> {
+    let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+    open(path, flags, Mode::empty()).at_object(Step::OpenTrees, path.display())
+}
+
+fn c_path(bytes: &[u8]) -> Result<CString, SetupError> {
+    CString::new(bytes)
+        .map_err(|_| Errno::EINVAL)
+        .at_object(Step::TakeSource, "a path with a NUL")
+}

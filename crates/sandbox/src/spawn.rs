@@ -1,0 +1,247 @@
+//! The runner's side of the start: sockets, pipes, and the stage as a fresh exec of our own file.
+//!
+//! Never a fork of this process: the stage would carry its heap and its environment, host secrets included.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, SealFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::prctl;
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair,
+};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
+use nix::unistd::{Gid, Pid, Uid, fchown, pipe2};
+
+use super::cgroup::{self, Cgroup};
+use super::error::{At as _, SetupError, Step};
+use super::identity;
+use super::plan::{Identity, Plan};
+use super::reaper;
+use sys::fds::close_on_exec_from;
+use sys::process::{default_child_signal, wait_within};
+
+/// Hidden first argument with which our own file is the stage.
+pub(crate) const STAGE_ARGUMENT: &str = "__stage";
+/// First argument of the stage, and so of init, which it forks.
+const STAGE_NAME: &str = "runner-stage";
+/// Our own file, also where it has been replaced since we were started.
+pub(crate) const OWN_FILE: &str = "/proc/self/exe";
+
+/// The kernel ends everything in a pid namespace with its init; this long we wait to see it.
+const LAST_GASP: Duration = Duration::from_secs(2);
+
+/// The started stage and everything that leads to it. It ends when this is dropped.
+#[must_use = "the stage ends when it is dropped"]
+pub(crate) struct Stage {
+    pub(crate) process: Child,
+    pub(crate) control: UnixStream,
+    /// To init; messages keep their borders.
+    pub(crate) channel: OwnedFd,
+    /// From the resolver; messages keep their borders.
+    pub(crate) questions: OwnedFd,
+    /// The reading ends of the client's output, until they are taken.
+    pub(crate) stdout: Option<OwnedFd>,
+    pub(crate) stderr: Option<OwnedFd>,
+    /// The group of everything in the sandbox, or why there is none.
+    pub(crate) cgroup: Result<Cgroup, String>,
+    /// A pid namespace ends by itself what was started in it.
+    ends_by_itself: bool,
+    /// Other children of ours, which are to live on: the guard, and whoever was there before us in this process.
+    others: Vec<Pid>,
+}
+
+/// Starts the stage and sends it the plan.
+///
+/// # Errors
+/// The step that failed; nothing is left running.
+pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
+    // Whatever our caller left open is nothing to the stage: it becomes the stub, and init's parent.
+    close_on_exec_from(3).at(Step::StartStage)?;
+    let others = other_children()?;
+    let (control, stage_control) = UnixStream::pair().at(Step::StartStage)?;
+    let (channel, init_channel) = message_pair()?;
+    let (questions, resolver_questions) = message_pair()?;
+    let (stdout, client_stdout) = client_pipe(plan)?;
+    let (stderr, client_stderr) = client_pipe(plan)?;
+    default_child_signal();
+    prctl::set_child_subreaper(true).at(Step::StartStage)?;
+    let process = Command::new(OWN_FILE)
+        .arg0(STAGE_NAME)
+        .arg(STAGE_ARGUMENT)
+        .env_clear()
+        .stdin(Stdio::from(OwnedFd::from(stage_control)))
+        .stdout(Stdio::from(client_stdout))
+        .stderr(Stdio::from(client_stderr))
+        .spawn()
+        .at_object(Step::StartStage, OWN_FILE)?;
+    // Before it has the plan the stage starts nothing.
+    let cgroup = Cgroup::make(cgroup::Limits::of(plan)).and_then(|group| {
+        let admitted = group.admit(process.id());
+        admitted.map(|()| group).map_err(|error| error.to_string())
+    });
+    let mut stage = Stage {
+        process,
+        control,
+        channel,
+        questions,
+        stdout: Some(stdout),
+        stderr: Some(stderr),
+        cgroup,
+        ends_by_itself: !plan.is_inherited(),
+        others,
+    };
+    if let Err(error) = send_plan(plan, &stage.control, &[init_channel, resolver_questions]) {
+        return Err(stage.with_end(error));
+    }
+    stage.set_nonblocking()?;
+    Ok(stage)
+}
+
+impl Stage {
+    /// Adds to `error` that the stage has ended, where its end is what the peer of a closed socket sees.
+    fn with_end(&mut self, mut error: SetupError) -> SetupError {
+        if error.errno == Errno::EPIPE as i32
+            && let Ok(Some(status)) = wait_within(&mut self.process, LAST_GASP)
+        {
+            error.object = format!("its process {} has ended, {status}", self.process.id());
+        }
+        error
+    }
+
+    fn set_nonblocking(&self) -> Result<(), SetupError> {
+        self.control.set_nonblocking(true).at(Step::StartStage)?;
+        let outputs = self.stdout.iter().chain(&self.stderr);
+        for descriptor in [&self.channel, &self.questions].into_iter().chain(outputs) {
+            fcntl(descriptor, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).at(Step::StartStage)?;
+        }
+        Ok(())
+    }
+}
+
+/// Ends the stage, and with it init and everything that init started. Nothing of it is left then, not
+/// even an exit status for somebody else to fetch: init, whose parent the stage was, has become our child. Only a
+/// process that the kernel itself cannot end within [`LAST_GASP`] is not waited for.
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // It fails only for a process that has been reaped already.
+        let _ = self.process.kill();
+        let _ = wait_within(&mut self.process, LAST_GASP);
+        if self.is_alone_within(LAST_GASP) {
+            return;
+        }
+        // Init was stopped before it had a death signal, or was lost, and nobody else ends what it started.
+        let deadline = Instant::now() + LAST_GASP;
+        while !self.is_alone_within(Duration::from_millis(2)) && Instant::now() < deadline {
+            reaper::kill_each(&self.left());
+        }
+    }
+}
+
+impl Stage {
+    /// Reaps, until nothing of the sandbox is left.
+    fn is_alone_within(&self, time: Duration) -> bool {
+        let deadline = Instant::now() + time;
+        while !self.is_alone() {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        true
+    }
+
+    fn is_alone(&self) -> bool {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Err(Errno::ECHILD) => true,
+            // Looking takes longer than waiting, and most often nobody else was there.
+            Ok(WaitStatus::StillAlive) if self.ends_by_itself && self.others.is_empty() => false,
+            Ok(WaitStatus::StillAlive) => self.left().is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Our children that are the sandbox's. Without a pid namespace whoever loses its parent may become ours, and need
+    /// have nothing to do with it.
+    fn left(&self) -> Vec<Pid> {
+        let mut children = reaper::children().unwrap_or_default();
+        children.retain(|child| {
+            let is_the_sandboxs = self.ends_by_itself
+                || reaper::is_called(*child, &[STAGE_NAME, STAGE_ARGUMENT])
+                || reaper::is_filtered(*child);
+            !self.others.contains(child) && is_the_sandboxs
+        });
+        children
+    }
+}
+
+/// Who is our child before there is a sandbox. Nobody, as a rule, and that is asked for first.
+fn other_children() -> Result<Vec<Pid>, SetupError> {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    match waitid(Id::All, flags) {
+        Err(Errno::ECHILD) => Ok(Vec::new()),
+        _ => reaper::children(),
+    }
+}
+
+/// Two ends of a socket that keeps message borders.
+fn message_pair() -> Result<(OwnedFd, OwnedFd), SetupError> {
+    socketpair(
+        AddressFamily::Unix,
+        SockType::SeqPacket,
+        None,
+        SockFlag::SOCK_CLOEXEC,
+    )
+    .at(Step::StartStage)
+}
+
+/// A pipe whose writing end belongs to the client's user, so that it may open /dev/stdout.
+fn client_pipe(plan: &Plan) -> Result<(OwnedFd, OwnedFd), SetupError> {
+    let (read, write) = pipe2(OFlag::O_CLOEXEC).at(Step::StartStage)?;
+    let (uid, gid) = identity::host_ids(plan.identity);
+    if !plan.is_inherited() {
+        if matches!(plan.identity, Identity::Mapped { .. }) && identity::free_ids().is_none() {
+            return Err(Errno::EINVAL).at_object(Step::HandOverPipes, identity::NO_FREE_ID);
+        }
+        fchown(&write, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))
+            .at(Step::HandOverPipes)?;
+    }
+    Ok((read, write))
+}
+
+/// The plan holds the credential, so it goes through memory, not through arguments or a file. Along with it
+/// go the stage's ends of the sockets.
+fn send_plan(plan: &Plan, control: &UnixStream, ends: &[OwnedFd; 2]) -> Result<(), SetupError> {
+    let text = serde_json::to_vec(plan)
+        .map_err(|_| Errno::EINVAL)
+        .at(Step::StartStage)?;
+    let memory = memfd_create(c"plan", MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)
+        .at(Step::StartStage)?;
+    let mut file = File::from(memory);
+    file.write_all(&text).at(Step::StartStage)?;
+    let seals = SealFlag::F_SEAL_SEAL
+        | SealFlag::F_SEAL_SHRINK
+        | SealFlag::F_SEAL_GROW
+        | SealFlag::F_SEAL_WRITE;
+    fcntl(&file, FcntlArg::F_ADD_SEALS(seals)).at(Step::StartStage)?;
+    let [init_channel, questions] = ends.each_ref().map(OwnedFd::as_raw_fd);
+    let descriptors = [file.as_raw_fd(), init_channel, questions];
+    let rights = [ControlMessage::ScmRights(&descriptors)];
+    let greeting = [std::io::IoSlice::new(b"p")];
+    sendmsg::<()>(
+        control.as_raw_fd(),
+        &greeting,
+        &rights,
+        MsgFlags::MSG_NOSIGNAL,
+        None,
+    )
+    .map(drop)
+    .at(Step::StartStage)
+}

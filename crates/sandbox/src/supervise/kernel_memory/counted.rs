@@ -1,0 +1,240 @@
+//! Objects that are counted as they are made: nobody outside can list those that are alive, since descriptors move
+//! between processes and System V objects belong to the client's namespace.
+
+use nix::errno::Errno;
+
+use crate::supervise::call::Call;
+
+const MIB: u64 = 1 << 20;
+
+const SYSTEM_V_BYTES: u64 = 256 * MIB;
+/// A queue of empty messages: `msgmnb` of them, of 64 bytes and what the allocator adds.
+const QUEUE_BYTES: u64 = 5 * MIB;
+/// struct sem of ipc/sem.c, which has a cache line of its own, and struct sem_array.
+const SEMAPHORE_BYTES: u64 = 64;
+const SET_BYTES: u64 = 512;
+
+/// Pipes and FIFOs. All pipes of a user hold 64 MiB together (pipe(7)), and beyond that two pages each.
+const MOST_PIPES: u64 = 100_000;
+
+/// Landlock rules and their copies. A domain has a copy of each rule of its ruleset; which ruleset that is, its
+/// descriptor does not tell, so all rules so far count.
+const LANDLOCK_BYTES: u64 = 256 * MIB;
+/// Of 65,536 rules for ports, 12 MiB, measured on Linux 6.18.
+const RULE_BYTES: u64 = 192;
+
+/// Memory files, by the largest size that each may have, and shared anonymous mappings.
+const SHARED_BYTES: u64 = 1024 * MIB;
+/// There may be as many memory files, where `file_size` is large.
+const FEWEST_FILES: u64 = 16;
+
+/// The most that one call of the System V family makes the kernel hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::supervise) struct SystemV {
+    bytes: u64,
+}
+
+impl SystemV {
+    /// shmget(2): key, size, flags.
+    pub(in crate::supervise) fn segment(&[key, size, flags, ..]: &[u64; 6]) -> Self {
+        Self::made(key, flags, size)
+    }
+
+    /// semget(2): key, number, flags.
+    pub(in crate::supervise) fn semaphores(&[key, number, flags, ..]: &[u64; 6]) -> Self {
+        let all = SEMAPHORE_BYTES.saturating_mul(u64::from(number as u32));
+        Self::made(key, flags, SET_BYTES + all)
+    }
+
+    /// msgget(2): key, flags.
+    pub(in crate::supervise) fn queue(&[key, flags, ..]: &[u64; 6]) -> Self {
+        Self::made(key, flags, QUEUE_BYTES)
+    }
+
+    /// Registers alone say whether an object may be made: key and flags are ints.
+    fn made(key: u64, flags: u64, bytes: u64) -> Self {
+        let makes = key as i32 == libc::IPC_PRIVATE || flags as i32 & libc::IPC_CREAT != 0;
+        let bytes = if makes { bytes } else { 0 };
+        Self { bytes }
+    }
+}
+
+/// Remainder of each limit.
+#[derive(Debug)]
+pub(super) struct Counted {
+    system_v: u64,
+    pipes: u64,
+    /// Landlock rules so far.
+    rules: u64,
+    /// Bytes for them and their copies.
+    landlock: u64,
+    shared: u64,
+    most_shared: u64,
+    /// RLIMIT_FSIZE.
+    file_bytes: u64,
+}
+
+impl Counted {
+    pub(super) fn new(file_bytes: u64) -> Self {
+        let most_shared = SHARED_BYTES.max(FEWEST_FILES.saturating_mul(file_bytes));
+        Self {
+            system_v: SYSTEM_V_BYTES,
+            pipes: MOST_PIPES,
+            rules: 0,
+            landlock: LANDLOCK_BYTES,
+            shared: most_shared,
+            most_shared,
+            file_bytes,
+        }
+    }
+
+    /// Counts what a call makes, if that is one of these objects.
+    ///
+    /// # Errors
+    /// Errno and limit where nothing is left for the call.
+    pub(super) fn take(&mut self, call: &Call) -> Result<(), (Errno, String)> {
+        let Some((left, cost)) = self.left_and_cost(call) else {
+            return Ok(());
+        };
+        if let Some(rest) = left.checked_sub(cost) {
+            *left = rest;
+            self.rules += u64::from(*call == Call::LandlockRule);
+            return Ok(());
+        }
+        Err(self.limit(call))
+    }
+
+    /// Checks for a frequent call within its limit: to read of each who makes it takes longer than the call.
+    pub(super) fn passes_unlisted(&mut self, call: &Call) -> bool {
+        let is_frequent = matches!(call, Call::Pipe | Call::LandlockRule);
+        is_frequent
+            && self
+                .left_and_cost(call)
+                .is_some_and(|(left, cost)| *left >= cost)
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "any other call")]
+    fn left_and_cost(&mut self, call: &Call) -> Option<(&mut u64, u64)> {
+        Some(match call {
+            Call::SystemV(SystemV { bytes }) => (&mut self.system_v, *bytes),
+            Call::Pipe => (&mut self.pipes, 1),
+            Call::LandlockRule => (&mut self.landlock, RULE_BYTES),
+            Call::LandlockDomain => (&mut self.landlock, self.rules * RULE_BYTES),
+            Call::MemoryFile => (&mut self.shared, self.file_bytes),
+            Call::SharedMapping { bytes } => (&mut self.shared, *bytes),
+            _ => return None,
+        })
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the calls of left_and_cost")]
+    fn limit(&self, call: &Call) -> (Errno, String) {
+        let mib = |bytes| format!("limit of {} MiB", bytes / MIB);
+        match call {
+            Call::Pipe => (Errno::ENFILE, format!("limit of {MOST_PIPES} pipes")),
+            Call::LandlockRule | Call::LandlockDomain => {
+                let limit = format!("{} of Landlock rules", mib(LANDLOCK_BYTES));
+                (Errno::ENOMEM, limit)
+            }
+            Call::MemoryFile | Call::SharedMapping { .. } => {
+                let limit = format!(
+                    "{} of shared memory, files by file_size",
+                    mib(self.most_shared)
+                );
+                (Errno::ENOMEM, limit)
+            }
+            _ => (Errno::ENOSPC, mib(SYSTEM_V_BYTES)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new() -> Counted {
+        Counted::new(64 * MIB)
+    }
+
+    fn over(errno: Errno, limit: &str) -> Result<(), (Errno, String)> {
+        Err((errno, limit.to_owned()))
+    }
+
+    #[test]
+    fn system_v_objects_are_bounded_together() {
+        let mut counted = new();
+        let segment = |size| Call::SystemV(SystemV::segment(&[0, size, 0, 0, 0, 0]));
+        let largest = segment(SYSTEM_V_BYTES - QUEUE_BYTES);
+        assert_eq!(counted.take(&largest), Ok(()));
+        let queue = |key, flags| Call::SystemV(SystemV::queue(&[key, flags, 0, 0, 0, 0]));
+        assert_eq!(counted.take(&queue(7, 0)), Ok(()), "it is there");
+        let made = queue(7, libc::IPC_CREAT as u64);
+        assert_eq!(counted.take(&made), Ok(()));
+        for call in [
+            queue(0, 0),
+            segment(1),
+            segment(u64::MAX),
+            Call::SystemV(SystemV::semaphores(&[0, 1, 0, 0, 0, 0])),
+        ] {
+            assert_eq!(counted.take(&call), over(Errno::ENOSPC, "limit of 256 MiB"));
+        }
+    }
+
+    #[test]
+    fn pipes_are_bounded_by_number() {
+        let mut counted = new();
+        counted.pipes = 1;
+        assert!(counted.passes_unlisted(&Call::Pipe));
+        assert_eq!(counted.take(&Call::Pipe), Ok(()));
+        assert!(!counted.passes_unlisted(&Call::Pipe));
+        let expected = over(Errno::ENFILE, "limit of 100000 pipes");
+        assert_eq!(counted.take(&Call::Pipe), expected);
+    }
+
+    #[test]
+    fn landlock_rules_and_copies_are_bounded() {
+        let mut counted = new();
+        counted.landlock = 7 * RULE_BYTES;
+        for call in [
+            Call::LandlockDomain,
+            Call::LandlockRule,
+            Call::LandlockRule,
+            Call::LandlockDomain,
+            Call::LandlockDomain,
+        ] {
+            assert_eq!(counted.take(&call), Ok(()));
+        }
+        let expected = over(Errno::ENOMEM, "limit of 256 MiB of Landlock rules");
+        assert_eq!(counted.take(&Call::LandlockDomain), expected);
+        assert_eq!(counted.take(&Call::LandlockRule), Ok(()));
+        assert_eq!(counted.take(&Call::LandlockRule), expected);
+    }
+
+    #[test]
+    fn memory_files_and_shared_mappings_are_bounded_together() {
+        let mut counted = new();
+        let mapping = |bytes| Call::SharedMapping { bytes };
+        assert_eq!(counted.take(&mapping(15 * 64 * MIB)), Ok(()));
+        assert_eq!(counted.take(&Call::MemoryFile), Ok(()));
+        let text = "limit of 1024 MiB of shared memory, files by file_size";
+        for call in [Call::MemoryFile, mapping(1), mapping(u64::MAX)] {
+            assert_eq!(counted.take(&call), over(Errno::ENOMEM, text));
+        }
+    }
+
+    #[test]
+    fn large_files_raise_the_limit_of_shared_memory() {
+        let mut counted = Counted::new(1024 * MIB);
+        for _ in 0..FEWEST_FILES {
+            assert_eq!(counted.take(&Call::MemoryFile), Ok(()));
+        }
+        assert!(counted.take(&Call::MemoryFile).is_err());
+        let mut unlimited = Counted::new(u64::MAX);
+        assert_eq!(unlimited.take(&Call::MemoryFile), Ok(()));
+    }
+
+    #[test]
+    fn other_calls_take_nothing() {
+        assert_eq!(new().take(&Call::Connected), Ok(()));
+        assert!(!new().passes_unlisted(&Call::Connected));
+    }
+}

@@ -1,0 +1,112 @@
+//! The paths that were looked up, as they grow: one entry for each path and kind, with a count.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use model::evidence::{LOOKUP_BYTES, LookupKind, MOST_LOOKUPS};
+
+/// What was looked up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lookups {
+    seen: HashMap<Wanted, Seen>,
+    /// Of all paths in `seen`.
+    bytes: usize,
+    /// Lookups beyond [`MOST_LOOKUPS`] and [`LOOKUP_BYTES`].
+    pub(crate) further: u64,
+    /// Lookups whose path could not be read from memory. The kernel cannot read most of these either.
+    pub(crate) unreadable: u64,
+}
+
+/// A path and what was wanted of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Wanted {
+    /// Without `.` and `..`; absolute, unless nobody could say where it began.
+    pub(crate) path: PathBuf,
+    pub(crate) kind: LookupKind,
+}
+
+/// How often and when first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) count: u64,
+    pub(crate) at_us: u64,
+}
+
+impl Lookups {
+    /// Adds a lookup, or counts it.
+    pub(crate) fn add(&mut self, wanted: Wanted, at_us: u64) {
+        if let Some(seen) = self.seen.get_mut(&wanted) {
+            seen.count += 1;
+            return;
+        }
+        let bytes = self.bytes + wanted.path.as_os_str().len();
+        if self.seen.len() >= MOST_LOOKUPS || bytes > LOOKUP_BYTES {
+            self.further += 1;
+            return;
+        }
+        self.bytes = bytes;
+        self.seen.insert(wanted, Seen { count: 1, at_us });
+    }
+
+    /// Whether `path` was also to be written.
+    pub(crate) fn wrote(&self, path: &Path) -> bool {
+        self.seen.contains_key(&Wanted {
+            path: path.to_owned(),
+            kind: LookupKind::Write,
+        })
+    }
+
+    /// All of them, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Wanted, Seen)> {
+        self.seen.iter().map(|(wanted, seen)| (wanted, *seen))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(path: impl Into<PathBuf>, kind: LookupKind) -> Wanted {
+        Wanted {
+            path: path.into(),
+            kind,
+        }
+    }
+
+    #[test]
+    fn the_same_path_again_is_counted_and_keeps_its_first_time() {
+        let mut lookups = Lookups::default();
+        for at_us in [5, 6, 7] {
+            lookups.add(wanted("/a", LookupKind::Read), at_us);
+        }
+        lookups.add(wanted("/a", LookupKind::Write), 8);
+        let mut all: Vec<_> = lookups.iter().collect();
+        all.sort_by_key(|(wanted, _)| (*wanted).clone());
+        let seen: Vec<(u64, u64)> = all
+            .iter()
+            .map(|(_, seen)| (seen.count, seen.at_us))
+            .collect();
+        assert_eq!(seen, [(3, 5), (1, 8)]);
+    }
+
+    #[test]
+    fn a_flood_of_paths_is_bounded_and_counted() {
+        let mut lookups = Lookups::default();
+        for number in 0..MOST_LOOKUPS + 7 {
+            lookups.add(wanted(format!("/{number}"), LookupKind::Read), 0);
+        }
+        lookups.add(wanted("/0", LookupKind::Read), 0);
+        assert_eq!((lookups.iter().count(), lookups.further), (MOST_LOOKUPS, 7));
+    }
+
+    #[test]
+    fn long_paths_are_bounded_by_their_bytes() {
+        let mut lookups = Lookups::default();
+        let long = "x".repeat(4000);
+        for number in 0..2000 {
+            lookups.add(wanted(format!("/{number:04}{long}"), LookupKind::Read), 0);
+        }
+        assert_eq!(lookups.iter().count(), LOOKUP_BYTES / 4005);
+        assert_eq!(lookups.further, 2000 - (LOOKUP_BYTES / 4005) as u64);
+    }
+}

@@ -1,0 +1,439 @@
+//! What is wrong with an answer: single events of its stream, and where the whole of it breaks off.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ScenarioError;
+use super::reply::ErrorType;
+
+/// Most faults of single events in one answer.
+pub const MAX_FAULTS: usize = 100;
+
+/// The events that a place or a fault can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum EventName {
+    MessageStart,
+    ContentBlockStart,
+    Ping,
+    ContentBlockDelta,
+    ContentBlockStop,
+    MessageDelta,
+    MessageStop,
+}
+
+impl EventName {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::MessageStart => "message_start",
+            Self::ContentBlockStart => "content_block_start",
+            Self::Ping => "ping",
+            Self::ContentBlockDelta => "content_block_delta",
+            Self::ContentBlockStop => "content_block_stop",
+            Self::MessageDelta => "message_delta",
+            Self::MessageStop => "message_stop",
+        }
+    }
+}
+
+/// One event of a stream: the `nth` of its name, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) event: EventName,
+    pub(crate) nth: usize,
+}
+
+/// One event that is not as it should be. Faults are done in their order, each to the stream that the ones
+/// before it left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "FaultFile", into = "FaultFile")]
+pub(crate) struct EventFault {
+    pub(crate) target: Target,
+    pub(crate) edit: Edit,
+}
+
+/// What happens to an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Edit {
+    /// It is sent twice.
+    Duplicate,
+    /// It is left out.
+    Missing,
+    /// It changes places with the event before it.
+    Early,
+    /// The JSON of its data line stops in the middle.
+    MalformedJson,
+    /// A byte that is no UTF-8 stands at the end of its last text.
+    InvalidUtf8,
+    /// Its data has no `type`.
+    NoType,
+    /// Its `event:` line is left out.
+    NoEventLine,
+    /// `usage` is left out.
+    NoUsage,
+    /// It names another block.
+    WrongIndex(u32),
+}
+
+/// An `error` event, and nothing after it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "ErrorEventFile", into = "ErrorEventFile")]
+pub(crate) struct ErrorEvent {
+    /// `None`: it is the first event.
+    pub(crate) after: Option<Target>,
+    pub(crate) kind: ErrorType,
+    pub(crate) message: String,
+}
+
+/// How an answer ends before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The connection ends.
+    Cut { at: Place, by: Hangup },
+    /// The body ends, as if it were whole.
+    Early { at: Place },
+    /// Nothing more comes, until the client goes or the run ends.
+    Stall { at: Place },
+}
+
+/// How the stub ends a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hangup {
+    /// It ends its side; what was sent arrives.
+    Fin,
+    /// It resets the connection.
+    Reset,
+}
+
+/// A place in an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    BeforeHead,
+    AfterHead,
+    /// After that many bytes of the body.
+    Byte(usize),
+    After(Target),
+    /// In the middle of the event.
+    Inside(Target),
+}
+
+impl Ending {
+    pub(crate) fn place(self) -> Place {
+        match self {
+            Self::Cut { at, .. } | Self::Early { at } | Self::Stall { at } => at,
+        }
+    }
+}
+
+/// One event that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FaultFile {
+    /// What is wrong.
+    fault: FaultWord,
+    /// The event.
+    event: EventName,
+    /// Which event of the name, counted from 1.
+    #[schemars(range(min = 1))]
+    nth: Option<usize>,
+    /// The block that it names, for `wrong-index`.
+    index: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum FaultWord {
+    Duplicate,
+    Missing,
+    Early,
+    MalformedJson,
+    #[serde(rename = "invalid-utf8")]
+    InvalidUtf8,
+    NoType,
+    NoEventLine,
+    NoUsage,
+    WrongIndex,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ErrorEventFile {
+    /// The event that it follows; without it, it is the first.
+    after: Option<EventName>,
+    /// Which event of the name, counted from 1.
+    #[schemars(range(min = 1))]
+    nth: Option<usize>,
+    /// Its type.
+    r#type: Option<ErrorType>,
+    /// What it says.
+    message: Option<String>,
+}
+
+/// The table `cut` as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CutFile {
+    /// Beside the head.
+    at: Option<HeadPlace>,
+    /// After so many bytes of the body.
+    byte: Option<usize>,
+    /// After this event.
+    after: Option<EventName>,
+    /// In the middle of this event.
+    inside: Option<EventName>,
+    /// Which event of the name, counted from 1.
+    #[schemars(range(min = 1))]
+    nth: Option<usize>,
+    /// How: the connection is ended or reset, or the body ends as if it were whole.
+    by: Option<CutWord>,
+}
+
+/// The table `stall` as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StallFile {
+    /// Beside the head.
+    at: Option<HeadPlace>,
+    /// After so many bytes of the body.
+    byte: Option<usize>,
+    /// After this event.
+    after: Option<EventName>,
+    /// In the middle of this event.
+    inside: Option<EventName>,
+    /// Which event of the name, counted from 1.
+    #[schemars(range(min = 1))]
+    nth: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum HeadPlace {
+    BeforeHead,
+    AfterHead,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum CutWord {
+    #[default]
+    Fin,
+    Reset,
+    End,
+}
+
+impl Target {
+    fn new(event: EventName, nth: Option<usize>) -> Result<Self, ScenarioError> {
+        match nth.unwrap_or(1) {
+            0 => Err(ScenarioError::Nth),
+            nth => Ok(Self { event, nth }),
+        }
+    }
+}
+
+impl TryFrom<FaultFile> for EventFault {
+    type Error = ScenarioError;
+
+    fn try_from(file: FaultFile) -> Result<Self, ScenarioError> {
+        use EventName::{
+            ContentBlockDelta, ContentBlockStart, ContentBlockStop, MessageDelta, MessageStart,
+        };
+        let edit = match (file.fault, file.index) {
+            (FaultWord::WrongIndex, Some(index)) => Edit::WrongIndex(index),
+            (FaultWord::WrongIndex, None) | (_, Some(_)) => return Err(ScenarioError::Index),
+            (FaultWord::Duplicate, None) => Edit::Duplicate,
+            (FaultWord::Missing, None) => Edit::Missing,
+            (FaultWord::Early, None) => Edit::Early,
+            (FaultWord::MalformedJson, None) => Edit::MalformedJson,
+            (FaultWord::InvalidUtf8, None) => Edit::InvalidUtf8,
+            (FaultWord::NoType, None) => Edit::NoType,
+            (FaultWord::NoEventLine, None) => Edit::NoEventLine,
+            (FaultWord::NoUsage, None) => Edit::NoUsage,
+        };
+        let (fits, key) = match edit {
+            Edit::WrongIndex(_) => (
+                matches!(
+                    file.event,
+                    ContentBlockStart | ContentBlockDelta | ContentBlockStop
+                ),
+                "index",
+            ),
+            Edit::NoUsage => (matches!(file.event, MessageStart | MessageDelta), "usage"),
+            Edit::Duplicate
+            | Edit::Missing
+            | Edit::Early
+            | Edit::MalformedJson
+            | Edit::InvalidUtf8
+            | Edit::NoType
+            | Edit::NoEventLine => (true, ""),
+        };
+        if !fits {
+            let event = file.event.word();
+            return Err(ScenarioError::NoField { event, key });
+        }
+        let target = Target::new(file.event, file.nth)?;
+        Ok(Self { target, edit })
+    }
+}
+
+impl From<EventFault> for FaultFile {
+    fn from(fault: EventFault) -> Self {
+        let (word, index) = match fault.edit {
+            Edit::Duplicate => (FaultWord::Duplicate, None),
+            Edit::Missing => (FaultWord::Missing, None),
+            Edit::Early => (FaultWord::Early, None),
+            Edit::MalformedJson => (FaultWord::MalformedJson, None),
+            Edit::InvalidUtf8 => (FaultWord::InvalidUtf8, None),
+            Edit::NoType => (FaultWord::NoType, None),
+            Edit::NoEventLine => (FaultWord::NoEventLine, None),
+            Edit::NoUsage => (FaultWord::NoUsage, None),
+            Edit::WrongIndex(index) => (FaultWord::WrongIndex, Some(index)),
+        };
+        Self {
+            fault: word,
+            event: fault.target.event,
+            nth: Some(fault.target.nth),
+            index,
+        }
+    }
+}
+
+impl TryFrom<ErrorEventFile> for ErrorEvent {
+    type Error = ScenarioError;
+
+    fn try_from(file: ErrorEventFile) -> Result<Self, ScenarioError> {
+        let after = match file.after {
+            Some(event) => Some(Target::new(event, file.nth)?),
+            None if file.nth.is_some() => return Err(ScenarioError::NthOfNothing),
+            None => None,
+        };
+        let kind = file.r#type.unwrap_or(ErrorType::Overloaded);
+        let message = file.message.unwrap_or_else(|| kind.message().to_owned());
+        Ok(Self {
+            after,
+            kind,
+            message,
+        })
+    }
+}
+
+impl From<ErrorEvent> for ErrorEventFile {
+    fn from(event: ErrorEvent) -> Self {
+        Self {
+            after: event.after.map(|target| target.event),
+            nth: event.after.map(|target| target.nth),
+            r#type: Some(event.kind),
+            message: Some(event.message),
+        }
+    }
+}
+
+impl StallFile {
+    fn place(self) -> Result<Place, ScenarioError> {
+        let target = |event| Target::new(event, self.nth);
+        let place = match (self.at, self.byte, self.after, self.inside) {
+            (Some(HeadPlace::BeforeHead), None, None, None) => Place::BeforeHead,
+            (Some(HeadPlace::AfterHead), None, None, None) => Place::AfterHead,
+            (None, Some(byte), None, None) => Place::Byte(byte),
+            (None, None, Some(event), None) => Place::After(target(event)?),
+            (None, None, None, Some(event)) => Place::Inside(target(event)?),
+            _ => return Err(ScenarioError::OnePlace),
+        };
+        if self.nth.is_some() && self.after.is_none() && self.inside.is_none() {
+            return Err(ScenarioError::NthOfNothing);
+        }
+        Ok(place)
+    }
+}
+
+/// How the answer breaks off, where one of the two tables says so.
+pub(super) fn ending(
+    cut: Option<CutFile>,
+    stall: Option<StallFile>,
+) -> Result<Option<Ending>, ScenarioError> {
+    match (cut, stall) {
+        (None, None) => Ok(None),
+        (Some(_), Some(_)) => Err(ScenarioError::CutAndStall),
+        (None, Some(stall)) => Ok(Some(Ending::Stall { at: stall.place()? })),
+        (Some(cut), None) => {
+            let CutFile {
+                at,
+                byte,
+                after,
+                inside,
+                nth,
+                by,
+            } = cut;
+            let place = StallFile {
+                at,
+                byte,
+                after,
+                inside,
+                nth,
+            };
+            let at = place.place()?;
+            Ok(Some(match by.unwrap_or_default() {
+                CutWord::Fin => Ending::Cut {
+                    at,
+                    by: Hangup::Fin,
+                },
+                CutWord::Reset => Ending::Cut {
+                    at,
+                    by: Hangup::Reset,
+                },
+                CutWord::End if at == Place::BeforeHead => return Err(ScenarioError::EndNowhere),
+                CutWord::End => Ending::Early { at },
+            }))
+        }
+    }
+}
+
+/// The two tables that say `ending`.
+pub(super) fn tables(ending: Option<Ending>) -> (Option<CutFile>, Option<StallFile>) {
+    let Some(ending) = ending else {
+        return (None, None);
+    };
+    let mut place = StallFile {
+        at: None,
+        byte: None,
+        after: None,
+        inside: None,
+        nth: None,
+    };
+    match ending.place() {
+        Place::BeforeHead => place.at = Some(HeadPlace::BeforeHead),
+        Place::AfterHead => place.at = Some(HeadPlace::AfterHead),
+        Place::Byte(byte) => place.byte = Some(byte),
+        Place::After(target) => {
+            (place.after, place.nth) = (Some(target.event), Some(target.nth));
+        }
+        Place::Inside(target) => {
+            (place.inside, place.nth) = (Some(target.event), Some(target.nth));
+        }
+    }
+    let by = match ending {
+        Ending::Stall { .. } => return (None, Some(place)),
+        Ending::Early { .. } => CutWord::End,
+        Ending::Cut {
+            by: Hangup::Fin, ..
+        } => CutWord::Fin,
+        Ending::Cut {
+            by: Hangup::Reset, ..
+        } => CutWord::Reset,
+    };
+    let StallFile {
+        at,
+        byte,
+        after,
+        inside,
+        nth,
+    } = place;
+    let cut = CutFile {
+        at,
+        byte,
+        after,
+        inside,
+        nth,
+        by: Some(by),
+    };
+    (Some(cut), None)
+}

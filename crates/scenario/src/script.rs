@@ -1,0 +1,231 @@
+//! One answer, ready to be handed over: its head, the pieces of its body, and how it ends.
+//!
+//! Owns the way from a scenario's answer to bytes, and is pure: the same answer, identifiers and model give
+//! the same script. Knows nothing of the server or of time; handing over is the room of
+//! [`crate::handover`].
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::messages;
+use crate::{
+    Address, Answer, Chunking, CutAt, Ending, Hangup, Place, Says, ScenarioError, Target, Turn,
+};
+
+mod chunks;
+mod draft;
+mod frame;
+
+use chunks::Body;
+
+/// The type of a body of JSON.
+const JSON: &str = "application/json";
+/// The type of a stream.
+const EVENT_STREAM: &str = "text/event-stream; charset=utf-8";
+
+/// One answer, ready to be handed over.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Script {
+    pub(crate) request_id: String,
+    pub(crate) wait: Duration,
+    /// `None`: the answer ends before it.
+    pub(crate) head: Option<Head>,
+    pub(crate) pieces: VecDeque<Piece>,
+    /// Each piece is a write of its own.
+    pub(crate) apart: bool,
+    pub(crate) end: End,
+}
+
+/// The head of an answer, but for the request's identifier.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    /// The length that it states; `None`: the body is chunked.
+    pub(crate) length: Option<usize>,
+}
+
+/// One piece of the body, and the wait before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) wait: Duration,
+    pub(crate) bytes: Bytes,
+}
+
+/// What follows the last piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The end of the body.
+    Whole,
+    /// The end of the connection.
+    Hangup(Hangup),
+    /// Nothing.
+    Stall,
+}
+
+/// What an answer depends on beside its scenario.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) request_id: &'a str,
+    pub(crate) message_id: &'a str,
+    pub(crate) model: &'a str,
+    pub(crate) streams: bool,
+    /// The origin of the second host.
+    pub(crate) elsewhere: &'a str,
+}
+
+impl Script {
+    pub(crate) fn new(answer: &Answer, context: Context<'_>) -> Self {
+        let (mut head, mut body) = written(answer, context);
+        let end = match answer.ending {
+            None => End::Whole,
+            Some(ending) => broken(ending, &mut body, head.length.is_some()),
+        };
+        if matches!(answer.ending, Some(Ending::Early { .. })) {
+            head.length = head.length.map(|_| body.bytes.len());
+        }
+        let before_head = answer
+            .ending
+            .is_some_and(|ending| ending.place() == Place::BeforeHead);
+        Self {
+            request_id: context.request_id.to_owned(),
+            wait: answer.pace.first,
+            head: (!before_head).then_some(head),
+            pieces: body.pieces(answer.chunking.as_ref(), answer.pace),
+            apart: answer.chunking.is_some(),
+            end,
+        }
+    }
+}
+
+/// The whole of an answer, nothing left out.
+fn written(answer: &Answer, context: Context<'_>) -> (Head, Body) {
+    let json = |status, headers: Vec<_>, text: String| {
+        let typed = [vec![("content-type", JSON.to_owned())], headers].concat();
+        sized(status, typed, text)
+    };
+    match &answer.says {
+        Says::Message(turn) if context.streams => {
+            let headers = vec![
+                ("content-type", EVENT_STREAM.to_owned()),
+                ("cache-control", "no-cache".to_owned()),
+            ];
+            let head = Head {
+                status: 200,
+                headers,
+                length: None,
+            };
+            (head, stream(turn, context.message_id, context.model))
+        }
+        Says::Message(turn) => {
+            let message = messages::message(turn, context.message_id, context.model);
+            // Plain structs and strings always serialise.
+            let text = serde_json::to_string(&message).unwrap_or_default();
+            json(200, Vec::new(), text)
+        }
+        Says::Error(error) => {
+            let should_retry = error
+                .should_retry
+                .map(|retry| ("x-should-retry", retry.to_string()));
+            let retry_after = error
+                .retry_after_s
+                .map(|seconds| ("retry-after", seconds.to_string()));
+            let headers = should_retry.into_iter().chain(retry_after).collect();
+            let text = messages::error_body(error.kind, &error.message, context.request_id);
+            json(error.status, headers, text)
+        }
+        Says::Redirect(redirect) => {
+            let to = match &redirect.to {
+                Address::Url(url) => url.clone(),
+                Address::Elsewhere(path) => format!("{}{path}", context.elsewhere),
+            };
+            sized(redirect.status, vec![("location", to)], String::new())
+        }
+        Says::Literal(literal) => {
+            let headers = vec![("content-type", literal.content_type.clone())];
+            sized(literal.status, headers, literal.body.clone())
+        }
+    }
+}
+
+/// An answer that states its length.
+fn sized(status: u16, headers: Vec<(&'static str, String)>, text: String) -> (Head, Body) {
+    let head = Head {
+        status,
+        headers,
+        length: Some(text.len()),
+    };
+    (head, Body::whole(text.into_bytes()))
+}
+
+/// The body of a stream, with the faults of its events.
+fn stream(turn: &Turn, id: &str, model: &str) -> Body {
+    frame::write(&draft::drafts(turn, id, model).events, turn.framing)
+}
+
+/// Cuts the body off where the answer breaks off, and says what follows.
+fn broken(ending: Ending, body: &mut Body, states_length: bool) -> End {
+    let mut length = match ending.place() {
+        Place::BeforeHead | Place::AfterHead => 0,
+        Place::Byte(byte) => byte,
+        // A place in a stream is none in an answer that is not one.
+        Place::After(_) | Place::Inside(_) if states_length => return End::Whole,
+        Place::After(target) => body.after(target),
+        Place::Inside(target) => body.inside(target),
+    };
+    // The server takes a body of the stated length for whole, whatever follows.
+    if states_length {
+        length = length.min(body.bytes.len().saturating_sub(1));
+    }
+    body.truncate(length);
+    match ending {
+        Ending::Cut { by, .. } => End::Hangup(by),
+        Ending::Early { .. } => End::Whole,
+        Ending::Stall { .. } => End::Stall,
+    }
+}
+
+/// Refuses a turn whose faults, places or cuts name what its stream does not have.
+pub(crate) fn check(
+    turn: &Turn,
+    chunking: Option<&Chunking>,
+    place: Option<Place>,
+) -> Result<(), ScenarioError> {
+    let drafts = draft::drafts(turn, "", "");
+    if let Some((key, target)) = drafts.missing {
+        return Err(no_event(key, target));
+    }
+    let body = frame::write(&drafts.events, turn.framing);
+    let named = match place {
+        Some(Place::After(target)) => Some(("after", target)),
+        Some(Place::Inside(target)) => Some(("inside", target)),
+        Some(Place::BeforeHead | Place::AfterHead | Place::Byte(_)) | None => None,
+    };
+    if let Some((key, target)) = named.filter(|(_, target)| !body.has(*target)) {
+        return Err(no_event(key, target));
+    }
+    let Some(Chunking::At(cuts)) = chunking else {
+        return Ok(());
+    };
+    for cut in cuts {
+        if let CutAt::Named(name) = cut
+            && body.places(*name).is_empty()
+        {
+            return Err(ScenarioError::NoSuchCut { cut: name.word() });
+        }
+    }
+    Ok(())
+}
+
+fn no_event(key: &'static str, target: Target) -> ScenarioError {
+    ScenarioError::NoEvent {
+        key,
+        event: target.event.word(),
+        nth: target.nth,
+    }
+}
+
+#[cfg(test)]
+mod tests;

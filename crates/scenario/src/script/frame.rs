@@ -1,0 +1,49 @@
+//! Events as the lines of an event stream.
+
+use super::chunks::{Body, Span};
+use super::draft::Draft;
+use crate::Framing;
+
+/// Writes the events, and remembers where each of them stands.
+pub(super) fn write(events: &[Draft<'_>], framing: Framing) -> Body {
+    let line_end = framing.line_end.bytes();
+    let mut bytes = Vec::new();
+    let mut spans = Vec::with_capacity(events.len());
+    if framing.bom {
+        bytes.extend_from_slice("\u{feff}".as_bytes());
+    }
+    for draft in events {
+        // What comes before the first event belongs to it.
+        let start = if spans.is_empty() { 0 } else { bytes.len() };
+        if framing.comments {
+            bytes.extend_from_slice(b": the stub is here");
+            bytes.extend_from_slice(line_end);
+        }
+        if !draft.is_nameless {
+            bytes.extend_from_slice(b"event: ");
+            bytes.extend_from_slice(draft.event.name().as_bytes());
+            bytes.extend_from_slice(line_end);
+        }
+        let data = bytes.len();
+        bytes.extend_from_slice(if framing.data_space {
+            b"data: "
+        } else {
+            b"data:"
+        });
+        bytes.extend_from_slice(&draft.data());
+        let middle = data + (bytes.len() - data) / 2;
+        bytes.extend_from_slice(line_end);
+        bytes.extend_from_slice(line_end);
+        spans.push(Span {
+            name: draft.event.known(),
+            start,
+            data,
+            middle,
+            end: bytes.len(),
+        });
+    }
+    if !framing.last_blank_line {
+        bytes.truncate(bytes.len().saturating_sub(line_end.len()));
+    }
+    Body { bytes, spans }
+}

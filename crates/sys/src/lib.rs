@@ -1,0 +1,22 @@
+//! The host: system calls that nix, caps and landlock do not wrap, one safe function a call, and the few files, clocks
+//! and random numbers that several crates need.
+//!
+//! This is the only crate with `unsafe`. It knows the kernel's interface and nothing of the sandbox: no policy, no
+//! order of steps, no message. Failures are the kernel's errno.
+
+#![allow(unsafe_code)]
+
+pub mod attempt;
+pub mod clock;
+pub mod fds;
+pub mod marks;
+pub mod mount;
+pub mod net;
+pub mod notify;
+pub mod probe;
+pub mod process;
+pub mod random;
+pub mod read;
+pub mod seccomp;
+pub mod streams;
+pub mod world;

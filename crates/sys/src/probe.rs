@@ -1,0 +1,41 @@
+//! Calls that only canaries make.
+
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+use nix::errno::Errno;
+
+/// `struct io_uring_params` of linux/io_uring.h.
+const PARAMETER_BYTES: usize = 120;
+
+/// io_uring_setup(2) with one entry.
+///
+/// # Errors
+/// The errno of the call.
+pub fn io_uring_setup() -> Result<OwnedFd, Errno> {
+    let mut parameters = [0_u8; PARAMETER_BYTES];
+    // SAFETY: the kernel reads and writes `struct io_uring_params`, for which the array has room.
+    let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, parameters.as_mut_ptr()) };
+    let number = Errno::result(result)?;
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(number as i32) })
+}
+
+/// ioctl_tty(2) TIOCSTI: pushes one byte into the input of a terminal. `high` goes into the high half of the
+/// request, which the kernel ignores.
+///
+/// # Errors
+/// The errno of the call.
+pub fn push_input(terminal: impl AsFd, high: u32) -> Result<(), Errno> {
+    let byte = b'#';
+    let request = u64::from(high) << 32 | libc::TIOCSTI;
+    // SAFETY: TIOCSTI reads one byte, to which the pointer points.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_ioctl,
+            terminal.as_fd().as_raw_fd(),
+            request,
+            &raw const byte,
+        )
+    };
+    Errno::result(result).map(drop)
+}

@@ -1,0 +1,112 @@
+//! Files of the user's that are read whole: regular ones only, up to a limit, and never by waiting for anybody.
+//!
+//! Must not know what stands in them.
+
+use std::fs::{FileType, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use thiserror::Error;
+
+use model::quote::shown_path;
+
+/// Longest file of the system's: one with a line for each of some 100,000 users.
+const MOST_SYSTEM_BYTES: u64 = 16 << 20;
+
+/// Why a file was not read. `file` is its path, escaped.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    #[error("cannot open {file}")]
+    Open { file: String, source: io::Error },
+    #[error("cannot read {file}")]
+    Read { file: String, source: io::Error },
+    #[error("{file} is {found}, not a regular file")]
+    NotAFile { file: String, found: &'static str },
+    #[error("{file} is longer than {limit} bytes")]
+    TooLarge { file: String, limit: u64 },
+}
+
+impl ReadError {
+    /// Whether there is no such file.
+    pub fn is_absence(&self) -> bool {
+        matches!(self, Self::Open { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// The bytes of a regular file. A FIFO that nobody writes to would hold whoever opens it for ever.
+///
+/// # Errors
+/// What the system said, something that is no regular file, and one that is longer than `limit`.
+pub fn regular(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+    let file = shown_path(path);
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path);
+    let opened = match opened {
+        Ok(opened) => opened,
+        // open(2) gives ENXIO for a socket.
+        Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
+            let found = "a socket or a device";
+            return Err(ReadError::NotAFile { file, found });
+        }
+        Err(source) => return Err(ReadError::Open { file, source }),
+    };
+    let read = |source| ReadError::Read {
+        file: file.clone(),
+        source,
+    };
+    let kind = opened.metadata().map_err(read)?.file_type();
+    if !kind.is_file() {
+        let found = describe(kind);
+        return Err(ReadError::NotAFile { file, found });
+    }
+    let mut bytes = Vec::new();
+    let mut bounded = opened.take(limit.saturating_add(1));
+    bounded.read_to_end(&mut bytes).map_err(read)?;
+    if bytes.len() as u64 > limit {
+        return Err(ReadError::TooLarge { file, limit });
+    }
+    Ok(bytes)
+}
+
+/// The text of a file of the system's, such as /etc/passwd; empty where it cannot be read.
+pub fn system_text(path: impl AsRef<Path>) -> String {
+    let bytes = regular(path.as_ref(), MOST_SYSTEM_BYTES).unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+fn describe(kind: FileType) -> &'static str {
+    if kind.is_dir() {
+        "a directory"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_up_to_the_limit_are_read_and_nobody_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        std::fs::write(at("file"), "12345").unwrap();
+        nix::unistd::mkfifo(&at("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(regular(&at("file"), 5).unwrap(), b"12345");
+        let said = |name: &str| regular(&at(name), 4).unwrap_err().to_string();
+        assert!(said("file").ends_with("file is longer than 4 bytes"));
+        assert!(said("fifo").ends_with("fifo is a FIFO, not a regular file"));
+        assert!(said("").ends_with("is a directory, not a regular file"));
+        assert_eq!(system_text(at("file")), "12345");
+        assert_eq!(system_text(at("fifo")), "");
+        assert!(regular(&at("none"), 4).unwrap_err().is_absence());
+        assert!(!regular(&at("file/none"), 4).unwrap_err().is_absence());
+    }
+}
