@@ -32,7 +32,7 @@ use sandbox::identity;
 use sandbox::limits::{CORE_BYTES, QUEUE_BYTES};
 use model::layout::PROGRAM_DIRECTORY;
 use sandbox::plan::{BASE_URL, Bind, ClientPlan, Places, Plan, ResourceLimits, RootPlan, StubPlan};
-use sandbox::spawn::OWN_FILE;
+use sys::process::OWN_FILE;
 use crate::selftest::HOSTILE_ARGUMENT;
 use crate::subject::Subject;
 use targets::Targets;

@@ -19,7 +19,7 @@ use crate::connection::Line;
 use crate::handover::{self, REQUEST_ID};
 use crate::limits::{Budget, Limits};
 use scenario::messages::{self, Ask};
-use model::scenario::{ErrorType, Scenario};
+use scenario::{ErrorType, Scenario};
 use scenario::script::{Context, Script};
 use model::secret::Belongs;
 

@@ -13,11 +13,7 @@
 //! start to end · [`secret`] the credential and its disguises · [`shape`] JSON without its text ·
 //! [`limits`] what a client may cost. The crate knows nothing of sandboxes, cases or verdicts.
 
-pub mod journal;
 pub mod limits;
-pub mod scenario;
-pub mod secret;
-pub mod shape;
 
 mod app;
 mod command;
@@ -26,10 +22,8 @@ mod gate;
 mod handover;
 mod held;
 mod listener;
-mod messages;
 mod recorder;
 mod refusal;
-mod script;
 mod serve;
 mod shared;
 mod tap;
@@ -38,6 +32,4 @@ pub use command::main;
 pub use gate::MAX_HOLD;
 pub use held::{Held, HeldBytes};
 pub use limits::Limits;
-pub use scenario::Scenario;
-pub use secret::{AUTH_HEADERS, Belongs, Needle};
 pub use serve::{ServeError, Setup, serve, serve_until};

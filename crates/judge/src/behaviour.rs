@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::difference::{Area, Change, Difference, Fact};
 use model::digest;
 use model::schema::values::closed_sets;
 

@@ -17,22 +17,12 @@ use model::finding::{AskedBy, Finding, Status, Verdict};
 use Rule::{Any, Case as Asked};
 use outcome::{Deviation, NotPassed, Outcome, Run};
 
-pub use attempts::{
-    AttemptGroup, attempt_groups, met_limits, reason_for_attempt, reason_for_question,
-    resolver_target,
-};
-pub use files::reason_for_file;
-pub(crate) use headers::CREDENTIALS;
-pub use meaning::{Meaning, meaning};
-pub(crate) use outbound::kernel_refuses;
-pub(crate) use outcome::count;
-pub use requests::is_expected_beside;
-
 mod attempts;
 mod body;
 mod files;
 mod headers;
-mod meaning;
+pub use outbound::kernel_refuses;
+
 mod outbound;
 mod outcome;
 mod process;
@@ -141,18 +131,7 @@ const CHECKS: [Check; 36] = [
     client("process/no-survivors",              "1",   PROCESSES, Any(|evidence, _| process::no_survivors(evidence))),
 ];
 
-/// The stable ids of all checks, in the order of every report.
-pub fn ids() -> impl Iterator<Item = &'static str> {
-    CHECKS.iter().map(|check| check.id)
-}
-
-/// The ids of the checks that hold for any program, in the same order; an audit makes no other.
-pub fn ids_for_any_program() -> impl Iterator<Item = &'static str> {
-    let for_any = |check: &&Check| matches!(check.rule, Rule::Any(_));
-    CHECKS.iter().filter(for_any).map(|check| check.id)
-}
-
-/// Makes every check of a case: one finding for each id, in the order of [`ids`].
+/// Makes every check of a case: one finding for each id, in the order of [`model::finding::ids`].
 pub fn check(case: &Case, profile: &Profile, evidence: &Evidence) -> Vec<Finding> {
     let run = Run {
         case,

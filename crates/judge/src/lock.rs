@@ -9,13 +9,10 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 
+use model::difference::{Area, Difference, Fact, line, string, table};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use model::difference::Area;
-use model::difference::Change;
-use model::difference::Difference;
-use model::difference::Fact;
 use crate::behaviour::{Behaviour};
 use model::quote::Position;
 use model::quote::known_words;

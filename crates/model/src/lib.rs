@@ -9,6 +9,7 @@
 //! | [`expected`] | evidence that a policy names beforehand |
 //! | [`finding`] | results of checks, and the verdict |
 //! | [`report`], [`difference`] | what every report shows |
+//! | [`labels`] | stable words of closed sets |
 //! | [`layout`] | paths and ids inside the sandbox |
 //! | [`schema`] | JSON Schemas of these types |
 //! | [`text`], [`escape`], [`quote`] | hostile text: bounded, escaped, quoted |
@@ -25,6 +26,7 @@ pub mod evidence;
 pub mod expected;
 pub mod finding;
 pub mod journal;
+pub mod labels;
 pub mod layout;
 pub mod profile;
 pub mod quote;

@@ -34,10 +34,14 @@ pub struct Report {
     pub tier: Tier,
     /// Why it is not a stronger one that would have done.
     pub tier_because: Option<String>,
-    /// From [`judge::check::verdict`].
+    /// The verdict on the run.
     pub verdict: Verdict,
-    /// From [`judge::check::check`], in its order; [`crate::baseline::CHECK`] comes last, where it was made.
+    /// One for each check, in the order of [`finding::ids`]; [`finding::BASELINE`] comes last, where it was made.
     pub checks: Vec<Finding>,
+    /// Losses of the run itself, one phrase each; only a run without losses can pass.
+    pub unsound: Vec<String>,
+    /// Whether the canaries show that the kernel itself refuses every other attempt.
+    pub kernel_refuses: bool,
     /// What was collected. Reports show its processes from [`Report::processes`].
     pub evidence: Evidence,
     /// What was started, without the prompts that stand among the arguments.

@@ -3,6 +3,18 @@
 //!
 //! The same code makes the twins outside. What stands before the first `--attempt` is any client's command line.
 
+pub mod class;
+mod files;
+mod kernel;
+mod mounts;
+mod names;
+mod network;
+mod processes;
+pub mod reply;
+mod sockets;
+mod surroundings;
+pub mod table;
+
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
@@ -14,15 +26,14 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::unistd::alarm;
 
-use super::class::{Attempt, NOTHING, Surroundings};
-use super::reply::{self, Reply, Said};
-use super::{surroundings, table};
-use sandbox::spawn::OWN_FILE;
+use class::{Attempt, NOTHING, Surroundings};
+use reply::{Reply, Said};
+use sys::process::OWN_FILE;
 use sys::attempt::let_anybody_trace;
 use sys::process::{executed_path, read_to_end_within, wait_within};
 
 /// Hidden first argument with which our own file is the hostile client.
-pub(crate) const HOSTILE_ARGUMENT: &str = "__hostile";
+pub const HOSTILE_ARGUMENT: &str = "__hostile";
 
 /// Before each attempt's name and its words.
 pub(super) const ATTEMPT: &str = "--attempt";
@@ -43,7 +54,7 @@ const PATIENCE: u32 = 20;
 pub(super) const LIMIT: Duration = Duration::from_secs(30);
 
 /// Entry of the hostile client; `arguments` without the hidden one.
-pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
+pub fn main(arguments: Vec<OsString>) -> ExitCode {
     let words: Vec<String> = arguments
         .into_iter()
         .map(|word| word.to_string_lossy().into_owned())

@@ -1,12 +1,13 @@
 //! What a run proves, what it merely saw, and what it leaves open. The claims about requests and attempts are kept
 //! apart: none of them follows from another.
 
+use model::expected;
 use model::text::count;
-use judge::check::{self};
 use model::evidence::Before;
 use model::finding::Status;
 
-use super::{Purpose, Report};
+use model::report::Purpose;
+use model::report::Report;
 
 /// What no run proves.
 const NEVER_PROVED: [&str; 4] = [
@@ -84,7 +85,7 @@ fn served(report: &Report) -> Claim {
     );
     let requests = report.evidence.requests.iter();
     let expected = requests
-        .filter(|request| check::is_expected_beside(&report.known.side_requests, request))
+        .filter(|request| expected::is_expected_beside(&report.known.side_requests, request))
         .count();
     let (standing, text) = match (counting, carried) {
         (Some(Status::Passed), Some(Status::Passed)) if expected > 0 => (
@@ -108,7 +109,7 @@ fn served(report: &Report) -> Claim {
 }
 
 fn impossible(report: &Report) -> Claim {
-    let (standing, ground) = if check::kernel_refuses(&report.evidence) {
+    let (standing, ground) = if report.kernel_refuses {
         (
             Standing::Proved,
             "in the client's place the kernel itself refused every network canary.",
@@ -128,7 +129,7 @@ fn seen(report: &Report) -> Claim {
         .checks
         .iter()
         .find(|finding| finding.id == "outbound/no-attempts");
-    let allowed = check::attempt_groups(&report.known.attempts, &report.evidence)
+    let allowed = expected::attempt_groups(&report.known.attempts, &report.evidence)
         .iter()
         .filter(|group| group.reason.is_some())
         .count();

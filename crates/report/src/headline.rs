@@ -1,14 +1,16 @@
 //! The verdict in one line, the same in every report for people and viewers.
 
+use model::expected;
 use std::collections::BTreeSet;
 
 use model::expected::AttemptGroup;
 use model::text::count;
-use judge::check::{self};
 use model::evidence::{Evidence, Outcome};
 use model::finding::{Finding, Status, Verdict};
 
-use super::{Purpose, Report, words};
+use model::report::Purpose;
+use model::report::Report;
+use super::{words};
 
 /// The verdict's word, and what it rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,9 +73,9 @@ fn audited(report: &Report) -> String {
 
 /// What is no finding is left out, and so is the way to the resolver where the names tell more.
 fn attempts(report: &Report) -> String {
-    let groups = check::attempt_groups(&report.known.attempts, &report.evidence);
+    let groups = expected::attempt_groups(&report.known.attempts, &report.evidence);
     let told = |group: &&AttemptGroup| {
-        let by_name = group.target == check::resolver_target() && !report.evidence.names.is_empty();
+        let by_name = group.target == expected::resolver_target() && !report.evidence.names.is_empty();
         group.reason.is_none() && !by_name
     };
     let found: Vec<_> = groups.iter().filter(told).collect();
@@ -101,7 +103,7 @@ fn attempts(report: &Report) -> String {
 }
 
 fn asks_resolver(groups: &[AttemptGroup]) -> bool {
-    let resolver = check::resolver_target();
+    let resolver = expected::resolver_target();
     groups
         .iter()
         .any(|group| group.reason.is_none() && group.target == resolver)

@@ -5,14 +5,18 @@
 
 use std::fmt;
 
-use judge::check;
 use model::digest::short;
 use model::profile::{Cases, Variable};
 use model::finding::{Finding, Status, Verdict};
 
 use super::claims::{self, Standing};
 use super::headline::{Headline, headline};
-use super::{Arg, Client, Purpose, RenderError, Report, clock, words};
+use model::report::Arg;
+use model::report::Client;
+use model::report::Purpose;
+use model::report::Report;
+use model::time;
+use super::{RenderError, words};
 
 mod audit;
 pub(crate) mod drift;
@@ -112,7 +116,7 @@ fn run(page: &mut Page<String>, report: &Report) -> fmt::Result {
     if let Some(because) = &report.tier_because {
         page.say("", Tone::Quiet, because)?;
     }
-    let started = clock::rfc3339(report.evidence.wall.0);
+    let started = time::rfc3339(report.evidence.wall.0);
     let seconds = report.evidence.duration.as_secs_f64();
     page.say(
         "time",
@@ -131,7 +135,7 @@ fn run(page: &mut Page<String>, report: &Report) -> fmt::Result {
 }
 
 fn unsound(page: &mut Page<String>, report: &Report) -> fmt::Result {
-    let reasons = check::unsound(&report.evidence);
+    let reasons = &report.unsound;
     if reasons.is_empty() {
         return Ok(());
     }

@@ -9,7 +9,9 @@ use schemars::Schema;
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 
-use super::{RenderError, Report, escape};
+use model::report::Report;
+use model::escape;
+use super::{RenderError};
 use model::schema;
 
 pub(crate) mod change_form;

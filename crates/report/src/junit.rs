@@ -8,7 +8,10 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite, XmlString};
 
 use super::headline::{Headline, headline};
-use super::{RenderError, Report, clock, escape, words};
+use model::report::Report;
+use model::time;
+use model::escape;
+use super::{RenderError, words};
 use model::finding::{Finding, Status};
 
 /// Renders the report as UTF-8 XML.
@@ -39,7 +42,7 @@ fn attributes(report: &Report) -> [(&'static str, String); 2] {
         .filter(|finding| finding.status == Status::Skipped);
     [
         ("skipped", skipped.count().to_string()),
-        ("timestamp", clock::rfc3339(report.evidence.wall.0)),
+        ("timestamp", time::rfc3339(report.evidence.wall.0)),
     ]
 }
 

@@ -5,14 +5,18 @@
 //! Text of the client stands in code spans only, escaped as for people before: there Markdown knows neither links nor
 //! mentions, HTML or markers, and no line begins with it.
 
+use model::expected;
+use model::labels;
 use std::fmt;
 
 use super::claims::{self, Standing};
 use super::headline::{Headline, headline, is_told_as_an_attempt};
-use super::{BaselineOutcome, Purpose, RenderError, Report, words};
+use model::report::BaselineOutcome;
+use model::report::Purpose;
+use model::report::Report;
+use super::{RenderError, words};
 use model::difference::Accept;
 use model::difference::Difference;
-use judge::check;
 use model::digest;
 use model::evidence::{Advice, GapKind};
 use model::finding::{Finding, Status};
@@ -89,7 +93,7 @@ fn verdict(page: &mut Page, report: &Report) -> fmt::Result {
 }
 
 fn unsound(page: &mut Page, report: &Report) -> fmt::Result {
-    let reasons = check::unsound(&report.evidence);
+    let reasons = &report.unsound;
     if reasons.is_empty() {
         return Ok(());
     }
@@ -99,7 +103,7 @@ fn unsound(page: &mut Page, report: &Report) -> fmt::Result {
 }
 
 fn attempts(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
-    let groups = check::attempt_groups(&report.known.attempts, &report.evidence);
+    let groups = expected::attempt_groups(&report.known.attempts, &report.evidence);
     let rows = groups.iter().map(|group| {
         let expected = group.reason.as_deref().map_or(String::new(), code);
         [
@@ -118,7 +122,7 @@ fn attempts(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
     };
     let head = ["destination", "outcome", "times", "program", "expected"];
     page.table(Length::Theirs, title, head, rows, Some(none))?;
-    let met = check::met_limits(&report.evidence);
+    let met = expected::met_limits(&report.evidence);
     let rows = met.iter().map(|group| {
         [
             code(&group.target),
@@ -134,7 +138,7 @@ fn attempts(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
 
 fn names(page: &mut Page, report: &Report) -> fmt::Result {
     let rows = report.evidence.names.iter().map(|name| {
-        let reason = check::reason_for_question(&report.known.attempts, name);
+        let reason = expected::reason_for_question(&report.known.attempts, name);
         [
             code(&name.name),
             code(&name.kind_and_odd()),
@@ -150,7 +154,7 @@ fn requests(page: &mut Page, report: &Report, none: Option<&str>) -> fmt::Result
     let rows = report.evidence.requests.iter().map(|request| {
         [
             request.seq.to_string(),
-            words::class(request.class).to_owned(),
+            labels::class(request.class).to_owned(),
             code(&words::request_line(request)),
             request
                 .status
@@ -241,7 +245,7 @@ fn lookups(page: &mut Page, report: &Report) -> fmt::Result {
         [
             code(&words::quoted(&lookup.path)),
             lookup.paths.to_string(),
-            words::lookup_kind(lookup.kind).to_owned(),
+            labels::lookup_kind(lookup.kind).to_owned(),
             lookup.count.to_string(),
             advice,
         ]
@@ -266,7 +270,7 @@ fn files(page: &mut Page, report: &Report) -> fmt::Result {
         [
             entry.root.word().to_owned(),
             code(&entry.path),
-            words::file_kind(entry.kind).to_owned(),
+            labels::file_kind(entry.kind).to_owned(),
             format!("{:04o}", entry.mode),
             entry.bytes.to_string(),
         ]
@@ -299,7 +303,7 @@ fn wider_rules(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
 
 fn gaps(page: &mut Page, report: &Report) -> fmt::Result {
     let gaps = report.evidence.gaps.iter();
-    let rows = gaps.map(|gap| [words::gap(gap.what).to_owned(), code(&gap.detail)]);
+    let rows = gaps.map(|gap| [labels::gap(gap.what).to_owned(), code(&gap.detail)]);
     page.table(
         Length::Theirs,
         "Evidence that is incomplete",

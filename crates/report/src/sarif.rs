@@ -10,8 +10,12 @@
 //!
 //! Text of the client is escaped as for people, and stands in messages so that it makes no link.
 
-use super::{Purpose, RenderError, Report, clock, escape, json, words};
-use judge::check;
+use model::finding;
+use model::report::Purpose;
+use model::report::Report;
+use model::time;
+use model::escape;
+use super::{RenderError, json, words};
 use model::evidence::Exit;
 use model::finding::{Finding, Status, Verdict};
 use identity::{case_file, category, fingerprints, lock_file, places};
@@ -118,7 +122,7 @@ fn says_nothing(report: &Report) -> Option<String> {
     if report.verdict != Verdict::Errored {
         return None;
     }
-    let unsound = check::unsound(&report.evidence).into_iter().next();
+    let unsound = report.unsound.first().cloned();
     unsound.or_else(|| {
         let any_errored = report.made().any(|one| one.status == Status::Errored);
         (!any_errored).then(|| "no check was made".to_owned())
@@ -131,7 +135,7 @@ fn because(finding: &Finding) -> String {
 }
 
 fn rule(finding: &Finding) -> Rule {
-    let meaning = check::meaning(finding.id).sentence;
+    let meaning = finding::meaning(finding.id).sentence;
     let asked = format!("Asked by: {}.", words::asked_by(finding.asked_by));
     Rule {
         id: finding.id.to_owned(),
@@ -211,7 +215,7 @@ fn message(told: &Told<'_>) -> Text {
         Status::Failed | Status::Errored => literal(&sentence(&finding.message)),
         // What it says of itself is not so.
         Status::Passed | Status::Skipped => {
-            format!("Asked: {}", literal(check::meaning(finding.id).sentence))
+            format!("Asked: {}", literal(finding::meaning(finding.id).sentence))
         }
     });
     let told = |label, part: &str| format!("{label}: '{}'.", literal(part));
@@ -259,18 +263,18 @@ fn invocation(report: &Report, told: &[Told<'_>]) -> Invocation {
                 words::exit(&report.evidence)
             ),
         },
-        start_time_utc: clock::rfc3339(start),
-        end_time_utc: clock::rfc3339(end),
+        start_time_utc: time::rfc3339(start),
+        end_time_utc: time::rfc3339(end),
         tool_execution_notifications: notifications(report, told),
     }
 }
 
 /// Why the run says nothing, and which checks could not be made.
 fn notifications(report: &Report, told: &[Told<'_>]) -> Vec<Notification> {
-    let reasons = check::unsound(&report.evidence).into_iter();
+    let reasons = report.unsound.iter();
     let lost = reasons.map(|reason| Notification {
         level: Level::Error,
-        message: text(&sentence(&reason)),
+        message: text(&sentence(reason)),
         associated_rule: None,
     });
     let errored = told.iter().filter_map(|told| {

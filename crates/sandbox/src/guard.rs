@@ -27,7 +27,7 @@ use nix::unistd::{Pid, setsid};
 use super::error::{AsErrno as _, At as _, SetupError, Step};
 use super::plan::Places;
 use super::reaper::Condition;
-use super::spawn::OWN_FILE;
+use sys::process::OWN_FILE;
 use sys::random;
 use sys::fds::close_on_exec_from;
 use sys::process::{default_child_signal, ignore_terminal_signals, wait_within};

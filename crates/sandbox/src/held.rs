@@ -19,9 +19,18 @@ const PORTS: [usize; 2] = [4, 6];
 const ADDRESSES: [usize; 2] = [8, 24];
 const SEND_QUEUE: usize = 60;
 
+/// A socket of the client that has bytes which the server has not acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The client's end.
+    pub peer: SocketAddr,
+    /// Bytes in the send queue; the end of the stream counts one.
+    pub bytes: u64,
+}
+
 /// Lists sockets of this network namespace; kept open, since the stub's filter opens nothing.
 #[derive(Debug)]
-pub(super) struct SocketDiag(Socket);
+pub struct SocketDiag(Socket);
 
 impl SocketDiag {
     /// Opens the socket and tries one listing, so that a kernel without it is found before the client runs.
@@ -38,7 +47,7 @@ impl SocketDiag {
     ///
     /// # Errors
     /// The errno of the listing.
-    pub(super) fn held_for(&self, server: SocketAddr) -> Result<Vec<stub::Held>, Errno> {
+    pub fn held_for(&self, server: SocketAddr) -> Result<Vec<Held>, Errno> {
         let mut held = Vec::new();
         // A socket of the other family reaches the same server by a v4-mapped address.
         for family in [libc::AF_INET, libc::AF_INET6] {
@@ -53,7 +62,7 @@ impl SocketDiag {
                 let bytes = u64::from(number(message, SEND_QUEUE)?);
                 if bytes > 0 && end(message, 1)? == server {
                     let peer = end(message, 0)?;
-                    held.push(stub::Held { peer, bytes });
+                    held.push(Held { peer, bytes });
                 }
                 Some(())
             })?;
@@ -95,7 +104,7 @@ mod tests {
         drop(client);
         let held = diag.held_for(server).unwrap();
         assert!(
-            matches!(held[..], [stub::Held { peer: held, bytes }] if held == peer && bytes > 1)
+            matches!(held[..], [Held { peer: held, bytes }] if held == peer && bytes > 1)
         );
         drop(accepted);
         assert_eq!(diag.held_for(server), Ok(Vec::new()));

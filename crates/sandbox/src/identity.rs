@@ -9,7 +9,8 @@ use nix::errno::Errno;
 use nix::unistd::{Gid, Pid, Uid, setgroups, setresgid, setresuid};
 
 use super::error::{At as _, SetupError, Step};
-use super::plan::{INSIDE_ID, Identity};
+use model::layout::INSIDE_ID;
+use super::plan::{Identity};
 use model::case::Tier;
 use sys::read;
 

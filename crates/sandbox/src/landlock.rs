@@ -20,7 +20,10 @@ use std::os::fd::OwnedFd;
 
 use super::error::{AsErrno, At as _, SetupError, Step};
 use super::init::{Inside, Ports};
-use super::plan::{Bind, BindKind, HOME, Plan, TMP, WORK};
+use model::layout::HOME;
+use model::layout::TMP;
+use model::layout::WORK;
+use super::plan::{Bind, BindKind, Plan};
 use super::weaken::Protection;
 use model::case::{Access, Tier};
 

@@ -9,9 +9,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use model::secret::Belongs;
-use scenario::Scenario;
 
+use model::layout::{HOME, INSIDE_ID, TMP, WORK};
+use probes::canary::ProbePlan;
 use model::case::{Access, Device, Tier};
 pub(crate) use model::profile::BASE_URL;
 
@@ -55,7 +55,7 @@ pub(crate) struct Plan {
     /// What seals the network, and whether there is a root of the client's own.
     pub(crate) tier: Tier,
     pub(crate) identity: Identity,
-    pub(crate) stub: StubPlan,
+    pub(crate) server: ServerPlan,
     pub(crate) root: RootPlan,
     pub(crate) client: ClientPlan,
     pub(crate) limits: ResourceLimits,
@@ -111,17 +111,17 @@ pub(crate) enum Identity {
     Unmapped { uid: u32, gid: u32 },
 }
 
-/// What the stub serves.
+/// The one server that the client may reach: the function given to [`crate::stage::main`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct StubPlan {
-    pub(crate) scenario: Scenario,
+pub(crate) struct ServerPlan {
+    /// Settings of the server's function, as it encodes them; the sandbox passes them on unread.
+    pub(crate) settings: String,
+    /// The server also listens on a second loopback host, 127.0.0.2.
+    pub(crate) needs_elsewhere: bool,
     /// The client is told where it is. Where it is not, a connection there is an attempt as any other.
     pub(crate) is_known: bool,
+    /// The credential of the run, which the resolver looks for in the names that it is asked for.
     pub(crate) credential: String,
-    pub(crate) belongs: Belongs,
-    pub(crate) body_bytes: u64,
-    pub(crate) requests: u64,
-    pub(crate) connections: u64,
 }
 
 /// What the client sees of files, beside those of a new root that are always the same.
@@ -188,23 +188,4 @@ pub(crate) struct ResourceLimits {
     pub(crate) file_bytes: u64,
     /// Of POSIX message queues.
     pub(crate) queue_bytes: u64,
-}
-
-/// Targets of the canaries.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct ProbePlan {
-    /// Home of the client, as it names it.
-    pub(crate) home: OsString,
-    /// A file that everybody may read by its mode, and that no Landlock rule names.
-    pub(crate) unruled_file: OsString,
-    /// Abstract name on which init listens while the canaries run: a live target beside the client.
-    pub(crate) inside_socket: String,
-    /// Abstract name on which the runner listens in its own network namespace.
-    pub(crate) outside_socket: String,
-    /// A directory of the host that must not be visible, or not be opened.
-    pub(crate) outside_directory: OsString,
-    /// A file that is not there, and that must not be made.
-    pub(crate) outside_file: OsString,
-    /// Where the runner listens on loopback, where the client has no network of its own: a neighbour.
-    pub(crate) neighbour: Option<SocketAddr>,
 }

@@ -14,7 +14,7 @@ use nix::sys::stat::{self, fstat};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use super::canary::{self, Kind, Mode, Observation, Scene};
+use probes::canary::{self, Kind, Mode, Observation, Scene};
 use super::core_dumps;
 use super::error::{At as _, SetupError, Step};
 use super::init::Inside;

@@ -7,9 +7,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use self::mounts::{Mount, parse_mounts};
-use super::canary::{self, Kind};
+pub use super::canary::{self, Kind};
 use super::core_dumps::{self, Receiver};
-use super::plan::{HOME, HOST_NAME, INSIDE_ID, Plan, TMP, WORK};
+use model::layout::HOME;
+use model::layout::HOST_NAME;
+use model::layout::INSIDE_ID;
+use model::layout::TMP;
+use model::layout::WORK;
+use super::plan::{Plan};
 use super::probe::{NAMESPACES, ProbeReport};
 use super::proc::HARMLESS;
 use super::silence::{Network, TCP_BUFFER};

@@ -25,6 +25,7 @@ use super::error::{At as _, SetupError, Step};
 use super::identity;
 use super::plan::{Identity, Plan};
 use super::reaper;
+use sys::process::OWN_FILE;
 use sys::fds::close_on_exec_from;
 use sys::process::{default_child_signal, wait_within};
 
@@ -32,8 +33,6 @@ use sys::process::{default_child_signal, wait_within};
 pub(crate) const STAGE_ARGUMENT: &str = "__stage";
 /// First argument of the stage, and so of init, which it forks.
 const STAGE_NAME: &str = "runner-stage";
-/// Our own file, also where it has been replaced since we were started.
-pub(crate) const OWN_FILE: &str = "/proc/self/exe";
 
 /// The kernel ends everything in a pid namespace with its init; this long we wait to see it.
 const LAST_GASP: Duration = Duration::from_secs(2);

@@ -21,13 +21,15 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket, socketpair};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout, getppid, setsid};
 
+use model::secret::Needle;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::runtime::Runtime;
 
 use super::error::{At as _, SetupError, Step};
 use super::held::SocketDiag;
 use super::init::{self, Inheritance, Ports};
 use super::message::{self, FromStage, ToStage, errno_of};
-use super::plan::{Identity, Plan, StubPlan};
+use super::plan::{Identity, Plan};
 use super::resolver::{self, Resolver};
 use super::silence::{self, Network};
 use super::weaken::Protection;
@@ -67,8 +69,26 @@ struct Sockets {
     questions: OwnedFd,
 }
 
-/// Entry of the stage's process.
-pub(crate) fn main() -> ExitCode {
+/// What the server's function gets, inside the sealed network namespace. It makes no new socket and opens no file.
+pub struct Inside {
+    /// [`ServerPlan::settings`](super::plan::ServerPlan::settings).
+    pub settings: String,
+    /// On 127.0.0.1.
+    pub listener: TcpListener,
+    /// On 127.0.0.2, where the plan asks for it.
+    pub elsewhere: Option<TcpListener>,
+    /// The credential of the run.
+    pub credential: Option<Needle>,
+    /// Lists bytes that clients of the server still have to deliver.
+    pub unacknowledged: SocketDiag,
+    /// Orders of the runner.
+    pub from_runner: OwnedReadHalf,
+    /// What the runner reads, in lines.
+    pub to_runner: OwnedWriteHalf,
+}
+
+/// Entry of the stage's process; `serve` is what it does once it is sealed.
+pub fn main(serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>) -> ExitCode {
     // Armed once more below, where a failure is told. A stage that is stopped before it has its plan must end too.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let Ok(control) = std::io::stdin()
@@ -86,7 +106,7 @@ pub(crate) fn main() -> ExitCode {
                 network,
                 gate,
             } => {
-                become_stub(&plan, &control, sockets, network)?;
+                become_stub(&plan, &control, sockets, network, serve)?;
                 // Held to the end: init lives while this end is open.
                 drop(gate);
                 Ok(None)
@@ -126,7 +146,7 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
     let network = seal_network(plan)?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).at(Step::StubSocket)?;
     let port = listener.local_addr().at(Step::StubSocket)?.port();
-    let elsewhere = if plan.stub.scenario.needs_elsewhere() {
+    let elsewhere = if plan.server.needs_elsewhere {
         Some(TcpListener::bind((ELSEWHERE, 0)).at(Step::StubSocket)?)
     } else {
         None
@@ -262,6 +282,7 @@ fn become_stub(
     control: &UnixStream,
     sockets: Sockets,
     network: Network,
+    serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>,
 ) -> Result<(), SetupError> {
     let port = sockets.stub.local_addr().at(Step::StubSocket)?.port();
     let elsewhere = sockets.elsewhere.as_ref().map(TcpListener::local_addr);
@@ -288,7 +309,7 @@ fn become_stub(
         network,
     };
     message::write_line(control, &serving).at(Step::Channel)?;
-    serve(&plan.stub, &runtime, control, (sockets, diag))
+    serve_inside(plan, &runtime, control, (sockets, diag), serve)
 }
 
 /// The client's pipes reach their end only when the stage no longer holds them.
@@ -300,38 +321,34 @@ fn null_stdio() -> Result<(), SetupError> {
     dup2_stderr(&null).at(Step::StandardInput)
 }
 
-fn serve(
-    plan: &StubPlan,
+fn serve_inside(
+    plan: &Plan,
     runtime: &Runtime,
     control: &UnixStream,
-    (sockets, diag): (Sockets, SocketDiag),
+    (sockets, unacknowledged): (Sockets, SocketDiag),
+    serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>,
 ) -> Result<(), SetupError> {
-    let list = move |server| diag.held_for(server).map_err(std::io::Error::from);
-    let credential = model::secret::Needle::new(&plan.credential).ok();
-    let setup = stub::Setup {
-        listener: sockets.stub,
-        elsewhere: sockets.elsewhere,
-        scenario: plan.scenario.clone(),
-        credential: credential.clone(),
-        belongs: plan.belongs.clone(),
-        limits: stub::Limits {
-            body_bytes: usize::try_from(plan.body_bytes).unwrap_or(usize::MAX),
-            requests_per_connection: plan.requests,
-            connections: plan.connections,
-            ..stub::Limits::default()
-        },
-        held: Some(stub::HeldBytes::new(list)),
-    };
-    let served = || -> std::io::Result<Result<(), stub::ServeError>> {
+    let credential = Needle::new(&plan.server.credential).ok();
+    let served = || -> std::io::Result<std::io::Result<()>> {
         let control = control.try_clone()?;
         control.set_nonblocking(true)?;
         runtime.block_on(async {
-            let (told, journal) = tokio::net::UnixStream::from_std(control)?.into_split();
-            let mut resolver = Resolver::new(sockets.resolver, sockets.questions, credential)?;
+            let (from_runner, to_runner) = tokio::net::UnixStream::from_std(control)?.into_split();
+            let mut resolver =
+                Resolver::new(sockets.resolver, sockets.questions, credential.clone())?;
+            let inside = Inside {
+                settings: plan.server.settings.clone(),
+                listener: sockets.stub,
+                elsewhere: sockets.elsewhere,
+                credential,
+                unacknowledged,
+                from_runner,
+                to_runner,
+            };
             let outcome = tokio::select! {
                 // A flood of questions does not hold the journal.
                 biased;
-                outcome = stub::serve(setup, journal, told) => outcome,
+                outcome = serve(inside) => outcome,
                 never = resolver.run() => match never {},
             };
             // The client has ended, so what it asked has arrived.

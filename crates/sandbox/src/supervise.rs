@@ -107,7 +107,7 @@ impl Supervisor {
         let watch = Watch {
             listener,
             served,
-            stub_is_known: plan.stub.is_known,
+            stub_is_known: plan.server.is_known,
             clock,
             questions,
             shared: Arc::clone(&shared),

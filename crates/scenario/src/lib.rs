@@ -114,7 +114,7 @@ pub struct Summary {
 
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub struct Answer {
     pub(crate) says: Says,
     pub(crate) chunking: Option<Chunking>,
     pub(crate) pace: Pace,
@@ -148,7 +148,7 @@ impl Scenario {
     }
 
     /// The answer to the message request with that many before it.
-    pub(crate) fn answer(&self, before: usize) -> &Answer {
+    pub fn answer(&self, before: usize) -> &Answer {
         let then = before.checked_sub(1).and_then(|index| {
             let last = self.then.len().checked_sub(1)?;
             self.then.get(index.min(last))

@@ -17,14 +17,14 @@ const FIRST_TOKENS: u64 = 1;
 
 /// The part of a request that the provider needs. Everything else is let through.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Ask {
-    pub(crate) model: String,
+pub struct Ask {
+    pub model: String,
     #[serde(rename = "max_tokens")]
     _max_tokens: std::num::NonZeroU64,
     #[serde(rename = "messages")]
     _messages: Vec<Map<String, Value>>,
     #[serde(default)]
-    pub(crate) stream: bool,
+    pub stream: bool,
 }
 
 /// One event of a stream.
@@ -311,7 +311,7 @@ fn tokens(turn: &Turn) -> u64 {
 }
 
 /// The body of an error.
-pub(crate) fn error_body(kind: ErrorType, message: &str, request_id: &str) -> String {
+pub fn error_body(kind: ErrorType, message: &str, request_id: &str) -> String {
     #[derive(Serialize)]
     struct Outer<'a> {
         r#type: &'static str,
@@ -335,7 +335,7 @@ pub(crate) fn error_body(kind: ErrorType, message: &str, request_id: &str) -> St
 /// The bits are those with which the standard library keys its hash maps, from getrandom(2). Crates that
 /// find that call through the dynamic linker open `/dev/random` in a static program, and here no file can
 /// be opened.
-pub(crate) fn new_id(prefix: &str) -> String {
+pub fn new_id(prefix: &str) -> String {
     let bits = || RandomState::new().hash_one(prefix);
     format!("{prefix}_{:016x}{:016x}", bits(), bits())
 }

@@ -27,36 +27,36 @@ const EVENT_STREAM: &str = "text/event-stream; charset=utf-8";
 
 /// One answer, ready to be handed over.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Script {
-    pub(crate) request_id: String,
-    pub(crate) wait: Duration,
+pub struct Script {
+    pub request_id: String,
+    pub wait: Duration,
     /// `None`: the answer ends before it.
-    pub(crate) head: Option<Head>,
-    pub(crate) pieces: VecDeque<Piece>,
+    pub head: Option<Head>,
+    pub pieces: VecDeque<Piece>,
     /// Each piece is a write of its own.
-    pub(crate) apart: bool,
-    pub(crate) end: End,
+    pub apart: bool,
+    pub end: End,
 }
 
 /// The head of an answer, but for the request's identifier.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Head {
-    pub(crate) status: u16,
-    pub(crate) headers: Vec<(&'static str, String)>,
+pub struct Head {
+    pub status: u16,
+    pub headers: Vec<(&'static str, String)>,
     /// The length that it states; `None`: the body is chunked.
-    pub(crate) length: Option<usize>,
+    pub length: Option<usize>,
 }
 
 /// One piece of the body, and the wait before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
-    pub(crate) wait: Duration,
-    pub(crate) bytes: Bytes,
+pub struct Piece {
+    pub wait: Duration,
+    pub bytes: Bytes,
 }
 
 /// What follows the last piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// The end of the body.
     Whole,
     /// The end of the connection.
@@ -67,17 +67,17 @@ pub(crate) enum End {
 
 /// What an answer depends on beside its scenario.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context<'a> {
-    pub(crate) request_id: &'a str,
-    pub(crate) message_id: &'a str,
-    pub(crate) model: &'a str,
-    pub(crate) streams: bool,
+pub struct Context<'a> {
+    pub request_id: &'a str,
+    pub message_id: &'a str,
+    pub model: &'a str,
+    pub streams: bool,
     /// The origin of the second host.
-    pub(crate) elsewhere: &'a str,
+    pub elsewhere: &'a str,
 }
 
 impl Script {
-    pub(crate) fn new(answer: &Answer, context: Context<'_>) -> Self {
+    pub fn new(answer: &Answer, context: Context<'_>) -> Self {
         let (mut head, mut body) = written(answer, context);
         let end = match answer.ending {
             None => End::Whole,

@@ -13,6 +13,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::unistd::{Pid, read};
 
+/// Our own file, also where it has been replaced since we were started.
+pub const OWN_FILE: &str = "/proc/self/exe";
+
 /// Pause between two looks at a child that has not ended.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 

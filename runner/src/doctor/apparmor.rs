@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use sandbox::spawn::OWN_FILE;
+use sys::process::OWN_FILE;
 
 /// As it stands in the repository, for a runner in its usual place.
 const PROFILE: &[u8] = include_bytes!("../../../policies/apparmor/runner");

@@ -25,7 +25,7 @@ use sandbox::error::{At as _, SetupError, Step};
 use sandbox::identity;
 use sandbox::message;
 use sandbox::plan::Identity;
-use sandbox::spawn::OWN_FILE;
+use sys::process::OWN_FILE;
 use sys::process::{Side, clone_process, wait_within};
 
 /// Hidden first argument with which our own file makes one trial.

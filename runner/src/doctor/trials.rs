@@ -34,6 +34,6 @@ fn must_work<T>(what: &str, found: Result<T, Errno>) -> Result<T, Observation> {
 
 /// The trial itself: this process was started, and says so.
 pub(super) fn own_file(_: &super::trial::Doctor) -> Outcome {
-    std::fs::File::open(sandbox::spawn::OWN_FILE).doing("open our own file")?;
+    std::fs::File::open(sys::process::OWN_FILE).doing("open our own file")?;
     Ok("started again from /proc/self/exe".to_owned())
 }

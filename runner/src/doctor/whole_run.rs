@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use model::case::Tier;
 use sandbox::message::errno_of;
-use sandbox::spawn::OWN_FILE;
+use sys::process::OWN_FILE;
 use sys::process::{read_to_end_within, wait_within};
 use model::finding::Verdict;
 

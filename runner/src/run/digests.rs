@@ -38,7 +38,7 @@ impl Digests {
         Self {
             of: Identity::of(&prepared.program),
             program: hash(prepared.program.try_clone()),
-            own: (!prepared.is_own_file()).then(|| hash(File::open(spawn::OWN_FILE))),
+            own: (!prepared.is_own_file()).then(|| hash(File::open(sys::process::OWN_FILE))),
         }
     }
 

@@ -136,7 +136,7 @@ fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
     };
     let own = Input {
         what: "the runner",
-        path: Path::new(spawn::OWN_FILE),
+        path: Path::new(sys::process::OWN_FILE),
     };
     policies
         .into_iter()

@@ -19,7 +19,7 @@ use super::hostile::{self, HOSTILE_ARGUMENT, WAIT_APART};
 use super::reply::Said;
 use sys::random;
 use sandbox::guard::Guarded;
-use sandbox::spawn::OWN_FILE;
+use sys::process::OWN_FILE;
 
 const STREAM: &str = "stream";
 const DATAGRAM: &str = "datagram";

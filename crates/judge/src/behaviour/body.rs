@@ -4,7 +4,8 @@ use serde_json::Value;
 use model::shape::is_text;
 
 use super::form::Body;
-use super::{Area, Facts, Rule, SHORT_TEXT, bounded, times};
+use model::difference::Area;
+use super::{Facts, Rule, SHORT_TEXT, bounded, times};
 
 pub(super) fn read(request: &str, body: &Body, facts: &mut Facts) {
     if body.bytes > 0 {

@@ -1,7 +1,8 @@
 //! What was left behind.
 
 use super::form::File;
-use super::{Area, Facts, Rule};
+use model::difference::Area;
+use super::{Facts, Rule};
 
 /// Ends of names under which programs keep what changes by itself.
 const STATE: [&str; 9] = [

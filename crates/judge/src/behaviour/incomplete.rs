@@ -76,7 +76,7 @@ fn only_the_baseline(report: &Report) -> bool {
         found.filter(move |check| check.status == status)
     };
     let errored = with("errored").map(|check| check.id.as_str());
-    errored.eq([crate::baseline::CHECK])
+    errored.eq([model::finding::BASELINE])
         && with("failed").next().is_none()
         && with("passed").next().is_some()
 }

@@ -6,7 +6,9 @@ use serde_json::Value;
 use model::shape::is_text;
 
 use super::form::{Evidence, Request};
-use super::{Area, Fact, Facts, Rule, body};
+use model::difference::Area;
+use model::difference::Fact;
+use super::{Facts, Rule, body};
 
 /// Where a request was asked that was not asked of the provider.
 const ELSEWHERE: &str = "elsewhere";

@@ -7,8 +7,11 @@ use model::evidence::{
 };
 use model::profile::{Destination, ExpectedAttempt};
 
+use model::expected::{AttemptGroup, attempt_groups, reason_for_question};
+
 use super::Expected;
-use super::outcome::{Deviation, Outcome, count, list};
+use model::text::count;
+use super::outcome::{Deviation, Outcome, list};
 
 pub(super) fn no_attempts(evidence: &Evidence, asked: Expected<'_>) -> Outcome {
     let expected = asked.attempts;

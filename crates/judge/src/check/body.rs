@@ -7,7 +7,8 @@ use model::shape::{is_text, sha256};
 use model::case::{CacheControl, JsonKind};
 use model::evidence::Request;
 
-use super::outcome::{Deviation, Outcome, Run, absent, count, list, name, not_asked};
+use model::text::count;
+use super::outcome::{Deviation, Outcome, Run, absent, list, name, not_asked};
 use super::{NotPassed, REQUESTS};
 
 pub(super) fn fields(run: &Run) -> Outcome {

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use model::expected::{STAMP_DIGITS, reason_for_file, stamp};
+pub use model::expected::{STAMP_DIGITS, reason_for_file, stamp};
 use model::evidence::{FileEntry, FileKind, Root};
 use model::profile::{ExpectedFile, Files};
 use model::text::is_invisible;

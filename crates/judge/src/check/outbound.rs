@@ -48,7 +48,7 @@ pub(super) fn denied(evidence: &Evidence) -> Outcome {
 
 /// Whether the canaries show that the kernel itself refuses every other attempt. A gap in the ledger takes
 /// nothing from it.
-pub(crate) fn kernel_refuses(evidence: &Evidence) -> bool {
+pub fn kernel_refuses(evidence: &Evidence) -> bool {
     canaries_hold(evidence).is_ok()
         && evidence.gap(&[GapKind::Isolation]).is_none()
         && let_through(evidence).next().is_none()

@@ -5,7 +5,8 @@ use serde_json::Value;
 use model::evidence::{Before, Evidence, Line, ProviderEvent, Record, Request, UNFINISHED};
 use model::profile::{InitField, InitList, RecordNames};
 
-use super::outcome::{self, Deviation, NotPassed, Outcome, Run, absent, count, list, not_asked};
+use model::text::count;
+use super::outcome::{self, Deviation, NotPassed, Outcome, Run, absent, list, not_asked};
 use super::{BOTH, ORDER, RECORDS, REQUESTS};
 
 /// The provider events that have a record. `ping` and unknown kinds have none in the public SDKs; a client may show them.

@@ -3,56 +3,58 @@
 use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
 
-use super::{ABSTRACT_INSIDE, Attempt, Kind, Mode, Outcome, Try, attempts};
+use model::evidence::{Attempt, Outcome};
+
+use super::{ABSTRACT_INSIDE, Kind, Mode, Try, attempts};
 
 /// A way out of the network.
-pub(super) struct Way {
-    pub(super) name: &'static str,
+pub struct Way {
+    pub name: &'static str,
     /// Call, family and address by which the supervisor's record is found.
-    pub(super) syscall: &'static str,
-    pub(super) family: &'static str,
-    pub(super) address: &'static str,
+    pub syscall: &'static str,
+    pub family: &'static str,
+    pub address: &'static str,
     /// Port, and the protocol of its datagram socket.
-    pub(super) attempt: fn(u16, Option<SockProtocol>) -> Result<(), Errno>,
-    pub(super) outside: Option<Try>,
+    pub attempt: fn(u16, Option<SockProtocol>) -> Result<(), Errno>,
+    pub outside: Option<Try>,
 }
 
 /// One other attempt.
-pub(super) struct Probe {
-    pub(super) name: &'static str,
+pub struct Probe {
+    pub name: &'static str,
     /// Where it means something; nothing: everywhere.
     kinds: &'static [Kind],
     /// `None`: it must succeed.
-    pub(super) errno: Option<Errno>,
+    pub errno: Option<Errno>,
     /// The call and the family with which the supervisor records its refusal, where it is the one to refuse.
     recorded: Option<(&'static str, Option<&'static str>)>,
-    pub(super) inside: Try,
+    pub inside: Try,
     /// The same attempt made by the runner outside, where that is harmless.
-    pub(super) outside: Option<Try>,
+    pub outside: Option<Try>,
 }
 
 /// What must come of an attempt.
 #[derive(Clone, Copy)]
-pub(super) struct Expected {
+pub struct Expected {
     /// `None`: it must succeed.
-    pub(super) errno: Option<Errno>,
+    pub errno: Option<Errno>,
     /// What may come instead.
-    pub(super) instead: Option<Errno>,
+    pub instead: Option<Errno>,
     /// What the supervisor must have written down.
-    pub(super) record: Option<Record>,
+    pub record: Option<Record>,
 }
 
 /// An entry of the supervisor's, as far as it is looked for.
 #[derive(Clone, Copy)]
-pub(super) struct Record {
-    pub(super) syscall: &'static str,
-    pub(super) family: Option<&'static str>,
-    pub(super) destination: Option<(&'static str, u16)>,
-    pub(super) outcome: Outcome,
+pub struct Record {
+    pub syscall: &'static str,
+    pub family: Option<&'static str>,
+    pub destination: Option<(&'static str, u16)>,
+    pub outcome: Outcome,
 }
 
 impl Record {
-    pub(super) fn is(&self, attempt: &Attempt) -> bool {
+    pub fn is(&self, attempt: &Attempt) -> bool {
         let destination = attempt.address.as_deref().zip(attempt.port);
         attempt.syscall == self.syscall
             && attempt.family.as_deref() == self.family
@@ -61,7 +63,7 @@ impl Record {
     }
 
     /// Checks for the entry of the socket on which the recorded call is made.
-    pub(super) fn is_socket(&self, attempt: &Attempt) -> bool {
+    pub fn is_socket(&self, attempt: &Attempt) -> bool {
         self.destination.is_some()
             && attempt.syscall == "socket"
             && attempt.family.as_deref() == self.family
@@ -74,7 +76,7 @@ const UNREACHABLE: Errno = Errno::ENETUNREACH;
 const NO_ADDRESS: Errno = Errno::EADDRNOTAVAIL;
 
 #[rustfmt::skip]
-pub(super) const WAYS: &[Way] = &[
+pub const WAYS: &[Way] = &[
     Way { name: "tcp4", syscall: "connect", family: "inet", address: "192.0.2.1", attempt: attempts::tcp4, outside: None },
     Way { name: "tcp6", syscall: "connect", family: "inet6", address: "2001:db8::1", attempt: attempts::tcp6, outside: Some(attempts::any_ipv6) },
     Way { name: "udp4", syscall: "sendto", family: "inet", address: "192.0.2.1", attempt: attempts::udp4, outside: None },
@@ -134,7 +136,7 @@ const WITH_PROC: &[Kind] = &[Kind::Namespace, Kind::Inherited];
 const WITHOUT_PROC: &[Kind] = &[Kind::NamespaceWithoutProc];
 
 /// The probes of a kind of sandbox, in the order of the table.
-pub(super) fn probes(kind: Kind) -> impl Iterator<Item = &'static Probe> {
+pub fn probes(kind: Kind) -> impl Iterator<Item = &'static Probe> {
     PROBES
         .iter()
         .filter(move |probe| probe.kinds.is_empty() || probe.kinds.contains(&kind))
@@ -177,7 +179,7 @@ impl Probe {
         Self { kinds, ..self }
     }
 
-    pub(super) fn mode(&self) -> Mode {
+    pub fn mode(&self) -> Mode {
         if self.recorded.is_some() {
             Mode::Answered
         } else {
@@ -185,7 +187,7 @@ impl Probe {
         }
     }
 
-    pub(super) fn expected(&self) -> Expected {
+    pub fn expected(&self) -> Expected {
         let record = self.recorded.zip(self.errno);
         Expected {
             errno: self.errno,
@@ -202,7 +204,7 @@ impl Probe {
 
 impl Way {
     /// In a network that is shared there are no datagram sockets: a canary that is answered gets none.
-    pub(super) fn expected(&self, kind: Kind, mode: Mode, stub_port: u16) -> Expected {
+    pub fn expected(&self, kind: Kind, mode: Mode, stub_port: u16) -> Expected {
         let datagram = self.syscall == "sendto";
         let (errno, record) = match mode {
             Mode::Answered if datagram && kind == Kind::Inherited => (

@@ -9,7 +9,7 @@ use std::process::Command;
 use nix::errno::Errno;
 
 use super::class::{Aim, Attempt, Class, Layer, Record, Refusal, by};
-use super::hostile::{HOSTILE_ARGUMENT, NOTHING_TO_DO, errno, own_file};
+use super::{HOSTILE_ARGUMENT, NOTHING_TO_DO, errno, own_file};
 use super::processes::{HIDDEN, open_below};
 
 const ABSENT: &[Refusal] = &[by(Layer::OwnRoot, Errno::ENOENT)];

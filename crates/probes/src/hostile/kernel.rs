@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use nix::errno::Errno;
 
 use super::class::{Aim, Attempt, Class, Layer, Record, Refusal, by};
-use super::hostile::errno;
+use super::errno;
 use sys::{attempt, probe};
 
 const REFUSED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];

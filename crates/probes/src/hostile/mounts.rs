@@ -7,7 +7,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::{chroot, pivot_root};
 
 use super::class::{Aim, Attempt, Class, Layer, NOTHING, Record, Refusal, Surroundings, by};
-use super::hostile::errno;
+use super::errno;
 use sys;
 
 const REFUSED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];

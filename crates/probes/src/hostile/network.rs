@@ -14,7 +14,7 @@ use nix::sys::socket::{
 };
 
 use super::class::{Aim, Attempt, Class, Layer, Record, Refusal, Surroundings, by};
-use super::hostile::errno;
+use super::errno;
 use super::surroundings::NOWHERE_4;
 use sys::attempt::{SharedAddress, connect_shared};
 use sys::world;

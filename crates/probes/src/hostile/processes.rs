@@ -18,7 +18,7 @@ use nix::unistd::Pid;
 use std::os::unix::process::ExitStatusExt as _;
 
 use super::class::{Aim, Attempt, Class, Layer, NOTHING, Record, Refusal, Surroundings, by};
-use super::hostile::{CRASH, HOSTILE_ARGUMENT, errno, own_file};
+use super::{CRASH, HOSTILE_ARGUMENT, errno, own_file};
 use sys::attempt;
 use sys::fds::survives_exec;
 use sys::process::{Side, clone_process};

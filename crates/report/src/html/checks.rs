@@ -12,7 +12,8 @@ use model::finding::{AskedBy, Finding, Status};
 use super::badge::badge;
 use super::frame::Section;
 use super::room::{Column, cells, head};
-use super::text::{Client, code, code_if};
+use crate::html::text::Client;
+use super::text::{code, code_if};
 
 const COLUMNS: [Column; 4] = [
     Column::Word("status"),

@@ -11,7 +11,8 @@ use crate::{words};
 
 use super::frame::Section;
 use super::room::{Room, missing};
-use super::text::{Client, code};
+use crate::html::text::Client;
+use super::text::{code};
 
 pub(super) fn section(report: &Report) -> Option<Section> {
     let baseline = report.baseline.as_ref()?;

@@ -6,11 +6,11 @@ use sha2::{Digest as _, Sha256};
 use crate::headline::{Headline, headline};
 use model::report::Purpose;
 use model::report::Report;
-use crate::{escape};
+use model::escape;
 use model::finding::Verdict;
 
 use super::summary;
-use super::text::Client;
+use crate::html::text::Client;
 
 const STYLE: &str = include_str!("style.css");
 

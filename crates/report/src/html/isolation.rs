@@ -1,6 +1,7 @@
 //! The sandbox: its layers as the kernel reports them, what was tried in the client's place, and what is missing from
 //! the evidence.
 
+use model::labels;
 use maud::{Markup, html};
 
 use model::evidence::{CanaryMode, CanaryStatus, LayerNeed, LayerStatus};
@@ -10,7 +11,8 @@ use crate::{words};
 use super::badge::badge;
 use super::frame::Section;
 use super::room::{Column, Room};
-use super::text::{Client, code};
+use crate::html::text::Client;
+use super::text::{code};
 
 pub(super) fn layers(report: &Report) -> Section {
     let layers = &report.evidence.layers;
@@ -52,7 +54,7 @@ fn layer_status(status: LayerStatus) -> Markup {
         LayerStatus::Partial => ("errored", "!"),
         LayerStatus::Absent => ("failed", "✕"),
     };
-    badge(class, sign, words::layer_status(status))
+    badge(class, sign, labels::layer_status(status))
 }
 
 pub(super) fn canaries(report: &Report) -> Option<Section> {
@@ -118,7 +120,7 @@ pub(super) fn gaps(report: &Report) -> Option<Section> {
     }
     let columns = [Column::Word("part"), Column::Text("why")];
     let body = Room::CLIENT.table(columns, gaps, |gap| {
-        [html! { (words::gap(gap.what)) }, code(&gap.detail)]
+        [html! { (labels::gap(gap.what)) }, code(&gap.detail)]
     });
     Some(
         Section::new("gaps", "Evidence that is incomplete", body).with_note(gaps.len().to_string()),

@@ -1,12 +1,13 @@
 //! What the client tried: attempts, names, programs, and the paths that it looked for.
 
+use model::expected;
+use model::labels;
 use std::collections::HashMap;
 
 use maud::{Markup, html};
 
 use model::case::Tier;
 use model::expected::AttemptGroup;
-use judge::check::{self};
 use model::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome};
 use model::report::Purpose;
 use model::report::Report;
@@ -15,11 +16,12 @@ use crate::{words};
 use super::frame::Section;
 use super::room::{Column, Room, cells, head, missing};
 use super::summary::arguments;
-use super::text::{Client, at, code, number_of};
+use crate::html::text::Client;
+use super::text::{at, code, number_of};
 
 /// Attempts by program and destination.
 pub(super) fn attempts(report: &Report) -> Section {
-    let groups = check::attempt_groups(&report.known.attempts, &report.evidence);
+    let groups = expected::attempt_groups(&report.known.attempts, &report.evidence);
     let unlisted = &report.evidence.unlisted;
     let is_whole = report.evidence.gap(&[GapKind::Attempts]).is_none() && unlisted.attempts() == 0;
     let body = html! {
@@ -112,7 +114,7 @@ fn setup(report: &Report) -> Markup {
 
 /// Calls that met a limit of the sandbox; the client may have failed for that.
 fn limits(report: &Report) -> Markup {
-    let met = check::met_limits(&report.evidence);
+    let met = expected::met_limits(&report.evidence);
     html! {
         @if !met.is_empty() {
             h3 { "Limits of the sandbox that were met" }
@@ -132,7 +134,7 @@ pub(super) fn names(report: &Report) -> Option<Section> {
         Column::Number("times"),
     ];
     let body = Room::CLIENT.table(columns, names, |name| {
-        let reason = check::reason_for_question(&report.known.attempts, name);
+        let reason = expected::reason_for_question(&report.known.attempts, name);
         [
             html! {
                 (code(&name.name))
@@ -206,7 +208,7 @@ pub(super) fn lookups(report: &Report) -> Option<Section> {
         [
             code(&words::quoted(&lookup.path)),
             html! { (words::grouped(lookup.paths)) },
-            html! { (words::lookup_kind(lookup.kind)) },
+            html! { (labels::lookup_kind(lookup.kind)) },
             html! { (words::grouped(lookup.count)) },
             html! { (at(lookup.at_us)) },
             advice,

@@ -1,5 +1,6 @@
 //! Files of home, temporary and working directory: left behind, and transient.
 
+use model::labels;
 use maud::{Markup, html};
 
 use model::evidence::{Exit, FileEntry};
@@ -8,7 +9,8 @@ use crate::{words};
 
 use super::frame::Section;
 use super::room::{Column, Room};
-use super::text::{Client, code, digest};
+use crate::html::text::Client;
+use super::text::{code, digest};
 
 pub(super) fn files(report: &Report) -> Section {
     let files = &report.evidence.files;
@@ -31,7 +33,7 @@ pub(super) fn files(report: &Report) -> Section {
                     (code(&entry.path))
                     @if let Some(target) = &entry.target { " → " (code(target)) }
                 },
-                html! { (words::file_kind(entry.kind)) },
+                html! { (labels::file_kind(entry.kind)) },
                 html! { code { (format!("{:04o}", entry.mode)) } },
                 html! { (words::grouped(entry.bytes)) },
                 html! { @if let Some(sha256) = &entry.sha256 { (digest(sha256)) } },
@@ -63,7 +65,7 @@ pub(super) fn transient(report: &Report) -> Option<Section> {
             (Room::CLIENT.table(columns, &gone, |entry| [
                 html! { (entry.root.word()) },
                 code(&entry.path),
-                html! { (words::file_kind(entry.kind)) },
+                html! { (labels::file_kind(entry.kind)) },
                 known(report, entry),
             ]))
         }

@@ -8,7 +8,8 @@ use crate::{words};
 
 use super::frame::Section;
 use super::room::{Column, Room, missing};
-use super::text::{Client, at, bytes, code};
+use crate::html::text::Client;
+use super::text::{at, bytes, code};
 
 /// Equal records in a row are one line.
 pub(super) fn records(report: &Report) -> Section {

@@ -9,7 +9,8 @@ use model::text::count;
 use crate::words::grouped;
 
 use super::room::Room;
-use super::text::{Client, digest};
+use crate::html::text::Client;
+use super::text::{digest};
 
 /// Lines of one body.
 const LINES: usize = 300;

@@ -3,18 +3,19 @@
 
 use maud::{Markup, html};
 
-use judge::check;
 use model::profile::{Cases, Variable};
 use crate::claims::{self, Standing};
 use model::report::Arg;
 use model::report::Policy;
 use model::report::Purpose;
 use model::report::Report;
-use crate::{clock, words};
+use model::time;
+use crate::{words};
 
 use super::frame::Section;
 use super::room::{Column, Room};
-use super::text::{Client, bytes, code, digest, duration};
+use crate::html::text::Client;
+use super::text::{bytes, code, digest, duration};
 
 /// What was run, in what, and when.
 pub(super) fn identity(report: &Report) -> Markup {
@@ -53,7 +54,7 @@ pub(super) fn identity(report: &Report) -> Markup {
             (fact("Host", html! { "Linux " (Client(&host.kernel)) " " (Client(&host.arch)) ", " (landlock) }))
             (fact("Time", html! {
                 (duration(u64::try_from(evidence.duration.as_micros()).unwrap_or(u64::MAX)))
-                " from " span.moment { (clock::rfc3339(evidence.wall.0)) }
+                " from " span.moment { (time::rfc3339(evidence.wall.0)) }
             }))
             (fact("Runner", html! { (Client(&report.runner.version)) " " (digest(&report.runner.sha256)) }))
             @if !client.args.is_empty() {
@@ -113,11 +114,11 @@ pub(super) fn arguments(args: &[Arg]) -> Markup {
 
 /// Calls that were let through and gaps are among the reasons, and may be many.
 pub(super) fn unsound(report: &Report) -> Option<Section> {
-    let reasons = check::unsound(&report.evidence);
+    let reasons = &report.unsound;
     if reasons.is_empty() {
         return None;
     }
-    let list = Room::CLIENT.list(&reasons, |reason| code(reason));
+    let list = Room::CLIENT.list(reasons, |reason| code(reason));
     let title = words::unsound(report.verdict);
     Some(Section::new(
         "unsound",

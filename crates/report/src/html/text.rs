@@ -3,7 +3,7 @@
 use maud::{Markup, Render, html};
 
 use model::digest::short;
-use crate::escape;
+use model::escape;
 use crate::words::{cut, grouped};
 
 /// Characters of one piece of the client's text.

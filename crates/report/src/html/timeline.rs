@@ -2,9 +2,9 @@
 //!
 //! Owns which lanes there are and what stands in them. How they are drawn is the drawing's affair.
 
+use model::expected;
 use maud::{Markup, html};
 
-use judge::check;
 use model::evidence::{Attempt, AttemptKind, Evidence, Outcome};
 use model::report::Purpose;
 use model::report::Report;
@@ -12,7 +12,8 @@ use crate::{words};
 
 use super::frame::Section;
 use super::room::{Column, cells, head};
-use super::text::{Client, at, duration, number_of};
+use crate::html::text::Client;
+use super::text::{at, duration, number_of};
 
 mod drawing;
 
@@ -164,7 +165,7 @@ fn connects(report: &Report) -> Lane {
 }
 
 fn attempt(report: &Report, attempt: &Attempt) -> Mark {
-    let known = check::reason_for_attempt(&report.known.attempts, &report.evidence, attempt);
+    let known = expected::reason_for_attempt(&report.known.attempts, &report.evidence, attempt);
     let known = known.map_or("", |_| ", which the profile names");
     let often = match attempt.count {
         1 => String::new(),

@@ -1,5 +1,6 @@
 //! Connections and requests: what was asked of the stub, head by head.
 
+use model::labels;
 use maud::{Markup, PreEscaped, html};
 use model::journal::{Body, Content, End, Head};
 
@@ -10,7 +11,8 @@ use crate::{words};
 use super::frame::Section;
 use super::room::{Column, Room, missing};
 use super::shape;
-use super::text::{Client, at, bytes, code, digest, number_of};
+use crate::html::text::Client;
+use super::text::{at, bytes, code, digest, number_of};
 
 /// Bytes of all heads and bodies together.
 const DETAILS: usize = 2 << 20;
@@ -81,7 +83,7 @@ fn line(request: &Request) -> Markup {
         }
         p.facts {
             span { (at(request.at_us)) }
-            span { "class " (words::class(request.class)) }
+            span { "class " (labels::class(request.class)) }
             span { "connection " (request.connection) }
             span { (bytes(length)) }
             span { (answer) }

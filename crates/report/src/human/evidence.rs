@@ -1,6 +1,7 @@
 //! The sections of the human report that show evidence: requests, records, files, stderr, isolation,
 //! gaps.
 
+use model::labels;
 use std::fmt;
 
 use model::evidence::{CanaryStatus, Exit, FileEntry, FileKind, LayerStatus, Record, Request};
@@ -50,7 +51,7 @@ fn request(request: &Request) -> Row<5> {
     let cells = [
         request.seq.to_string(),
         seconds(request.at_us),
-        words::class(request.class).to_owned(),
+        labels::class(request.class).to_owned(),
         request
             .status
             .map_or("no answer".to_owned(), |status| format!("status {status}")),
@@ -118,7 +119,7 @@ pub(super) fn files(page: &mut Page<String>, report: &Report) -> fmt::Result {
 fn file(entry: &FileEntry) -> Row<5> {
     let cells = [
         entry.root.word().to_owned(),
-        words::file_kind(entry.kind).to_owned(),
+        labels::file_kind(entry.kind).to_owned(),
         format!("{:04o}", entry.mode),
         format!("{} bytes", grouped(entry.bytes)),
         entry.sha256.as_deref().map_or_else(String::new, short),
@@ -144,7 +145,7 @@ pub(super) fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::
             Row {
                 cells: [
                     entry.root.word().to_owned(),
-                    words::file_kind(entry.kind).to_owned(),
+                    labels::file_kind(entry.kind).to_owned(),
                     match (&report.known.files, reason) {
                         (None, _) => "",
                         (Some(_), None) => "not known",
@@ -256,7 +257,7 @@ pub(super) fn isolation_in_short(page: &mut Page<String>, report: &Report) -> fm
 /// What is not enforced, or not all of it.
 fn lost_layers(page: &mut Page<String>, report: &Report) -> fmt::Result {
     for layer in &report.evidence.layers {
-        let need = words::layer_need(layer.need).replace('-', " ");
+        let need = labels::layer_need(layer.need).replace('-', " ");
         let text = format!("{} ({need}): {}", layer.name, layer.detail);
         match layer.status {
             LayerStatus::Enforced => {}
@@ -286,7 +287,7 @@ fn canaries(page: &mut Page<String>, report: &Report) -> fmt::Result {
         .collect();
     page.say("canaries", Tone::Quiet, &format!("{held} held{told}"))?;
     for canary in canaries {
-        let who = words::canary_mode(canary.mode);
+        let who = labels::canary_mode(canary.mode);
         let text = format!(
             "{} ({who}): expected {}, observed {}",
             canary.name, canary.expected, canary.observed
@@ -316,7 +317,7 @@ pub(super) fn gaps(page: &mut Page<String>, report: &Report) -> fmt::Result {
     }
     page.heading("What could not be collected")?;
     gaps.iter()
-        .try_for_each(|gap| page.quote(words::gap(gap.what), &gap.detail))
+        .try_for_each(|gap| page.quote(labels::gap(gap.what), &gap.detail))
 }
 
 /// `+0.212 s`

@@ -1,10 +1,10 @@
 //! The sections of the human report that show the ledger: attempts, names, programs.
 
+use model::expected;
 use std::fmt;
 
 use model::expected::AttemptGroup;
 use model::text::count;
-use judge::check::{self};
 use model::evidence::{AttemptKind, GapKind, Question};
 use model::report::Process;
 use model::report::Report;
@@ -16,7 +16,7 @@ use super::page::{Align, Page, Row, Tone};
 const ARGUMENTS: usize = 120;
 
 pub(super) fn attempts(page: &mut Page<String>, report: &Report) -> fmt::Result {
-    let groups = check::attempt_groups(&report.known.attempts, &report.evidence);
+    let groups = expected::attempt_groups(&report.known.attempts, &report.evidence);
     let (allowed, found): (Vec<_>, Vec<_>) =
         groups.into_iter().partition(|group| group.reason.is_some());
     let is_whole = report.evidence.gap(&[GapKind::Attempts]).is_none()
@@ -75,7 +75,7 @@ fn setup(page: &mut Page<String>, report: &Report) -> fmt::Result {
 
 /// Calls that met a limit of the sandbox; the client may have failed for that.
 fn limits(page: &mut Page<String>, report: &Report) -> fmt::Result {
-    let met = check::met_limits(&report.evidence);
+    let met = expected::met_limits(&report.evidence);
     if met.is_empty() {
         return Ok(());
     }
@@ -97,7 +97,7 @@ pub(super) fn names(page: &mut Page<String>, report: &Report) -> fmt::Result {
     }
     page.heading("Names asked for")?;
     let row = |question: &Question| {
-        let reason = check::reason_for_question(&report.known.attempts, question);
+        let reason = expected::reason_for_question(&report.known.attempts, question);
         Row {
             cells: [
                 times(question.count),

@@ -1,6 +1,7 @@
 //! The section of the human report about paths that were looked for: the option that would show each stands with it,
 //! so that the first failure teaches what to type.
 
+use model::labels;
 use std::fmt;
 
 use model::case::Tier;
@@ -39,7 +40,7 @@ fn row(lookup: &Lookup) -> Row<2> {
     };
     Row {
         cells: [
-            words::lookup_kind(lookup.kind).to_owned(),
+            labels::lookup_kind(lookup.kind).to_owned(),
             times(lookup.count),
         ],
         last: format!("{paths}   {advice}"),

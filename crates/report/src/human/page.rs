@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::escape;
+use model::escape;
 
 /// Width of a terminal that every line fits into.
 pub(crate) const WIDTH: usize = 100;

@@ -1,6 +1,8 @@
 //! The form of schema `runner.report/1`: its keys, in their order. It knows the domain types and no other.
 //! The part under `evidence` has a room of its own.
 
+use model::finding;
+use model::labels;
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -8,11 +10,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use model::case::Tier;
-use judge::check;
 use model::evidence::{self, Exit};
 use model::profile::Cases;
 use model::profile::Variable;
-use crate::{self, claims, clock, words};
+use model::time;
+use model::report;
+use crate::{claims, words};
 use model::schema::values::{Sha256, Timestamp};
 use model::finding::{Finding, Status, Verdict};
 
@@ -267,7 +270,7 @@ impl JsonSchema for CheckId {
             "description": "The stable id of a check. A later version may have more.",
             "type": "string",
             "pattern": "^[a-z-]+/[a-z-]+$",
-            "examples": Vec::from_iter(check::ids()),
+            "examples": Vec::from_iter(finding::ids()),
         })
     }
 }
@@ -293,7 +296,7 @@ impl<'a> From<&'a model::report::Report> for Report<'a> {
             },
             verdict: report.verdict.word(),
             tier: report.tier.word(),
-            started_at: clock::rfc3339(evidence.wall.0),
+            started_at: time::rfc3339(evidence.wall.0),
             duration_ms: millis(evidence.duration),
             client: Client::new(&report.client, evidence),
             isolation: Isolation {
@@ -339,7 +342,7 @@ impl<'a> From<&'a Variable> for Setting<'a> {
             name: &variable.name,
             value: &variable.value,
             reason: &variable.reason,
-            scope: words::scope(&variable.cases),
+            scope: labels::scope(&variable.cases),
         }
     }
 }
@@ -374,9 +377,9 @@ impl<'a> From<&'a evidence::Layer> for Layer<'a> {
     fn from(layer: &'a evidence::Layer) -> Self {
         Layer {
             name: &layer.name,
-            status: words::layer_status(layer.status),
+            status: labels::layer_status(layer.status),
             detail: &layer.detail,
-            need: words::layer_need(layer.need),
+            need: labels::layer_need(layer.need),
         }
     }
 }
@@ -385,10 +388,10 @@ impl<'a> From<&'a evidence::Canary> for Canary<'a> {
     fn from(canary: &'a evidence::Canary) -> Self {
         Canary {
             name: &canary.name,
-            mode: words::canary_mode(canary.mode),
+            mode: labels::canary_mode(canary.mode),
             expected: &canary.expected,
             observed: &canary.observed,
-            status: words::canary_status(canary.status),
+            status: labels::canary_status(canary.status),
         }
     }
 }

@@ -3,12 +3,13 @@
 //! Places are lines of the case file or the lock file, as nothing else of a run lies in a repository. All of this is
 //! the same in every run: no path of this machine, no time, no number of a process.
 
+use model::finding;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::super::{LockPlace, Report};
+use model::report::LockPlace;
+use model::report::Report;
 use super::log::{ArtifactLocation, Fingerprints};
-use judge::check;
 use model::digest;
 use model::finding::{AskedBy, Finding};
 
@@ -23,7 +24,7 @@ pub(super) fn places(report: &Report, finding: &Finding) -> (ArtifactLocation, V
             (locked_by(lock), known.unwrap_or_else(|| vec![1]))
         }
         (AskedBy::LockFile, None) | (AskedBy::Specification(_), _) => {
-            let key = check::meaning(finding.id).key;
+            let key = finding::meaning(finding.id).key;
             let line = report.case.origin.outline.line(key);
             (case_file(report), vec![line])
         }

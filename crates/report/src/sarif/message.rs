@@ -3,7 +3,7 @@
 //! In `message.text`, `[text](target)` is a link and `{0}` stands for an argument (SARIF 2.1.0, 3.11.5 and 3.11.6).
 //! Text of a client may become neither.
 
-use super::super::escape;
+use model::escape;
 
 /// The text, made visible as for people, so that a reader of SARIF shows just that.
 pub(super) fn literal(text: &str) -> String {

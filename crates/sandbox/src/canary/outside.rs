@@ -13,11 +13,13 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
-use super::{Kind, Scene, Try, WAYS, probes};
+use probes::canary::Scene;
+use probes::canary::Try;
+use super::{Kind, WAYS, probes};
 use model::case::Tier;
 use crate::error::{At as _, SetupError, Step};
-use crate::plan::ProbePlan;
-use crate::spawn::OWN_FILE;
+use probes::canary::ProbePlan;
+use sys::process::OWN_FILE;
 use sys::process::{read_to_end_within, wait_within};
 
 /// Hidden first argument with which our own file makes these attempts.

@@ -26,7 +26,7 @@ use crate::doctor::trial::{Doctor, Observation, Outcome, in_child};
 use sys::random;
 use sandbox::landlock::errno_within;
 use sandbox::message::errno_of;
-use sandbox::spawn::OWN_FILE;
+use sys::process::OWN_FILE;
 
 /// Whether it is there at all.
 pub(in crate::doctor) fn present(_: &Doctor) -> Outcome {

@@ -11,7 +11,7 @@ use nix::unistd::{gethostname, sethostname};
 use super::namespaces;
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, in_child};
 use model::layout::HOST_NAME;
-use sandbox::spawn::OWN_FILE;
+use sys::process::OWN_FILE;
 use sandbox::stage::INIT_NAMESPACES;
 use sandbox::{identity, root};
 use sys::mount::Seal;

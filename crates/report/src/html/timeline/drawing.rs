@@ -5,7 +5,8 @@
 
 use maud::{Markup, html};
 
-use super::super::text::{Client, Hint, at, duration};
+use crate::html::text::Client;
+use super::super::text::{Hint, at, duration};
 use super::{Lane, Mark, Sign};
 
 /// Height of one lane; the style sheet knows it as well.

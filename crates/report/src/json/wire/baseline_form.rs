@@ -6,7 +6,8 @@ use serde::Serialize;
 use model::difference::Accept;
 use crate::json::change_form::ChangeForm;
 use model::report::BaselineOutcome;
-use crate::{self};
+use model::report;
+use crate::{};
 
 /// A lock file, and how the behaviour differs from it.
 #[derive(Serialize, JsonSchema)]

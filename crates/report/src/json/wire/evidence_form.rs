@@ -1,11 +1,12 @@
 //! What stands under `evidence` in schema `runner.report/1`.
 
+use model::labels;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use model::journal::{Content, End, Head, Host};
 
-use super::ledger_form::{Attempt, Lookup, Name, Process};
+use super::ledger_form::{Process, Attempt, Lookup, Name};
 use model::evidence::{self, Line, Root};
 use model::report::Known;
 use model::report::Report;
@@ -247,7 +248,7 @@ impl<'a> From<&'a Report> for Evidence<'a> {
     fn from(report: &'a Report) -> Self {
         let evidence = &report.evidence;
         let gap = |gap: &'a evidence::Gap| Gap {
-            what: words::gap(gap.what),
+            what: labels::gap(gap.what),
             detail: &gap.detail,
         };
         let event = |event: &'a evidence::ProviderEvent| ProviderEvent {
@@ -352,7 +353,7 @@ impl<'a> From<&'a evidence::Request> for Request<'a> {
             at_us: request.at_us,
             connection: request.connection,
             host: request.host,
-            class: words::class(request.class),
+            class: labels::class(request.class),
             side: request.side.as_deref(),
             method,
             path,
@@ -397,7 +398,7 @@ impl<'a> From<&'a evidence::Record> for Record<'a> {
             event: record.event(),
             fields: record.fields(),
             bytes: record.bytes,
-            before: words::before(record.before),
+            before: labels::before(record.before),
             fault,
         }
     }
@@ -408,7 +409,7 @@ impl<'a> File<'a> {
         File {
             root: entry.root.word(),
             path: &entry.path,
-            kind: words::file_kind(entry.kind),
+            kind: labels::file_kind(entry.kind),
             mode: format!("{:04o}", entry.mode),
             bytes: entry.bytes,
             sha256: entry.sha256.as_deref(),

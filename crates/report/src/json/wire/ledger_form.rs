@@ -1,14 +1,16 @@
 //! The ledger under `evidence` in schema `runner.report/1`.
 
+use model::expected;
+use model::labels;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Arg;
-use judge::check;
 use model::evidence::{self, Advice, AttemptKind, LookupKind, Outcome, Reason};
 use model::report::Known;
 use model::report::Report;
-use crate::{self, words};
+use model::report;
+use crate::{words};
 
 /// Who refuses what is denied: the kernel's refusals are not in the ledger.
 const SUPERVISOR: &str = "supervisor";
@@ -121,7 +123,7 @@ impl<'a> Attempt<'a> {
     pub(super) fn new(attempt: &'a evidence::Attempt, report: &'a Report) -> Self {
         let expected = match attempt.kind {
             AttemptKind::Attempt => {
-                check::reason_for_attempt(&report.known.attempts, &report.evidence, attempt)
+                expected::reason_for_attempt(&report.known.attempts, &report.evidence, attempt)
             }
             AttemptKind::Setup => None,
         };
@@ -132,7 +134,7 @@ impl<'a> Attempt<'a> {
         Attempt {
             seq: attempt.seq,
             at_us: attempt.at_us,
-            kind: words::attempt_kind(attempt.kind),
+            kind: labels::attempt_kind(attempt.kind),
             pid: attempt.pid,
             program: &attempt.program,
             syscall: attempt.syscall,
@@ -141,7 +143,7 @@ impl<'a> Attempt<'a> {
             protocol: attempt.protocol,
             address: attempt.address.as_deref(),
             port: attempt.port,
-            outcome: words::outcome(attempt.outcome),
+            outcome: labels::outcome(attempt.outcome),
             layer,
             errno,
             count: attempt.count,
@@ -158,7 +160,7 @@ impl<'a> Name<'a> {
             kind: &question.kind,
             odd: question.odd.as_deref(),
             count: question.count,
-            expected: check::reason_for_question(&known.attempts, question),
+            expected: expected::reason_for_question(&known.attempts, question),
         }
     }
 }
@@ -167,16 +169,16 @@ impl<'a> From<&'a evidence::Lookup> for Lookup<'a> {
     fn from(lookup: &'a evidence::Lookup) -> Self {
         let (path, reason) = match &lookup.advice {
             Advice::Read(path) | Advice::Write(path) => (Some(path.as_str()), None),
-            Advice::Never(reason) => (None, Some(words::reason(*reason))),
+            Advice::Never(reason) => (None, Some(labels::reason(*reason))),
         };
         Lookup {
-            kind: words::lookup_kind(lookup.kind),
+            kind: labels::lookup_kind(lookup.kind),
             path: &lookup.path,
             paths: lookup.paths,
             count: lookup.count,
             at_us: lookup.at_us,
             advice: LookupAdvice {
-                option: words::advice(&lookup.advice),
+                option: labels::advice(&lookup.advice),
                 path,
                 reason,
             },
