@@ -2,6 +2,7 @@
 //!
 //! Runs when nothing of the sandbox is left alive, so nothing that it reads can change under it.
 
+mod from_journal;
 mod unjudged;
 
 use std::path::PathBuf;
@@ -19,9 +20,11 @@ use crate::collect::files::{self, Bounds, Found};
 use crate::collect::limit;
 use crate::collect::output::Boundaries;
 use model::evidence::{
-    Attempt, Connection, Evidence, Exit, FileEntry, FileWatch, Gap, GapKind, Request, Root, Served,
-    Survivor, Unlisted, from_journal,
+    Attempt, Connection, Evidence, Exit, FileEntry, FileWatch, Gap, GapKind, Request, Root,
+    Survivor, Unlisted,
 };
+use from_journal::{Served, from_journal};
+use crate::prepare::Prepared;
 use crate::lookups::{self, Weighed};
 use model::profile::SideRequest;
 use model::layout::HOME;
@@ -42,11 +45,11 @@ const BARRIER_US: u64 = 50_000;
 pub(crate) fn evidence(
     capture: Capture,
     (limits, timeout): (&Limits, Duration),
-    plan: &Plan,
+    prepared: &Prepared,
     clock: Clock,
-    needle: &Needle,
     side_requests: &[SideRequest],
 ) -> Evidence {
+    let (plan, needle) = (&prepared.plan, &prepared.needle);
     let now_us = clock.elapsed_us();
     let mut served = from_journal(
         &capture.journal,
@@ -63,7 +66,7 @@ pub(crate) fn evidence(
     let limit = limit::reached(capture.exit, ends, timeout, limits, &plan.limits);
     let accepted = accepted(&served, &capture);
     let (before, unreconciled) = boundaries(&served, &capture);
-    let unread = closed_unread(refused(&capture.journal), limits, plan);
+    let unread = closed_unread(refused(&capture.journal), limits, prepared.connections);
     let mut ledger = capture.ledger;
     let ledger_gaps = incomplete_ledger(&ledger);
     let (records, seen_on_stdout) = capture.output.into_records(before, now_us, needle);
@@ -283,8 +286,7 @@ fn refused(journal: &[Entry]) -> u64 {
 }
 
 /// Connections beyond the limit of the case, or of what this machine lets the stub hold.
-fn closed_unread(refused: u64, limits: &Limits, plan: &Plan) -> Option<Gap> {
-    let held = plan.stub.connections;
+fn closed_unread(refused: u64, limits: &Limits, held: u64) -> Option<Gap> {
     let limit = if held < limits.connections {
         format!("the hard limit RLIMIT_NOFILE on this machine leaves {held} of connections")
     } else {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use scenario::Scenario;
 
+use model::audit::Place;
 use model::case::{Access, Origin, PathRule, Presence, SandboxRules};
 use crate::homes::{Homes, spellings};
 use policy::may_be_shown;

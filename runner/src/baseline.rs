@@ -25,17 +25,13 @@ use model::report::BaselineOutcome;
 use model::report::LockPlace;
 use model::report::Report;
 use report::{self, json};
-use model::finding::{AskedBy, Finding, Status};
+use model::finding::{AskedBy, BASELINE, Finding, Status};
 
-pub mod lock;
 #[cfg(test)]
 mod tests;
 pub(crate) mod told;
 
-use lock::{Lock, LockFault, Made};
-
-/// The check's stable id.
-pub const CHECK: &str = "baseline/unchanged";
+use judge::lock::{self, Lock, LockFault, Made};
 
 /// The longest lock file that is read, in bytes.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
@@ -414,7 +410,7 @@ impl Settled {
 
     fn finding(self, file: &str) -> Finding {
         Finding {
-            id: CHECK,
+            id: BASELINE,
             status: self.status,
             message: self.message,
             object: Some(file.to_owned()),

@@ -22,6 +22,7 @@ use model::report::WiderRule;
 use crate::run::PassedOver;
 use sandbox::core_dumps;
 use crate::subject::Subject;
+use judge::check;
 use model::text::printable;
 use model::finding::{Finding, Verdict};
 
@@ -63,6 +64,8 @@ pub(crate) fn report(
         tier: prepared.plan.tier,
         tier_because: passed_over.map(because),
         verdict,
+        unsound: check::unsound(&evidence),
+        kernel_refuses: check::kernel_refuses(&evidence),
         checks,
         processes: evidence
             .processes

@@ -49,40 +49,25 @@
 //! its entry point is, or one fault could hide in both.
 
 mod assemble;
-pub mod audit;
-pub mod baseline;
-pub mod behaviour;
-pub mod bundle;
-pub mod case;
-pub mod check;
-pub mod cli;
-mod clock;
+mod audit;
+mod baseline;
+mod bundle;
+mod cli;
 mod collect;
 mod describe;
-pub mod diff;
-mod digest;
-mod dns;
-pub mod doctor;
-pub mod evidence;
+mod diff;
+mod doctor;
 mod homes;
 mod lookups;
-pub mod needs;
 mod output;
-pub mod policy;
-pub mod policy_command;
+mod policy_command;
 mod prepare;
-pub mod profile;
 mod program;
-mod random;
-mod read;
-pub mod report;
+mod provider;
 mod run;
-mod sandbox;
-mod schema;
-pub mod selftest;
-pub mod subject;
-mod sys;
-mod text;
-pub mod verdict;
+#[cfg(test)]
+mod schema_tests;
+mod selftest;
+mod subject;
 
 pub use program::main;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use model::scenario::{Scenario, Summary};
+use scenario::{Scenario, Summary};
 use thiserror::Error;
 
 use crate::bundle;

@@ -31,9 +31,10 @@ use model::report::Purpose;
 use sandbox::identity;
 use sandbox::limits::{CORE_BYTES, QUEUE_BYTES};
 use model::layout::PROGRAM_DIRECTORY;
-use sandbox::plan::{BASE_URL, Bind, ClientPlan, Places, Plan, ResourceLimits, RootPlan, StubPlan};
+use sandbox::plan::{BASE_URL, Bind, ClientPlan, Places, Plan, ResourceLimits, RootPlan, ServerPlan};
 use sys::process::OWN_FILE;
 use crate::selftest::HOSTILE_ARGUMENT;
+use crate::provider;
 use crate::subject::Subject;
 use targets::Targets;
 
@@ -58,6 +59,8 @@ pub(crate) struct Prepared {
     pub(crate) program: File,
     /// As the report names it; `None` for the client that this executable carries.
     pub(crate) program_path: Option<PathBuf>,
+    /// Connections that the stub holds at one time.
+    pub(crate) connections: u64,
     /// What is shown: held until the sandbox has taken it, so that its device and inode are nobody else's.
     _shown: Vec<File>,
     /// Held for as long as the canaries aim at them.
@@ -125,6 +128,8 @@ pub(crate) enum PrepareError {
     FewFiles { hard: u64, needed: u64 },
     #[error("cannot make a credential")]
     Credential,
+    #[error("cannot encode the settings of the stub")]
+    Settings(#[source] serde_json::Error),
     #[error(transparent)]
     Unspelt(#[from] Unspelt),
 }
@@ -145,6 +150,7 @@ impl PrepareError {
             | Self::OutsideSocket { .. }
             | Self::Neighbour { .. }
             | Self::Credential
+            | Self::Settings(_)
             | Self::FewFiles { .. } => false,
         }
     }
@@ -189,7 +195,7 @@ pub(crate) fn prepare(
         runner_pid: i32::try_from(std::process::id()).unwrap_or(0),
         tier,
         identity,
-        stub: stub_plan(subject, &credential, connections),
+        server: server_plan(subject, &credential, connections)?,
         root: RootPlan {
             home: places.home.clone().into(),
             tmp: places.tmp.clone().into(),
@@ -214,6 +220,7 @@ pub(crate) fn prepare(
         needle,
         program,
         program_path: (!is_own_file).then_some(program_path),
+        connections,
         _shown: shown,
         _targets: targets,
     })
@@ -245,12 +252,16 @@ fn shown(
     Ok((binds, handles))
 }
 
-fn stub_plan(subject: &Subject, credential: &str, connections: u64) -> StubPlan {
+fn server_plan(
+    subject: &Subject,
+    credential: &str,
+    connections: u64,
+) -> Result<ServerPlan, PrepareError> {
     let limits = &subject.sandbox().limits;
-    StubPlan {
-        scenario: subject.scenario(),
-        is_known: subject.knows_stub(),
-        credential: credential.to_owned(),
+    let scenario = subject.scenario();
+    let needs_elsewhere = scenario.needs_elsewhere();
+    let settings = provider::Settings {
+        scenario,
         belongs: match subject.credential_header() {
             Some(header) => Belongs::InHeaderOfMessage(header.to_owned()),
             // How a program sends its credential is its own affair, as long as it goes to its provider.
@@ -259,7 +270,13 @@ fn stub_plan(subject: &Subject, credential: &str, connections: u64) -> StubPlan 
         body_bytes: limits.body_bytes,
         requests: limits.requests,
         connections,
-    }
+    };
+    Ok(ServerPlan {
+        settings: serde_json::to_string(&settings).map_err(PrepareError::Settings)?,
+        needs_elsewhere,
+        is_known: subject.knows_stub(),
+        credential: credential.to_owned(),
+    })
 }
 
 fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError> {

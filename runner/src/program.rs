@@ -23,6 +23,7 @@ use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
 use model::report::Purpose;
 use model::escape::for_terminal;
+use crate::provider;
 use crate::run::{self, Done, PassedOver, RunError};
 use sandbox::canary::outside::{self, OUTSIDE_ARGUMENT};
 use sandbox::guard::{self, GUARD_ARGUMENT};
@@ -49,7 +50,7 @@ const NOT_FOUND: u8 = 127;
 pub fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     match arguments.get(1).and_then(|argument| argument.to_str()) {
-        Some(STAGE_ARGUMENT) => stage::main(),
+        Some(STAGE_ARGUMENT) => stage::main(provider::serve),
         Some(OUTSIDE_ARGUMENT) => outside::main(arguments.get(2..).unwrap_or_default()),
         Some(GUARD_ARGUMENT) => guard::main(arguments.get(2..).unwrap_or_default()),
         Some(TRIAL_ARGUMENT) => trial::main(arguments.get(2..).unwrap_or_default()),

@@ -191,9 +191,8 @@ fn evidence_of(
     let evidence = assemble::evidence(
         capture,
         (limits, request.timeout.unwrap_or(limits.timeout)),
-        &prepared.plan,
+        prepared,
         clock,
-        &prepared.needle,
         request.subject.side_requests(),
     );
     if let Some(bundle) = bundle {

@@ -7,20 +7,8 @@
 //!
 //! Must not know: how a run is made. The hostile client is a subject like another, under the built-in case B.
 
-mod class;
-mod files;
-mod hostile;
 mod judge;
-mod kernel;
-mod mounts;
-mod names;
-mod network;
-mod processes;
-mod reply;
 mod show;
-mod sockets;
-mod surroundings;
-mod table;
 mod targets;
 
 use std::ffi::OsString;
@@ -44,10 +32,11 @@ use sandbox::guard::Guarded;
 use crate::subject::Subject;
 
 use judge::{Heard, Outcome, Status, full_name};
-use reply::Said;
+use probes::hostile::{self, reply::Said, table};
+
 use targets::Targets;
 
-pub(crate) use hostile::{HOSTILE_ARGUMENT, main};
+pub(crate) use probes::hostile::{HOSTILE_ARGUMENT, main};
 pub use show::schema;
 
 /// What `runner selftest` was asked.
@@ -196,7 +185,7 @@ fn judge(targets: &Targets, tier: Tier, outside: &[Said], evidence: &Evidence) -
         outside,
         ledger: &evidence.attempts,
     };
-    let words = |attempt: &class::Attempt| targets.words(attempt.inside);
+    let words = |attempt: &hostile::class::Attempt| targets.words(attempt.inside);
     table::classes()
         .filter_map(|class| heard.judge(class, &words))
         .collect()

@@ -19,7 +19,7 @@ use model::schema::values::closed_sets;
 
 mod body;
 mod files;
-pub(crate) mod form;
+pub mod form;
 mod incomplete;
 mod ledger;
 mod normal;
@@ -58,7 +58,7 @@ pub struct Behaviour {
 
 impl Behaviour {
     /// Of a report.
-    pub(crate) fn of(report: &Report) -> Self {
+    pub fn of(report: &Report) -> Self {
         let mut facts = Facts {
             own: ledger::own_paths(report),
             stub: ledger::stub_ports(&report.evidence.attempts),
@@ -79,12 +79,12 @@ impl Behaviour {
     }
 
     /// Whether it is the beginning of one only.
-    pub(crate) fn is_cut(&self) -> bool {
+    pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 
     /// Why it is not the whole.
-    pub(crate) fn incomplete(&self) -> Option<String> {
+    pub fn incomplete(&self) -> Option<String> {
         self.is_cut
             .then(|| format!("it shows more than {MOST_FACTS} facts"))
     }

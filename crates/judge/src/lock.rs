@@ -76,7 +76,7 @@ type Map = BTreeMap<Fact, String>;
 
 impl Lock {
     /// The lock of this run. What accepts anything in the old one still does.
-    pub(crate) fn of(
+    pub fn of(
         behaviour: &Behaviour,
         made: Made,
         old: Option<&Self>,
@@ -110,7 +110,7 @@ impl Lock {
     }
 
     /// Both without what accepts anything here.
-    pub(crate) fn comparable(&self, found: &Map) -> (Map, Map) {
+    pub fn comparable(&self, found: &Map) -> (Map, Map) {
         let is_any = |fact: &Fact| self.facts.get(fact).is_some_and(|value| value == ANY);
         let without = |facts: &Map| {
             let kept = facts.iter().filter(|(fact, _)| !is_any(fact));
@@ -164,7 +164,7 @@ impl Lock {
 
 /// The lines of `file`, which parses, where these differences lie, each once: the fact's own, or its table's where it
 /// has none yet. From 1; a table that is not there has none.
-pub(crate) fn lines<'d>(
+pub fn lines<'d>(
     file: &[u8],
     differences: impl Iterator<Item = &'d Difference>,
 ) -> Vec<usize> {
@@ -189,7 +189,7 @@ pub(crate) fn lines<'d>(
 }
 
 /// The line of `file`, which parses, that names the tier.
-pub(crate) fn line_of_tier(file: &[u8]) -> Vec<usize> {
+pub fn line_of_tier(file: &[u8]) -> Vec<usize> {
     let text = std::str::from_utf8(file).unwrap_or_default();
     let table = DeTable::parse(text).ok();
     let key = table

@@ -23,6 +23,7 @@ pub use ledger::{
     MOST_QUESTIONS, Outcome, Process, Question, Unlisted,
 };
 pub use lookup::{Advice, LOOKUP_BYTES, Lookup, LookupKind, MOST_LOOKUPS, Reason};
+pub use read::UNDONE;
 pub use target::RESOLVER;
 
 /// Everything that one run left to judge.

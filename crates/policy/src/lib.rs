@@ -29,12 +29,12 @@ use std::path::PathBuf;
 
 use document::Document;
 pub use error::{Fault, MAX_FILE_BYTES, PolicyError};
-pub(crate) use limits::TIMEOUT_BOUNDS;
+pub use limits::TIMEOUT_BOUNDS;
 use model::audit::AuditPolicy;
 use model::case::Case;
 use model::profile::Profile;
 pub use schema::schema;
-pub(crate) use values::{is_variable_name, may_be_shown, never_shown};
+pub use values::{is_variable_name, may_be_shown, never_shown};
 
 /// What a policy file describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ const GIB: u64 = 1 << 30;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Bounds of the wall time, for files and for `--timeout`.
-pub(crate) const TIMEOUT_BOUNDS: RangeInclusive<Duration> = Duration::from_millis(100)..=DAY;
+pub const TIMEOUT_BOUNDS: RangeInclusive<Duration> = Duration::from_millis(100)..=DAY;
 const CPU_BOUNDS: RangeInclusive<Duration> = Duration::from_secs(1)..=DAY;
 const HOME_SIZES: RangeInclusive<u64> = 64 * KIB..=64 * GIB;
 const MEMORY_SIZES: RangeInclusive<u64> = 16 * MIB..=1024 * GIB;

@@ -59,14 +59,14 @@ pub fn size(text: &str) -> Result<u64, QuantityError> {
 }
 
 /// Writes a duration so that [`duration`] reads it back, to the millisecond.
-pub(crate) fn show_duration(value: Duration) -> String {
+pub fn show_duration(value: Duration) -> String {
     let millis = u64::try_from(value.as_millis()).unwrap_or(u64::MAX);
     let (unit, factor) = largest_unit(millis, &DURATION_UNITS);
     format!("{}{unit}", millis / factor)
 }
 
 /// Writes a size so that [`size`] reads it back.
-pub(crate) fn show_size(bytes: u64) -> String {
+pub fn show_size(bytes: u64) -> String {
     let (unit, factor) = largest_unit(bytes, &SIZE_UNITS);
     format!("{} {unit}", bytes / factor)
 }

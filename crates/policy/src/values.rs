@@ -131,7 +131,7 @@ pub(super) fn is_name(text: &str) -> bool {
 }
 
 /// Whether this can name a variable of the environment in every shell.
-pub(crate) fn is_variable_name(text: &str) -> bool {
+pub fn is_variable_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(fits)
 }
@@ -174,7 +174,7 @@ pub(super) fn is_host_path(path: &str) -> bool {
 }
 
 /// What is never shown, for people.
-pub(crate) fn never_shown() -> String {
+pub fn never_shown() -> String {
     format!(
         "never shown: {}, and as a whole /, /etc and /home",
         NEVER_SHOWN.join(", ")
@@ -182,7 +182,7 @@ pub(crate) fn never_shown() -> String {
 }
 
 /// Whether a host path may be shown at all. What it leads to is looked at when a run is prepared.
-pub(crate) fn may_be_shown(path: &Path) -> bool {
+pub fn may_be_shown(path: &Path) -> bool {
     let own = [HOME, PROGRAM_DIRECTORY];
     let mut never = NEVER_SHOWN.iter().chain(&own);
     // What is shown there would hide what the sandbox has of its own.

@@ -36,13 +36,13 @@ use sys::process::{executed_path, read_to_end_within, wait_within};
 pub const HOSTILE_ARGUMENT: &str = "__hostile";
 
 /// Before each attempt's name and its words.
-pub(super) const ATTEMPT: &str = "--attempt";
+pub const ATTEMPT: &str = "--attempt";
 /// One attempt, in this process: surroundings, name and words follow.
 const MAKE: &str = "--make";
 /// Waits until standard input ends.
 pub(super) const WAIT: &str = "--wait";
 /// Starts one that waits, names its process, and ends: nobody's child is left behind.
-pub(super) const WAIT_APART: &str = "--wait-apart";
+pub const WAIT_APART: &str = "--wait-apart";
 /// Crashes.
 pub(super) const CRASH: &str = "--crash";
 /// Does nothing.
@@ -51,7 +51,7 @@ pub(super) const NOTHING_TO_DO: &str = "--nothing";
 /// Seconds after which an attempt has failed to come to anything.
 const PATIENCE: u32 = 20;
 /// Time limit of a process of ours, also of one that is stopped and so gets no SIGALRM.
-pub(super) const LIMIT: Duration = Duration::from_secs(30);
+pub const LIMIT: Duration = Duration::from_secs(30);
 
 /// Entry of the hostile client; `arguments` without the hidden one.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
@@ -114,7 +114,7 @@ fn make_all(words: &[&str]) -> ExitCode {
 
 /// Makes one attempt in a new process of this program, which `change` may change, and says how it ended where it
 /// could not say so itself.
-pub(super) fn in_own_process(
+pub fn in_own_process(
     around: Surroundings,
     name: &str,
     aims: &[impl AsRef<str>],
@@ -148,7 +148,7 @@ pub(super) fn in_own_process(
 ///
 /// # Errors
 /// `TimedOut` at the limit.
-pub(super) fn ended_within(child: &mut Child, limit: Duration) -> io::Result<(ExitStatus, String)> {
+pub fn ended_within(child: &mut Child, limit: Duration) -> io::Result<(ExitStatus, String)> {
     let output = child.stdout.take().map(OwnedFd::from);
     let read = read_to_end_within([output], limit);
     if read.is_none() {

@@ -19,11 +19,11 @@ use model::time;
 use super::{RenderError, words};
 
 mod audit;
-pub(crate) mod drift;
+pub mod drift;
 mod evidence;
 mod ledger;
 mod lookups;
-pub(crate) mod page;
+pub mod page;
 
 use page::{Page, Tone};
 

@@ -14,7 +14,7 @@ use model::escape;
 use super::{RenderError};
 use model::schema;
 
-pub(crate) mod change_form;
+pub mod change_form;
 mod wire;
 
 /// Renders the report as UTF-8 JSON, indented, with a line feed at the end.
@@ -23,7 +23,7 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
 }
 
 /// Any document of ours, in the same way.
-pub(crate) fn document(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+pub fn document(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let formatter = Escaping {
         pretty: PrettyFormatter::new(),

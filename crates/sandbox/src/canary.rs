@@ -1,6 +1,6 @@
 //! Judges the canaries: what was observed inside, what the supervisor recorded, what is refused outside as well.
 
-pub(crate) mod outside;
+pub mod outside;
 
 use nix::errno::Errno;
 

@@ -26,9 +26,9 @@ const BETWEEN_REMOVALS: Duration = Duration::from_millis(2);
 
 /// Limits of a group.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    pub(crate) memory_bytes: u64,
-    pub(crate) processes: u64,
+pub struct Limits {
+    pub memory_bytes: u64,
+    pub processes: u64,
 }
 
 impl Limits {
@@ -44,7 +44,7 @@ impl Limits {
 
 /// A group, and the limits that its kernel took. Its processes are ended, and it is removed, when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Cgroup {
+pub struct Cgroup {
     directory: PathBuf,
     limits: String,
 }
@@ -54,7 +54,7 @@ impl Cgroup {
     ///
     /// # Errors
     /// Why there is none, for a report.
-    pub(crate) fn make(limits: Limits) -> Result<Self, String> {
+    pub fn make(limits: Limits) -> Result<Self, String> {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let path = own.lines().find_map(|line| line.strip_prefix("0::/"));
         let path = path.ok_or("there is no cgroup of version 2")?;
@@ -126,12 +126,12 @@ impl Cgroup {
     }
 
     /// Limits that are in force, as the kernel writes them, and where.
-    pub(crate) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         format!("{} in {}", self.limits, self.directory.display())
     }
 
     /// Number of processes that were killed because memory.max was met.
-    pub(crate) fn oom_kills(&self) -> u64 {
+    pub fn oom_kills(&self) -> u64 {
         let events = self.read("memory.events");
         let kills = events
             .lines()

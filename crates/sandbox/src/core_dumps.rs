@@ -11,14 +11,14 @@ use super::proc::Proc;
 use model::evidence::{Layer, LayerNeed, LayerStatus};
 
 /// The layer's name in reports.
-pub(crate) const LAYER: &str = "core dumps";
+pub const LAYER: &str = "core dumps";
 
 const PATTERN: &str = "/proc/sys/kernel/core_pattern";
 const FILTER: &str = "self/coredump_filter";
 
 /// Receiver of core dumps, by the first byte of core_pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Receiver {
+pub enum Receiver {
     File,
     /// A program, started as the host's root.
     Program,
@@ -28,7 +28,7 @@ pub(crate) enum Receiver {
 
 impl Receiver {
     /// Reads the pattern of this machine; `None` where it cannot be read.
-    pub(crate) fn read() -> Option<Self> {
+    pub fn read() -> Option<Self> {
         fs::read(PATTERN).ok().map(|pattern| Self::of(&pattern))
     }
 

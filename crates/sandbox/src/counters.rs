@@ -21,18 +21,18 @@ const TEXT: usize = 64 * 1024;
 
 /// Counters at one moment, or their growth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// Packets and connections for which there was no route: one for each connect(2) or send beyond loopback.
-    pub(crate) unrouted: u64,
+    pub unrouted: u64,
     /// TCP connections opened, refused ones included.
-    pub(crate) connections: u64,
+    pub connections: u64,
     /// UDP datagrams sent.
-    pub(crate) datagrams: u64,
+    pub datagrams: u64,
 }
 
 /// The counters' files. They stay readable when every process of the namespace has ended.
 #[derive(Debug)]
-pub(crate) struct Counters {
+pub struct Counters {
     /// IPv4, and TCP over both families.
     snmp: File,
     /// `None` for a kernel without IPv6.
@@ -56,7 +56,7 @@ pub(super) fn open(proc: &Proc) -> Vec<OwnedFd> {
 
 impl Counters {
     /// Takes the files of both families; None without the first.
-    pub(crate) fn new(mut files: impl Iterator<Item = OwnedFd>) -> Option<Self> {
+    pub fn new(mut files: impl Iterator<Item = OwnedFd>) -> Option<Self> {
         Some(Self {
             snmp: files.next()?.into(),
             snmp6: files.next().map(File::from),
@@ -68,7 +68,7 @@ impl Counters {
     ///
     /// # Errors
     /// The error of read(2); `InvalidData` where a counter is missing.
-    pub(crate) fn start(&mut self) -> io::Result<()> {
+    pub fn start(&mut self) -> io::Result<()> {
         self.start = self.now()?;
         Ok(())
     }
@@ -77,7 +77,7 @@ impl Counters {
     ///
     /// # Errors
     /// As of [`start`](Self::start).
-    pub(crate) fn growth(&self) -> io::Result<Counts> {
+    pub fn growth(&self) -> io::Result<Counts> {
         let now = self.now()?;
         Ok(Counts {
             unrouted: now.unrouted.saturating_sub(self.start.unrouted),

@@ -28,25 +28,25 @@ const NO_SUCH_NAME: u8 = 3;
 
 /// One question of a query.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub struct Asked {
     /// Labels with dots between them, `.` for the root. A dot or backslash in a label has a backslash before
     /// it; what is no visible ASCII is `\DDD`, in decimal (RFC 1035, 5.1).
-    pub(crate) name: String,
+    pub name: String,
     /// `A`, `AAAA`, `MX`, …, or `TYPE65` (RFC 3597).
-    pub(crate) kind: String,
+    pub kind: String,
     /// Further content of its datagram; `None` for an ordinary query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) odd: Option<Odd>,
+    pub odd: Option<Odd>,
 }
 
 /// Deviations of a datagram from an ordinary query.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Odd {
+pub struct Odd {
     /// Our words and numbers, nothing of the datagram's text.
-    pub(crate) what: String,
+    pub what: String,
     /// Form in which the datagram holds the credential.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) credential: Option<String>,
+    pub credential: Option<String>,
 }
 
 /// What a datagram asks for.

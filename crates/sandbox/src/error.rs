@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 /// One failed step. It travels from the stage and from init to the runner.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("cannot {step}{}: {}", object_text(object), errno_text(*errno))]
-pub(crate) struct SetupError {
-    pub(crate) step: Step,
+pub struct SetupError {
+    pub step: Step,
     /// What the step was about: a path, a name, a value; may be empty.
-    pub(crate) object: String,
-    pub(crate) errno: i32,
+    pub object: String,
+    pub errno: i32,
 }
 
 fn object_text(object: &str) -> String {
@@ -28,7 +28,7 @@ fn errno_text(errno: i32) -> String {
 
 /// The steps of set-up, in the order in which they are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Step {
+pub enum Step {
     StartGuard,
     MakeTrees,
     StartStage,
@@ -145,7 +145,7 @@ const SHORT: [Errno; 4] = [Errno::EAGAIN, Errno::ENOMEM, Errno::EMFILE, Errno::E
 
 impl SetupError {
     /// Whether it is the namespaces or their mounts that this host refuses, so that a tier without any may do.
-    pub(crate) fn rules_out_namespaces(&self) -> bool {
+    pub fn rules_out_namespaces(&self) -> bool {
         let errno = Errno::from_raw(self.errno);
         if SHORT.contains(&errno) {
             return false;
@@ -173,7 +173,7 @@ impl SetupError {
     }
 
     /// One line that says what to do, where the step and the errno tell.
-    pub(crate) fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<&'static str> {
         let errno = Errno::from_raw(self.errno);
         match (self.step, errno) {
             (Step::TryOutside, Errno::EPERM) => Some(
@@ -252,7 +252,7 @@ impl SetupError {
 }
 
 /// Puts step and object on an errno.
-pub(crate) trait At<T> {
+pub trait At<T> {
     /// The failure of `step`.
     fn at(self, step: Step) -> Result<T, SetupError>;
     /// The failure of `step` on `object`.

@@ -30,7 +30,7 @@ use super::plan::Plan;
 use super::weaken::Protection;
 use sys::seccomp::{self, Instruction};
 
-pub(crate) use system_call::SystemCall;
+pub use system_call::SystemCall;
 pub(crate) use table::STUB;
 
 pub(crate) use foreign::ForeignCall;
@@ -43,7 +43,7 @@ use table::CLIENT;
 
 /// What happens to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub enum Action {
     Allow,
     /// The call is not made and fails with this errno.
     Refuse(Errno),
@@ -56,7 +56,7 @@ pub(crate) enum Action {
 /// A test of one argument's low 32 bits. All calls in the table take an int or a flag word there; the
 /// kernel ignores the high half, so a test that looked at it could be passed by setting it (CVE-2019-10063).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Test {
+pub enum Test {
     /// `argument & mask == value`
     Equals { argument: u8, mask: u32, value: u32 },
     /// `argument & mask != 0`
@@ -69,10 +69,10 @@ pub(crate) enum Test {
 
 /// One row of a table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rule {
-    pub(crate) call: SystemCall,
-    pub(crate) when: &'static [Test],
-    pub(crate) action: Action,
+pub struct Rule {
+    pub call: SystemCall,
+    pub when: &'static [Test],
+    pub action: Action,
 }
 
 /// The client's table and what `plan` puts around it.
@@ -118,9 +118,9 @@ impl Around {
 
 /// A table and what happens to a call that no rule decides.
 #[derive(Clone, Debug)]
-pub(crate) struct Filter {
-    pub(crate) rules: Cow<'static, [Rule]>,
-    pub(crate) otherwise: Action,
+pub struct Filter {
+    pub rules: Cow<'static, [Rule]>,
+    pub otherwise: Action,
 }
 
 impl Filter {
@@ -161,7 +161,7 @@ impl Filter {
     ///
     /// # Errors
     /// The errno of seccomp(2).
-    pub(crate) fn install(&self) -> Result<(), Errno> {
+    pub fn install(&self) -> Result<(), Errno> {
         seccomp::install(&self.assemble(Architecture::OWN))
     }
 
@@ -169,7 +169,7 @@ impl Filter {
     ///
     /// # Errors
     /// The errno of seccomp(2).
-    pub(crate) fn install_with_listener(&self) -> Result<i32, Errno> {
+    pub fn install_with_listener(&self) -> Result<i32, Errno> {
         seccomp::install_with_listener(&self.assemble(Architecture::OWN))
     }
 }

@@ -34,7 +34,7 @@ use sys::process::{default_child_signal, ignore_terminal_signals, wait_within};
 use removal::remove;
 
 /// Hidden first argument with which our own file is the guard.
-pub(crate) const GUARD_ARGUMENT: &str = "__guard";
+pub const GUARD_ARGUMENT: &str = "__guard";
 
 /// Where the directories are made: the first in which one can be. /dev/shm is writable in a container with a
 /// read-only root.
@@ -74,7 +74,7 @@ impl Contents {
 
 /// A directory that only its user may enter. It is removed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Guarded {
+pub struct Guarded {
     base: PathBuf,
     /// Known before the directory is made, so that it is removed also where the guard is lost before it tells.
     name: String,
@@ -85,19 +85,19 @@ pub(crate) struct Guarded {
 
 /// Home and temporary directory of the client. They are removed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct TemporaryTrees(Guarded);
+pub struct TemporaryTrees(Guarded);
 
 impl TemporaryTrees {
     /// Starts a guard that makes them.
     ///
     /// # Errors
     /// The step that failed; nothing is left then.
-    pub(crate) fn make() -> Result<Self, SetupError> {
+    pub fn make() -> Result<Self, SetupError> {
         Guarded::make("runner", Contents::Trees).map(Self)
     }
 
     /// What the client has of them. The directory around them is closed to it.
-    pub(crate) fn places(&self) -> Places {
+    pub fn places(&self) -> Places {
         let base = self.0.path();
         Places {
             home: base.join(HOME),
@@ -115,7 +115,7 @@ impl Guarded {
     ///
     /// # Errors
     /// The step that failed; nothing is left then.
-    pub(crate) fn empty(prefix: &str) -> Result<Self, SetupError> {
+    pub fn empty(prefix: &str) -> Result<Self, SetupError> {
         Self::make(prefix, Contents::Nothing)
     }
 
@@ -188,7 +188,7 @@ impl Guarded {
         format!("process {process}{stopped} made none within {limit} s")
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.base
     }
 }
@@ -212,7 +212,7 @@ impl Drop for Guarded {
 }
 
 /// The parents that are tried, the user's own choice first.
-pub(crate) fn candidates() -> impl Iterator<Item = PathBuf> {
+pub fn candidates() -> impl Iterator<Item = PathBuf> {
     let own = env::var_os("TMPDIR").map(PathBuf::from);
     let absolute = own.filter(|path| path.is_absolute());
     absolute
@@ -228,7 +228,7 @@ fn candidates_text() -> String {
 }
 
 /// Entry of the guard's process, which is told what to make, and the name of the directory.
-pub(crate) fn main(arguments: &[OsString]) -> ExitCode {
+pub fn main(arguments: &[OsString]) -> ExitCode {
     let [contents, name] = arguments else {
         return ExitCode::FAILURE;
     };

@@ -20,7 +20,7 @@ const FREE_IDS: Range<u32> = 1_879_048_192..2_147_352_576;
 const OVERFLOW_ID: u32 = 65_534;
 
 /// The identity of the client for whoever runs this process.
-pub(crate) fn for_caller(tier: Tier) -> Identity {
+pub fn for_caller(tier: Tier) -> Identity {
     let (uid, gid) = (Uid::current(), Gid::current());
     if tier == Tier::Inherited {
         Identity::Unmapped {
@@ -41,11 +41,11 @@ pub(crate) fn for_caller(tier: Tier) -> Identity {
 }
 
 /// Cause where [`free_ids`] has none.
-pub(crate) const NO_FREE_ID: &str = "the user namespace maps no id that is free for the client, \
+pub const NO_FREE_ID: &str = "the user namespace maps no id that is free for the client, \
      by /proc/self/uid_map and /proc/self/gid_map";
 
 /// Ids that the client's user and group can have: mapped in our own user namespace, and free.
-pub(crate) fn free_ids() -> Option<Range<u32>> {
+pub fn free_ids() -> Option<Range<u32>> {
     let read = |path: &str| read::system_text(path);
     let named = format!("{}\n{}", read("/etc/passwd"), read("/etc/group"));
     let used: Vec<u32> = named.lines().filter_map(|line| field(line, 2)).collect();
@@ -100,7 +100,7 @@ fn field(line: &str, position: usize) -> Option<u32> {
 }
 
 /// Host user and group of the client.
-pub(crate) fn host_ids(identity: Identity) -> (u32, u32) {
+pub fn host_ids(identity: Identity) -> (u32, u32) {
     match identity {
         Identity::Mapped { host_id } => (host_id, host_id),
         Identity::Own { uid, gid } | Identity::Unmapped { uid, gid } => (uid, gid),
@@ -108,7 +108,7 @@ pub(crate) fn host_ids(identity: Identity) -> (u32, u32) {
 }
 
 /// Leaves root's supplementary groups behind; an ordinary user's cannot be left, and are not mapped inside.
-pub(crate) fn drop_groups(identity: Identity) -> Result<(), SetupError> {
+pub fn drop_groups(identity: Identity) -> Result<(), SetupError> {
     match identity {
         Identity::Mapped { .. } => setgroups(&[]).at(Step::DropGroups),
         Identity::Own { .. } | Identity::Unmapped { .. } => Ok(()),
@@ -116,7 +116,7 @@ pub(crate) fn drop_groups(identity: Identity) -> Result<(), SetupError> {
 }
 
 /// Writes the maps of the calling process's own user namespace: an ordinary user's path.
-pub(crate) fn map_own(uid: u32, gid: u32) -> Result<(), SetupError> {
+pub fn map_own(uid: u32, gid: u32) -> Result<(), SetupError> {
     write("/proc/self/setgroups", "deny")?;
     write("/proc/self/uid_map", &format!("{INSIDE_ID} {uid} 1"))?;
     write("/proc/self/gid_map", &format!("{INSIDE_ID} {gid} 1"))
@@ -124,7 +124,7 @@ pub(crate) fn map_own(uid: u32, gid: u32) -> Result<(), SetupError> {
 
 /// Writes the maps of another process's user namespace: root's path, since only a writer with CAP_SETUID
 /// outside may map an id that is not its own.
-pub(crate) fn map_other(process: Pid, host_id: u32) -> Result<(), SetupError> {
+pub fn map_other(process: Pid, host_id: u32) -> Result<(), SetupError> {
     write(
         &format!("/proc/{process}/uid_map"),
         &format!("{INSIDE_ID} {host_id} 1"),
@@ -136,7 +136,7 @@ pub(crate) fn map_other(process: Pid, host_id: u32) -> Result<(), SetupError> {
 }
 
 /// Takes the group of the namespace; root's path, as soon as the maps are there.
-pub(crate) fn become_inside_group(identity: Identity) -> Result<(), SetupError> {
+pub fn become_inside_group(identity: Identity) -> Result<(), SetupError> {
     match identity {
         Identity::Mapped { .. } => {
             let gid = Gid::from_raw(INSIDE_ID);
@@ -148,7 +148,7 @@ pub(crate) fn become_inside_group(identity: Identity) -> Result<(), SetupError> 
 
 /// Takes the user of the namespace; an ordinary user has it since the maps were written. Note that it clears
 /// the death signal.
-pub(crate) fn become_inside_user(identity: Identity) -> Result<(), SetupError> {
+pub fn become_inside_user(identity: Identity) -> Result<(), SetupError> {
     if matches!(identity, Identity::Unmapped { .. }) {
         return Ok(());
     }

@@ -38,9 +38,9 @@ const REVIEWED: ABI = ABI::V7;
 
 /// What was asked for and what the kernel enforces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LandlockReport {
+pub struct LandlockReport {
     /// The kernel's ABI.
-    pub(crate) abi: i32,
+    pub abi: i32,
     /// Everything that was asked for is enforced.
     pub(crate) full: bool,
     /// Scopes (abstract sockets, signals) are enforced: ABI 6.
@@ -67,7 +67,7 @@ impl AsErrno for LandlockError {
 }
 
 /// The errno among the causes of an error of the crate; `EOPNOTSUPP` where the kernel lacks what was asked for.
-pub(crate) fn errno_within(error: &(dyn std::error::Error + 'static)) -> Errno {
+pub fn errno_within(error: &(dyn std::error::Error + 'static)) -> Errno {
     let mut error = Some(error);
     while let Some(one) = error {
         if let Some(errno) = one

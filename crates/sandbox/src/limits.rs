@@ -10,10 +10,10 @@ use super::proc::Proc;
 /// program (core(5): a pattern that begins with a pipe), that program is started as the host's root whatever
 /// the limit is, 0 included, but for this one value, with which the kernel marks that very program. A hard limit of 0 that we
 /// were started with cannot be raised to it, and stays.
-pub(crate) const CORE_BYTES: u64 = 1;
+pub const CORE_BYTES: u64 = 1;
 
 /// RLIMIT_MSGQUEUE of the client: the kernel's own default, MQ_BYTES_MAX of linux/mqueue.h.
-pub(crate) const QUEUE_BYTES: u64 = 819_200;
+pub const QUEUE_BYTES: u64 = 819_200;
 
 /// Makes the kernel end the client before everything else where memory runs out (proc_pid_oom_score_adj(5)): files in
 /// memory and objects of the kernel, which no limit bounds, are held by its descriptors alone. Landlock keeps the client

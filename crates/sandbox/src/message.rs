@@ -28,7 +28,7 @@ const LONGEST_LINE: usize = 256;
 /// From the stage, before it serves.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "stage", rename_all = "snake_case")]
-pub(crate) enum FromStage {
+pub enum FromStage {
     /// The user namespace exists; the runner is to write its maps.
     Unmapped,
     /// The network namespace is sealed, the stub listens and init was started. The journal follows.
@@ -46,7 +46,7 @@ pub(crate) enum FromStage {
 /// To the stage, before it serves.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "stage", rename_all = "snake_case")]
-pub(crate) enum ToStage {
+pub enum ToStage {
     /// The maps are written.
     Mapped,
 }
@@ -54,7 +54,7 @@ pub(crate) enum ToStage {
 /// From init.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "init", rename_all = "snake_case")]
-pub(crate) enum FromInit {
+pub enum FromInit {
     /// The root is built. Descriptors come along: its trees, the fanotify group if `watched`, and the files of the
     /// traffic counters.
     Root {
@@ -87,7 +87,7 @@ pub(crate) enum FromInit {
 /// To init.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "init", rename_all = "snake_case")]
-pub(crate) enum ToInit {
+pub enum ToInit {
     /// Every layer holds: the client may be executed.
     Go,
     /// End the client now.
@@ -96,10 +96,10 @@ pub(crate) enum ToInit {
 
 /// How the client ended, and what it left running.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ClientEnd {
-    pub(crate) status: ExitStatus,
+pub struct ClientEnd {
+    pub status: ExitStatus,
     /// Processes that were still there 200 ms later, at most [`MOST_SURVIVORS`] of them.
-    pub(crate) survivors: Vec<(i32, String)>,
+    pub survivors: Vec<(i32, String)>,
 }
 
 /// Survivors that are named; the rest is ended all the same.
@@ -107,7 +107,7 @@ pub(crate) const MOST_SURVIVORS: usize = 64;
 
 /// wait(2) status of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum ExitStatus {
+pub enum ExitStatus {
     Code(i32),
     Signal(i32),
 }
@@ -115,7 +115,7 @@ pub(crate) enum ExitStatus {
 /// From the resolver in the stage, on a socket of its own with message borders.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "resolver", rename_all = "snake_case")]
-pub(crate) enum FromResolver {
+pub enum FromResolver {
     /// Asked this often since it was last told.
     Asked { asked: Asked, count: u64 },
     /// The last message: nothing is missing but `unheard` questions. `datagrams` were sent to the resolver or by it.
@@ -147,7 +147,7 @@ pub(crate) enum Launch {
 ///
 /// # Errors
 /// The errno of sendmsg(2).
-pub(crate) fn send(
+pub fn send(
     socket: impl AsFd,
     message: &impl Serialize,
     descriptors: &[RawFd],
@@ -167,7 +167,7 @@ pub(crate) fn send(
 ///
 /// # Errors
 /// The errno of recvmsg(2); `EBADMSG` for what is no message of this type.
-pub(crate) fn receive<T: DeserializeOwned>(
+pub fn receive<T: DeserializeOwned>(
     socket: impl AsFd,
 ) -> Result<Option<(T, Vec<std::os::fd::OwnedFd>)>, Errno> {
     // Not zeroed by hand and touched only as far as the message goes: fresh pages are what starting costs.
@@ -185,7 +185,7 @@ pub(crate) fn receive<T: DeserializeOwned>(
 ///
 /// # Errors
 /// The errno of write(2).
-pub(crate) fn write_line(mut stream: impl Write, message: &impl Serialize) -> Result<(), Errno> {
+pub fn write_line(mut stream: impl Write, message: &impl Serialize) -> Result<(), Errno> {
     let mut line = serde_json::to_vec(message).map_err(|_| Errno::EINVAL)?;
     line.push(b'\n');
     stream.write_all(&line).map_err(|error| errno_of(&error))
@@ -211,6 +211,6 @@ pub(crate) fn read_line<T: DeserializeOwned>(mut stream: impl Read) -> Result<T,
 }
 
 /// The errno inside an I/O error; `EIO` for the ones that the standard library makes itself.
-pub(crate) fn errno_of(error: &std::io::Error) -> Errno {
+pub fn errno_of(error: &std::io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }

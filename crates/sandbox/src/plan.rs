@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use model::layout::{HOME, INSIDE_ID, TMP, WORK};
-use probes::canary::ProbePlan;
+pub use probes::canary::ProbePlan;
 use model::case::{Access, Device, Tier};
-pub(crate) use model::profile::BASE_URL;
+pub use model::profile::BASE_URL;
 
 /// A file of a new root that everybody may read by its mode, and that no Landlock rule names.
 pub(crate) const UNRULED_FILE: &str = "/.canary";
@@ -21,21 +21,21 @@ pub(crate) const UNRULED_FILE: &str = "/.canary";
 const NEW_FILE: &str = "/canary";
 /// Where the client's own directories are, and what beside them must stay closed to it.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
-    pub(crate) home: PathBuf,
-    pub(crate) tmp: PathBuf,
-    pub(crate) work: PathBuf,
+pub struct Places {
+    pub home: PathBuf,
+    pub tmp: PathBuf,
+    pub work: PathBuf,
     /// A file that everybody may read by its mode, and that no rule names.
-    pub(crate) unruled_file: PathBuf,
+    pub unruled_file: PathBuf,
     /// A file that is not there.
-    pub(crate) outside_file: PathBuf,
+    pub outside_file: PathBuf,
     /// A directory that its user may open; `None`: one of the host is to be found.
-    pub(crate) closed_directory: Option<PathBuf>,
+    pub closed_directory: Option<PathBuf>,
 }
 
 impl Places {
     /// In a root of the client's own.
-    pub(crate) fn in_own_root() -> Self {
+    pub fn in_own_root() -> Self {
         Self {
             home: HOME.into(),
             tmp: TMP.into(),
@@ -49,21 +49,21 @@ impl Places {
 
 /// What the stage and init carry out.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Plan {
+pub struct Plan {
     /// The process to which the stage must still belong when it has armed its death signal.
-    pub(crate) runner_pid: i32,
+    pub runner_pid: i32,
     /// What seals the network, and whether there is a root of the client's own.
-    pub(crate) tier: Tier,
-    pub(crate) identity: Identity,
-    pub(crate) server: ServerPlan,
-    pub(crate) root: RootPlan,
-    pub(crate) client: ClientPlan,
-    pub(crate) limits: ResourceLimits,
+    pub tier: Tier,
+    pub identity: Identity,
+    pub server: ServerPlan,
+    pub root: RootPlan,
+    pub client: ClientPlan,
+    pub limits: ResourceLimits,
     /// Processes and threads that the client may have, where the supervisor counts them: only without a user namespace.
-    pub(crate) offspring: u64,
-    pub(crate) probe: ProbePlan,
+    pub offspring: u64,
+    pub probe: ProbePlan,
     /// The paths that the client looks up are evidence.
-    pub(crate) lookups: bool,
+    pub lookups: bool,
     /// Test builds only: the protections that are switched off.
     #[cfg(feature = "weaken")]
     pub(crate) weakened: Vec<super::weaken::Protection>,
@@ -71,7 +71,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Whether the network, and everything else that is not a file, is shared with whoever else is in the container.
-    pub(crate) fn is_inherited(&self) -> bool {
+    pub fn is_inherited(&self) -> bool {
         self.tier == Tier::Inherited
     }
 
@@ -84,7 +84,7 @@ impl Plan {
     }
 
     /// The client's user id, as it sees it.
-    pub(crate) fn client_uid(&self) -> u32 {
+    pub fn client_uid(&self) -> u32 {
         match self.identity {
             Identity::Mapped { .. } | Identity::Own { .. } => INSIDE_ID,
             Identity::Unmapped { uid, .. } => uid,
@@ -102,7 +102,7 @@ impl Plan {
 
 /// Which host user the client's user is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Identity {
+pub enum Identity {
     /// Started by root: a free host id, in maps that the runner writes.
     Mapped { host_id: u32 },
     /// Started by an ordinary user: that user, in maps that the stage writes for itself.
@@ -113,79 +113,79 @@ pub(crate) enum Identity {
 
 /// The one server that the client may reach: the function given to [`crate::stage::main`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct ServerPlan {
+pub struct ServerPlan {
     /// Settings of the server's function, as it encodes them; the sandbox passes them on unread.
-    pub(crate) settings: String,
+    pub settings: String,
     /// The server also listens on a second loopback host, 127.0.0.2.
-    pub(crate) needs_elsewhere: bool,
+    pub needs_elsewhere: bool,
     /// The client is told where it is. Where it is not, a connection there is an attempt as any other.
-    pub(crate) is_known: bool,
+    pub is_known: bool,
     /// The credential of the run, which the resolver looks for in the names that it is asked for.
-    pub(crate) credential: String,
+    pub credential: String,
 }
 
 /// What the client sees of files, beside those of a new root that are always the same.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct RootPlan {
+pub struct RootPlan {
     /// Home of the client, as it names it.
-    pub(crate) home: OsString,
+    pub home: OsString,
     /// Its temporary directory, as it names it.
-    pub(crate) tmp: OsString,
+    pub tmp: OsString,
     /// Its own working directory, as it names it.
-    pub(crate) work: OsString,
+    pub work: OsString,
     /// Size of each of the three.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Inodes of each of the three.
-    pub(crate) files: u64,
-    pub(crate) binds: Vec<Bind>,
+    pub files: u64,
+    pub binds: Vec<Bind>,
     /// Device nodes of the host that /dev holds; no other.
-    pub(crate) devices: Vec<Device>,
+    pub devices: Vec<Device>,
 }
 
 /// One object of the host that the client sees: the same rule for the mount and for Landlock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Bind {
+pub struct Bind {
     /// Absolute path on the host, resolved.
-    pub(crate) source: OsString,
+    pub source: OsString,
     /// Absolute path inside.
-    pub(crate) target: OsString,
-    pub(crate) device: u64,
-    pub(crate) inode: u64,
-    pub(crate) kind: BindKind,
-    pub(crate) access: Access,
+    pub target: OsString,
+    pub device: u64,
+    pub inode: u64,
+    pub kind: BindKind,
+    pub access: Access,
 }
 
 /// What a bind mount covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum BindKind {
+pub enum BindKind {
     File,
     Directory,
 }
 
 /// How the client is started.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct ClientPlan {
+pub struct ClientPlan {
     /// Absolute path inside.
-    pub(crate) program: OsString,
+    pub program: OsString,
     /// `argv`, from 0. In here and in the environment [`BASE_URL`] stands for the stub's base URL, which is known
     /// once it listens.
-    pub(crate) arguments: Vec<OsString>,
+    pub arguments: Vec<OsString>,
     /// `NAME=value`.
-    pub(crate) environment: Vec<OsString>,
+    pub environment: Vec<OsString>,
     /// Absolute path inside of the directory that it starts in.
-    pub(crate) directory: OsString,
+    pub directory: OsString,
 }
 
 /// setrlimit(2) values of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ResourceLimits {
-    pub(crate) core_bytes: u64,
-    pub(crate) data_bytes: u64,
-    pub(crate) processes: u64,
-    pub(crate) cpu_seconds: u64,
-    pub(crate) cpu_hard_seconds: u64,
-    pub(crate) open_files: u64,
-    pub(crate) file_bytes: u64,
+pub struct ResourceLimits {
+    pub core_bytes: u64,
+    pub data_bytes: u64,
+    pub processes: u64,
+    pub cpu_seconds: u64,
+    pub cpu_hard_seconds: u64,
+    pub open_files: u64,
+    pub file_bytes: u64,
     /// Of POSIX message queues.
-    pub(crate) queue_bytes: u64,
+    pub queue_bytes: u64,
 }

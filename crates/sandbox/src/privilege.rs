@@ -8,14 +8,14 @@ use super::error::{At as _, SetupError, Step};
 use model::case::Tier;
 
 /// Sets no_new_privs.
-pub(crate) fn set_no_new_privileges() -> Result<(), SetupError> {
+pub fn set_no_new_privileges() -> Result<(), SetupError> {
     prctl::set_no_new_privs().at(Step::NoNewPrivileges)
 }
 
 /// Empties all five sets. The bounding set goes first, while CAP_SETPCAP is there. Without a user namespace an
 /// ordinary user never has that: then the bounding set stays as it is, and no_new_privs keeps anything in it from
 /// being gained.
-pub(crate) fn drop_all(tier: Tier) -> Result<(), SetupError> {
+pub fn drop_all(tier: Tier) -> Result<(), SetupError> {
     for (set, name) in [
         (CapSet::Bounding, "bounding"),
         (CapSet::Ambient, "ambient"),

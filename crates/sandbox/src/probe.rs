@@ -29,7 +29,7 @@ pub(super) const NAMESPACES: [&str; 7] = ["user", "net", "mnt", "pid", "ipc", "u
 
 /// Everything that was read back and tried.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct ProbeReport {
+pub struct ProbeReport {
     /// /proc/self/status, by key.
     pub(crate) status: BTreeMap<String, String>,
     /// /proc/self/ns, by name: `net:[4026531840]`.
@@ -48,10 +48,10 @@ pub(crate) struct ProbeReport {
     pub(crate) limits: BTreeMap<String, (u64, u64)>,
     /// /proc/self/coredump_filter.
     pub(crate) dump_filter: Option<String>,
-    pub(crate) landlock: LandlockReport,
+    pub landlock: LandlockReport,
     pub(crate) observations: Vec<Observation>,
     /// Our end of the canary's connection to the stub, by which it is told from the client's.
-    pub(crate) stub_peer: Option<SocketAddr>,
+    pub stub_peer: Option<SocketAddr>,
 }
 
 /// What the client finds by the name of a bind.
@@ -114,7 +114,7 @@ pub(super) fn gather(
 ///
 /// # Errors
 /// The errno of readlink(2) on /proc/self/ns.
-pub(crate) fn namespaces() -> Result<BTreeMap<String, String>, SetupError> {
+pub fn namespaces() -> Result<BTreeMap<String, String>, SetupError> {
     namespaces_by(&Proc::open().at_object(Step::Probe, "/proc")?)
 }
 

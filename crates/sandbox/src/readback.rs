@@ -23,14 +23,14 @@ use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Layer, LayerNee
 
 /// Layers and canaries of one run.
 #[derive(Clone, Debug)]
-pub(crate) struct Isolation {
-    pub(crate) layers: Vec<Layer>,
-    pub(crate) canaries: Vec<Canary>,
+pub struct Isolation {
+    pub layers: Vec<Layer>,
+    pub canaries: Vec<Canary>,
 }
 
 impl Isolation {
     /// What does not hold, for people; `None` where the client may be started.
-    pub(crate) fn broken(&self) -> Option<String> {
+    pub fn broken(&self) -> Option<String> {
         let lost = |layer: &&Layer| {
             layer.need == LayerNeed::Required && layer.status != LayerStatus::Enforced
         };
@@ -57,24 +57,24 @@ impl Isolation {
 }
 
 /// What the runner knows from outside.
-pub(crate) struct Outside<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) network: &'a Network,
-    pub(crate) stub_port: u16,
+pub struct Outside<'a> {
+    pub plan: &'a Plan,
+    pub network: &'a Network,
+    pub stub_port: u16,
     /// /proc/self/ns of the runner.
-    pub(crate) namespaces: &'a BTreeMap<String, String>,
+    pub namespaces: &'a BTreeMap<String, String>,
     /// Seccomp filters of the runner itself.
-    pub(crate) filters: u32,
+    pub filters: u32,
     /// Canaries that are refused to the runner as well.
-    pub(crate) refused: &'a [&'static str],
+    pub refused: &'a [&'static str],
     /// What the supervisor recorded of the canaries.
-    pub(crate) recorded: &'a [Attempt],
+    pub recorded: &'a [Attempt],
     /// Limits of the sandbox's cgroup, or why it has none.
-    pub(crate) cgroup: &'a Result<String, String>,
+    pub cgroup: &'a Result<String, String>,
 }
 
 /// Judges what was read back.
-pub(crate) fn judge(report: &ProbeReport, outside: &Outside<'_>) -> Isolation {
+pub fn judge(report: &ProbeReport, outside: &Outside<'_>) -> Isolation {
     let layers = match outside.plan.tier {
         Tier::Namespace => own_layers(report, outside),
         Tier::Inherited => inherited::layers(report, outside),
@@ -171,7 +171,7 @@ fn without_host_name() -> Layer {
 }
 
 /// Seccomp filters of the calling process, which the client's are one more than.
-pub(crate) fn own_filters() -> u32 {
+pub fn own_filters() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let found = status
         .lines()

@@ -104,7 +104,7 @@ pub(super) fn threads_below_this_process() -> Result<u64, SetupError> {
 
 /// Condition of a process, as /proc shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Condition {
+pub enum Condition {
     Runs,
     /// By a signal such as SIGSTOP, or by a debugger.
     Stopped,
@@ -114,7 +114,7 @@ pub(crate) enum Condition {
 
 impl Condition {
     /// Reads the condition of a process; None for one that /proc does not show.
-    pub(crate) fn of(process: Pid) -> Option<Self> {
+    pub fn of(process: Pid) -> Option<Self> {
         let status = Proc::open()
             .and_then(|proc| proc.read(&format!("{process}/stat")))
             .ok()?;
@@ -151,7 +151,7 @@ fn how_ended(status: libc::c_int) -> String {
 }
 
 /// Returns the child of `parent`, where there is exactly one.
-pub(crate) fn only_child_of(parent: Pid) -> Option<Pid> {
+pub fn only_child_of(parent: Pid) -> Option<Pid> {
     let mut processes = Processes::read_anew().ok()?;
     processes.own = parent.as_raw();
     match processes.children()[..] {

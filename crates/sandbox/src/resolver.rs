@@ -45,7 +45,7 @@ const MALFORMED: &str = "malformed";
 /// Takes the resolver's address. Below 1024, so it has to be done before the capabilities are dropped. In a network
 /// that is not ours the port may be another's, and the client has no datagram sockets to ask with: the socket there is
 /// connected to itself, so that nobody else's datagrams are taken for the client's.
-pub(crate) fn bind(tier: Tier) -> io::Result<UdpSocket> {
+pub fn bind(tier: Tier) -> io::Result<UdpSocket> {
     match tier {
         Tier::Namespace => UdpSocket::bind((Ipv4Addr::LOCALHOST, PORT)),
         Tier::Inherited => {

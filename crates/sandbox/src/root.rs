@@ -33,7 +33,7 @@ use sys::marks;
 use sys::mount::{Seal, attach, open_tree, seal};
 
 /// Links in /dev, and where they lead.
-pub(crate) const DEVICE_LINKS: [(&str, &str); 5] = [
+pub const DEVICE_LINKS: [(&str, &str); 5] = [
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),
     ("stdout", "/proc/self/fd/1"),
@@ -55,15 +55,15 @@ pub(super) struct Source {
 
 /// The client's writable trees, which the runner walks when everything has ended.
 #[derive(Debug)]
-pub(crate) struct Trees {
-    pub(crate) home: OwnedFd,
+pub struct Trees {
+    pub home: OwnedFd,
     tmp: OwnedFd,
     work: OwnedFd,
 }
 
 impl Trees {
     /// From the descriptors of [`Self::each`], in its order.
-    pub(crate) fn from_each(mut descriptors: impl Iterator<Item = OwnedFd>) -> Option<Self> {
+    pub fn from_each(mut descriptors: impl Iterator<Item = OwnedFd>) -> Option<Self> {
         Some(Self {
             home: descriptors.next()?,
             tmp: descriptors.next()?,
@@ -71,18 +71,18 @@ impl Trees {
         })
     }
 
-    pub(crate) fn each(&self) -> [(Root, &OwnedFd); 3] {
+    pub fn each(&self) -> [(Root, &OwnedFd); 3] {
         let Self { home, tmp, work } = self;
         [(Root::Home, home), (Root::Tmp, tmp), (Root::Work, work)]
     }
 
-    pub(crate) fn into_each(self) -> [(Root, OwnedFd); 3] {
+    pub fn into_each(self) -> [(Root, OwnedFd); 3] {
         let Self { home, tmp, work } = self;
         [(Root::Home, home), (Root::Tmp, tmp), (Root::Work, work)]
     }
 
     /// Duplicates the descriptors.
-    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+    pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
             home: self.home.try_clone()?,
             tmp: self.tmp.try_clone()?,
@@ -112,7 +112,7 @@ pub(super) struct Entered {
 }
 
 /// Cuts this mount namespace off: nothing that is mounted here shows outside, and the other way round.
-pub(crate) fn make_private() -> Result<(), SetupError> {
+pub fn make_private() -> Result<(), SetupError> {
     mount(
         None::<&str>,
         "/",
@@ -165,7 +165,7 @@ fn take(bind: &Bind) -> Result<Source, SetupError> {
     })
 }
 
-pub(crate) fn take_tree(path: &OsStr, how: Seal) -> Result<OwnedFd, SetupError> {
+pub fn take_tree(path: &OsStr, how: Seal) -> Result<OwnedFd, SetupError> {
     let at = || Path::new(path).display();
     let name = c_path(path.as_bytes())?;
     let tree = open_tree(&name).at_object(Step::TakeSource, at())?;
@@ -247,7 +247,7 @@ pub(super) fn shared(plan: &RootPlan) -> Result<Entered, SetupError> {
     })
 }
 
-pub(crate) fn staging() -> Result<&'static Path, SetupError> {
+pub fn staging() -> Result<&'static Path, SetupError> {
     STAGING
         .into_iter()
         .map(Path::new)
@@ -259,7 +259,7 @@ pub(crate) fn staging() -> Result<&'static Path, SetupError> {
         )
 }
 
-pub(crate) fn tmpfs(target: &Path, options: &str, flags: MsFlags) -> Result<(), SetupError> {
+pub fn tmpfs(target: &Path, options: &str, flags: MsFlags) -> Result<(), SetupError> {
     let flags = flags | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount(Some("tmpfs"), target, Some("tmpfs"), flags, Some(options))
         .at_object(Step::RootFilesystem, target.display())
@@ -274,7 +274,7 @@ fn write_etc(etc: &Path) -> Result<(), SetupError> {
 }
 
 /// Our own name service files, by their names in /etc: the host's would tell its users, names and resolver.
-pub(crate) fn etc_files() -> [(&'static str, String); 6] {
+pub fn etc_files() -> [(&'static str, String); 6] {
     let id = INSIDE_ID;
     [
         ("passwd", format!("sandbox:x:{id}:{id}::{HOME}:/bin/sh\n")),
@@ -347,7 +347,7 @@ fn make_directory(path: &Path) -> Result<(), SetupError> {
 }
 
 /// A fresh /proc, or what there can be of one; whether it is fresh.
-pub(crate) fn mount_proc(target: &Path) -> Result<bool, SetupError> {
+pub fn mount_proc(target: &Path) -> Result<bool, SetupError> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     match mount(Some("proc"), target, Some("proc"), flags, None::<&str>) {
         Ok(()) => Ok(true),
@@ -379,7 +379,7 @@ fn show_harmless(target: &Path) -> Result<(), SetupError> {
 
 /// pivot_root(2) with both arguments `.`: the old root lies on top of the new one and is detached from there,
 /// so that no directory has to be made for it.
-pub(crate) fn enter(base: &Path) -> Result<(), SetupError> {
+pub fn enter(base: &Path) -> Result<(), SetupError> {
     chdir(base).at(Step::PivotRoot)?;
     pivot_root(".", ".").at(Step::PivotRoot)?;
     umount2(".", MntFlags::MNT_DETACH).at(Step::PivotRoot)?;

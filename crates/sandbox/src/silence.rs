@@ -15,7 +15,7 @@ use super::netlink::{Socket, aligned, half, number};
 
 /// What the kernel lists of the network namespace of this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Network {
+pub struct Network {
     pub(crate) links: Vec<Link>,
     /// Indices of the devices through which a route leads, without repetition.
     pub(crate) route_devices: Vec<u32>,
@@ -67,7 +67,7 @@ impl Network {
     ///
     /// # Errors
     /// The errno of the netlink socket; `EBADMSG` for an answer that is cut short.
-    pub(crate) fn read() -> Result<Self, Errno> {
+    pub fn read() -> Result<Self, Errno> {
         let socket = Socket::open(SockProtocol::NetlinkRoute)?;
         let mut network = Self {
             tcp_buffer: tcp_buffer(),
@@ -80,7 +80,7 @@ impl Network {
     }
 
     /// The first thing that makes this namespace more than loopback, for people; `None` if it is sealed.
-    pub(crate) fn more_than_loopback(&self) -> Option<String> {
+    pub fn more_than_loopback(&self) -> Option<String> {
         let foreign = self.links.iter().filter(|link| !link.loopback);
         for link in foreign.clone() {
             if link.up {
@@ -113,7 +113,7 @@ impl Network {
     }
 
     /// What there is, in one line for people.
-    pub(crate) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         let links: Vec<String> = self
             .links
             .iter()

@@ -30,7 +30,7 @@ use sys::fds::close_on_exec_from;
 use sys::process::{default_child_signal, wait_within};
 
 /// Hidden first argument with which our own file is the stage.
-pub(crate) const STAGE_ARGUMENT: &str = "__stage";
+pub const STAGE_ARGUMENT: &str = "__stage";
 /// First argument of the stage, and so of init, which it forks.
 const STAGE_NAME: &str = "runner-stage";
 
@@ -39,18 +39,18 @@ const LAST_GASP: Duration = Duration::from_secs(2);
 
 /// The started stage and everything that leads to it. It ends when this is dropped.
 #[must_use = "the stage ends when it is dropped"]
-pub(crate) struct Stage {
-    pub(crate) process: Child,
-    pub(crate) control: UnixStream,
+pub struct Stage {
+    pub process: Child,
+    pub control: UnixStream,
     /// To init; messages keep their borders.
-    pub(crate) channel: OwnedFd,
+    pub channel: OwnedFd,
     /// From the resolver; messages keep their borders.
-    pub(crate) questions: OwnedFd,
+    pub questions: OwnedFd,
     /// The reading ends of the client's output, until they are taken.
-    pub(crate) stdout: Option<OwnedFd>,
-    pub(crate) stderr: Option<OwnedFd>,
+    pub stdout: Option<OwnedFd>,
+    pub stderr: Option<OwnedFd>,
     /// The group of everything in the sandbox, or why there is none.
-    pub(crate) cgroup: Result<Cgroup, String>,
+    pub cgroup: Result<Cgroup, String>,
     /// A pid namespace ends by itself what was started in it.
     ends_by_itself: bool,
     /// Other children of ours, which are to live on: the guard, and whoever was there before us in this process.
@@ -61,7 +61,7 @@ pub(crate) struct Stage {
 ///
 /// # Errors
 /// The step that failed; nothing is left running.
-pub(crate) fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
+pub fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
     // Whatever our caller left open is nothing to the stage: it becomes the stub, and init's parent.
     close_on_exec_from(3).at(Step::StartStage)?;
     let others = other_children()?;

@@ -195,7 +195,7 @@ fn namespaces(plan: &Plan) -> CloneFlags {
 }
 
 /// Namespaces of init and the client; the user and the network namespace are the stage's.
-pub(crate) const INIT_NAMESPACES: libc::c_int = libc::CLONE_NEWPID
+pub const INIT_NAMESPACES: libc::c_int = libc::CLONE_NEWPID
     | libc::CLONE_NEWNS
     | libc::CLONE_NEWIPC
     | libc::CLONE_NEWUTS

@@ -14,7 +14,7 @@ mod connector;
 mod decide;
 mod descriptor;
 mod kernel_memory;
-pub(crate) mod ledger;
+pub mod ledger;
 mod lookup;
 mod offspring;
 mod sockets;
@@ -54,20 +54,20 @@ const BARRIER: Duration = Duration::from_secs(1);
 const HAND_OVER: Duration = Duration::from_secs(2);
 
 /// What the event loop is asked at a connection to the stub: how many lines stand on standard output.
-pub(crate) type LinesWanted = SyncSender<usize>;
+pub type LinesWanted = SyncSender<usize>;
 
 /// Where connections arrive at the stub: as many are to be accepted there as were let through.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Served {
+pub struct Served {
     /// The provider that the client was given.
-    pub(crate) stub: SocketAddr,
+    pub stub: SocketAddr,
     /// The second host, where there is one. The way there is an attempt: only an answer can have led there.
-    pub(crate) elsewhere: Option<SocketAddr>,
+    pub elsewhere: Option<SocketAddr>,
 }
 
 /// The supervisor, running.
 #[derive(Debug)]
-pub(crate) struct Supervisor {
+pub struct Supervisor {
     shared: Arc<Shared>,
     ledger: Receiver<Ledger>,
 }
@@ -88,7 +88,7 @@ impl Supervisor {
     /// # Errors
     /// The errno with which no thread could be made, or `EINVAL` where the kernel's notifications have another
     /// layout than ours.
-    pub(crate) fn start(
+    pub fn start(
         listener: OwnedFd,
         served: Served,
         clock: Clock,
@@ -134,17 +134,17 @@ impl Supervisor {
     }
 
     /// From here on, calls are the client's.
-    pub(crate) fn launch(&self) {
+    pub fn launch(&self) {
         self.shared.launched.store(true, Ordering::SeqCst);
     }
 
     /// From here on, no process is made: whoever ends what is left must not run after it.
-    pub(crate) fn refuse_new_processes(&self) {
+    pub fn refuse_new_processes(&self) {
         self.shared.ending.store(true, Ordering::SeqCst);
     }
 
     /// What was recorded of the canaries.
-    pub(crate) fn canaries(&self) -> Vec<Attempt> {
+    pub fn canaries(&self) -> Vec<Attempt> {
         self.shared
             .canaries
             .lock()
@@ -153,7 +153,7 @@ impl Supervisor {
     }
 
     /// The ledger, once every filtered process has ended; `None` where the supervisor was lost.
-    pub(crate) fn finish(self) -> Option<Ledger> {
+    pub fn finish(self) -> Option<Ledger> {
         self.ledger.recv_timeout(HAND_OVER).ok()
     }
 }

@@ -9,7 +9,7 @@ use super::plan::Plan;
 /// One protection, by the name that RUNNER_WEAKEN gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Protection {
+pub enum Protection {
     /// A network namespace of its own.
     NetworkNamespace,
     /// The root is read-only.
@@ -39,7 +39,7 @@ pub(crate) enum Protection {
 #[cfg(not(feature = "weaken"))]
 impl Plan {
     /// Every protection is kept.
-    pub(crate) const fn keeps(&self, _: Protection) -> bool {
+    pub const fn keeps(&self, _: Protection) -> bool {
         true
     }
 }

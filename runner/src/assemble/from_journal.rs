@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 
 use model::journal::{Body, End, Entry, Head, Host};
 
-use super::read::UNDONE;
-use super::{Connection, Gap, GapKind, ProviderEvent, Request, RequestClass, Sighting};
+use model::evidence::UNDONE;
+use model::evidence::{Connection, Gap, GapKind, ProviderEvent, Request, RequestClass, Sighting};
 use model::profile::{MESSAGES, SideRequest};
 
 /// What the stub's journal says, in the terms of the evidence.

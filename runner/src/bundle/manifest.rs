@@ -19,7 +19,7 @@ use model::escape::visible;
 use report::{self, json};
 use model::schema::values::{FileMode, Sha256, Timestamp};
 use model::text::beginning;
-use crate::{schema, verdict};
+use model::{finding, schema};
 
 pub(super) use paths::{Directory, Node};
 
@@ -61,7 +61,7 @@ pub(crate) struct Run {
     /// The program under test.
     pub(crate) client: Client,
     /// The word for the whole run.
-    #[schemars(with = "verdict::Verdict")]
+    #[schemars(with = "finding::Verdict")]
     pub(crate) verdict: String,
     /// What sealed the network.
     #[schemars(with = "Tier")]

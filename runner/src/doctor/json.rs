@@ -113,7 +113,7 @@ struct RunForm {
     #[schemars(with = "Option<Tier>")]
     tier: Option<&'static str>,
     /// The verdict in its report; null where there is no report.
-    #[schemars(with = "Option<verdict::Verdict>")]
+    #[schemars(with = "Option<finding::Verdict>")]
     verdict: Option<&'static str>,
     /// Whether it came to what the probes say.
     agrees: bool,
@@ -185,7 +185,7 @@ impl RunForm {
                 Ended::Signal(_) | Ended::Hung | Ended::NotStarted(_) => None,
             },
             tier: run.tier.map(Tier::word),
-            verdict: run.verdict.map(verdict::Verdict::word),
+            verdict: run.verdict.map(finding::Verdict::word),
             agrees: agrees(examination.possible, run),
             said: run.said.clone(),
         }

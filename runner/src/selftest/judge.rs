@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 
 use nix::errno::Errno;
 
-use super::class::{Attempt, Class, Layer, Record, Refusal};
-use super::reply::{Reply, Said};
+use probes::hostile::class::{Attempt, Class, Layer, Record, Refusal};
+use probes::hostile::reply::{Reply, Said};
 use model::case::Tier;
 use model::evidence;
 

@@ -92,11 +92,11 @@ impl Judged {
     fn refusal(&self) -> String {
         let reply = self
             .inside
-            .map(super::reply::Reply::words)
+            .map(probes::hostile::reply::Reply::words)
             .unwrap_or_default();
         let layer = self
             .layer
-            .map(super::class::Layer::words)
+            .map(probes::hostile::class::Layer::words)
             .unwrap_or_default();
         format!("{reply} {layer}")
     }
@@ -274,7 +274,7 @@ impl<'a> From<&'a Judged> for AttemptForm<'a> {
             status: judged.status.word(),
             inside: judged.inside.map(|reply| reply.words().into_owned()),
             outside: judged.outside.map(|reply| reply.words().into_owned()),
-            layer: judged.layer.map(super::class::Layer::words),
+            layer: judged.layer.map(probes::hostile::class::Layer::words),
             reason: judged.reason.as_deref(),
         }
     }

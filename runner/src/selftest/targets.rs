@@ -14,9 +14,9 @@ use std::thread;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
-use super::class::{Aim, Attempt};
-use super::hostile::{self, HOSTILE_ARGUMENT, WAIT_APART};
-use super::reply::Said;
+use probes::hostile::class::{Aim, Attempt};
+use probes::hostile::{self, HOSTILE_ARGUMENT, WAIT_APART};
+use probes::hostile::reply::Said;
 use sys::random;
 use sandbox::guard::Guarded;
 use sys::process::OWN_FILE;

@@ -19,7 +19,7 @@ const MOST_VALUES: usize = 8_000_000;
 
 /// Why a document is no report.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FormError {
+pub enum FormError {
     /// Not JSON, cut short, or without a schema.
     #[error("expected a JSON report with a `schema`, found something else")]
     NotJson(#[source] serde_json::Error),
@@ -39,15 +39,15 @@ pub(crate) enum FormError {
 
 /// The whole document.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Report {
-    pub(crate) runner: Runner,
-    pub(crate) case: Case,
+pub struct Report {
+    pub runner: Runner,
+    pub case: Case,
     #[serde(deserialize_with = "verdict")]
     pub(crate) verdict: String,
     #[serde(deserialize_with = "tier")]
-    pub(crate) tier: String,
-    pub(crate) started_at: String,
-    pub(crate) client: Client,
+    pub tier: String,
+    pub started_at: String,
+    pub client: Client,
     pub(crate) isolation: Isolation,
     pub(crate) checks: Vec<Check>,
     pub(crate) evidence: Evidence,
@@ -58,7 +58,7 @@ impl Report {
     ///
     /// # Errors
     /// What is wrong with it, with line and column.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, FormError> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, FormError> {
         if values(bytes) > MOST_VALUES {
             return Err(FormError::TooMany);
         }
@@ -123,13 +123,13 @@ impl Visitor<'_> for Word<'_> {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Runner {
-    pub(crate) version: String,
+pub struct Runner {
+    pub version: String,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Case {
-    pub(crate) name: String,
+pub struct Case {
+    pub name: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -139,24 +139,24 @@ pub(crate) struct Check {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Client {
-    pub(crate) program: String,
-    pub(crate) sha256: String,
+pub struct Client {
+    pub program: String,
+    pub sha256: String,
     /// None of an audit has one.
-    pub(crate) profile: Option<Profile>,
+    pub profile: Option<Profile>,
     /// One key.
     pub(crate) exit: BTreeMap<String, Value>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Profile {
-    pub(crate) name: String,
+pub struct Profile {
+    pub name: String,
 }
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Isolation {
-    pub(crate) layers: Vec<Layer>,
-    pub(crate) canaries: Vec<Canary>,
+    pub layers: Vec<Layer>,
+    pub canaries: Vec<Canary>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -299,7 +299,7 @@ pub(crate) struct Survivor {
 
 impl Report {
     /// Why what is missing from this run says nothing; empty for a sound one.
-    pub(crate) fn incomplete(&self) -> Vec<String> {
+    pub fn incomplete(&self) -> Vec<String> {
         super::incomplete::reasons(self)
     }
 }

@@ -188,7 +188,7 @@ impl Applied {
     }
 
     /// In both together.
-    pub(crate) fn and(&self, other: &Self) -> Self {
+    pub fn and(&self, other: &Self) -> Self {
         let mut both = *self;
         for (count, more) in both.counts.iter_mut().zip(other.counts) {
             *count = count.saturating_add(more);

@@ -11,7 +11,8 @@ use crate::profile::MESSAGES;
 use crate::text::printable;
 
 /// Gap of a journal without its end.
-pub(super) const UNDONE: &str = "the stub did not say that it had read everything";
+/// Detail of the gap of a stub that was lost before the end of its journal.
+pub const UNDONE: &str = "the stub did not say that it had read everything";
 
 impl Request {
     /// Whether this is a `POST /v1/messages`, whatever it is for.

@@ -9,12 +9,12 @@ use model::case::Tier;
 
 /// One way out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Class {
+pub struct Class {
     /// Stable: `sockets/vsock`. What stands before the slash is its group.
-    pub(super) id: &'static str,
+    pub id: &'static str,
     /// What is tried, in a few words.
-    pub(super) about: &'static str,
-    pub(super) attempts: &'static [Attempt],
+    pub about: &'static str,
+    pub attempts: &'static [Attempt],
 }
 
 /// Makes one attempt with the words that its aims stand for. A detail where it got through; the errno where not;
@@ -26,39 +26,39 @@ pub(super) const NOTHING: Errno = Errno::ENOANO;
 
 /// One call, or a short sequence.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Attempt {
+pub struct Attempt {
     /// Its own within the class.
-    pub(super) name: &'static str,
+    pub name: &'static str,
     pub(super) make: Make,
     /// What it is aimed at inside, and for its twin outside.
-    pub(super) inside: &'static [Aim],
-    pub(super) outside: &'static [Aim],
+    pub inside: &'static [Aim],
+    pub outside: &'static [Aim],
     /// Where the twin is made.
-    pub(super) surroundings: Surroundings,
+    pub surroundings: Surroundings,
     /// Errnos of a twin that show that the call has arrived where the layer stands, though nothing came of it.
-    pub(super) arrives: &'static [Errno],
+    pub arrives: &'static [Errno],
     pub(super) namespace: Column,
     pub(super) inherited: Column,
 }
 
 /// What one tier makes of an attempt.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Column {
+pub struct Column {
     /// Empty: not attempted in this tier.
-    pub(super) refusals: &'static [Refusal],
-    pub(super) record: Record,
+    pub refusals: &'static [Refusal],
+    pub record: Record,
 }
 
 /// One way to be blocked.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Refusal {
-    pub(super) reply: Reply,
-    pub(super) layer: Layer,
+pub struct Refusal {
+    pub reply: Reply,
+    pub layer: Layer,
 }
 
 /// The entry of the ledger that the attempt must leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Record {
+pub enum Record {
     /// No evidence is claimed of it.
     None,
     /// This call to the first aim.
@@ -71,7 +71,7 @@ pub(super) enum Record {
 
 /// What stands in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layer {
+pub enum Layer {
     NetworkNamespace,
     PidNamespace,
     OwnRoot,
@@ -93,7 +93,7 @@ pub(super) enum Layer {
 
 /// Where the twin of an attempt is made, so that it succeeds and reaches nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Surroundings {
+pub enum Surroundings {
     /// As the runner runs.
     Host,
     /// In user, network and mount namespaces of its own, with all capabilities there.
@@ -108,7 +108,7 @@ pub(super) enum Surroundings {
 
 /// What an attempt is aimed at; the words are known once the targets live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Aim {
+pub enum Aim {
     Word(&'static str),
     /// `@name` of a stream and of a datagram socket of the runner's.
     AbstractStream,
@@ -134,7 +134,7 @@ pub(super) enum Aim {
 
 impl Class {
     /// `sockets` of `sockets/vsock`.
-    pub(super) fn group(&self) -> &'static str {
+    pub fn group(&self) -> &'static str {
         self.id.split_once('/').map_or(self.id, |(group, _)| group)
     }
 }
@@ -204,7 +204,7 @@ impl Attempt {
         }
     }
 
-    pub(super) fn column(&self, tier: Tier) -> &Column {
+    pub fn column(&self, tier: Tier) -> &Column {
         match tier {
             Tier::Namespace => &self.namespace,
             Tier::Inherited => &self.inherited,
@@ -230,7 +230,7 @@ pub(super) const KILLED: Refusal = Refusal {
 };
 
 impl Layer {
-    pub(super) const fn words(self) -> &'static str {
+    pub const fn words(self) -> &'static str {
         match self {
             Self::NetworkNamespace => "network namespace",
             Self::PidNamespace => "pid namespace",

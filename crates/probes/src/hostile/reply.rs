@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// What an attempt came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Reply {
+pub enum Reply {
     /// It got through.
     Through,
     /// It looked for something, and found nothing.
@@ -25,12 +25,12 @@ pub(super) enum Reply {
 
 /// One line of the hostile client's standard output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Said {
+pub struct Said {
     /// `sockets/vsock/stream`.
-    pub(super) attempt: String,
-    pub(super) reply: Reply,
+    pub attempt: String,
+    pub reply: Reply,
     /// What it got hold of, or why it was not made.
-    pub(super) detail: String,
+    pub detail: String,
 }
 
 /// An I/O error by the name of its errno, as a reply has it.
@@ -43,7 +43,7 @@ pub(super) fn error_words(error: &io::Error) -> String {
 
 impl Reply {
     /// `through`, `nothing`, `EPERM`, `SIGSYS`.
-    pub(super) fn words(self) -> Cow<'static, str> {
+    pub fn words(self) -> Cow<'static, str> {
         match self {
             Self::Through => "through".into(),
             Self::Nothing => "nothing".into(),

@@ -13,6 +13,6 @@ const FAMILIES: [&[Class]; 7] = [
     kernel::CLASSES,
 ];
 
-pub(super) fn classes() -> impl Iterator<Item = &'static Class> {
+pub fn classes() -> impl Iterator<Item = &'static Class> {
     FAMILIES.into_iter().flatten()
 }

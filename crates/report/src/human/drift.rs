@@ -47,7 +47,7 @@ fn drift(page: &mut Page<String>, baseline: &Baseline, found: &Difference) -> fm
 }
 
 /// `+ key: value`, `- key: value`, or `~ key` with both values below it.
-pub(crate) fn difference(page: &mut Page<String>, found: &Difference) -> fmt::Result {
+pub fn difference(page: &mut Page<String>, found: &Difference) -> fmt::Result {
     let key = &found.fact.key;
     match &found.change {
         Change::Added(new) => page.whole(&format!("+ {key}: {new}")),

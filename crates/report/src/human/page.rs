@@ -7,7 +7,7 @@ use std::fmt;
 use model::escape;
 
 /// Width of a terminal that every line fits into.
-pub(crate) const WIDTH: usize = 100;
+pub const WIDTH: usize = 100;
 /// Where texts begin, behind their label.
 const TEXT_COLUMN: usize = 14;
 /// What a line of ours begins with.
@@ -30,7 +30,7 @@ pub enum Colour {
 
 /// What a coloured word says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub enum Tone {
     Good,
     Bad,
     Doubtful,
@@ -54,43 +54,43 @@ pub(crate) struct Row<const N: usize> {
 }
 
 /// A page that grows line by line.
-pub(crate) struct Page<W> {
+pub struct Page<W> {
     out: W,
     colour: Colour,
 }
 
 impl<W: fmt::Write> Page<W> {
-    pub(crate) fn new(out: W, colour: Colour) -> Self {
+    pub fn new(out: W, colour: Colour) -> Self {
         Page { out, colour }
     }
 
-    pub(crate) fn finish(self) -> W {
+    pub fn finish(self) -> W {
         self.out
     }
 
-    pub(crate) fn blank(&mut self) -> fmt::Result {
+    pub fn blank(&mut self) -> fmt::Result {
         self.out.write_char('\n')
     }
 
     /// An empty line, and a title.
-    pub(crate) fn heading(&mut self, title: &str) -> fmt::Result {
+    pub fn heading(&mut self, title: &str) -> fmt::Result {
         let title = self.painted(title, Tone::Strong);
         writeln!(self.out, "\n{title}")
     }
 
     /// A line that begins with a coloured word.
-    pub(crate) fn headline(&mut self, word: &str, tone: Tone, text: &str) -> fmt::Result {
+    pub fn headline(&mut self, word: &str, tone: Tone, text: &str) -> fmt::Result {
         let word = self.painted(word, tone);
         writeln!(self.out, "{word}  {}", escape::visible(text))
     }
 
     /// A label and our own text.
-    pub(crate) fn say(&mut self, label: &str, tone: Tone, text: &str) -> fmt::Result {
+    pub fn say(&mut self, label: &str, tone: Tone, text: &str) -> fmt::Result {
         self.wrapped(INDENT, label, tone, &escape::visible(text))
     }
 
     /// A label and text of the client, on lines of their own.
-    pub(crate) fn quote(&mut self, label: &str, text: &str) -> fmt::Result {
+    pub fn quote(&mut self, label: &str, text: &str) -> fmt::Result {
         self.wrapped(GUTTER, label, Tone::Quiet, &cut(&escape::visible(text)))
     }
 
@@ -179,7 +179,7 @@ fn cut(text: &str) -> String {
 }
 
 /// Pieces of at most `width` characters, broken at blanks where there are any; one empty piece for an empty text.
-pub(crate) fn wrap(text: &str, width: usize) -> impl Iterator<Item = &str> {
+pub fn wrap(text: &str, width: usize) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let text = rest?;

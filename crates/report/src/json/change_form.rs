@@ -10,7 +10,7 @@ use model::difference::Kind;
 /// One fact that is not the same on both sides.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Change")]
-pub(crate) struct ChangeForm<'a> {
+pub struct ChangeForm<'a> {
     /// The part of the behaviour.
     #[schemars(with = "Area")]
     area: &'static str,

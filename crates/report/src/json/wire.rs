@@ -37,24 +37,24 @@ pub(super) struct Report<'a> {
     /// The form of this document.
     schema: &'static str,
     /// The program that made the run.
-    runner: Runner<'a>,
+    pub runner: Runner<'a>,
     /// The machine.
     host: Host<'a>,
     /// What was asked, allowed and expected.
-    case: Case<'a>,
+    pub case: Case<'a>,
     /// The word for the whole run.
     #[schemars(with = "Verdict")]
     verdict: &'static str,
     /// What sealed the network.
     #[schemars(with = "Tier")]
-    tier: &'static str,
+    pub tier: &'static str,
     /// When the run began.
     #[schemars(with = "Timestamp")]
-    started_at: String,
+    pub started_at: String,
     /// How long it took, in milliseconds.
     duration_ms: u64,
     /// The subject.
-    client: Client<'a>,
+    pub client: Client<'a>,
     /// The sandbox, as found from inside.
     isolation: Isolation<'a>,
     /// One finding for each check, in a fixed order.
@@ -70,7 +70,7 @@ pub(super) struct Report<'a> {
 #[derive(Serialize, JsonSchema)]
 struct Runner<'a> {
     /// Its version: `0.1.0`.
-    version: &'a str,
+    pub version: &'a str,
     /// Digest of its executable.
     #[schemars(with = "Sha256")]
     sha256: &'a str,
@@ -91,7 +91,7 @@ struct Host<'a> {
 #[derive(Serialize, JsonSchema)]
 struct Case<'a> {
     /// Its name: `case-b`.
-    name: &'a str,
+    pub name: &'a str,
     /// `built in`, or the path of its file.
     source: String,
     /// Digest of its file.
@@ -103,12 +103,12 @@ struct Case<'a> {
 #[derive(Serialize, JsonSchema)]
 struct Client<'a> {
     /// Its path, or `built in`.
-    program: &'a str,
+    pub program: &'a str,
     /// Digest of the program.
     #[schemars(with = "Sha256")]
-    sha256: &'a str,
+    pub sha256: &'a str,
     /// How it was told what to do; null for an audited program.
-    profile: Option<Profile<'a>>,
+    pub profile: Option<Profile<'a>>,
     /// Its command line, behind the name of the program.
     args: Vec<Arg<'a>>,
     /// Names of its environment variables.
@@ -141,7 +141,7 @@ struct Setting<'a> {
 #[derive(Serialize, JsonSchema)]
 struct Profile<'a> {
     /// Its name: `reference`.
-    name: &'a str,
+    pub name: &'a str,
     /// Digest of its file.
     #[schemars(with = "Sha256")]
     sha256: &'a str,
@@ -191,9 +191,9 @@ struct Isolation<'a> {
     /// Why the tier is not a stronger one that would have done; null where it is the strongest.
     because: Option<&'a str>,
     /// What the kernel enforces, read back.
-    layers: Vec<Layer<'a>>,
+    pub layers: Vec<Layer<'a>>,
     /// Forbidden calls, tried in the client's place just before it started.
-    canaries: Vec<Canary<'a>>,
+    pub canaries: Vec<Canary<'a>>,
     /// Classes of attempts that are in no ledger, by the names of their canaries: a filter outside of the sandbox
     /// refuses them first.
     unseen: Vec<&'a str>,

@@ -23,7 +23,7 @@ use sys::process::OWN_FILE;
 use sys::process::{read_to_end_within, wait_within};
 
 /// Hidden first argument with which our own file makes these attempts.
-pub(crate) const OUTSIDE_ARGUMENT: &str = "__outside";
+pub const OUTSIDE_ARGUMENT: &str = "__outside";
 
 /// For all attempts together.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -35,7 +35,7 @@ const REFUSED: &str = "refused";
 
 /// The process that makes the attempts.
 #[must_use = "it is reaped when it is asked for its answers"]
-pub(crate) struct Outside {
+pub struct Outside {
     process: Child,
     tier: Tier,
 }
@@ -45,7 +45,7 @@ impl Outside {
     ///
     /// # Errors
     /// The errno with which it could not be started.
-    pub(crate) fn start(tier: Tier, plan: &ProbePlan) -> Result<Self, SetupError> {
+    pub fn start(tier: Tier, plan: &ProbePlan) -> Result<Self, SetupError> {
         let mut process = Command::new(OWN_FILE)
             .arg0("runner-outside")
             .args([OUTSIDE_ARGUMENT, tier.word()])
@@ -67,7 +67,7 @@ impl Outside {
     ///
     /// # Errors
     /// The attempt with which the process ended, or the limit of time.
-    pub(crate) fn refused(mut self) -> Result<Vec<&'static str>, SetupError> {
+    pub fn refused(mut self) -> Result<Vec<&'static str>, SetupError> {
         let stdout = self.process.stdout.take().map(OwnedFd::from);
         let said = read_to_end_within([stdout], LIMIT);
         let _ = said.is_none().then(|| self.process.kill());
@@ -107,7 +107,7 @@ fn attempts(tier: Tier) -> impl Iterator<Item = (&'static str, Try)> {
 }
 
 /// Entry of the process, which is told the tier, and the plan on standard input.
-pub(crate) fn main(arguments: &[OsString]) -> ExitCode {
+pub fn main(arguments: &[OsString]) -> ExitCode {
     // A stopped process reads nothing of the runner's end.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let tier = Tier::ALL

@@ -57,7 +57,7 @@ macro_rules! system_calls {
         /// A system call that a rule can name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[expect(non_camel_case_types, reason = "libc's spelling")]
-        pub(crate) enum SystemCall {
+        pub enum SystemCall {
             $($name,)*
             $($new,)*
         }

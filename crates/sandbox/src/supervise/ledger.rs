@@ -1,6 +1,6 @@
 //! The ledger of one run, as it grows: one entry for each program, call, destination and outcome, with a count.
 
-pub(crate) mod lookups;
+pub mod lookups;
 
 use std::collections::HashMap;
 
@@ -19,21 +19,21 @@ const MOST_SETUPS: usize = MOST_ATTEMPTS / 2;
 
 /// What the supervisor has written down.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ledger {
-    pub(crate) attempts: Vec<Attempt>,
-    pub(crate) processes: Vec<Process>,
-    pub(crate) lookups: Lookups,
+pub struct Ledger {
+    pub attempts: Vec<Attempt>,
+    pub processes: Vec<Process>,
+    pub lookups: Lookups,
     /// Where the credential was found in what was given to execve(2), at most one for each process that is kept
     /// and one for all others.
-    pub(crate) sightings: Vec<Sighting>,
+    pub sightings: Vec<Sighting>,
     /// Calls that belong to entries beyond [`MOST_ATTEMPTS`].
-    pub(crate) unlisted: Unlisted,
+    pub unlisted: Unlisted,
     /// Processes beyond [`MOST_PROCESSES`].
-    pub(crate) further_processes: u64,
+    pub further_processes: u64,
     /// Connections to the stub that were let through: when, and how many lines stood on standard output.
-    pub(crate) connects: Vec<Connect>,
+    pub connects: Vec<Connect>,
     /// What the supervisor could not do; each costs the claim that nothing else was tried.
-    pub(crate) faults: Vec<String>,
+    pub faults: Vec<String>,
     keys: HashMap<Key, usize>,
     /// Entries that are no attempts.
     setups: usize,
@@ -41,10 +41,10 @@ pub(crate) struct Ledger {
 
 /// One connection to the stub that was let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Connect {
-    pub(crate) at_us: u64,
+pub struct Connect {
+    pub at_us: u64,
     /// `None`: the runner did not say within its time.
-    pub(crate) lines: Option<usize>,
+    pub lines: Option<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -7,29 +7,29 @@ use model::evidence::{LOOKUP_BYTES, LookupKind, MOST_LOOKUPS};
 
 /// What was looked up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lookups {
+pub struct Lookups {
     seen: HashMap<Wanted, Seen>,
     /// Of all paths in `seen`.
     bytes: usize,
     /// Lookups beyond [`MOST_LOOKUPS`] and [`LOOKUP_BYTES`].
-    pub(crate) further: u64,
+    pub further: u64,
     /// Lookups whose path could not be read from memory. The kernel cannot read most of these either.
-    pub(crate) unreadable: u64,
+    pub unreadable: u64,
 }
 
 /// A path and what was wanted of it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     /// Without `.` and `..`; absolute, unless nobody could say where it began.
-    pub(crate) path: PathBuf,
-    pub(crate) kind: LookupKind,
+    pub path: PathBuf,
+    pub kind: LookupKind,
 }
 
 /// How often and when first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) count: u64,
-    pub(crate) at_us: u64,
+pub struct Seen {
+    pub count: u64,
+    pub at_us: u64,
 }
 
 impl Lookups {
@@ -49,7 +49,7 @@ impl Lookups {
     }
 
     /// Whether `path` was also to be written.
-    pub(crate) fn wrote(&self, path: &Path) -> bool {
+    pub fn wrote(&self, path: &Path) -> bool {
         self.seen.contains_key(&Wanted {
             path: path.to_owned(),
             kind: LookupKind::Write,
@@ -57,7 +57,7 @@ impl Lookups {
     }
 
     /// All of them, in no order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Wanted, Seen)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&Wanted, Seen)> {
         self.seen.iter().map(|(wanted, seen)| (wanted, *seen))
     }
 }

@@ -1,0 +1,51 @@
+//! The provider stub inside the sandbox: what the stage becomes once it is sealed.
+
+use std::io;
+
+use model::secret::Belongs;
+use sandbox::stage::Inside;
+use scenario::Scenario;
+use serde::{Deserialize, Serialize};
+
+/// Settings of the stub, sent through the sandbox's plan.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    pub(crate) scenario: Scenario,
+    pub(crate) belongs: Belongs,
+    pub(crate) body_bytes: u64,
+    pub(crate) requests: u64,
+    pub(crate) connections: u64,
+}
+
+/// Serves until the runner says that the client has ended.
+///
+/// # Errors
+/// Settings that cannot be read, and the first failure of the stub itself.
+pub(crate) async fn serve(inside: Inside) -> io::Result<()> {
+    let settings: Settings = serde_json::from_str(&inside.settings)?;
+    let unacknowledged = inside.unacknowledged;
+    let list = move |server| {
+        let held = unacknowledged.held_for(server)?;
+        let held = held.into_iter().map(|held| stub::Held {
+            peer: held.peer,
+            bytes: held.bytes,
+        });
+        Ok(held.collect())
+    };
+    let setup = stub::Setup {
+        listener: inside.listener,
+        elsewhere: inside.elsewhere,
+        scenario: settings.scenario,
+        credential: inside.credential,
+        belongs: settings.belongs,
+        limits: stub::Limits {
+            body_bytes: usize::try_from(settings.body_bytes).unwrap_or(usize::MAX),
+            requests_per_connection: settings.requests,
+            connections: settings.connections,
+            ..stub::Limits::default()
+        },
+        held: Some(stub::HeldBytes::new(list)),
+    };
+    let served = stub::serve(setup, inside.to_runner, inside.from_runner).await;
+    served.map_err(io::Error::other)
+}
