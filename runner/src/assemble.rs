@@ -8,31 +8,31 @@ mod unjudged;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use model::secret::Needle;
 use model::journal::{Content, Entry, Head};
+use model::secret::Needle;
 
 use crate::audit::Caller;
-use model::case::Limits;
-use sys::clock::Clock;
 use crate::collect::Capture;
 use crate::collect::census::{made_and_gone, next_number};
 use crate::collect::files::{self, Bounds, Found};
 use crate::collect::limit;
 use crate::collect::output::Boundaries;
+use crate::lookups::{self, Weighed};
+use crate::prepare::Prepared;
+use from_journal::{Served, from_journal};
+use model::case::Limits;
 use model::evidence::{
     Attempt, Connection, Evidence, Exit, FileEntry, FileWatch, Gap, GapKind, Request, Root,
     Survivor, Unlisted,
 };
-use from_journal::{Served, from_journal};
-use crate::prepare::Prepared;
-use crate::lookups::{self, Weighed};
-use model::profile::SideRequest;
 use model::layout::HOME;
 use model::layout::WORK;
-use sandbox::plan::{Plan};
+use model::profile::SideRequest;
+use sandbox::plan::Plan;
 use sandbox::root::Trees;
 use sandbox::supervise::ledger::lookups::Lookups;
 use sandbox::supervise::ledger::{Connect, Ledger};
+use sys::clock::Clock;
 
 /// For what was looked up: nobody waits longer for help, and no signal is heard meanwhile.
 const WEIGHING: Duration = Duration::from_secs(2);

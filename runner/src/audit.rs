@@ -4,20 +4,16 @@
 //! program needs the system's directories, which the policy names, and its own. Whatever would show more of the
 //! user's than the program itself has to be asked for.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use scenario::Scenario;
-
-use model::audit::Place;
-use model::case::{Access, Origin, PathRule, Presence, SandboxRules};
 use crate::homes::{Homes, spellings};
+use model::audit::Place;
+use model::case::{Access, PathRule, Presence};
 use policy::may_be_shown;
-use model::profile::{ExpectedAttempt, Variable};
 
 /// The caller's surroundings, on which depends what may be shown without being asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Caller<'a> {
+pub(crate) struct Caller<'a> {
     /// The current directory.
     pub directory: Option<&'a Path>,
     /// The home.
@@ -26,7 +22,12 @@ pub struct Caller<'a> {
 
 /// Shows the program to itself: adds the directories that it needs to `rules`, and says where it lies. `path` is
 /// the program as it was found, absolute; `file` is what it leads to, free of links.
-pub fn show(path: &Path, file: &Path, rules: &mut Vec<PathRule>, caller: Caller<'_>) -> Place {
+pub(crate) fn show(
+    path: &Path,
+    file: &Path,
+    rules: &mut Vec<PathRule>,
+    caller: Caller<'_>,
+) -> Place {
     let mut with_own = rules.clone();
     for lies in [path, file] {
         let directory = lies.parent().unwrap_or(lies);
@@ -53,7 +54,7 @@ pub fn show(path: &Path, file: &Path, rules: &mut Vec<PathRule>, caller: Caller<
 }
 
 /// Whether one of the rules shows `path`.
-pub fn is_shown(path: &Path, rules: &[PathRule]) -> bool {
+pub(crate) fn is_shown(path: &Path, rules: &[PathRule]) -> bool {
     rules.iter().any(|rule| path.starts_with(&rule.path))
 }
 

@@ -10,28 +10,27 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use judge::behaviour::form::Report as Form;
-use model::difference::Difference;
-use judge::behaviour::{Behaviour, compare};
-use model::case::outline::below;
-use judge::check;
 use crate::cli::Baseline;
-use model::evidence::Exit;
 use crate::output::{Input, LockFile, Output, OutputError, WriteError};
+use judge::behaviour::form::Report as Form;
+use judge::behaviour::{Behaviour, compare};
+use judge::check;
+use model::difference::Difference;
+use model::evidence::Exit;
+use model::finding::{AskedBy, BASELINE, Finding, Status};
 use model::quote::quoted;
 use model::quote::shown_path;
-use sys::read::{self, ReadError};
 use model::report::BaselineOutcome;
 use model::report::LockPlace;
 use model::report::Report;
+use policy::below;
 use report::{self, json};
-use model::finding::{AskedBy, BASELINE, Finding, Status};
+use sys::read::{self, ReadError};
 
 #[cfg(test)]
 mod tests;
-pub(crate) mod told;
 
-use judge::lock::{self, Lock, LockFault, Made};
+use judge::lock::{self, Lock, LockFault, Made, told};
 
 /// The longest lock file that is read, in bytes.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;

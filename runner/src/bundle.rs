@@ -15,18 +15,18 @@ use std::path::{Path, PathBuf};
 use model::secret::Needle;
 use thiserror::Error;
 
-use model::case::Limits;
 use crate::collect::Capture;
 use crate::collect::copy::Bounds;
 use crate::collect::files::PATH_BYTES;
 use crate::collect::output::Shown;
-use model::digest;
-use model::evidence::Evidence;
 use crate::output::WriteError;
-use model::quote::shown_path;
-use report::human::Colour;
-use model::report::Report;
+use model::case::Limits;
+use model::digest;
 use model::escape::visible;
+use model::evidence::Evidence;
+use model::quote::shown_path;
+use model::report::Report;
+use report::human::Colour;
 use report::{self, Format, RenderError};
 use sandbox::root::Trees;
 
@@ -39,7 +39,7 @@ pub(crate) const REPORT: &str = "report.json";
 
 /// What is to be verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VerifyRequest {
+pub(crate) struct VerifyRequest {
     /// The bundle.
     pub directory: PathBuf,
     /// SHA-256 that its manifest must have, lower-case hex.

@@ -21,11 +21,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use policy::init::PolicyName;
 
-pub use error::UsageError;
-pub use program::ClientProgram;
-pub use reports::{Destination, ReportTarget};
-pub use resolve::{Baseline, Command, InitAction, Isolation, PolicyAction, RunRequest};
-pub use values::{ReportArgument, VariableArgument};
+pub(crate) use error::UsageError;
+pub(crate) use program::ClientProgram;
+pub(crate) use reports::{Destination, ReportTarget};
+pub(crate) use resolve::{Baseline, Command, InitAction, Isolation, PolicyAction, RunRequest};
+pub(crate) use values::{ReportArgument, VariableArgument};
 
 use model::profile::Destination as AttemptDestination;
 
@@ -42,7 +42,7 @@ use model::profile::Destination as AttemptDestination;
     arg_required_else_help = true,
     disable_help_subcommand = true
 )]
-pub struct Cli {
+pub(crate) struct Cli {
     /// The subcommand.
     #[command(subcommand)]
     pub command: CliCommand,
@@ -50,7 +50,7 @@ pub struct Cli {
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
-pub enum CliCommand {
+pub(crate) enum CliCommand {
     /// Core smoke: one print turn; `HEAD /` may come first
     #[command(after_help = help::RUN_EXIT_CODES)]
     CaseA(RunOptions),
@@ -92,7 +92,7 @@ pub enum CliCommand {
 
 /// The options of a run.
 #[derive(Debug, Args)]
-pub struct RunOptions {
+pub(crate) struct RunOptions {
     /// The program to test [default: the reference client]
     #[arg(long, value_name = "PROGRAM", help_heading = help::CLIENT)]
     pub client: Option<PathBuf>,
@@ -136,7 +136,7 @@ pub struct RunOptions {
 
 /// The options of an audit.
 #[derive(Debug, Args)]
-pub struct AuditOptions {
+pub(crate) struct AuditOptions {
     /// The program and its arguments; `{base_url}` in them stands for the address of the provider stub
     #[arg(last = true, required = true, value_name = "PROGRAM [ARGS]", help_heading = help::PROGRAM)]
     pub program: Vec<OsString>,
@@ -174,7 +174,7 @@ pub struct AuditOptions {
 
 /// The options of an examination.
 #[derive(Debug, Args)]
-pub struct DoctorOptions {
+pub(crate) struct DoctorOptions {
     /// Write JSON; `runner policy schema doctor` prints its schema
     #[arg(long)]
     pub json: bool,
@@ -185,7 +185,7 @@ pub struct DoctorOptions {
 
 /// The options of a selftest.
 #[derive(Debug, Args)]
-pub struct SelftestOptions {
+pub(crate) struct SelftestOptions {
     /// Write JSON; `runner policy schema selftest` prints its schema
     #[arg(long)]
     pub json: bool,
@@ -199,7 +199,7 @@ pub struct SelftestOptions {
 
 /// The options of a comparison.
 #[derive(Debug, Args)]
-pub struct DiffOptions {
+pub(crate) struct DiffOptions {
     /// The run to compare with: a JSON report, or a directory of `--out`
     #[arg(value_name = "OLD")]
     pub old: PathBuf,
@@ -213,7 +213,7 @@ pub struct DiffOptions {
 
 /// The options of a verification.
 #[derive(Debug, Args)]
-pub struct VerifyOptions {
+pub(crate) struct VerifyOptions {
     /// A directory of `--out`
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
@@ -224,7 +224,7 @@ pub struct VerifyOptions {
 
 /// What `--isolation` accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum IsolationArgument {
+pub(crate) enum IsolationArgument {
     /// The strongest tier that this host has
     #[default]
     Auto,
@@ -239,7 +239,7 @@ pub enum IsolationArgument {
 
 /// What `runner policy` does.
 #[derive(Debug, Subcommand)]
-pub enum PolicyCommand {
+pub(crate) enum PolicyCommand {
     /// List the built-in policies with their digests, and the stub's scenarios
     List,
     /// Print a built-in file as it is, comments included
@@ -270,7 +270,7 @@ pub enum PolicyCommand {
 
 /// What `runner policy schema` describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SchemaForm {
+pub(crate) enum SchemaForm {
     /// Case files
     Case,
     /// Client profiles
@@ -291,7 +291,7 @@ pub enum SchemaForm {
 
 /// What `runner policy init` starts.
 #[derive(Debug, Subcommand)]
-pub enum InitCommand {
+pub(crate) enum InitCommand {
     /// A case: what is asked, allowed and expected
     Case {
         /// Its name: letters, digits, `.`, `_` and `-`

@@ -24,16 +24,15 @@ pub(crate) mod transient;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use nix::unistd::Pid;
-use model::secret::Needle;
 use model::journal::Control;
+use model::secret::Needle;
+use nix::unistd::Pid;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::{Receiver, Sender};
 use tokio::time::{Instant, sleep_until};
 
-use sys::clock::Clock;
 use model::evidence::{Exit, FileWatch, Gap, GapKind, Survivor};
 use sandbox::cgroup::Cgroup;
 use sandbox::counters::Counters;
@@ -42,6 +41,7 @@ use sandbox::plan::Plan;
 use sandbox::silence::Network;
 use sandbox::spawn::Stage;
 use sandbox::supervise::{LinesWanted, Served, Supervisor};
+use sys::clock::Clock;
 use sys::fds::watched;
 
 use pass::Pass;

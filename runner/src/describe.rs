@@ -1,15 +1,18 @@
 //! From a run to its [`Report`]: who was run, on what, by which rules, beside verdict and evidence.
 
+use crate::cli::RunRequest;
+use crate::prepare::{CLIENT_ARGUMENT, Prepared};
+use crate::run::PassedOver;
+use crate::subject::Subject;
+use judge::check;
 use model::audit::ASKED_FOR;
 use model::audit::Audit;
 use model::audit::Place;
 use model::case::{Case, Limits, PathRule, Preflight, Tier};
-use crate::cli::RunRequest;
 use model::evidence::{Evidence, Exit, FileWatch};
-use model::quote::shown_path;
-use policy::{self, Reference};
-use crate::prepare::{CLIENT_ARGUMENT, Prepared};
+use model::finding::{Finding, Verdict};
 use model::profile::{ExpectedAttempt, Profile, Variable};
+use model::quote::shown_path;
 use model::report::Arg;
 use model::report::Client;
 use model::report::Host;
@@ -19,12 +22,9 @@ use model::report::Process;
 use model::report::Report;
 use model::report::Runner;
 use model::report::WiderRule;
-use crate::run::PassedOver;
-use sandbox::core_dumps;
-use crate::subject::Subject;
-use judge::check;
 use model::text::printable;
-use model::finding::{Finding, Verdict};
+use policy::{self, Reference};
+use sandbox::core_dumps;
 
 /// Puts together what every report shows.
 pub(crate) fn report(

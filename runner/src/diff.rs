@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use judge::behaviour::form::{FormError, Report};
-use model::difference::Change;
-use model::difference::Difference;
-use judge::behaviour::{self, Applied, Behaviour};
 use crate::bundle::{
     self,
     manifest::{self, Manifest, ManifestError},
 };
+use judge::behaviour::form::{FormError, Report};
+use judge::behaviour::{self, Applied, Behaviour};
+use model::difference::Change;
+use model::difference::Difference;
 use model::digest;
 use model::quote::shown_path;
-use sys::read::{self, ReadError};
 use report::human::Colour;
 use report::{Form, RenderError};
+use sys::read::{self, ReadError};
 
 mod human;
 mod json;
@@ -35,7 +35,7 @@ const MOST_BYTES: u64 = 256 * 1024 * 1024;
 
 /// What is to be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiffRequest {
+pub(crate) struct DiffRequest {
     /// A JSON report, or a bundle.
     pub old: PathBuf,
     /// Another one.

@@ -43,7 +43,7 @@ use sys::process::default_child_signal;
 
 /// What `runner doctor` is to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DoctorAction {
+pub(crate) enum DoctorAction {
     /// The examination, for people.
     Human,
     /// The examination, as JSON.

@@ -55,8 +55,8 @@ mod bundle;
 mod cli;
 mod collect;
 mod describe;
-mod diff;
-mod doctor;
+pub mod diff;
+pub mod doctor;
 mod homes;
 mod lookups;
 mod output;
@@ -67,7 +67,7 @@ mod provider;
 mod run;
 #[cfg(test)]
 mod schema_tests;
-mod selftest;
+pub mod selftest;
 mod subject;
 
 pub use program::main;

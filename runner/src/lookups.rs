@@ -31,12 +31,12 @@ use self::fold::{Class, Entry};
 use self::world::{Found, Seen, World};
 use crate::audit::Caller;
 use model::evidence::{Advice, Lookup, LookupKind, Reason};
-use policy::may_be_shown;
 use model::layout::HOME;
 use model::layout::WORK;
-use sandbox::plan::{Bind};
-use sandbox::supervise::ledger::lookups::{Lookups, Wanted};
 use model::text::printable;
+use policy::may_be_shown;
+use sandbox::plan::Bind;
+use sandbox::supervise::ledger::lookups::{Lookups, Wanted};
 
 /// An object of the host, not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]

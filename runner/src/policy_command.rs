@@ -10,17 +10,17 @@ use crate::bundle;
 use crate::cli::{InitAction, PolicyAction, SchemaForm};
 use crate::diff;
 use crate::doctor;
-use policy::needs::{Needs, NeedsError};
-use policy::init;
+use crate::selftest;
 use model::quote::shown_path;
+use model::schema;
+use policy::init;
+use policy::needs::{Needs, NeedsError};
 use policy::{self, Entry, Kind, PolicyError, Reference};
 use report::json;
-use model::schema;
-use crate::selftest;
 
 /// How the command came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// Exit status 0.
     Good,
     /// A checked file is wrong, as was written out: exit status 2.
@@ -29,7 +29,7 @@ pub enum Outcome {
 
 /// Why the command could not be carried out.
 #[derive(Debug, Error)]
-pub enum PolicyCommandError {
+pub(crate) enum PolicyCommandError {
     /// The named policy cannot be had: exit status 2.
     #[error("the policy cannot be shown")]
     Policy(#[source] PolicyError),
@@ -46,7 +46,7 @@ pub enum PolicyCommandError {
 
 impl PolicyCommandError {
     /// What the user can do about it, in one line.
-    pub fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Policy(error) => Some(error.hint()),
             Self::Needs(error) => error.hint().map(str::to_owned),
@@ -56,7 +56,10 @@ impl PolicyCommandError {
 }
 
 /// Carries the action out and writes to `out`.
-pub fn run(action: &PolicyAction, out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
+pub(crate) fn run(
+    action: &PolicyAction,
+    out: &mut impl Write,
+) -> Result<Outcome, PolicyCommandError> {
     let outcome = match action {
         PolicyAction::List => list(out)?,
         PolicyAction::Show(name) => show(name, out)?,

@@ -12,30 +12,32 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{self, Path, PathBuf};
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use model::secret::Belongs;
 use model::secret::Needle;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use thiserror::Error;
 
-use model::audit::Audit;
-use model::audit::Place;
-use model::case::{Limits, Tier};
 use crate::cli::{ClientProgram, RunRequest};
 use crate::collect::copy::DEEPEST;
 use crate::homes::Homes;
 use crate::output::name_of;
-use model::quote::shown_path;
+use crate::provider;
+use crate::selftest::HOSTILE_ARGUMENT;
+use crate::subject::Subject;
+use model::audit::Audit;
+use model::audit::Place;
+use model::case::{Limits, Tier};
+use model::layout::PROGRAM_DIRECTORY;
 use model::profile::{Surroundings, Unspelt, filled};
-use sys::random;
+use model::quote::shown_path;
 use model::report::Purpose;
 use sandbox::identity;
 use sandbox::limits::{CORE_BYTES, QUEUE_BYTES};
-use model::layout::PROGRAM_DIRECTORY;
-use sandbox::plan::{BASE_URL, Bind, ClientPlan, Places, Plan, ResourceLimits, RootPlan, ServerPlan};
+use sandbox::plan::{
+    BASE_URL, Bind, ClientPlan, Places, Plan, ResourceLimits, RootPlan, ServerPlan,
+};
 use sys::process::OWN_FILE;
-use crate::selftest::HOSTILE_ARGUMENT;
-use crate::provider;
-use crate::subject::Subject;
+use sys::random;
 use targets::Targets;
 
 /// Hidden first argument with which our own file is the reference client.

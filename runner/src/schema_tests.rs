@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::print;
 use crate::bundle;
 use crate::diff;
 use crate::doctor;
+use crate::selftest;
+use model::schema::{fixture::properties, print};
 use policy::{self, Kind};
 use report::json;
-use crate::selftest;
 
 fn all() -> Vec<(&'static str, schemars::Schema)> {
     let files = Kind::ALL.map(|kind| (kind.schema(), policy::schema(kind)));
@@ -20,29 +20,6 @@ fn all() -> Vec<(&'static str, schemars::Schema)> {
     let all = (files.into_iter()).chain([report, doctor, selftest, bundle, diff]);
     all.map(|(form, schema)| (form.strip_prefix("runner.").unwrap(), schema))
         .collect()
-}
-
-/// A validator that we did not write.
-pub(crate) fn validator(schema: &schemars::Schema) -> jsonschema::Validator {
-    jsonschema::draft202012::new(schema.as_value()).unwrap()
-}
-
-/// Each object's properties: the name, and its schema.
-pub(crate) fn properties(schema: &Value) -> Vec<(String, Value)> {
-    let mut found = Vec::new();
-    let mut open = vec![schema];
-    while let Some(value) = open.pop() {
-        if let Some(Value::Object(properties)) = value.get("properties") {
-            let named = properties.iter();
-            found.extend(named.map(|(name, schema)| (name.clone(), schema.clone())));
-        }
-        match value {
-            Value::Object(map) => open.extend(map.values()),
-            Value::Array(items) => open.extend(items),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
-    }
-    found
 }
 
 #[test]

@@ -16,20 +16,20 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use thiserror::Error;
 
-use model::case::Tier;
 use crate::cli::{ClientProgram, Isolation, RunRequest};
 use crate::collect::Failure;
 use crate::describe;
-use model::evidence::{Evidence, Line};
 use crate::output;
-use policy::{self, PolicyError, Reference};
+use crate::run::{self, PassedOver, RunError};
+use crate::subject::Subject;
+use model::case::Tier;
+use model::evidence::{Evidence, Line};
 use model::profile::Settings;
+use policy::{self, PolicyError, Reference};
 use report::human::Colour;
 use report::{Form, RenderError};
-use crate::run::{self, PassedOver, RunError};
 use sandbox::error::SetupError;
 use sandbox::guard::Guarded;
-use crate::subject::Subject;
 
 use judge::{Heard, Outcome, Status, full_name};
 use probes::hostile::{self, reply::Said, table};
@@ -41,7 +41,7 @@ pub use show::schema;
 
 /// What `runner selftest` was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SelftestRequest {
+pub(crate) struct SelftestRequest {
     /// Which tier is tested.
     pub isolation: Isolation,
     /// The form of the answer.

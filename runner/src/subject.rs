@@ -16,7 +16,7 @@ use model::report::Purpose;
 
 /// The subject of one run.
 #[derive(Debug)]
-pub enum Subject {
+pub(crate) enum Subject {
     /// A client, asked what the case says in the words of the profile, and judged by it.
     Client {
         /// What is asked, allowed and expected.
@@ -36,7 +36,7 @@ pub enum Subject {
 
 impl Subject {
     /// `case-b`, `audit`.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match self {
             Self::Client { case, .. } => &case.name,
             Self::Program(audit) => &audit.name,
@@ -44,7 +44,7 @@ impl Subject {
     }
 
     /// The header in which the profile has the credential; `None` for any program.
-    pub fn credential_header(&self) -> Option<&str> {
+    pub(crate) fn credential_header(&self) -> Option<&str> {
         match self {
             Self::Client { profile, .. } => Some(&profile.headers.credential),
             Self::Program(_) => None,
@@ -52,7 +52,7 @@ impl Subject {
     }
 
     /// What the run is for.
-    pub fn purpose(&self) -> Purpose {
+    pub(crate) fn purpose(&self) -> Purpose {
         match self {
             Self::Client { .. } => Purpose::Judge,
             Self::Program(_) => Purpose::Audit,
@@ -60,7 +60,7 @@ impl Subject {
     }
 
     /// The file of the case, or of the policy of audits.
-    pub fn origin(&self) -> &Origin {
+    pub(crate) fn origin(&self) -> &Origin {
         match self {
             Self::Client { case, .. } => &case.origin,
             Self::Program(audit) => &audit.origin,
@@ -68,7 +68,7 @@ impl Subject {
     }
 
     /// Tiers and limits.
-    pub fn sandbox(&self) -> &SandboxRules {
+    pub(crate) fn sandbox(&self) -> &SandboxRules {
         match self {
             Self::Client { case, .. } => &case.sandbox,
             Self::Program(audit) => &audit.sandbox,
@@ -76,7 +76,7 @@ impl Subject {
     }
 
     /// Everything of the host that is shown beside the program.
-    pub fn path_rules(&self) -> Vec<&PathRule> {
+    pub(crate) fn path_rules(&self) -> Vec<&PathRule> {
         match self {
             Self::Client { case, profile, .. } => {
                 case.sandbox.paths.iter().chain(&profile.paths).collect()
@@ -86,7 +86,7 @@ impl Subject {
     }
 
     /// What the stub answers, whoever asks it.
-    pub fn scenario(&self) -> Scenario {
+    pub(crate) fn scenario(&self) -> Scenario {
         match self {
             Self::Client { case, .. } => case.stub.clone(),
             Self::Program(audit) => audit.stub.clone().unwrap_or_default(),
@@ -94,7 +94,7 @@ impl Subject {
     }
 
     /// The name of the stub's scenario, where the command line has one.
-    pub fn asked_stub(&self) -> Option<&str> {
+    pub(crate) fn asked_stub(&self) -> Option<&str> {
         match self {
             Self::Client { asked_stub, .. } => asked_stub.as_deref(),
             Self::Program(audit) => audit.asked_stub.as_deref(),
@@ -102,7 +102,7 @@ impl Subject {
     }
 
     /// Whether the subject is told where the stub is.
-    pub fn knows_stub(&self) -> bool {
+    pub(crate) fn knows_stub(&self) -> bool {
         match self {
             Self::Client { .. } => true,
             Self::Program(audit) => audit.stub.is_some(),
@@ -110,7 +110,7 @@ impl Subject {
     }
 
     /// Attempts that are no finding.
-    pub fn expected_attempts(&self) -> &[ExpectedAttempt] {
+    pub(crate) fn expected_attempts(&self) -> &[ExpectedAttempt] {
         match self {
             Self::Client { profile, .. } => &profile.attempts,
             Self::Program(audit) => &audit.attempts,
@@ -118,7 +118,7 @@ impl Subject {
     }
 
     /// The whole environment, placeholders in it.
-    pub fn variables(&self) -> Vec<&Variable> {
+    pub(crate) fn variables(&self) -> Vec<&Variable> {
         match self {
             Self::Client {
                 case,
@@ -132,7 +132,7 @@ impl Subject {
 
     /// The variables, by name and value, that the command line gives a value of its user's: perhaps a secret. One with a
     /// placeholder in it is made for the run, and what it is filled with is no secret or is replaced anyway.
-    pub fn asked_values(&self) -> Vec<(&str, &str)> {
+    pub(crate) fn asked_values(&self) -> Vec<(&str, &str)> {
         let asked = |variable: &Variable| {
             let mut placeholders = PLACEHOLDERS.into_iter();
             variable.reason == ASKED_FOR && !placeholders.any(|one| variable.value.contains(one))
@@ -145,7 +145,7 @@ impl Subject {
     }
 
     /// What the profile sets in this case and was told not to.
-    pub fn left_out(&self) -> Vec<&Variable> {
+    pub(crate) fn left_out(&self) -> Vec<&Variable> {
         match self {
             Self::Client {
                 case,
@@ -158,7 +158,7 @@ impl Subject {
     }
 
     /// Device nodes of the host that it sees.
-    pub fn devices(&self) -> Vec<Device> {
+    pub(crate) fn devices(&self) -> Vec<Device> {
         match self {
             Self::Client { profile, .. } => profile.devices.clone(),
             Self::Program(_) => Device::ALL.into(),
@@ -166,7 +166,7 @@ impl Subject {
     }
 
     /// Requests that are known by name.
-    pub fn side_requests(&self) -> &[SideRequest] {
+    pub(crate) fn side_requests(&self) -> &[SideRequest] {
         match self {
             Self::Client { profile, .. } => &profile.side_requests,
             Self::Program(_) => &[],
@@ -174,7 +174,7 @@ impl Subject {
     }
 
     /// Files that are known; `None`: nothing is known of any.
-    pub fn known_files(&self) -> Option<&Files> {
+    pub(crate) fn known_files(&self) -> Option<&Files> {
         match self {
             Self::Client { profile, .. } => Some(&profile.files),
             Self::Program(_) => None,
@@ -182,7 +182,7 @@ impl Subject {
     }
 
     /// What is said to the client, and is shown by no report.
-    pub fn prompts(&self) -> Vec<&str> {
+    pub(crate) fn prompts(&self) -> Vec<&str> {
         match self {
             Self::Client { case, .. } => case.invocation.prompts(),
             Self::Program(_) => Vec::new(),
@@ -190,7 +190,7 @@ impl Subject {
     }
 
     /// The directory that it starts in; `None`: one of its own.
-    pub fn directory(&self) -> Option<&Path> {
+    pub(crate) fn directory(&self) -> Option<&Path> {
         match self {
             Self::Client { .. } => None,
             Self::Program(audit) => audit.directory.as_deref(),

@@ -18,10 +18,10 @@ use futures_core::Stream;
 use crate::connection::Line;
 use crate::handover::{self, REQUEST_ID};
 use crate::limits::{Budget, Limits};
-use scenario::messages::{self, Ask};
-use scenario::{ErrorType, Scenario};
-use scenario::script::{Context, Script};
 use model::secret::Belongs;
+use scenario::messages::{self, Ask};
+use scenario::script::{Context, Script};
+use scenario::{ErrorType, Scenario};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 

@@ -18,9 +18,9 @@ use tokio::io::AsyncWrite;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::limits::Limits;
-use scenario::Scenario;
-use model::secret::Belongs;
 use crate::serve::{ServeError, Setup, serve_until};
+use model::secret::Belongs;
+use scenario::Scenario;
 
 /// The address of the second host.
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);

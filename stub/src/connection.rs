@@ -21,11 +21,11 @@ use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 
 use crate::gate::Passed;
-use model::journal::{Entry, Host};
 use crate::recorder::now_us;
 use crate::refusal;
-use scenario::Hangup;
 use crate::shared::Shared;
+use model::journal::{Entry, Host};
+use scenario::Hangup;
 
 mod carried;
 mod line;

@@ -9,8 +9,8 @@ use axum::serve::Listener;
 use nix::sys::socket::{setsockopt, sockopt};
 
 use crate::connection::{Connection, Served};
-use model::journal::Host;
 use crate::shared::Shared;
+use model::journal::Host;
 
 /// One listening socket of the run, for the server.
 #[derive(Debug)]

@@ -17,13 +17,13 @@ use crate::app::app;
 use crate::connection::{Connection, Line, Progress};
 use crate::gate::Gate;
 use crate::held::{Held, HeldBytes};
-use model::journal::{Control, Entry, Host};
 use crate::limits::Limits;
 use crate::listener::{self, Door, LastDoor};
 use crate::recorder::{Pump, now_us};
-use scenario::Scenario;
-use model::secret::{Belongs, Needle};
 use crate::shared::Shared;
+use model::journal::{Control, Entry, Host};
+use model::secret::{Belongs, Needle};
+use scenario::Scenario;
 
 /// Longest line of the control side, in bytes.
 const CONTROL_LINE_BYTES: usize = 1024;

@@ -10,9 +10,9 @@ use tokio::net::TcpStream;
 
 use crate::connection::Connection;
 use crate::gate::Gate;
-use model::journal::{Entry, Host};
 use crate::limits::{Budget, Limits};
 use crate::recorder::{Recorder, now_us};
+use model::journal::{Entry, Host};
 use model::secret::{Belongs, Needle};
 
 /// One run.

@@ -21,8 +21,8 @@ pub(crate) mod framing;
 pub(crate) mod head;
 mod redact;
 
-use model::journal::{Body, Head, Host};
 use crate::limits::{Budget, Limits};
+use model::journal::{Body, Head, Host};
 use model::secret::{Belongs, Needle, Scanner};
 
 use body::BodyTap;

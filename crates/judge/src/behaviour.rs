@@ -15,7 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::difference::{Area, Change, Difference, Fact};
 use model::digest;
-use model::schema::values::closed_sets;
 
 mod body;
 mod files;

@@ -11,8 +11,8 @@
 
 use model::case::Case;
 use model::evidence::{CanaryStatus, Evidence, Exit, GapKind, LayerNeed, LayerStatus};
-use model::profile::{ExpectedAttempt, Profile};
 use model::finding::{AskedBy, Finding, Status, Verdict};
+use model::profile::{ExpectedAttempt, Profile};
 
 use Rule::{Any, Case as Asked};
 use outcome::{Deviation, NotPassed, Outcome, Run};

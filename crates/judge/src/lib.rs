@@ -5,4 +5,6 @@
 
 pub mod behaviour;
 pub mod check;
+#[cfg(any(test, feature = "fixture"))]
+pub mod fixture;
 pub mod lock;

@@ -13,11 +13,13 @@ use model::difference::{Area, Difference, Fact, line, string, table};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::behaviour::{Behaviour};
+use crate::behaviour::Behaviour;
 use model::quote::Position;
 use model::quote::known_words;
 use model::quote::quoted;
 use model::report::Report;
+
+pub mod told;
 
 #[cfg(test)]
 mod tests;
@@ -76,12 +78,7 @@ type Map = BTreeMap<Fact, String>;
 
 impl Lock {
     /// The lock of this run. What accepts anything in the old one still does.
-    pub fn of(
-        behaviour: &Behaviour,
-        made: Made,
-        old: Option<&Self>,
-        report: &Report,
-    ) -> Self {
+    pub fn of(behaviour: &Behaviour, made: Made, old: Option<&Self>, report: &Report) -> Self {
         let mut facts = behaviour.facts().clone();
         let kept = old.into_iter().flat_map(|old| &old.facts);
         let any = kept.filter(|(_, value)| *value == ANY);
@@ -164,10 +161,7 @@ impl Lock {
 
 /// The lines of `file`, which parses, where these differences lie, each once: the fact's own, or its table's where it
 /// has none yet. From 1; a table that is not there has none.
-pub fn lines<'d>(
-    file: &[u8],
-    differences: impl Iterator<Item = &'d Difference>,
-) -> Vec<usize> {
+pub fn lines<'d>(file: &[u8], differences: impl Iterator<Item = &'d Difference>) -> Vec<usize> {
     let text = std::str::from_utf8(file).unwrap_or_default();
     let Ok(tables) = DeTable::parse(text) else {
         return Vec::new();

@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use scenario::Scenario;
+use serde::{Deserialize, Serialize};
 
 use crate::schema::values::closed_sets;
 

@@ -6,8 +6,8 @@
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
-use serde_json::Value;
 use crate::journal::{Body, End, Head, Host};
+use serde_json::Value;
 
 mod ledger;
 mod lookup;

@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::evidence::{
-    Attempt, AttemptKind, Evidence, FileEntry, FileKind, Outcome as End, Question, RESOLVER, Request, Root,
+    Attempt, AttemptKind, Evidence, FileEntry, FileKind, Outcome as End, Question, RESOLVER,
+    Request, Root,
 };
 use crate::journal::Host;
 use crate::profile::{Destination, ExpectedAttempt, ExpectedFile, Files, SideRequest};

@@ -1,8 +1,8 @@
 //! Stable words of closed sets, as every report spells them, and their JSON Schemas.
 
 use crate::evidence::{
-    Advice, AttemptKind, Before, CanaryMode, CanaryStatus, FileKind, GapKind, LayerNeed, LayerStatus, LookupKind,
-    Outcome, Reason, RequestClass,
+    Advice, AttemptKind, Before, CanaryMode, CanaryStatus, FileKind, GapKind, LayerNeed,
+    LayerStatus, LookupKind, Outcome, Reason, RequestClass,
 };
 use crate::profile::Cases;
 

@@ -10,9 +10,9 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
+#[cfg(any(test, feature = "fixture"))]
+pub mod fixture;
 mod print;
-#[cfg(test)]
-pub mod tests;
 pub mod values;
 
 pub use print::print;

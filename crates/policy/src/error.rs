@@ -5,9 +5,8 @@
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 
-use model::quote::Position;
+pub use model::quote::Position;
 use thiserror::Error;
 
 use super::Kind;

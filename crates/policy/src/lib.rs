@@ -8,6 +8,7 @@
 #![doc = include_str!("reference.md")]
 
 mod audit_file;
+mod below;
 mod builtin;
 mod case_file;
 mod document;
@@ -27,6 +28,7 @@ mod values;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+pub use below::below;
 use document::Document;
 pub use error::{Fault, MAX_FILE_BYTES, PolicyError};
 pub use limits::TIMEOUT_BOUNDS;

@@ -288,7 +288,9 @@ impl ProfileFile {
             environment: environment::parsed(self.environment, |value| {
                 crate::placeholders::fill(&names, value, &VARIABLE_PLACEHOLDERS)
             })?,
-            paths: path_rules(self.paths, |path| crate::placeholders::fill(&names, path, &[]))?,
+            paths: path_rules(self.paths, |path| {
+                crate::placeholders::fill(&names, path, &[])
+            })?,
             devices: environment::devices(&self.devices)?,
             headers: requests::headers(self.headers, &names)?,
             queries: requests::queries(self.queries)?,

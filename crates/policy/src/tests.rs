@@ -1,5 +1,6 @@
 //! The built-in files, and what is no file of the right kind.
 
+mod command_line;
 mod deviations;
 mod init;
 mod outline;

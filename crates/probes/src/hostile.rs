@@ -28,8 +28,8 @@ use nix::unistd::alarm;
 
 use class::{Attempt, NOTHING, Surroundings};
 use reply::{Reply, Said};
-use sys::process::OWN_FILE;
 use sys::attempt::let_anybody_trace;
+use sys::process::OWN_FILE;
 use sys::process::{executed_path, read_to_end_within, wait_within};
 
 /// Hidden first argument with which our own file is the hostile client.

@@ -1,10 +1,10 @@
 //! What a run proves, what it merely saw, and what it leaves open. The claims about requests and attempts are kept
 //! apart: none of them follows from another.
 
-use model::expected;
-use model::text::count;
 use model::evidence::Before;
+use model::expected;
 use model::finding::Status;
+use model::text::count;
 
 use model::report::Purpose;
 use model::report::Report;

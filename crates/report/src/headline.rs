@@ -3,14 +3,14 @@
 use model::expected;
 use std::collections::BTreeSet;
 
-use model::expected::AttemptGroup;
-use model::text::count;
 use model::evidence::{Evidence, Outcome};
+use model::expected::AttemptGroup;
 use model::finding::{Finding, Status, Verdict};
+use model::text::count;
 
+use super::words;
 use model::report::Purpose;
 use model::report::Report;
-use super::{words};
 
 /// The verdict's word, and what it rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +75,8 @@ fn audited(report: &Report) -> String {
 fn attempts(report: &Report) -> String {
     let groups = expected::attempt_groups(&report.known.attempts, &report.evidence);
     let told = |group: &&AttemptGroup| {
-        let by_name = group.target == expected::resolver_target() && !report.evidence.names.is_empty();
+        let by_name =
+            group.target == expected::resolver_target() && !report.evidence.names.is_empty();
         group.reason.is_none() && !by_name
     };
     let found: Vec<_> = groups.iter().filter(told).collect();

@@ -6,17 +6,17 @@
 use std::fmt;
 
 use model::digest::short;
-use model::profile::{Cases, Variable};
 use model::finding::{Finding, Status, Verdict};
+use model::profile::{Cases, Variable};
 
 use super::claims::{self, Standing};
 use super::headline::{Headline, headline};
+use super::{RenderError, words};
 use model::report::Arg;
 use model::report::Client;
 use model::report::Purpose;
 use model::report::Report;
 use model::time;
-use super::{RenderError, words};
 
 mod audit;
 pub mod drift;

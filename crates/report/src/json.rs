@@ -9,9 +9,9 @@ use schemars::Schema;
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 
-use model::report::Report;
+use super::RenderError;
 use model::escape;
-use super::{RenderError};
+use model::report::Report;
 use model::schema;
 
 pub mod change_form;

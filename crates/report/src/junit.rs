@@ -8,11 +8,11 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite, XmlString};
 
 use super::headline::{Headline, headline};
+use super::{RenderError, words};
+use model::escape;
+use model::finding::{Finding, Status};
 use model::report::Report;
 use model::time;
-use model::escape;
-use super::{RenderError, words};
-use model::finding::{Finding, Status};
 
 /// Renders the report as UTF-8 XML.
 pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {

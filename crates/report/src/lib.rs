@@ -7,7 +7,6 @@
 //! escapes; none lets a control, bidirectional or invisible character through, nor a command to the log of a CI
 //! system.
 
-
 use model::report::Report;
 
 mod claims;
@@ -21,7 +20,6 @@ pub mod sarif;
 mod words;
 
 use human::Colour;
-
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -11,15 +11,15 @@ use std::fmt;
 
 use super::claims::{self, Standing};
 use super::headline::{Headline, headline, is_told_as_an_attempt};
-use model::report::BaselineOutcome;
-use model::report::Purpose;
-use model::report::Report;
 use super::{RenderError, words};
 use model::difference::Accept;
 use model::difference::Difference;
 use model::digest;
 use model::evidence::{Advice, GapKind};
 use model::finding::{Finding, Status};
+use model::report::BaselineOutcome;
+use model::report::Purpose;
+use model::report::Report;
 
 mod page;
 

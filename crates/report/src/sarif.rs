@@ -10,14 +10,7 @@
 //!
 //! Text of the client is escaped as for people, and stands in messages so that it makes no link.
 
-use model::finding;
-use model::report::Purpose;
-use model::report::Report;
-use model::time;
-use model::escape;
 use super::{RenderError, json, words};
-use model::evidence::Exit;
-use model::finding::{Finding, Status, Verdict};
 use identity::{case_file, category, fingerprints, lock_file, places};
 use log::{
     Artifact, AutomationDetails, Configuration, Driver, FindingProperties, Hashes, Invocation,
@@ -25,6 +18,13 @@ use log::{
     RuleProperties, RuleReference, Run, RunProperties, Text, Tool, UriBase, UriBases,
 };
 use message::literal;
+use model::escape;
+use model::evidence::Exit;
+use model::finding;
+use model::finding::{Finding, Status, Verdict};
+use model::report::Purpose;
+use model::report::Report;
+use model::time;
 
 mod identity;
 mod log;

@@ -3,19 +3,22 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use model::journal::{End, Head};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use model::journal::{End, Head};
 
 use super::human::Colour;
 use super::*;
-use crate::baseline;
+use judge::check::{check, verdict};
+pub use judge::fixture::*;
+use model::case::Source;
+use model::case::Tier;
 use model::difference::Area;
 use model::difference::Change;
 use model::difference::Difference;
 use model::difference::Fact;
-use model::case::Source;
-use judge::check::{check, verdict};
+use model::escape::{self, visible};
+use model::evidence::Evidence;
 use model::evidence::fixture::{
     Run, add_header, attempt, case_b, connect, digest, file, gap, head_request, insert_record,
     question, record,
@@ -24,236 +27,17 @@ use model::evidence::{
     Advice, Attempt, AttemptKind, Connection, Exit, FileKind, GapKind, LayerStatus, Lookup,
     LookupKind, Outcome, Reason, RequestClass, Root, Sighting, Survivor,
 };
-use model::profile::{Destination, ExpectedFile};
 use model::finding::{AskedBy, Status};
-use tried::{missed, started, tries_everything};
+use model::finding::{Finding, Verdict};
+use model::profile::ExpectedAttempt;
+use model::profile::{Destination, ExpectedFile};
+use model::report::*;
 
 mod ci;
 mod crowd;
 mod drift;
 mod page;
 mod sarif;
-mod tried;
-
-/// What a client may try to make of the reader's terminal or log.
-const HOSTILE: &str = "\u{1b}[2J\u{202e}evil\u{200b}\r\n::error::owned\n##vso[task.complete result=Succeeded;]\u{9b}1m";
-
-pub(crate) fn report(run: Run) -> Report {
-    let checks = check(&run.case, &run.profile, &run.evidence);
-    let verdict = verdict(&checks, &run.evidence);
-    let word = |word: &str| Arg::Word(word.to_owned());
-    Report {
-        runner: Runner {
-            version: "0.1.0".to_owned(),
-            sha256: digest(11),
-        },
-        host: Host {
-            kernel: "6.18.5".to_owned(),
-            arch: "x86_64".to_owned(),
-            landlock_abi: 7,
-        },
-        purpose: Purpose::Judge,
-        case: Policy {
-            name: run.case.name.clone(),
-            origin: run.case.origin.clone(),
-        },
-        client: Client {
-            program: "built in".to_owned(),
-            sha256: digest(12),
-            profile: Some(Policy {
-                name: run.profile.name.clone(),
-                origin: run.profile.origin.clone(),
-            }),
-            args: vec![
-                word("--print"),
-                word("--tools"),
-                word(""),
-                word("--system-prompt"),
-                Arg::Prompt {
-                    bytes: 18,
-                    sha256: digest(13),
-                },
-                Arg::Prompt {
-                    bytes: 14,
-                    sha256: digest(14),
-                },
-            ],
-            settings: run.profile.environment.clone(),
-            left_out: Vec::new(),
-        },
-        tier: Tier::Namespace,
-        tier_because: None,
-        verdict,
-        checks,
-        processes: run
-            .evidence
-            .processes
-            .iter()
-            .map(|process| Process::new(process, &run.case.invocation.prompts()))
-            .collect(),
-        known: Known {
-            attempts: run.profile.attempts,
-            files: Some(run.profile.files),
-            side_requests: run.profile.side_requests,
-        },
-        evidence: run.evidence,
-        not_proved: Vec::new(),
-        wider_rules: Vec::new(),
-        baseline: None,
-        lock_place: None,
-    }
-}
-
-/// A client whose behaviour is not as its lock file says; what differs is this text.
-fn drifted(text: &str) -> Report {
-    let mut report = report(case_b());
-    let (old, new) = (text.to_owned(), text.to_owned());
-    let changes = [
-        Change::Added(new.clone()),
-        Change::Removed(old.clone()),
-        Change::Changed { old, new },
-    ];
-    let differences = changes.map(|change| Difference {
-        fact: Fact {
-            area: Area::Headers,
-            key: text.to_owned(),
-        },
-        change,
-    });
-    let found = baseline::told::found(&differences);
-    report.baseline = Some(Baseline {
-        file: "locks/agent.lock".to_owned(),
-        outcome: BaselineOutcome::Compared,
-        tier_before: None,
-        differences: differences.into(),
-    });
-    report.lock_place = Some(LockPlace {
-        path: PathBuf::from("locks/agent.lock"),
-        lines: vec![12, 30],
-    });
-    report.checks.push(Finding {
-        id: baseline::CHECK,
-        status: Status::Failed,
-        message: "The behaviour differs from the lock file in 3 places.".to_owned(),
-        object: Some("locks/agent.lock".to_owned()),
-        expected: Some("the behaviour in the lock file".to_owned()),
-        found: Some(found),
-        because: None,
-        asked_by: AskedBy::LockFile,
-    });
-    report.verdict = Verdict::Failed;
-    report
-}
-
-/// A client that does nearly everything wrong, and writes hostile text wherever it can.
-pub(crate) fn hostile() -> Report {
-    let mut run = case_b();
-    let evidence = &mut run.evidence;
-
-    add_header(&mut evidence.requests[0], "x-note", HOSTILE);
-    let mut other = head_request();
-    (other.seq, other.class, other.status) = (2, RequestClass::Unknown, Some(404));
-    if let Head::Request {
-        method,
-        path,
-        query,
-        ..
-    } = &mut other.head
-    {
-        *method = "GET".to_owned();
-        *path = format!("/{HOSTILE}");
-        *query = Some("a=".repeat(120));
-    }
-    evidence.requests.push(other);
-    let idle = Connection {
-        seq: 2,
-        bytes: 0,
-        requests: 0,
-        end: End::Reset,
-        ..evidence.connections[0].clone()
-    };
-    evidence.connections.push(idle);
-
-    record(evidence, "system/init")["skills"] = json!(HOSTILE);
-    insert_record(
-        evidence,
-        2,
-        json!({"type": HOSTILE, "subtype": "::warning::x"}),
-    );
-    evidence
-        .files
-        .push(file(Root::Home, &format!(".agent/{HOSTILE}")));
-    let mut link = file(Root::Tmp, "::notice::link");
-    (link.kind, link.mode, link.sha256) = (FileKind::Symlink, 0o777, None);
-    link.target = Some(HOSTILE.to_owned());
-    evidence.files.push(link);
-    evidence.stderr.bytes = 90_000;
-    evidence.stderr.tail = format!("first\n{HOSTILE}\n::set-output name=a::b\n");
-    evidence.sightings.push(Sighting {
-        place: format!("file {HOSTILE}"),
-        form: "base64".to_owned(),
-    });
-    evidence.survivors.push(Survivor {
-        pid: 7,
-        program: HOSTILE.to_owned(),
-    });
-    tries_everything(evidence);
-    run.profile.attempts.push(ExpectedAttempt {
-        destination: Destination::Unix("/run/helper".to_owned()),
-        reason: "the client asks its helper".to_owned(),
-    });
-    asks_beside_the_turn(&mut run);
-    let evidence = &mut run.evidence;
-    evidence.exit = Exit::Timeout(Duration::from_secs(60));
-    evidence.gaps.push(gap(GapKind::Stderr));
-    evidence.gaps.push(gap(GapKind::Order));
-
-    let mut report = report(run);
-    report.case.origin.source = Source::File(PathBuf::from("cases/wide.toml"));
-    report.wider_rules.push(WiderRule {
-        rule: "reads /opt/runtime".to_owned(),
-        reason: "the client's runtime lies there".to_owned(),
-    });
-    report.client.left_out = report.client.settings.split_off(2);
-    report
-        .not_proved
-        .push("Names are resolved by the container's own resolver.".to_owned());
-    report
-}
-
-/// A request beside the turn that the profile knows, and a file that it knows to be there for a time.
-fn asks_beside_the_turn(run: &mut Run) {
-    let mut side = run.evidence.requests[0].clone();
-    (side.seq, side.class) = (3, RequestClass::Side);
-    side.side = Some("session title".to_owned());
-    run.evidence.requests.push(side);
-    run.profile.files.transient.push(ExpectedFile {
-        root: Root::Home,
-        path: ".agent/lock.{pid}".parse().expect("a path"),
-        reason: "held while the state is written".to_owned(),
-    });
-    let mut lock = file(Root::Home, ".agent/lock.2");
-    (lock.transient, lock.sha256) = (true, None);
-    run.evidence.files.push(lock);
-}
-
-/// A run whose client was never started, as a layer and a canary did not hold.
-fn broken() -> Report {
-    let mut run = case_b();
-    run.evidence.layers[1].status = LayerStatus::Absent;
-    run.evidence.canaries[0].status = model::evidence::CanaryStatus::NotHeld;
-    run.evidence.canaries[0].observed = "ok".to_owned();
-    run.evidence.exit = Exit::NotStarted;
-    run.evidence.moments.released_us = None;
-    run.evidence.moments.ended_us = None;
-    run.evidence.attempts.clear();
-    run.evidence.processes.clear();
-    run.evidence.requests.clear();
-    run.evidence.connections.clear();
-    run.evidence.records.clear();
-    run.evidence.files.clear();
-    report(run)
-}
 
 fn human(report: &Report) -> String {
     String::from_utf8(human::render(report, Colour::Plain).expect("a report")).expect("UTF-8")

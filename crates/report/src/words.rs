@@ -3,11 +3,11 @@
 use model::journal::{Head, Host};
 
 use model::case::Source;
-use model::secret::CREDENTIAL_HEADERS;
 use model::evidence::{Evidence, Exit, Reason, Request};
+use model::finding::{AskedBy, Finding, Status, Verdict};
 use model::report::Baseline;
 use model::report::BaselineOutcome;
-use model::finding::{AskedBy, Finding, Status, Verdict};
+use model::secret::CREDENTIAL_HEADERS;
 
 /// Who asks for what a check looks at.
 pub(super) fn asked_by(asked_by: AskedBy) -> String {

@@ -4,9 +4,10 @@ pub mod outside;
 
 use nix::errno::Errno;
 
-use model::case::Tier;
-use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Outcome};
-pub use probes::canary::{ABSTRACT_INSIDE, Expected, Kind, Mode, Observation, Record, STUB, WAYS, probes};
+use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus};
+pub use probes::canary::{
+    ABSTRACT_INSIDE, Expected, Kind, Mode, Observation, Record, STUB, WAYS, probes,
+};
 
 /// What a verdict on the canaries rests on.
 pub(super) struct Ground<'a> {

@@ -27,11 +27,11 @@ use nix::unistd::{Pid, setsid};
 use super::error::{AsErrno as _, At as _, SetupError, Step};
 use super::plan::Places;
 use super::reaper::Condition;
-use sys::process::OWN_FILE;
-use sys::random;
-use sys::fds::close_on_exec_from;
-use sys::process::{default_child_signal, ignore_terminal_signals, wait_within};
 use removal::remove;
+use sys::fds::close_on_exec_from;
+use sys::process::OWN_FILE;
+use sys::process::{default_child_signal, ignore_terminal_signals, wait_within};
+use sys::random;
 
 /// Hidden first argument with which our own file is the guard.
 pub const GUARD_ARGUMENT: &str = "__guard";

@@ -103,9 +103,7 @@ mod tests {
         let peer = client.local_addr().unwrap();
         drop(client);
         let held = diag.held_for(server).unwrap();
-        assert!(
-            matches!(held[..], [Held { peer: held, bytes }] if held == peer && bytes > 1)
-        );
+        assert!(matches!(held[..], [Held { peer: held, bytes }] if held == peer && bytes > 1));
         drop(accepted);
         assert_eq!(diag.held_for(server), Ok(Vec::new()));
     }

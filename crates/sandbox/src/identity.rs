@@ -9,9 +9,9 @@ use nix::errno::Errno;
 use nix::unistd::{Gid, Pid, Uid, setgroups, setresgid, setresuid};
 
 use super::error::{At as _, SetupError, Step};
-use model::layout::INSIDE_ID;
-use super::plan::{Identity};
+use super::plan::Identity;
 use model::case::Tier;
+use model::layout::INSIDE_ID;
 use sys::read;
 
 /// Host ids that no allocation uses: containers end below (systemd's UIDS-GIDS.md), foreign ids start above.

@@ -20,12 +20,12 @@ use std::os::fd::OwnedFd;
 
 use super::error::{AsErrno, At as _, SetupError, Step};
 use super::init::{Inside, Ports};
-use model::layout::HOME;
-use model::layout::TMP;
-use model::layout::WORK;
 use super::plan::{Bind, BindKind, Plan};
 use super::weaken::Protection;
 use model::case::{Access, Tier};
+use model::layout::HOME;
+use model::layout::TMP;
+use model::layout::WORK;
 
 mod shared;
 

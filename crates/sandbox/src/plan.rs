@@ -5,15 +5,14 @@
 //! the one that was resolved.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use model::layout::{HOME, INSIDE_ID, TMP, WORK};
-pub use probes::canary::ProbePlan;
 use model::case::{Access, Device, Tier};
+use model::layout::{HOME, INSIDE_ID, TMP, WORK};
 pub use model::profile::BASE_URL;
+pub use probes::canary::ProbePlan;
 
 /// A file of a new root that everybody may read by its mode, and that no Landlock rule names.
 pub(crate) const UNRULED_FILE: &str = "/.canary";

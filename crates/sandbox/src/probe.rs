@@ -14,7 +14,6 @@ use nix::sys::stat::{self, fstat};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use probes::canary::{self, Kind, Mode, Observation, Scene};
 use super::core_dumps;
 use super::error::{At as _, SetupError, Step};
 use super::init::Inside;
@@ -22,6 +21,7 @@ use super::landlock::LandlockReport;
 use super::message::errno_of;
 use super::plan::Plan;
 use super::proc::Proc;
+use probes::canary::{self, Kind, Mode, Observation, Scene};
 use sys::fds::survives_exec;
 
 /// Namespaces that the client has of its own, as named in /proc/self/ns.

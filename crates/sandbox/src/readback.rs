@@ -9,17 +9,17 @@ use std::path::Path;
 use self::mounts::{Mount, parse_mounts};
 pub use super::canary::{self, Kind};
 use super::core_dumps::{self, Receiver};
-use model::layout::HOME;
-use model::layout::HOST_NAME;
-use model::layout::INSIDE_ID;
-use model::layout::TMP;
-use model::layout::WORK;
-use super::plan::{Plan};
+use super::plan::Plan;
 use super::probe::{NAMESPACES, ProbeReport};
 use super::proc::HARMLESS;
 use super::silence::{Network, TCP_BUFFER};
 use model::case::Tier;
 use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Layer, LayerNeed, LayerStatus};
+use model::layout::HOME;
+use model::layout::HOST_NAME;
+use model::layout::INSIDE_ID;
+use model::layout::TMP;
+use model::layout::WORK;
 
 /// Layers and canaries of one run.
 #[derive(Clone, Debug)]

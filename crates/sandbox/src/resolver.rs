@@ -16,18 +16,18 @@ use std::num::NonZeroUsize;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::time::Duration;
 
+use model::secret::Needle;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt,
 };
-use model::secret::Needle;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::message::{self, FromResolver};
-use model::case::Tier;
 use crate::dns::{self, Asked, NoQuery, Odd, Query, strict};
+use model::case::Tier;
 use model::evidence::MOST_QUESTIONS;
 use sys::fds::watched;
 use sys::net::dropped_datagrams;

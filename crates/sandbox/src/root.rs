@@ -20,15 +20,15 @@ use nix::unistd::{chdir, pivot_root, sethostname};
 
 use super::error::{At as _, SetupError, Step};
 use super::mount_point;
+use super::plan::{Bind, BindKind, Plan, RootPlan, UNRULED_FILE};
+use super::proc::{HARMLESS, Proc};
+use super::weaken::Protection;
+use model::case::{Access, Device, Root, Tier};
 use model::layout::HOME;
 use model::layout::HOST_NAME;
 use model::layout::INSIDE_ID;
 use model::layout::TMP;
 use model::layout::WORK;
-use super::plan::{Bind, BindKind, Plan, RootPlan, UNRULED_FILE};
-use super::proc::{HARMLESS, Proc};
-use super::weaken::Protection;
-use model::case::{Access, Device, Root, Tier};
 use sys::marks;
 use sys::mount::{Seal, attach, open_tree, seal};
 

@@ -25,8 +25,8 @@ use super::error::{At as _, SetupError, Step};
 use super::identity;
 use super::plan::{Identity, Plan};
 use super::reaper;
-use sys::process::OWN_FILE;
 use sys::fds::close_on_exec_from;
+use sys::process::OWN_FILE;
 use sys::process::{default_child_signal, wait_within};
 
 /// Hidden first argument with which our own file is the stage.

@@ -44,8 +44,8 @@ use self::offspring::Offspring;
 use super::filter::SystemCall;
 use super::plan::Plan;
 use super::weaken::Protection;
-use sys::clock::Clock;
 use model::evidence::{Attempt, RESOLVER};
+use sys::clock::Clock;
 use sys::notify::{self, Answer, Notification};
 
 /// A connection waits at most this long for the runner to read the client's output.

@@ -18,10 +18,7 @@ const MOST_DESCRIPTORS: usize = 6;
 ///
 /// # Errors
 /// The errno of recvmsg(2); `EMSGSIZE` where the message or its descriptors did not fit.
-pub fn receive(
-    socket: impl AsFd,
-    buffer: &mut [u8],
-) -> Result<(usize, Vec<OwnedFd>), Errno> {
+pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<(usize, Vec<OwnedFd>), Errno> {
     let mut space = cmsg_space!([i32; MOST_DESCRIPTORS]);
     let mut slices = [IoSliceMut::new(buffer)];
     let message = recvmsg::<()>(

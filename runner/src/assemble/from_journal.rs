@@ -15,7 +15,7 @@ use model::profile::{MESSAGES, SideRequest};
 
 /// What the stub's journal says, in the terms of the evidence.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Served {
+pub(super) struct Served {
     /// Connections, the positive canary's left out.
     pub connections: Vec<Connection>,
     /// Requests in the order of their first byte.
@@ -33,7 +33,7 @@ pub struct Served {
 /// `start_us` is the run's start on the journal's clock. `ignore_peer` is the address from which the positive
 /// canary reached the stub: the first connection from there is left out if it carried no byte, and the others
 /// are numbered anew. `side_requests` are the requests beside the turn that the profile knows.
-pub fn from_journal(
+pub(super) fn from_journal(
     entries: &[Entry],
     start_us: u64,
     ignore_peer: Option<SocketAddr>,

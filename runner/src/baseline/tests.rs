@@ -4,14 +4,14 @@ use std::fs;
 use std::time::Duration;
 
 use super::*;
-use model::case::Tier;
 use crate::cli::{Destination, ReportTarget};
+use crate::output;
+use judge::fixture::{hostile, report};
+use model::case::Tier;
 use model::evidence::GapKind;
 use model::evidence::fixture::{Run, add_header, case_b, gap};
-use crate::output;
-use report::Format;
-use report::tests::{hostile, report};
 use model::finding::Verdict;
+use report::Format;
 
 /// A report after the lock file was settled with.
 fn settled(baseline: &Baseline, mut report: Report) -> Report {
@@ -24,7 +24,7 @@ fn finding(report: &Report) -> &Finding {
     let [.., last] = report.checks.as_slice() else {
         panic!("no checks")
     };
-    assert_eq!(last.id, CHECK);
+    assert_eq!(last.id, BASELINE);
     last
 }
 
@@ -62,7 +62,7 @@ fn a_behaviour_that_only_the_lock_file_does_not_know_fails_by_that_check_alone()
         .checks
         .iter()
         .filter(|one| one.status == Status::Failed);
-    assert_eq!(failed.map(|one| one.id).collect::<Vec<_>>(), [CHECK]);
+    assert_eq!(failed.map(|one| one.id).collect::<Vec<_>>(), [BASELINE]);
     assert_eq!(report.verdict, Verdict::Failed);
     let finding = finding(&report);
     assert_eq!(
@@ -75,7 +75,7 @@ fn a_behaviour_that_only_the_lock_file_does_not_know_fails_by_that_check_alone()
     let [only] = report.baseline.as_ref().unwrap().differences.as_slice() else {
         panic!("{:?}", report.baseline)
     };
-    let accept = lock::Accept::of(only);
+    let accept = model::difference::Accept::of(only);
     assert_eq!(
         (accept.verb, accept.table.as_str(), accept.line.as_str()),
         (

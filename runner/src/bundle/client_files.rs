@@ -8,18 +8,18 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::OwnedFd;
 
+use model::secret::HiddenScanner;
+use model::secret::Needle;
 use nix::fcntl::readlinkat;
 use nix::sys::stat::{Mode, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
-use model::secret::Needle;
-use model::secret::HiddenScanner;
 
 use super::manifest::{Kind, Listed, NotCopied, Original};
 use super::name;
 use super::place::{create, remove};
-use model::case::Root;
 use crate::collect::copy::{Bounds, Entry, Target, copy, directory};
 use crate::collect::files::shown;
+use model::case::Root;
 use model::digest;
 use model::evidence::{FileEntry, FileKind};
 use model::text::printable;

@@ -14,12 +14,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
 use model::case::{Root, Tier};
-use model::evidence::FileKind;
 use model::escape::visible;
-use report::{self, json};
+use model::evidence::FileKind;
 use model::schema::values::{FileMode, Sha256, Timestamp};
 use model::text::beginning;
 use model::{finding, schema};
+use report::{self, json};
 
 pub(super) use paths::{Directory, Node};
 

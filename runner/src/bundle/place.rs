@@ -20,8 +20,8 @@ use thiserror::Error;
 use super::manifest;
 use crate::collect::copy::directory;
 use crate::output::name_of;
-use model::quote::shown_path;
 use model::escape::visible;
+use model::quote::shown_path;
 use model::text::printable;
 
 /// What the manifest is called until everything else is there.

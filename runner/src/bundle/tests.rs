@@ -10,7 +10,7 @@ use model::evidence::fixture;
 
 /// The report of a run that left no file.
 fn report() -> Report {
-    let mut report = report::tests::report(fixture::case_b());
+    let mut report = judge::fixture::report(fixture::case_b());
     report.evidence.files.clear();
     report
 }

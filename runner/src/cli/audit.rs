@@ -10,15 +10,15 @@ use scenario::Scenario;
 use super::program::ClientProgram;
 use super::values::VariableArgument;
 use super::{AuditOptions, RunRequest, UsageError, reports, resolve};
+use crate::audit::{Caller, is_shown, show};
+use crate::subject::Subject;
 use model::audit::ASKED_FOR;
 use model::audit::Audit;
 use model::audit::Place;
-use crate::audit::{Caller, is_shown, show};
 use model::case::{Access, PathRule, Presence};
+use model::profile::{BASE_URL, Cases, Destination, ExpectedAttempt, Variable};
 use model::quote::shown_path;
 use policy::{self, may_be_shown};
-use model::profile::{BASE_URL, Cases, Destination, ExpectedAttempt, Variable};
-use crate::subject::Subject;
 
 /// The word for no stub at all.
 const NO_STUB: &str = "none";

@@ -3,13 +3,13 @@
 use thiserror::Error;
 
 use model::case::Tier;
-use policy::{PolicyError, never_shown};
 use model::profile::Unspelt;
+use policy::{PolicyError, never_shown};
 use report::Format;
 
 /// What is wrong with a command line, or with a file that it names; nothing was run.
 #[derive(Debug, Error)]
-pub enum UsageError {
+pub(crate) enum UsageError {
     /// The case could not be read.
     #[error("the case cannot be used")]
     Case(#[source] PolicyError),
@@ -120,7 +120,7 @@ pub enum UsageError {
 
 impl UsageError {
     /// What the user can do about it, in one line.
-    pub fn hint(&self) -> String {
+    pub(crate) fn hint(&self) -> String {
         match self {
             Self::Case(error) | Self::Profile(error) => error.hint(),
             Self::Unspelt(_) => {

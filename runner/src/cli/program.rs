@@ -11,7 +11,7 @@ use model::quote::shown_path;
 
 /// The program under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ClientProgram {
+pub(crate) enum ClientProgram {
     /// The reference client that this executable carries.
     Reference,
     /// The hostile client that it carries, for its selftest.

@@ -15,7 +15,7 @@ use sys::streams::{self, Stream};
 
 /// One report to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReportTarget {
+pub(crate) struct ReportTarget {
     /// How it looks.
     pub format: Format,
     /// Where it goes.
@@ -24,7 +24,7 @@ pub struct ReportTarget {
 
 /// Where a report goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Destination {
+pub(crate) enum Destination {
     /// Standard output.
     Stdout,
     /// Standard error.
@@ -35,7 +35,7 @@ pub enum Destination {
 
 impl Destination {
     /// The file, where it is one.
-    pub fn file(&self) -> Option<&Path> {
+    pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
             Self::Stdout | Self::Stderr => None,

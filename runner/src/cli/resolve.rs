@@ -12,21 +12,21 @@ use super::{
     reports,
 };
 use crate::bundle::VerifyRequest;
-use model::case::{Case, Tier};
 use crate::diff::DiffRequest;
 use crate::doctor::DoctorAction;
-use policy::init::PolicyName;
-use model::quote::quoted;
-use model::quote::with_nearest;
-use policy::{self, Reference};
-use model::profile::{Profile, Settings};
-use report::Form;
 use crate::selftest::SelftestRequest;
 use crate::subject::Subject;
+use model::case::{Case, Tier};
+use model::profile::{Profile, Settings};
+use model::quote::quoted;
+use model::quote::with_nearest;
+use policy::init::PolicyName;
+use policy::{self, Reference};
+use report::Form;
 
 /// What is to be done.
 #[derive(Debug)]
-pub enum Command {
+pub(crate) enum Command {
     /// One run.
     Run(Box<RunRequest>),
     /// Something with policy files, without a run.
@@ -44,7 +44,7 @@ pub enum Command {
 /// One run, with everything that the command line and the policies say about it. A required digest was compared
 /// already.
 #[derive(Debug)]
-pub struct RunRequest {
+pub(crate) struct RunRequest {
     /// What it is about.
     pub subject: Subject,
     /// What is run.
@@ -65,7 +65,7 @@ pub struct RunRequest {
 
 /// What is done with a lock file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Baseline {
+pub(crate) enum Baseline {
     /// The behaviour is compared with it.
     Compare(PathBuf),
     /// The behaviour is written to it.
@@ -74,7 +74,7 @@ pub enum Baseline {
 
 /// Which tiers will do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isolation {
+pub(crate) enum Isolation {
     /// The strongest that the host has and the case accepts.
     Auto,
     /// This one and no other.
@@ -83,7 +83,7 @@ pub enum Isolation {
 
 impl RunRequest {
     /// The tiers that will do, strongest first.
-    pub fn tiers(&self) -> Vec<Tier> {
+    pub(crate) fn tiers(&self) -> Vec<Tier> {
         match self.isolation {
             Isolation::Auto => self.subject.sandbox().tiers.clone(),
             Isolation::Demanded(tier) => vec![tier],
@@ -93,7 +93,7 @@ impl RunRequest {
 
 /// Something with policy files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PolicyAction {
+pub(crate) enum PolicyAction {
     /// List the built-in ones.
     List,
     /// Print a built-in one.
@@ -108,7 +108,7 @@ pub enum PolicyAction {
 
 /// A file to start from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum InitAction {
+pub(crate) enum InitAction {
     /// A case of this name.
     Case(PolicyName),
     /// A profile of this name, with what a program asks for.
@@ -123,7 +123,7 @@ pub enum InitAction {
 impl Cli {
     /// What the command line means. Reads the policies that it names and looks for the client, in `search_path`
     /// (the variable PATH) if it is a bare name.
-    pub fn resolve(self, search_path: Option<&OsStr>) -> Result<Command, UsageError> {
+    pub(crate) fn resolve(self, search_path: Option<&OsStr>) -> Result<Command, UsageError> {
         let (case, options) = match self.command {
             CliCommand::Audit(options) => {
                 return audit::request(options, search_path).map(Command::run);

@@ -6,11 +6,11 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 
 use super::*;
+use crate::subject::Subject;
 use model::audit::Audit;
 use model::case::{Access, Tier};
 use policy;
 use report::Format;
-use crate::subject::Subject;
 
 fn resolve(words: &[&str]) -> Result<Command, UsageError> {
     let words = std::iter::once("runner").chain(words.iter().copied());

@@ -15,7 +15,7 @@ use report::Format;
 
 /// `FORMAT[=FILE]` as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReportArgument {
+pub(crate) struct ReportArgument {
     /// How it looks.
     pub format: Format,
     /// `None`: standard output.
@@ -24,7 +24,7 @@ pub struct ReportArgument {
 
 /// `NAME[=VALUE]` as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VariableArgument {
+pub(crate) struct VariableArgument {
     /// As in environ(7).
     pub name: String,
     /// `None`: the caller's own.

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use nix::errno::Errno;
-use model::secret::Needle;
 use model::journal::Entry;
+use model::secret::Needle;
+use nix::errno::Errno;
 
 use super::output::{Errors, Extent, Output};
 use super::questions::Questions;

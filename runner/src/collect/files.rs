@@ -8,12 +8,12 @@ use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
+use model::secret::Needle;
+use model::secret::{Form, Scanner};
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
 use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmod, fchmodat, fstat, fstatat};
-use model::secret::Needle;
-use model::secret::{Form, Scanner};
 
 use model::digest::of_pieces;
 use model::evidence::{FileEntry, FileKind, Gap, GapKind, Root, Sighting};

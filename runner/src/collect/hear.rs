@@ -2,9 +2,9 @@
 
 use std::os::fd::AsFd as _;
 
+use model::journal::{Control, Entry};
 use nix::errno::Errno;
 use serde::Deserialize;
-use model::journal::{Control, Entry};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 

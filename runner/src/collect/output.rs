@@ -2,9 +2,9 @@
 //!
 //! Knows lines and limits, nothing of JSON's meaning: a line becomes a record here, and the checks read it.
 
-use serde_json::Value;
-use model::secret::Needle;
 use model::journal::Content;
+use model::secret::Needle;
+use serde_json::Value;
 
 use model::evidence::{Before, Line, Record, Sighting, Stderr, UNFINISHED};
 

@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Session;
 use super::trail::{self, Trail};
-use model::evidence::GapKind;
 use model::escape::for_terminal;
+use model::evidence::GapKind;
 
 /// From a signal while output waits for its reader to the end of that wait, for the stream that nobody waited for yet.
 const AFTER_SIGNAL: Duration = Duration::from_millis(100);

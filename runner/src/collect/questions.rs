@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::future::pending;
 use std::os::fd::OwnedFd;
 
-use nix::errno::Errno;
 use model::secret::Needle;
 use model::secret::{Form, REPLACEMENT};
+use nix::errno::Errno;
 use tokio::io::unix::AsyncFd;
 
-use sandbox::dns::Asked;
 use model::evidence::{Exit, Gap, GapKind, MOST_QUESTIONS, Question, Sighting};
+use sandbox::dns::Asked;
 use sandbox::message::{self, FromResolver};
 
 /// Stands for a name that holds a value of the user's across its dots.

@@ -17,12 +17,12 @@ mod watching;
 use std::future::pending;
 use std::os::fd::OwnedFd;
 
-use nix::errno::Errno;
 use model::secret::Needle;
+use nix::errno::Errno;
 
 use super::files::{self, Found};
-use model::evidence::{FileEntry, FileWatch, Root, Sighting};
 use marked::Marked;
+use model::evidence::{FileEntry, FileWatch, Root, Sighting};
 use seen::{Known, Seen};
 use watching::Watching;
 

@@ -4,10 +4,10 @@
 use std::fmt;
 
 use super::{Answer, Identity, Status};
+use judge::behaviour::{Applied, Rule};
 use model::difference::Area;
 use model::difference::Difference;
 use model::difference::summary;
-use judge::behaviour::{Applied, Rule};
 use model::digest;
 use report::RenderError;
 use report::human::Colour;

@@ -6,10 +6,10 @@ use serde::Serialize;
 use super::{Answer, Identity, Status};
 use judge::behaviour::Rule;
 use model::case::Tier;
-use report::RenderError;
-use report::json::{self, change_form::ChangeForm};
 use model::schema;
 use model::schema::values::{Sha256, Timestamp, closed_sets};
+use report::RenderError;
+use report::json::{self, change_form::ChangeForm};
 
 const SCHEMA: &str = "runner.diff/1";
 

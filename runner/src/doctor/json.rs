@@ -15,9 +15,9 @@ use super::probes::Need;
 use super::trial::Observation;
 use super::whole_run::Ended;
 use model::case::Tier;
-use report::json;
-use model::schema::{self, values};
 use model::finding;
+use model::schema::{self, values};
+use report::json;
 
 const SCHEMA: &str = "runner.doctor/1";
 

@@ -310,7 +310,7 @@ fn the_examination_for_machines_fits_its_schema() {
     let examination = in_a_default_container();
     let document: serde_json::Value =
         serde_json::from_slice(&json::render(&examination).unwrap()).unwrap();
-    let schema = model::schema::tests::validator(&json::schema());
+    let schema = jsonschema::draft202012::new(json::schema().as_value()).unwrap();
     let faults: Vec<_> = schema
         .iter_errors(&document)
         .map(|one| one.to_string())

@@ -20,13 +20,13 @@ use serde::{Deserialize, Serialize};
 
 use super::probes;
 use super::trials::directory;
-use sys::random;
 use sandbox::error::{At as _, SetupError, Step};
 use sandbox::identity;
 use sandbox::message;
 use sandbox::plan::Identity;
 use sys::process::OWN_FILE;
 use sys::process::{Side, clone_process, wait_within};
+use sys::random;
 
 /// Hidden first argument with which our own file makes one trial.
 pub(crate) const TRIAL_ARGUMENT: &str = "__trial";

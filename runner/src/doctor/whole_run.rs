@@ -9,10 +9,10 @@ use nix::errno::Errno;
 use serde_json::Value;
 
 use model::case::Tier;
+use model::finding::Verdict;
 use sandbox::message::errno_of;
 use sys::process::OWN_FILE;
 use sys::process::{read_to_end_within, wait_within};
-use model::finding::Verdict;
 
 /// The case has a shorter time limit of its own.
 const LIMIT: Duration = Duration::from_secs(60);

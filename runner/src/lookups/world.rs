@@ -8,14 +8,14 @@ use std::path::{Component, Path, PathBuf};
 use super::fold::Class;
 use super::{HostObject, never};
 use crate::audit::Caller;
+use crate::prepare::binds::FORBIDDEN;
 use model::case::{Access, Device};
 use model::evidence::Reason;
-use crate::prepare::binds::FORBIDDEN;
 use model::layout::HOME;
 use model::layout::PROGRAM_DIRECTORY;
 use model::layout::TMP;
 use model::layout::WORK;
-use sandbox::plan::{Bind};
+use sandbox::plan::Bind;
 use sandbox::root::{DEVICE_LINKS, etc_files};
 
 /// Symbolic links that are followed on one way, MAXSYMLINKS of linux/namei.h.

@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{AccessFlags, access};
 
 use super::PrepareError;
-use model::audit::Place;
-use model::case::{Access, PathRule, Presence};
 use crate::homes::Homes;
 use crate::output::name_of;
+use crate::subject::Subject;
+use model::audit::Place;
+use model::case::{Access, PathRule, Presence};
+use model::layout::PROGRAM_DIRECTORY;
 use model::quote::shown_path;
 use sandbox::identity;
-use model::layout::PROGRAM_DIRECTORY;
 use sandbox::plan::{Bind, BindKind, Identity};
-use crate::subject::Subject;
 
 /// Trees that no path rule may lead into: they are the kernel's or hold other programs' sockets.
 pub(crate) const FORBIDDEN: [&str; 4] = ["/proc", "/sys", "/dev", "/run"];

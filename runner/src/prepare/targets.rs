@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 
 use super::PrepareError;
 use model::case::Tier;
-use sys::random;
 use model::layout::HOME;
 use model::layout::PROGRAM_DIRECTORY;
 use model::layout::TMP;
 use model::layout::WORK;
 use sandbox::plan::{Bind, Places, ProbePlan};
+use sys::random;
 
 /// They listen as long as this is held, and nobody is served.
 pub(super) struct Targets {

@@ -6,9 +6,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use model::digest;
 use crate::prepare::Prepared;
-use sandbox::spawn;
+use model::digest;
 
 /// Time limit after the run; a gigabyte takes some ten seconds on a slow processor.
 const LIMIT: Duration = Duration::from_secs(60);

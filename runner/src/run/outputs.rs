@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use super::{RunError, colour};
 use crate::baseline::{self, Opened};
 use crate::bundle::{self, Bundle, Bundled};
-use model::case::Source;
 use crate::cli::{Baseline, ClientProgram, RunRequest};
 use crate::collect::keep;
 use crate::output::{self, Input, Output, WriteError};
+use crate::subject::Subject;
+use model::case::Source;
 use model::report::Report;
 use report::{self};
-use sandbox::spawn;
-use crate::subject::Subject;
 use sys::process::hold_signals;
 
 /// Proved to be writable.

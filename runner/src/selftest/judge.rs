@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 
 use nix::errno::Errno;
 
-use probes::hostile::class::{Attempt, Class, Layer, Record, Refusal};
-use probes::hostile::reply::{Reply, Said};
 use model::case::Tier;
 use model::evidence;
+use probes::hostile::class::{Attempt, Class, Layer, Record, Refusal};
+use probes::hostile::reply::{Reply, Said};
 
 /// What an attempt or a class came to, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

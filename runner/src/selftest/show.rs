@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::Answer;
 use super::judge::{Judged, Outcome, Status};
 use model::case::Tier;
+use model::escape::visible;
+use model::schema::{self, values};
 use report::human::Colour;
 use report::human::page::{WIDTH, wrap};
-use model::escape::visible;
 use report::{RenderError, json};
-use model::schema::{self, values};
 
 const SCHEMA: &str = "runner.selftest/1";
 

@@ -15,11 +15,11 @@ use std::thread;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
 use probes::hostile::class::{Aim, Attempt};
-use probes::hostile::{self, HOSTILE_ARGUMENT, WAIT_APART};
 use probes::hostile::reply::Said;
-use sys::random;
+use probes::hostile::{self, HOSTILE_ARGUMENT, WAIT_APART};
 use sandbox::guard::Guarded;
 use sys::process::OWN_FILE;
+use sys::random;
 
 const STREAM: &str = "stream";
 const DATAGRAM: &str = "datagram";

@@ -164,6 +164,6 @@ fn every_check_of_the_client_is_failed_by_a_deviation() {
         secrets::NAMED,
     ];
     let named: BTreeSet<_> = named.into_iter().flatten().copied().collect();
-    let clients = runner::check::ids().filter(|id| *id != "outbound/denied");
+    let clients = model::finding::ids().filter(|id| *id != "outbound/denied");
     assert_eq!(named, clients.collect());
 }

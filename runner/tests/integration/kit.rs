@@ -272,7 +272,7 @@ impl Run {
 pub(crate) fn parsed(report: &[u8], said: &str) -> Value {
     static SCHEMA: OnceLock<jsonschema::Validator> = OnceLock::new();
     let schema = SCHEMA.get_or_init(|| {
-        let schema = runner::report::json::schema();
+        let schema = report::json::schema();
         jsonschema::draft202012::new(schema.as_value()).unwrap()
     });
     let report = serde_json::from_slice(report)

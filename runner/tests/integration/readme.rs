@@ -102,7 +102,7 @@ fn each_exit_code_is_shown_by_its_example() {
 fn the_messages_of_the_requirements_are_those_of_the_program() {
     let requirements = section("Requirements");
     let sources = [
-        include_str!("../../src/sandbox/error.rs"),
+        include_str!("../../../crates/sandbox/src/error.rs"),
         include_str!("../../build.rs"),
     ]
     .concat();

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use crate::gate::Hold;
-use model::journal::{End, Entry, Head, Host};
 use crate::recorder::now_us;
-use scenario::Hangup;
 use crate::shared::Shared;
 use crate::tap::answer::{AnswerTap, Awaited, Wrote};
 use crate::tap::head::HeadError;
 use crate::tap::{Cut, RequestTap, Seen};
+use model::journal::{End, Entry, Head, Host};
+use scenario::Hangup;
 
 /// The state of one connection.
 #[derive(Debug)]

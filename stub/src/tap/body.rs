@@ -4,8 +4,8 @@
 use sha2::{Digest, Sha256};
 
 use super::framing::{Decoder, Framing, FramingError};
-use model::journal::{Body, Content};
 use crate::limits::{Budget, Limits, Share};
+use model::journal::{Body, Content};
 use model::secret::{Needle, Scanner};
 use model::shape::{self, Bounds};
 

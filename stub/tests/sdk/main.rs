@@ -148,7 +148,7 @@ impl Sdks {
     /// What the client makes of each scenario in each mode. Each has a provider of its own, whose journal
     /// tells how often it was asked.
     fn ask(&self, client: &mut Command) -> Vec<Found> {
-        let providers: Vec<_> = stub::Scenario::names()
+        let providers: Vec<_> = scenario::Scenario::names()
             .flat_map(|scenario| MODES.map(|mode| Provider::start(scenario.name, mode)))
             .collect();
         let jobs: Vec<_> = providers.iter().map(Provider::job).collect();

@@ -4,10 +4,10 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use model::journal::{Entry, Head};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use stub::journal::{Entry, Head};
 
 pub(crate) struct Provider {
     scenario: &'static str,

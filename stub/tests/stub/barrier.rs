@@ -1,7 +1,7 @@
 //! The barrier, the end of the run, and what makes a run worthless.
 
+use model::journal::{End, Entry};
 use stub::ServeError;
-use stub::journal::{End, Entry};
 
 use crate::kit::{HEAD, Plan, post};
 

@@ -2,9 +2,9 @@
 
 use std::os::fd::AsRawFd as _;
 
+use model::journal::{Content, End, Entry, Head};
 use nix::sys::socket::{MsgFlags, send, setsockopt, sockopt};
 use stub::Limits;
-use stub::journal::{Content, End, Entry, Head};
 
 use crate::kit::{HEAD, KEY, Plan, ask, limits, post, post_with};
 
@@ -324,7 +324,7 @@ fn a_body_beyond_the_limit_is_counted_to_its_end() {
     assert!(journal.bodies()[0].complete);
     assert_eq!(
         journal.bodies()[0].sha256,
-        stub::shape::sha256(body.as_bytes())
+        model::shape::sha256(body.as_bytes())
     );
     assert_eq!(journal.ends()[0].0, request.len() as u64);
 }

@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read as _};
 
-use stub::journal::{End, Entry, Host};
+use model::journal::{End, Entry, Host};
 
 use crate::kit::{Client, HEAD, KEY, Plan, post, post_with, scenario};
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
-use stub::journal::{End, Entry};
+use model::journal::{End, Entry};
 use stub::{Held, HeldBytes};
 
 use crate::kit::{Plan, post};

@@ -7,9 +7,11 @@ use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 
 use landlock::{RulesetCreated, RulesetStatus};
+use model::journal::{Body, Control, End, Entry, Head, Host};
+use model::secret::Needle;
+use scenario::Scenario;
 use serde_json::Value;
-use stub::journal::{Body, Control, End, Entry, Head, Host};
-use stub::{HeldBytes, Limits, Needle, Scenario, ServeError, Setup};
+use stub::{HeldBytes, Limits, ServeError, Setup};
 use tokio::sync::oneshot;
 
 mod client;
@@ -135,7 +137,7 @@ impl Plan {
             elsewhere,
             scenario: self.scenario,
             credential,
-            belongs: stub::Belongs::default(),
+            belongs: model::secret::Belongs::default(),
             limits: self.limits,
             held: self.held,
         };

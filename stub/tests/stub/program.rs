@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use model::journal::Entry;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use stub::journal::Entry;
 
 use crate::kit::{Client, post};
 
@@ -215,7 +215,7 @@ fn the_built_in_scenarios_are_listed_one_a_line() {
         .lines()
         .map(|line| line.split_once(' ').unwrap().0)
         .collect();
-    let names: Vec<_> = stub::Scenario::names()
+    let names: Vec<_> = scenario::Scenario::names()
         .map(|scenario| scenario.name)
         .collect();
     assert_eq!(listed, names);

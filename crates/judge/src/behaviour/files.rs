@@ -1,8 +1,8 @@
 //! What was left behind.
 
 use super::form::File;
-use model::difference::Area;
 use super::{Facts, Rule};
+use model::difference::Area;
 
 /// Ends of names under which programs keep what changes by itself.
 const STATE: [&str; 9] = [

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::form::Record;
-use model::difference::Area;
 use super::{Facts, Rule, bounded};
+use model::difference::Area;
 
 pub(super) fn read(records: &[Record], facts: &mut Facts) {
     if !records.is_empty() {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use model::shape::is_text;
+use serde_json::Value;
 
 use super::form::{Evidence, Request};
+use super::{Facts, Rule, body};
 use model::difference::Area;
 use model::difference::Fact;
-use super::{Facts, Rule, body};
 
 /// Where a request was asked that was not asked of the provider.
 const ELSEWHERE: &str = "elsewhere";

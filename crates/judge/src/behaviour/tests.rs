@@ -1,9 +1,11 @@
 //! What is a difference, and what is none: of the one evidence that every report is tested with.
 
-use serde_json::json;
+use model::difference::summary;
 use model::journal::Head;
+use serde_json::json;
 
 use super::*;
+use crate::fixture::report;
 use model::evidence::fixture::{
     Run, add_header, attempt, case_a, case_b, connect, digest, file, head_request, insert_record,
     question, record, set_header, shape,
@@ -12,7 +14,6 @@ use model::evidence::{
     Attempt, AttemptKind, Exit, FileKind, Outcome, Process, Request, RequestClass, Root, Sighting,
 };
 use report::json;
-use report::tests::report;
 
 mod bodies;
 mod ledger;

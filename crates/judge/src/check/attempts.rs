@@ -2,16 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use model::evidence::{
-    Attempt, AttemptKind, Evidence, Outcome as End, Question, RESOLVER, Unlisted,
-};
-use model::profile::{Destination, ExpectedAttempt};
+use model::evidence::{Evidence, Outcome as End, Question, Unlisted};
 
 use model::expected::{AttemptGroup, attempt_groups, reason_for_question};
 
 use super::Expected;
-use model::text::count;
 use super::outcome::{Deviation, Outcome, list};
+use model::text::count;
 
 pub(super) fn no_attempts(evidence: &Evidence, asked: Expected<'_>) -> Outcome {
     let expected = asked.attempts;

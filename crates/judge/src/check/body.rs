@@ -1,15 +1,15 @@
 //! What the bodies of the turn's requests hold, read from their shapes: text is never seen here.
 
-use serde_json::{Map, Value};
 use model::journal::Content;
 use model::shape::{is_text, sha256};
+use serde_json::{Map, Value};
 
 use model::case::{CacheControl, JsonKind};
 use model::evidence::Request;
 
-use model::text::count;
 use super::outcome::{Deviation, Outcome, Run, absent, list, name, not_asked};
 use super::{NotPassed, REQUESTS};
+use model::text::count;
 
 pub(super) fn fields(run: &Run) -> Outcome {
     for post in run.turns()? {

@@ -3,9 +3,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub use model::expected::{STAMP_DIGITS, reason_for_file, stamp};
 use model::evidence::{FileEntry, FileKind, Root};
-use model::profile::{ExpectedFile, Files};
+pub(super) use model::expected::{STAMP_DIGITS, reason_for_file, stamp};
 use model::text::is_invisible;
 
 use super::FILES;

@@ -5,9 +5,9 @@ use serde_json::Value;
 use model::evidence::{Before, Evidence, Line, ProviderEvent, Record, Request, UNFINISHED};
 use model::profile::{InitField, InitList, RecordNames};
 
-use model::text::count;
 use super::outcome::{self, Deviation, NotPassed, Outcome, Run, absent, list, not_asked};
 use super::{BOTH, ORDER, RECORDS, REQUESTS};
+use model::text::count;
 
 /// The provider events that have a record. `ping` and unknown kinds have none in the public SDKs; a client may show them.
 const KNOWN_EVENTS: [&str; 6] = [

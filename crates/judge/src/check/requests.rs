@@ -3,13 +3,12 @@
 use model::journal::{End, Head, Host};
 
 use model::case::Preflight;
-use model::expected::is_expected_beside;
 use model::evidence::{Connection, Request, RequestClass};
-use model::profile::SideRequest;
+use model::expected::is_expected_beside;
 
-use model::text::count;
 use super::outcome::{Deviation, Outcome, Run, absent, describe, list, name, not_asked};
 use super::{PROCESSES, REQUESTS};
+use model::text::count;
 
 /// A preflight at the provider.
 const PREFLIGHT: (Host, RequestClass) = (Host::Stub, RequestClass::Preflight);

@@ -1,5 +1,6 @@
 //! Each deviation is one change to a perfect run; the whole set of checks that it touches is named.
 
+use model::finding::ids;
 use std::collections::BTreeSet;
 
 use super::*;

@@ -1,5 +1,6 @@
 //! What is written is read back, hostile text too, and what is wrong in a file is told with its place.
 
+use model::difference::{Accept, Change};
 use proptest::prelude::*;
 
 use super::*;

@@ -3,7 +3,7 @@
 //! Knows nothing of TOML: the lines come from whoever parsed the bytes.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// Asked for where a file has neither a key nor anything that it lies in.
 const NAME: &str = "name";
@@ -36,36 +36,8 @@ impl Outline {
     }
 }
 
-/// What of `path` lies below `directory`; the file's name where it lies elsewhere, or below the root only, which is
-/// nobody's project. A path with `..` is looked up, as what is a link decides where it leads.
-pub fn below(directory: Option<&Path>, path: &Path) -> PathBuf {
-    let name = || path.file_name().map(PathBuf::from).unwrap_or_default();
-    let Some(directory) = directory.filter(|directory| directory.parent().is_some()) else {
-        return name();
-    };
-    let typed = directory.join(path);
-    let found = || {
-        let parent = typed.parent()?.canonicalize().ok()?;
-        Some(parent.join(typed.file_name()?))
-    };
-    downwards(directory, &typed)
-        .or_else(|| downwards(directory, &found()?))
-        .unwrap_or_else(name)
-}
-
-fn downwards(directory: &Path, path: &Path) -> Option<PathBuf> {
-    let rest = path.strip_prefix(directory).ok()?;
-    let mut components = rest.components();
-    let is_plain = components.all(|component| matches!(component, Component::Normal(_)));
-    // Collected anew: `a//b` and `a/./b` are `a/b`.
-    is_plain.then(|| rest.components().collect())
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::symlink;
-
     use super::*;
 
     fn outline(lines: &[(&str, usize)]) -> Outline {
@@ -85,43 +57,5 @@ mod tests {
     fn without_such_a_table_it_is_the_name_and_without_a_name_the_first_line() {
         assert_eq!(outline(&[("name", 7)]).line("x.y"), 7);
         assert_eq!(outline(&[]).line("x.y"), 1);
-    }
-
-    #[test]
-    fn a_path_below_the_directory_is_relative_to_it_however_it_was_typed() {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path().canonicalize().unwrap();
-        fs::create_dir_all(root.join("cases/more")).unwrap();
-        symlink(root.join("cases"), root.join("link")).unwrap();
-        for typed in [
-            "cases/b.toml",
-            "./cases//b.toml",
-            "cases/more/../b.toml",
-            "link/../cases/b.toml",
-        ] {
-            let shown = below(Some(&root), Path::new(typed));
-            assert_eq!(shown.to_str(), Some("cases/b.toml"), "{typed}");
-        }
-        let whole = root.join("cases/b.toml");
-        assert_eq!(below(Some(&root), &whole).to_str(), Some("cases/b.toml"));
-        let by_link = root.join("link");
-        assert_eq!(below(Some(&by_link), &whole).to_str(), Some("b.toml"));
-    }
-
-    #[test]
-    fn a_path_that_lies_elsewhere_is_its_files_name() {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path().canonicalize().unwrap();
-        fs::create_dir(root.join("here")).unwrap();
-        let here = root.join("here");
-        let there = root.join("there/case.toml");
-        assert_eq!(below(Some(&here), &there).to_str(), Some("case.toml"));
-        let up = Path::new("../case.toml");
-        assert_eq!(below(Some(&here), up).to_str(), Some("case.toml"));
-        assert_eq!(
-            below(Some(Path::new("/")), &there).to_str(),
-            Some("case.toml")
-        );
-        assert_eq!(below(None, &there).to_str(), Some("case.toml"));
     }
 }

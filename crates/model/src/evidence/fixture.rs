@@ -2,8 +2,8 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use serde_json::{Value, json};
 use crate::journal::{Body, Content, End, Head, Host};
+use serde_json::{Value, json};
 
 use super::*;
 use crate::case::{CacheControl, Case, Preflight};

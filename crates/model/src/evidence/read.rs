@@ -1,7 +1,7 @@
 //! Questions that more than one reader asks of the evidence; each is answered from what stands there, unjudged.
 
-use serde_json::Value;
 use crate::journal::Head;
+use serde_json::Value;
 
 use super::{
     AttemptKind, Before, Evidence, Gap, GapKind, Line, Outcome, ProviderEvent, Record, Request,

@@ -88,7 +88,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    
+
     #[test]
     fn each_check_has_a_sentence_of_its_own() {
         let every: Vec<&str> = ids().chain([crate::finding::BASELINE]).collect();

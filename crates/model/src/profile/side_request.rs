@@ -6,8 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde_json::Value;
 use crate::shape;
+use serde_json::Value;
 use thiserror::Error;
 
 /// Path of the message request.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 
 use super::{Needs, NeedsError};
+use crate::Reference;
 use crate::init::{self, PolicyName};
-use crate::{self, Reference};
 
 /// The profile that a program's needs make, and what is wrong with it.
 fn profile(needs: &Needs) -> (String, Option<String>) {
@@ -16,7 +16,7 @@ fn profile(needs: &Needs) -> (String, Option<String>) {
     let path = directory.path().join("p.toml");
     let text = init::profile(&PolicyName::parse("mine").unwrap(), Some(needs));
     fs::write(&path, &text).unwrap();
-    let fault = policy::profile(&Reference::File(path)).err();
+    let fault = crate::profile(&Reference::File(path)).err();
     (text, fault.map(|error| error.to_string()))
 }
 

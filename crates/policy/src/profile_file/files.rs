@@ -13,7 +13,8 @@ use model::quote::{known_words, quoted};
 
 /// The two files of the specification, and what else is known.
 pub(super) fn parsed(file: FilesFile, names: &Names) -> Result<Files, Flaw> {
-    let path = |value| tree_path(crate::placeholders::fill(names, value, &[])?).map(Spanned::into_inner);
+    let path =
+        |value| tree_path(crate::placeholders::fill(names, value, &[])?).map(Spanned::into_inner);
     Ok(Files {
         state: path(file.state)?,
         backup_prefix: path(file.backup_prefix)?,
@@ -28,7 +29,11 @@ fn named(file: Vec<ExpectedFileFile>, names: &Names) -> Result<Vec<ExpectedFile>
     let mut parsed = Vec::new();
     for named in file {
         let root = one_of(&named.root, &Root::ALL, Root::word)?;
-        let path = tree_path(crate::placeholders::fill(names, named.path, &PATH_PLACEHOLDERS)?)?;
+        let path = tree_path(crate::placeholders::fill(
+            names,
+            named.path,
+            &PATH_PLACEHOLDERS,
+        )?)?;
         if !seen.insert((root.word(), path.get_ref().clone())) {
             return Err(Flaw::new(
                 path.span(),

@@ -1,6 +1,6 @@
 //! One deviation at a time: the place, the sentence and the hint of each error, as listed in `deviations.txt`.
 
-use super::super::error::Position;
+pub use super::super::error::Position;
 use super::super::text;
 use super::parse;
 

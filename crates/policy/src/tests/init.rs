@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::init::{self, PolicyName};
 use super::super::{Kind, schema};
 use super::parse;
-use model::schema::tests::properties;
+use model::schema::fixture::properties;
 
 fn named(name: &str) -> PolicyName {
     PolicyName::parse(name).unwrap()

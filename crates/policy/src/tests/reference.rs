@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::parse;
 use super::schema::{as_toml, schema_of};
 use crate::{Kind, schema, text};
-use model::schema::tests::properties;
+use model::schema::fixture::properties;
 
 const REFERENCE: &str = include_str!("../reference.md");
 

@@ -29,7 +29,7 @@ pub(super) const NOTHING: Errno = Errno::ENOANO;
 pub struct Attempt {
     /// Its own within the class.
     pub name: &'static str,
-    pub(super) make: Make,
+    pub make: Make,
     /// What it is aimed at inside, and for its twin outside.
     pub inside: &'static [Aim],
     pub outside: &'static [Aim],
@@ -37,8 +37,8 @@ pub struct Attempt {
     pub surroundings: Surroundings,
     /// Errnos of a twin that show that the call has arrived where the layer stands, though nothing came of it.
     pub arrives: &'static [Errno],
-    pub(super) namespace: Column,
-    pub(super) inherited: Column,
+    pub namespace: Column,
+    pub inherited: Column,
 }
 
 /// What one tier makes of an attempt.
@@ -141,7 +141,7 @@ impl Class {
 
 impl Attempt {
     /// Aimed at nothing, made on the host, blocked by nothing yet.
-    pub(super) const fn new(name: &'static str, make: Make) -> Self {
+    pub const fn new(name: &'static str, make: Make) -> Self {
         let column = Column {
             refusals: &[],
             record: Record::None,
@@ -159,7 +159,7 @@ impl Attempt {
     }
 
     /// Aimed at the same inside and outside.
-    pub(super) const fn at(self, aims: &'static [Aim]) -> Self {
+    pub const fn at(self, aims: &'static [Aim]) -> Self {
         Self {
             inside: aims,
             outside: aims,
@@ -182,12 +182,12 @@ impl Attempt {
         }
     }
 
-    pub(super) const fn twin_arrives(self, arrives: &'static [Errno]) -> Self {
+    pub const fn twin_arrives(self, arrives: &'static [Errno]) -> Self {
         Self { arrives, ..self }
     }
 
     /// What blocks it in either tier, with the same entry of the ledger.
-    pub(super) const fn blocked(self, refusals: &'static [Refusal], record: Record) -> Self {
+    pub const fn blocked(self, refusals: &'static [Refusal], record: Record) -> Self {
         let column = Column { refusals, record };
         Self {
             namespace: column,
@@ -197,7 +197,7 @@ impl Attempt {
     }
 
     /// What blocks it in tier `inherited`.
-    pub(super) const fn inherited(self, refusals: &'static [Refusal], record: Record) -> Self {
+    pub const fn inherited(self, refusals: &'static [Refusal], record: Record) -> Self {
         Self {
             inherited: Column { refusals, record },
             ..self
@@ -213,7 +213,7 @@ impl Attempt {
 }
 
 /// Refused with this errno by this layer.
-pub(super) const fn by(layer: Layer, errno: Errno) -> Refusal {
+pub const fn by(layer: Layer, errno: Errno) -> Refusal {
     let reply = if errno as i32 == NOTHING as i32 {
         Reply::Nothing
     } else {
@@ -224,7 +224,7 @@ pub(super) const fn by(layer: Layer, errno: Errno) -> Refusal {
 
 /// Killed with SIGSYS by the filter: what a foreign architecture asks for, which only x86-64 can be made to try.
 #[cfg(any(test, target_arch = "x86_64"))]
-pub(super) const KILLED: Refusal = Refusal {
+pub const KILLED: Refusal = Refusal {
     reply: Reply::Killed(libc::SIGSYS),
     layer: Layer::Filter,
 };

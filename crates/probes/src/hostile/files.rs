@@ -9,8 +9,8 @@ use std::process::Command;
 use nix::errno::Errno;
 
 use super::class::{Aim, Attempt, Class, Layer, Record, Refusal, by};
-use super::{HOSTILE_ARGUMENT, NOTHING_TO_DO, errno, own_file};
 use super::processes::{HIDDEN, open_below};
+use super::{HOSTILE_ARGUMENT, NOTHING_TO_DO, errno, own_file};
 
 const ABSENT: &[Refusal] = &[by(Layer::OwnRoot, Errno::ENOENT)];
 const READ_ONLY: &[Refusal] = &[by(Layer::OwnRoot, Errno::EROFS)];

@@ -4,16 +4,16 @@
 use maud::{Markup, html};
 
 use crate::headline::is_told_as_an_attempt;
+use crate::words;
+use model::finding::{AskedBy, Finding, Status};
 use model::report::Purpose;
 use model::report::Report;
-use crate::{words};
-use model::finding::{AskedBy, Finding, Status};
 
 use super::badge::badge;
 use super::frame::Section;
 use super::room::{Column, cells, head};
-use crate::html::text::Client;
 use super::text::{code, code_if};
+use crate::html::text::Client;
 
 const COLUMNS: [Column; 4] = [
     Column::Word("status"),

@@ -2,17 +2,17 @@
 
 use maud::{Markup, html};
 
+use crate::words;
 use model::difference::Accept;
 use model::difference::Difference;
 use model::report::Baseline;
 use model::report::BaselineOutcome;
 use model::report::Report;
-use crate::{words};
 
 use super::frame::Section;
 use super::room::{Room, missing};
+use super::text::code;
 use crate::html::text::Client;
-use super::text::{code};
 
 pub(super) fn section(report: &Report) -> Option<Section> {
     let baseline = report.baseline.as_ref()?;

@@ -4,10 +4,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
 use crate::headline::{Headline, headline};
-use model::report::Purpose;
-use model::report::Report;
 use model::escape;
 use model::finding::Verdict;
+use model::report::Purpose;
+use model::report::Report;
 
 use super::summary;
 use crate::html::text::Client;

@@ -1,18 +1,17 @@
 //! The sandbox: its layers as the kernel reports them, what was tried in the client's place, and what is missing from
 //! the evidence.
 
-use model::labels;
 use maud::{Markup, html};
+use model::labels;
 
 use model::evidence::{CanaryMode, CanaryStatus, LayerNeed, LayerStatus};
 use model::report::Report;
-use crate::{words};
 
 use super::badge::badge;
 use super::frame::Section;
 use super::room::{Column, Room};
+use super::text::code;
 use crate::html::text::Client;
-use super::text::{code};
 
 pub(super) fn layers(report: &Report) -> Section {
     let layers = &report.evidence.layers;

@@ -6,18 +6,18 @@ use std::collections::HashMap;
 
 use maud::{Markup, html};
 
+use crate::words;
 use model::case::Tier;
-use model::expected::AttemptGroup;
 use model::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome};
+use model::expected::AttemptGroup;
 use model::report::Purpose;
 use model::report::Report;
-use crate::{words};
 
 use super::frame::Section;
 use super::room::{Column, Room, cells, head, missing};
 use super::summary::arguments;
-use crate::html::text::Client;
 use super::text::{at, code, number_of};
+use crate::html::text::Client;
 
 /// Attempts by program and destination.
 pub(super) fn attempts(report: &Report) -> Section {

@@ -1,16 +1,16 @@
 //! Files of home, temporary and working directory: left behind, and transient.
 
-use model::labels;
 use maud::{Markup, html};
+use model::labels;
 
+use crate::words;
 use model::evidence::{Exit, FileEntry};
 use model::report::Report;
-use crate::{words};
 
 use super::frame::Section;
 use super::room::{Column, Room};
-use crate::html::text::Client;
 use super::text::{code, digest};
+use crate::html::text::Client;
 
 pub(super) fn files(report: &Report) -> Section {
     let files = &report.evidence.files;

@@ -2,14 +2,14 @@
 
 use maud::html;
 
+use crate::words;
 use model::evidence::{Before, Line, Record};
 use model::report::Report;
-use crate::{words};
 
 use super::frame::Section;
 use super::room::{Column, Room, missing};
-use crate::html::text::Client;
 use super::text::{at, bytes, code};
+use crate::html::text::Client;
 
 /// Equal records in a row are one line.
 pub(super) fn records(report: &Report) -> Section {

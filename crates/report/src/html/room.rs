@@ -14,7 +14,7 @@ pub(super) struct Room {
 
 /// How a column is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Column {
+pub(super) enum Column {
     /// Text or code, which may be long.
     Text(&'static str),
     /// A word, a time or a digest, which is not broken.

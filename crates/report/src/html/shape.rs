@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-use model::text::count;
 use crate::words::grouped;
+use model::text::count;
 
 use super::room::Room;
+use super::text::digest;
 use crate::html::text::Client;
-use super::text::{digest};
 
 /// Lines of one body.
 const LINES: usize = 300;

@@ -3,19 +3,19 @@
 
 use maud::{Markup, html};
 
-use model::profile::{Cases, Variable};
 use crate::claims::{self, Standing};
+use crate::words;
+use model::profile::{Cases, Variable};
 use model::report::Arg;
 use model::report::Policy;
 use model::report::Purpose;
 use model::report::Report;
 use model::time;
-use crate::{words};
 
 use super::frame::Section;
 use super::room::{Column, Room};
-use crate::html::text::Client;
 use super::text::{bytes, code, digest, duration};
+use crate::html::text::Client;
 
 /// What was run, in what, and when.
 pub(super) fn identity(report: &Report) -> Markup {

@@ -2,9 +2,9 @@
 
 use maud::{Markup, Render, html};
 
+use crate::words::{cut, grouped};
 use model::digest::short;
 use model::escape;
-use crate::words::{cut, grouped};
 
 /// Characters of one piece of the client's text.
 const CUT: usize = 1_000;

@@ -2,18 +2,18 @@
 //!
 //! Owns which lanes there are and what stands in them. How they are drawn is the drawing's affair.
 
-use model::expected;
 use maud::{Markup, html};
+use model::expected;
 
+use crate::words;
 use model::evidence::{Attempt, AttemptKind, Evidence, Outcome};
 use model::report::Purpose;
 use model::report::Report;
-use crate::{words};
 
 use super::frame::Section;
 use super::room::{Column, cells, head};
-use crate::html::text::Client;
 use super::text::{at, duration, number_of};
+use crate::html::text::Client;
 
 mod drawing;
 

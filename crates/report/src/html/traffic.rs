@@ -1,18 +1,18 @@
 //! Connections and requests: what was asked of the stub, head by head.
 
-use model::labels;
 use maud::{Markup, PreEscaped, html};
 use model::journal::{Body, Content, End, Head};
+use model::labels;
 
+use crate::words;
 use model::evidence::{Connection, Request};
 use model::report::Report;
-use crate::{words};
 
 use super::frame::Section;
 use super::room::{Column, Room, missing};
 use super::shape;
-use crate::html::text::Client;
 use super::text::{at, bytes, code, digest, number_of};
+use crate::html::text::Client;
 
 /// Bytes of all heads and bodies together.
 const DETAILS: usize = 2 << 20;

@@ -3,9 +3,9 @@
 
 use std::fmt;
 
-use model::report::Report;
 use crate::headline::{Headline, headline, is_told_as_an_attempt};
 use model::finding::Verdict;
+use model::report::Report;
 
 use super::page::{Page, Tone};
 use super::{evidence, ledger, lookups};

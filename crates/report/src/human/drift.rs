@@ -4,12 +4,12 @@
 use std::fmt;
 
 use super::page::{Page, Tone};
+use crate::words;
 use model::difference::Accept;
 use model::difference::Change;
 use model::difference::Difference;
 use model::report::Baseline;
 use model::report::Report;
-use crate::{words};
 
 /// Most differences that are shown; JSON has all of them.
 const SHOWN: usize = 500;

@@ -4,9 +4,9 @@
 use model::labels;
 use std::fmt;
 
+use crate::words::{self, grouped};
 use model::evidence::{CanaryStatus, Exit, FileEntry, FileKind, LayerStatus, Record, Request};
 use model::report::Report;
-use crate::words::{self, grouped};
 
 use super::page::{Align, Page, Row, Tone};
 use super::{ledger, lookups, short};

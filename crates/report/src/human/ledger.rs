@@ -3,11 +3,11 @@
 use model::expected;
 use std::fmt;
 
-use model::expected::AttemptGroup;
-use model::text::count;
 use model::evidence::{AttemptKind, GapKind, Question};
+use model::expected::AttemptGroup;
 use model::report::Process;
 use model::report::Report;
+use model::text::count;
 
 use super::arguments;
 use super::page::{Align, Page, Row, Tone};

@@ -4,10 +4,10 @@
 use model::labels;
 use std::fmt;
 
+use crate::words::{self, quoted};
 use model::case::Tier;
 use model::evidence::{Advice, Exit, Lookup};
 use model::report::Report;
-use crate::words::{self, quoted};
 
 use super::ledger::times;
 use super::page::{Align, Page, Row};

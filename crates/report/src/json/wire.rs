@@ -9,15 +9,14 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
+use crate::{claims, words};
 use model::case::Tier;
 use model::evidence::{self, Exit};
+use model::finding::{Finding, Status, Verdict};
 use model::profile::Cases;
 use model::profile::Variable;
-use model::time;
-use model::report;
-use crate::{claims, words};
 use model::schema::values::{Sha256, Timestamp};
-use model::finding::{Finding, Status, Verdict};
+use model::time;
 
 mod baseline_form;
 mod evidence_form;

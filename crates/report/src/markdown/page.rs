@@ -3,8 +3,8 @@
 
 use std::fmt::{self, Write as _};
 
-use model::escape;
 use crate::words::cut;
+use model::escape;
 
 /// Bytes of one table or list of what the client made. There are eleven at most: GitHub drops a summary of more than
 /// 1 MiB, one of all reports of a job's step, and what is ours has to fit as well, with some left for others.

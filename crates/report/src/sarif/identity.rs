@@ -7,11 +7,11 @@ use model::finding;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use model::report::LockPlace;
-use model::report::Report;
 use super::log::{ArtifactLocation, Fingerprints};
 use model::digest;
 use model::finding::{AskedBy, Finding};
+use model::report::LockPlace;
+use model::report::Report;
 
 /// The root of the repository, by the name that code scanning has for it.
 const SOURCE_ROOT: &str = "%SRCROOT%";

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ci::{audit_of, markdown};
 use super::page::page;
 use super::*;
+use crate::claims;
 use model::evidence::Request;
 use model::evidence::fixture::headers;
-use crate::claims;
 
 /// More than any table has room for, of entries as wide as they get.
 const MANY: usize = 120;

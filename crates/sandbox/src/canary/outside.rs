@@ -13,12 +13,12 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
+use super::{Kind, WAYS, probes};
+use crate::error::{At as _, SetupError, Step};
+use model::case::Tier;
+use probes::canary::ProbePlan;
 use probes::canary::Scene;
 use probes::canary::Try;
-use super::{Kind, WAYS, probes};
-use model::case::Tier;
-use crate::error::{At as _, SetupError, Step};
-use probes::canary::ProbePlan;
 use sys::process::OWN_FILE;
 use sys::process::{read_to_end_within, wait_within};
 

@@ -1,6 +1,7 @@
-use super::table::Record;
 use super::*;
 use model::evidence::AttemptKind;
+use model::evidence::Outcome;
+use probes::canary::{Record, observation};
 
 fn record(
     syscall: &'static str,

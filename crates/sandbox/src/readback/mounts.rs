@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use model::layout::HOME;
-use model::layout::TMP;
-use model::layout::WORK;
 use super::super::plan::{Bind, Plan};
 use super::super::probe::{ProbeReport, SeenBind};
 use model::case::Access;
 use model::evidence::Layer;
+use model::layout::HOME;
+use model::layout::TMP;
+use model::layout::WORK;
 use model::quote::shown_path;
 use nix::errno::Errno;
 

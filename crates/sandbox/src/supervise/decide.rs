@@ -16,8 +16,8 @@ use super::Served;
 use super::call::{Address, Call, Destination};
 use super::sockets::{Socket, family_name};
 use model::evidence::{AttemptKind, Outcome};
-use sys::notify::Answer;
 use model::text::printable;
+use sys::notify::Answer;
 
 /// One line for the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

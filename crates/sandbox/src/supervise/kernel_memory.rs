@@ -173,9 +173,9 @@ fn weighed(sockstat: &str, protocols: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::evidence::Outcome;
     use crate::supervise::Served;
     use crate::supervise::decide::{Ground, Line, decide};
+    use model::evidence::Outcome;
 
     const PAIR: Call = Call::Pair(Socket {
         family: libc::AF_UNIX,

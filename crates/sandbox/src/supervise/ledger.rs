@@ -11,8 +11,8 @@ use model::evidence::{
     ARGUMENT_BYTES, Attempt, AttemptKind, MOST_ARGUMENTS, MOST_ATTEMPTS, MOST_PROCESSES, Process,
     Sighting, Unlisted,
 };
-use model::text::printable;
 use model::secret::Needle;
+use model::text::printable;
 
 /// Most entries that are no attempts, so that a flood of them leaves room for attempts.
 const MOST_SETUPS: usize = MOST_ATTEMPTS / 2;

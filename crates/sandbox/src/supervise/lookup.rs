@@ -14,8 +14,8 @@ use nix::errno::Errno;
 use super::call::{LONGEST_PATH, read_string};
 use super::ledger::lookups::Wanted;
 use super::{Made, Watch};
-use model::evidence::LookupKind;
 use crate::filter::SystemCall::{self, *};
+use model::evidence::LookupKind;
 use sys::notify::{self, Answer, Notification, open_memory, read_directly, read_memory};
 
 /// What the kernel appends to the link of a directory that was removed (d_path in fs/d_path.c).

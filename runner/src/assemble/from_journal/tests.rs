@@ -1,7 +1,7 @@
 //! Journals whole and broken, and what they fold into.
 
-use serde_json::{Value, json};
 use model::journal::{Content, Host};
+use serde_json::{Value, json};
 
 use super::*;
 

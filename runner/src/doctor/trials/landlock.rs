@@ -23,10 +23,10 @@ use nix::unistd::{getppid, isatty, mkfifo, truncate};
 use super::directory::Directory;
 use super::{must_refuse, must_work};
 use crate::doctor::trial::{Doctor, Observation, Outcome, in_child};
-use sys::random;
 use sandbox::landlock::errno_within;
 use sandbox::message::errno_of;
 use sys::process::OWN_FILE;
+use sys::random;
 
 /// Whether it is there at all.
 pub(in crate::doctor) fn present(_: &Doctor) -> Outcome {

@@ -11,10 +11,10 @@ use nix::unistd::{gethostname, sethostname};
 use super::namespaces;
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, in_child};
 use model::layout::HOST_NAME;
-use sys::process::OWN_FILE;
 use sandbox::stage::INIT_NAMESPACES;
 use sandbox::{identity, root};
 use sys::mount::Seal;
+use sys::process::OWN_FILE;
 
 /// How far it goes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,8 +7,8 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use nix::unistd::{Gid, Uid, fchown, getegid, geteuid, pipe, setgroups};
 
-use model::case::Tier;
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, in_child};
+use model::case::Tier;
 use sandbox::plan::Identity;
 use sandbox::silence::Network;
 use sandbox::stage::INIT_NAMESPACES;

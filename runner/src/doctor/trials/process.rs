@@ -17,9 +17,9 @@ use nix::unistd::pause;
 
 use super::directory::Directory;
 use super::namespaces;
-use model::case::Tier;
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome};
 use crate::prepare::FEWEST_FILES;
+use model::case::Tier;
 use sandbox::cgroup::{self, Cgroup};
 use sandbox::core_dumps::Receiver;
 use sandbox::privilege;

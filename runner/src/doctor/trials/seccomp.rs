@@ -10,8 +10,8 @@ use nix::unistd::{Pid, chdir};
 use serde::{Deserialize, Serialize};
 
 use super::{must_refuse, must_work};
-use model::case::Tier;
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, message_pair};
+use model::case::Tier;
 use sandbox::filter::{Action, Filter, Rule, SystemCall};
 use sandbox::plan::Identity;
 use sandbox::{identity, message, privilege};

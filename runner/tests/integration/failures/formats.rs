@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use runner::report::Format;
+use report::Format;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -54,7 +54,7 @@ fn the_json_report_is_whole_in_its_file_and_the_human_one_on_standard_output() {
     );
     assert_eq!(
         report["checks"].as_array().unwrap().len(),
-        runner::check::ids().count()
+        model::finding::ids().count()
     );
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     let human = String::from_utf8(output.stdout).unwrap();
@@ -137,7 +137,7 @@ fn a_report_that_would_replace_what_the_run_reads_is_wrong_use() {
     let place = |name: &str| directory.path().join(name);
     let [case, profile, client, other] = ["c.toml", "p.toml", "client", "other"].map(place);
     for (file, name) in [(&case, "case-b"), (&profile, "reference")] {
-        fs::write(file, runner::policy::text(name).unwrap()).unwrap();
+        fs::write(file, policy::text(name).unwrap()).unwrap();
     }
     fs::copy("/bin/true", &client).unwrap();
     fs::hard_link(&client, &other).unwrap();

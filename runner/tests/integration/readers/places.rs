@@ -15,7 +15,7 @@ fn project() -> tempfile::TempDir {
     fs::create_dir(&cases).unwrap();
     fs::write(
         cases.join("[b](1) {0}.toml"),
-        runner::policy::text("case-b").unwrap(),
+        policy::text("case-b").unwrap(),
     )
     .unwrap();
     fs::copy(

@@ -1,8 +1,8 @@
 //! Deviations in the body of the message request.
 
-use serde_json::{Value, json};
 use model::journal::Content;
 use model::shape::sha256;
+use serde_json::{Value, json};
 
 use model::evidence::fixture::{Run, record, shape, text};
 

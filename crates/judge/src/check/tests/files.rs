@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use model::expected::reason_for_file;
 use model::evidence::fixture::{Run, STARTED_MS, case_b, file};
 use model::evidence::{FileEntry, FileKind, Root};
+use model::expected::reason_for_file;
 use model::profile::ExpectedFile;
 
 use super::deviations;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::json;
 use model::journal::{End, Head};
+use serde_json::json;
 
 use model::evidence::fixture::{add_header, case_a, case_b, connect, file, gap, record};
 use model::evidence::{Exit, GapKind, Line, RequestClass, Root, Sighting, Survivor, UNFINISHED};

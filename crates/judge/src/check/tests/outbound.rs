@@ -4,8 +4,8 @@ use nix::errno::Errno;
 
 use model::evidence::fixture::{Run, attempt, canary, case_b, connect, gap, question};
 use model::evidence::{Attempt, AttemptKind, CanaryMode, CanaryStatus, GapKind, Outcome};
-use model::profile::ExpectedAttempt;
 use model::finding::{Status, Verdict};
+use model::profile::ExpectedAttempt;
 
 use super::{deviations, finding, verdict_of};
 

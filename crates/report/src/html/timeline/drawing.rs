@@ -5,9 +5,9 @@
 
 use maud::{Markup, html};
 
-use crate::html::text::Client;
 use super::super::text::{Hint, at, duration};
 use super::{Lane, Mark, Sign};
+use crate::html::text::Client;
 
 /// Height of one lane; the style sheet knows it as well.
 const LANE: usize = 34;

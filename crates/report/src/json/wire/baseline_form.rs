@@ -3,11 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use model::difference::Accept;
 use crate::json::change_form::ChangeForm;
+use model::difference::Accept;
 use model::report::BaselineOutcome;
-use model::report;
-use crate::{};
 
 /// A lock file, and how the behaviour differs from it.
 #[derive(Serialize, JsonSchema)]

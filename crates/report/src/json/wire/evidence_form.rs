@@ -1,16 +1,15 @@
 //! What stands under `evidence` in schema `runner.report/1`.
 
+use model::journal::{Content, End, Head, Host};
 use model::labels;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use model::journal::{Content, End, Head, Host};
 
-use super::ledger_form::{Process, Attempt, Lookup, Name};
+use super::ledger_form::{Attempt, Lookup, Name, Process};
 use model::evidence::{self, Line, Root};
 use model::report::Known;
 use model::report::Report;
-use crate::{words};
 use model::schema::values::{FileMode, Sha256};
 
 /// What was collected, outside of the client.

@@ -9,8 +9,6 @@ use super::Arg;
 use model::evidence::{self, Advice, AttemptKind, LookupKind, Outcome, Reason};
 use model::report::Known;
 use model::report::Report;
-use model::report;
-use crate::{words};
 
 /// Who refuses what is denied: the kernel's refusals are not in the ledger.
 const SUPERVISOR: &str = "supervisor";

@@ -34,7 +34,7 @@ pub struct Seen {
 
 impl Lookups {
     /// Adds a lookup, or counts it.
-    pub(crate) fn add(&mut self, wanted: Wanted, at_us: u64) {
+    pub fn add(&mut self, wanted: Wanted, at_us: u64) {
         if let Some(seen) = self.seen.get_mut(&wanted) {
             seen.count += 1;
             return;

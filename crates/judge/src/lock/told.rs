@@ -15,7 +15,7 @@ const SHORT: usize = 48;
 
 /// The summary, and a line for each of the first differences. Text of the client is made visible here, so that no
 /// line is of its making.
-pub(crate) fn found(differences: &[Difference]) -> String {
+pub fn found(differences: &[Difference]) -> String {
     let mut lines = vec![summary(differences)];
     lines.extend(differences.iter().take(MOST).map(line));
     match differences.len().checked_sub(MOST) {

@@ -1,0 +1,21 @@
+//! Schemas taken apart, for tests.
+
+use serde_json::Value;
+
+/// Each object's properties: the name, and its schema.
+pub fn properties(schema: &Value) -> Vec<(String, Value)> {
+    let mut found = Vec::new();
+    let mut open = vec![schema];
+    while let Some(value) = open.pop() {
+        if let Some(Value::Object(properties)) = value.get("properties") {
+            let named = properties.iter();
+            found.extend(named.map(|(name, schema)| (name.clone(), schema.clone())));
+        }
+        match value {
+            Value::Object(map) => open.extend(map.values()),
+            Value::Array(items) => open.extend(items),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    found
+}
