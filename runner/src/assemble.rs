@@ -9,17 +9,17 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use model::journal::{Content, Entry, Head};
-use model::secret::Needle;
+use model::secret::SecretScanner;
 
 use crate::audit::Caller;
 use crate::collect::Capture;
-use crate::collect::census::{made_and_gone, next_number};
 use crate::collect::files::{self, Bounds, Found};
+use crate::collect::inode_count::{made_and_gone, next_number};
 use crate::collect::limit;
 use crate::collect::output::Boundaries;
 use crate::lookups::{self, Weighed};
 use crate::prepare::Prepared;
-use from_journal::{Served, from_journal};
+use from_journal::{Traffic, from_journal};
 use model::case::Limits;
 use model::evidence::{
     Attempt, Connection, Evidence, Exit, FileEntry, FileWatch, Gap, GapKind, Request, Root,
@@ -49,7 +49,7 @@ pub(crate) fn evidence(
     clock: Clock,
     side_requests: &[SideRequest],
 ) -> Evidence {
-    let (plan, needle) = (&prepared.plan, &prepared.needle);
+    let (plan, secrets) = (&prepared.plan, &prepared.secrets);
     let now_us = clock.elapsed_us();
     let mut served = from_journal(
         &capture.journal,
@@ -60,7 +60,7 @@ pub(crate) fn evidence(
     served
         .requests
         .iter_mut()
-        .for_each(|request| hide(request, needle));
+        .for_each(|request| hide(request, secrets));
     let over = capture.output.over();
     let ends = (over, capture.oom_kills);
     let limit = limit::reached(capture.exit, ends, timeout, limits, &plan.limits);
@@ -69,9 +69,9 @@ pub(crate) fn evidence(
     let unread = closed_unread(refused(&capture.journal), limits, prepared.connections);
     let mut ledger = capture.ledger;
     let ledger_gaps = incomplete_ledger(&ledger);
-    let (records, seen_on_stdout) = capture.output.into_records(before, now_us, needle);
+    let (records, seen_on_stdout) = capture.output.into_records(before, now_us, secrets);
     let seen_in_passing = capture.passed.and_then(|passed| passed.sighting("stdout"));
-    let (stderr, seen_on_stderr) = capture.errors.into_stderr(needle);
+    let (stderr, seen_on_stderr) = capture.errors.into_stderr(secrets);
     let names = capture.questions.finish(capture.exit);
     let seen = unjudged::Seen {
         ledger: &ledger,
@@ -84,9 +84,9 @@ pub(crate) fn evidence(
     let mut file_watch = FileWatch::default();
     let (found, made_and_removed) = match capture.trees {
         Some(trees) => {
-            let (mut found, counts) = walk(trees, capture.first_numbers, limits, plan, needle);
+            let (mut found, counts) = walk(trees, capture.first_numbers, limits, plan, secrets);
             file_watch = capture.gone.watch;
-            capture.gone.add_to(&mut found, needle);
+            capture.gone.add_to(&mut found, secrets);
             (found, counts)
         }
         None => (not_handed_over(capture.exit), Vec::new()),
@@ -96,7 +96,7 @@ pub(crate) fn evidence(
         .map_or_else(Default::default, |isolation| {
             (isolation.layers, isolation.canaries)
         });
-    let weighed = weighed(&ledger.lookups, &found.files, plan, needle);
+    let weighed = weighed(&ledger.lookups, &found.files, plan, secrets);
     let lookup_gaps = incomplete_lookups(&ledger.lookups, weighed.unweighed);
     Evidence {
         stub: capture.stub,
@@ -120,7 +120,7 @@ pub(crate) fn evidence(
         .concat(),
         exit: capture.exit,
         limit,
-        attempts: redacted_attempts(ledger.attempts, needle),
+        attempts: redacted_attempts(ledger.attempts, secrets),
         unlisted: Unlisted {
             questions: names.unlisted,
             ..ledger.unlisted
@@ -128,7 +128,7 @@ pub(crate) fn evidence(
         lookups: weighed.lookups,
         names: names.asked,
         processes: ledger.processes,
-        survivors: redacted_survivors(capture.survivors, needle),
+        survivors: redacted_survivors(capture.survivors, secrets),
         layers,
         canaries,
         gaps: [
@@ -155,7 +155,7 @@ fn walk(
     first_numbers: [Option<u64>; 3],
     limits: &Limits,
     plan: &Plan,
-    needle: &Needle,
+    secrets: &SecretScanner,
 ) -> (Found, Vec<(Root, Option<u64>)>) {
     let bounds = Bounds {
         bytes: 2 * limits.home_bytes,
@@ -166,7 +166,7 @@ fn walk(
     for ((root, tree), first) in trees.into_each().into_iter().zip(first_numbers) {
         let last = first.and_then(|_| next_number(&tree, plan.identity));
         found.objects.clear();
-        files::walk(root, tree, needle, bounds, &mut found);
+        files::walk(root, tree, secrets, bounds, &mut found);
         // What was not walked would count as gone.
         let present = found.gaps.is_empty().then_some(found.objects.len() as u64);
         let gone = present.and_then(|present| made_and_gone(first, last, present));
@@ -189,7 +189,7 @@ fn not_handed_over(exit: Exit) -> Found {
 /// What stood on standard output before the message request: at its connection, and at its first byte. Where
 /// the connections that the supervisor let through are not the ones that the stub accepted, nothing can be said
 /// of any of them: as many on either side, and none accepted earlier than one was let through.
-fn boundaries(served: &Served, capture: &Capture) -> (Boundaries, Vec<Gap>) {
+fn boundaries(served: &Traffic, capture: &Capture) -> (Boundaries, Vec<Gap>) {
     let none = Boundaries {
         connect: 0,
         post: 0,
@@ -249,13 +249,13 @@ fn boundaries(served: &Served, capture: &Capture) -> (Boundaries, Vec<Gap>) {
 }
 
 /// Number of connections that arrived at the stub.
-fn accepted(served: &Served, capture: &Capture) -> u64 {
+fn accepted(served: &Traffic, capture: &Capture) -> u64 {
     served.connections.len() as u64 + refused(&capture.journal)
 }
 
 /// The lines at the connect of `connection`. Connections are told apart by their order alone, so where one that
 /// was let through before had not been accepted by then, the two may have changed places, and the earlier counts.
-fn lines_at_connect(served: &Served, capture: &Capture, connection: u64) -> Option<usize> {
+fn lines_at_connect(served: &Traffic, capture: &Capture, connection: u64) -> Option<usize> {
     let connects = &capture.ledger.connects;
     let mut index = served
         .connections
@@ -302,7 +302,12 @@ fn closed_unread(refused: u64, limits: &Limits, held: u64) -> Option<Gap> {
 }
 
 /// What was looked for and is not as it is on the host. The runner's user's home is named by HOME, as for a shell.
-fn weighed(lookups: &Lookups, files: &[FileEntry], plan: &Plan, needle: &Needle) -> Weighed {
+fn weighed(
+    lookups: &Lookups,
+    files: &[FileEntry],
+    plan: &Plan,
+    secrets: &SecretScanner,
+) -> Weighed {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let starts_alone = plan.client.directory == WORK;
     let directory = std::env::current_dir().ok().filter(|_| starts_alone);
@@ -321,7 +326,7 @@ fn weighed(lookups: &Lookups, files: &[FileEntry], plan: &Plan, needle: &Needle)
         &plan.root.binds,
         &there,
         caller,
-        needle,
+        secrets,
         lookups::host::probe,
         Instant::now() + WEIGHING,
     )
@@ -387,8 +392,8 @@ fn incomplete_ledger(ledger: &Ledger) -> Vec<Gap> {
 }
 
 /// Takes out of a request what no report shows; the stub knows the credential alone.
-fn hide(request: &mut Request, needle: &Needle) {
-    let hide = |text: &mut String| *text = needle.redact(text);
+fn hide(request: &mut Request, secrets: &SecretScanner) {
+    let hide = |text: &mut String| *text = secrets.redact(text);
     if let Head::Request {
         method,
         path,
@@ -404,30 +409,30 @@ fn hide(request: &mut Request, needle: &Needle) {
         }
     }
     match request.body.as_mut().map(|body| &mut body.content) {
-        Some(Content::Json { shape }) => needle.redact_json(shape),
+        Some(Content::Json { shape }) => secrets.redact_json(shape),
         Some(Content::DuplicateKey { path }) => hide(path),
         Some(Content::Empty | Content::Other { .. }) | None => {}
     }
 }
 
-fn redacted_survivors(mut survivors: Vec<Survivor>, needle: &Needle) -> Vec<Survivor> {
+fn redacted_survivors(mut survivors: Vec<Survivor>, secrets: &SecretScanner) -> Vec<Survivor> {
     for survivor in &mut survivors {
-        survivor.program = needle.redact(&survivor.program);
+        survivor.program = secrets.redact(&survivor.program);
     }
     survivors
 }
 
-fn redacted_attempts(mut attempts: Vec<Attempt>, needle: &Needle) -> Vec<Attempt> {
+fn redacted_attempts(mut attempts: Vec<Attempt>, secrets: &SecretScanner) -> Vec<Attempt> {
     for attempt in &mut attempts {
-        attempt.program = needle.redact(&attempt.program);
+        attempt.program = secrets.redact(&attempt.program);
         attempt.address = attempt
             .address
             .as_deref()
-            .map(|address| needle.redact(address));
+            .map(|address| secrets.redact(address));
         attempt.names = attempt
             .names
             .iter()
-            .map(|name| needle.redact(name))
+            .map(|name| secrets.redact(name))
             .collect();
     }
     attempts

@@ -6,8 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::homes::{Homes, spellings};
-use model::audit::Place;
+use crate::home_dirs::{HomeDirs, spellings};
+use model::audit::ProgramLocation;
 use model::case::{Access, PathRule, Presence};
 use policy::may_be_shown;
 
@@ -27,7 +27,7 @@ pub(crate) fn show(
     file: &Path,
     rules: &mut Vec<PathRule>,
     caller: Caller<'_>,
-) -> Place {
+) -> ProgramLocation {
     let mut with_own = rules.clone();
     for lies in [path, file] {
         let directory = lies.parent().unwrap_or(lies);
@@ -46,10 +46,10 @@ pub(crate) fn show(
     match place {
         Some(path) => {
             *rules = with_own;
-            Place::Own { path: path.into() }
+            ProgramLocation::Own { path: path.into() }
         }
         // A directory of it would be shown for nothing.
-        None => Place::Alone,
+        None => ProgramLocation::Alone,
     }
 }
 
@@ -67,7 +67,7 @@ impl Caller<'_> {
         let holds_current = |name: &PathBuf| current.iter().any(|own| own.starts_with(name));
         names.iter().all(|name| may_be_shown(name))
             && !names.iter().any(holds_current)
-            && !Homes::known(self.home).are_in(directory)
+            && !HomeDirs::known(self.home).are_in(directory)
     }
 }
 
@@ -95,15 +95,15 @@ mod tests {
     }
 
     /// The place, and what was added to what the system shows.
-    fn shown(path: &str, file: &str) -> (Place, Vec<PathBuf>) {
+    fn shown(path: &str, file: &str) -> (ProgramLocation, Vec<PathBuf>) {
         let mut rules = system();
         let place = show(Path::new(path), Path::new(file), &mut rules, caller());
         let added = rules.into_iter().skip(1).map(|rule| rule.path);
         (place, added.collect())
     }
 
-    fn own(path: &str) -> Place {
-        Place::Own { path: path.into() }
+    fn own(path: &str) -> ProgramLocation {
+        ProgramLocation::Own { path: path.into() }
     }
 
     #[test]
@@ -133,7 +133,11 @@ mod tests {
             "/tool",
             "/home/tool",
         ] {
-            assert_eq!(shown(path, path), (Place::Alone, vec![]), "{path}");
+            assert_eq!(
+                shown(path, path),
+                (ProgramLocation::Alone, vec![]),
+                "{path}"
+            );
         }
     }
 
@@ -144,17 +148,21 @@ mod tests {
         assert_eq!(shown("/home/me/tool", file), (own(file), added));
         assert_eq!(
             shown("/usr/bin/tool", "/home/me/tool"),
-            (Place::Alone, vec![])
+            (ProgramLocation::Alone, vec![])
         );
         // Nor is the directory of the link shown, which would be of no use.
         let elsewhere = shown("/opt/tool/bin/tool", "/home/me/tool");
-        assert_eq!(elsewhere, (Place::Alone, vec![]));
+        assert_eq!(elsewhere, (ProgramLocation::Alone, vec![]));
     }
 
     #[test]
     fn no_home_is_shown_for_a_program_in_it_whoever_starts_the_runner() {
         for path in ["/root/tool", "/home/other/tool"] {
-            assert_eq!(shown(path, path), (Place::Alone, vec![]), "{path}");
+            assert_eq!(
+                shown(path, path),
+                (ProgramLocation::Alone, vec![]),
+                "{path}"
+            );
         }
     }
 
@@ -193,9 +201,13 @@ mod tests {
             ("here/tool", "opt", "homes/me/project"),
         ] {
             let found = place(path, home, directory);
-            assert_eq!(found, (Place::Alone, 0), "{path} {home} {directory}");
+            assert_eq!(
+                found,
+                (ProgramLocation::Alone, 0),
+                "{path} {home} {directory}"
+            );
         }
-        let own = Place::Own {
+        let own = ProgramLocation::Own {
             path: at("opt/bin/tool"),
         };
         assert_eq!(place("opt/bin/tool", "mine", "here"), (own, 1));
@@ -203,7 +215,10 @@ mod tests {
 
     #[test]
     fn what_is_never_shown_is_not_shown_for_a_program_either() {
-        assert_eq!(shown("/tmp/x/tool", "/tmp/x/tool"), (Place::Alone, vec![]));
+        assert_eq!(
+            shown("/tmp/x/tool", "/tmp/x/tool"),
+            (ProgramLocation::Alone, vec![])
+        );
     }
 
     #[test]

@@ -12,9 +12,9 @@ use thiserror::Error;
 
 use crate::cli::Baseline;
 use crate::output::{Input, LockFile, Output, OutputError, WriteError};
-use judge::behaviour::form::Report as Form;
-use judge::behaviour::{Behaviour, compare};
 use judge::check;
+use judge::facts::form::Report as Form;
+use judge::facts::{Behaviour, compare};
 use model::difference::Difference;
 use model::evidence::Exit;
 use model::finding::{AskedBy, BASELINE, Finding, Status};
@@ -30,7 +30,7 @@ use sys::read::{self, ReadError};
 #[cfg(test)]
 mod tests;
 
-use judge::lock::{self, Lock, LockFault, Made, told};
+use judge::lock::{self, Lock, LockFault, Made, drift};
 
 /// The longest lock file that is read, in bytes.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
@@ -369,7 +369,7 @@ impl Settled {
                 1 => "The behaviour differs from the lock file in 1 place.".to_owned(),
                 more => format!("The behaviour differs from the lock file in {more} places."),
             },
-            found: Some(told::found(differences)),
+            found: Some(drift::found(differences)),
             because: None,
         }
     }

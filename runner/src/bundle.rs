@@ -6,13 +6,13 @@
 mod client_files;
 pub(crate) mod manifest;
 mod name;
-pub(crate) mod place;
+pub(crate) mod output_dir;
 pub(crate) mod verify;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use model::secret::Needle;
+use model::secret::SecretScanner;
 use thiserror::Error;
 
 use crate::collect::Capture;
@@ -32,7 +32,7 @@ use sandbox::root::Trees;
 
 use client_files::{Copied, copy_tree};
 use manifest::{Kind, Listed, Manifest, NotCopied, Run, Source};
-use place::{Place, PlaceError};
+use output_dir::{OutputDirectory, OutputDirectoryError};
 
 /// The report that programs read.
 pub(crate) const REPORT: &str = "report.json";
@@ -49,7 +49,7 @@ pub(crate) struct VerifyRequest {
 /// A bundle that is being made.
 #[derive(Debug)]
 pub(crate) struct Bundle {
-    place: Place,
+    place: OutputDirectory,
     files: Vec<Listed>,
     not_copied: Vec<NotCopied>,
     /// The client's directories, until they are copied.
@@ -119,14 +119,14 @@ pub(crate) enum BundleError {
 pub(crate) fn open(
     directory: Option<&Path>,
     others: &[PathBuf],
-) -> Result<Option<Bundle>, PlaceError> {
+) -> Result<Option<Bundle>, OutputDirectoryError> {
     let Some(directory) = directory else {
         return Ok(None);
     };
-    let place = Place::open(directory)?;
+    let place = OutputDirectory::open(directory)?;
     let mut others = others.iter();
     if let Some(other) = others.find(|other| other.starts_with(place.path())) {
-        return Err(PlaceError::HoldsOther {
+        return Err(OutputDirectoryError::HoldsOther {
             path: shown_path(directory),
             other: shown_path(other),
         });
@@ -150,14 +150,14 @@ impl Bundle {
     }
 
     /// Takes the output, and hold of the client's directories, before evidence is made of them.
-    pub(crate) fn take_output(&mut self, capture: &Capture, needle: &Needle) {
+    pub(crate) fn take_output(&mut self, capture: &Capture, secrets: &SecretScanner) {
         self.place.touch();
         let (name, stdout) = match &capture.passed {
-            Some(passed) => ("stdout.txt", passed.shown(needle)),
-            None => ("stdout.jsonl", capture.output.shown(needle)),
+            Some(passed) => ("stdout.txt", passed.shown(secrets)),
+            None => ("stdout.jsonl", capture.output.shown(secrets)),
         };
         self.put_output(name, Source::Stdout, stdout);
-        let stderr = capture.errors.shown(needle);
+        let stderr = capture.errors.shown(secrets);
         self.put_output("stderr.txt", Source::Stderr, stderr);
         match capture.trees.as_ref().map(Trees::try_clone).transpose() {
             Ok(trees) => self.trees = trees,
@@ -180,7 +180,12 @@ impl Bundle {
     }
 
     /// Copies the client's files. After the evidence was made of them, since that opens what the client had closed.
-    pub(crate) fn take_files(&mut self, evidence: &Evidence, limits: &Limits, needle: &Needle) {
+    pub(crate) fn take_files(
+        &mut self,
+        evidence: &Evidence,
+        limits: &Limits,
+        secrets: &SecretScanner,
+    ) {
         let Some(trees) = self.trees.take() else {
             return;
         };
@@ -195,7 +200,7 @@ impl Bundle {
             };
             let bundle = self.place.held();
             let of = (root, tree);
-            copy_tree(of, bundle, &evidence.files, needle, bounds, &mut copied);
+            copy_tree(of, bundle, &evidence.files, secrets, bounds, &mut copied);
             if copied.broken.is_some() {
                 break;
             }

@@ -6,26 +6,26 @@
 //! instant is read before the answer may go out.
 
 mod capture;
-pub(crate) mod census;
+mod control;
 pub(crate) mod copy;
 pub(crate) mod files;
-mod hear;
-pub(crate) mod keep;
+pub(crate) mod home_copy;
+pub(crate) mod inode_count;
 pub(crate) mod limit;
 pub(crate) mod output;
-mod pass;
+mod passthrough;
 mod pipes;
 pub(crate) mod questions;
 mod signals;
 mod stalled;
-mod trail;
-pub(crate) mod transient;
+mod terminal_state;
+pub(crate) mod watcher;
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use model::journal::Control;
-use model::secret::Needle;
+use model::secret::SecretScanner;
 use nix::unistd::Pid;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -37,20 +37,20 @@ use model::evidence::{Exit, FileWatch, Gap, GapKind, Survivor};
 use sandbox::cgroup::Cgroup;
 use sandbox::counters::Counters;
 use sandbox::message::{ClientEnd, ExitStatus, FromResolver, ToInit};
+use sandbox::netns_check::Network;
 use sandbox::plan::Plan;
-use sandbox::silence::Network;
 use sandbox::spawn::Stage;
-use sandbox::supervise::{LinesWanted, Served, Supervisor};
+use sandbox::supervise::{LinesWanted, StubAddresses, Supervisor};
 use sys::clock::Clock;
 use sys::fds::watched;
 
-use pass::Pass;
+use passthrough::Passthrough;
 
 pub(crate) use capture::{Capture, Failure};
 use output::{Errors, Extent, Over};
 use pipes::{Read, readable, receive};
 use signals::Signals;
-use transient::Watcher;
+use watcher::Watcher;
 
 /// From the spawn of the stage to the exec of the client.
 const SET_UP: Duration = Duration::from_secs(20);
@@ -62,7 +62,7 @@ const FINISHING: Duration = Duration::from_secs(2);
 const PIECE: usize = 16 * 1024;
 
 /// What the loop needs to know beside the stage itself.
-pub(crate) struct Watch<'a> {
+pub(crate) struct CollectSettings<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) clock: Clock,
     pub(crate) timeout: Duration,
@@ -72,7 +72,7 @@ pub(crate) struct Watch<'a> {
     pub(crate) output_lines: u64,
     /// The client's output goes to our own, and makes no records.
     pub(crate) passes_output: bool,
-    pub(crate) needle: &'a Needle,
+    pub(crate) secrets: &'a SecretScanner,
     /// How much is kept of standard error, and of output that makes no records.
     pub(crate) extent: Extent,
     /// /proc/self/ns of the runner.
@@ -96,7 +96,10 @@ enum Phase {
 ///
 /// # Errors
 /// The errno of the runtime's own set-up (epoll, signals). Everything else is in the capture.
-pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Result<Capture> {
+pub(crate) async fn collect(
+    mut stage: Stage,
+    watch: CollectSettings<'_>,
+) -> std::io::Result<Capture> {
     let pid = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
     let (control, to_stage) =
         tokio::net::UnixStream::from_std(stage.control.try_clone()?)?.into_split();
@@ -110,7 +113,7 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         stderr: stage.stderr.take().map(watched).transpose()?,
         pass: watch
             .passes_output
-            .then(|| std::io::Result::Ok((Pass::to_stdout()?, Pass::to_stderr()?)))
+            .then(|| std::io::Result::Ok((Passthrough::to_stdout()?, Passthrough::to_stderr()?)))
             .transpose()?,
         questions: Some(watched(stage.questions.try_clone()?)?),
         watcher: Watcher::default(),
@@ -134,10 +137,10 @@ pub(crate) async fn collect(mut stage: Stage, watch: Watch<'_>) -> std::io::Resu
         asked,
         impatient: false,
         done: false,
-        capture: Capture::nothing((watch.output_bytes, watch.output_lines), watch.needle),
+        capture: Capture::nothing((watch.output_bytes, watch.output_lines), watch.secrets),
         watch,
     };
-    let stream = Errors::new(session.watch.needle, session.watch.extent);
+    let stream = Errors::new(session.watch.secrets, session.watch.extent);
     session.capture.passed = session.pass.is_some().then(|| stream.clone());
     session.capture.errors = stream;
     session.run().await;
@@ -219,7 +222,7 @@ fn network_since(plan: &Plan) -> Option<Gap> {
 }
 
 struct Session<'a> {
-    watch: Watch<'a>,
+    watch: CollectSettings<'a>,
     control: BufReader<OwnedReadHalf>,
     control_open: bool,
     to_stage: OwnedWriteHalf,
@@ -230,7 +233,7 @@ struct Session<'a> {
     stderr: Option<AsyncFd<OwnedFd>>,
     questions: Option<AsyncFd<OwnedFd>>,
     /// Where standard output and standard error of an audited program go.
-    pass: Option<(Pass, Pass)>,
+    pass: Option<(Passthrough, Passthrough)>,
     watcher: Watcher,
     /// The fanotify group of the trees, until the watcher has it.
     group: Option<OwnedFd>,
@@ -245,7 +248,7 @@ struct Session<'a> {
     /// The last report of set-up, from the stage or from init.
     last_report: Option<&'static str>,
     /// Told by the stage and by init, in either order; the client waits for both.
-    network: Option<(Served, Network)>,
+    network: Option<(StubAddresses, Network)>,
     /// Of the client's filter, until the supervisor has it.
     listener: Option<OwnedFd>,
     supervisor: Option<Supervisor>,

@@ -3,11 +3,11 @@
 use crate::cli::RunRequest;
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
 use crate::run::PassedOver;
-use crate::subject::Subject;
+use crate::workload::Workload;
 use judge::check;
 use model::audit::ASKED_FOR;
 use model::audit::Audit;
-use model::audit::Place;
+use model::audit::ProgramLocation;
 use model::case::{Case, Limits, PathRule, Preflight, Tier};
 use model::evidence::{Evidence, Exit, FileWatch};
 use model::finding::{Finding, Verdict};
@@ -36,8 +36,8 @@ pub(crate) fn report(
     verdict: Verdict,
     evidence: Evidence,
 ) -> Report {
-    let subject = &request.subject;
-    let prompts = subject.prompts();
+    let workload = &request.workload;
+    let prompts = workload.prompts();
     Report {
         runner: Runner {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -48,18 +48,18 @@ pub(crate) fn report(
             arch: std::env::consts::ARCH.to_owned(),
             landlock_abi: u32::try_from(landlock_abi).unwrap_or(0),
         },
-        purpose: subject.purpose(),
+        purpose: workload.purpose(),
         case: Policy {
-            name: subject.name().to_owned(),
-            origin: subject.origin().clone(),
+            name: workload.name().to_owned(),
+            origin: workload.origin().clone(),
         },
         client: Client {
             program: program_name(request, prepared),
             sha256: program,
-            profile: profile(subject),
+            profile: profile(workload),
             args: arguments(prepared, &prompts),
-            settings: subject.variables().into_iter().map(shown).collect(),
-            left_out: subject.left_out().into_iter().cloned().collect(),
+            settings: workload.variables().into_iter().map(shown).collect(),
+            left_out: workload.left_out().into_iter().cloned().collect(),
         },
         tier: prepared.plan.tier,
         tier_because: passed_over.map(because),
@@ -73,19 +73,19 @@ pub(crate) fn report(
             .map(|process| Process::new(process, &prompts))
             .collect(),
         known: Known {
-            attempts: subject.expected_attempts().to_vec(),
-            files: subject
+            attempts: workload.expected_attempts().to_vec(),
+            files: workload
                 .known_files()
                 .map(|files| files.of_client(prepared.plan.client_uid())),
-            side_requests: subject.side_requests().to_vec(),
+            side_requests: workload.side_requests().to_vec(),
         },
         not_proved: further_not_proved(prepared.plan.tier, &evidence),
         evidence,
-        wider_rules: asked_stub(subject)
+        wider_rules: asked_stub(workload)
             .into_iter()
-            .chain(match subject {
-                Subject::Client { case, profile, .. } => wider_rules(case, profile, prepared),
-                Subject::Program(audit) => asked_for(audit, prepared),
+            .chain(match workload {
+                Workload::Client { case, profile, .. } => wider_rules(case, profile, prepared),
+                Workload::Program(audit) => asked_for(audit, prepared),
             })
             .collect(),
         baseline: None,
@@ -133,23 +133,23 @@ pub(crate) fn because(PassedOver { tier, error }: &PassedOver) -> String {
 
 /// The path of the program as it was found; where it is a link, that is what its user knows it by.
 fn program_name(request: &RunRequest, prepared: &Prepared) -> String {
-    let found = match &request.subject {
-        Subject::Program(Audit {
-            place: Place::Own { path },
+    let found = match &request.workload {
+        Workload::Program(Audit {
+            place: ProgramLocation::Own { path },
             ..
         }) => Some(path.as_path()),
-        Subject::Program(_) | Subject::Client { .. } => prepared.program_path.as_deref(),
+        Workload::Program(_) | Workload::Client { .. } => prepared.program_path.as_deref(),
     };
     found.map_or("built in".to_owned(), shown_path)
 }
 
-fn profile(subject: &Subject) -> Option<Policy> {
-    match subject {
-        Subject::Client { profile, .. } => Some(Policy {
+fn profile(workload: &Workload) -> Option<Policy> {
+    match workload {
+        Workload::Client { profile, .. } => Some(Policy {
             name: profile.name.clone(),
             origin: profile.origin.clone(),
         }),
-        Subject::Program(_) => None,
+        Workload::Program(_) => None,
     }
 }
 
@@ -163,8 +163,8 @@ fn shown(variable: &Variable) -> Variable {
 }
 
 /// The stub's scenario, where it is not that of the case or policy.
-fn asked_stub(subject: &Subject) -> Option<WiderRule> {
-    subject.asked_stub().map(|name| WiderRule {
+fn asked_stub(workload: &Workload) -> Option<WiderRule> {
+    workload.asked_stub().map(|name| WiderRule {
         rule: format!("the stub answers as the scenario {name} says"),
         reason: ASKED_FOR.to_owned(),
     })
@@ -206,7 +206,7 @@ fn arguments(prepared: &Prepared, prompts: &[&str]) -> Vec<Arg> {
     told.filter(|argument| *argument != CLIENT_ARGUMENT)
         .map(|argument| {
             let argument = printable(argument.as_encoded_bytes());
-            Arg::new(&prepared.needle.redact(&argument), prompts)
+            Arg::new(&prepared.secrets.redact(&argument), prompts)
         })
         .collect()
 }

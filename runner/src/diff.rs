@@ -13,8 +13,8 @@ use crate::bundle::{
     self,
     manifest::{self, Manifest, ManifestError},
 };
-use judge::behaviour::form::{FormError, Report};
-use judge::behaviour::{self, Applied, Behaviour};
+use judge::facts::form::{FormError, Report};
+use judge::facts::{self, Applied, Behaviour};
 use model::difference::Change;
 use model::difference::Difference;
 use model::digest;
@@ -197,7 +197,7 @@ impl Answer {
             reasons.map(move |why| format!("{which}: {why}"))
         });
         let (old, new) = (Identity::of(old_path, old), Identity::of(new_path, new));
-        let mut differences = behaviour::compare(behaviours.0.facts(), behaviours.1.facts());
+        let mut differences = facts::compare(behaviours.0.facts(), behaviours.1.facts());
         // What is not seen in the beginning of a run may be in its rest.
         differences.retain(|found| match found.change {
             Change::Added(_) => !behaviours.0.is_cut(),

@@ -27,7 +27,7 @@
 //! | [`policy`], [`case`], [`profile`], [`audit`] | policy files, and the values that they become | the kernel |
 //! | [`needs`] | the loader and libraries that an ELF program asks for | any policy |
 //! | [`homes`] | the names of homes | what is shown |
-//! | [`subject`] | what a run is about: a client under a case, or an audited program | how it is judged |
+//! | [`workload`] | what a run is about: a client under a case, or an audited program | how it is judged |
 //! | [`prepare`] | paths resolved, the credential, the plan | processes |
 //! | [`sandbox`] | namespaces, root, rules, filter, canaries | what a client should do |
 //! | [`sys`] | the system calls that no crate wraps; the only `unsafe` | any policy |
@@ -45,7 +45,7 @@
 //! | [`read`] | the user's files, read whole: regular ones, up to a limit | what stands in them |
 //! | [`bundle`] | the evidence in a directory of its own, with a manifest, and its verification | how a run is made |
 //!
-//! The stub is our instrument, and its types are used here. The reference client is the subject: nothing but
+//! The stub is our instrument, and its types are used here. The reference client is the workload: nothing but
 //! its entry point is, or one fault could hide in both.
 
 mod assemble;
@@ -57,7 +57,7 @@ mod collect;
 mod describe;
 pub mod diff;
 pub mod doctor;
-mod homes;
+mod home_dirs;
 mod lookups;
 mod output;
 mod policy_command;
@@ -68,6 +68,6 @@ mod run;
 #[cfg(test)]
 mod schema_tests;
 pub mod selftest;
-mod subject;
+mod workload;
 
 pub use program::main;

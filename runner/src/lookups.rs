@@ -20,15 +20,15 @@
 
 mod fold;
 pub(crate) mod host;
-mod world;
+mod mount_view;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use model::secret::Needle;
+use model::secret::SecretScanner;
 
 use self::fold::{Class, Entry};
-use self::world::{Found, Seen, World};
+use self::mount_view::{Found, MountView, Seen};
 use crate::audit::Caller;
 use model::evidence::{Advice, Lookup, LookupKind, Reason};
 use model::layout::HOME;
@@ -66,11 +66,11 @@ pub(crate) fn weigh(
     binds: &[Bind],
     there: &[String],
     caller: Caller<'_>,
-    needle: &Needle,
+    secrets: &SecretScanner,
     probe: impl Fn(&Path) -> Option<HostObject>,
     until: Instant,
 ) -> Weighed {
-    let world = World::new(binds, caller, &probe);
+    let world = MountView::new(binds, caller, &probe);
     let there = There::new(there);
     let is_late = || Instant::now() >= until;
     let mut entries = Vec::new();
@@ -81,7 +81,7 @@ pub(crate) fn weigh(
             continue;
         }
         let missed =
-            missed(&world, lookups, wanted).or_else(|| absent(lookups, wanted, &there, needle));
+            missed(&world, lookups, wanted).or_else(|| absent(lookups, wanted, &there, secrets));
         entries.extend(missed.map(|(path, option, class, is_directory)| Entry {
             path,
             option,
@@ -95,7 +95,7 @@ pub(crate) fn weigh(
     }
     let lines = fold::fold(entries, &world, &is_late).into_iter();
     Weighed {
-        lookups: lines.map(|entry| told(entry, needle)).collect(),
+        lookups: lines.map(|entry| told(entry, secrets)).collect(),
         unweighed,
     }
 }
@@ -126,11 +126,11 @@ fn absent(
     lookups: &Lookups,
     wanted: &Wanted,
     there: &There<'_>,
-    needle: &Needle,
+    secrets: &SecretScanner,
 ) -> Option<Missed> {
     let is_in = |tree: &&str| wanted.path.starts_with(tree);
     let tree = [HOME, WORK].into_iter().find(is_in)?;
-    let shown = needle.redact(&printable(wanted.path.as_os_str().as_encoded_bytes()));
+    let shown = secrets.redact(&printable(wanted.path.as_os_str().as_encoded_bytes()));
     let is_own = wanted.path == Path::new(tree)
         || wanted.kind == LookupKind::Write
         || lookups.wrote(&wanted.path)
@@ -140,7 +140,7 @@ fn absent(
 }
 
 /// What is missed where `wanted` was looked for, if anything is.
-fn missed(world: &World, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
+fn missed(world: &MountView, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
     // One that begins nobody knows where cannot be followed.
     if !wanted.path.is_absolute() {
         return None;
@@ -175,7 +175,7 @@ fn missed(world: &World, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
 
 /// Returns a lookup in the working directory that meant the caller's. Lookups of the directory itself, which every
 /// shell makes, and of what the program made there are left out.
-fn left_behind(world: &World, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
+fn left_behind(world: &MountView, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
     let directory = world.left_behind()?;
     let name = wanted.path.strip_prefix(WORK).ok()?;
     let path: PathBuf = directory.components().chain(name.components()).collect();
@@ -188,8 +188,8 @@ fn left_behind(world: &World, lookups: &Lookups, wanted: &Wanted) -> Option<Miss
     Some((path, directory.to_owned(), Class::Read, true))
 }
 
-fn told(entry: Entry, needle: &Needle) -> Lookup {
-    let shown = |path: &Path| needle.redact(&printable(path.as_os_str().as_encoded_bytes()));
+fn told(entry: Entry, secrets: &SecretScanner) -> Lookup {
+    let shown = |path: &Path| secrets.redact(&printable(path.as_os_str().as_encoded_bytes()));
     let path = if entry.paths == 1 {
         &entry.path
     } else {
@@ -216,10 +216,12 @@ fn is_spelt(path: &Path) -> bool {
 }
 
 /// Why `path`, which is `canonical` on the host, is never shown; `None` where it may be.
-fn never(world: &World, path: &Path, canonical: &Path, object: &HostObject) -> Option<Reason> {
+fn never(world: &MountView, path: &Path, canonical: &Path, object: &HostObject) -> Option<Reason> {
     let is_directory = *object == HostObject::Directory;
     match () {
-        () if world::is_system(path) || world::is_system(canonical) => Some(Reason::System),
+        () if mount_view::is_system(path) || mount_view::is_system(canonical) => {
+            Some(Reason::System)
+        }
         () if *object == HostObject::Closed => Some(Reason::Special),
         () if is_directory && (world.is_broad(path) || world.is_broad(canonical)) => {
             Some(Reason::Broad)

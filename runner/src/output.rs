@@ -15,14 +15,14 @@ use model::quote::shown_path;
 use report::{Format, RenderError};
 use sys::streams;
 
-mod place;
+mod location;
 mod stream;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use place::name_of;
+pub(crate) use location::name_of;
 
-use place::{Place, directory};
+use location::{Location, directory};
 
 /// A report that can be written.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ enum Sink {
         file: File,
     },
     /// A file that is made or replaced at the end.
-    File(Place),
+    File(Location),
 }
 
 /// A file that the run reads, and that no report may replace.
@@ -200,7 +200,7 @@ fn open_file(
 }
 
 /// The place of a file that can be written, and that the run does not read.
-fn writable(path: &Path, by: Written, inputs: &[Input<'_>]) -> Result<Place, OutputError> {
+fn writable(path: &Path, by: Written, inputs: &[Input<'_>]) -> Result<Location, OutputError> {
     let failed = |source| OutputError::Open {
         path: shown_path(path),
         what: by,
@@ -214,7 +214,7 @@ fn writable(path: &Path, by: Written, inputs: &[Input<'_>]) -> Result<Place, Out
                 .ok_or_else(|| failed(io::ErrorKind::InvalidFilename.into()))?,
         ),
     };
-    let place = Place::open(&target).map_err(failed)?;
+    let place = Location::open(&target).map_err(failed)?;
     if let Some(file) = place.existing().map_err(failed)? {
         let status = file.metadata().map_err(failed)?;
         if let Some(stream) = streams::going_to(&status) {
@@ -242,7 +242,7 @@ fn writable(path: &Path, by: Written, inputs: &[Input<'_>]) -> Result<Place, Out
 
 /// The lock file of a run that writes it, beside its reports and in the same way.
 #[derive(Debug)]
-pub(crate) struct LockFile(Place);
+pub(crate) struct LockFile(Location);
 
 impl LockFile {
     /// Proves that it can be written.

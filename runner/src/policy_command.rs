@@ -13,8 +13,8 @@ use crate::doctor;
 use crate::selftest;
 use model::quote::shown_path;
 use model::schema;
+use policy::elf_deps::{ElfDeps, ElfError};
 use policy::init;
-use policy::needs::{Needs, NeedsError};
 use policy::{self, Entry, Kind, PolicyError, Reference};
 use report::json;
 
@@ -35,7 +35,7 @@ pub(crate) enum PolicyCommandError {
     Policy(#[source] PolicyError),
     /// It cannot be said what a program needs: exit status 2.
     #[error("the profile cannot be made")]
-    Needs(#[source] NeedsError),
+    ElfDeps(#[source] ElfError),
     /// The schema has no JSON form.
     #[error("the schema has no JSON form")]
     Schema(#[source] serde_json::Error),
@@ -49,7 +49,7 @@ impl PolicyCommandError {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Policy(error) => Some(error.hint()),
-            Self::Needs(error) => error.hint().map(str::to_owned),
+            Self::ElfDeps(error) => error.hint().map(str::to_owned),
             Self::Schema(_) | Self::Write(_) => None,
         }
     }
@@ -116,8 +116,8 @@ fn start(action: &InitAction, out: &mut impl Write) -> Result<Outcome, PolicyCom
     let text = match action {
         InitAction::Case(name) => init::case(name),
         InitAction::Profile { name, client } => {
-            let needs = client.as_deref().map(Needs::of).transpose();
-            init::profile(name, needs.map_err(PolicyCommandError::Needs)?.as_ref())
+            let needs = client.as_deref().map(ElfDeps::of).transpose();
+            init::profile(name, needs.map_err(PolicyCommandError::ElfDeps)?.as_ref())
         }
     };
     out.write_all(text.as_bytes())?;

@@ -13,19 +13,19 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{self, Path, PathBuf};
 
 use model::secret::Belongs;
-use model::secret::Needle;
+use model::secret::SecretScanner;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use thiserror::Error;
 
 use crate::cli::{ClientProgram, RunRequest};
 use crate::collect::copy::DEEPEST;
-use crate::homes::Homes;
+use crate::home_dirs::HomeDirs;
 use crate::output::name_of;
 use crate::provider;
 use crate::selftest::HOSTILE_ARGUMENT;
-use crate::subject::Subject;
+use crate::workload::Workload;
 use model::audit::Audit;
-use model::audit::Place;
+use model::audit::ProgramLocation;
 use model::case::{Limits, Tier};
 use model::layout::PROGRAM_DIRECTORY;
 use model::profile::{Surroundings, Unspelt, filled};
@@ -34,7 +34,7 @@ use model::report::Purpose;
 use sandbox::identity;
 use sandbox::limits::{CORE_BYTES, QUEUE_BYTES};
 use sandbox::plan::{
-    BASE_URL, Bind, ClientPlan, Places, Plan, ResourceLimits, RootPlan, ServerPlan,
+    BASE_URL, Bind, ClientPaths, ClientPlan, Plan, ResourceLimits, RootPlan, ServerPlan,
 };
 use sys::process::OWN_FILE;
 use sys::random;
@@ -56,7 +56,7 @@ const WALKED: u64 = DEEPEST as u64 + 2;
 pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     /// The credential of this run, to be searched for, and the values that no report shows.
-    pub(crate) needle: Needle,
+    pub(crate) secrets: SecretScanner,
     /// The client's program, opened, to be hashed beside the run.
     pub(crate) program: File,
     /// As the report names it; `None` for the client that this executable carries.
@@ -167,24 +167,24 @@ pub(crate) fn prepare(
     request: &RunRequest,
     written: &[PathBuf],
     tier: Tier,
-    places: &Places,
+    places: &ClientPaths,
 ) -> Result<Prepared, PrepareError> {
-    let subject = &request.subject;
+    let workload = &request.workload;
     let connections =
-        open_enough_files(files_needed(request), subject.sandbox().limits.connections)?;
+        open_enough_files(files_needed(request), workload.sandbox().limits.connections)?;
     let credential = format!("runner-key-{}", random::token());
-    let needle = Needle::new(&credential).map_err(|_| PrepareError::Credential)?;
-    let needle = needle.hiding(subject.asked_values());
+    let secrets = SecretScanner::new(&credential).map_err(|_| PrepareError::Credential)?;
+    let secrets = secrets.hiding(workload.asked_values());
     let (program, program_path) = open_program(&request.client)?;
     let identity = identity::for_caller(tier);
-    let mut placed = binds::Placed::of(subject, &program_path);
+    let mut placed = binds::Placed::of(workload, &program_path);
     let bounds = binds::Bounds {
-        homes: Homes::known(std::env::var_os("HOME").as_deref().map(Path::new)),
+        homes: HomeDirs::known(std::env::var_os("HOME").as_deref().map(Path::new)),
         written,
         identity,
     };
     let of_program = binds::of_program(&program, &program_path, &placed.file)?;
-    let (binds, shown) = shown(of_program, subject, &bounds, tier)?;
+    let (binds, shown) = shown(of_program, workload, &bounds, tier)?;
     if tier == Tier::Inherited {
         placed = placed.in_place(&program_path);
     }
@@ -192,12 +192,12 @@ pub(crate) fn prepare(
         stays_closed(closed, &binds)?;
     }
     let targets = Targets::make(tier, &binds, places)?;
-    let limits = &subject.sandbox().limits;
+    let limits = &workload.sandbox().limits;
     let plan = Plan {
         runner_pid: i32::try_from(std::process::id()).unwrap_or(0),
         tier,
         identity,
-        server: server_plan(subject, &credential, connections)?,
+        server: server_plan(workload, &credential, connections)?,
         root: RootPlan {
             home: places.home.clone().into(),
             tmp: places.tmp.clone().into(),
@@ -205,21 +205,21 @@ pub(crate) fn prepare(
             bytes: limits.home_bytes,
             files: limits.home_files,
             binds,
-            devices: subject.devices(),
+            devices: workload.devices(),
         },
         client: client_plan(request, placed, &credential, places)?,
         limits: resource_limits(limits, tier),
         offspring: limits.processes,
         probe: targets.plan(places),
         // They are told by paths of a root that is the client's own.
-        lookups: subject.purpose() == Purpose::Audit && tier == Tier::Namespace,
+        lookups: workload.purpose() == Purpose::Audit && tier == Tier::Namespace,
         #[cfg(feature = "weaken")]
         weakened: sandbox::weaken::asked(),
     };
     let is_own_file = hidden_argument(&request.client).is_some();
     Ok(Prepared {
         plan,
-        needle,
+        secrets,
         program,
         program_path: (!is_own_file).then_some(program_path),
         connections,
@@ -232,12 +232,12 @@ pub(crate) fn prepare(
 /// opened.
 fn shown(
     program: Bind,
-    subject: &Subject,
+    workload: &Workload,
     bounds: &binds::Bounds<'_>,
     tier: Tier,
 ) -> Result<(Vec<Bind>, Vec<File>), PrepareError> {
     let (mut binds, mut handles) = (vec![program], Vec::new());
-    for rule in subject.path_rules() {
+    for rule in workload.path_rules() {
         if let Some((bind, handle)) = binds::of_rule(rule, bounds)? {
             binds.push(bind);
             handles.push(handle);
@@ -255,16 +255,16 @@ fn shown(
 }
 
 fn server_plan(
-    subject: &Subject,
+    workload: &Workload,
     credential: &str,
     connections: u64,
 ) -> Result<ServerPlan, PrepareError> {
-    let limits = &subject.sandbox().limits;
-    let scenario = subject.scenario();
+    let limits = &workload.sandbox().limits;
+    let scenario = workload.scenario();
     let needs_elsewhere = scenario.needs_elsewhere();
     let settings = provider::Settings {
         scenario,
-        belongs: match subject.credential_header() {
+        belongs: match workload.credential_header() {
             Some(header) => Belongs::InHeaderOfMessage(header.to_owned()),
             // How a program sends its credential is its own affair, as long as it goes to its provider.
             None => Belongs::InAnyAuthHeader,
@@ -276,7 +276,7 @@ fn server_plan(
     Ok(ServerPlan {
         settings: serde_json::to_string(&settings).map_err(PrepareError::Settings)?,
         needs_elsewhere,
-        is_known: subject.knows_stub(),
+        is_known: workload.knows_stub(),
         credential: credential.to_owned(),
     })
 }
@@ -318,28 +318,29 @@ fn client_plan(
     request: &RunRequest,
     placed: binds::Placed,
     credential: &str,
-    places: &Places,
+    places: &ClientPaths,
 ) -> Result<ClientPlan, PrepareError> {
-    let subject = &request.subject;
+    let workload = &request.workload;
     let surroundings = Surroundings {
         base_url: BASE_URL,
         credential,
         home: &places.home,
         tmp: &places.tmp,
     };
-    let environment = filled(subject.variables(), surroundings)
-        .into_iter()
-        .map(|(name, value)| {
-            let mut variable = OsString::from(name);
-            variable.push("=");
-            variable.push(value);
-            variable
-        });
+    let environment =
+        filled(workload.variables(), surroundings)
+            .into_iter()
+            .map(|(name, value)| {
+                let mut variable = OsString::from(name);
+                variable.push("=");
+                variable.push(value);
+                variable
+            });
     Ok(ClientPlan {
         arguments: arguments(request, &placed.path)?,
         program: placed.path.into(),
         environment: environment.collect(),
-        directory: subject.directory().unwrap_or(&places.work).into(),
+        directory: workload.directory().unwrap_or(&places.work).into(),
     })
 }
 
@@ -351,21 +352,23 @@ fn called(audit: &Audit, place: &Path) -> Option<OsString> {
         return None;
     }
     match audit.place {
-        Place::Alone if place.starts_with(PROGRAM_DIRECTORY) => Some(place.into()),
-        Place::Alone | Place::Own { .. } => path::absolute(typed).ok().map(PathBuf::into_os_string),
+        ProgramLocation::Alone if place.starts_with(PROGRAM_DIRECTORY) => Some(place.into()),
+        ProgramLocation::Alone | ProgramLocation::Own { .. } => {
+            path::absolute(typed).ok().map(PathBuf::into_os_string)
+        }
     }
 }
 
 fn arguments(request: &RunRequest, place: &Path) -> Result<Vec<OsString>, PrepareError> {
-    match &request.subject {
-        Subject::Program(audit) => {
+    match &request.workload {
+        Workload::Program(audit) => {
             let mut arguments = audit.arguments.clone();
             if let Some((first, called)) = arguments.first_mut().zip(called(audit, place)) {
                 *first = called;
             }
             Ok(arguments)
         }
-        Subject::Client {
+        Workload::Client {
             case,
             profile,
             further,
@@ -405,7 +408,7 @@ fn resource_limits(limits: &Limits, tier: Tier) -> ResourceLimits {
 fn files_needed(request: &RunRequest) -> u64 {
     let is_copied = request.out.is_some() || request.keep_home;
     let walked = if is_copied { 2 * WALKED } else { WALKED };
-    let shown = request.subject.path_rules().len() as u64;
+    let shown = request.workload.path_rules().len() as u64;
     FEWEST_FILES.max(OWN_FILES + shown + walked)
 }
 

@@ -11,7 +11,7 @@ use crate::bundle::verify::{self, Verified, VerifyError};
 use crate::bundle::{Bundled, VerifyRequest};
 use crate::cli::{Cli, Command, PolicyAction, RunRequest, UsageError};
 use crate::collect::Failure;
-use crate::collect::keep::Kept;
+use crate::collect::home_copy::Kept;
 use crate::diff::{self, DiffError, DiffRequest};
 use crate::doctor::trial::TRIAL_ARGUMENT;
 use crate::doctor::{self, DoctorAction, trial};
@@ -102,7 +102,7 @@ fn command(arguments: Vec<OsString>) -> ExitCode {
 }
 
 fn run(request: &RunRequest) -> u8 {
-    let purpose = request.subject.purpose();
+    let purpose = request.workload.purpose();
     match run::run(request) {
         Ok(done) => {
             let is_told = done.failure.is_some()

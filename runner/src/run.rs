@@ -7,16 +7,16 @@ use thiserror::Error;
 
 use crate::assemble;
 use crate::baseline::BaselineError;
-use crate::bundle::place::PlaceError;
+use crate::bundle::output_dir::OutputDirectoryError;
 use crate::bundle::{Bundle, Bundled};
 use crate::cli::RunRequest;
-use crate::collect::keep::{Kept, keep};
+use crate::collect::home_copy::{Kept, keep};
 use crate::collect::output::Extent;
-use crate::collect::{self, Capture, Failure, Watch};
+use crate::collect::{self, Capture, CollectSettings, Failure};
 use crate::describe;
 use crate::output::{OutputError, WriteError};
 use crate::prepare::{PrepareError, Prepared, prepare};
-use crate::subject::Subject;
+use crate::workload::Workload;
 use judge::check;
 use model::case::Tier;
 use model::evidence::{Evidence, Exit};
@@ -26,10 +26,10 @@ use report::human::Colour;
 use sandbox::canary::outside::Outside;
 use sandbox::error::SetupError;
 use sandbox::guard::TemporaryTrees;
-use sandbox::plan::Places;
-use sandbox::probe::namespaces;
-use sandbox::readback::own_filters;
+use sandbox::plan::ClientPaths;
+use sandbox::self_check::namespaces;
 use sandbox::spawn;
+use sandbox::verify::own_filters;
 use sys::clock::Clock;
 use sys::process::let_one_signal_pass;
 
@@ -45,7 +45,7 @@ pub(crate) enum RunError {
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error(transparent)]
-    Bundle(#[from] PlaceError),
+    Bundle(#[from] OutputDirectoryError),
     #[error(transparent)]
     Baseline(#[from] BaselineError),
     #[error(transparent)]
@@ -103,18 +103,18 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let mut before = std::mem::take(&mut capture.before_report);
     let kept = request
         .keep_home
-        .then(|| kept_home(&capture, request.subject.sandbox().limits.home_bytes));
+        .then(|| kept_home(&capture, request.workload.sandbox().limits.home_bytes));
     let (kept, unkept) = match kept.transpose() {
         Ok(kept) => (kept.flatten(), None),
         Err(error) => (None, Some(WriteError::Keep(error))),
     };
     let evidence = evidence_of(request, &prepared, capture, trees, clock, outputs.bundle());
-    let checks = match &request.subject {
-        Subject::Client { case, profile, .. } => {
+    let checks = match &request.workload {
+        Workload::Client { case, profile, .. } => {
             let profile = profile.of_client(prepared.plan.client_uid());
             check::check(case, &profile, &evidence)
         }
-        Subject::Program(audit) => check::audit(&audit.attempts, &evidence),
+        Workload::Program(audit) => check::audit(&audit.attempts, &evidence),
     };
     let verdict = check::verdict(&checks, &evidence);
     let mut report = describe::report(
@@ -184,19 +184,19 @@ fn evidence_of(
     clock: Clock,
     mut bundle: Option<&mut Bundle>,
 ) -> Evidence {
-    let limits = &request.subject.sandbox().limits;
+    let limits = &request.workload.sandbox().limits;
     if let Some(bundle) = &mut bundle {
-        bundle.take_output(&capture, &prepared.needle);
+        bundle.take_output(&capture, &prepared.secrets);
     }
     let evidence = assemble::evidence(
         capture,
         (limits, request.timeout.unwrap_or(limits.timeout)),
         prepared,
         clock,
-        request.subject.side_requests(),
+        request.workload.side_requests(),
     );
     if let Some(bundle) = bundle {
-        bundle.take_files(&evidence, limits, &prepared.needle);
+        bundle.take_files(&evidence, limits, &prepared.secrets);
     }
     drop(trees);
     evidence
@@ -236,7 +236,7 @@ fn launch_in_strongest_tier(
         };
         let places = match &made {
             Ok(Some(trees)) => trees.places(),
-            Ok(None) | Err(_) => Places::in_own_root(),
+            Ok(None) | Err(_) => ClientPaths::in_own_root(),
         };
         let prepared = prepare(request, files, tier, &places)?;
         let (mut capture, trees) = match made {
@@ -268,7 +268,7 @@ fn launch_in_strongest_tier(
 }
 
 fn failed(prepared: &Prepared, error: SetupError) -> Capture {
-    Capture::failed(error, &prepared.needle)
+    Capture::failed(error, &prepared.secrets)
 }
 
 /// The one part that makes the sandbox's processes. The program is hashed beside it, in a thread that starts after
@@ -279,7 +279,7 @@ fn launch_and_collect(
     clock: Clock,
     digests: &mut Option<Digests>,
 ) -> Result<Capture, RunError> {
-    let limits = &request.subject.sandbox().limits;
+    let limits = &request.workload.sandbox().limits;
     let spawned = spawn::spawn(&prepared.plan);
     // All of this happens while the stage makes its namespaces.
     let outside = Outside::start(prepared.plan.tier, &prepared.plan.probe);
@@ -289,15 +289,15 @@ fn launch_and_collect(
         (Ok(stage), Ok(refused)) => (stage, refused),
         (Err(error), _) | (Ok(_), Err(error)) => return Ok(failed(prepared, error)),
     };
-    let watch = Watch {
+    let watch = CollectSettings {
         plan: &prepared.plan,
         clock,
         timeout: request.timeout.unwrap_or(limits.timeout),
         requests: limits.requests,
         output_bytes: limits.output_bytes,
         output_lines: limits.output_lines,
-        passes_output: request.subject.purpose() == Purpose::Audit,
-        needle: &prepared.needle,
+        passes_output: request.workload.purpose() == Purpose::Audit,
+        secrets: &prepared.secrets,
         extent: match request.out {
             Some(_) => Extent::UpTo(limits.output_bytes),
             None => Extent::Tail,

@@ -5,7 +5,7 @@
 //! errno, left its entry in the ledger, and succeeded outside by the same code. What is refused outside as well says
 //! nothing about the sandbox: it is *inconclusive*, and never a pass.
 //!
-//! Must not know: how a run is made. The hostile client is a subject like another, under the built-in case B.
+//! Must not know: how a run is made. The hostile client is a workload like another, under the built-in case B.
 
 mod judge;
 mod show;
@@ -21,7 +21,7 @@ use crate::collect::Failure;
 use crate::describe;
 use crate::output;
 use crate::run::{self, PassedOver, RunError};
-use crate::subject::Subject;
+use crate::workload::Workload;
 use model::case::Tier;
 use model::evidence::{Evidence, Line};
 use model::profile::Settings;
@@ -31,7 +31,7 @@ use report::{Form, RenderError};
 use sandbox::error::SetupError;
 use sandbox::guard::Guarded;
 
-use judge::{Heard, Outcome, Status, full_name};
+use judge::{Input, Outcome, Status, full_name};
 use probes::hostile::{self, reply::Said, table};
 
 use targets::Targets;
@@ -153,7 +153,7 @@ fn run_request(isolation: Isolation, targets: &Targets) -> Result<RunRequest, Se
         }
     }
     Ok(RunRequest {
-        subject: Subject::Client {
+        workload: Workload::Client {
             case: Box::new(policy::case(&built_in("case-b"))?),
             profile: policy::profile(&built_in("reference"))?,
             settings: Settings::OfCase,
@@ -179,7 +179,7 @@ fn judge(targets: &Targets, tier: Tier, outside: &[Said], evidence: &Evidence) -
             Line::NotJson { .. } => None,
         })
         .collect();
-    let heard = Heard {
+    let heard = Input {
         tier,
         inside: &inside,
         outside,

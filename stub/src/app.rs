@@ -15,9 +15,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use futures_core::Stream;
 
-use crate::connection::Line;
-use crate::handover::{self, REQUEST_ID};
+use crate::connection::ConnectionHandle;
 use crate::limits::{Budget, Limits};
+use crate::respond::{self, REQUEST_ID};
 use model::secret::Belongs;
 use scenario::messages::{self, Ask};
 use scenario::script::{Context, Script};
@@ -27,7 +27,7 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The provider as a router: `HEAD /` and `POST /v1/messages`; everything else is an error in the public
 /// shape. `elsewhere` is the origin of the second host, to which redirects lead. The connections have to
-/// tell their [`Line`].
+/// tell their [`ConnectionHandle`].
 pub(crate) fn app(
     scenario: Scenario,
     limits: Limits,
@@ -93,7 +93,7 @@ async fn wrong_method(
 
 async fn message(
     State(provider): State<Arc<Provider>>,
-    ConnectInfo(line): ConnectInfo<Line>,
+    ConnectInfo(line): ConnectInfo<ConnectionHandle>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let has_key = has_key(request.headers(), &provider.belongs);
@@ -121,7 +121,7 @@ async fn message(
             elsewhere: &provider.elsewhere,
         },
     );
-    Ok(handover::respond(script, line).await)
+    Ok(respond::respond(script, line).await)
 }
 
 /// Checks for a key in one of the two headers that the interface knows, or where the credential belongs.

@@ -20,19 +20,19 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 
-use crate::gate::Passed;
+use crate::barrier::Passed;
 use crate::recorder::now_us;
 use crate::refusal;
 use crate::shared::Shared;
 use model::journal::{Entry, Host};
 use scenario::Hangup;
 
-mod carried;
-mod line;
+mod accounting;
+mod handle;
 
-pub(crate) use line::Line;
+pub(crate) use handle::ConnectionHandle;
 
-use carried::{Audience, Carried, Journal, Peer};
+use accounting::{Audience, Carried, Journal, Peer};
 
 /// Bytes of one read.
 const READ_BYTES: usize = 8 * 1024;
@@ -298,9 +298,9 @@ fn poll_end(carried: &mut Carried, cx: &Context<'_>) -> Poll<io::Result<()>> {
 
 /// A connection as the server holds it.
 #[derive(Debug)]
-pub(crate) struct Served(pub(crate) Arc<Connection>);
+pub(crate) struct ServerConnection(pub(crate) Arc<Connection>);
 
-impl AsyncRead for Served {
+impl AsyncRead for ServerConnection {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -310,7 +310,7 @@ impl AsyncRead for Served {
     }
 }
 
-impl AsyncWrite for Served {
+impl AsyncWrite for ServerConnection {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -329,7 +329,7 @@ impl AsyncWrite for Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ServerConnection {
     fn drop(&mut self) {
         self.0.let_go();
     }

@@ -16,20 +16,20 @@
 pub mod limits;
 
 mod app;
+mod barrier;
 mod command;
 mod connection;
-mod gate;
-mod handover;
 mod held;
 mod listener;
 mod recorder;
 mod refusal;
+mod respond;
 mod serve;
 mod shared;
 mod tap;
 
+pub use barrier::MAX_HOLD;
 pub use command::main;
-pub use gate::MAX_HOLD;
 pub use held::{Held, HeldBytes};
 pub use limits::Limits;
 pub use serve::{ServeError, Setup, serve, serve_until};

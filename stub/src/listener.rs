@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::serve::Listener;
 use nix::sys::socket::{setsockopt, sockopt};
 
-use crate::connection::{Connection, Served};
+use crate::connection::{Connection, ServerConnection};
 use crate::shared::Shared;
 use model::journal::Host;
 
@@ -107,14 +107,14 @@ fn is_transient(kind: ErrorKind) -> bool {
 }
 
 impl Listener for Door {
-    type Io = Served;
+    type Io = ServerConnection;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Served, SocketAddr) {
+    async fn accept(&mut self) -> (ServerConnection, SocketAddr) {
         match self.next().await {
             Ok(connection) => {
                 let peer = connection.peer();
-                (Served(connection), peer)
+                (ServerConnection(connection), peer)
             }
             Err(error) => {
                 // Connections that cannot be accepted are evidence that is lost.

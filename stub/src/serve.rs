@@ -14,15 +14,15 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::time::{Instant, sleep};
 
 use crate::app::app;
-use crate::connection::{Connection, Line, Progress};
-use crate::gate::Gate;
+use crate::barrier::Gate;
+use crate::connection::{Connection, ConnectionHandle, Progress};
 use crate::held::{Held, HeldBytes};
 use crate::limits::Limits;
 use crate::listener::{self, Door, LastDoor};
 use crate::recorder::{Pump, now_us};
 use crate::shared::Shared;
 use model::journal::{Control, Entry, Host};
-use model::secret::{Belongs, Needle};
+use model::secret::{Belongs, SecretScanner};
 use scenario::Scenario;
 
 /// Longest line of the control side, in bytes.
@@ -48,7 +48,7 @@ pub struct Setup {
     /// How messages are answered.
     pub scenario: Scenario,
     /// The credential of the run, to be searched for in all that arrives.
-    pub credential: Option<Needle>,
+    pub credential: Option<SecretScanner>,
     /// Where the credential may stand.
     pub belongs: Belongs,
     /// What the run may take.
@@ -146,13 +146,13 @@ where
 
 /// The hosts of the run.
 struct Hosts {
-    stub: Served,
-    elsewhere: Option<Served>,
+    stub: HostServer,
+    elsewhere: Option<HostServer>,
     held: Option<HeldBytes>,
 }
 
 /// One host: its socket twice, and what is answered there.
-struct Served {
+struct HostServer {
     door: Door,
     last_door: LastDoor,
     router: Router,
@@ -177,7 +177,7 @@ impl Hosts {
             let (door, last_door) =
                 listener::open(listener, host, shared).map_err(ServeError::Listen)?;
             let router = app(scenario, shared.limits, origin, shared.belongs.clone());
-            Ok(Served {
+            Ok(HostServer {
                 door,
                 last_door,
                 router,
@@ -201,7 +201,11 @@ impl Hosts {
 
 /// Serves at one socket, for ever; returns only what went wrong.
 async fn serve_at(door: Door, router: Router) -> io::Result<()> {
-    axum::serve(door, router.into_make_service_with_connect_info::<Line>()).await
+    axum::serve(
+        door,
+        router.into_make_service_with_connect_info::<ConnectionHandle>(),
+    )
+    .await
 }
 
 async fn run<W: AsyncWrite + Unpin>(

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::net::TcpStream;
 
+use crate::barrier::Gate;
 use crate::connection::Connection;
-use crate::gate::Gate;
 use crate::limits::{Budget, Limits};
 use crate::recorder::{Recorder, now_us};
 use model::journal::{Entry, Host};
-use model::secret::{Belongs, Needle};
+use model::secret::{Belongs, SecretScanner};
 
 /// One run.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Shared {
     pub(crate) gate: Gate,
     pub(crate) limits: Limits,
     pub(crate) budget: Budget,
-    pub(crate) credential: Option<Needle>,
+    pub(crate) credential: Option<SecretScanner>,
     pub(crate) belongs: Belongs,
     open: Mutex<BTreeMap<u64, Arc<Connection>>>,
     accepted: AtomicU64,
@@ -34,7 +34,7 @@ impl Shared {
     pub(crate) fn new(
         gate: Gate,
         limits: Limits,
-        (credential, belongs): (Option<Needle>, Belongs),
+        (credential, belongs): (Option<SecretScanner>, Belongs),
     ) -> Self {
         Self {
             recorder: Recorder::default(),

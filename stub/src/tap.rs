@@ -23,7 +23,7 @@ mod redact;
 
 use crate::limits::{Budget, Limits};
 use model::journal::{Body, Head, Host};
-use model::secret::{Belongs, Needle, Scanner};
+use model::secret::{Belongs, Scanner, SecretScanner};
 
 use body::BodyTap;
 use framing::{Framing, FramingError};
@@ -46,7 +46,7 @@ pub(crate) enum Seen {
 #[derive(Debug)]
 pub(crate) struct RequestTap {
     limits: Limits,
-    credential: Option<Needle>,
+    credential: Option<SecretScanner>,
     belongs: Belongs,
     host: Host,
     budget: Budget,
@@ -90,7 +90,7 @@ impl RequestTap {
     pub(crate) fn new(
         limits: Limits,
         budget: Budget,
-        (credential, belongs): (Option<Needle>, Belongs),
+        (credential, belongs): (Option<SecretScanner>, Belongs),
         host: Host,
     ) -> Self {
         let stray = credential.as_ref().map(Scanner::new);

@@ -15,7 +15,7 @@ use model::finding::{AskedBy, Finding, Status, Verdict};
 use model::profile::{ExpectedAttempt, Profile};
 
 use Rule::{Any, Case as Asked};
-use outcome::{Deviation, NotPassed, Outcome, Run};
+use outcome::{Deviation, JudgedRun, NotPassed, Outcome};
 
 mod attempts;
 mod body;
@@ -48,7 +48,7 @@ struct Check {
 #[derive(Clone, Copy)]
 enum Rule {
     /// Against what a case expects of a client.
-    Case(fn(&Run) -> Outcome),
+    Case(fn(&JudgedRun) -> Outcome),
     /// Of any program, an audited one too; what is told of its attempts beforehand is all that it needs.
     Any(fn(&Evidence, Expected<'_>) -> Outcome),
 }
@@ -133,7 +133,7 @@ const CHECKS: [Check; 36] = [
 
 /// Makes every check of a case: one finding for each id, in the order of [`model::finding::ids`].
 pub fn check(case: &Case, profile: &Profile, evidence: &Evidence) -> Vec<Finding> {
-    let run = Run {
+    let run = JudgedRun {
         case,
         profile,
         evidence,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use model::case::{Source, Tier};
 use model::difference::{Area, Change, Difference, Fact};
 use model::evidence::fixture::{
-    Run, add_header, attempt, case_b, connect, digest, file, gap, head_request, insert_record,
+    Fixture, add_header, attempt, case_b, connect, digest, file, gap, head_request, insert_record,
     question, record,
 };
 use model::evidence::{
@@ -23,7 +23,7 @@ use model::report::{
 use serde_json::json;
 
 use crate::check::{check, kernel_refuses, unsound, verdict};
-use crate::lock::told;
+use crate::lock::drift;
 
 mod tried;
 
@@ -34,7 +34,7 @@ pub use tried::{missed, started};
 pub const HOSTILE: &str = "\u{1b}[2J\u{202e}evil\u{200b}\r\n::error::owned\n##vso[task.complete result=Succeeded;]\u{9b}1m";
 
 /// The report of a judged run.
-pub fn report(run: Run) -> Report {
+pub fn report(run: Fixture) -> Report {
     let checks = check(&run.case, &run.profile, &run.evidence);
     let verdict = verdict(&checks, &run.evidence);
     let word = |word: &str| Arg::Word(word.to_owned());
@@ -118,7 +118,7 @@ pub fn drifted(text: &str) -> Report {
         },
         change,
     });
-    let found = told::found(&differences);
+    let found = drift::found(&differences);
     report.baseline = Some(Baseline {
         file: "locks/agent.lock".to_owned(),
         outcome: BaselineOutcome::Compared,
@@ -220,7 +220,7 @@ pub fn hostile() -> Report {
 }
 
 /// A request beside the turn that the profile knows, and a file that it knows to be there for a time.
-fn asks_beside_the_turn(run: &mut Run) {
+fn asks_beside_the_turn(run: &mut Fixture) {
     let mut side = run.evidence.requests[0].clone();
     (side.seq, side.class) = (3, RequestClass::Side);
     side.side = Some("session title".to_owned());

@@ -3,8 +3,8 @@
 //! Everything here is pure: no file, no process, no clock. [`check`] makes one finding for each stable id;
 //! [`behaviour`] reduces a report to comparable facts; [`lock`] reads and writes the lock file's text.
 
-pub mod behaviour;
 pub mod check;
+pub mod facts;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 pub mod lock;

@@ -13,13 +13,13 @@ use model::difference::{Area, Difference, Fact, line, string, table};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::behaviour::Behaviour;
+use crate::facts::Behaviour;
 use model::quote::Position;
 use model::quote::known_words;
 use model::quote::quoted;
 use model::report::Report;
 
-pub mod told;
+pub mod drift;
 
 #[cfg(test)]
 mod tests;

@@ -44,7 +44,7 @@ pub struct Audit {
     /// Attempts that are no finding.
     pub attempts: Vec<ExpectedAttempt>,
     /// Where the program lies inside.
-    pub place: Place,
+    pub place: ProgramLocation,
     /// `argv`, from 0; `{base_url}` stands for the stub's origin.
     pub arguments: Vec<OsString>,
     /// Directory that the program starts in; `None`: one of its own.
@@ -53,7 +53,7 @@ pub struct Audit {
 
 /// Where an audited program lies inside.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ProgramLocation {
     /// Where it lies on the host, below a path that is shown.
     Own {
         /// Given to execve(2); perhaps a link to the file.

@@ -11,9 +11,9 @@ use crate::profile::{ExpectedAttempt, Files, SideRequest, Variable};
 use crate::schema::values::closed_sets;
 use crate::time;
 
-mod told;
+mod redact_args;
 
-pub use told::{Arg, Process};
+pub use redact_args::{Arg, Process};
 
 /// Everything that one run has to report.
 ///

@@ -31,7 +31,7 @@ pub const MIN_HIDDEN_BYTES: usize = 8;
 /// The credential of a run, ready to be searched for, and other values that no report shows. A clone shares the
 /// preparation.
 #[derive(Clone)]
-pub struct Needle {
+pub struct SecretScanner {
     inner: Arc<Inner>,
     /// Replaced like the credential, and nobody is blamed for writing them.
     hidden: Arc<[Hidden]>,
@@ -126,7 +126,7 @@ impl fmt::Display for Form {
 
 /// Why a credential cannot be searched for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NeedleError {
+pub enum SecretError {
     /// Too short or too long.
     #[error("a credential of {bytes} bytes; {MIN_BYTES} to {MAX_BYTES} are allowed")]
     Length {
@@ -138,16 +138,16 @@ pub enum NeedleError {
     Character,
 }
 
-impl Needle {
+impl SecretScanner {
     /// Prepares the search for `credential`, which is [`MIN_BYTES`] to [`MAX_BYTES`] visible ASCII characters.
-    pub fn new(credential: &str) -> Result<Self, NeedleError> {
+    pub fn new(credential: &str) -> Result<Self, SecretError> {
         if !(MIN_BYTES..=MAX_BYTES).contains(&credential.len()) {
-            return Err(NeedleError::Length {
+            return Err(SecretError::Length {
                 bytes: credential.len(),
             });
         }
         if !credential.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(NeedleError::Character);
+            return Err(SecretError::Character);
         }
         Ok(Self {
             inner: Arc::new(Inner::new(credential)),
@@ -341,26 +341,26 @@ impl Inner {
     }
 }
 
-impl fmt::Debug for Needle {
+impl fmt::Debug for SecretScanner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Needle(<credential>)")
+        f.write_str("SecretScanner(<credential>)")
     }
 }
 
 /// A search through bytes that arrive in pieces: what is cut by a border is found as well.
 #[derive(Clone, Debug)]
 pub struct Scanner {
-    needle: Needle,
+    secrets: SecretScanner,
     border: Border,
     found: Option<Form>,
 }
 
 impl Scanner {
     /// A search that has seen nothing yet.
-    pub fn new(needle: &Needle) -> Self {
+    pub fn new(secrets: &SecretScanner) -> Self {
         Self {
-            border: Border::new(needle.inner.longest),
-            needle: needle.clone(),
+            border: Border::new(secrets.inner.longest),
+            secrets: secrets.clone(),
             found: None,
         }
     }
@@ -370,7 +370,7 @@ impl Scanner {
         if self.found.is_some() {
             return None;
         }
-        self.found = self.border.push(piece, |bytes| self.needle.find(bytes));
+        self.found = self.border.push(piece, |bytes| self.secrets.find(bytes));
         self.found
     }
 
@@ -383,17 +383,17 @@ impl Scanner {
 /// The same search for the values that are replaced beside the credential.
 #[derive(Clone, Debug)]
 pub struct HiddenScanner<'n> {
-    needle: &'n Needle,
+    secrets: &'n SecretScanner,
     border: Border,
     found: Option<&'n str>,
 }
 
 impl<'n> HiddenScanner<'n> {
     /// A search that has seen nothing yet.
-    pub fn new(needle: &'n Needle) -> Self {
-        let longest = needle.hidden.iter().map(|hidden| hidden.value.longest);
+    pub fn new(secrets: &'n SecretScanner) -> Self {
+        let longest = secrets.hidden.iter().map(|hidden| hidden.value.longest);
         Self {
-            needle,
+            secrets,
             border: Border::new(longest.max().unwrap_or(0)),
             found: None,
         }
@@ -401,9 +401,9 @@ impl<'n> HiddenScanner<'n> {
 
     /// Looks through the next piece. The name of the variable whose value was found, from then on.
     pub fn push(&mut self, piece: &[u8]) -> Option<&'n str> {
-        let needle = self.needle;
-        if self.found.is_none() && !needle.hidden.is_empty() {
-            self.found = self.border.push(piece, |bytes| needle.find_hidden(bytes));
+        let secrets = self.secrets;
+        if self.found.is_none() && !secrets.hidden.is_empty() {
+            self.found = self.border.push(piece, |bytes| secrets.find_hidden(bytes));
         }
         self.found
     }

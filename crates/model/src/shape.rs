@@ -13,7 +13,7 @@ use serde_json::{Map, Number, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::journal::Content;
-use crate::secret::Needle;
+use crate::secret::SecretScanner;
 
 /// Longest string that may stay as it is.
 pub const MAX_NAME_BYTES: usize = 64;
@@ -28,7 +28,7 @@ pub struct Bounds {
 }
 
 /// Says what `body` is: empty, one JSON value, JSON with a key named twice, or something else.
-pub fn describe(body: &[u8], bounds: Bounds, credential: Option<&Needle>) -> Content {
+pub fn describe(body: &[u8], bounds: Bounds, credential: Option<&SecretScanner>) -> Content {
     if body.is_empty() {
         return Content::Empty;
     }
@@ -102,7 +102,7 @@ pub fn hex(bytes: &[u8]) -> String {
 
 struct Reader<'a> {
     bounds: Bounds,
-    credential: Option<&'a Needle>,
+    credential: Option<&'a SecretScanner>,
     values: Cell<usize>,
     path: RefCell<Vec<String>>,
     fault: RefCell<Option<Content>>,
@@ -115,7 +115,7 @@ impl Reader<'_> {
             && text.bytes().all(plain)
             && self
                 .credential
-                .is_none_or(|needle| needle.find(text.as_bytes()).is_none())
+                .is_none_or(|secrets| secrets.find(text.as_bytes()).is_none())
     }
 
     fn key(&self, key: &str) -> String {
@@ -310,11 +310,11 @@ mod tests {
 
     #[test]
     fn a_name_that_holds_the_credential_does_not_stay() {
-        let needle = Needle::new("sk-stub-abcdef").unwrap();
+        let secrets = SecretScanner::new("sk-stub-abcdef").unwrap();
         let content = describe(
             br#"{"type":"sk-stub-abcdef","sk-stub-abcdef":0}"#,
             BOUNDS,
-            Some(&needle),
+            Some(&secrets),
         );
         assert!(!format!("{content:?}").contains("sk-stub"), "{content:?}");
     }

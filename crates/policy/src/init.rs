@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::values;
-use crate::needs::Needs;
+use crate::elf_deps::ElfDeps;
 use model::quote::shown_path;
 
 const CASE: &str = include_str!("init/case.toml");
@@ -33,7 +33,7 @@ pub fn case(name: &PolicyName) -> String {
 }
 
 /// A profile of this name, with what its program needs where that is known.
-pub fn profile(name: &PolicyName, needs: Option<&Needs>) -> String {
+pub fn profile(name: &PolicyName, needs: Option<&ElfDeps>) -> String {
     let mut text = PROFILE.replacen(PROFILE_NAME, &format!("\"{}\"", name.0), 1);
     if let Some(needs) = needs {
         if let Some(program) = needs.name().and_then(PolicyName::parse) {
@@ -46,7 +46,7 @@ pub fn profile(name: &PolicyName, needs: Option<&Needs>) -> String {
 }
 
 /// The rules for what a program needs, each with its reason; what cannot be written as a rule is said in a comment.
-fn rules(needs: &Needs) -> String {
+fn rules(needs: &ElfDeps) -> String {
     let Some(loader) = &needs.loader else {
         return "# The program is static: it needs no path of the host to start.\n".to_owned();
     };

@@ -202,10 +202,10 @@ mod tests {
     #[test]
     fn the_key_is_the_innermost_one() {
         let text = "[a]\nb = { c = [1, { d = \"x\" }] }\n[[e]]\nf = 1\n[[e]]\nf = 2\n";
-        let at = |needle: &str| {
+        let at = |secrets: &str| {
             key_at(
                 text,
-                &(text.find(needle).unwrap()..text.find(needle).unwrap()),
+                &(text.find(secrets).unwrap()..text.find(secrets).unwrap()),
             )
         };
         assert_eq!(at("\"x\"").as_deref(), Some("a.b.c.d"));

@@ -18,22 +18,22 @@ use nix::sys::socket::SockProtocol;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-pub use table::{Expected, Probe, Record, WAYS, Way, probes};
+pub use table::{Expected, LedgerEntry, Probe, ROUTES, Route, probes};
 
 /// Destination port of the network canaries that the supervisor answers.
 const ANSWERED_PORT: u16 = 443;
 
 /// Where an attempt is made.
 #[derive(Clone, Copy)]
-pub struct Scene<'a> {
-    pub plan: &'a ProbePlan,
+pub struct ProbeEnv<'a> {
+    pub plan: &'a CanaryTargets,
     /// The process that the client must not reach.
     pub init: Pid,
     pub stub_port: u16,
 }
 
 /// Makes one attempt: what the kernel said.
-pub type Try = fn(&Scene<'_>) -> Result<(), Errno>;
+pub type Try = fn(&ProbeEnv<'_>) -> Result<(), Errno>;
 
 /// What one canary observed inside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,16 +96,16 @@ impl Kind {
 }
 
 /// Makes every attempt inside.
-pub fn observe(kind: Kind, scene: &Scene<'_>) -> Vec<Observation> {
+pub fn observe(kind: Kind, env: &ProbeEnv<'_>) -> Vec<Observation> {
     let mut observed = Vec::new();
-    for way in WAYS {
+    for way in ROUTES {
         for mode in Mode::BOTH {
-            let made = (way.attempt)(mode.port(scene.stub_port), mode.protocol());
+            let made = (way.attempt)(mode.port(env.stub_port), mode.protocol());
             observed.push(observation(way.name, mode, made));
         }
     }
     observed.extend(
-        probes(kind).map(|probe| observation(probe.name, probe.mode(), (probe.inside)(scene))),
+        probes(kind).map(|probe| observation(probe.name, probe.mode(), (probe.inside)(env))),
     );
     observed
 }
@@ -120,7 +120,7 @@ pub fn observation(name: &str, mode: Mode, result: Result<(), Errno>) -> Observa
 
 /// Targets of the canaries.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ProbePlan {
+pub struct CanaryTargets {
     /// Home of the client, as it names it.
     pub home: OsString,
     /// A file that everybody may read by its mode, and that no Landlock rule names.

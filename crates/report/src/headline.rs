@@ -8,7 +8,7 @@ use model::expected::AttemptGroup;
 use model::finding::{Finding, Status, Verdict};
 use model::text::count;
 
-use super::words;
+use super::phrases;
 use model::report::Purpose;
 use model::report::Report;
 
@@ -62,7 +62,7 @@ fn judged(report: &Report) -> String {
 /// `curl: exit code 7; 2 attempts, denied; asked for 1 name`
 fn audited(report: &Report) -> String {
     let name = report.client.program.rsplit('/').next().unwrap_or_default();
-    let mut parts = vec![format!("{name}: {}", words::exit(&report.evidence))];
+    let mut parts = vec![format!("{name}: {}", phrases::exit(&report.evidence))];
     parts.push(attempts(report));
     parts.extend(names(&report.evidence));
     parts.extend(

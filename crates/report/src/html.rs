@@ -9,14 +9,14 @@ use model::report::Purpose;
 use model::report::Report;
 
 mod badge;
+mod budget;
 mod checks;
 mod drift;
+mod files;
 mod frame;
 mod isolation;
 mod ledger;
-mod left;
 mod output;
-mod room;
 mod shape;
 mod summary;
 mod text;
@@ -45,8 +45,8 @@ fn judged(report: &Report) -> Vec<Section> {
         traffic::connections(report),
         Some(ledger::attempts(report)),
         ledger::names(report),
-        Some(left::files(report)),
-        left::transient(report),
+        Some(files::files(report)),
+        files::transient(report),
         ledger::programs(report),
         ledger::lookups(report),
         Some(output::records(report)),
@@ -73,8 +73,8 @@ fn audited(report: &Report) -> Vec<Section> {
         traffic::connections(report),
         ledger::lookups(report),
         checks::findings(report),
-        Some(left::files(report)),
-        left::transient(report),
+        Some(files::files(report)),
+        files::transient(report),
         ledger::programs(report),
         Some(summary::claims(report)),
         summary::wider_rules(report),

@@ -11,7 +11,7 @@ use model::profile::{Cases, Variable};
 
 use super::claims::{self, Standing};
 use super::headline::{Headline, headline};
-use super::{RenderError, words};
+use super::{RenderError, phrases};
 use model::report::Arg;
 use model::report::Client;
 use model::report::Purpose;
@@ -71,7 +71,7 @@ fn run(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let host = &report.host;
     let case = &report.case;
     page.blank()?;
-    let source = words::source(&case.origin.source);
+    let source = phrases::source(&case.origin.source);
     let text = format!(
         "{}, {source}, sha256 {}",
         case.name,
@@ -86,7 +86,7 @@ fn run(page: &mut Page<String>, report: &Report) -> fmt::Result {
         "{}, sha256 {}, {}",
         client.program,
         short(&client.sha256),
-        words::exit(&report.evidence)
+        phrases::exit(&report.evidence)
     );
     page.say(subject, Tone::Quiet, &text)?;
     let told = arguments(&client.args);
@@ -139,7 +139,7 @@ fn unsound(page: &mut Page<String>, report: &Report) -> fmt::Result {
     if reasons.is_empty() {
         return Ok(());
     }
-    page.heading(words::unsound(report.verdict))?;
+    page.heading(phrases::unsound(report.verdict))?;
     reasons
         .iter()
         .try_for_each(|reason| page.quote("lost", reason))
@@ -169,13 +169,13 @@ fn findings(
         } else {
             Tone::Doubtful
         };
-        let text = format!("{:<34}{}", finding.id, words::asked_by(finding.asked_by));
+        let text = format!("{:<34}{}", finding.id, phrases::asked_by(finding.asked_by));
         page.say(finding.status.word(), tone, &text)?;
         page.say("", Tone::Quiet, &finding.message)?;
         for (label, text) in [
             ("object", finding.object.as_deref()),
             ("expected", finding.expected.as_deref()),
-            ("found", words::found_in_short(finding)),
+            ("found", phrases::found_in_short(finding)),
             ("because", finding.because.as_deref()),
         ] {
             if let Some(text) = text {
@@ -262,7 +262,7 @@ fn passed(page: &mut Page<String>, report: &Report) -> fmt::Result {
 fn skipped(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let mut reasons: Vec<(&str, Vec<&Finding>)> = Vec::new();
     let (left, others): (Vec<_>, Vec<_>) =
-        with_status(report, Status::Skipped).partition(|finding| words::is_left(finding));
+        with_status(report, Status::Skipped).partition(|finding| phrases::is_left(finding));
     for finding in others {
         let because = finding.because.as_deref().unwrap_or_default();
         match reasons.iter_mut().find(|(reason, _)| *reason == because) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite, XmlString};
 
 use super::headline::{Headline, headline};
-use super::{RenderError, words};
+use super::{RenderError, phrases};
 use model::escape;
 use model::finding::{Finding, Status};
 use model::report::Report;
@@ -75,7 +75,7 @@ fn status(finding: &Finding) -> TestCaseStatus {
         Status::Skipped => {
             let mut skipped = TestCaseStatus::skipped();
             skipped.set_message(text(finding.because.as_deref().unwrap_or_default()));
-            if words::is_left(finding) {
+            if phrases::is_left(finding) {
                 skipped.set_description(description(finding));
             }
             return skipped;
@@ -86,7 +86,7 @@ fn status(finding: &Finding) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(kind);
     status
         .set_message(text(&finding.message))
-        .set_type(words::asked_by(finding.asked_by))
+        .set_type(phrases::asked_by(finding.asked_by))
         .set_description(description(finding));
     status
 }
@@ -94,7 +94,7 @@ fn status(finding: &Finding) -> TestCaseStatus {
 /// What was expected and what was found, a line each; of a drift a line for each of the first differences.
 fn description(finding: &Finding) -> XmlString {
     let visible = |part: &Option<String>| part.as_deref().map(escape::visible);
-    let found = words::found(finding).into_iter().map(escape::visible);
+    let found = phrases::found(finding).into_iter().map(escape::visible);
     let found: Vec<_> = found.collect();
     let parts = [
         ("object", visible(&finding.object)),

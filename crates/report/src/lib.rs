@@ -16,8 +16,8 @@ pub mod human;
 pub mod json;
 pub mod junit;
 pub mod markdown;
+mod phrases;
 pub mod sarif;
-mod words;
 
 use human::Colour;
 

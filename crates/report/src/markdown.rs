@@ -11,7 +11,7 @@ use std::fmt;
 
 use super::claims::{self, Standing};
 use super::headline::{Headline, headline, is_told_as_an_attempt};
-use super::{RenderError, words};
+use super::{RenderError, phrases};
 use model::difference::Accept;
 use model::difference::Difference;
 use model::digest;
@@ -86,7 +86,7 @@ fn verdict(page: &mut Page, report: &Report) -> fmt::Result {
         "{subject} {}, sha256 {}, {}. Tier {}. Runner {}.",
         code(&client.program),
         code(&digest::short(&client.sha256)),
-        words::exit(&report.evidence),
+        phrases::exit(&report.evidence),
         report.tier.word(),
         code(&report.runner.version),
     ))
@@ -97,7 +97,7 @@ fn unsound(page: &mut Page, report: &Report) -> fmt::Result {
     if reasons.is_empty() {
         return Ok(());
     }
-    page.heading(words::unsound(report.verdict))?;
+    page.heading(phrases::unsound(report.verdict))?;
     let reasons: Vec<_> = reasons.iter().map(|reason| code(reason)).collect();
     page.list(Length::Theirs, &reasons)
 }
@@ -155,7 +155,7 @@ fn requests(page: &mut Page, report: &Report, none: Option<&str>) -> fmt::Result
         [
             request.seq.to_string(),
             labels::class(request.class).to_owned(),
-            code(&words::request_line(request)),
+            code(&phrases::request_line(request)),
             request
                 .status
                 .map_or("none".to_owned(), |status| status.to_string()),
@@ -174,7 +174,7 @@ fn requests(page: &mut Page, report: &Report, none: Option<&str>) -> fmt::Result
 fn findings(page: &mut Page, report: &Report, wanted: impl Fn(&Finding) -> bool) -> fmt::Result {
     let wrong = |finding: &&Finding| {
         let is_told = matches!(finding.status, Status::Failed | Status::Errored);
-        (is_told || words::is_left(finding)) && wanted(finding)
+        (is_told || phrases::is_left(finding)) && wanted(finding)
     };
     let part = |part: Option<&str>| part.map_or(String::new(), code);
     let rows = report.checks.iter().filter(wrong).map(|finding| {
@@ -183,7 +183,7 @@ fn findings(page: &mut Page, report: &Report, wanted: impl Fn(&Finding) -> bool)
             finding.status.word().to_owned(),
             part(finding.object.as_deref()),
             part(finding.expected.as_deref()),
-            part(words::found_in_short(finding)),
+            part(phrases::found_in_short(finding)),
             part(finding.because.as_deref()),
         ]
     });
@@ -238,12 +238,12 @@ fn accept(Accept { verb, table, line }: Accept) -> String {
 fn lookups(page: &mut Page, report: &Report) -> fmt::Result {
     let rows = report.evidence.lookups.iter().map(|lookup| {
         let advice = match &lookup.advice {
-            Advice::Read(path) => code(&format!("--read {}", words::quoted(path))),
-            Advice::Write(path) => code(&format!("--write {}", words::quoted(path))),
-            Advice::Never(reason) => words::reason_in_full(*reason).to_owned(),
+            Advice::Read(path) => code(&format!("--read {}", phrases::quoted(path))),
+            Advice::Write(path) => code(&format!("--write {}", phrases::quoted(path))),
+            Advice::Never(reason) => phrases::reason_in_full(*reason).to_owned(),
         };
         [
-            code(&words::quoted(&lookup.path)),
+            code(&phrases::quoted(&lookup.path)),
             lookup.paths.to_string(),
             labels::lookup_kind(lookup.kind).to_owned(),
             lookup.count.to_string(),

@@ -10,7 +10,7 @@
 //!
 //! Text of the client is escaped as for people, and stands in messages so that it makes no link.
 
-use super::{RenderError, json, words};
+use super::{RenderError, json, phrases};
 use identity::{case_file, category, fingerprints, lock_file, places};
 use log::{
     Artifact, AutomationDetails, Configuration, Driver, FindingProperties, Hashes, Invocation,
@@ -136,7 +136,7 @@ fn because(finding: &Finding) -> String {
 
 fn rule(finding: &Finding) -> Rule {
     let meaning = finding::meaning(finding.id).sentence;
-    let asked = format!("Asked by: {}.", words::asked_by(finding.asked_by));
+    let asked = format!("Asked by: {}.", phrases::asked_by(finding.asked_by));
     Rule {
         id: finding.id.to_owned(),
         short_description: text(meaning),
@@ -222,7 +222,7 @@ fn message(told: &Told<'_>) -> Text {
     let part = |label, part: &Option<String>| part.as_deref().map(|part| told(label, part));
     lines.extend(part("Object", &finding.object));
     lines.extend(part("Expected", &finding.expected));
-    let mut found = words::found(finding).into_iter();
+    let mut found = phrases::found(finding).into_iter();
     lines.extend(found.next().map(|first| told("Found", first)));
     lines.extend(found.map(|drift| told("Drift", drift)));
     Text {
@@ -260,7 +260,7 @@ fn invocation(report: &Report, told: &[Told<'_>]) -> Invocation {
             Purpose::Audit => format!(
                 "{}; the program: {}",
                 report.verdict.word(),
-                words::exit(&report.evidence)
+                phrases::exit(&report.evidence)
             ),
         },
         start_time_utc: time::rfc3339(start),
@@ -289,13 +289,13 @@ fn notifications(report: &Report, told: &[Told<'_>]) -> Vec<Notification> {
         })
     });
     let left = report.made().enumerate();
-    let left = left.filter(|(_, finding)| words::is_left(finding));
+    let left = left.filter(|(_, finding)| phrases::is_left(finding));
     let left = left.map(|(index, finding)| Notification {
         level: Level::Note,
         message: text(&format!(
             "Not judged: {} Found: '{}'.",
             sentence(&because(finding)),
-            words::found(finding).join("; ")
+            phrases::found(finding).join("; ")
         )),
         associated_rule: Some(RuleReference {
             id: finding.id.to_owned(),

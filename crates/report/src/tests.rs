@@ -20,7 +20,7 @@ use model::difference::Fact;
 use model::escape::{self, visible};
 use model::evidence::Evidence;
 use model::evidence::fixture::{
-    Run, add_header, attempt, case_b, connect, digest, file, gap, head_request, insert_record,
+    Fixture, add_header, attempt, case_b, connect, digest, file, gap, head_request, insert_record,
     question, record,
 };
 use model::evidence::{

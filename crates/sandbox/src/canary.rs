@@ -6,11 +6,11 @@ use nix::errno::Errno;
 
 use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus};
 pub use probes::canary::{
-    ABSTRACT_INSIDE, Expected, Kind, Mode, Observation, Record, STUB, WAYS, probes,
+    ABSTRACT_INSIDE, Expected, Kind, LedgerEntry, Mode, Observation, ROUTES, STUB, probes,
 };
 
 /// What a verdict on the canaries rests on.
-pub(super) struct Ground<'a> {
+pub(super) struct Context<'a> {
     pub(super) kind: Kind,
     pub(super) stub_port: u16,
     pub(super) observed: &'a [Observation],
@@ -21,7 +21,7 @@ pub(super) struct Ground<'a> {
     pub(super) scopes: bool,
 }
 
-impl Ground<'_> {
+impl Context<'_> {
     /// Puts what was observed beside what was expected. A canary that is missing was not held, and neither was
     /// one that the supervisor should have recorded and did not.
     pub(super) fn judge(&self) -> Vec<Canary> {
@@ -31,7 +31,7 @@ impl Ground<'_> {
             record: None,
         };
         let mut canaries = vec![self.canary(STUB, Mode::Continued, reached)];
-        for way in WAYS {
+        for way in ROUTES {
             for mode in Mode::BOTH {
                 let expected = way.expected(self.kind, mode, self.stub_port);
                 canaries.push(self.canary(way.name, mode, expected));
@@ -68,7 +68,7 @@ impl Ground<'_> {
             Some(_) | None => CanaryStatus::NotHeld,
         };
         // Without a line of its own or of its socket, the call never came to the supervisor.
-        let asked = |record: Record| {
+        let asked = |record: LedgerEntry| {
             self.recorded
                 .iter()
                 .any(|attempt| record.is(attempt) || record.is_socket(attempt))

@@ -25,7 +25,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::{Pid, setsid};
 
 use super::error::{AsErrno as _, At as _, SetupError, Step};
-use super::plan::Places;
+use super::plan::ClientPaths;
 use super::reaper::Condition;
 use removal::remove;
 use sys::fds::close_on_exec_from;
@@ -97,9 +97,9 @@ impl TemporaryTrees {
     }
 
     /// What the client has of them. The directory around them is closed to it.
-    pub fn places(&self) -> Places {
+    pub fn places(&self) -> ClientPaths {
         let base = self.0.path();
-        Places {
+        ClientPaths {
             home: base.join(HOME),
             tmp: base.join(TMP),
             work: base.join(WORK),

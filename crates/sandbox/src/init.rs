@@ -109,7 +109,7 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
     let program = program(&plan.client, inheritance.ports.stub)?;
     let target = listen_inside(&plan.probe.inside_socket)?;
     let inside = Inside { proc, shows_proc };
-    let client = Client::clone_from(plan, inheritance, &inside, &program)?;
+    let client = ClientProcess::clone_from(plan, inheritance, &inside, &program)?;
     // Before the client's process exists this would make its memory unreadable to an ordinary user's runner.
     if plan.keeps(Protection::HiddenInit) {
         prctl::set_dumpable(false).at(Step::HideProcess)?;
@@ -191,7 +191,7 @@ fn c_string(bytes: Vec<u8>) -> Result<CString, SetupError> {
 }
 
 /// The client, from its clone to its end.
-struct Client {
+struct ClientProcess {
     pid: Pid,
     /// Init's end of the launch socket.
     socket: OwnedFd,
@@ -202,7 +202,7 @@ struct Client {
     signals: SignalFd,
 }
 
-impl Client {
+impl ClientProcess {
     fn clone_from(
         plan: &Plan,
         inheritance: &Inheritance,

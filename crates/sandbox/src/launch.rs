@@ -23,7 +23,7 @@ use super::landlock;
 use super::limits;
 use super::message::{self, Launch};
 use super::plan::Plan;
-use super::probe;
+use super::self_check;
 use super::weaken::Protection;
 use sys::fds::own_table_closing_from;
 use sys::process::{Side, clone_process, default_signals};
@@ -89,7 +89,9 @@ fn restrict_and_probe(
     expect(socket, |told| matches!(told, Launch::Detached))?;
     own_table_closing_from(3).at(Step::Channel)?;
     probe_in_child(socket, || {
-        let report = Box::new(probe::gather(plan, inside, ports.stub, init, landlock)?);
+        let report = Box::new(self_check::gather(
+            plan, inside, ports.stub, init, landlock,
+        )?);
         message::send(socket, &Launch::Probed { report }, &[]).at(Step::Channel)
     })?;
     expect(socket, |told| matches!(told, Launch::Go))?;

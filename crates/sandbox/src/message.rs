@@ -15,8 +15,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::SetupError;
-use super::probe::ProbeReport;
-use super::silence::Network;
+use super::netns_check::Network;
+use super::self_check::SelfCheck;
 use crate::dns::Asked;
 use sys::fds;
 
@@ -64,7 +64,7 @@ pub enum FromInit {
     Listening,
     /// What the client's process read back and tried, before its exec.
     Probed {
-        report: Box<ProbeReport>,
+        report: Box<SelfCheck>,
     },
     /// The exec succeeded.
     Started,
@@ -136,7 +136,7 @@ pub(crate) enum Launch {
     /// To the client: go on to the exec.
     Go,
     /// From the client.
-    Probed { report: Box<ProbeReport> },
+    Probed { report: Box<SelfCheck> },
     /// From the client: the exec failed. Where it succeeds, the socket closes.
     NotStarted { errno: i32 },
     /// From the client.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use model::case::{Access, Device, Tier};
 use model::layout::{HOME, INSIDE_ID, TMP, WORK};
 pub use model::profile::BASE_URL;
-pub use probes::canary::ProbePlan;
+pub use probes::canary::CanaryTargets;
 
 /// A file of a new root that everybody may read by its mode, and that no Landlock rule names.
 pub(crate) const UNRULED_FILE: &str = "/.canary";
@@ -20,7 +20,7 @@ pub(crate) const UNRULED_FILE: &str = "/.canary";
 const NEW_FILE: &str = "/canary";
 /// Where the client's own directories are, and what beside them must stay closed to it.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct ClientPaths {
     pub home: PathBuf,
     pub tmp: PathBuf,
     pub work: PathBuf,
@@ -32,7 +32,7 @@ pub struct Places {
     pub closed_directory: Option<PathBuf>,
 }
 
-impl Places {
+impl ClientPaths {
     /// In a root of the client's own.
     pub fn in_own_root() -> Self {
         Self {
@@ -60,7 +60,7 @@ pub struct Plan {
     pub limits: ResourceLimits,
     /// Processes and threads that the client may have, where the supervisor counts them: only without a user namespace.
     pub offspring: u64,
-    pub probe: ProbePlan,
+    pub probe: CanaryTargets,
     /// The paths that the client looks up are evidence.
     pub lookups: bool,
     /// Test builds only: the protections that are switched off.

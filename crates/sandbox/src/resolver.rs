@@ -16,7 +16,7 @@ use std::num::NonZeroUsize;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::time::Duration;
 
-use model::secret::Needle;
+use model::secret::SecretScanner;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::socket::{
@@ -69,7 +69,7 @@ impl Resolver {
     pub(super) fn new(
         socket: UdpSocket,
         runner: OwnedFd,
-        credential: Option<Needle>,
+        credential: Option<SecretScanner>,
     ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         // The kernel counts several datagrams of one call (UDP_SEGMENT) as one, and they come as one so.
@@ -239,7 +239,7 @@ struct Untold {
     unheard: u64,
     /// Calls that sent datagrams here, and answers.
     datagrams: u64,
-    credential: Option<Needle>,
+    credential: Option<SecretScanner>,
 }
 
 impl Untold {
@@ -268,8 +268,8 @@ impl Untold {
     /// An ordinary query holds nothing of the client's choice but the name, which the runner searches.
     fn odd(&self, datagram: &[u8], parsed: &Result<Query, NoQuery>) -> Option<Odd> {
         let what = strict::odd(datagram, parsed)?;
-        let needle = self.credential.as_ref();
-        let form = needle.and_then(|needle| needle.find(datagram));
+        let secrets = self.credential.as_ref();
+        let form = secrets.and_then(|secrets| secrets.find(datagram));
         let credential = form.map(|form| form.to_string());
         Some(Odd { what, credential })
     }

@@ -21,7 +21,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket, socketpair};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout, getppid, setsid};
 
-use model::secret::Needle;
+use model::secret::SecretScanner;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::runtime::Runtime;
 
@@ -29,9 +29,9 @@ use super::error::{At as _, SetupError, Step};
 use super::held::SocketDiag;
 use super::init::{self, Inheritance, Ports};
 use super::message::{self, FromStage, ToStage, errno_of};
+use super::netns_check::{self, Network};
 use super::plan::{Identity, Plan};
 use super::resolver::{self, Resolver};
-use super::silence::{self, Network};
 use super::weaken::Protection;
 use super::{core_dumps, filter, identity, landlock, privilege};
 use model::case::Tier;
@@ -78,7 +78,7 @@ pub struct Inside {
     /// On 127.0.0.2, where the plan asks for it.
     pub elsewhere: Option<TcpListener>,
     /// The credential of the run.
-    pub credential: Option<Needle>,
+    pub credential: Option<SecretScanner>,
     /// Lists bytes that clients of the server still have to deliver.
     pub unacknowledged: SocketDiag,
     /// Orders of the runner.
@@ -259,7 +259,7 @@ fn seal_network(plan: &Plan) -> Result<Network, SetupError> {
         )
         .at(Step::LoopbackUp)?;
         set_loopback_up(any).at(Step::LoopbackUp)?;
-        silence::bound_tcp_buffers();
+        netns_check::bound_tcp_buffers();
     }
     let network = Network::read().at(Step::ReadNetwork)?;
     match network.more_than_loopback() {
@@ -328,7 +328,7 @@ fn serve_inside(
     (sockets, unacknowledged): (Sockets, SocketDiag),
     serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>,
 ) -> Result<(), SetupError> {
-    let credential = Needle::new(&plan.server.credential).ok();
+    let credential = SecretScanner::new(&plan.server.credential).ok();
     let served = || -> std::io::Result<std::io::Result<()>> {
         let control = control.try_clone()?;
         control.set_nonblocking(true)?;

@@ -6,17 +6,17 @@
 //! left. It talks to the event loop by one bounded channel, for one purpose: at a connection to the stub, what
 //! lies on the client's standard output is read before the connection is made.
 
-mod attributes;
 mod behalf;
 mod call;
 mod caller;
+mod chmod_proxy;
 mod connector;
 mod decide;
-mod descriptor;
 mod kernel_memory;
 pub mod ledger;
 mod lookup;
-mod offspring;
+mod process_limit;
+mod socket_state;
 mod sockets;
 
 use std::net::SocketAddr;
@@ -32,15 +32,15 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Pid;
 
-use model::secret::Needle;
+use model::secret::SecretScanner;
 
 use self::behalf::Sockets;
 use self::call::{Address, Call};
 use self::caller::Caller;
-use self::decide::{Ground, decide};
+use self::decide::{Context, decide};
 use self::kernel_memory::KernelMemory;
 use self::ledger::{Connect, Ledger};
-use self::offspring::Offspring;
+use self::process_limit::Offspring;
 use super::filter::SystemCall;
 use super::plan::Plan;
 use super::weaken::Protection;
@@ -58,7 +58,7 @@ pub type LinesWanted = SyncSender<usize>;
 
 /// Where connections arrive at the stub: as many are to be accepted there as were let through.
 #[derive(Clone, Copy, Debug)]
-pub struct Served {
+pub struct StubAddresses {
     /// The provider that the client was given.
     pub stub: SocketAddr,
     /// The second host, where there is one. The way there is an attempt: only an answer can have led there.
@@ -90,11 +90,11 @@ impl Supervisor {
     /// layout than ours.
     pub fn start(
         listener: OwnedFd,
-        served: Served,
+        served: StubAddresses,
         clock: Clock,
         questions: tokio::sync::mpsc::Sender<LinesWanted>,
         (plan, stage): (&Plan, Pid),
-        needle: &Needle,
+        secrets: &SecretScanner,
     ) -> Result<Self, Errno> {
         if !notify::sizes_match()? {
             return Err(Errno::EINVAL);
@@ -104,7 +104,7 @@ impl Supervisor {
         let sockets = on_behalf.then(|| Sockets::start(served)).transpose()?;
         let shared = Arc::new(Shared::default());
         let (hand_over, ledger) = sync_channel(1);
-        let watch = Watch {
+        let watch = Supervision {
             listener,
             served,
             stub_is_known: plan.server.is_known,
@@ -121,7 +121,7 @@ impl Supervisor {
             offspring: Offspring::new(plan.offspring),
             memory: KernelMemory::new(plan, stage),
             own_trees: [&plan.root.home, &plan.root.tmp, &plan.root.work].map(PathBuf::from),
-            needle: needle.clone(),
+            secrets: secrets.clone(),
         };
         thread::Builder::new()
             .name("supervisor".to_owned())
@@ -159,9 +159,9 @@ impl Supervisor {
 }
 
 /// The thread's own state.
-struct Watch {
+struct Supervision {
     listener: OwnedFd,
-    served: Served,
+    served: StubAddresses,
     /// The client was told where it is.
     stub_is_known: bool,
     clock: Clock,
@@ -183,7 +183,7 @@ struct Watch {
     memory: KernelMemory,
     /// The client's writable trees, as it names them.
     own_trees: [PathBuf; 3],
-    needle: Needle,
+    secrets: SecretScanner,
 }
 
 /// What the listener has.
@@ -193,7 +193,7 @@ enum Ready {
     End,
 }
 
-impl Watch {
+impl Supervision {
     fn run(mut self) -> Ledger {
         notify::wake_on_this_processor(&self.listener);
         while let Ok(Ready::Call) = self.wait() {
@@ -247,7 +247,7 @@ impl Watch {
         }
         if self.shared_network
             && let Some(change) =
-                system_call.and_then(|one| attributes::change(one, &notification.arguments))
+                system_call.and_then(|one| chmod_proxy::change(one, &notification.arguments))
         {
             return self.change(notification, change);
         }
@@ -294,7 +294,7 @@ impl Watch {
             // Ended while it waited: the call was not made, and what was read may be another process's.
             return;
         }
-        let ground = Ground {
+        let ground = Context {
             served: self.served,
             stub_is_known: !launched || self.stub_is_known,
             canaries: !launched,
@@ -375,7 +375,7 @@ impl Watch {
         let absence = caller.absence(at, program);
         if absence.is_none() {
             let named = caller.named(at, program);
-            self.ledger.start(&named, arguments, caller, &self.needle);
+            self.ledger.start(&named, arguments, caller, &self.secrets);
         } else if self.lookups {
             let wanted = lookup::executed(notification.thread, at, program);
             self.ledger.lookups.add(wanted, at_us);
@@ -386,7 +386,7 @@ impl Watch {
     /// A connection is about to be made: the runner reads the client's output before that. A socket that is
     /// connected or connecting makes no new one.
     fn reach_stub(&mut self, notification: &Notification, descriptor: i32, caller: &Caller) {
-        match descriptor::is_unconnected_tcp(notification.thread, caller, descriptor) {
+        match socket_state::is_unconnected_tcp(notification.thread, caller, descriptor) {
             Ok(false) => return,
             // No TCP socket: an address kept for later, no connection.
             Err(Errno::EOPNOTSUPP | Errno::ENOPROTOOPT | Errno::ENOTSOCK | Errno::EBADF) => return,
@@ -436,8 +436,9 @@ fn is_stream_to_resolver(notification: &Notification, call: &Call, caller: &Call
             return false;
         };
         let to_resolver = (address.ip().to_canonical(), address.port()) == RESOLVER;
-        let is_tcp =
-            || descriptor::is_unconnected_tcp(notification.thread, caller, destination.descriptor);
+        let is_tcp = || {
+            socket_state::is_unconnected_tcp(notification.thread, caller, destination.descriptor)
+        };
         destination.connects && to_resolver && is_tcp().is_ok()
     })
 }

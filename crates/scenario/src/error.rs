@@ -3,8 +3,8 @@
 use super::content::{MAX_BLOCKS, MAX_DELTAS, MAX_PINGS, MAX_TEXT_BYTES};
 use super::fault::MAX_FAULTS;
 use super::file::MAX_ANSWERS;
+use super::pacing::{MAX_CUTS, MAX_DELAY};
 use super::reply::ELSEWHERE;
-use super::travel::{MAX_CUTS, MAX_DELAY};
 
 /// Why a scenario is refused.
 #[allow(missing_docs, reason = "the fields are named in each message")]

@@ -89,11 +89,11 @@ pub(crate) struct ErrorEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The connection ends.
-    Cut { at: Place, by: Hangup },
+    Cut { at: BreakPoint, by: Hangup },
     /// The body ends, as if it were whole.
-    Early { at: Place },
+    Early { at: BreakPoint },
     /// Nothing more comes, until the client goes or the run ends.
-    Stall { at: Place },
+    Stall { at: BreakPoint },
 }
 
 /// How the stub ends a connection.
@@ -107,7 +107,7 @@ pub enum Hangup {
 
 /// A place in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum BreakPoint {
     BeforeHead,
     AfterHead,
     /// After that many bytes of the body.
@@ -118,7 +118,7 @@ pub(crate) enum Place {
 }
 
 impl Ending {
-    pub(crate) fn place(self) -> Place {
+    pub(crate) fn place(self) -> BreakPoint {
         match self {
             Self::Cut { at, .. } | Self::Early { at } | Self::Stall { at } => at,
         }
@@ -328,14 +328,14 @@ impl From<ErrorEvent> for ErrorEventFile {
 }
 
 impl StallFile {
-    fn place(self) -> Result<Place, ScenarioError> {
+    fn place(self) -> Result<BreakPoint, ScenarioError> {
         let target = |event| Target::new(event, self.nth);
         let place = match (self.at, self.byte, self.after, self.inside) {
-            (Some(HeadPlace::BeforeHead), None, None, None) => Place::BeforeHead,
-            (Some(HeadPlace::AfterHead), None, None, None) => Place::AfterHead,
-            (None, Some(byte), None, None) => Place::Byte(byte),
-            (None, None, Some(event), None) => Place::After(target(event)?),
-            (None, None, None, Some(event)) => Place::Inside(target(event)?),
+            (Some(HeadPlace::BeforeHead), None, None, None) => BreakPoint::BeforeHead,
+            (Some(HeadPlace::AfterHead), None, None, None) => BreakPoint::AfterHead,
+            (None, Some(byte), None, None) => BreakPoint::Byte(byte),
+            (None, None, Some(event), None) => BreakPoint::After(target(event)?),
+            (None, None, None, Some(event)) => BreakPoint::Inside(target(event)?),
             _ => return Err(ScenarioError::OnePlace),
         };
         if self.nth.is_some() && self.after.is_none() && self.inside.is_none() {
@@ -380,7 +380,9 @@ pub(super) fn ending(
                     at,
                     by: Hangup::Reset,
                 },
-                CutWord::End if at == Place::BeforeHead => return Err(ScenarioError::EndNowhere),
+                CutWord::End if at == BreakPoint::BeforeHead => {
+                    return Err(ScenarioError::EndNowhere);
+                }
                 CutWord::End => Ending::Early { at },
             }))
         }
@@ -400,13 +402,13 @@ pub(super) fn tables(ending: Option<Ending>) -> (Option<CutFile>, Option<StallFi
         nth: None,
     };
     match ending.place() {
-        Place::BeforeHead => place.at = Some(HeadPlace::BeforeHead),
-        Place::AfterHead => place.at = Some(HeadPlace::AfterHead),
-        Place::Byte(byte) => place.byte = Some(byte),
-        Place::After(target) => {
+        BreakPoint::BeforeHead => place.at = Some(HeadPlace::BeforeHead),
+        BreakPoint::AfterHead => place.at = Some(HeadPlace::AfterHead),
+        BreakPoint::Byte(byte) => place.byte = Some(byte),
+        BreakPoint::After(target) => {
             (place.after, place.nth) = (Some(target.event), Some(target.nth));
         }
-        Place::Inside(target) => {
+        BreakPoint::Inside(target) => {
             (place.inside, place.nth) = (Some(target.event), Some(target.nth));
         }
     }

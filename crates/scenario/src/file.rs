@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::content::{self, BlockFile, Deltas, StopWord, Turn};
-use super::fault::{self, CutFile, ErrorEvent, EventFault, MAX_FAULTS, Place, StallFile};
+use super::fault::{self, BreakPoint, CutFile, ErrorEvent, EventFault, MAX_FAULTS, StallFile};
 use super::framing::Framing;
+use super::pacing::{Chunking, CutAt, MAX_CUTS, MAX_DELAY, Pace, delay};
 use super::reply::{ErrorAnswer, Literal, Redirect};
-use super::travel::{Chunking, CutAt, MAX_CUTS, MAX_DELAY, Pace, delay};
 use super::{Answer, Says, Scenario, ScenarioError, builtin};
 use crate::script;
 
@@ -201,7 +201,7 @@ fn checked(answer: Answer) -> Result<Answer, ScenarioError> {
             script::check(turn, answer.chunking.as_ref(), place)?;
         }
         Says::Error(_) | Says::Redirect(_) | Says::Literal(_) => {
-            if let Some(Place::After(_) | Place::Inside(_)) = place {
+            if let Some(BreakPoint::After(_) | BreakPoint::Inside(_)) = place {
                 return Err(ScenarioError::EventOfNothing);
             }
             if let Some(Chunking::At(cuts)) = &answer.chunking {

@@ -70,24 +70,24 @@ mod fault;
 mod file;
 mod framing;
 pub mod messages;
+mod pacing;
 mod reply;
 pub mod script;
-mod travel;
 
 pub use content::{MAX_BLOCKS, MAX_DELTAS, MAX_PINGS, MAX_TEXT_BYTES};
 pub use error::ScenarioError;
 pub use fault::MAX_FAULTS;
 pub use file::MAX_ANSWERS;
+pub use pacing::{MAX_CUTS, MAX_DELAY};
 pub use reply::ELSEWHERE;
-pub use travel::{MAX_CUTS, MAX_DELAY};
 
 pub(crate) use content::{Block, Turn};
 pub use fault::Hangup;
-pub(crate) use fault::{Edit, Ending, EventName, Place, Target};
+pub(crate) use fault::{BreakPoint, Edit, Ending, EventName, Target};
 pub(crate) use framing::Framing;
+pub(crate) use pacing::{Chunking, CutAt, CutName, Pace};
 pub(crate) use reply::Address;
 pub use reply::ErrorType;
-pub(crate) use travel::{Chunking, CutAt, CutName, Pace};
 
 /// How the provider answers message requests: the first, the second, and so on; the last answer repeats.
 ///

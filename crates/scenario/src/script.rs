@@ -11,12 +11,12 @@ use bytes::Bytes;
 
 use crate::messages;
 use crate::{
-    Address, Answer, Chunking, CutAt, Ending, Hangup, Place, Says, ScenarioError, Target, Turn,
+    Address, Answer, BreakPoint, Chunking, CutAt, Ending, Hangup, Says, ScenarioError, Target, Turn,
 };
 
 mod chunks;
-mod draft;
 mod frame;
+mod stream_faults;
 
 use chunks::Body;
 
@@ -88,7 +88,7 @@ impl Script {
         }
         let before_head = answer
             .ending
-            .is_some_and(|ending| ending.place() == Place::BeforeHead);
+            .is_some_and(|ending| ending.place() == BreakPoint::BeforeHead);
         Self {
             request_id: context.request_id.to_owned(),
             wait: answer.pace.first,
@@ -162,18 +162,18 @@ fn sized(status: u16, headers: Vec<(&'static str, String)>, text: String) -> (He
 
 /// The body of a stream, with the faults of its events.
 fn stream(turn: &Turn, id: &str, model: &str) -> Body {
-    frame::write(&draft::drafts(turn, id, model).events, turn.framing)
+    frame::write(&stream_faults::drafts(turn, id, model).events, turn.framing)
 }
 
 /// Cuts the body off where the answer breaks off, and says what follows.
 fn broken(ending: Ending, body: &mut Body, states_length: bool) -> End {
     let mut length = match ending.place() {
-        Place::BeforeHead | Place::AfterHead => 0,
-        Place::Byte(byte) => byte,
+        BreakPoint::BeforeHead | BreakPoint::AfterHead => 0,
+        BreakPoint::Byte(byte) => byte,
         // A place in a stream is none in an answer that is not one.
-        Place::After(_) | Place::Inside(_) if states_length => return End::Whole,
-        Place::After(target) => body.after(target),
-        Place::Inside(target) => body.inside(target),
+        BreakPoint::After(_) | BreakPoint::Inside(_) if states_length => return End::Whole,
+        BreakPoint::After(target) => body.after(target),
+        BreakPoint::Inside(target) => body.inside(target),
     };
     // The server takes a body of the stated length for whole, whatever follows.
     if states_length {
@@ -191,17 +191,17 @@ fn broken(ending: Ending, body: &mut Body, states_length: bool) -> End {
 pub(crate) fn check(
     turn: &Turn,
     chunking: Option<&Chunking>,
-    place: Option<Place>,
+    place: Option<BreakPoint>,
 ) -> Result<(), ScenarioError> {
-    let drafts = draft::drafts(turn, "", "");
+    let drafts = stream_faults::drafts(turn, "", "");
     if let Some((key, target)) = drafts.missing {
         return Err(no_event(key, target));
     }
     let body = frame::write(&drafts.events, turn.framing);
     let named = match place {
-        Some(Place::After(target)) => Some(("after", target)),
-        Some(Place::Inside(target)) => Some(("inside", target)),
-        Some(Place::BeforeHead | Place::AfterHead | Place::Byte(_)) | None => None,
+        Some(BreakPoint::After(target)) => Some(("after", target)),
+        Some(BreakPoint::Inside(target)) => Some(("inside", target)),
+        Some(BreakPoint::BeforeHead | BreakPoint::AfterHead | BreakPoint::Byte(_)) | None => None,
     };
     if let Some((key, target)) = named.filter(|(_, target)| !body.has(*target)) {
         return Err(no_event(key, target));

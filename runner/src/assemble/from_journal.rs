@@ -15,7 +15,7 @@ use model::profile::{MESSAGES, SideRequest};
 
 /// What the stub's journal says, in the terms of the evidence.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Served {
+pub(super) struct Traffic {
     /// Connections, the positive canary's left out.
     pub connections: Vec<Connection>,
     /// Requests in the order of their first byte.
@@ -38,7 +38,7 @@ pub(super) fn from_journal(
     start_us: u64,
     ignore_peer: Option<SocketAddr>,
     side_requests: &[SideRequest],
-) -> Served {
+) -> Traffic {
     let mut fold = Fold {
         start_us,
         ..Fold::default()
@@ -240,7 +240,7 @@ impl Fold {
         }
     }
 
-    fn finish(mut self, ignore_peer: Option<SocketAddr>, side_requests: &[SideRequest]) -> Served {
+    fn finish(mut self, ignore_peer: Option<SocketAddr>, side_requests: &[SideRequest]) -> Traffic {
         if !self.is_done {
             self.lacks(UNDONE);
         }
@@ -255,7 +255,7 @@ impl Fold {
             .collect();
         let requests = self.requests(&numbers, side_requests);
         let connections = self.connections(&requests);
-        Served {
+        Traffic {
             connections,
             requests,
             provider_events: self.provider_events,

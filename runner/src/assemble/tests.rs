@@ -8,8 +8,8 @@ use sandbox::supervise::ledger::Connect;
 
 const SECRET: &str = "runner-key-0123456789abcdef";
 
-fn needle() -> Needle {
-    Needle::new(SECRET).unwrap()
+fn secrets() -> SecretScanner {
+    SecretScanner::new(SECRET).unwrap()
 }
 
 fn connection(seq: u64, at_us: u64) -> Connection {
@@ -47,8 +47,8 @@ fn post(seq: u64, connection: u64) -> Request {
 }
 
 /// Two connections, of which the second carries the POST.
-fn two(connects: &[(u64, usize)], accepted: [u64; 2]) -> (Served, Capture) {
-    let mut capture = Capture::nothing((100, 100), &needle());
+fn two(connects: &[(u64, usize)], accepted: [u64; 2]) -> (Traffic, Capture) {
+    let mut capture = Capture::nothing((100, 100), &secrets());
     capture.barriers = vec![(1, 2), (2, 7)];
     capture.output.push(&[b'\n'; 7], 21);
     let connects = connects.iter().map(|(at_us, lines)| Connect {
@@ -56,10 +56,10 @@ fn two(connects: &[(u64, usize)], accepted: [u64; 2]) -> (Served, Capture) {
         lines: Some(*lines),
     });
     capture.ledger.connects = connects.collect();
-    let served = Served {
+    let served = Traffic {
         connections: vec![connection(1, accepted[0]), connection(2, accepted[1])],
         requests: vec![post(2, 2)],
-        ..Served::default()
+        ..Traffic::default()
     };
     (served, capture)
 }

@@ -9,7 +9,7 @@ use crate::output;
 use judge::fixture::{hostile, report};
 use model::case::Tier;
 use model::evidence::GapKind;
-use model::evidence::fixture::{Run, add_header, case_b, gap};
+use model::evidence::fixture::{Fixture, add_header, case_b, gap};
 use model::finding::Verdict;
 use report::Format;
 
@@ -36,7 +36,7 @@ fn locked() -> (tempfile::TempDir, PathBuf) {
     (directory, path)
 }
 
-fn with_header(value: &str) -> Run {
+fn with_header(value: &str) -> Fixture {
     let mut run = case_b();
     add_header(&mut run.evidence.requests[0], "x-new", value);
     run

@@ -9,14 +9,14 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::OwnedFd;
 
 use model::secret::HiddenScanner;
-use model::secret::Needle;
+use model::secret::SecretScanner;
 use nix::fcntl::readlinkat;
 use nix::sys::stat::{Mode, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::manifest::{Kind, Listed, NotCopied, Original};
 use super::name;
-use super::place::{create, remove};
+use super::output_dir::{create, remove};
 use crate::collect::copy::{Bounds, Entry, Target, copy, directory};
 use crate::collect::files::shown;
 use model::case::Root;
@@ -84,14 +84,14 @@ pub(super) fn copy_tree(
     (root, tree): (Root, &OwnedFd),
     bundle: &OwnedFd,
     reported: &[FileEntry],
-    needle: &Needle,
+    secrets: &SecretScanner,
     bounds: Bounds,
     copied: &mut Copied,
 ) {
     let mut copying = Copying {
         root,
         bundle,
-        needle,
+        secrets,
         reported: by_path(root, reported),
         copied,
     };
@@ -121,7 +121,7 @@ pub(super) fn copy_tree(
 struct Copying<'a> {
     root: Root,
     bundle: &'a OwnedFd,
-    needle: &'a Needle,
+    secrets: &'a SecretScanner,
     /// Regular files of the report that were not met yet, by path.
     reported: BTreeMap<&'a str, OfPath<'a>>,
     copied: &'a mut Copied,
@@ -147,7 +147,7 @@ fn by_path(root: Root, reported: &[FileEntry]) -> BTreeMap<&str, OfPath<'_>> {
 impl<'a> Copying<'a> {
     /// A name in the bundle. Where the credential was taken out of it, it might be another entry's as well.
     fn name(&mut self, name: &[u8]) -> String {
-        let harmless = self.needle.redact_bytes(name);
+        let harmless = self.secrets.redact_bytes(name);
         if harmless == name {
             return name::encoded(name);
         }
@@ -160,7 +160,7 @@ impl<'a> Copying<'a> {
     fn within(&mut self, within: &Into, name: &[u8]) -> String {
         let name = self.name(name);
         let path = format!("{}/{name}", within.path);
-        if self.needle.redact(&path) == path {
+        if self.secrets.redact(&path) == path {
             return name;
         }
         self.copied.numbered += 1;
@@ -196,7 +196,7 @@ impl<'a> Copying<'a> {
     }
 
     fn shown(&self, path: &[Vec<u8>]) -> String {
-        shown(&path.join(&b'/'), self.needle)
+        shown(&path.join(&b'/'), self.secrets)
     }
 
     fn leave_out(&mut self, path: String, kind: Option<Kind>, reason: String) {
@@ -255,9 +255,9 @@ impl<'a> Copying<'a> {
     /// Writes the content, up to where a value is found in it. Holes stay holes: what costs a client nothing shall not
     /// fill the disk.
     fn write(&mut self, content: File, size: u64, mut to: File) -> io::Result<Written<'a>> {
-        let most = PIECE.max(self.needle.longest());
+        let most = PIECE.max(self.secrets.longest());
         let mut room = vec![0; most.min(usize::try_from(size).unwrap_or(most))];
-        let mut scanner = HiddenScanner::new(self.needle);
+        let mut scanner = HiddenScanner::new(self.secrets);
         let (mut bytes, mut holds) = (0, None);
         let sha256 = digest::of_pieces(content.take(size), &mut room, |piece| {
             bytes += piece.len() as u64;
@@ -368,7 +368,7 @@ impl Target for Copying<'_> {
             FileKind::Symlink => {
                 let target = readlinkat(entry.from, entry.name)?;
                 let target = printable(target.as_encoded_bytes());
-                Some(self.needle.redact(&target))
+                Some(self.secrets.redact(&target))
             }
             FileKind::File
             | FileKind::Directory

@@ -11,10 +11,10 @@ use super::program::ClientProgram;
 use super::values::VariableArgument;
 use super::{AuditOptions, RunRequest, UsageError, reports, resolve};
 use crate::audit::{Caller, is_shown, show};
-use crate::subject::Subject;
+use crate::workload::Workload;
 use model::audit::ASKED_FOR;
 use model::audit::Audit;
-use model::audit::Place;
+use model::audit::ProgramLocation;
 use model::case::{Access, PathRule, Presence};
 use model::profile::{BASE_URL, Cases, Destination, ExpectedAttempt, Variable};
 use model::quote::shown_path;
@@ -49,7 +49,7 @@ pub(super) fn request(
         return Err(UsageError::NoStub);
     }
     Ok(RunRequest {
-        subject: Subject::Program(Audit {
+        workload: Workload::Program(Audit {
             name: policy.name,
             origin: policy.origin,
             stub,
@@ -123,9 +123,9 @@ fn add_rule(rules: &mut Vec<PathRule>, asked: &Path, access: Access) -> Result<(
 fn environment(
     mut environment: Vec<Variable>,
     asked: Vec<VariableArgument>,
-    place: &Place,
+    place: &ProgramLocation,
 ) -> Result<Vec<Variable>, UsageError> {
-    if let Place::Own { path } = place {
+    if let ProgramLocation::Own { path } = place {
         put_first_in_path(&mut environment, path);
     }
     for argument in asked {

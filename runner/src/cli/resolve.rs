@@ -15,7 +15,7 @@ use crate::bundle::VerifyRequest;
 use crate::diff::DiffRequest;
 use crate::doctor::DoctorAction;
 use crate::selftest::SelftestRequest;
-use crate::subject::Subject;
+use crate::workload::Workload;
 use model::case::{Case, Tier};
 use model::profile::{Profile, Settings};
 use model::quote::quoted;
@@ -46,7 +46,7 @@ pub(crate) enum Command {
 #[derive(Debug)]
 pub(crate) struct RunRequest {
     /// What it is about.
-    pub subject: Subject,
+    pub workload: Workload,
     /// What is run.
     pub client: ClientProgram,
     /// Never empty: people always get a report.
@@ -85,7 +85,7 @@ impl RunRequest {
     /// The tiers that will do, strongest first.
     pub(crate) fn tiers(&self) -> Vec<Tier> {
         match self.isolation {
-            Isolation::Auto => self.subject.sandbox().tiers.clone(),
+            Isolation::Auto => self.workload.sandbox().tiers.clone(),
             Isolation::Demanded(tier) => vec![tier],
         }
     }
@@ -179,7 +179,7 @@ fn run_request(
         Some(program) => ClientProgram::find(&program, search_path)?,
     };
     Ok(RunRequest {
-        subject: Subject::Client {
+        workload: Workload::Client {
             case: Box::new(case),
             profile,
             settings: if options.plain {

@@ -6,7 +6,7 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 
 use super::*;
-use crate::subject::Subject;
+use crate::workload::Workload;
 use model::audit::Audit;
 use model::case::{Access, Tier};
 use policy;
@@ -32,20 +32,20 @@ fn run(words: &[&str]) -> RunRequest {
 
 /// Of the case and of the profile.
 fn names(request: &RunRequest) -> (&str, &str) {
-    match &request.subject {
-        Subject::Client { case, profile, .. } => (&case.name, &profile.name),
-        Subject::Program(audit) => panic!("{audit:?}"),
+    match &request.workload {
+        Workload::Client { case, profile, .. } => (&case.name, &profile.name),
+        Workload::Program(audit) => panic!("{audit:?}"),
     }
 }
 
 fn audit(words: &[&str]) -> (RunRequest, Audit) {
     let request = run(words);
-    match &request.subject {
-        Subject::Program(audit) => {
+    match &request.workload {
+        Workload::Program(audit) => {
             let audit = audit.clone();
             (request, audit)
         }
-        Subject::Client { .. } => panic!("no audit"),
+        Workload::Client { .. } => panic!("no audit"),
     }
 }
 
@@ -102,7 +102,7 @@ fn every_option_arrives() {
     assert_eq!(request.isolation, Isolation::Demanded(Tier::Namespace));
     assert_eq!(request.timeout, Some(Duration::from_secs(300)));
     assert!(request.keep_home);
-    let Subject::Client { further, .. } = &request.subject else {
+    let Workload::Client { further, .. } = &request.workload else {
         panic!("no client");
     };
     assert_eq!(*further, ["--verbose", "--client"]);

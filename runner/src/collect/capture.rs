@@ -3,19 +3,19 @@
 use std::io;
 
 use model::journal::Entry;
-use model::secret::Needle;
+use model::secret::SecretScanner;
 use nix::errno::Errno;
 
 use super::output::{Errors, Extent, Output};
 use super::questions::Questions;
-use super::transient::Gone;
+use super::watcher::Gone;
 use model::evidence::{Exit, Gap, GapKind, Moments, Survivor};
 use sandbox::counters::Counts;
 use sandbox::error::SetupError;
-use sandbox::readback::Isolation;
 use sandbox::root::Trees;
 use sandbox::supervise::Supervisor;
 use sandbox::supervise::ledger::Ledger;
+use sandbox::verify::Isolation;
 
 /// Everything that arrived.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    pub(crate) fn nothing((bytes, lines): (u64, u64), needle: &Needle) -> Self {
+    pub(crate) fn nothing((bytes, lines): (u64, u64), secrets: &SecretScanner) -> Self {
         Self {
             journal: Vec::new(),
             barriers: Vec::new(),
@@ -66,8 +66,8 @@ impl Capture {
             passed: None,
             unwritten: Vec::new(),
             before_report: Vec::new(),
-            errors: Errors::new(needle, Extent::Tail),
-            questions: Questions::new(needle),
+            errors: Errors::new(secrets, Extent::Tail),
+            questions: Questions::new(secrets),
             exit: Exit::NotStarted,
             oom_kills: 0,
             moments: Moments::default(),
@@ -102,7 +102,7 @@ impl Capture {
     }
 
     /// What there is where not even the stage could be started.
-    pub(crate) fn failed(error: SetupError, needle: &Needle) -> Self {
+    pub(crate) fn failed(error: SetupError, secrets: &SecretScanner) -> Self {
         let failure = Failure::SetUp(error);
         let gaps = vec![Gap {
             what: GapKind::Isolation,
@@ -111,7 +111,7 @@ impl Capture {
         Self {
             gaps,
             failure: Some(failure),
-            ..Self::nothing((0, 0), needle)
+            ..Self::nothing((0, 0), secrets)
         }
     }
 }

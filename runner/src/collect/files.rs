@@ -8,7 +8,7 @@ use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
-use model::secret::Needle;
+use model::secret::SecretScanner;
 use model::secret::{Form, Scanner};
 use nix::dir::Dir;
 use nix::errno::Errno;
@@ -51,13 +51,13 @@ pub(crate) struct Bounds {
 pub(crate) fn walk(
     root: Root,
     directory: OwnedFd,
-    needle: &Needle,
+    secrets: &SecretScanner,
     bounds: Bounds,
     found: &mut Found,
 ) {
     let mut walk = Walk {
         root,
-        needle,
+        secrets,
         bounds,
         found,
         paths: bounds.entries.saturating_mul(PATH_BYTES),
@@ -75,7 +75,7 @@ pub(crate) fn walk(
 
 struct Walk<'a> {
     root: Root,
-    needle: &'a Needle,
+    secrets: &'a SecretScanner,
     bounds: Bounds,
     found: &'a mut Found,
     /// Bytes of paths that may still be listed.
@@ -230,7 +230,7 @@ impl Walk<'_> {
             OFlag::O_NONBLOCK,
             Mode::S_IRUSR | Mode::S_IWUSR,
         )
-        .and_then(|file| digest(file, self.needle));
+        .and_then(|file| digest(file, self.secrets));
         match read {
             Ok((sha256, form)) => {
                 if let Some(form) = form {
@@ -260,7 +260,7 @@ impl Walk<'_> {
         };
         let target = target.as_bytes();
         self.paths = self.paths.saturating_sub(target.len() as u64);
-        if let Some(form) = self.needle.find(target) {
+        if let Some(form) = self.secrets.find(target) {
             let place = format!("target of the link {}", self.shown(path));
             self.found.sightings.push(Sighting {
                 place,
@@ -268,11 +268,11 @@ impl Walk<'_> {
             });
         }
         let kept = target.get(..TARGET_BYTES).unwrap_or(target);
-        Some(shown(kept, self.needle))
+        Some(shown(kept, self.secrets))
     }
 
     fn look_for_credential_in_name(&mut self, path: &[Vec<u8>], shown: &str) {
-        if let Some(form) = form_in_name(&path.join(&b'/'), self.needle) {
+        if let Some(form) = form_in_name(&path.join(&b'/'), self.secrets) {
             let place = format!("name of the file {shown}");
             self.found.sightings.push(Sighting {
                 place,
@@ -304,20 +304,20 @@ impl Walk<'_> {
     }
 
     fn shown(&self, path: &[Vec<u8>]) -> String {
-        shown(&path.join(&b'/'), self.needle)
+        shown(&path.join(&b'/'), self.secrets)
     }
 }
 
 /// A path as it is reported: text, without the credential.
-pub(crate) fn shown(path: &[u8], needle: &Needle) -> String {
-    needle.redact(&printable(path))
+pub(crate) fn shown(path: &[u8], secrets: &SecretScanner) -> String {
+    secrets.redact(&printable(path))
 }
 
 /// The form of the credential in a path. One name at a time would miss a credential that a directory and its
 /// entry share.
-pub(super) fn form_in_name(path: &[u8], needle: &Needle) -> Option<Form> {
+pub(super) fn form_in_name(path: &[u8], secrets: &SecretScanner) -> Option<Form> {
     let joined: Vec<u8> = path.iter().copied().filter(|byte| *byte != b'/').collect();
-    needle.find(path).or_else(|| needle.find(&joined))
+    secrets.find(path).or_else(|| secrets.find(&joined))
 }
 
 /// What lies there, by its status.
@@ -367,8 +367,8 @@ fn reopen(
     }
 }
 
-fn digest(file: OwnedFd, needle: &Needle) -> Result<(String, Option<String>), Errno> {
-    let mut scanner = Scanner::new(needle);
+fn digest(file: OwnedFd, secrets: &SecretScanner) -> Result<(String, Option<String>), Errno> {
+    let mut scanner = Scanner::new(secrets);
     let read = of_pieces(File::from(file), &mut vec![0; PIECE], |piece| {
         scanner.push(piece);
         Ok(())

@@ -3,7 +3,7 @@
 //! Knows lines and limits, nothing of JSON's meaning: a line becomes a record here, and the checks read it.
 
 use model::journal::Content;
-use model::secret::Needle;
+use model::secret::SecretScanner;
 use serde_json::Value;
 
 use model::evidence::{Before, Line, Record, Sighting, Stderr, UNFINISHED};
@@ -89,8 +89,8 @@ impl Output {
     }
 
     /// All that is kept, without the credential.
-    pub(crate) fn shown(&self, needle: &Needle) -> Shown {
-        shown(&self.bytes, self.over.is_some(), needle)
+    pub(crate) fn shown(&self, secrets: &SecretScanner) -> Shown {
+        shown(&self.bytes, self.over.is_some(), secrets)
     }
 
     /// Complete lines so far.
@@ -109,7 +109,7 @@ impl Output {
         self,
         before: Boundaries,
         at_us: u64,
-        needle: &Needle,
+        secrets: &SecretScanner,
     ) -> (Vec<Record>, Vec<Sighting>) {
         let mut records = Vec::with_capacity(self.ends.len());
         let mut sightings = Vec::new();
@@ -122,7 +122,7 @@ impl Output {
             let seq = index as u64 + 1;
             let line = self.bytes.get(start..end).unwrap_or_default();
             start = end + 1;
-            if let Some(form) = needle.find(line) {
+            if let Some(form) = secrets.find(line) {
                 sightings.push(Sighting {
                     place: format!("stdout line {seq}"),
                     form: form.to_string(),
@@ -141,7 +141,7 @@ impl Output {
                     Before::None
                 },
                 line: if complete {
-                    parse(&needle.redact_bytes(line), &mut left)
+                    parse(&secrets.redact_bytes(line), &mut left)
                 } else {
                     unfinished()
                 },
@@ -149,7 +149,7 @@ impl Output {
         }
         // Split over two lines it is in none of them; the whole stream is searched as well.
         if sightings.is_empty()
-            && let Some(form) = needle.find(&self.bytes)
+            && let Some(form) = secrets.find(&self.bytes)
         {
             sightings.push(Sighting {
                 place: "stdout".to_owned(),
@@ -169,10 +169,10 @@ pub(crate) struct Shown {
 }
 
 /// Where the bytes are cut, what could be the beginning of something that is replaced goes as well.
-fn shown(bytes: &[u8], is_cut: bool, needle: &Needle) -> Shown {
-    let mut shown = needle.redact_bytes(bytes);
+fn shown(bytes: &[u8], is_cut: bool, secrets: &SecretScanner) -> Shown {
+    let mut shown = secrets.redact_bytes(bytes);
     if is_cut {
-        shown.truncate(shown.len().saturating_sub(needle.longest()));
+        shown.truncate(shown.len().saturating_sub(secrets.longest()));
     }
     Shown {
         bytes: shown,
@@ -242,12 +242,12 @@ pub(crate) struct Errors {
 }
 
 impl Errors {
-    pub(crate) fn new(needle: &Needle, extent: Extent) -> Self {
+    pub(crate) fn new(secrets: &SecretScanner, extent: Extent) -> Self {
         Self {
             bytes: 0,
             tail: Vec::new(),
-            kept: TAIL_BYTES + needle.longest(),
-            scanner: model::secret::Scanner::new(needle),
+            kept: TAIL_BYTES + secrets.longest(),
+            scanner: model::secret::Scanner::new(secrets),
             head: Vec::new(),
             extent,
         }
@@ -274,9 +274,9 @@ impl Errors {
     }
 
     /// All that is kept from the beginning, without the credential.
-    pub(crate) fn shown(&self, needle: &Needle) -> Shown {
+    pub(crate) fn shown(&self, secrets: &SecretScanner) -> Shown {
         let is_cut = self.bytes > self.head.len() as u64;
-        shown(&self.head, is_cut, needle)
+        shown(&self.head, is_cut, secrets)
     }
 
     /// The credential, if it was seen in this stream.
@@ -288,9 +288,9 @@ impl Errors {
     }
 
     /// The evidence, and the credential if it was seen.
-    pub(crate) fn into_stderr(self, needle: &Needle) -> (Stderr, Option<Sighting>) {
+    pub(crate) fn into_stderr(self, secrets: &SecretScanner) -> (Stderr, Option<Sighting>) {
         let sighting = self.sighting("stderr");
-        let text = needle.redact(&String::from_utf8_lossy(&self.tail));
+        let text = secrets.redact(&String::from_utf8_lossy(&self.tail));
         let from = text.len().saturating_sub(TAIL_BYTES);
         let from = (from..text.len())
             .find(|index| text.is_char_boundary(*index))
@@ -312,8 +312,8 @@ mod tests {
 
     const SECRET: &str = "runner-key-0123456789abcdef";
 
-    fn needle() -> Needle {
-        Needle::new(SECRET).unwrap()
+    fn secrets() -> SecretScanner {
+        SecretScanner::new(SECRET).unwrap()
     }
 
     fn records(pieces: &[&str], post: usize) -> (Vec<Record>, Vec<Sighting>) {
@@ -321,7 +321,7 @@ mod tests {
         for (index, piece) in pieces.iter().enumerate() {
             output.push(piece.as_bytes(), index as u64);
         }
-        output.into_records(Boundaries { connect: 0, post }, 99, &needle())
+        output.into_records(Boundaries { connect: 0, post }, 99, &secrets())
     }
 
     #[test]
@@ -395,7 +395,7 @@ mod tests {
             connect: 0,
             post: 0,
         };
-        let (records, _) = output.into_records(none, 0, &needle());
+        let (records, _) = output.into_records(none, 0, &secrets());
         let read = |record: &Record| matches!(record.line, Line::Record(_));
         assert!(read(&records[0]) && !read(&records[1]));
         assert_eq!(records.iter().filter(|one| read(one)).count(), 12);
@@ -415,13 +415,13 @@ mod tests {
     #[test]
     fn a_value_that_is_cut_by_the_beginning_of_the_tail_is_not_shown_in_part() {
         let value = "v".repeat(30) + "alue that is hidden";
-        let needle = needle().hiding([("VALUE", value.as_str())]);
+        let secrets = secrets().hiding([("VALUE", value.as_str())]);
         for behind in [TAIL_BYTES - 20, TAIL_BYTES - 1, TAIL_BYTES] {
-            let mut errors = Errors::new(&needle, Extent::Tail);
+            let mut errors = Errors::new(&secrets, Extent::Tail);
             errors.push(&b"x".repeat(50_000));
             errors.push(value.as_bytes());
             errors.push(&b"y".repeat(behind));
-            let (stderr, sighting) = errors.into_stderr(&needle);
+            let (stderr, sighting) = errors.into_stderr(&secrets);
             assert!(!stderr.tail.contains("hidden"), "{behind}");
             assert_eq!(sighting, None);
         }
@@ -429,12 +429,12 @@ mod tests {
 
     #[test]
     fn the_tail_of_standard_error_is_short_and_holds_no_credential() {
-        let mut errors = Errors::new(&needle(), Extent::Tail);
+        let mut errors = Errors::new(&secrets(), Extent::Tail);
         for _ in 0..10_000 {
             errors.push(b"some words. ");
         }
         errors.push(SECRET.as_bytes());
-        let (stderr, sighting) = errors.into_stderr(&needle());
+        let (stderr, sighting) = errors.into_stderr(&secrets());
         assert_eq!(stderr.bytes, 120_000 + SECRET.len() as u64);
         assert!(stderr.tail.len() <= TAIL_BYTES && stderr.tail.ends_with("<credential>"));
         assert_eq!(sighting.unwrap().place, "stderr");
@@ -442,27 +442,27 @@ mod tests {
 
     #[test]
     fn what_is_kept_from_the_beginning_ends_before_a_credential_that_is_cut() {
-        let needle = needle();
+        let secrets = secrets();
         let text = format!("begin {SECRET} middle ").repeat(40) + SECRET;
         for cut in 0..text.len() as u64 {
-            let mut errors = Errors::new(&needle, Extent::UpTo(cut));
+            let mut errors = Errors::new(&secrets, Extent::UpTo(cut));
             let mut output = Output::new(cut, 100);
             for piece in text.as_bytes().chunks(7) {
                 errors.push(piece);
                 output.push(piece, 0);
             }
-            for shown in [errors.shown(&needle), output.shown(&needle)] {
+            for shown in [errors.shown(&secrets), output.shown(&secrets)] {
                 let shown_text = String::from_utf8(shown.bytes).unwrap();
                 assert!(shown.is_cut && !shown_text.contains("runner-"), "{cut}");
             }
         }
-        let mut errors = Errors::new(&needle, Extent::UpTo(text.len() as u64));
+        let mut errors = Errors::new(&secrets, Extent::UpTo(text.len() as u64));
         errors.push(text.as_bytes());
         let whole = text.replace(SECRET, "<credential>").into_bytes();
         let expected = Shown {
             bytes: whole,
             is_cut: false,
         };
-        assert_eq!(errors.shown(&needle), expected);
+        assert_eq!(errors.shown(&secrets), expected);
     }
 }

@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use tokio::io::unix::AsyncFd;
 
 use super::PIECE;
-use super::pass::Pass;
+use super::passthrough::Passthrough;
 use sandbox::message::{self, FromInit};
 use sys::net::readable_bytes;
 
@@ -21,7 +21,7 @@ pub(super) enum Read {
 /// One piece from a pipe; never ready for a pipe whose end was read. Where it is passed on, not before there is
 /// room for it. Once nobody reads on, the pipe is closed as any reader's is, and what the program had written into it by
 /// then is still to be searched.
-pub(super) async fn readable(pipe: Option<&AsyncFd<OwnedFd>>, pass: Option<&Pass>) -> Read {
+pub(super) async fn readable(pipe: Option<&AsyncFd<OwnedFd>>, pass: Option<&Passthrough>) -> Read {
     let Some(pipe) = pipe else {
         return std::future::pending().await;
     };
@@ -98,7 +98,7 @@ mod tests {
         runtime.block_on(async {
             let (reading, mut writing) = std::io::pipe().unwrap();
             let pipe = watched(OwnedFd::from(reading)).unwrap();
-            let mut pass = Pass::to_stdout().unwrap();
+            let mut pass = Passthrough::to_stdout().unwrap();
             pass.close();
             let text = vec![b'x'; 3 * PIECE + 5];
             writing.write_all(&text).unwrap();

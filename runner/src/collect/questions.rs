@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::future::pending;
 use std::os::fd::OwnedFd;
 
-use model::secret::Needle;
+use model::secret::SecretScanner;
 use model::secret::{Form, REPLACEMENT};
 use nix::errno::Errno;
 use tokio::io::unix::AsyncFd;
@@ -23,9 +23,9 @@ const HIDDEN_ACROSS: &str = "<value of a variable>";
 /// The questions of one run so far.
 #[derive(Debug)]
 pub(crate) struct Questions {
-    needle: Needle,
+    secrets: SecretScanner,
     /// Made at the first question: most runs have none.
-    small: Option<Needle>,
+    small: Option<SecretScanner>,
     asked: Vec<Question>,
     /// Place in `asked`.
     index: BTreeMap<Asked, usize>,
@@ -50,9 +50,9 @@ pub(crate) struct Names {
 }
 
 impl Questions {
-    pub(crate) fn new(needle: &Needle) -> Self {
+    pub(crate) fn new(secrets: &SecretScanner) -> Self {
         Self {
-            needle: needle.clone(),
+            secrets: secrets.clone(),
             small: None,
             asked: Vec::new(),
             index: BTreeMap::new(),
@@ -112,7 +112,7 @@ impl Questions {
 
     /// The name in small letters and without the credential, and in which form that stood there.
     fn shown(&mut self, name: &str) -> (String, Option<Form>) {
-        let exact = &self.needle;
+        let exact = &self.secrets;
         let small = self.small.get_or_insert_with(|| exact.in_small_letters());
         let lower = exact.redact(name).to_ascii_lowercase();
         let shown = small.redact(&lower);
@@ -189,7 +189,7 @@ mod tests {
 
     /// What these questions come to, with a resolver that ended as it should.
     fn names(asked: &[(&str, &str, u64)]) -> Names {
-        let mut questions = Questions::new(&Needle::new(SECRET).unwrap());
+        let mut questions = Questions::new(&SecretScanner::new(SECRET).unwrap());
         for (name, kind, count) in asked {
             let asked = Asked {
                 name: (*name).to_owned(),
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn an_odd_datagram_is_a_question_of_its_own_and_its_credential_a_sighting() {
-        let mut questions = Questions::new(&Needle::new(SECRET).unwrap());
+        let mut questions = Questions::new(&SecretScanner::new(SECRET).unwrap());
         let odd = |credential: Option<&str>| {
             Some(Odd {
                 what: "class 3, 27 bytes".to_owned(),
@@ -297,10 +297,10 @@ mod tests {
 
     #[test]
     fn a_value_of_the_users_in_a_name_is_replaced_and_no_finding() {
-        let needle = Needle::new(SECRET)
+        let secrets = SecretScanner::new(SECRET)
             .unwrap()
             .hiding([("TOKEN", "Hidden-0123")]);
-        let mut questions = Questions::new(&needle);
+        let mut questions = Questions::new(&secrets);
         for name in [
             "hidden-0123.example",
             "Hid.den-0123.example",
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_resolver_that_did_not_end_is_a_gap_unless_nobody_could_ask() {
-        let lost = || Questions::new(&Needle::new(SECRET).unwrap());
+        let lost = || Questions::new(&SecretScanner::new(SECRET).unwrap());
         assert_eq!(lost().finish(Exit::Code(0)).gaps.len(), 1);
         assert_eq!(lost().finish(Exit::NotStarted).gaps.len(), 0);
     }

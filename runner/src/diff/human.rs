@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::{Answer, Identity, Status};
-use judge::behaviour::{Applied, Rule};
+use judge::facts::{Applied, Rule};
 use model::difference::Area;
 use model::difference::Difference;
 use model::difference::summary;

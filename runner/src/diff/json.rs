@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
 use super::{Answer, Identity, Status};
-use judge::behaviour::Rule;
+use judge::facts::Rule;
 use model::case::Tier;
 use model::schema;
 use model::schema::values::{Sha256, Timestamp, closed_sets};

@@ -5,9 +5,9 @@ use std::fs;
 use serde_json::Value;
 
 use super::*;
-use judge::behaviour::Rule;
+use judge::facts::Rule;
 use judge::fixture::{hostile, report};
-use model::evidence::fixture::{Run, add_header, case_a, case_b, gap};
+use model::evidence::fixture::{Fixture, add_header, case_a, case_b, gap};
 use model::evidence::{CanaryStatus, Exit, GapKind, LayerNeed, LayerStatus, Line, Record};
 use report::json as report_json;
 
@@ -67,7 +67,7 @@ fn the_first_line_is_the_last_and_the_status() {
 
 #[test]
 fn a_run_with_gaps_or_without_a_sound_verdict_is_never_unchanged() {
-    let with = |change: fn(&mut Run)| {
+    let with = |change: fn(&mut Fixture)| {
         let mut run = case_b();
         change(&mut run);
         report(run)
@@ -138,7 +138,7 @@ fn a_gap_in_what_no_fact_is_made_of_is_counted_and_takes_nothing_from_the_answer
 }
 
 /// As one that has errored because of its lock file; `change` is what else is wrong.
-fn with_errored_baseline(change: fn(&mut Run)) -> model::report::Report {
+fn with_errored_baseline(change: fn(&mut Fixture)) -> model::report::Report {
     let mut run = case_b();
     change(&mut run);
     let mut errored = report(run);
@@ -161,7 +161,7 @@ fn a_run_that_only_its_lock_file_made_errored_can_be_compared() {
 /// The other findings are those of a sound run, as in a report that somebody changed.
 #[test]
 fn an_unsound_run_is_incomplete_although_its_lock_file_made_it_errored_as_well() {
-    type Change = fn(&mut Run);
+    type Change = fn(&mut Fixture);
     let unsound: [(Change, &str); 8] = [
         (
             |run| run.evidence.layers.clear(),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use nix::unistd::{Uid, geteuid};
 
-use sandbox::readback::own_filters;
+use sandbox::verify::own_filters;
 
 /// What kind of engine started us, as far as it can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use super::world::World;
+use super::mount_view::MountView;
 use model::evidence::{LookupKind, Reason};
 use model::layout::HOME;
 use model::layout::WORK;
@@ -64,7 +64,7 @@ impl Entry {
 /// Folds, less where it is late; options come before what no option shows, each in the order of their paths.
 pub(super) fn fold(
     mut entries: Vec<Entry>,
-    world: &World,
+    world: &MountView,
     is_late: &dyn Fn() -> bool,
 ) -> Vec<Entry> {
     // Equal paths side by side, whatever was wanted of them.
@@ -122,7 +122,7 @@ fn joined(entries: Vec<Entry>, belong: impl Fn(&Entry, &Entry) -> bool) -> Vec<E
     lines
 }
 
-fn gathered(mut lines: Vec<Entry>, world: &World, is_late: &dyn Fn() -> bool) -> Vec<Entry> {
+fn gathered(mut lines: Vec<Entry>, world: &MountView, is_late: &dyn Fn() -> bool) -> Vec<Entry> {
     let deepest = lines
         .iter()
         .map(|line| depth(&line.option))
@@ -145,7 +145,7 @@ fn gathered(mut lines: Vec<Entry>, world: &World, is_late: &dyn Fn() -> bool) ->
 }
 
 /// The directory that all of `group` lie below, in their place, where there are many and it may be shown.
-fn one_line(group: &[Entry], depth: usize, world: &World) -> Vec<Entry> {
+fn one_line(group: &[Entry], depth: usize, world: &MountView) -> Vec<Entry> {
     let Some(first) = group.first().filter(|_| group.len() > FEW) else {
         return group.to_vec();
     };

@@ -67,14 +67,14 @@ impl Host {
             bind("/usr/lib", "/lib"),
             bind("/opt/tool/bin/tool", "/client/tool"),
         ];
-        let needle = Needle::new("runner-key-0123456789abcdef").unwrap();
+        let secrets = SecretScanner::new("runner-key-0123456789abcdef").unwrap();
         let caller = Caller {
             directory: self.directory.as_deref(),
             home: Some(Path::new("/data/home/user")),
         };
         let there = ["made/file", "gone"].map(|name| format!("/home/sandbox/{name}"));
         let probe = |path: &Path| self.objects.get(path).cloned();
-        let weighed = weigh(&lookups, &binds, &there, caller, &needle, probe, until);
+        let weighed = weigh(&lookups, &binds, &there, caller, &secrets, probe, until);
         for lookup in &weighed.lookups {
             if let Advice::Read(path) | Advice::Write(path) = &lookup.advice {
                 assert!(may_be_shown(Path::new(path)), "{path} would be refused");

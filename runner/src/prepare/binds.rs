@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use nix::unistd::{AccessFlags, access};
 
 use super::PrepareError;
-use crate::homes::Homes;
+use crate::home_dirs::HomeDirs;
 use crate::output::name_of;
-use crate::subject::Subject;
-use model::audit::Place;
+use crate::workload::Workload;
+use model::audit::ProgramLocation;
 use model::case::{Access, PathRule, Presence};
 use model::layout::PROGRAM_DIRECTORY;
 use model::quote::shown_path;
@@ -31,7 +31,7 @@ const WHOLE: [&str; 3] = ["/etc", "/home", "/tmp"];
 
 /// What every rule is held against.
 pub(super) struct Bounds<'a> {
-    pub(super) homes: Homes,
+    pub(super) homes: HomeDirs,
     /// Files and directories that this run writes to, free of links.
     pub(super) written: &'a [PathBuf],
     pub(super) identity: Identity,
@@ -90,17 +90,17 @@ pub(super) struct Placed {
 }
 
 impl Placed {
-    pub(super) fn of(subject: &Subject, file: &Path) -> Self {
+    pub(super) fn of(workload: &Workload, file: &Path) -> Self {
         let own = |name: &OsStr| Path::new(PROGRAM_DIRECTORY).join(name);
-        match subject {
-            Subject::Client { profile, .. } => Self::at(own(profile.names.program.as_ref())),
-            Subject::Program(audit) => match &audit.place {
-                Place::Own { path } => Self {
+        match workload {
+            Workload::Client { profile, .. } => Self::at(own(profile.names.program.as_ref())),
+            Workload::Program(audit) => match &audit.place {
+                ProgramLocation::Own { path } => Self {
                     file: file.into(),
                     path: path.clone(),
                 },
                 // By the name that it was called by: some programs are many, and go by it.
-                Place::Alone => {
+                ProgramLocation::Alone => {
                     let called = audit.arguments.first().map(Path::new);
                     let called = called.and_then(Path::file_name).or(file.file_name());
                     Self::at(own(called.unwrap_or_default()))
@@ -261,7 +261,7 @@ mod tests {
 
     fn bounds<'a>(home: &Path, reports: &'a [PathBuf]) -> Bounds<'a> {
         Bounds {
-            homes: Homes::known(Some(home)),
+            homes: HomeDirs::known(Some(home)),
             written: reports,
             identity: Identity::Unmapped { uid: 0, gid: 0 },
         }

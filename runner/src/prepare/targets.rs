@@ -15,7 +15,7 @@ use model::layout::HOME;
 use model::layout::PROGRAM_DIRECTORY;
 use model::layout::TMP;
 use model::layout::WORK;
-use sandbox::plan::{Bind, Places, ProbePlan};
+use sandbox::plan::{Bind, CanaryTargets, ClientPaths};
 use sys::random;
 
 /// They listen as long as this is held, and nobody is served.
@@ -33,7 +33,11 @@ impl Targets {
     ///
     /// # Errors
     /// What could not be had.
-    pub(super) fn make(tier: Tier, binds: &[Bind], places: &Places) -> Result<Self, PrepareError> {
+    pub(super) fn make(
+        tier: Tier,
+        binds: &[Bind],
+        places: &ClientPaths,
+    ) -> Result<Self, PrepareError> {
         let (socket, name) = listen_outside()?;
         Ok(Self {
             _socket: socket,
@@ -50,8 +54,8 @@ impl Targets {
     }
 
     /// What the canaries are told.
-    pub(super) fn plan(&self, places: &Places) -> ProbePlan {
-        ProbePlan {
+    pub(super) fn plan(&self, places: &ClientPaths) -> CanaryTargets {
+        CanaryTargets {
             home: places.home.clone().into(),
             unruled_file: places.unruled_file.clone().into(),
             inside_socket: format!("runner-canary-{}", random::token()),

@@ -6,9 +6,9 @@ use super::{RunError, colour};
 use crate::baseline::{self, Opened};
 use crate::bundle::{self, Bundle, Bundled};
 use crate::cli::{Baseline, ClientProgram, RunRequest};
-use crate::collect::keep;
+use crate::collect::home_copy;
 use crate::output::{self, Input, Output, WriteError};
-use crate::subject::Subject;
+use crate::workload::Workload;
 use model::case::Source;
 use model::report::Report;
 use report::{self};
@@ -43,12 +43,12 @@ impl Outputs {
             lock: None,
             bundle: None,
         };
-        let case = request.subject.name();
+        let case = request.workload.name();
         if let Some(lock) = &request.baseline {
             outputs.lock = Some(baseline::open(lock, case, &inputs, &outputs.reports)?);
         }
         if request.keep_home {
-            keep::try_out().map_err(RunError::Keep)?;
+            home_copy::try_out().map_err(RunError::Keep)?;
         }
         let mut others = outputs.files();
         // Where the copy of the home is made.
@@ -111,16 +111,16 @@ fn write(outputs: Vec<Output>, report: &Report, before: &mut Vec<u8>) -> Vec<Wri
 
 /// The files that the run reads.
 fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
-    let origin = &request.subject.origin().source;
-    let (policies, what) = match &request.subject {
-        Subject::Client { profile, .. } => (
+    let origin = &request.workload.origin().source;
+    let (policies, what) = match &request.workload {
+        Workload::Client { profile, .. } => (
             [
                 policy_file("the case", origin),
                 policy_file("the profile", &profile.origin.source),
             ],
             "the client",
         ),
-        Subject::Program(_) => ([policy_file("the policy", origin), None], "the program"),
+        Workload::Program(_) => ([policy_file("the policy", origin), None], "the program"),
     };
     let program = match &request.client {
         ClientProgram::File(path) => Some(Input { what, path }),

@@ -10,7 +10,7 @@ use nix::errno::Errno;
 
 use model::case::Tier;
 use model::evidence;
-use probes::hostile::class::{Attempt, Class, Layer, Record, Refusal};
+use probes::hostile::class::{Attempt, Class, Layer, LedgerEntry, Refusal};
 use probes::hostile::reply::{Reply, Said};
 
 /// What an attempt or a class came to, the worst last.
@@ -45,7 +45,7 @@ pub(super) struct Outcome {
 
 /// What is judged.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heard<'a> {
+pub(super) struct Input<'a> {
     pub(super) tier: Tier,
     pub(super) inside: &'a [Said],
     pub(super) outside: &'a [Said],
@@ -57,7 +57,7 @@ pub(super) fn full_name(class: &Class, attempt: &Attempt) -> String {
     format!("{}/{}", class.id, attempt.name)
 }
 
-impl Heard<'_> {
+impl Input<'_> {
     /// Judges a class; `None` where this tier has nothing of it. `words` are what it is aimed at inside.
     pub(super) fn judge(
         &self,
@@ -88,7 +88,7 @@ impl Heard<'_> {
             .iter()
             .find(|refusal| Some(refusal.reply) == reply);
         let recorded = || {
-            column.record == Record::None
+            column.record == LedgerEntry::None
                 || self
                     .ledger
                     .iter()
@@ -170,7 +170,7 @@ fn reached(said: &Said) -> String {
 
 /// Whether an entry is what this attempt must leave. What the supervisor refuses, it says with the same errno.
 fn is_recorded(
-    record: Record,
+    record: LedgerEntry,
     refusal: Option<&Refusal>,
     entry: &evidence::Attempt,
     words: &[String],
@@ -184,16 +184,16 @@ fn is_recorded(
     };
     let protocol = words.get(2).and_then(|word| word.parse::<u32>().ok());
     match record {
-        Record::None => true,
-        Record::Call(call) => answered && entry.syscall == call,
-        Record::Socket(family, kind) => {
+        LedgerEntry::None => true,
+        LedgerEntry::Call(call) => answered && entry.syscall == call,
+        LedgerEntry::Socket(family, kind) => {
             answered
                 && entry.syscall == "socket"
                 && entry.family.as_deref() == Some(family)
                 && entry.socket_type.as_deref() == Some(kind)
                 && (protocol.is_none() || entry.protocol == protocol)
         }
-        Record::To(call) => {
+        LedgerEntry::To(call) => {
             let word = words.first().map(String::as_str).unwrap_or_default();
             answered && entry.syscall == call && is_address(entry, word)
         }

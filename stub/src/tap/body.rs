@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use super::framing::{Decoder, Framing, FramingError};
 use crate::limits::{Budget, Limits, Share};
 use model::journal::{Body, Content};
-use model::secret::{Needle, Scanner};
+use model::secret::{Scanner, SecretScanner};
 use model::shape::{self, Bounds};
 
 /// The body of one request, up to now.
@@ -38,7 +38,11 @@ pub(crate) struct Taken {
 }
 
 impl BodyTap {
-    pub(crate) fn new(framing: Framing, budget: &Budget, credential: Option<&Needle>) -> Self {
+    pub(crate) fn new(
+        framing: Framing,
+        budget: &Budget,
+        credential: Option<&SecretScanner>,
+    ) -> Self {
         Self {
             decoder: Decoder::new(framing),
             hash: Sha256::new(),
@@ -97,7 +101,7 @@ impl BodyTap {
         self,
         fault: Option<FramingError>,
         limits: &Limits,
-        credential: Option<&Needle>,
+        credential: Option<&SecretScanner>,
     ) -> Ended {
         let complete = self.decoder.is_done();
         let bounds = Bounds {

@@ -10,7 +10,7 @@ use httparse::{EMPTY_HEADER, Status};
 use super::framing::Framing;
 use super::redact::header_value;
 use model::journal::{Head, Host};
-use model::secret::{Belongs, Needle};
+use model::secret::{Belongs, SecretScanner};
 
 /// Most header lines of a request; the server's own limit.
 const MAX_HEADERS: usize = 100;
@@ -57,7 +57,7 @@ pub(crate) enum HeadError {
 /// Reads `raw`, which ends with the empty line.
 pub(crate) fn read(
     raw: &[u8],
-    credential: Option<&Needle>,
+    credential: Option<&SecretScanner>,
     belongs: &Belongs,
     host: Host,
 ) -> Result<Parsed, HeadError> {
@@ -78,14 +78,14 @@ pub(crate) fn read(
     let (path, query) = target
         .split_once('?')
         .map_or((target, None), |(path, query)| (path, Some(query)));
-    let line = Line {
+    let line = RequestLine {
         method,
         path,
         query,
     };
 
     let shown =
-        |text: &str| credential.map_or_else(|| text.to_owned(), |needle| needle.redact(text));
+        |text: &str| credential.map_or_else(|| text.to_owned(), |secrets| secrets.redact(text));
     let head = Head::Request {
         method: shown(method),
         path: shown(&readable(path.as_bytes())),
@@ -100,8 +100,8 @@ pub(crate) fn read(
             })
             .collect(),
     };
-    let sightings = credential.map_or_else(Vec::new, |needle| {
-        sightings(needle, line, request.headers, (belongs, host))
+    let sightings = credential.map_or_else(Vec::new, |secrets| {
+        sightings(secrets, line, request.headers, (belongs, host))
     });
     let surplus = surplus(raw, line, request.headers);
     Ok(Parsed {
@@ -115,7 +115,7 @@ pub(crate) fn read(
 
 /// The request line.
 #[derive(Clone, Copy)]
-struct Line<'a> {
+struct RequestLine<'a> {
     method: &'a str,
     path: &'a str,
     query: Option<&'a str>,
@@ -169,14 +169,14 @@ pub(crate) fn readable(bytes: &[u8]) -> String {
 /// Where the credential stands, but for the place where it belongs: alone in the first header of its kind, at the host
 /// that it is for.
 fn sightings(
-    needle: &Needle,
-    line: Line<'_>,
+    secrets: &SecretScanner,
+    line: RequestLine<'_>,
     headers: &[httparse::Header<'_>],
     (belongs, host): (&Belongs, Host),
 ) -> Vec<String> {
     let mut places = Vec::new();
     let mut look = |bytes: &[u8], place: &dyn Fn() -> String| {
-        if needle.find(bytes).is_some() {
+        if secrets.find(bytes).is_some() {
             places.push(place());
         }
     };
@@ -201,12 +201,12 @@ fn sightings(
             "authorization" => bearer(header.value),
             _ => Some(header.value),
         };
-        let is_alone = *lines == 1 && value.is_some_and(|value| needle.is(value));
+        let is_alone = *lines == 1 && value.is_some_and(|value| secrets.is(value));
         if is_key && is_for_it && is_alone {
             continue;
         }
         look(header.value, &|| {
-            needle.redact(&match (is_key, is_for_it, *lines) {
+            secrets.redact(&match (is_key, is_for_it, *lines) {
                 (true, false, _) => format!("header {name} of {} {}", line.method, line.path),
                 (true, true, 2..) => format!("second header {name}"),
                 _ => format!("header {name}"),
@@ -225,7 +225,7 @@ pub(super) fn bearer(value: &[u8]) -> Option<&[u8]> {
 /// The bytes of `raw` that could be left away, or differ, without changing what a reader understands: all white space
 /// around header values but one space before each, that space where the first header of the head has none or the
 /// reverse, and leading zeros of Content-Length.
-fn surplus(raw: &[u8], line: Line<'_>, headers: &[httparse::Header<'_>]) -> u64 {
+fn surplus(raw: &[u8], line: RequestLine<'_>, headers: &[httparse::Header<'_>]) -> u64 {
     let target = line.path.len() + line.query.map_or(0, |query| query.len() + 1);
     let request_line = line.method.len() + target + "  HTTP/1.1\r\n".len();
     // Both slices lie in `raw`: the difference of their addresses is the place of the name.
@@ -261,10 +261,10 @@ mod tests {
     const KEY: &str = "sk-stub-0123456789";
 
     fn parse(raw: &str) -> Result<Parsed, HeadError> {
-        let needle = Needle::new(KEY).unwrap();
+        let secrets = SecretScanner::new(KEY).unwrap();
         read(
             raw.as_bytes(),
-            Some(&needle),
+            Some(&secrets),
             &Belongs::default(),
             Host::Stub,
         )
@@ -377,10 +377,10 @@ mod tests {
     #[test]
     fn where_either_header_will_do_the_credential_belongs_alone_in_the_first_one_at_its_host() {
         let at = |host: Host, raw: &str| {
-            let needle = Needle::new(KEY).unwrap();
+            let secrets = SecretScanner::new(KEY).unwrap();
             let parsed = read(
                 raw.as_bytes(),
-                Some(&needle),
+                Some(&secrets),
                 &Belongs::InAnyAuthHeader,
                 host,
             );

@@ -5,7 +5,7 @@
 
 use super::head::{bearer, readable};
 use model::journal::REDACTED;
-use model::secret::{AUTH_HEADERS, Belongs, Needle};
+use model::secret::{AUTH_HEADERS, Belongs, SecretScanner};
 use model::shape::sha256;
 
 /// Headers whose values are never kept, beside those in which providers take a credential.
@@ -15,7 +15,7 @@ const HEADERS: [&str; 2] = ["proxy-authorization", "cookie"];
 /// the run, `Bearer <redacted>` for the credential behind that scheme, else length and digest. Empty values are kept.
 pub(super) fn header_value(
     header: &httparse::Header<'_>,
-    credential: Option<&Needle>,
+    credential: Option<&SecretScanner>,
     belongs: &Belongs,
 ) -> String {
     let name = header.name.to_ascii_lowercase();
@@ -26,7 +26,7 @@ pub(super) fn header_value(
     if is_kept {
         return readable(header.value);
     }
-    let is_credential = |value: &[u8]| credential.is_some_and(|needle| needle.is(value));
+    let is_credential = |value: &[u8]| credential.is_some_and(|secrets| secrets.is(value));
     if is_credential(header.value) {
         return REDACTED.to_owned();
     }
@@ -45,9 +45,9 @@ mod tests {
     const KEY: &str = "sk-stub-0123456789";
 
     fn kept(name: &str, value: &[u8]) -> String {
-        let needle = Needle::new(KEY).unwrap();
+        let secrets = SecretScanner::new(KEY).unwrap();
         let belongs = Belongs::InHeaderOfMessage("x-own-key".to_owned());
-        header_value(&httparse::Header { name, value }, Some(&needle), &belongs)
+        header_value(&httparse::Header { name, value }, Some(&secrets), &belongs)
     }
 
     fn by_digest(value: &[u8]) -> String {

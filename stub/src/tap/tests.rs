@@ -36,7 +36,7 @@ fn tap_in(pieces: &[&[u8]]) -> Outcome {
     let mut tap = RequestTap::new(
         limits(),
         budget(1000),
-        (Some(Needle::new(KEY).unwrap()), Belongs::default()),
+        (Some(SecretScanner::new(KEY).unwrap()), Belongs::default()),
         Host::Stub,
     );
     let (mut seen, mut passed) = (Vec::new(), Vec::new());

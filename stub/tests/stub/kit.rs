@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use landlock::{RulesetCreated, RulesetStatus};
 use model::journal::{Body, Control, End, Entry, Head, Host};
-use model::secret::Needle;
+use model::secret::SecretScanner;
 use scenario::Scenario;
 use serde_json::Value;
 use stub::{HeldBytes, Limits, ServeError, Setup};
@@ -131,7 +131,7 @@ impl Plan {
             .map(|listener| listener.local_addr().unwrap());
         let (near, journal) = UnixStream::pair().unwrap();
         journal.set_nonblocking(true).unwrap();
-        let credential = Some(Needle::new(KEY).unwrap());
+        let credential = Some(SecretScanner::new(KEY).unwrap());
         let setup = Setup {
             listener,
             elsewhere,

@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 use model::case::{CacheControl, JsonKind};
 use model::evidence::Request;
 
-use super::outcome::{Deviation, Outcome, Run, absent, list, name, not_asked};
+use super::outcome::{Deviation, JudgedRun, Outcome, absent, list, name, not_asked};
 use super::{NotPassed, REQUESTS};
 use model::text::count;
 
-pub(super) fn fields(run: &Run) -> Outcome {
+pub(super) fn fields(run: &JudgedRun) -> Outcome {
     for post in run.turns()? {
         let body = object(post)?;
         let faults = field_faults(run, body);
@@ -35,7 +35,7 @@ pub(super) fn fields(run: &Run) -> Outcome {
     ))
 }
 
-pub(super) fn messages_blocks(run: &Run) -> Outcome {
+pub(super) fn messages_blocks(run: &JudgedRun) -> Outcome {
     let blocks = run.case.expect.user_blocks;
     for (post, shape) in run.shapes()? {
         let Some(messages) = shape.get("messages") else {
@@ -57,7 +57,7 @@ pub(super) fn messages_blocks(run: &Run) -> Outcome {
     ))
 }
 
-pub(super) fn system_blocks(run: &Run) -> Outcome {
+pub(super) fn system_blocks(run: &JudgedRun) -> Outcome {
     let blocks = run.case.expect.system_blocks;
     for (post, shape) in run.shapes()? {
         let Some(system) = shape.get("system") else {
@@ -68,7 +68,7 @@ pub(super) fn system_blocks(run: &Run) -> Outcome {
     Ok(format!("System input of {}.", count(blocks, "text block")))
 }
 
-pub(super) fn cache_control(run: &Run) -> Outcome {
+pub(super) fn cache_control(run: &JudgedRun) -> Outcome {
     let CacheControl::Marked { system_count, user } = &run.case.expect.cache_control else {
         return not_asked("the case says nothing of cache_control");
     };
@@ -107,7 +107,7 @@ pub(super) fn cache_control(run: &Run) -> Outcome {
     Ok("cache_control is on the expected blocks and no other.".to_owned())
 }
 
-pub(super) fn tools_empty(run: &Run) -> Outcome {
+pub(super) fn tools_empty(run: &JudgedRun) -> Outcome {
     run.asks_for_no_tools()?;
     for (post, shape) in run.shapes()? {
         match shape.get("tools") {
@@ -129,7 +129,7 @@ pub(super) fn tools_empty(run: &Run) -> Outcome {
     Ok("The body's tool list is empty.".to_owned())
 }
 
-pub(super) fn stream(run: &Run) -> Outcome {
+pub(super) fn stream(run: &JudgedRun) -> Outcome {
     for (post, shape) in run.shapes()? {
         match shape.get("stream") {
             None => return absent("the body has no stream"),
@@ -168,7 +168,7 @@ fn object(post: &Request) -> Result<&Map<String, Value>, NotPassed> {
         .failed_if_whole(if post.is_complete() { &[] } else { REQUESTS })
 }
 
-fn field_faults(run: &Run, body: &Map<String, Value>) -> Vec<String> {
+fn field_faults(run: &JudgedRun, body: &Map<String, Value>) -> Vec<String> {
     let expected = &run.case.expect.body_fields;
     let missing = expected
         .iter()

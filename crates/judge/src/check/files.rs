@@ -8,7 +8,7 @@ pub(super) use model::expected::{STAMP_DIGITS, reason_for_file, stamp};
 use model::text::is_invisible;
 
 use super::FILES;
-use super::outcome::{Deviation, Outcome, Run, absent, list};
+use super::outcome::{Deviation, JudgedRun, Outcome, absent, list};
 
 /// How far a backup's stamp may lie outside of the run.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(1);
@@ -17,7 +17,7 @@ const PRIVATE: u32 = 0o600;
 /// Bits that no other file or directory may have: write for group and others, set-uid, set-gid, sticky.
 const UNSAFE: u32 = 0o7022;
 
-pub(super) fn state_file(run: &Run) -> Outcome {
+pub(super) fn state_file(run: &JudgedRun) -> Outcome {
     let path = &run.profile.files.state;
     let deviation = Deviation::new("The application state file is not there.")
         .at(path)
@@ -33,7 +33,7 @@ pub(super) fn state_file(run: &Run) -> Outcome {
     }
 }
 
-pub(super) fn backup(run: &Run) -> Outcome {
+pub(super) fn backup(run: &JudgedRun) -> Outcome {
     let prefix = &run.profile.files.backup_prefix;
     let expected = format!("one file: {prefix} and {STAMP_DIGITS} digits");
     let deviation = Deviation::new("There is not exactly one backup.").expected(expected);
@@ -63,7 +63,7 @@ pub(super) fn backup(run: &Run) -> Outcome {
     Ok("One backup, stamped within the run.".to_owned())
 }
 
-pub(super) fn modes(run: &Run) -> Outcome {
+pub(super) fn modes(run: &JudgedRun) -> Outcome {
     let state = in_home(run).filter(|entry| entry.path == run.profile.files.state);
     let both: Vec<_> = state.chain(backups(run)).collect();
     if let Some(entry) = both.iter().find(|entry| entry.mode != PRIVATE) {
@@ -96,7 +96,7 @@ pub(super) fn modes(run: &Run) -> Outcome {
     Ok("0600 each, and every directory is its owner's alone to write.".to_owned())
 }
 
-pub(super) fn nothing_else(run: &Run) -> Outcome {
+pub(super) fn nothing_else(run: &JudgedRun) -> Outcome {
     let further: Vec<_> = run
         .evidence
         .files
@@ -114,7 +114,7 @@ pub(super) fn nothing_else(run: &Run) -> Outcome {
         .failed()
 }
 
-pub(super) fn no_transcript(run: &Run) -> Outcome {
+pub(super) fn no_transcript(run: &JudgedRun) -> Outcome {
     let transcripts: Vec<_> = run
         .evidence
         .files
@@ -142,7 +142,7 @@ fn is_transcript(path: &str) -> bool {
         .contains(".JSONL")
 }
 
-fn in_home<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a FileEntry> {
+fn in_home<'a>(run: &JudgedRun<'a>) -> impl Iterator<Item = &'a FileEntry> {
     run.evidence
         .files
         .iter()
@@ -150,7 +150,7 @@ fn in_home<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a FileEntry> {
 }
 
 /// Whatever lies below the backup's prefix, well formed or not.
-fn backups<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a FileEntry> {
+fn backups<'a>(run: &JudgedRun<'a>) -> impl Iterator<Item = &'a FileEntry> {
     let prefix = run.profile.files.backup_prefix.as_str();
     in_home(run).filter(move |entry| entry.path.starts_with(prefix))
 }

@@ -12,7 +12,7 @@ use model::evidence::{Request, RequestClass};
 use model::secret::CREDENTIAL_HEADERS;
 
 use super::REQUESTS;
-use super::outcome::{Deviation, NotPassed, Outcome, Run, absent, list, name, not_asked};
+use super::outcome::{Deviation, JudgedRun, NotPassed, Outcome, absent, list, name, not_asked};
 
 /// Headers whose value is a list, which may be split over several lines.
 const LISTS: [&str; 5] = [
@@ -29,7 +29,7 @@ const BEARER: &str = "Bearer ";
 
 /// Judges every request but the preflight, whose check allows no credential at all: a message carries the run's
 /// credential once, another request carries it or none.
-pub(super) fn api_key_present(run: &Run) -> Outcome {
+pub(super) fn api_key_present(run: &JudgedRun) -> Outcome {
     run.posts()?;
     let is_judged = |request: &&Request| request.class != RequestClass::Preflight;
     let header = run.profile.headers.credential.as_str();
@@ -79,7 +79,7 @@ fn key_value(kept: &str) -> String {
     }
 }
 
-pub(super) fn authorization_absent(run: &Run) -> Outcome {
+pub(super) fn authorization_absent(run: &JudgedRun) -> Outcome {
     if run.profile.headers.credential == "authorization" {
         return not_asked("the profile has the credential in authorization");
     }
@@ -96,7 +96,7 @@ pub(super) fn authorization_absent(run: &Run) -> Outcome {
     Ok("authorization is absent.".to_owned())
 }
 
-pub(super) fn user_agent(run: &Run) -> Outcome {
+pub(super) fn user_agent(run: &JudgedRun) -> Outcome {
     let names = &run.profile.names;
     let version = run.evidence.init().and_then(|init| {
         init.json()?
@@ -132,7 +132,7 @@ pub(super) fn user_agent(run: &Run) -> Outcome {
     })
 }
 
-pub(super) fn beta_families(run: &Run) -> Outcome {
+pub(super) fn beta_families(run: &JudgedRun) -> Outcome {
     let header = format!("{}-beta", run.profile.names.vendor);
     for post in run.turns()? {
         let values: Vec<&str> = post
@@ -173,7 +173,7 @@ pub(super) fn beta_families(run: &Run) -> Outcome {
     Ok("The beta header names every protocol family.".to_owned())
 }
 
-pub(super) fn preflight_unauthenticated(run: &Run) -> Outcome {
+pub(super) fn preflight_unauthenticated(run: &JudgedRun) -> Outcome {
     let mut preflights = run.preflights().peekable();
     if preflights.peek().is_none() {
         return absent("there was no preflight");
@@ -196,7 +196,7 @@ pub(super) fn preflight_unauthenticated(run: &Run) -> Outcome {
     Ok("The preflight carries no credential.".to_owned())
 }
 
-pub(super) fn nothing_else(run: &Run) -> Outcome {
+pub(super) fn nothing_else(run: &JudgedRun) -> Outcome {
     let known = &run.profile.headers;
     let posts = run.posts()?.into_iter().map(|post| (post, &known.message));
     let preflights = run

@@ -105,13 +105,13 @@ pub(super) fn not_asked<T>(because: impl Into<String>) -> Result<T, NotPassed> {
 }
 
 /// What every check sees.
-pub(super) struct Run<'a> {
+pub(super) struct JudgedRun<'a> {
     pub(super) case: &'a Case,
     pub(super) profile: &'a Profile,
     pub(super) evidence: &'a Evidence,
 }
 
-impl<'a> Run<'a> {
+impl<'a> JudgedRun<'a> {
     /// Every `POST /v1/messages`, repetitions and those beside the turn too; never empty.
     pub(super) fn posts(&self) -> Result<Vec<&'a Request>, NotPassed> {
         self.requests(Request::is_post)
@@ -148,7 +148,7 @@ impl<'a> Run<'a> {
             .filter(|request| request.class == RequestClass::Preflight)
     }
 
-    /// The shapes of the bodies of [`Run::turns`], with the request; never empty.
+    /// The shapes of the bodies of [`JudgedRun::turns`], with the request; never empty.
     pub(super) fn shapes(&self) -> Result<Vec<(&'a Request, &'a Value)>, NotPassed> {
         let shapes: Vec<_> = self
             .turns()?

@@ -2,9 +2,9 @@
 
 use model::evidence::{Evidence, Exit, GRACE};
 
-use super::outcome::{Deviation, Outcome, Run, list};
+use super::outcome::{Deviation, JudgedRun, Outcome, list};
 
-pub(super) fn exit_zero(run: &Run) -> Outcome {
+pub(super) fn exit_zero(run: &JudgedRun) -> Outcome {
     let deviation = Deviation::new("The client did not exit with 0.").expected("exit code 0");
     let exit = run.evidence.exit;
     if run.evidence.is_stub_lost() && exit != Exit::Code(0) {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use model::evidence::{Before, Evidence, Line, ProviderEvent, Record, Request, UNFINISHED};
 use model::profile::{InitField, InitList, RecordNames};
 
-use super::outcome::{self, Deviation, NotPassed, Outcome, Run, absent, list, not_asked};
+use super::outcome::{self, Deviation, JudgedRun, NotPassed, Outcome, absent, list, not_asked};
 use super::{BOTH, ORDER, RECORDS, REQUESTS};
 use model::text::count;
 
@@ -40,7 +40,7 @@ const STRINGS: [&str; 7] = [
     "uuid",
 ];
 
-pub(super) fn json_lines(run: &Run) -> Outcome {
+pub(super) fn json_lines(run: &JudgedRun) -> Outcome {
     let records = &run.evidence.records;
     if records.is_empty() {
         return absent("standard output is empty");
@@ -65,7 +65,7 @@ pub(super) fn json_lines(run: &Run) -> Outcome {
     ))
 }
 
-pub(super) fn sequence(run: &Run) -> Outcome {
+pub(super) fn sequence(run: &JudgedRun) -> Outcome {
     let expected = expected_sequence(run);
     let found: Vec<&Record> = judged_records(run).collect();
     let positions = expected.len().max(found.len());
@@ -107,7 +107,7 @@ pub(super) fn sequence(run: &Run) -> Outcome {
     ))
 }
 
-pub(super) fn init_fields(run: &Run) -> Outcome {
+pub(super) fn init_fields(run: &JudgedRun) -> Outcome {
     let Some((record, init)) = init(run) else {
         return absent("there is no init record");
     };
@@ -188,7 +188,7 @@ fn entry_name(entry: &Value) -> String {
         .map_or_else(|| entry.to_string(), str::to_owned)
 }
 
-pub(super) fn tools_empty(run: &Run) -> Outcome {
+pub(super) fn tools_empty(run: &JudgedRun) -> Outcome {
     run.asks_for_no_tools()?;
     let Some((record, init)) = init(run) else {
         return absent("there is no init record");
@@ -210,7 +210,7 @@ pub(super) fn tools_empty(run: &Run) -> Outcome {
     }
 }
 
-pub(super) fn init_before_post(run: &Run) -> Outcome {
+pub(super) fn init_before_post(run: &JudgedRun) -> Outcome {
     run.turns()?;
     let status = run
         .evidence
@@ -243,7 +243,7 @@ pub(super) fn init_before_post(run: &Run) -> Outcome {
 
 /// Compares records and provider events one by one. A kind beside the six known ones may be left out altogether, as the
 /// public SDKs do; where one record shows it, each event of that kind has its record, unchanged and in order.
-pub(super) fn events_match_provider(run: &Run) -> Outcome {
+pub(super) fn events_match_provider(run: &JudgedRun) -> Outcome {
     if !run.case.expect.partial_messages {
         return not_asked("the case does not ask for partial messages");
     }
@@ -293,7 +293,7 @@ pub(super) fn events_match_provider(run: &Run) -> Outcome {
     ))
 }
 
-pub(super) fn assistant_text(run: &Run) -> Outcome {
+pub(super) fn assistant_text(run: &JudgedRun) -> Outcome {
     let Some(record) = run
         .evidence
         .records
@@ -319,7 +319,7 @@ pub(super) fn assistant_text(run: &Run) -> Outcome {
     }
 }
 
-pub(super) fn assistant_position(run: &Run) -> Outcome {
+pub(super) fn assistant_position(run: &JudgedRun) -> Outcome {
     if !run.case.expect.partial_messages {
         return not_asked("the position was observed with partial messages only");
     }
@@ -353,7 +353,7 @@ pub(super) fn assistant_position(run: &Run) -> Outcome {
         .failed()
 }
 
-pub(super) fn result_success(run: &Run) -> Outcome {
+pub(super) fn result_success(run: &JudgedRun) -> Outcome {
     let Some(last) = run.evidence.records.last() else {
         return absent("standard output is empty");
     };
@@ -377,7 +377,7 @@ pub(super) fn result_success(run: &Run) -> Outcome {
 }
 
 /// Fails if each answer for the turn was cut, refused or an error. Without a request, requests/post-count fails.
-fn whole_answer(run: &Run, result: &Record) -> Result<(), NotPassed> {
+fn whole_answer(run: &JudgedRun, result: &Record) -> Result<(), NotPassed> {
     let Ok(turns) = run.turns() else {
         return Ok(());
     };
@@ -400,7 +400,7 @@ fn whole_answer(run: &Run, result: &Record) -> Result<(), NotPassed> {
 }
 
 /// Section 6.2 without the aggregate, whose place is a check of its own; the deltas follow what the stub sent.
-fn expected_sequence<'a>(run: &Run<'a>) -> Vec<Step<'a>> {
+fn expected_sequence<'a>(run: &JudgedRun<'a>) -> Vec<Step<'a>> {
     let mut steps = vec![
         (Some("system"), Some("init")),
         (Some("system"), Some("status")),
@@ -431,7 +431,7 @@ fn step(record: &Record) -> Step<'_> {
 
 /// The records that the sequence is about. Lines that are no record and the aggregate have checks of their own, and so
 /// has, with partial messages, an event outside of the six known kinds that the stub sent.
-fn judged_records<'a>(run: &Run<'a>) -> impl Iterator<Item = &'a Record> {
+fn judged_records<'a>(run: &JudgedRun<'a>) -> impl Iterator<Item = &'a Record> {
     let evidence = run.evidence;
     let has_own_check = run.case.expect.partial_messages;
     evidence.records.iter().filter(move |record| {
@@ -447,7 +447,7 @@ fn is_optional_event(evidence: &Evidence, record: &Record) -> bool {
         && kind.is_some_and(|kind| evidence.turn_events().any(|event| event.event == kind))
 }
 
-fn init<'a>(run: &Run<'a>) -> Option<(&'a Record, &'a Value)> {
+fn init<'a>(run: &JudgedRun<'a>) -> Option<(&'a Record, &'a Value)> {
     let record = run.evidence.init()?;
     record.json().map(|json| (record, json))
 }

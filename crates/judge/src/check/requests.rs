@@ -6,7 +6,7 @@ use model::case::Preflight;
 use model::evidence::{Connection, Request, RequestClass};
 use model::expected::is_expected_beside;
 
-use super::outcome::{Deviation, Outcome, Run, absent, describe, list, name, not_asked};
+use super::outcome::{Deviation, JudgedRun, Outcome, absent, describe, list, name, not_asked};
 use super::{PROCESSES, REQUESTS};
 use model::text::count;
 
@@ -15,7 +15,7 @@ const PREFLIGHT: (Host, RequestClass) = (Host::Stub, RequestClass::Preflight);
 /// The message at the provider.
 const MESSAGE: (Host, RequestClass) = (Host::Stub, RequestClass::Message);
 
-pub(super) fn first_and_only(run: &Run) -> Outcome {
+pub(super) fn first_and_only(run: &JudgedRun) -> Outcome {
     if run.case.expect.preflight != Preflight::Forbidden {
         return not_asked("the case allows a preflight: requests/sequence is its check");
     }
@@ -39,7 +39,7 @@ fn is_known(request: &Request) -> bool {
     request.is_complete() || matches!(request.head, Head::Malformed { .. })
 }
 
-pub(super) fn sequence(run: &Run) -> Outcome {
+pub(super) fn sequence(run: &JudgedRun) -> Outcome {
     if run.case.expect.preflight != Preflight::OptionalFirst {
         return not_asked("the case forbids a preflight: requests/first-and-only is its check");
     }
@@ -76,7 +76,7 @@ pub(super) fn sequence(run: &Run) -> Outcome {
     })
 }
 
-pub(super) fn post_count(run: &Run) -> Outcome {
+pub(super) fn post_count(run: &JudgedRun) -> Outcome {
     match run
         .evidence
         .requests
@@ -92,7 +92,7 @@ pub(super) fn post_count(run: &Run) -> Outcome {
     }
 }
 
-pub(super) fn connections(run: &Run) -> Outcome {
+pub(super) fn connections(run: &JudgedRun) -> Outcome {
     let all = &run.evidence.connections;
     if all.is_empty() {
         return absent("no connection was accepted");
@@ -132,7 +132,7 @@ pub(super) fn connections(run: &Run) -> Outcome {
     ))
 }
 
-pub(super) fn query(run: &Run) -> Outcome {
+pub(super) fn query(run: &JudgedRun) -> Outcome {
     let asked: Vec<_> = run.posts()?.into_iter().chain(run.preflights()).collect();
     for request in asked {
         let query = query_of(request);

@@ -4,7 +4,7 @@ use model::finding::ids;
 use std::collections::BTreeSet;
 
 use super::*;
-use model::evidence::fixture::{Run as Fixture, case_a, case_b, gap};
+use model::evidence::fixture::{Fixture, case_a, case_b, gap};
 use model::evidence::{Before, CanaryStatus, LayerStatus};
 
 mod body;
@@ -49,7 +49,7 @@ macro_rules! deviations {
             #[test]
             fn $name() {
                 let mut fixture = model::evidence::fixture::$fixture();
-                let change: fn(&mut model::evidence::fixture::Run) = $change;
+                let change: fn(&mut model::evidence::fixture::Fixture) = $change;
                 change(&mut fixture);
                 let failed: &[&str] = &[$($($failed),*)?];
                 let errored: &[&str] = &[$($($errored),*)?];

@@ -4,7 +4,7 @@ use model::difference::{Accept, Change};
 use proptest::prelude::*;
 
 use super::*;
-use crate::behaviour::compare;
+use crate::facts::compare;
 
 const GOOD: &str = "schema = \"runner.baseline/1\"\ncase = \"case-b\"\ntier = \"namespace\"\n";
 

@@ -24,14 +24,14 @@ pub const STARTED_MS: u64 = 1_780_000_000_000;
 const TEXT: [&str; 3] = ["This is ", "a synthetic ", "answer."];
 
 /// A case, a profile and what a run of them left.
-pub struct Run {
+pub struct Fixture {
     pub case: Case,
     pub profile: Profile,
     pub evidence: Evidence,
 }
 
 /// Case A with its preflight.
-pub fn case_a() -> Run {
+pub fn case_a() -> Fixture {
     let mut run = case_b();
     run.case.name = "case-a".to_owned();
     run.case.expect.preflight = Preflight::OptionalFirst;
@@ -70,8 +70,8 @@ pub fn case_a() -> Run {
 }
 
 /// Case B.
-pub fn case_b() -> Run {
-    Run {
+pub fn case_b() -> Fixture {
+    Fixture {
         case: case(),
         profile: profile(),
         evidence: evidence(),

@@ -39,12 +39,12 @@ pub struct PathPattern {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Text(String),
-    Run(Run),
+    Placeholder(Placeholder),
 }
 
 /// What a placeholder stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Run {
+enum Placeholder {
     Uid,
     Pid,
     Digits,
@@ -68,8 +68,8 @@ impl PathPattern {
     /// The pattern where the client has this user id.
     pub fn of_client(&self, uid: u32) -> Self {
         let part = |part: &Part| match part {
-            Part::Run(Run::Uid) => Part::Text(uid.to_string()),
-            Part::Text(_) | Part::Run(_) => part.clone(),
+            Part::Placeholder(Placeholder::Uid) => Part::Text(uid.to_string()),
+            Part::Text(_) | Part::Placeholder(_) => part.clone(),
         };
         let names = self.names.iter();
         Self {
@@ -119,21 +119,23 @@ fn parts(name: &str) -> Result<Vec<Part>, PatternError> {
     for piece in pieces(name) {
         let part = match piece {
             Piece::Text(text) => Part::Text(text.to_owned()),
-            Piece::Placeholder(name) => Part::Run(
-                Run::ALL
+            Piece::Placeholder(name) => Part::Placeholder(
+                Placeholder::ALL
                     .into_iter()
                     .find(|run| run.word() == name)
                     .ok_or_else(|| PatternError::Unknown(name.to_owned()))?,
             ),
         };
         match (parts.last(), &part) {
-            (Some(Part::Run(run)), Part::Run(_)) => {
+            (Some(Part::Placeholder(run)), Part::Placeholder(_)) => {
                 return Err(PatternError::Swallowed(run.word()));
             }
-            (Some(Part::Run(run)), Part::Text(text)) if text.starts_with(|c| run.takes(c)) => {
+            (Some(Part::Placeholder(run)), Part::Text(text))
+                if text.starts_with(|c| run.takes(c)) =>
+            {
                 return Err(PatternError::Swallowed(run.word()));
             }
-            (Some(Part::Run(_) | Part::Text(_)) | None, _) => parts.push(part),
+            (Some(Part::Placeholder(_) | Part::Text(_)) | None, _) => parts.push(part),
         }
     }
     Ok(parts)
@@ -144,13 +146,13 @@ fn is(parts: &[Part], name: &str) -> bool {
     for part in parts {
         rest = rest.and_then(|rest| match part {
             Part::Text(text) => rest.strip_prefix(text.as_str()),
-            Part::Run(run) => run.strip(rest),
+            Part::Placeholder(run) => run.strip(rest),
         });
     }
     rest == Some("")
 }
 
-impl Run {
+impl Placeholder {
     const ALL: [Self; 6] = [
         Self::Uid,
         Self::Pid,

@@ -4,8 +4,8 @@ use super::*;
 
 const SECRET: &str = "sk-stub-3f/9+Zq_7Lm2Xc8V";
 
-fn needle() -> Needle {
-    Needle::new(SECRET).unwrap()
+fn secrets() -> SecretScanner {
+    SecretScanner::new(SECRET).unwrap()
 }
 
 /// Base64 with padding, written apart from the code under test.
@@ -44,11 +44,11 @@ fn percent(bytes: &[u8]) -> String {
 #[test]
 fn the_credential_is_found_as_written_and_nothing_else_is() {
     assert_eq!(
-        needle().find(format!("key={SECRET}&x").as_bytes()),
+        secrets().find(format!("key={SECRET}&x").as_bytes()),
         Some(Form::AsWritten)
     );
-    assert_eq!(needle().find(&SECRET.as_bytes()[..23]), None);
-    assert_eq!(needle().find(b""), None);
+    assert_eq!(secrets().find(&SECRET.as_bytes()[..23]), None);
+    assert_eq!(secrets().find(b""), None);
 }
 
 #[test]
@@ -57,7 +57,11 @@ fn base64_is_found_at_every_alignment_in_both_alphabets() {
         for suffix in ["", "z", "zz"] {
             for last in [b"+/", b"-_"] {
                 let text = base64(format!("{prefix}{SECRET}{suffix}").as_bytes(), last);
-                assert_eq!(needle().find(text.as_bytes()), Some(Form::Base64), "{text}");
+                assert_eq!(
+                    secrets().find(text.as_bytes()),
+                    Some(Form::Base64),
+                    "{text}"
+                );
             }
         }
     }
@@ -66,9 +70,9 @@ fn base64_is_found_at_every_alignment_in_both_alphabets() {
 #[test]
 fn hexadecimal_is_found_in_either_case() {
     let lower = hex(SECRET.as_bytes());
-    assert_eq!(needle().find(lower.as_bytes()), Some(Form::Hex));
+    assert_eq!(secrets().find(lower.as_bytes()), Some(Form::Hex));
     assert_eq!(
-        needle().find(lower.to_uppercase().as_bytes()),
+        secrets().find(lower.to_uppercase().as_bytes()),
         Some(Form::Hex)
     );
 }
@@ -95,20 +99,20 @@ fn wide(text: &str) -> [Vec<u8>; 2] {
 fn assert_found_and_masked(writing: &[u8], form: Form) {
     let whole = [b"before ", writing, b"! after"].concat();
     assert_eq!(
-        needle().find(&whole),
+        secrets().find(&whole),
         Some(form),
         "{}",
         whole.escape_ascii()
     );
-    let left = needle().redact_bytes(&whole);
-    assert_eq!(needle().find(&left), None);
+    let left = secrets().redact_bytes(&whole);
+    assert_eq!(secrets().find(&left), None);
     assert!(
         left.len() <= b"before <credential>! after".len() + 8,
         "{}",
         left.escape_ascii()
     );
     for size in [1, 7, 64] {
-        let mut scanner = Scanner::new(&needle());
+        let mut scanner = Scanner::new(&secrets());
         let pieces = whole.chunks(size);
         let found = pieces.filter_map(|piece| scanner.push(piece)).next();
         assert_eq!(found, Some(form), "pieces of {size}");
@@ -137,7 +141,7 @@ fn wrapped_base64_is_found_in_lines_of_any_length() {
                 let text = base64(format!("{prefix}{SECRET}").as_bytes(), b"-_");
                 let text = wrapped(text.trim_end_matches('='), width, end);
                 assert_eq!(
-                    needle().find(text.as_bytes()),
+                    secrets().find(text.as_bytes()),
                     Some(Form::Base64),
                     "{text:?}"
                 );
@@ -147,8 +151,12 @@ fn wrapped_base64_is_found_in_lines_of_any_length() {
     let long = format!("{}{SECRET}{}", "x".repeat(40), "y".repeat(90));
     for width in [64, 76] {
         let text = wrapped(&base64(long.as_bytes(), b"+/"), width, "\r\n");
-        assert_eq!(needle().find(text.as_bytes()), Some(Form::Base64), "{text}");
-        assert_eq!(needle().find(needle().redact(&text).as_bytes()), None);
+        assert_eq!(
+            secrets().find(text.as_bytes()),
+            Some(Form::Base64),
+            "{text}"
+        );
+        assert_eq!(secrets().find(secrets().redact(&text).as_bytes()), None);
     }
 }
 
@@ -173,9 +181,9 @@ fn reversed_credential_is_found() {
 #[test]
 fn apart_digits_and_far_lines_are_not_the_credential() {
     let digits: Vec<String> = hex(SECRET.as_bytes()).chars().map(String::from).collect();
-    assert_eq!(needle().find(digits.join(" ").as_bytes()), None);
+    assert_eq!(secrets().find(digits.join(" ").as_bytes()), None);
     let far = wrapped(&base64(SECRET.as_bytes(), b"+/"), 8, &" ".repeat(33));
-    assert_eq!(needle().find(far.as_bytes()), None);
+    assert_eq!(secrets().find(far.as_bytes()), None);
 }
 
 /// What begins like the credential again and again costs a look each, and no more.
@@ -184,7 +192,7 @@ fn search_is_linear_in_what_begins_like_the_credential() {
     let begins = &base64(SECRET.as_bytes(), b"+/")[..16];
     let text = format!("{begins}\n").repeat(100_000);
     let start = std::time::Instant::now();
-    assert_eq!(needle().find(text.as_bytes()), None);
+    assert_eq!(secrets().find(text.as_bytes()), None);
     assert!(start.elapsed().as_secs() < 20);
 }
 
@@ -199,7 +207,7 @@ fn percent_encoding_is_found_whole_partial_doubled_and_in_either_case() {
         SECRET.replace('s', "%73"),
     ] {
         assert_eq!(
-            needle().find(format!("x{text}y").as_bytes()),
+            secrets().find(format!("x{text}y").as_bytes()),
             Some(Form::Percent),
             "{text}"
         );
@@ -219,7 +227,7 @@ fn json_escapes_are_found() {
         SECRET.replace('k', "\\x6b"),
     ] {
         assert_eq!(
-            needle().find(text.as_bytes()),
+            secrets().find(text.as_bytes()),
             Some(Form::Escaped),
             "{text}"
         );
@@ -231,14 +239,14 @@ fn percent_encoded_base64_is_found() {
     let text = base64(SECRET.as_bytes(), b"+/")
         .replace('+', "%2B")
         .replace('/', "%2F");
-    assert_eq!(needle().find(text.as_bytes()), Some(Form::Base64));
+    assert_eq!(secrets().find(text.as_bytes()), Some(Form::Base64));
 }
 
 #[test]
 fn a_credential_with_escapes_in_it_is_found_as_written() {
-    let needle = Needle::new("ab%25cd%41ef\\u0041").unwrap();
+    let secrets = SecretScanner::new("ab%25cd%41ef\\u0041").unwrap();
     assert_eq!(
-        needle.find(b"..ab%25cd%41ef\\u0041.."),
+        secrets.find(b"..ab%25cd%41ef\\u0041.."),
         Some(Form::AsWritten)
     );
 }
@@ -251,20 +259,20 @@ fn redaction_replaces_every_form_everywhere() {
         percent(SECRET.as_bytes())
     );
     assert_eq!(
-        needle().redact(&text),
+        secrets().redact(&text),
         "é<credential>é <credential> <credential> <credential>"
     );
     assert_eq!(
-        needle().redact_bytes(text.as_bytes()),
-        needle().redact(&text).as_bytes()
+        secrets().redact_bytes(text.as_bytes()),
+        secrets().redact(&text).as_bytes()
     );
-    assert_eq!(needle().redact("nothing here"), "nothing here");
+    assert_eq!(secrets().redact("nothing here"), "nothing here");
 }
 
 #[test]
 fn redaction_reaches_every_string_and_key_of_a_value() {
     let mut value = serde_json::json!({ "a": [1, format!("x{SECRET}")], SECRET: { "b": null } });
-    needle().redact_json(&mut value);
+    secrets().redact_json(&mut value);
     assert_eq!(
         value,
         serde_json::json!({ "a": [1, "x<credential>"], "<credential>": { "b": null } })
@@ -274,7 +282,7 @@ fn redaction_reaches_every_string_and_key_of_a_value() {
 #[test]
 fn redacted_base64_leaves_no_character_that_holds_bits_of_the_credential() {
     let text = base64(format!("a{SECRET}z").as_bytes(), b"+/");
-    let left = needle().redact(&text);
+    let left = secrets().redact(&text);
     assert_eq!(
         left,
         format!(
@@ -288,25 +296,25 @@ fn redacted_base64_leaves_no_character_that_holds_bits_of_the_credential() {
 
 #[test]
 fn the_debug_form_does_not_show_the_credential() {
-    let shown = format!("{:?} {:?}", needle(), Scanner::new(&needle()));
+    let shown = format!("{:?} {:?}", secrets(), Scanner::new(&secrets()));
     assert!(!shown.contains("3f"), "{shown}");
 }
 
 #[test]
 fn a_credential_that_could_be_found_by_chance_is_refused() {
     assert_eq!(
-        Needle::new("short").unwrap_err(),
-        NeedleError::Length { bytes: 5 }
+        SecretScanner::new("short").unwrap_err(),
+        SecretError::Length { bytes: 5 }
     );
     assert_eq!(
-        Needle::new("with a space in it").unwrap_err(),
-        NeedleError::Character
+        SecretScanner::new("with a space in it").unwrap_err(),
+        SecretError::Character
     );
 }
 
 #[test]
 fn a_scanner_reports_the_first_hit_once() {
-    let mut scanner = Scanner::new(&needle());
+    let mut scanner = Scanner::new(&secrets());
     assert_eq!(scanner.push(SECRET.as_bytes()), Some(Form::AsWritten));
     assert_eq!(scanner.push(SECRET.as_bytes()), None);
     assert_eq!(scanner.found(), Some(Form::AsWritten));
@@ -331,17 +339,17 @@ proptest! {
     #[test]
     fn a_hit_across_any_borders_is_found(before in "[ -~]{0,900}", text in writing(), after in "[ -~]{0,40}", size in 1usize..700) {
         let whole = format!("{before}{text}{after}");
-        let mut scanner = Scanner::new(&needle());
+        let mut scanner = Scanner::new(&secrets());
         for piece in whole.as_bytes().chunks(size) {
             scanner.push(piece);
         }
         prop_assert!(scanner.found().is_some());
-        prop_assert_eq!(needle().find(needle().redact(&whole).as_bytes()), None);
+        prop_assert_eq!(secrets().find(secrets().redact(&whole).as_bytes()), None);
     }
 
     #[test]
     fn bytes_without_the_credential_give_no_hit(bytes in proptest::collection::vec(any::<u8>(), 0..2000), size in 1usize..300) {
-        let mut scanner = Scanner::new(&needle());
+        let mut scanner = Scanner::new(&secrets());
         for piece in bytes.chunks(size) {
             prop_assert_eq!(scanner.push(piece), None);
         }
@@ -352,7 +360,7 @@ proptest! {
 fn other_values_are_replaced_by_what_names_them_in_every_form_and_are_no_finding() {
     let token = "gr\u{fc}n-\"s3cret\" 42";
     let key = "-----BEGIN KEY-----\nAAAABBBBCCCC\nshort\n-----END KEY-----";
-    let hiding = needle().hiding([("TOKEN", token), ("KEY", key), ("SHORT", "1234567")]);
+    let hiding = secrets().hiding([("TOKEN", token), ("KEY", key), ("SHORT", "1234567")]);
     let all = |text: &str| format!("a {text} b {SECRET} c");
     for form in [
         token.to_owned(),
@@ -375,38 +383,38 @@ fn other_values_are_replaced_by_what_names_them_in_every_form_and_are_no_finding
     hiding.redact_json(&mut value);
     let expected = serde_json::json!({"a": ["<value of TOKEN>"], "<value of KEY>": 1});
     assert_eq!(value, expected);
-    assert_eq!(needle().redact(token), token, "nobody asked for it");
+    assert_eq!(secrets().redact(token), token, "nobody asked for it");
 }
 
 #[test]
 fn of_two_values_the_one_that_holds_the_other_is_replaced_whole() {
-    let hiding = needle().hiding([("PART", "abcdefgh"), ("WHOLE", "12abcdefgh34")]);
+    let hiding = secrets().hiding([("PART", "abcdefgh"), ("WHOLE", "12abcdefgh34")]);
     let shown = hiding.redact("12abcdefgh34 abcdefgh");
     assert_eq!(shown, "<value of WHOLE> <value of PART>");
-    let small = needle().hiding([("HOST", "ABCDEFGH")]).in_small_letters();
+    let small = secrets().hiding([("HOST", "ABCDEFGH")]).in_small_letters();
     assert_eq!(small.redact("abcdefgh.example"), "<value of HOST>.example");
 }
 
 #[test]
 fn a_hidden_value_is_found_by_the_name_of_its_variable_wherever_the_pieces_end() {
-    let needle = needle().hiding([("TOKEN", "of-its-users"), ("SHORT", "seven77")]);
-    assert_eq!(needle.find_hidden(SECRET.as_bytes()), None);
-    assert_eq!(needle.find_hidden(b"seven77"), None);
+    let secrets = secrets().hiding([("TOKEN", "of-its-users"), ("SHORT", "seven77")]);
+    assert_eq!(secrets.find_hidden(SECRET.as_bytes()), None);
+    assert_eq!(secrets.find_hidden(b"seven77"), None);
     for written in [
         "of-its-users".to_owned(),
         hex(b"of-its-users"),
         percent(b"of-its-users"),
     ] {
         let text = format!("{}{written}{}", "x".repeat(50), "y".repeat(50));
-        assert_eq!(needle.find_hidden(text.as_bytes()), Some("TOKEN"));
+        assert_eq!(secrets.find_hidden(text.as_bytes()), Some("TOKEN"));
         for size in 1..text.len() {
-            let mut scanner = HiddenScanner::new(&needle);
+            let mut scanner = HiddenScanner::new(&secrets);
             let pieces = text.as_bytes().chunks(size);
             let last = pieces.map(|piece| scanner.push(piece)).last();
             assert_eq!(last, Some(Some("TOKEN")), "{written} in pieces of {size}");
         }
     }
-    let mut scanner = HiddenScanner::new(&needle);
+    let mut scanner = HiddenScanner::new(&secrets);
     assert_eq!(scanner.push(b"of-its-"), None);
     scanner.skip_zeros();
     assert_eq!(scanner.push(b"users"), None);

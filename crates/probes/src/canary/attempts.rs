@@ -20,9 +20,9 @@ use nix::sys::stat::Mode;
 #[cfg(target_arch = "x86_64")]
 use nix::sys::wait::{WaitStatus, waitpid};
 
-use super::Scene;
+use super::ProbeEnv;
 use sys::attempt;
-use sys::probe::{io_uring_setup, push_input};
+use sys::probe_calls::{io_uring_setup, push_input};
 #[cfg(target_arch = "x86_64")]
 use sys::process::{Side, clone_process};
 
@@ -79,7 +79,7 @@ pub(super) fn multicast(port: u16, protocol: Option<SockProtocol>) -> Result<(),
     send_datagram(MULTICAST, port, &datagram(AddressFamily::Inet, protocol)?)
 }
 
-pub(super) fn any_ipv6(_: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn any_ipv6(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     datagram(AddressFamily::Inet6, None).map(drop)
 }
 
@@ -96,26 +96,26 @@ fn connect_abstract(name: &str) -> Result<(), Errno> {
     )
 }
 
-pub(super) fn abstract_outside(scene: &Scene<'_>) -> Result<(), Errno> {
-    connect_abstract(&scene.plan.outside_socket)
+pub(super) fn abstract_outside(env: &ProbeEnv<'_>) -> Result<(), Errno> {
+    connect_abstract(&env.plan.outside_socket)
 }
 
-pub(super) fn abstract_inside(scene: &Scene<'_>) -> Result<(), Errno> {
-    connect_abstract(&scene.plan.inside_socket)
+pub(super) fn abstract_inside(env: &ProbeEnv<'_>) -> Result<(), Errno> {
+    connect_abstract(&env.plan.inside_socket)
 }
 
-pub(super) fn unix(_: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn unix(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     stream(AddressFamily::Unix).map(drop)
 }
 
 /// A socket that was never bound gets a port of its own by listen(2).
-pub(super) fn listener(_: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn listener(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     listen(&stream(AddressFamily::Inet)?, Backlog::new(1)?)
 }
 
 /// A listener on loopback that is not the stub; nobody is served there.
-pub(super) fn neighbour(scene: &Scene<'_>) -> Result<(), Errno> {
-    let Some(SocketAddr::V4(address)) = scene.plan.neighbour else {
+pub(super) fn neighbour(env: &ProbeEnv<'_>) -> Result<(), Errno> {
+    let Some(SocketAddr::V4(address)) = env.plan.neighbour else {
         return Err(Errno::EDESTADDRREQ);
     };
     let socket = stream(AddressFamily::Inet)?;
@@ -123,12 +123,12 @@ pub(super) fn neighbour(scene: &Scene<'_>) -> Result<(), Errno> {
 }
 
 /// Signal 0 is only checked, and nobody gets it.
-pub(super) fn signal_init(scene: &Scene<'_>) -> Result<(), Errno> {
-    kill(scene.init, None)
+pub(super) fn signal_init(env: &ProbeEnv<'_>) -> Result<(), Errno> {
+    kill(env.init, None)
 }
 
 /// Whether the socket of a well-known daemon is there; connecting outside would talk to it.
-pub(super) fn path_socket(_: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn path_socket(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     let candidates = [
         "/run/docker.sock",
         "/var/run/docker.sock",
@@ -140,7 +140,7 @@ pub(super) fn path_socket(_: &Scene<'_>) -> Result<(), Errno> {
     if found { Ok(()) } else { Err(Errno::ENOENT) }
 }
 
-pub(super) fn raw(_: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn raw(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     let protocol = SockProtocol::Icmp;
     socket(
         AddressFamily::Inet,
@@ -151,7 +151,7 @@ pub(super) fn raw(_: &Scene<'_>) -> Result<(), Errno> {
     .map(drop)
 }
 
-pub(super) fn packet(_: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn packet(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     socket(
         AddressFamily::Packet,
         SockType::Raw,
@@ -163,7 +163,7 @@ pub(super) fn packet(_: &Scene<'_>) -> Result<(), Errno> {
 
 /// What packet(7) asks for. The socket itself is not made outside: closing it waits for the whole network
 /// stack, some 15 ms.
-pub(super) fn packet_is_possible(_: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn packet_is_possible(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     let capable = caps::has_cap(None, caps::CapSet::Effective, caps::Capability::CAP_NET_RAW);
     let known = Path::new("/proc/net/packet").exists();
     if capable.unwrap_or(false) && known {
@@ -173,7 +173,7 @@ pub(super) fn packet_is_possible(_: &Scene<'_>) -> Result<(), Errno> {
     }
 }
 
-pub(super) fn vsock(_: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn vsock(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     socket(
         AddressFamily::Vsock,
         SockType::Stream,
@@ -198,11 +198,11 @@ fn is_asked(family: i32, protocol: i32) -> Result<(), Errno> {
 macro_rules! other_sockets {
     ($($inside:ident $outside:ident: $family:path, $kind:path, $protocol:expr;)*) => {
         $(
-            pub(super) fn $inside(_: &Scene<'_>) -> Result<(), Errno> {
+            pub(super) fn $inside(_: &ProbeEnv<'_>) -> Result<(), Errno> {
                 attempt::socket($family, $kind | libc::SOCK_CLOEXEC, $protocol).map(drop)
             }
 
-            pub(super) fn $outside(_: &Scene<'_>) -> Result<(), Errno> {
+            pub(super) fn $outside(_: &ProbeEnv<'_>) -> Result<(), Errno> {
                 is_asked($family, $protocol)
             }
         )*
@@ -218,26 +218,26 @@ other_sockets! {
 }
 
 /// Data that opens its own connection, which Landlock does not see.
-pub(super) fn fast_open(_: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn fast_open(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     let socket = stream(AddressFamily::Inet)?;
     let address = SockaddrIn::from(SocketAddrV4::new(NOWHERE_4, super::ANSWERED_PORT));
     let flags = MsgFlags::from_bits_retain(libc::MSG_FASTOPEN);
     sendto(socket.as_raw_fd(), b"canary", &address, flags).map(drop)
 }
 
-pub(super) fn io_uring(_: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn io_uring(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     io_uring_setup().map(drop)
 }
 
 /// A socket by a call of a 32-bit machine.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn i386(_: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn i386(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     in_child(|| attempt::socket_i386(libc::AF_INET as u32, libc::SOCK_DGRAM as u32).map(drop))
 }
 
 /// A socket by a number of x32.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn x32(_: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn x32(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     in_child(|| attempt::socket_x32(libc::AF_INET, libc::SOCK_DGRAM).map(drop))
 }
 
@@ -264,20 +264,20 @@ fn in_child(attempt: fn() -> Result<(), Errno>) -> Result<(), Errno> {
 }
 
 /// PTRACE_SEIZE does not stop its target, and ends with this process.
-pub(super) fn trace_init(scene: &Scene<'_>) -> Result<(), Errno> {
-    ptrace::seize(scene.init, ptrace::Options::empty())
+pub(super) fn trace_init(env: &ProbeEnv<'_>) -> Result<(), Errno> {
+    ptrace::seize(env.init, ptrace::Options::empty())
 }
 
-pub(super) fn new_namespace(_: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn new_namespace(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     unshare(CloneFlags::CLONE_NEWUSER)
 }
 
 /// Standard input is no namespace: without the filter the kernel would say EINVAL.
-pub(super) fn join_namespace(_: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn join_namespace(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     setns(std::io::stdin(), CloneFlags::CLONE_NEWUTS)
 }
 
-pub(super) fn mount_something(_: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn mount_something(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     mount(
         Some("tmpfs"),
         "/",
@@ -288,34 +288,34 @@ pub(super) fn mount_something(_: &Scene<'_>) -> Result<(), Errno> {
 }
 
 /// Standard input is /dev/null: without the filter the kernel would say ENOTTY.
-pub(super) fn terminal_input(_: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn terminal_input(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     push_input(std::io::stdin(), 0)
 }
 
-pub(super) fn outside_directory(scene: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn outside_directory(env: &ProbeEnv<'_>) -> Result<(), Errno> {
     open_for(
-        &scene.plan.outside_directory,
+        &env.plan.outside_directory,
         OFlag::O_DIRECTORY | OFlag::O_RDONLY,
     )
     .map(drop)
 }
 
-pub(super) fn outside_file(scene: &Scene<'_>) -> Result<(), Errno> {
+pub(super) fn outside_file(env: &ProbeEnv<'_>) -> Result<(), Errno> {
     let new = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY;
-    open_for(&scene.plan.outside_file, new).map(drop)
+    open_for(&env.plan.outside_file, new).map(drop)
 }
 
 /// Mode and mount allow it: only Landlock refuses.
-pub(super) fn read_unruled(scene: &Scene<'_>) -> Result<(), Errno> {
-    open_for(&scene.plan.unruled_file, OFlag::O_RDONLY).map(drop)
+pub(super) fn read_unruled(env: &ProbeEnv<'_>) -> Result<(), Errno> {
+    open_for(&env.plan.unruled_file, OFlag::O_RDONLY).map(drop)
 }
 
-pub(super) fn init_memory(scene: &Scene<'_>) -> Result<(), Errno> {
-    open_for(format!("/proc/{}/mem", scene.init), OFlag::O_RDONLY).map(drop)
+pub(super) fn init_memory(env: &ProbeEnv<'_>) -> Result<(), Errno> {
+    open_for(format!("/proc/{}/mem", env.init), OFlag::O_RDONLY).map(drop)
 }
 
-pub(super) fn write_home(scene: &Scene<'_>) -> Result<(), Errno> {
-    let path = Path::new(&scene.plan.home).join(".canary");
+pub(super) fn write_home(env: &ProbeEnv<'_>) -> Result<(), Errno> {
+    let path = Path::new(&env.plan.home).join(".canary");
     let written = open_for(&path, OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY)
         .and_then(|file| nix::unistd::write(file, b"canary"));
     nix::unistd::unlink(&path)?;

@@ -8,7 +8,7 @@ use model::evidence::{Attempt, Outcome};
 use super::{ABSTRACT_INSIDE, Kind, Mode, Try, attempts};
 
 /// A way out of the network.
-pub struct Way {
+pub struct Route {
     pub name: &'static str,
     /// Call, family and address by which the supervisor's record is found.
     pub syscall: &'static str,
@@ -41,19 +41,19 @@ pub struct Expected {
     /// What may come instead.
     pub instead: Option<Errno>,
     /// What the supervisor must have written down.
-    pub record: Option<Record>,
+    pub record: Option<LedgerEntry>,
 }
 
 /// An entry of the supervisor's, as far as it is looked for.
 #[derive(Clone, Copy)]
-pub struct Record {
+pub struct LedgerEntry {
     pub syscall: &'static str,
     pub family: Option<&'static str>,
     pub destination: Option<(&'static str, u16)>,
     pub outcome: Outcome,
 }
 
-impl Record {
+impl LedgerEntry {
     pub fn is(&self, attempt: &Attempt) -> bool {
         let destination = attempt.address.as_deref().zip(attempt.port);
         attempt.syscall == self.syscall
@@ -76,13 +76,13 @@ const UNREACHABLE: Errno = Errno::ENETUNREACH;
 const NO_ADDRESS: Errno = Errno::EADDRNOTAVAIL;
 
 #[rustfmt::skip]
-pub const WAYS: &[Way] = &[
-    Way { name: "tcp4", syscall: "connect", family: "inet", address: "192.0.2.1", attempt: attempts::tcp4, outside: None },
-    Way { name: "tcp6", syscall: "connect", family: "inet6", address: "2001:db8::1", attempt: attempts::tcp6, outside: Some(attempts::any_ipv6) },
-    Way { name: "udp4", syscall: "sendto", family: "inet", address: "192.0.2.1", attempt: attempts::udp4, outside: None },
-    Way { name: "udp6", syscall: "sendto", family: "inet6", address: "2001:db8::1", attempt: attempts::udp6, outside: Some(attempts::any_ipv6) },
-    Way { name: "broadcast", syscall: "sendto", family: "inet", address: "255.255.255.255", attempt: attempts::broadcast, outside: None },
-    Way { name: "multicast", syscall: "sendto", family: "inet", address: "224.0.0.251", attempt: attempts::multicast, outside: None },
+pub const ROUTES: &[Route] = &[
+    Route { name: "tcp4", syscall: "connect", family: "inet", address: "192.0.2.1", attempt: attempts::tcp4, outside: None },
+    Route { name: "tcp6", syscall: "connect", family: "inet6", address: "2001:db8::1", attempt: attempts::tcp6, outside: Some(attempts::any_ipv6) },
+    Route { name: "udp4", syscall: "sendto", family: "inet", address: "192.0.2.1", attempt: attempts::udp4, outside: None },
+    Route { name: "udp6", syscall: "sendto", family: "inet6", address: "2001:db8::1", attempt: attempts::udp6, outside: Some(attempts::any_ipv6) },
+    Route { name: "broadcast", syscall: "sendto", family: "inet", address: "255.255.255.255", attempt: attempts::broadcast, outside: None },
+    Route { name: "multicast", syscall: "sendto", family: "inet", address: "224.0.0.251", attempt: attempts::multicast, outside: None },
 ];
 
 #[rustfmt::skip]
@@ -192,7 +192,7 @@ impl Probe {
         Expected {
             errno: self.errno,
             instead: None,
-            record: record.map(|((syscall, family), errno)| Record {
+            record: record.map(|((syscall, family), errno)| LedgerEntry {
                 syscall,
                 family,
                 destination: None,
@@ -202,14 +202,14 @@ impl Probe {
     }
 }
 
-impl Way {
+impl Route {
     /// In a network that is shared there are no datagram sockets: a canary that is answered gets none.
     pub fn expected(&self, kind: Kind, mode: Mode, stub_port: u16) -> Expected {
         let datagram = self.syscall == "sendto";
         let (errno, record) = match mode {
             Mode::Answered if datagram && kind == Kind::Inherited => (
                 Errno::EACCES,
-                Record {
+                LedgerEntry {
                     syscall: "socket",
                     destination: None,
                     ..self.record(mode, stub_port, Outcome::Denied(Errno::EACCES))
@@ -231,8 +231,8 @@ impl Way {
         }
     }
 
-    fn record(&self, mode: Mode, stub_port: u16, outcome: Outcome) -> Record {
-        Record {
+    fn record(&self, mode: Mode, stub_port: u16, outcome: Outcome) -> LedgerEntry {
+        LedgerEntry {
             syscall: self.syscall,
             family: Some(self.family),
             destination: Some((self.address, mode.port(stub_port))),

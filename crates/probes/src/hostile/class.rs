@@ -46,7 +46,7 @@ pub struct Attempt {
 pub struct Column {
     /// Empty: not attempted in this tier.
     pub refusals: &'static [Refusal],
-    pub record: Record,
+    pub record: LedgerEntry,
 }
 
 /// One way to be blocked.
@@ -58,7 +58,7 @@ pub struct Refusal {
 
 /// The entry of the ledger that the attempt must leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Record {
+pub enum LedgerEntry {
     /// No evidence is claimed of it.
     None,
     /// This call to the first aim.
@@ -144,7 +144,7 @@ impl Attempt {
     pub const fn new(name: &'static str, make: Make) -> Self {
         let column = Column {
             refusals: &[],
-            record: Record::None,
+            record: LedgerEntry::None,
         };
         Self {
             name,
@@ -187,7 +187,7 @@ impl Attempt {
     }
 
     /// What blocks it in either tier, with the same entry of the ledger.
-    pub const fn blocked(self, refusals: &'static [Refusal], record: Record) -> Self {
+    pub const fn blocked(self, refusals: &'static [Refusal], record: LedgerEntry) -> Self {
         let column = Column { refusals, record };
         Self {
             namespace: column,
@@ -197,7 +197,7 @@ impl Attempt {
     }
 
     /// What blocks it in tier `inherited`.
-    pub const fn inherited(self, refusals: &'static [Refusal], record: Record) -> Self {
+    pub const fn inherited(self, refusals: &'static [Refusal], record: LedgerEntry) -> Self {
         Self {
             inherited: Column { refusals, record },
             ..self

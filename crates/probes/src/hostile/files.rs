@@ -8,7 +8,7 @@ use std::process::Command;
 
 use nix::errno::Errno;
 
-use super::class::{Aim, Attempt, Class, Layer, Record, Refusal, by};
+use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, Refusal, by};
 use super::processes::{HIDDEN, open_below};
 use super::{HOSTILE_ARGUMENT, NOTHING_TO_DO, errno, own_file};
 
@@ -20,8 +20,8 @@ const UNRULED: &[Refusal] = &[by(Layer::Landlock, Errno::EACCES)];
 const fn outside(name: &'static str, make: super::class::Make, aims: &'static [Aim]) -> Attempt {
     Attempt::new(name, make)
         .at(aims)
-        .blocked(ABSENT, Record::None)
-        .inherited(UNRULED, Record::None)
+        .blocked(ABSENT, LedgerEntry::None)
+        .inherited(UNRULED, LedgerEntry::None)
 }
 
 pub(super) const CLASSES: &[Class] = &[
@@ -35,8 +35,8 @@ pub(super) const CLASSES: &[Class] = &[
             Attempt::new("unruled", read)
                 .at(&[Aim::Word("/.canary")])
                 .twin_at(&[Aim::ReadableFile])
-                .blocked(UNRULED, Record::None)
-                .inherited(&[], Record::None),
+                .blocked(UNRULED, LedgerEntry::None)
+                .inherited(&[], LedgerEntry::None),
         ],
     },
     Class {
@@ -48,13 +48,13 @@ pub(super) const CLASSES: &[Class] = &[
             Attempt::new("root", create)
                 .at(&[Aim::Word("/")])
                 .twin_at(&[Aim::Directory])
-                .blocked(READ_ONLY, Record::None)
-                .inherited(UNRULED, Record::None),
+                .blocked(READ_ONLY, LedgerEntry::None)
+                .inherited(UNRULED, LedgerEntry::None),
             Attempt::new("etc", create)
                 .at(&[Aim::Word("/etc")])
                 .twin_at(&[Aim::Directory])
-                .blocked(READ_ONLY, Record::None)
-                .inherited(UNRULED, Record::None),
+                .blocked(READ_ONLY, LedgerEntry::None)
+                .inherited(UNRULED, LedgerEntry::None),
         ],
     },
     Class {
@@ -70,20 +70,20 @@ pub(super) const CLASSES: &[Class] = &[
                         by(Layer::OwnRoot, Errno::EROFS),
                         by(Layer::FileMode, Errno::EACCES),
                     ],
-                    Record::None,
+                    LedgerEntry::None,
                 )
                 .inherited(
                     &[
                         by(Layer::Running, Errno::ETXTBSY),
                         by(Layer::FileMode, Errno::EACCES),
                     ],
-                    Record::None,
+                    LedgerEntry::None,
                 ),
             Attempt::new("mode", change_mode)
                 .at(&[Aim::Word(OWN_PROGRAM)])
                 .twin_at(&[Aim::ProgramFile])
-                .blocked(READ_ONLY, Record::None)
-                .inherited(&[by(Layer::Supervisor, Errno::EPERM)], Record::None),
+                .blocked(READ_ONLY, LedgerEntry::None)
+                .inherited(&[by(Layer::Supervisor, Errno::EPERM)], LedgerEntry::None),
         ],
     },
     Class {
@@ -99,8 +99,8 @@ pub(super) const CLASSES: &[Class] = &[
         id: "files/execute",
         about: "programs that the client has written",
         attempts: &[Attempt::new("copy", execute_copy)
-            .blocked(&[by(Layer::NoExec, Errno::EACCES)], Record::None)
-            .inherited(UNRULED, Record::None)],
+            .blocked(&[by(Layer::NoExec, Errno::EACCES)], LedgerEntry::None)
+            .inherited(UNRULED, LedgerEntry::None)],
     },
 ];
 
@@ -115,8 +115,8 @@ const fn link(name: &'static str, aims: &'static [Aim], twin: &'static [Aim]) ->
     Attempt::new(name, open_below)
         .at(aims)
         .twin_at(twin)
-        .blocked(HIDDEN, Record::None)
-        .inherited(UNRULED, Record::None)
+        .blocked(HIDDEN, LedgerEntry::None)
+        .inherited(UNRULED, LedgerEntry::None)
 }
 
 fn path(aims: &[String]) -> Result<&str, Errno> {

@@ -6,14 +6,14 @@ use std::os::unix::fs::OpenOptionsExt as _;
 
 use nix::errno::Errno;
 
-use super::class::{Aim, Attempt, Class, Layer, Record, Refusal, by};
+use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, Refusal, by};
 use super::errno;
-use sys::{attempt, probe};
+use sys::{attempt, probe_calls};
 
 const REFUSED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
 
 const fn call(name: &'static str, make: super::class::Make) -> Attempt {
-    Attempt::new(name, make).blocked(REFUSED, Record::None)
+    Attempt::new(name, make).blocked(REFUSED, LedgerEntry::None)
 }
 
 pub(super) const CLASSES: &[Class] = &[
@@ -96,7 +96,7 @@ fn high(aims: &[String]) -> Result<u32, Errno> {
 }
 
 fn type_in(aims: &[String]) -> Result<String, Errno> {
-    probe::push_input(terminal()?, high(aims)?).map(|()| String::new())
+    probe_calls::push_input(terminal()?, high(aims)?).map(|()| String::new())
 }
 
 fn paste_in(aims: &[String]) -> Result<String, Errno> {

@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::{chroot, pivot_root};
 
-use super::class::{Aim, Attempt, Class, Layer, NOTHING, Record, Refusal, Surroundings, by};
+use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, NOTHING, Refusal, Surroundings, by};
 use super::errno;
 use sys;
 
@@ -16,7 +16,7 @@ const fn call(name: &'static str, make: super::class::Make) -> Attempt {
     Attempt::new(name, make)
         .at(&[Aim::Word("/tmp")])
         .twin_in(Surroundings::OwnNamespaces)
-        .blocked(REFUSED, Record::None)
+        .blocked(REFUSED, LedgerEntry::None)
 }
 
 pub(super) const CLASSES: &[Class] = &[
@@ -44,8 +44,8 @@ pub(super) const CLASSES: &[Class] = &[
         // Where the mounts are the container's there is nothing of ours to show.
         attempts: &[Attempt::new("shared", shared)
             .twin_in(Surroundings::OwnNamespaces)
-            .blocked(&[by(Layer::PrivateMounts, NOTHING)], Record::None)
-            .inherited(&[], Record::None)],
+            .blocked(&[by(Layer::PrivateMounts, NOTHING)], LedgerEntry::None)
+            .inherited(&[], LedgerEntry::None)],
     },
 ];
 

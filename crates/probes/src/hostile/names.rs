@@ -2,7 +2,7 @@
 
 use nix::errno::Errno;
 
-use super::class::{Aim, Attempt, Class, Layer, Record, Surroundings, by};
+use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, Surroundings, by};
 use super::network::{connect_to, send};
 use super::sockets::{NO_PATH, NO_UNIX, connect_unix};
 
@@ -21,8 +21,8 @@ const fn daemon(name: &'static str, aims: &'static [Aim]) -> Attempt {
     Attempt::new(name, connect_unix)
         .at(aims)
         .twin_in(Surroundings::Daemons)
-        .blocked(NO_PATH, Record::To("connect"))
-        .inherited(NO_UNIX, Record::Socket("unix", "stream"))
+        .blocked(NO_PATH, LedgerEntry::To("connect"))
+        .inherited(NO_UNIX, LedgerEntry::Socket("unix", "stream"))
 }
 
 pub(super) const CLASSES: &[Class] = &[
@@ -45,18 +45,18 @@ pub(super) const CLASSES: &[Class] = &[
                 .twin_in(Surroundings::World)
                 .blocked(
                     &[by(Layer::Supervisor, Errno::ENETUNREACH)],
-                    Record::To("sendto"),
+                    LedgerEntry::To("sendto"),
                 )
                 .inherited(
                     &[by(Layer::Supervisor, Errno::EACCES)],
-                    Record::Socket("inet", "dgram"),
+                    LedgerEntry::Socket("inet", "dgram"),
                 ),
             Attempt::new("tcp", connect_to)
                 .at(&[Aim::Word("192.0.2.1:53")])
                 .twin_in(Surroundings::World)
                 .blocked(
                     &[by(Layer::Supervisor, Errno::ENETUNREACH)],
-                    Record::To("connect"),
+                    LedgerEntry::To("connect"),
                 ),
         ],
     },

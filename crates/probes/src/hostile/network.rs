@@ -13,11 +13,11 @@ use nix::sys::socket::{
     sendto, setsockopt, socket, sockopt,
 };
 
-use super::class::{Aim, Attempt, Class, Layer, Record, Refusal, Surroundings, by};
+use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, Refusal, Surroundings, by};
 use super::errno;
 use super::surroundings::NOWHERE_4;
 use sys::attempt::{SharedAddress, connect_shared};
-use sys::world;
+use sys::test_network;
 
 const NO_ROUTE: &[Refusal] = &[by(Layer::Supervisor, Errno::ENETUNREACH)];
 const NO_SOCKET: &[Refusal] = &[by(Layer::Supervisor, Errno::EACCES)];
@@ -26,15 +26,15 @@ const fn tcp(name: &'static str, aims: &'static [Aim]) -> Attempt {
     Attempt::new(name, connect_to)
         .at(aims)
         .twin_in(Surroundings::World)
-        .blocked(NO_ROUTE, Record::To("connect"))
+        .blocked(NO_ROUTE, LedgerEntry::To("connect"))
 }
 
 const fn udp(name: &'static str, aims: &'static [Aim], family: &'static str) -> Attempt {
     Attempt::new(name, send_to)
         .at(aims)
         .twin_in(Surroundings::World)
-        .blocked(NO_ROUTE, Record::To("sendto"))
-        .inherited(NO_SOCKET, Record::Socket(family, "dgram"))
+        .blocked(NO_ROUTE, LedgerEntry::To("sendto"))
+        .inherited(NO_SOCKET, LedgerEntry::Socket(family, "dgram"))
 }
 
 pub(super) const CLASSES: &[Class] = &[
@@ -72,16 +72,16 @@ pub(super) const CLASSES: &[Class] = &[
                 .at(&[Aim::TcpListener])
                 .blocked(
                     &[by(Layer::NetworkNamespace, Errno::ECONNREFUSED)],
-                    Record::To("connect"),
+                    LedgerEntry::To("connect"),
                 )
-                .inherited(NO_SOCKET, Record::To("connect")),
+                .inherited(NO_SOCKET, LedgerEntry::To("connect")),
             Attempt::new("udp", ask)
                 .at(&[Aim::UdpListener])
                 .blocked(
                     &[by(Layer::NetworkNamespace, Errno::ECONNREFUSED)],
-                    Record::To("connect"),
+                    LedgerEntry::To("connect"),
                 )
-                .inherited(NO_SOCKET, Record::Socket("inet", "dgram")),
+                .inherited(NO_SOCKET, LedgerEntry::Socket("inet", "dgram")),
         ],
     },
     Class {
@@ -92,17 +92,17 @@ pub(super) const CLASSES: &[Class] = &[
             .twin_in(Surroundings::World)
             .blocked(
                 &[by(Layer::NetworkNamespace, Errno::ENETUNREACH)],
-                Record::To("connect"),
+                LedgerEntry::To("connect"),
             )
-            .inherited(NO_ROUTE, Record::To("connect"))],
+            .inherited(NO_ROUTE, LedgerEntry::To("connect"))],
     },
     Class {
         id: "network/links",
         about: "addresses of a link changed",
         attempts: &[Attempt::new("address", change_link)
             .twin_in(Surroundings::OwnNamespaces)
-            .blocked(&[by(Layer::Capabilities, Errno::EPERM)], Record::None)
-            .inherited(NO_SOCKET, Record::Socket("inet", "dgram"))],
+            .blocked(&[by(Layer::Capabilities, Errno::EPERM)], LedgerEntry::None)
+            .inherited(NO_SOCKET, LedgerEntry::Socket("inet", "dgram"))],
     },
 ];
 
@@ -212,5 +212,5 @@ fn change_link(_: &[String]) -> Result<String, Errno> {
         SockFlag::SOCK_CLOEXEC,
         None,
     )?;
-    world::set_address(socket, "lo:2", [192, 0, 2, 2].into()).map(|()| String::new())
+    test_network::set_address(socket, "lo:2", [192, 0, 2, 2].into()).map(|()| String::new())
 }

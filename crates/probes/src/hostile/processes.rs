@@ -17,7 +17,7 @@ use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 use std::os::unix::process::ExitStatusExt as _;
 
-use super::class::{Aim, Attempt, Class, Layer, NOTHING, Record, Refusal, Surroundings, by};
+use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, NOTHING, Refusal, Surroundings, by};
 use super::{CRASH, HOSTILE_ARGUMENT, errno, own_file};
 use sys::attempt;
 use sys::fds::survives_exec;
@@ -42,7 +42,7 @@ const HIDDEN_THERE: &[Refusal] = &[by(Layer::Landlock, Errno::EACCES)];
 const fn on_victim(name: &'static str, make: super::class::Make) -> Attempt {
     Attempt::new(name, make)
         .at(&[Aim::Victim])
-        .blocked(FILTERED, Record::None)
+        .blocked(FILTERED, LedgerEntry::None)
 }
 
 /// A file of init's directory in /proc; its twin is of the victim's.
@@ -50,8 +50,8 @@ const fn of_init(name: &'static str, aims: &'static [Aim], twin: &'static [Aim])
     Attempt::new(name, open_below)
         .at(aims)
         .twin_at(twin)
-        .blocked(HIDDEN, Record::None)
-        .inherited(HIDDEN_THERE, Record::None)
+        .blocked(HIDDEN, LedgerEntry::None)
+        .inherited(HIDDEN_THERE, LedgerEntry::None)
 }
 
 pub(super) const CLASSES: &[Class] = &[
@@ -64,8 +64,8 @@ pub(super) const CLASSES: &[Class] = &[
             on_victim("write", write_memory).twin_arrives(&[Errno::EFAULT]),
             Attempt::new("descriptor", take_descriptor)
                 .at(&[Aim::Victim])
-                .blocked(UNSEEN, Record::None)
-                .inherited(FILTERED, Record::None),
+                .blocked(UNSEEN, LedgerEntry::None)
+                .inherited(FILTERED, LedgerEntry::None),
             of_init(
                 "file",
                 &[Aim::Word("/proc/1/"), Aim::Word("mem")],
@@ -79,12 +79,12 @@ pub(super) const CLASSES: &[Class] = &[
         attempts: &[
             Attempt::new("signal", signal)
                 .at(&[Aim::Victim])
-                .blocked(UNSEEN, Record::None)
-                .inherited(SCOPED, Record::None),
+                .blocked(UNSEEN, LedgerEntry::None)
+                .inherited(SCOPED, LedgerEntry::None),
             Attempt::new("init", signal)
                 .at(&[Aim::Word("1")])
                 .twin_at(&[Aim::Victim])
-                .blocked(SCOPED, Record::None),
+                .blocked(SCOPED, LedgerEntry::None),
         ],
     },
     Class {
@@ -93,12 +93,14 @@ pub(super) const CLASSES: &[Class] = &[
         attempts: &[
             Attempt::new("signal", signal)
                 .at(&[Aim::Supervisor])
-                .blocked(UNSEEN_OR_INIT, Record::None)
-                .inherited(SCOPED, Record::None),
+                .blocked(UNSEEN_OR_INIT, LedgerEntry::None)
+                .inherited(SCOPED, LedgerEntry::None),
             Attempt::new("listener", listen)
-                .blocked(&[by(Layer::Filter, Errno::EBUSY)], Record::None),
-            Attempt::new("unreadable", hide)
-                .blocked(&[by(Layer::Supervisor, NOTHING)], Record::Call("prctl")),
+                .blocked(&[by(Layer::Filter, Errno::EBUSY)], LedgerEntry::None),
+            Attempt::new("unreadable", hide).blocked(
+                &[by(Layer::Supervisor, NOTHING)],
+                LedgerEntry::Call("prctl"),
+            ),
         ],
     },
     Class {
@@ -108,15 +110,15 @@ pub(super) const CLASSES: &[Class] = &[
             Attempt::new("unshare", |_| {
                 unshare(CloneFlags::CLONE_NEWUSER).map(|()| String::new())
             })
-            .blocked(FILTERED, Record::None),
-            Attempt::new("clone", clone).blocked(FILTERED, Record::None),
+            .blocked(FILTERED, LedgerEntry::None),
+            Attempt::new("clone", clone).blocked(FILTERED, LedgerEntry::None),
             Attempt::new("clone3", |_| {
                 attempt::clone3_with_own_users().map(|()| String::new())
             })
-            .blocked(&[by(Layer::Filter, Errno::ENOSYS)], Record::None),
+            .blocked(&[by(Layer::Filter, Errno::ENOSYS)], LedgerEntry::None),
             Attempt::new("join", join)
                 .twin_in(Surroundings::OwnNamespaces)
-                .blocked(FILTERED, Record::None),
+                .blocked(FILTERED, LedgerEntry::None),
         ],
     },
     Class {
@@ -132,32 +134,32 @@ pub(super) const CLASSES: &[Class] = &[
                 ])
             })
             .twin_in(Surroundings::OwnNamespaces)
-            .blocked(&[by(Layer::Capabilities, NOTHING)], Record::None),
+            .blocked(&[by(Layer::Capabilities, NOTHING)], LedgerEntry::None),
             // Where the user namespace is the container's, nobody may empty it.
             Attempt::new("bounding", |_| held(&[CapSet::Bounding]))
                 .twin_in(Surroundings::OwnNamespaces)
-                .blocked(&[by(Layer::Capabilities, NOTHING)], Record::None)
-                .inherited(&[], Record::None),
+                .blocked(&[by(Layer::Capabilities, NOTHING)], LedgerEntry::None)
+                .inherited(&[], LedgerEntry::None),
         ],
     },
     Class {
         id: "processes/set-id",
         about: "programs that give their owner's rights",
         attempts: &[Attempt::new("rights", set_id)
-            .blocked(&[by(Layer::NoNewPrivileges, NOTHING)], Record::None)],
+            .blocked(&[by(Layer::NoNewPrivileges, NOTHING)], LedgerEntry::None)],
     },
     Class {
         id: "processes/descriptors",
         about: "descriptors of whoever started the runner",
         attempts: &[Attempt::new("inherited", descriptors)
-            .blocked(&[by(Layer::Descriptors, NOTHING)], Record::None)],
+            .blocked(&[by(Layer::Descriptors, NOTHING)], LedgerEntry::None)],
     },
     Class {
         id: "processes/cores",
         about: "a core of a crash, or the program that collects them",
         attempts: &[Attempt::new("crash", crash)
             .twin_in(Surroundings::CoreFiles)
-            .blocked(&[by(Layer::Limits, NOTHING)], Record::None)],
+            .blocked(&[by(Layer::Limits, NOTHING)], LedgerEntry::None)],
     },
 ];
 

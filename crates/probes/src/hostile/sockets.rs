@@ -11,8 +11,8 @@ use nix::sys::socket::{
 
 #[cfg(target_arch = "x86_64")]
 use super::class::KILLED;
-use super::class::{Aim, Attempt, Class, Layer, Record, Refusal, Surroundings, by};
-use sys::{attempt, probe};
+use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, Refusal, Surroundings, by};
+use sys::{attempt, probe_calls};
 
 const NO_FAMILY: &[Refusal] = &[by(Layer::Supervisor, Errno::EAFNOSUPPORT)];
 const NO_PROTOCOL: &[Refusal] = &[by(Layer::Supervisor, Errno::EPROTONOSUPPORT)];
@@ -31,7 +31,7 @@ const fn open(
     Attempt::new(name, open_socket)
         .at(aims)
         .twin_in(Surroundings::OwnNamespaces)
-        .blocked(refusals, Record::Socket(record.0, record.1))
+        .blocked(refusals, LedgerEntry::Socket(record.0, record.1))
 }
 
 const fn named(
@@ -44,8 +44,8 @@ const fn named(
 ) -> Attempt {
     Attempt::new(name, make)
         .at(aims)
-        .blocked(refusals, Record::To(call))
-        .inherited(NO_UNIX, Record::Socket("unix", kind))
+        .blocked(refusals, LedgerEntry::To(call))
+        .inherited(NO_UNIX, LedgerEntry::Socket("unix", kind))
 }
 
 macro_rules! numbers {
@@ -141,7 +141,7 @@ pub(super) const CLASSES: &[Class] = &[
         id: "sockets/io-uring",
         about: "a ring that makes calls unseen",
         attempts: &[Attempt::new("ring", ring)
-            .blocked(&[by(Layer::Supervisor, Errno::ENOSYS)], Record::Call("io_uring_setup"))],
+            .blocked(&[by(Layer::Supervisor, Errno::ENOSYS)], LedgerEntry::Call("io_uring_setup"))],
     },
     #[cfg(target_arch = "x86_64")]
     Class {
@@ -149,8 +149,8 @@ pub(super) const CLASSES: &[Class] = &[
         about: "calls of a 32-bit machine",
         attempts: &[
             Attempt::new("socketcall", socket_i386)
-                .blocked(&[by(Layer::Supervisor, Errno::ENOSYS)], Record::Call("i386")),
-            Attempt::new("getpid", getpid_i386).blocked(&[KILLED], Record::None),
+                .blocked(&[by(Layer::Supervisor, Errno::ENOSYS)], LedgerEntry::Call("i386")),
+            Attempt::new("getpid", getpid_i386).blocked(&[KILLED], LedgerEntry::None),
         ],
     },
     #[cfg(target_arch = "x86_64")]
@@ -159,7 +159,7 @@ pub(super) const CLASSES: &[Class] = &[
         about: "calls by x32 numbers",
         attempts: &[Attempt::new("packet", socket_x32)
             .twin_in(Surroundings::OwnNamespaces)
-            .blocked(&[by(Layer::Supervisor, Errno::ENOSYS)], Record::Call("x32"))],
+            .blocked(&[by(Layer::Supervisor, Errno::ENOSYS)], LedgerEntry::Call("x32"))],
     },
 ];
 
@@ -173,7 +173,7 @@ fn open_socket(aims: &[String]) -> Result<String, Errno> {
 }
 
 fn ring(_: &[String]) -> Result<String, Errno> {
-    probe::io_uring_setup().map(|_| String::new())
+    probe_calls::io_uring_setup().map(|_| String::new())
 }
 
 #[cfg(target_arch = "x86_64")]

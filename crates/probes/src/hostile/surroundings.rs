@@ -16,7 +16,7 @@ use thiserror::Error;
 use super::class::Surroundings;
 use super::names::DAEMONS;
 use super::reply::error_words;
-use sys::{net, world};
+use sys::{net, test_network};
 
 /// Addresses for documentation (RFC 5737, RFC 3849): nobody has them.
 pub(super) const NOWHERE_4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -95,11 +95,11 @@ fn own_namespaces() -> io::Result<()> {
 fn a_world() -> io::Result<Prepared> {
     let datagram = |family| socket(family, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None);
     let inet = datagram(AddressFamily::Inet)?;
-    world::set_address(&inet, "lo:1", NOWHERE_4)?;
-    world::route_everything_to_loopback(&inet)?;
+    test_network::set_address(&inet, "lo:1", NOWHERE_4)?;
+    test_network::route_everything_to_loopback(&inet)?;
     let inet6 = datagram(AddressFamily::Inet6)?;
-    world::set_address_6(&inet6, NOWHERE_6)?;
-    world::route_everything_to_loopback_6(&inet6)?;
+    test_network::set_address_6(&inet6, NOWHERE_6)?;
+    test_network::route_everything_to_loopback_6(&inet6)?;
     Ok(Prepared {
         _tcp: vec![
             TcpListener::bind((NOWHERE_4, 443))?,

@@ -2,7 +2,7 @@
 
 use super::*;
 pub use crate::tests::report;
-use model::evidence::fixture::{Run, case_a, case_b, connect, gap};
+use model::evidence::fixture::{Fixture, case_a, case_b, connect, gap};
 use model::evidence::{Attempt, CanaryMode, CanaryStatus, Exit, GapKind, Outcome, RequestClass};
 use model::profile::{Destination, ExpectedAttempt, SideRequest};
 
@@ -12,7 +12,7 @@ const IMPOSSIBLE: &str = "Other attempts were impossible";
 const ORDER: &str = "The init and status records";
 
 /// How far each claim stands after a change to a perfect run: served, seen, impossible.
-fn standings(change: fn(&mut Run)) -> [Standing; 3] {
+fn standings(change: fn(&mut Fixture)) -> [Standing; 3] {
     let mut run = case_b();
     change(&mut run);
     let claims = claims(&report(run));
@@ -35,7 +35,7 @@ fn a_perfect_run_proves_two_claims_and_sees_the_third() {
 
 #[test]
 fn an_attempt_refutes_only_that_none_was_seen() {
-    let change = |run: &mut Run| {
+    let change = |run: &mut Fixture| {
         let attempt = connect("inet", "192.0.2.1", Some(443));
         run.evidence.attempts.push(attempt);
     };
@@ -44,14 +44,14 @@ fn an_attempt_refutes_only_that_none_was_seen() {
 
 #[test]
 fn an_incomplete_ledger_leaves_only_open_whether_one_was_seen() {
-    let change = |run: &mut Run| run.evidence.gaps.push(gap(GapKind::Attempts));
+    let change = |run: &mut Fixture| run.evidence.gaps.push(gap(GapKind::Attempts));
     assert_eq!(standings(change), [Proved, NotProved, Proved]);
 }
 
 /// They may be what the profile names.
 #[test]
 fn attempts_not_listed_leave_open_whether_one_was_seen() {
-    let change = |run: &mut Run| {
+    let change = |run: &mut Fixture| {
         run.profile.attempts.push(ExpectedAttempt {
             destination: Destination::Unix("/run/own".to_owned()),
             reason: "known".to_owned(),
@@ -81,7 +81,7 @@ fn an_unseen_class_is_said_with_the_claim() {
 
 #[test]
 fn an_attempt_in_an_incomplete_ledger_is_one() {
-    let change = |run: &mut Run| {
+    let change = |run: &mut Fixture| {
         let attempt = connect("inet", "192.0.2.1", Some(443));
         run.evidence.attempts.push(attempt);
         run.evidence.gaps.push(gap(GapKind::Attempts));
@@ -91,7 +91,7 @@ fn an_attempt_in_an_incomplete_ledger_is_one() {
 
 #[test]
 fn a_canary_leaves_only_open_whether_others_were_possible() {
-    let change = |run: &mut Run| {
+    let change = |run: &mut Fixture| {
         let canary = &mut run.evidence.canaries[0];
         assert_eq!(canary.mode, CanaryMode::Continued);
         canary.status = CanaryStatus::NotApplicable;
@@ -101,7 +101,7 @@ fn a_canary_leaves_only_open_whether_others_were_possible() {
 
 #[test]
 fn what_the_supervisor_let_out_leaves_open_whether_others_were_possible() {
-    let change = |run: &mut Run| {
+    let change = |run: &mut Fixture| {
         run.evidence.attempts.push(Attempt {
             outcome: Outcome::Allowed,
             ..connect("inet", "192.0.2.1", Some(443))
@@ -112,7 +112,7 @@ fn what_the_supervisor_let_out_leaves_open_whether_others_were_possible() {
 
 #[test]
 fn a_client_that_was_never_started_proves_nothing_of_its_own() {
-    let change = |run: &mut Run| run.evidence.exit = Exit::NotStarted;
+    let change = |run: &mut Fixture| run.evidence.exit = Exit::NotStarted;
     assert_eq!(standings(change), [NotProved, NotProved, Proved]);
 }
 

@@ -4,16 +4,16 @@
 use maud::{Markup, html};
 
 use crate::headline::is_told_as_an_attempt;
-use crate::words;
+use crate::phrases;
 use model::finding::{AskedBy, Finding, Status};
 use model::report::Purpose;
 use model::report::Report;
 
 use super::badge::badge;
+use super::budget::{Column, cells, head};
 use super::frame::Section;
-use super::room::{Column, cells, head};
 use super::text::{code, code_if};
-use crate::html::text::Client;
+use crate::html::text::ClientText;
 
 const COLUMNS: [Column; 4] = [
     Column::Word("status"),
@@ -40,18 +40,18 @@ fn article(finding: &Finding) -> Markup {
     html! {
         article.finding.(finding.status.word()) {
             h3 { (status(finding.status)) " " a href={ "#check-" (finding.id) } { code { (finding.id) } } }
-            p { (Client(&finding.message)) }
+            p { (ClientText(&finding.message)) }
             dl {
                 @for (name, part) in [
                     ("Object", finding.object.as_deref()),
                     ("Expected", finding.expected.as_deref()),
-                    ("Found", words::found_in_short(finding)),
+                    ("Found", phrases::found_in_short(finding)),
                     ("Because", finding.because.as_deref()),
                 ] {
                     @if let Some(part) = part { dt { (name) } dd { (code(part)) } }
                 }
             }
-            p.spec { "Asked by: " (words::asked_by(finding.asked_by)) }
+            p.spec { "Asked by: " (phrases::asked_by(finding.asked_by)) }
         }
     }
 }
@@ -94,12 +94,12 @@ fn row(finding: &Finding) -> Markup {
     let check = html! {
         a href={ "#check-" (finding.id) } { code { (finding.id) } }
         @if let AskedBy::Specification(section) = finding.asked_by { " " span.spec { "§ " (section) } }
-        p { (Client(&finding.message)) }
+        p { (ClientText(&finding.message)) }
         @if let Some(object) = &finding.object { p { (code(object)) } }
     };
     let found = html! {
-        (code_if(words::found_in_short(finding)))
-        @if let Some(because) = &finding.because { p.because { (Client(because)) } }
+        (code_if(phrases::found_in_short(finding)))
+        @if let Some(because) = &finding.because { p.because { (ClientText(because)) } }
     };
     let all = [
         status(finding.status),

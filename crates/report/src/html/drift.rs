@@ -2,24 +2,24 @@
 
 use maud::{Markup, html};
 
-use crate::words;
+use crate::phrases;
 use model::difference::Accept;
 use model::difference::Difference;
 use model::report::Baseline;
 use model::report::BaselineOutcome;
 use model::report::Report;
 
+use super::budget::{Budget, missing};
 use super::frame::Section;
-use super::room::{Room, missing};
 use super::text::code;
-use crate::html::text::Client;
+use crate::html::text::ClientText;
 
 pub(super) fn section(report: &Report) -> Option<Section> {
     let baseline = report.baseline.as_ref()?;
     let differences: Vec<&Difference> = baseline.differences.iter().collect();
-    let (shown, cut) = Room::CLIENT.entries(&differences, |found| article(baseline, found));
+    let (shown, cut) = Budget::CLIENT.entries(&differences, |found| article(baseline, found));
     let body = html! {
-        p { (code(&baseline.file)) ": " (words::lock_file(baseline)) "." }
+        p { (code(&baseline.file)) ": " (phrases::lock_file(baseline)) "." }
         (shown)
         (missing(cut, differences.len()))
     };
@@ -41,7 +41,7 @@ fn article(baseline: &Baseline, found: &Difference) -> Markup {
                     @if let Some(value) = value { dt { (name) } dd { (code(value)) } }
                 }
                 @if let Some(Accept { verb, table, line }) = baseline.to_accept(found) {
-                    dt { "To accept" } dd { (Client(verb)) " in " (code(&table)) }
+                    dt { "To accept" } dd { (ClientText(verb)) " in " (code(&table)) }
                     dt { "Line" } dd { (code(&line)) }
                 }
             }

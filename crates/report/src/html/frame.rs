@@ -10,7 +10,7 @@ use model::report::Purpose;
 use model::report::Report;
 
 use super::summary;
-use crate::html::text::Client;
+use crate::html::text::ClientText;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -55,7 +55,7 @@ pub(super) fn document(report: &Report, sections: Vec<Section>) -> String {
                 meta name="referrer" content="no-referrer";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (word) " " (Client(&text)) }
+                title { (word) " " (ClientText(&text)) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
@@ -64,7 +64,7 @@ pub(super) fn document(report: &Report, sections: Vec<Section>) -> String {
                     h1 {
                         span.word { span.sign aria-hidden="true" { (tone.sign()) } " " (word) }
                         " "
-                        span.headline { (Client(&text)) }
+                        span.headline { (ClientText(&text)) }
                     }
                     (summary::identity(report))
                 }
@@ -72,7 +72,7 @@ pub(super) fn document(report: &Report, sections: Vec<Section>) -> String {
                     @for section in &sections {
                         a href={ "#" (section.id) } {
                             (section.title)
-                            @if let Some(note) = &section.note { " " span.note { (Client(note)) } }
+                            @if let Some(note) = &section.note { " " span.note { (ClientText(note)) } }
                         }
                     }
                 }
@@ -81,7 +81,7 @@ pub(super) fn document(report: &Report, sections: Vec<Section>) -> String {
                         section id=(section.id) {
                             h2 {
                                 a href={ "#" (section.id) } { (section.title) }
-                                @if let Some(note) = &section.note { " " span.note { (Client(note)) } }
+                                @if let Some(note) = &section.note { " " span.note { (ClientText(note)) } }
                             }
                             (section.body)
                         }

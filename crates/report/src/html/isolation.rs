@@ -8,10 +8,10 @@ use model::evidence::{CanaryMode, CanaryStatus, LayerNeed, LayerStatus};
 use model::report::Report;
 
 use super::badge::badge;
+use super::budget::{Budget, Column};
 use super::frame::Section;
-use super::room::{Column, Room};
 use super::text::code;
-use crate::html::text::Client;
+use crate::html::text::ClientText;
 
 pub(super) fn layers(report: &Report) -> Section {
     let layers = &report.evidence.layers;
@@ -25,11 +25,11 @@ pub(super) fn layers(report: &Report) -> Section {
         @if layers.is_empty() {
             p.none { "No layer was read back." }
         } @else {
-            (Room::OURS.table(columns, layers, |layer| [
+            (Budget::OURS.table(columns, layers, |layer| [
                 layer_status(layer.status),
-                html! { (Client(&layer.name)) },
+                html! { (ClientText(&layer.name)) },
                 html! { (need(layer.need)) },
-                html! { (Client(&layer.detail)) },
+                html! { (ClientText(&layer.detail)) },
             ]))
         }
     };
@@ -72,7 +72,7 @@ pub(super) fn canaries(report: &Report) -> Option<Section> {
         p.aside {
             "Tried in the client's place by a child of its process, behind the same filter and rules, before it started."
         }
-        (Room::OURS.table(columns, canaries, |canary| [
+        (Budget::OURS.table(columns, canaries, |canary| [
             canary_status(canary.status),
             code(&canary.name),
             html! { (who(canary.mode, &canary.expected)) },
@@ -118,7 +118,7 @@ pub(super) fn gaps(report: &Report) -> Option<Section> {
         return None;
     }
     let columns = [Column::Word("part"), Column::Text("why")];
-    let body = Room::CLIENT.table(columns, gaps, |gap| {
+    let body = Budget::CLIENT.table(columns, gaps, |gap| {
         [html! { (labels::gap(gap.what)) }, code(&gap.detail)]
     });
     Some(

@@ -6,18 +6,18 @@ use std::collections::HashMap;
 
 use maud::{Markup, html};
 
-use crate::words;
+use crate::phrases;
 use model::case::Tier;
 use model::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome};
 use model::expected::AttemptGroup;
 use model::report::Purpose;
 use model::report::Report;
 
+use super::budget::{Budget, Column, cells, head, missing};
 use super::frame::Section;
-use super::room::{Column, Room, cells, head, missing};
 use super::summary::arguments;
 use super::text::{at, code, number_of};
-use crate::html::text::Client;
+use crate::html::text::ClientText;
 
 /// Attempts by program and destination.
 pub(super) fn attempts(report: &Report) -> Section {
@@ -42,7 +42,7 @@ pub(super) fn attempts(report: &Report) -> Section {
     };
     let all = groups.iter().map(|group| group.count);
     let all = all.fold(unlisted.attempts(), u64::saturating_add);
-    Section::new("attempts", title, body).with_note(words::grouped(all))
+    Section::new("attempts", title, body).with_note(phrases::grouped(all))
 }
 
 /// A table with a part for each program, in the order of their first attempts.
@@ -60,7 +60,7 @@ fn by_program(what: &'static str, groups: &[AttemptGroup]) -> Markup {
     let mut sorted: Vec<&AttemptGroup> = groups.iter().collect();
     sorted.sort_by_key(|group| order.get(group.program.as_str()).copied());
     let mut before = None;
-    let (rows, cut) = Room::CLIENT.entries(&sorted, |group| {
+    let (rows, cut) = Budget::CLIENT.entries(&sorted, |group| {
         let is_first = before.replace(&group.program) != Some(&group.program);
         html! {
             @if is_first {
@@ -69,7 +69,7 @@ fn by_program(what: &'static str, groups: &[AttemptGroup]) -> Markup {
             tr { (cells(columns, [
                 target(group),
                 outcome(group),
-                html! { (words::grouped(group.count)) },
+                html! { (phrases::grouped(group.count)) },
             ])) }
         }
     });
@@ -82,7 +82,7 @@ fn by_program(what: &'static str, groups: &[AttemptGroup]) -> Markup {
 fn target(group: &AttemptGroup) -> Markup {
     html! {
         (code(&group.target))
-        @if let Some(reason) = &group.reason { p.because { "expected: " (Client(reason)) } }
+        @if let Some(reason) = &group.reason { p.because { "expected: " (ClientText(reason)) } }
     }
 }
 
@@ -133,15 +133,15 @@ pub(super) fn names(report: &Report) -> Option<Section> {
         Column::Word("type"),
         Column::Number("times"),
     ];
-    let body = Room::CLIENT.table(columns, names, |name| {
+    let body = Budget::CLIENT.table(columns, names, |name| {
         let reason = expected::reason_for_question(&report.known.attempts, name);
         [
             html! {
                 (code(&name.name))
-                @if let Some(reason) = reason { p.because { "expected: " (Client(reason)) } }
+                @if let Some(reason) = reason { p.because { "expected: " (ClientText(reason)) } }
             },
             code(&name.kind_and_odd()),
-            html! { (words::grouped(name.count)) },
+            html! { (phrases::grouped(name.count)) },
         ]
     });
     Some(Section::new("names", "Names asked for", body).with_note(names.len().to_string()))
@@ -159,7 +159,7 @@ pub(super) fn programs(report: &Report) -> Option<Section> {
         Column::Text("arguments"),
     ];
     let body = html! {
-        (Room::CLIENT.table(columns, &report.processes, |process| [
+        (Budget::CLIENT.table(columns, &report.processes, |process| [
             html! { (process.pid) },
             html! { (process.ppid) },
             code(&process.with_name()),
@@ -167,7 +167,7 @@ pub(super) fn programs(report: &Report) -> Option<Section> {
         ]))
         @if !survivors.is_empty() {
             h3 { "Processes that outlived the client" }
-            (Room::CLIENT.table([Column::Word("pid"), Column::Text("program")], survivors, |process| [
+            (Budget::CLIENT.table([Column::Word("pid"), Column::Text("program")], survivors, |process| [
                 html! { (process.pid) },
                 code(&process.program),
             ]))
@@ -199,17 +199,17 @@ pub(super) fn lookups(report: &Report) -> Option<Section> {
         Column::Word("first"),
         Column::Text("what would show it"),
     ];
-    let body = Room::CLIENT.table(columns, lookups, |lookup| {
+    let body = Budget::CLIENT.table(columns, lookups, |lookup| {
         let advice = match &lookup.advice {
-            Advice::Read(path) => code(&format!("--read {}", words::quoted(path))),
-            Advice::Write(path) => code(&format!("--write {}", words::quoted(path))),
-            Advice::Never(reason) => html! { (words::reason_in_full(*reason)) },
+            Advice::Read(path) => code(&format!("--read {}", phrases::quoted(path))),
+            Advice::Write(path) => code(&format!("--write {}", phrases::quoted(path))),
+            Advice::Never(reason) => html! { (phrases::reason_in_full(*reason)) },
         };
         [
-            code(&words::quoted(&lookup.path)),
-            html! { (words::grouped(lookup.paths)) },
+            code(&phrases::quoted(&lookup.path)),
+            html! { (phrases::grouped(lookup.paths)) },
             html! { (labels::lookup_kind(lookup.kind)) },
-            html! { (words::grouped(lookup.count)) },
+            html! { (phrases::grouped(lookup.count)) },
             html! { (at(lookup.at_us)) },
             advice,
         ]

@@ -2,14 +2,14 @@
 
 use maud::html;
 
-use crate::words;
+use crate::phrases;
 use model::evidence::{Before, Line, Record};
 use model::report::Report;
 
+use super::budget::{Budget, Column, missing};
 use super::frame::Section;
-use super::room::{Column, Room, missing};
 use super::text::{at, bytes, code};
-use crate::html::text::Client;
+use crate::html::text::ClientText;
 
 /// Equal records in a row are one line.
 pub(super) fn records(report: &Report) -> Section {
@@ -28,7 +28,7 @@ pub(super) fn records(report: &Report) -> Section {
         @if records.is_empty() {
             p.none { "None." }
         } @else {
-            (Room::CLIENT.table(columns, &runs, |run| {
+            (Budget::CLIENT.table(columns, &runs, |run| {
                 let length = run.iter().map(|record| record.bytes).fold(0, u64::saturating_add);
                 let first = run.first();
                 [
@@ -36,16 +36,16 @@ pub(super) fn records(report: &Report) -> Section {
                     html! { @if let Some(first) = first { (at(first.at_us)) } },
                     html! { @if let Some(first) = first {
                         (code(&first.label()))
-                        @if let Line::NotJson { reason } = &first.line { p.because { (Client(reason)) } }
+                        @if let Line::NotJson { reason } = &first.line { p.because { (ClientText(reason)) } }
                     } },
-                    html! { (words::grouped(length)) },
+                    html! { (phrases::grouped(length)) },
                     html! { @if let Some(first) = first { (before(first.before)) } },
                 ]
             }))
         }
     };
     let title = "Records on standard output";
-    Section::new("records", title, body).with_note(words::grouped(records.len() as u64))
+    Section::new("records", title, body).with_note(phrases::grouped(records.len() as u64))
 }
 
 fn numbers(run: &[Record]) -> String {
@@ -70,7 +70,7 @@ pub(super) fn stderr(report: &Report) -> Option<Section> {
         return None;
     }
     let lines: Vec<&str> = stderr.tail.lines().collect();
-    let (shown, cut) = Room::CLIENT.entries(&lines, |line| html! { li { (code(line)) } });
+    let (shown, cut) = Budget::CLIENT.entries(&lines, |line| html! { li { (code(line)) } });
     let body = html! {
         ol.said { (shown) }
         (missing(cut, lines.len()))

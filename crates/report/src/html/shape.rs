@@ -5,18 +5,18 @@ use std::borrow::Cow;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-use crate::words::grouped;
+use crate::phrases::grouped;
 use model::text::count;
 
-use super::room::Room;
+use super::budget::Budget;
 use super::text::digest;
-use crate::html::text::Client;
+use crate::html::text::ClientText;
 
 /// Lines of one body.
 const LINES: usize = 300;
 
 /// One line of a shape.
-struct Line<'a> {
+struct ShapeRow<'a> {
     depth: usize,
     /// A name, or an index; none for the whole.
     name: Option<Cow<'a, str>>,
@@ -39,7 +39,7 @@ pub(super) fn lines(shape: &Value) -> Markup {
     let mut cut = 0;
     add(&mut lines, &mut cut, 0, None, shape);
     let all = lines.len() + cut;
-    let (shown, unfit) = Room::PART.entries(&lines, line);
+    let (shown, unfit) = Budget::PART.entries(&lines, line);
     let cut = cut + unfit;
     html! {
         ol.shape { (shown) }
@@ -47,12 +47,12 @@ pub(super) fn lines(shape: &Value) -> Markup {
     }
 }
 
-fn line(line: &Line) -> Markup {
+fn line(line: &ShapeRow) -> Markup {
     html! {
         li class={ "d" (line.depth.min(9)) } {
-            @if let Some(name) = &line.name { span.name { (Client(name)) } " " }
+            @if let Some(name) = &line.name { span.name { (ClientText(name)) } " " }
             @match &line.value {
-                Shown::Plain(text) => code { (Client(text)) },
+                Shown::Plain(text) => code { (ClientText(text)) },
                 Shown::Text { bytes, sha256 } => {
                     span.hidden { "text of " (super::text::bytes(*bytes)) " " (digest(sha256)) }
                 },
@@ -62,7 +62,7 @@ fn line(line: &Line) -> Markup {
 }
 
 fn add<'a>(
-    lines: &mut Vec<Line<'a>>,
+    lines: &mut Vec<ShapeRow<'a>>,
     cut: &mut usize,
     depth: usize,
     name: Option<Cow<'a, str>>,
@@ -72,7 +72,7 @@ fn add<'a>(
         *cut += 1;
         return;
     }
-    let line = |value| Line { depth, name, value };
+    let line = |value| ShapeRow { depth, name, value };
     if let Some((bytes, sha256)) = value.as_object().and_then(text) {
         lines.push(line(Shown::Text { bytes, sha256 }));
         return;

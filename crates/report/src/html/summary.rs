@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use crate::claims::{self, Standing};
-use crate::words;
+use crate::phrases;
 use model::profile::{Cases, Variable};
 use model::report::Arg;
 use model::report::Policy;
@@ -12,10 +12,10 @@ use model::report::Purpose;
 use model::report::Report;
 use model::time;
 
+use super::budget::{Budget, Column};
 use super::frame::Section;
-use super::room::{Column, Room};
 use super::text::{bytes, code, digest, duration};
-use crate::html::text::Client;
+use crate::html::text::ClientText;
 
 /// What was run, in what, and when.
 pub(super) fn identity(report: &Report) -> Markup {
@@ -27,7 +27,7 @@ pub(super) fn identity(report: &Report) -> Markup {
         ..
     } = report;
     let (policy, subject) = match report.purpose {
-        Purpose::Judge => ("Case", "Client"),
+        Purpose::Judge => ("Case", "ClientText"),
         Purpose::Audit => ("Policy", "Program"),
     };
     let landlock = match host.landlock_abi {
@@ -37,26 +37,26 @@ pub(super) fn identity(report: &Report) -> Markup {
     html! {
         dl.identity {
             (fact(subject, html! { (code(&client.program)) " " (digest(&client.sha256)) }))
-            (fact("It ended", html! { (words::exit(evidence)) }))
+            (fact("It ended", html! { (phrases::exit(evidence)) }))
             (fact(policy, html! {
-                (code(&case.name)) ", " (Client(&words::source(&case.origin.source))) " " (digest(&case.origin.sha256))
+                (code(&case.name)) ", " (ClientText(&phrases::source(&case.origin.source))) " " (digest(&case.origin.sha256))
             }))
             @if let Some(Policy { name, origin }) = &client.profile {
                 (fact("Profile", html! {
-                    (code(name)) ", " (Client(&words::source(&origin.source))) " " (digest(&origin.sha256))
+                    (code(name)) ", " (ClientText(&phrases::source(&origin.source))) " " (digest(&origin.sha256))
                 }))
             }
             (fact("Isolation", html! {
                 "tier " (report.tier.word())
                 @if evidence.layers.is_empty() { ", not made" }
-                @if let Some(because) = &report.tier_because { span.because { (Client(because)) } }
+                @if let Some(because) = &report.tier_because { span.because { (ClientText(because)) } }
             }))
-            (fact("Host", html! { "Linux " (Client(&host.kernel)) " " (Client(&host.arch)) ", " (landlock) }))
+            (fact("Host", html! { "Linux " (ClientText(&host.kernel)) " " (ClientText(&host.arch)) ", " (landlock) }))
             (fact("Time", html! {
                 (duration(u64::try_from(evidence.duration.as_micros()).unwrap_or(u64::MAX)))
                 " from " span.moment { (time::rfc3339(evidence.wall.0)) }
             }))
-            (fact("Runner", html! { (Client(&report.runner.version)) " " (digest(&report.runner.sha256)) }))
+            (fact("Runner", html! { (ClientText(&report.runner.version)) " " (digest(&report.runner.sha256)) }))
             @if !client.args.is_empty() {
                 div.wide { dt { "Arguments" } dd.arguments { (arguments(&client.args)) } }
             }
@@ -85,7 +85,7 @@ fn digests(report: &Report) -> Markup {
             summary { "SHA-256 in full" }
             dl.digests {
                 @for (name, sha256) in &all {
-                    dt { (Client(name)) } dd { (code(sha256)) }
+                    dt { (ClientText(name)) } dd { (code(sha256)) }
                 }
             }
         }
@@ -118,8 +118,8 @@ pub(super) fn unsound(report: &Report) -> Option<Section> {
     if reasons.is_empty() {
         return None;
     }
-    let list = Room::CLIENT.list(reasons, |reason| code(reason));
-    let title = words::unsound(report.verdict);
+    let list = Budget::CLIENT.list(reasons, |reason| code(reason));
+    let title = phrases::unsound(report.verdict);
     Some(Section::new(
         "unsound",
         title,
@@ -153,7 +153,7 @@ fn standing(class: &str, sign: &str, title: &str, claims: &[&str]) -> Markup {
         @if !claims.is_empty() {
             div class=(class) {
                 h3 { span.sign aria-hidden="true" { (sign) } " " (title) }
-                (Room::OURS.list(claims, |claim| html! { (Client(claim)) }))
+                (Budget::OURS.list(claims, |claim| html! { (ClientText(claim)) }))
             }
         }
     }
@@ -180,12 +180,12 @@ pub(super) fn settings(report: &Report) -> Option<Section> {
         Column::Word("scope"),
         Column::Text("reason"),
     ];
-    let body = Room::OURS.table(columns, &rows, |(scope, setting)| {
+    let body = Budget::OURS.table(columns, &rows, |(scope, setting)| {
         let variable = format!("{}={}", setting.name, setting.value);
         [
             code(&variable),
             html! { (scope) },
-            html! { (Client(&setting.reason)) },
+            html! { (ClientText(&setting.reason)) },
         ]
     });
     let title = "Settings in the client's environment";
@@ -202,8 +202,8 @@ pub(super) fn wider_rules(report: &Report) -> Option<Section> {
         Purpose::Audit => "What the command line adds to what every program is shown",
     };
     let columns = [Column::Text("allowed"), Column::Text("reason")];
-    let body = Room::OURS.table(columns, rules, |wider| {
-        [code(&wider.rule), html! { (Client(&wider.reason)) }]
+    let body = Budget::OURS.table(columns, rules, |wider| {
+        [code(&wider.rule), html! { (ClientText(&wider.reason)) }]
     });
     Some(Section::new("wider-rules", title, body).with_note(rules.len().to_string()))
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, Render, html};
 
-use crate::words::{cut, grouped};
+use crate::phrases::{cut, grouped};
 use model::digest::short;
 use model::escape;
 
@@ -13,9 +13,9 @@ const HINT_CUT: usize = 250;
 
 /// Text that the client may have written, or that may hold some of it: escaped for people, cut, then escaped as HTML.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Client<'a>(pub(super) &'a str);
+pub(super) struct ClientText<'a>(pub(super) &'a str);
 
-impl Render for Client<'_> {
+impl Render for ClientText<'_> {
     fn render_to(&self, page: &mut String) {
         cut(&escape::visible(self.0), CUT).as_str().render_to(page);
     }
@@ -35,7 +35,7 @@ impl Render for Hint<'_> {
 
 /// The client's text as what it is: letters of a machine, in an order that nothing around it changes.
 pub(super) fn code(text: &str) -> Markup {
-    html! { code { (Client(text)) } }
+    html! { code { (ClientText(text)) } }
 }
 
 /// The same, or nothing.
@@ -45,7 +45,7 @@ pub(super) fn code_if(text: Option<&str>) -> Markup {
 
 /// The beginning of a digest; the whole of it where a pointer rests.
 pub(super) fn digest(digest: &str) -> Markup {
-    html! { code.digest title=(Client(digest)) { (Client(&short(digest))) } }
+    html! { code.digest title=(ClientText(digest)) { (ClientText(&short(digest))) } }
 }
 
 /// `1 request`, `12,345 requests`
@@ -88,8 +88,8 @@ mod tests {
     #[test]
     fn what_is_cut_is_counted() {
         let whole = "x".repeat(CUT);
-        assert_eq!(Client(&whole).render().into_string(), whole);
-        let long = Client(&"é".repeat(CUT + 12)).render().into_string();
+        assert_eq!(ClientText(&whole).render().into_string(), whole);
+        let long = ClientText(&"é".repeat(CUT + 12)).render().into_string();
         assert!(long.ends_with("é… (cut: 12 more characters)"), "{long}");
         let hint = Hint(&"é".repeat(HINT_CUT + 12)).render().into_string();
         assert!(hint.ends_with("é… (cut: 12 more characters)"), "{hint}");

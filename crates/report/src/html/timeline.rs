@@ -5,15 +5,15 @@
 use maud::{Markup, html};
 use model::expected;
 
-use crate::words;
+use crate::phrases;
 use model::evidence::{Attempt, AttemptKind, Evidence, Outcome};
 use model::report::Purpose;
 use model::report::Report;
 
+use super::budget::{Column, cells, head};
 use super::frame::Section;
-use super::room::{Column, cells, head};
 use super::text::{at, duration, number_of};
-use crate::html::text::Client;
+use crate::html::text::ClientText;
 
 mod drawing;
 
@@ -76,7 +76,7 @@ fn lanes(report: &Report) -> Vec<Lane> {
     let moments = evidence.moments;
     let whole = u64::try_from(evidence.duration.as_micros()).unwrap_or(u64::MAX);
     let client = match report.purpose {
-        Purpose::Judge => "Client",
+        Purpose::Judge => "ClientText",
         Purpose::Audit => "Program",
     };
     // What was begun and did not come to its end went on until the end of the run.
@@ -123,7 +123,7 @@ fn marks(name: &'static str, mut marks: Vec<Mark>) -> Lane {
         name,
         note: match marks.len() {
             0 => "none".to_owned(),
-            number => words::grouped(number as u64),
+            number => phrases::grouped(number as u64),
         },
         span: None,
         marks,
@@ -154,7 +154,7 @@ fn connects(report: &Report) -> Lane {
     .into_iter()
     .filter_map(|(sign, word)| {
         let number = lane.marks.iter().filter(|mark| mark.sign == sign).count();
-        (number > 0).then(|| format!("{} {word}", words::grouped(number as u64)))
+        (number > 0).then(|| format!("{} {word}", phrases::grouped(number as u64)))
     })
     .collect();
     if parts.is_empty() {
@@ -187,7 +187,7 @@ fn attempt(report: &Report, attempt: &Attempt) -> Mark {
 
 fn requests(evidence: &Evidence) -> Vec<Mark> {
     let requests = evidence.requests.iter();
-    dots(requests.map(|one| (one.at_us, words::request_line(one))))
+    dots(requests.map(|one| (one.at_us, phrases::request_line(one))))
 }
 
 fn answers(evidence: &Evidence) -> Vec<Mark> {
@@ -207,7 +207,7 @@ fn records(evidence: &Evidence) -> Vec<Mark> {
 
 fn lookups(evidence: &Evidence) -> Vec<Mark> {
     let lookups = evidence.lookups.iter();
-    dots(lookups.map(|one| (one.at_us, words::quoted(&one.path))))
+    dots(lookups.map(|one| (one.at_us, phrases::quoted(&one.path))))
 }
 
 fn dots(moments: impl Iterator<Item = (u64, String)>) -> Vec<Mark> {
@@ -236,7 +236,7 @@ fn in_words(lanes: &[Lane]) -> Markup {
                     @let last = lane.span.map(|(_, to)| to).or(lane.marks.last().map(|mark| mark.at_us));
                     tr { (cells(columns, [
                         html! { (lane.name) },
-                        html! { (Client(&lane.note)) },
+                        html! { (ClientText(&lane.note)) },
                         html! { @if let Some(first) = first { (at(first)) } },
                         html! { @if let Some(last) = last { (at(last)) } },
                     ])) }

@@ -4,15 +4,15 @@ use maud::{Markup, PreEscaped, html};
 use model::journal::{Body, Content, End, Head};
 use model::labels;
 
-use crate::words;
+use crate::phrases;
 use model::evidence::{Connection, Request};
 use model::report::Report;
 
+use super::budget::{Budget, Column, missing};
 use super::frame::Section;
-use super::room::{Column, Room, missing};
 use super::shape;
 use super::text::{at, bytes, code, digest, number_of};
-use crate::html::text::Client;
+use crate::html::text::ClientText;
 
 /// Bytes of all heads and bodies together.
 const DETAILS: usize = 2 << 20;
@@ -34,7 +34,7 @@ pub(super) fn asked(report: &Report) -> Option<Section> {
     }
     // Of many, none is open.
     let is_open = requests.len() <= 3;
-    let lines = Room::CLIENT.first(requests, line);
+    let lines = Budget::CLIENT.first(requests, line);
     let cut = requests.len() - lines.len();
     let mut left = DETAILS;
     let mut bare = 0;
@@ -58,7 +58,7 @@ pub(super) fn asked(report: &Report) -> Option<Section> {
         (missing(cut, requests.len()))
         @if bare > 0 {
             p.cut {
-                "Cut: head and body of " (number_of(bare, "request")) " of " (words::grouped(requests.len() as u64)) "."
+                "Cut: head and body of " (number_of(bare, "request")) " of " (phrases::grouped(requests.len() as u64)) "."
             }
         }
     };
@@ -79,7 +79,7 @@ fn line(request: &Request) -> Markup {
     let length = request.body.as_ref().map_or(0, |body| body.bytes);
     html! {
         h3 {
-            span.number { (request.seq) } " " (code(&words::request_line(request)))
+            span.number { (request.seq) } " " (code(&phrases::request_line(request)))
         }
         p.facts {
             span { (at(request.at_us)) }
@@ -103,8 +103,8 @@ fn head(head: &Head, is_open: bool) -> Markup {
     html! {
         @match head {
             Head::Request { version, headers, .. } => details open[is_open] {
-                summary { "Head: " (Client(version)) ", " (number_of(headers.len() as u64, "header")) }
-                (Room::PART.table(columns, headers, |(name, value)| [code(name), code(value)]))
+                summary { "Head: " (ClientText(version)) ", " (number_of(headers.len() as u64, "header")) }
+                (Budget::PART.table(columns, headers, |(name, value)| [code(name), code(value)]))
             },
             Head::Malformed { .. } | Head::Incomplete => p.none { "No head that could be read." },
         }
@@ -124,7 +124,7 @@ fn content(body: &Body) -> Markup {
             // Its length stands above.
             Content::Empty => {},
             Content::DuplicateKey { path } => p.aside { (summary) ", JSON that names a key twice: " (code(path)) },
-            Content::Other { reason } => p.aside { (summary) ", no JSON: " (Client(reason)) },
+            Content::Other { reason } => p.aside { (summary) ", no JSON: " (ClientText(reason)) },
         }
     }
 }
@@ -142,16 +142,16 @@ pub(super) fn connections(report: &Report) -> Option<Section> {
         Column::Number("in no request"),
         Column::Text("end"),
     ];
-    let body = Room::CLIENT.table(columns, connections, |one| {
+    let body = Budget::CLIENT.table(columns, connections, |one| {
         [
             html! { (one.seq) },
             html! { (at(one.at_us)) },
             html! { (one.requests) },
-            html! { (words::grouped(one.bytes)) },
-            html! { (words::grouped(one.unaccounted)) },
+            html! { (phrases::grouped(one.bytes)) },
+            html! { (phrases::grouped(one.unaccounted)) },
             html! {
                 (end(one))
-                @if one.held > 0 { ", " (words::grouped(one.held)) " bytes held" }
+                @if one.held > 0 { ", " (phrases::grouped(one.held)) " bytes held" }
             },
         ]
     });

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::page::{Page, Tone};
-use crate::words;
+use crate::phrases;
 use model::difference::Accept;
 use model::difference::Change;
 use model::difference::Difference;
@@ -19,7 +19,7 @@ pub(super) fn section(page: &mut Page<String>, report: &Report) -> fmt::Result {
         return Ok(());
     };
     let (file, differences) = (&baseline.file, &baseline.differences);
-    let what = words::lock_file(baseline);
+    let what = phrases::lock_file(baseline);
     page.heading("Baseline")?;
     page.say("lock file", Tone::Quiet, &format!("{file}: {what}"))?;
     for one in differences.iter().take(SHOWN) {

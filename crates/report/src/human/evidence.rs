@@ -4,7 +4,7 @@
 use model::labels;
 use std::fmt;
 
-use crate::words::{self, grouped};
+use crate::phrases::{self, grouped};
 use model::evidence::{CanaryStatus, Exit, FileEntry, FileKind, LayerStatus, Record, Request};
 use model::report::Report;
 
@@ -46,7 +46,7 @@ pub(super) fn requests(page: &mut Page<String>, report: &Report) -> fmt::Result 
 }
 
 fn request(request: &Request) -> Row<5> {
-    let last = words::request_line(request);
+    let last = phrases::request_line(request);
     let body = request.body.as_ref().map_or(0, |body| body.bytes);
     let cells = [
         request.seq.to_string(),

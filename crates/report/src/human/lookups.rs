@@ -4,7 +4,7 @@
 use model::labels;
 use std::fmt;
 
-use crate::words::{self, quoted};
+use crate::phrases::{self, quoted};
 use model::case::Tier;
 use model::evidence::{Advice, Exit, Lookup};
 use model::report::Report;
@@ -36,7 +36,7 @@ fn row(lookup: &Lookup) -> Row<2> {
     let advice = match &lookup.advice {
         Advice::Read(path) => format!("--read {}", quoted(path)),
         Advice::Write(path) => format!("--write {}", quoted(path)),
-        Advice::Never(reason) => format!("({})", words::reason_in_full(*reason)),
+        Advice::Never(reason) => format!("({})", phrases::reason_in_full(*reason)),
     };
     Row {
         cells: [

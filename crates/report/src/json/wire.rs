@@ -9,7 +9,7 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
-use crate::{claims, words};
+use crate::{claims, phrases};
 use model::case::Tier;
 use model::evidence::{self, Exit};
 use model::finding::{Finding, Status, Verdict};
@@ -290,7 +290,7 @@ impl<'a> From<&'a model::report::Report> for Report<'a> {
             },
             case: Case {
                 name: &report.case.name,
-                source: words::source(&report.case.origin.source),
+                source: phrases::source(&report.case.origin.source),
                 sha256: &report.case.origin.sha256,
             },
             verdict: report.verdict.word(),

@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::words::cut;
+use crate::phrases::cut;
 use model::escape;
 
 /// Bytes of one table or list of what the client made. There are eleven at most: GitHub drops a summary of more than

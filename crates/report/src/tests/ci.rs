@@ -20,7 +20,7 @@ pub(super) fn audit() -> Report {
 }
 
 /// The report of an audit that saw what a run did.
-pub(super) fn audit_of(run: Run) -> Report {
+pub(super) fn audit_of(run: Fixture) -> Report {
     let checks = judge::check::audit(&[], &run.evidence);
     let verdict = verdict(&checks, &run.evidence);
     let mut report = report(run);
@@ -231,7 +231,7 @@ fn a_reader_finds_nothing_in_the_markdown_that_leads_anywhere() {
 }
 
 /// Text in every place that a client or an audited program fills.
-pub(super) fn with_text_everywhere(text: &str) -> Run {
+pub(super) fn with_text_everywhere(text: &str) -> Fixture {
     let mut run = case_b();
     let evidence = &mut run.evidence;
     if let Head::Request {

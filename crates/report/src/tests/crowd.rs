@@ -86,7 +86,7 @@ fn first(index: usize, section: &str) -> String {
 }
 
 /// A run with one entry in each part, and the part at an index crowded; or every one.
-fn crowded(crowded: Option<usize>, with: &str) -> Run {
+fn crowded(crowded: Option<usize>, with: &str) -> Fixture {
     let mut run = case_b();
     for (index, (section, add)) in PARTS.into_iter().enumerate() {
         add(&mut run.evidence, &first(index, section));

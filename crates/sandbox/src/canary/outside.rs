@@ -13,11 +13,11 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
-use super::{Kind, WAYS, probes};
+use super::{Kind, ROUTES, probes};
 use crate::error::{At as _, SetupError, Step};
 use model::case::Tier;
-use probes::canary::ProbePlan;
-use probes::canary::Scene;
+use probes::canary::CanaryTargets;
+use probes::canary::ProbeEnv;
 use probes::canary::Try;
 use sys::process::OWN_FILE;
 use sys::process::{read_to_end_within, wait_within};
@@ -45,7 +45,7 @@ impl Outside {
     ///
     /// # Errors
     /// The errno with which it could not be started.
-    pub fn start(tier: Tier, plan: &ProbePlan) -> Result<Self, SetupError> {
+    pub fn start(tier: Tier, plan: &CanaryTargets) -> Result<Self, SetupError> {
         let mut process = Command::new(OWN_FILE)
             .arg0("runner-outside")
             .args([OUTSIDE_ARGUMENT, tier.word()])
@@ -100,7 +100,7 @@ impl Outside {
 
 /// The attempts that mean something outside. None of them is about /proc.
 fn attempts(tier: Tier) -> impl Iterator<Item = (&'static str, Try)> {
-    let ways = WAYS.iter().map(|way| (way.name, way.outside));
+    let ways = ROUTES.iter().map(|way| (way.name, way.outside));
     let probes = probes(Kind::of(tier, true)).map(|probe| (probe.name, probe.outside));
     ways.chain(probes)
         .filter_map(|(name, outside)| Some((name, outside?)))
@@ -118,7 +118,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     let (Some(tier), Ok(_), Ok(plan)) = (tier, read, serde_json::from_slice(&text)) else {
         return ExitCode::FAILURE;
     };
-    let scene = Scene {
+    let env = ProbeEnv {
         plan: &plan,
         init: Pid::this(),
         stub_port: 0,
@@ -127,7 +127,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     let mut say = |name: &str, what: &str| out.write_all(format!("{name} {what}\n").as_bytes());
     for (name, attempt) in attempts(tier) {
         let tried = say(name, TRIED);
-        let result = if attempt(&scene).is_err() {
+        let result = if attempt(&env).is_err() {
             REFUSED
         } else {
             MADE

@@ -1,7 +1,7 @@
 use super::*;
 use model::evidence::AttemptKind;
 use model::evidence::Outcome;
-use probes::canary::{Record, observation};
+use probes::canary::{LedgerEntry, observation};
 
 fn record(
     syscall: &'static str,
@@ -39,13 +39,13 @@ const KINDS: [Kind; 3] = [Kind::Namespace, Kind::NamespaceWithoutProc, Kind::Inh
 fn as_expected(kind: Kind) -> Tried {
     let mut observed = vec![observation(STUB, Mode::Continued, Ok(()))];
     let mut recorded = Vec::new();
-    let ways = WAYS.iter().flat_map(|way| {
+    let ways = ROUTES.iter().flat_map(|way| {
         Mode::BOTH.map(|mode| (way.name, mode, way.expected(kind, mode, STUB_PORT)))
     });
     let probes = probes(kind).map(|probe| (probe.name, probe.mode(), probe.expected()));
     for (name, mode, expected) in ways.chain(probes) {
         observed.push(observation(name, mode, expected.errno.map_or(Ok(()), Err)));
-        if let Some(Record {
+        if let Some(LedgerEntry {
             syscall,
             family,
             destination,
@@ -61,7 +61,7 @@ fn as_expected(kind: Kind) -> Tried {
 
 fn judge(kind: Kind, tried: &Tried, refused_outside: &[&'static str], scopes: bool) -> Vec<Canary> {
     let Tried { observed, recorded } = tried;
-    Ground {
+    Context {
         kind,
         stub_port: STUB_PORT,
         observed,
@@ -97,7 +97,7 @@ fn every_canary_is_held_when_errno_and_record_are_the_expected_ones() {
                 .all(|canary| canary.status == CanaryStatus::Held),
             "{canaries:?}"
         );
-        assert_eq!(canaries.len(), 1 + 2 * WAYS.len() + probes(kind).count());
+        assert_eq!(canaries.len(), 1 + 2 * ROUTES.len() + probes(kind).count());
     }
 }
 

@@ -22,7 +22,7 @@ fn resolver() -> (Resolver, SocketAddr, OwnedFd) {
     )
     .unwrap();
     (
-        Resolver::new(socket, told, Needle::new(SECRET).ok()).unwrap(),
+        Resolver::new(socket, told, SecretScanner::new(SECRET).ok()).unwrap(),
         address,
         runner,
     )

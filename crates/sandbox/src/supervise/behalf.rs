@@ -15,10 +15,10 @@ use nix::sys::stat::fstat;
 use super::call::{Address, Call};
 use super::connector::Connector;
 use super::decide::Decision;
-use super::descriptor::socket_inode;
 use super::ledger::Connect;
+use super::socket_state::socket_inode;
 use super::sockets::Socket;
-use super::{Made, Served, Watch};
+use super::{Made, StubAddresses, Supervision};
 use crate::filter::SystemCall::{self, SYS_connect};
 use sys::notify::{self, Answer, Notification};
 
@@ -47,7 +47,7 @@ impl Sockets {
     ///
     /// # Errors
     /// The errno with which the thread could not be made or confined.
-    pub(super) fn start(served: Served) -> Result<Self, Errno> {
+    pub(super) fn start(served: StubAddresses) -> Result<Self, Errno> {
         Ok(Self {
             unconnected: VecDeque::new(),
             connected: VecDeque::new(),
@@ -81,7 +81,7 @@ impl Sockets {
     }
 }
 
-impl Watch {
+impl Supervision {
     /// Replaces the decision to continue a connection by a connection to make, or by a refusal.
     pub(super) fn plan_connection(
         &mut self,
@@ -220,7 +220,7 @@ mod tests {
 
     fn sockets() -> Sockets {
         let stub = TcpListener::bind("127.0.0.1:0").unwrap();
-        Sockets::start(Served {
+        Sockets::start(StubAddresses {
             stub: stub.local_addr().unwrap(),
             elsewhere: None,
         })

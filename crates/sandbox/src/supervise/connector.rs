@@ -13,7 +13,7 @@ use nix::errno::Errno;
 use nix::sys::signal::SigSet;
 use nix::sys::socket::{Shutdown, SockaddrStorage, connect, shutdown};
 
-use super::Served;
+use super::StubAddresses;
 use crate::error::AsErrno as _;
 use crate::landlock::restrict_connector;
 
@@ -42,7 +42,7 @@ impl Connector {
     ///
     /// # Errors
     /// The errno with which no thread could be made, or the domain was refused.
-    pub(super) fn start(served: Served) -> Result<Self, Errno> {
+    pub(super) fn start(served: StubAddresses) -> Result<Self, Errno> {
         let (jobs, wanted) = sync_channel::<Job>(1);
         let (made, results) = sync_channel(1);
         let body = move || {
@@ -133,8 +133,8 @@ mod tests {
         socket(AddressFamily::Inet, SockType::Stream, flags, None).unwrap()
     }
 
-    fn served(listener: &TcpListener) -> Served {
-        Served {
+    fn served(listener: &TcpListener) -> StubAddresses {
+        StubAddresses {
             stub: listener.local_addr().unwrap(),
             elsewhere: None,
         }

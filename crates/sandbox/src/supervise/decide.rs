@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use nix::errno::Errno;
 
-use super::Served;
+use super::StubAddresses;
 use super::call::{Address, Call, Destination};
 use super::sockets::{Socket, family_name};
 use model::evidence::{AttemptKind, Outcome};
@@ -68,8 +68,8 @@ impl Decision {
 
 /// What a decision depends on beside the call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ground {
-    pub(super) served: Served,
+pub(super) struct Context {
+    pub(super) served: StubAddresses,
     /// The way to the stub is no attempt.
     pub(super) stub_is_known: bool,
     /// It is our canaries that call. What they mark is to be refused by the kernel itself, and goes on.
@@ -81,7 +81,7 @@ pub(super) struct Ground {
     pub(super) shared_network: bool,
 }
 
-impl Ground {
+impl Context {
     /// The canaries name the protocol of a socket that is to be made, and the stub's port or a neighbour's.
     fn is_marked(&self, address: SocketAddr) -> bool {
         let neighbour = self.shared_network && address.ip().is_loopback();
@@ -93,7 +93,7 @@ impl Ground {
 const NAME_SERVICE_CACHE: &[u8] = b"/var/run/nscd/socket";
 
 /// Decides.
-pub(super) fn decide(call: &Call, ground: Ground) -> Decision {
+pub(super) fn decide(call: &Call, ground: Context) -> Decision {
     match call {
         Call::Socket(socket) => judge_socket(*socket, ground),
         Call::Pair(pair) => judge_pair(*pair, ground),
@@ -147,7 +147,7 @@ pub(super) fn decide(call: &Call, ground: Ground) -> Decision {
     }
 }
 
-fn judge_socket(socket: Socket, ground: Ground) -> Decision {
+fn judge_socket(socket: Socket, ground: Context) -> Decision {
     let is_unix = socket.family == libc::AF_UNIX;
     let shut = if is_unix {
         !ground.unix_sockets
@@ -172,7 +172,7 @@ fn judge_socket(socket: Socket, ground: Ground) -> Decision {
 
 /// A pair of another family than unix is refused, and one of unix datagram sockets where those of others could be
 /// reached.
-fn judge_pair(pair: Socket, ground: Ground) -> Decision {
+fn judge_pair(pair: Socket, ground: Context) -> Decision {
     let is_unix = pair.family == libc::AF_UNIX;
     if is_unix && (ground.unix_sockets || pair.stays_connected()) {
         return silent(Answer::Continue);
@@ -198,7 +198,7 @@ fn with_socket(line: Line, socket: Socket) -> Line {
 }
 
 /// Landlock does not see the connection that such a message opens.
-fn refuse_fast_open(destinations: &[Destination], ground: Ground) -> Decision {
+fn refuse_fast_open(destinations: &[Destination], ground: Context) -> Decision {
     let mut refused = refuse_message(destinations, ground);
     if refused.lines.is_empty() {
         refused.lines.push(attempt(Outcome::Denied(NOT_SUPPORTED)));
@@ -207,7 +207,7 @@ fn refuse_fast_open(destinations: &[Destination], ground: Ground) -> Decision {
 }
 
 /// The place of an urgent byte says something that no byte of the stream does, so the journal would lack it.
-fn refuse_urgent(destinations: &[Destination], ground: Ground) -> Decision {
+fn refuse_urgent(destinations: &[Destination], ground: Context) -> Decision {
     let mut refused = refuse_message(destinations, ground);
     refused.lines.push(Line {
         address: Some("MSG_OOB".to_owned()),
@@ -219,7 +219,7 @@ fn refuse_urgent(destinations: &[Destination], ground: Ground) -> Decision {
 /// Errno of a flag that a socket does not have (send(2)).
 const NOT_SUPPORTED: Errno = Errno::EOPNOTSUPP;
 
-fn refuse_message(destinations: &[Destination], ground: Ground) -> Decision {
+fn refuse_message(destinations: &[Destination], ground: Context) -> Decision {
     let lines = destinations
         .iter()
         .map(|destination| judge_destination(destination, ground, Some(NOT_SUPPORTED)));
@@ -230,7 +230,7 @@ fn refuse_message(destinations: &[Destination], ground: Ground) -> Decision {
 }
 
 /// A call to several destinations is let through as a whole or not at all.
-fn judge_destinations(destinations: &[Destination], ground: Ground) -> Decision {
+fn judge_destinations(destinations: &[Destination], ground: Context) -> Decision {
     let refused = destinations.iter().find_map(|destination| {
         refusal(&destination.address, ground).or_else(|| refusal_of_state(destination, ground))
     });
@@ -254,7 +254,7 @@ fn judge_destinations(destinations: &[Destination], ground: Ground) -> Decision 
     }
 }
 
-fn judge_destination(destination: &Destination, ground: Ground, refused: Option<Errno>) -> Line {
+fn judge_destination(destination: &Destination, ground: Context, refused: Option<Errno>) -> Line {
     let outcome = refused.map_or(Outcome::Allowed, Outcome::Denied);
     let base = if is_setup(destination, ground) {
         setup(outcome)
@@ -269,7 +269,7 @@ fn judge_destination(destination: &Destination, ground: Ground, refused: Option<
     Line { names, ..line }
 }
 
-fn is_setup(destination: &Destination, ground: Ground) -> bool {
+fn is_setup(destination: &Destination, ground: Context) -> bool {
     match &destination.address {
         Address::Inet(address) => {
             ground.stub_is_known
@@ -285,7 +285,7 @@ fn is_setup(destination: &Destination, ground: Ground) -> bool {
 
 /// The errno with which a destination is answered here, unless the kernel is to be asked: where it is not on this
 /// host, what a network that has loopback only would say.
-fn refusal(address: &Address, ground: Ground) -> Option<Errno> {
+fn refusal(address: &Address, ground: Context) -> Option<Errno> {
     match address {
         Address::Inet(address) if ground.is_marked(canonical(*address)) => None,
         Address::Inet(inet) => {
@@ -308,7 +308,7 @@ fn refusal(address: &Address, ground: Ground) -> Option<Errno> {
 
 /// Errno for a connect(2) that changes a socket and leads nowhere, where the supervisor makes all connections:
 /// AF_UNSPEC would make a connected socket ready for another connection.
-fn refusal_of_state(destination: &Destination, ground: Ground) -> Option<Errno> {
+fn refusal_of_state(destination: &Destination, ground: Context) -> Option<Errno> {
     let connects = ground.shared_network && !ground.canaries && destination.connects;
     let leads_nowhere = !matches!(destination.address, Address::Inet(_));
     (connects && leads_nowhere).then_some(Errno::EACCES)
@@ -316,12 +316,12 @@ fn refusal_of_state(destination: &Destination, ground: Ground) -> Option<Errno> 
 
 /// Whether a connection there arrives at the stub: the unspecified IPv4 address is this host (ip(7)), and leads to
 /// 127.0.0.1.
-fn reaches(address: &Address, served: Served) -> bool {
+fn reaches(address: &Address, served: StubAddresses) -> bool {
     let Address::Inet(address) = address else {
         return false;
     };
     let address = canonical(*address);
-    let Served { stub, elsewhere } = served;
+    let StubAddresses { stub, elsewhere } = served;
     address == stub
         || Some(address) == elsewhere
         || (address.ip() == IpAddr::V4(Ipv4Addr::UNSPECIFIED) && address.port() == stub.port())
@@ -332,7 +332,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     (address.ip().to_canonical(), address.port()).into()
 }
 
-fn judge_bind(address: &Address, ground: Ground) -> Decision {
+fn judge_bind(address: &Address, ground: Context) -> Decision {
     let refusal =
         (ground.shared_network && matches!(address, Address::Inet(_))).then_some(Errno::EACCES);
     let outcome = refusal.map_or(Outcome::Allowed, Outcome::Denied);

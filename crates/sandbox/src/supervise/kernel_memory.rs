@@ -173,8 +173,8 @@ fn weighed(sockstat: &str, protocols: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::supervise::Served;
-    use crate::supervise::decide::{Ground, Line, decide};
+    use crate::supervise::StubAddresses;
+    use crate::supervise::decide::{Context, Line, decide};
     use model::evidence::Outcome;
 
     const PAIR: Call = Call::Pair(Socket {
@@ -204,8 +204,8 @@ mod tests {
 
     /// The errno of a call that may go on but for a limit, and the limit's name.
     fn refusal(memory: &mut KernelMemory, call: &Call) -> Option<(Errno, String)> {
-        let ground = Ground {
-            served: Served {
+        let ground = Context {
+            served: StubAddresses {
                 stub: "127.0.0.1:1".parse().unwrap(),
                 elsewhere: None,
             },

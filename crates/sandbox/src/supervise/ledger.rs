@@ -11,7 +11,7 @@ use model::evidence::{
     ARGUMENT_BYTES, Attempt, AttemptKind, MOST_ARGUMENTS, MOST_ATTEMPTS, MOST_PROCESSES, Process,
     Sighting, Unlisted,
 };
-use model::secret::Needle;
+use model::secret::SecretScanner;
 use model::text::printable;
 
 /// Most entries that are no attempts, so that a flood of them leaves room for attempts.
@@ -119,10 +119,10 @@ impl Ledger {
         program: &[u8],
         arguments: &[Vec<u8>],
         caller: &Caller,
-        needle: &Needle,
+        secrets: &SecretScanner,
     ) {
         let given = [&[program.to_vec()], arguments].concat().join(&b'\n');
-        if let Some(form) = needle.find(&given)
+        if let Some(form) = secrets.find(&given)
             && self.sightings.len() <= MOST_PROCESSES
         {
             let place = format!("arguments of process {}", caller.pid);
@@ -137,14 +137,14 @@ impl Ledger {
         }
         // Replaced before it is cut, so that no half of a credential is left.
         let shown = |argument: &Vec<u8>| {
-            let mut shown = needle.redact_bytes(argument);
+            let mut shown = secrets.redact_bytes(argument);
             shown.truncate(ARGUMENT_BYTES);
             printable(&shown)
         };
         self.processes.push(Process {
             pid: caller.pid,
             ppid: caller.parent,
-            program: printable(&needle.redact_bytes(program)),
+            program: printable(&secrets.redact_bytes(program)),
             args: arguments.iter().take(MOST_ARGUMENTS).map(shown).collect(),
         });
     }

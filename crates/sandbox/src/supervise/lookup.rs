@@ -13,7 +13,7 @@ use nix::errno::Errno;
 
 use super::call::{LONGEST_PATH, read_string};
 use super::ledger::lookups::Wanted;
-use super::{Made, Watch};
+use super::{Made, Supervision};
 use crate::filter::SystemCall::{self, *};
 use model::evidence::LookupKind;
 use sys::notify::{self, Answer, Notification, open_memory, read_directly, read_memory};
@@ -42,7 +42,7 @@ pub(super) enum Intent {
 /// The paths of one call.
 pub(super) type Paths = [Option<Named>; 2];
 
-impl Watch {
+impl Supervision {
     /// Lets a lookup go on, and writes it down. Before the launch it is our own probe that looks.
     pub(super) fn look_up(&mut self, notification: &Notification, paths: Paths, launched: bool) {
         let (read, at_us) = self.read_paths(notification, paths, launched);

@@ -1,7 +1,7 @@
 //! Events as the lines of an event stream.
 
 use super::chunks::{Body, Span};
-use super::draft::Draft;
+use super::stream_faults::Draft;
 use crate::Framing;
 
 /// Writes the events, and remembers where each of them stands.

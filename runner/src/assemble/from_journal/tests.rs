@@ -117,18 +117,18 @@ impl Journal {
         self
     }
 
-    fn done(self) -> Served {
+    fn done(self) -> Traffic {
         self.entry(Entry::Done {
             at_us: START_US + 1_000,
         })
         .cut()
     }
 
-    fn cut(self) -> Served {
+    fn cut(self) -> Traffic {
         self.cut_with(&[])
     }
 
-    fn cut_with(self, side_requests: &[SideRequest]) -> Served {
+    fn cut_with(self, side_requests: &[SideRequest]) -> Traffic {
         from_journal(&self.0, START_US, None, side_requests)
     }
 }
@@ -168,7 +168,7 @@ fn peer(connection: u64) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 40_000 + connection as u16))
 }
 
-fn classes(served: &Served) -> Vec<RequestClass> {
+fn classes(served: &Traffic) -> Vec<RequestClass> {
     served
         .requests
         .iter()
@@ -176,7 +176,7 @@ fn classes(served: &Served) -> Vec<RequestClass> {
         .collect()
 }
 
-fn gaps(served: &Served) -> Vec<&str> {
+fn gaps(served: &Traffic) -> Vec<&str> {
     served.gaps.iter().map(|gap| gap.detail.as_str()).collect()
 }
 

@@ -20,8 +20,10 @@ const BOUNDS: Bounds = Bounds {
 /// A value of the user's.
 const VALUE: &str = "of-its/users";
 
-fn needle() -> Needle {
-    Needle::new(SECRET).unwrap().hiding([("TOKEN", VALUE)])
+fn secrets() -> SecretScanner {
+    SecretScanner::new(SECRET)
+        .unwrap()
+        .hiding([("TOKEN", VALUE)])
 }
 
 /// A home and a place for its copy.
@@ -49,10 +51,10 @@ impl Made {
     }
 
     fn report(&mut self, path: impl AsRef<Path>, sha256: Option<String>) {
-        let needle = needle();
+        let secrets = secrets();
         self.reported.push(FileEntry {
             root: Root::Home,
-            path: shown(path.as_ref().as_os_str().as_encoded_bytes(), &needle),
+            path: shown(path.as_ref().as_os_str().as_encoded_bytes(), &secrets),
             kind: FileKind::File,
             mode: 0o640,
             bytes: 0,
@@ -72,10 +74,10 @@ impl Made {
     fn tried(&self, bounds: Bounds) -> Copied {
         let open = |path: &Path| OwnedFd::from(File::open(path).unwrap());
         let (home, bundle) = (open(self.home.path()), open(self.bundle.path()));
-        let needle = needle();
+        let secrets = secrets();
         let mut copied = Copied::default();
         let of = (Root::Home, &home);
-        copy_tree(of, &bundle, &self.reported, &needle, bounds, &mut copied);
+        copy_tree(of, &bundle, &self.reported, &secrets, bounds, &mut copied);
         for file in &copied.files {
             let content = fs::read(self.bundle.path().join(&file.path)).unwrap();
             let found = (content.len() as u64, digest::of_bytes(&content));

@@ -19,7 +19,7 @@ fn walked(path: &Path, bounds: Bounds) -> Found {
     walk(
         Root::Home,
         directory,
-        &Needle::new(SECRET).unwrap(),
+        &SecretScanner::new(SECRET).unwrap(),
         bounds,
         &mut found,
     );

@@ -9,8 +9,8 @@ use nix::unistd::{Gid, Uid, fchown, getegid, geteuid, pipe, setgroups};
 
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, in_child};
 use model::case::Tier;
+use sandbox::netns_check::Network;
 use sandbox::plan::Identity;
-use sandbox::silence::Network;
 use sandbox::stage::INIT_NAMESPACES;
 use sandbox::{identity, resolver};
 use sys::net::set_loopback_up;

@@ -11,7 +11,7 @@ const REFUSALS: &[Refusal] = &[
     by(Layer::OwnRoot, Errno::ENOENT),
 ];
 
-const fn example(record: Record) -> Attempt {
+const fn example(record: LedgerEntry) -> Attempt {
     Attempt::new("stream", |_| Ok(String::new()))
         .at(&[Aim::Word("192.0.2.1:443")])
         .blocked(REFUSALS, record)
@@ -21,10 +21,10 @@ const fn example(record: Record) -> Attempt {
 static PLAIN: Class = Class {
     id: "sockets/example",
     about: "",
-    attempts: &[example(Record::None)],
+    attempts: &[example(LedgerEntry::None)],
 };
 static EVIDENCE: Class = Class {
-    attempts: &[example(Record::To("connect"))],
+    attempts: &[example(LedgerEntry::To("connect"))],
     ..PLAIN
 };
 
@@ -61,7 +61,7 @@ fn judged(
     outside: &[Said],
     ledger: &[evidence::Attempt],
 ) -> (Status, String) {
-    let heard = Heard {
+    let heard = Input {
         tier: Tier::Namespace,
         inside,
         outside,
@@ -201,7 +201,7 @@ fn unrecorded_attempt_is_inconclusive_when_refused_outside() {
 #[test]
 fn sockets_in_the_ledger_are_told_apart_by_their_protocol() {
     let refusal = by(Layer::Supervisor, Errno::EPROTONOSUPPORT);
-    let record = Record::Socket("inet", "stream");
+    let record = LedgerEntry::Socket("inet", "stream");
     let words = ["2", "1", "262"].map(str::to_owned);
     let of = |protocol| evidence::Attempt {
         syscall: "socket",
@@ -217,10 +217,10 @@ fn sockets_in_the_ledger_are_told_apart_by_their_protocol() {
 fn a_class_is_as_its_worst_attempt() {
     static TWO: Class = Class {
         attempts: &[
-            example(Record::None),
+            example(LedgerEntry::None),
             Attempt {
                 name: "other",
-                ..example(Record::None)
+                ..example(LedgerEntry::None)
             },
         ],
         ..PLAIN
@@ -234,7 +234,7 @@ fn a_class_is_as_its_worst_attempt() {
     for twin in &mut outside {
         twin.reply = Reply::Through;
     }
-    let heard = Heard {
+    let heard = Input {
         tier: Tier::Namespace,
         inside: &inside,
         outside: &outside,
@@ -249,14 +249,14 @@ fn a_class_is_as_its_worst_attempt() {
 fn attempts_of_one_reason_stand_together() {
     static THREE: Class = Class {
         attempts: &[
-            example(Record::None),
+            example(LedgerEntry::None),
             Attempt {
                 name: "other",
-                ..example(Record::None)
+                ..example(LedgerEntry::None)
             },
             Attempt {
                 name: "third",
-                ..example(Record::None)
+                ..example(LedgerEntry::None)
             },
         ],
         ..PLAIN
@@ -266,7 +266,7 @@ fn attempts_of_one_reason_stand_together() {
         ..said(reply).remove(0)
     };
     let refused = |errno: Errno| Reply::Refused(errno as i32);
-    let heard = Heard {
+    let heard = Input {
         tier: Tier::Namespace,
         inside: &[
             named("stream", refused(Errno::EPERM)),
@@ -285,10 +285,10 @@ fn attempts_of_one_reason_stand_together() {
 #[test]
 fn a_class_that_a_tier_has_nothing_of_is_left_out() {
     static ELSEWHERE: Class = Class {
-        attempts: &[example(Record::None).inherited(&[], Record::None)],
+        attempts: &[example(LedgerEntry::None).inherited(&[], LedgerEntry::None)],
         ..PLAIN
     };
-    let heard = Heard {
+    let heard = Input {
         tier: Tier::Inherited,
         inside: &[],
         outside: &[],
@@ -300,7 +300,7 @@ fn a_class_that_a_tier_has_nothing_of_is_left_out() {
 #[test]
 fn a_killed_child_is_blocked_only_by_the_signal_of_the_filter() {
     static KILLS: Class = Class {
-        attempts: &[Attempt::new("stream", |_| Ok(String::new())).blocked(&[KILLED], Record::None)],
+        attempts: &[Attempt::new("stream", |_| Ok(String::new())).blocked(&[KILLED], LedgerEntry::None)],
         ..PLAIN
     };
     let outside = said(Reply::Through);

@@ -4,7 +4,7 @@ use model::journal::Content;
 use model::shape::sha256;
 use serde_json::{Value, json};
 
-use model::evidence::fixture::{Run, record, shape, text};
+use model::evidence::fixture::{Fixture, record, shape, text};
 
 use super::deviations;
 
@@ -154,11 +154,11 @@ fn without_the_switch_for_no_tools_both_are_skipped() {
     }
 }
 
-fn post(run: &mut Run, change: impl FnOnce(&mut Value)) {
+fn post(run: &mut Fixture, change: impl FnOnce(&mut Value)) {
     shape(&mut run.evidence.requests[0], change);
 }
 
-fn content(run: &mut Run, content: Content) {
+fn content(run: &mut Fixture, content: Content) {
     run.evidence.requests[0]
         .body
         .as_mut()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::evidence::fixture::{Run, STARTED_MS, case_b, file};
+use model::evidence::fixture::{Fixture, STARTED_MS, case_b, file};
 use model::evidence::{FileEntry, FileKind, Root};
 use model::expected::reason_for_file;
 use model::profile::ExpectedFile;
@@ -208,7 +208,7 @@ fn known(root: Root, path: &str) -> ExpectedFile {
     }
 }
 
-fn expect(run: &mut Run, root: Root, path: &str) {
+fn expect(run: &mut Fixture, root: Root, path: &str) {
     run.profile.files.expected.push(known(root, path));
 }
 

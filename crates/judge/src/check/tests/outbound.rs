@@ -2,7 +2,7 @@
 
 use nix::errno::Errno;
 
-use model::evidence::fixture::{Run, attempt, canary, case_b, connect, gap, question};
+use model::evidence::fixture::{Fixture, attempt, canary, case_b, connect, gap, question};
 use model::evidence::{Attempt, AttemptKind, CanaryMode, CanaryStatus, GapKind, Outcome};
 use model::finding::{Status, Verdict};
 use model::profile::ExpectedAttempt;
@@ -240,7 +240,7 @@ fn let_through(family: &str, address: &str, port: Option<u16>) -> Attempt {
     }
 }
 
-fn expect(run: &mut Run, destinations: &[&str]) {
+fn expect(run: &mut Fixture, destinations: &[&str]) {
     let attempts = destinations.iter().map(|text| ExpectedAttempt {
         destination: text.parse().unwrap(),
         reason: "the client is known for it".to_owned(),
@@ -249,7 +249,7 @@ fn expect(run: &mut Run, destinations: &[&str]) {
 }
 
 /// What socket(2) says of a family that the kernel does not have.
-fn without_family(run: &mut Run, name: &str) {
+fn without_family(run: &mut Fixture, name: &str) {
     for mode in [CanaryMode::Continued, CanaryMode::Answered] {
         let canary = canary(&mut run.evidence, name, mode);
         canary.status = CanaryStatus::NotApplicable;

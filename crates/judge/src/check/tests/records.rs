@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use model::evidence::fixture::{Run, insert_record, record, shape};
+use model::evidence::fixture::{Fixture, insert_record, record, shape};
 use model::evidence::{Before, Line};
 use model::profile::{InitField, InitList};
 
@@ -226,7 +226,7 @@ deviations! {
 }
 
 /// Lets a list of the init record have entries: this one, or any.
-fn allow(run: &mut Run, field: InitField, name: Option<&str>) {
+fn allow(run: &mut Fixture, field: InitField, name: Option<&str>) {
     run.profile.records.init_lists.push(InitList {
         field,
         names: name.map(|name| vec![name.to_owned()]),

@@ -4,7 +4,9 @@ use model::journal::{End, Head, Host};
 
 use serde_json::json;
 
-use model::evidence::fixture::{Run, add_header, case_a, head_request, headers, set_header, shape};
+use model::evidence::fixture::{
+    Fixture, add_header, case_a, head_request, headers, set_header, shape,
+};
 use model::evidence::{Connection, ProviderEvent, RequestClass};
 use model::profile::SideRequest;
 
@@ -197,7 +199,7 @@ fn title(expected: bool) -> SideRequest {
 }
 
 /// A message beside the turn at an index: another body, and events of its own.
-fn beside_the_turn(run: &mut Run, index: usize) {
+fn beside_the_turn(run: &mut Fixture, index: usize) {
     let turn = run.evidence.requests.iter().find(|one| one.is_turn());
     let mut side = turn.expect("a turn").clone();
     (side.seq, side.class) = (SIDE, RequestClass::Side);

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::super::text::{Hint, at, duration};
 use super::{Lane, Mark, Sign};
-use crate::html::text::Client;
+use crate::html::text::ClientText;
 
 /// Height of one lane; the style sheet knows it as well.
 const LANE: usize = 34;
@@ -31,7 +31,7 @@ pub(super) fn figure(lanes: &[Lane], total: u64, released: Option<u64>) -> Marku
         figure.timeline {
             ol.lanes aria-hidden="true" {
                 @for lane in lanes {
-                    li { span { (lane.name) } " " span.note { (Client(&lane.note)) } }
+                    li { span { (lane.name) } " " span.note { (ClientText(&lane.note)) } }
                 }
             }
             (drawing(lanes, total, released))
@@ -54,7 +54,7 @@ fn drawing(lanes: &[Lane], total: u64, released: Option<u64>) -> Markup {
     html! {
         svg role="img" width="100%" height=(height) aria-labelledby="timeline-title timeline-desc" {
             title id="timeline-title" { "The run on one clock, " (duration(total)) }
-            desc id="timeline-desc" { (Client(&told.join("; "))) "." }
+            desc id="timeline-desc" { (ClientText(&told.join("; "))) "." }
             @for tick in ticks(total) { (scale(tick, total, height)) }
             @if let Some(released) = released {
                 line.released x1=(place(released, total)) x2=(place(released, total)) y1=(SCALE) y2=(height) {}

@@ -5,9 +5,9 @@ use super::*;
 const STUB: &str = "127.0.0.1:8000";
 const ELSEWHERE: &str = "127.0.0.2:9000";
 
-fn ground() -> Ground {
-    Ground {
-        served: Served {
+fn ground() -> Context {
+    Context {
+        served: StubAddresses {
             stub: STUB.parse().unwrap(),
             elsewhere: Some(ELSEWHERE.parse().unwrap()),
         },
@@ -67,7 +67,7 @@ fn the_second_host_is_an_attempt_that_arrives_at_the_stub() {
 
 #[test]
 fn a_stub_that_the_client_was_not_told_of_is_reached_as_an_attempt() {
-    let unknown = Ground {
+    let unknown = Context {
         stub_is_known: false,
         ..ground()
     };
@@ -153,7 +153,7 @@ fn the_kernel_is_asked_for_what_our_canaries_mark_and_for_nothing_else() {
         )))
     };
     let refused = Answer::Refuse(Errno::ENETUNREACH);
-    let canaries = Ground {
+    let canaries = Context {
         canaries: true,
         ..ground()
     };
@@ -163,8 +163,8 @@ fn the_kernel_is_asked_for_what_our_canaries_mark_and_for_nothing_else() {
 }
 
 /// A network that is the container's.
-fn shared() -> Ground {
-    Ground {
+fn shared() -> Context {
+    Context {
         unix_sockets: false,
         shared_network: true,
         ..ground()
@@ -267,7 +267,7 @@ fn in_a_shared_network_nobody_listens_or_takes_an_address() {
 
 #[test]
 fn in_a_shared_network_our_canaries_ask_the_kernel_by_naming_a_protocol_or_a_neighbour() {
-    let canaries = Ground {
+    let canaries = Context {
         canaries: true,
         ..shared()
     };
@@ -297,7 +297,7 @@ fn unix_names_go_on_as_attempts_and_only_the_name_service_cache_is_expected() {
 
 #[test]
 fn where_host_directories_are_shown_no_unix_socket_is_made() {
-    let shut = Ground {
+    let shut = Context {
         unix_sockets: false,
         ..ground()
     };
@@ -327,7 +327,7 @@ fn where_host_directories_are_shown_no_unix_socket_is_made() {
 fn a_pair_that_reaches_others_is_refused() {
     let pair = |kind, unix_sockets| {
         let socket = Socket::from_registers(&[libc::AF_UNIX as u64, kind as u64, 0, 0, 0, 0]);
-        let ground = Ground {
+        let ground = Context {
             unix_sockets,
             ..ground()
         };
@@ -385,7 +385,7 @@ fn a_ring_is_refused_and_an_undumpable_process_is_only_told_so() {
 
 #[test]
 fn fast_open_is_refused_and_recorded_in_a_shared_network() {
-    let shared = Ground {
+    let shared = Context {
         shared_network: true,
         ..ground()
     };
@@ -424,7 +424,7 @@ fn urgent_data_is_refused_and_an_attempt() {
         Outcome::Denied(errno),
         Answer::Refuse(errno),
     );
-    let shared = Ground {
+    let shared = Context {
         shared_network: true,
         ..ground()
     };
@@ -452,7 +452,7 @@ fn a_refused_pair_is_recorded() {
         let arguments = [family as u64, libc::SOCK_DGRAM as u64, 0, 0, 0, 0];
         only(&decide(
             &Call::Pair(Socket::from_registers(&arguments)),
-            Ground {
+            Context {
                 unix_sockets: false,
                 ..ground()
             },

@@ -1,0 +1,208 @@
+//! The probe: what the client's process reads back of itself, and its canaries, just before its exec.
+//!
+//! Gathering happens inside, in a child of that process; [`crate::readback`] judges it outside.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::fd::AsRawFd as _;
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::stat::{self, fstat};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+use super::core_dumps;
+use super::error::{At as _, SetupError, Step};
+use super::init::Inside;
+use super::landlock::LandlockReport;
+use super::message::errno_of;
+use super::plan::Plan;
+use super::proc::Proc;
+use probes::canary::{self, Kind, Mode, Observation, ProbeEnv};
+use sys::fds::survives_exec;
+
+/// Namespaces that the client has of its own, as named in /proc/self/ns.
+pub(super) const NAMESPACES: [&str; 7] = ["user", "net", "mnt", "pid", "ipc", "uts", "cgroup"];
+
+/// Everything that was read back and tried.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SelfCheck {
+    /// /proc/self/status, by key.
+    pub(crate) status: BTreeMap<String, String>,
+    /// /proc/self/ns, by name: `net:[4026531840]`.
+    pub(crate) namespaces: BTreeMap<String, String>,
+    /// /proc/self/mountinfo.
+    pub(crate) mounts: Vec<u8>,
+    /// What lies at each bind's target, in the plan's order; nothing where the plan mounts nothing.
+    pub(crate) binds: Vec<SeenBind>,
+    /// The client has a whole /proc.
+    pub(crate) shows_proc: bool,
+    /// uname(2).
+    pub(crate) host_name: String,
+    /// Descriptors that the exec will not close, beyond 0, 1 and 2.
+    pub(crate) inherited: Vec<i32>,
+    /// RLIMIT_* by name, soft and hard.
+    pub(crate) limits: BTreeMap<String, (u64, u64)>,
+    /// /proc/self/coredump_filter.
+    pub(crate) dump_filter: Option<String>,
+    pub landlock: LandlockReport,
+    pub(crate) observations: Vec<Observation>,
+    /// Our end of the canary's connection to the stub, by which it is told from the client's.
+    pub stub_peer: Option<SocketAddr>,
+}
+
+/// What the client finds by the name of a bind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum SeenBind {
+    There {
+        device: u64,
+        inode: u64,
+        /// Id of the mount that it is reached by, as in mountinfo.
+        mount: u64,
+    },
+    /// The errno of opening it.
+    Unreached { errno: i32 },
+}
+
+/// Reads back and tries everything.
+pub(super) fn gather(
+    plan: &Plan,
+    inside: &Inside,
+    port: u16,
+    init: Pid,
+    landlock: LandlockReport,
+) -> Result<SelfCheck, SetupError> {
+    let read = |path: &str| inside.proc.read(path).at_object(Step::Probe, path);
+    let status = read("self/status")?;
+    let status = status
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .map(|(key, value)| (key.to_owned(), value.trim().to_owned()))
+        .collect();
+    let (stub_peer, reached) = reach_stub(port);
+    let mut observations = vec![canary::observation(canary::STUB, Mode::Continued, reached)];
+    let kind = Kind::of(plan.tier, inside.shows_proc);
+    let env = ProbeEnv {
+        plan: &plan.probe,
+        init,
+        stub_port: port,
+    };
+    observations.extend(canary::observe(kind, &env));
+    Ok(SelfCheck {
+        status,
+        namespaces: namespaces_by(&inside.proc)?,
+        mounts: inside
+            .proc
+            .read_bytes("self/mountinfo")
+            .at_object(Step::Probe, "self/mountinfo")?,
+        binds: binds(plan, &inside.proc)?,
+        shows_proc: inside.shows_proc,
+        host_name: host_name()?,
+        inherited: inherited(&inside.proc)?,
+        limits: limits()?,
+        dump_filter: core_dumps::filter(&inside.proc),
+        landlock,
+        observations,
+        stub_peer,
+    })
+}
+
+/// The namespaces of the calling process: the client's, and the runner's, which they must differ from.
+///
+/// # Errors
+/// The errno of readlink(2) on /proc/self/ns.
+pub fn namespaces() -> Result<BTreeMap<String, String>, SetupError> {
+    namespaces_by(&Proc::open().at_object(Step::Probe, "/proc")?)
+}
+
+fn namespaces_by(proc: &Proc) -> Result<BTreeMap<String, String>, SetupError> {
+    NAMESPACES
+        .into_iter()
+        .map(|name| {
+            let path = format!("self/ns/{name}");
+            let link = proc.link(&path).at_object(Step::Probe, &path)?;
+            Ok((name.to_owned(), link.to_string_lossy().into_owned()))
+        })
+        .collect()
+}
+
+fn binds(plan: &Plan, proc: &Proc) -> Result<Vec<SeenBind>, SetupError> {
+    if plan.is_inherited() {
+        return Ok(Vec::new());
+    }
+    let binds = plan.root.binds.iter();
+    binds.map(|bind| seen(&bind.target, proc)).collect()
+}
+
+fn seen(target: &OsStr, proc: &Proc) -> Result<SeenBind, SetupError> {
+    let opened = match open(
+        target,
+        OFlag::O_PATH | OFlag::O_CLOEXEC,
+        stat::Mode::empty(),
+    ) {
+        Ok(opened) => opened,
+        Err(errno) => {
+            return Ok(SeenBind::Unreached {
+                errno: errno as i32,
+            });
+        }
+    };
+    let status = fstat(&opened).at_object(Step::Probe, target.display())?;
+    let path = format!("self/fdinfo/{}", opened.as_raw_fd());
+    let told = proc.read(&path).at_object(Step::Probe, &path)?;
+    let mount = told.lines().find_map(|line| line.strip_prefix("mnt_id:"));
+    let mount = mount
+        .and_then(|id| id.trim().parse().ok())
+        .ok_or(Errno::ENODATA)
+        .at_object(Step::Probe, &path)?;
+    Ok(SeenBind::There {
+        device: status.st_dev,
+        inode: status.st_ino,
+        mount,
+    })
+}
+
+fn host_name() -> Result<String, SetupError> {
+    let name = nix::sys::utsname::uname().at_object(Step::Probe, "uname")?;
+    Ok(name.nodename().to_string_lossy().into_owned())
+}
+
+fn reach_stub(port: u16) -> (Option<SocketAddr>, Result<(), Errno>) {
+    let reached =
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).and_then(|stream| stream.local_addr());
+    match reached {
+        Ok(address) => (Some(address), Ok(())),
+        Err(error) => (None, Err(errno_of(&error))),
+    }
+}
+
+fn inherited(proc: &Proc) -> Result<Vec<i32>, SetupError> {
+    let listed = proc
+        .numbers("self/fd")
+        .at_object(Step::Probe, "/proc/self/fd")?;
+    Ok(listed
+        .into_iter()
+        .filter(|number| *number > 2 && survives_exec(*number))
+        .collect())
+}
+
+fn limits() -> Result<BTreeMap<String, (u64, u64)>, SetupError> {
+    [
+        Resource::RLIMIT_CORE,
+        Resource::RLIMIT_CPU,
+        Resource::RLIMIT_DATA,
+        Resource::RLIMIT_FSIZE,
+        Resource::RLIMIT_NPROC,
+        Resource::RLIMIT_NOFILE,
+        Resource::RLIMIT_MSGQUEUE,
+    ]
+    .into_iter()
+    .map(|resource| {
+        let values = getrlimit(resource).at_object(Step::Probe, format_args!("{resource:?}"))?;
+        Ok((format!("{resource:?}"), values))
+    })
+    .collect()
+}

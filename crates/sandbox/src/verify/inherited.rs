@@ -1,0 +1,86 @@
+//! The layers of tier `inherited`, where namespaces are the container's and Landlock and the filter stand alone.
+
+use super::super::identity::host_ids;
+use super::{
+    Outside, SelfCheck, cgroup, descriptors, dumped_core, field, layer, limits, network,
+    no_new_privileges, seccomp,
+};
+use model::evidence::{Layer, LayerNeed, LayerStatus};
+
+/// Every layer of this tier.
+pub(super) fn layers(report: &SelfCheck, outside: &Outside<'_>) -> Vec<Layer> {
+    let mut layers = vec![
+        namespaces(),
+        network(outside.network),
+        identity(report, outside),
+        capabilities(report),
+        no_new_privileges(report),
+        landlock(report),
+        seccomp(report, outside),
+        descriptors(report),
+        limits(report, outside),
+    ];
+    layers.extend(cgroup(outside));
+    layers.extend(dumped_core(report, outside.plan));
+    layers
+}
+
+/// Listed, so that nobody looks for it in vain.
+fn namespaces() -> Layer {
+    Layer {
+        name: "namespaces".to_owned(),
+        need: LayerNeed::IfOffered,
+        status: LayerStatus::Absent,
+        detail: "none of its own: network, files and processes are the container's".to_owned(),
+    }
+}
+
+fn identity(report: &SelfCheck, outside: &Outside<'_>) -> Layer {
+    let (uid, gid) = host_ids(outside.plan.identity);
+    let four = |id: u32| [id; 4].map(|id| id.to_string()).join("\t");
+    let (uids, gids) = (field(report, "Uid"), field(report, "Gid"));
+    if uids == four(uid) && gids == four(gid) {
+        let groups = field(report, "Groups");
+        let detail = format!(
+            "uid {uid}, gid {gid} and groups {groups:?} of the container, who started the runner"
+        );
+        layer("identity", true, detail)
+    } else {
+        layer("identity", false, format!("uids {uids:?}, gids {gids:?}"))
+    }
+}
+
+/// The bounding set can be emptied only by who has CAP_SETPCAP; no_new_privs makes it idle.
+fn capabilities(report: &SelfCheck) -> Layer {
+    const NONE: &str = "0000000000000000";
+    let sets = ["CapInh", "CapPrm", "CapEff", "CapAmb"];
+    let left: Vec<&str> = sets
+        .into_iter()
+        .filter(|set| field(report, set) != NONE)
+        .collect();
+    let (enforced, detail) = match (left.as_slice(), field(report, "CapBnd")) {
+        ([], NONE) => (true, "all five sets are empty".to_owned()),
+        ([], bounding) => (
+            true,
+            format!(
+                "all but the bounding set are empty; that one is {bounding}, which nothing can gain"
+            ),
+        ),
+        (left, _) => (false, format!("not empty: {}", left.join(" "))),
+    };
+    layer("capabilities", enforced, detail)
+}
+
+fn landlock(report: &SelfCheck) -> Layer {
+    let found = &report.landlock;
+    let whole = found.ports && found.scopes;
+    let detail = if whole {
+        format!(
+            "by path, TCP port and scope, before everything of the container; kernel ABI {}",
+            found.abi
+        )
+    } else {
+        "without TCP ports or scopes".to_owned()
+    };
+    layer("landlock", whole, detail)
+}

@@ -1,0 +1,410 @@
+//! The directory of a bundle: new, or empty, and held open from before the run.
+//!
+//! From the moment it is opened it holds one file, the manifest to be, which takes its name when everything else is
+//! there. So a second run refuses the directory, and whoever finds it unfinished knows. Everything is made by
+//! descriptor, under a name that nothing has yet; no path is resolved again.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{Mode, fstat, fstatat, mkdirat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+use thiserror::Error;
+
+use super::manifest;
+use crate::collect::copy::directory;
+use crate::output::name_of;
+use model::escape::visible;
+use model::quote::shown_path;
+use model::text::printable;
+
+/// What the manifest is called until everything else is there.
+const UNFINISHED: &str = ".unfinished";
+
+/// Why nothing is run: the evidence would have no place.
+#[derive(Debug, Error)]
+pub(crate) enum OutputDirectoryError {
+    #[error("cannot make the directory {path} for the evidence")]
+    Open { path: String, source: io::Error },
+    #[error("the evidence goes to a new or an empty directory, and {path} is {found}")]
+    NoDirectory { path: String, found: &'static str },
+    #[error("the evidence goes to a new or an empty directory, and {path} holds {entry}")]
+    NotEmpty { path: String, entry: String },
+    #[error("another run is writing its evidence to {path}")]
+    InUse { path: String },
+    #[error("{other} would lie in the directory of the evidence, {path}")]
+    HoldsOther { path: String, other: String },
+}
+
+impl OutputDirectoryError {
+    pub(crate) fn hint(&self) -> &'static str {
+        match self {
+            Self::Open { .. } => {
+                "`--out` makes the directory itself, in one that is there and that you may write"
+            }
+            Self::InUse { .. } => "name another directory, or wait for the end of that run",
+            Self::NotEmpty { entry, .. } if entry == UNFINISHED => {
+                "a run that was ended there left it: remove the directory, or name another one"
+            }
+            Self::NoDirectory { .. } | Self::NotEmpty { .. } => {
+                "name a directory that is not there: `--out` makes it"
+            }
+            Self::HoldsOther { .. } => {
+                "every report is among the evidence anyway; give this file another place, or leave it out"
+            }
+        }
+    }
+}
+
+/// The directory.
+#[derive(Debug)]
+pub(crate) struct OutputDirectory {
+    held: OwnedFd,
+    /// Free of links.
+    path: PathBuf,
+    /// The directory that holds it, and its name there, where it was made here.
+    made: Option<(OwnedFd, PathBuf)>,
+    /// The manifest to be, once it is there: whoever owns the directory may put something else under its name.
+    unfinished: Option<File>,
+    state: State,
+}
+
+/// What is to be taken away where the run is not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The directory, where it was made here and is empty.
+    Found,
+    /// The manifest to be as well.
+    Marked,
+    /// Nothing: there is evidence in it.
+    Used,
+}
+
+impl OutputDirectory {
+    /// Makes the directory, or takes an empty one.
+    ///
+    /// # Errors
+    /// What is there instead, or why nothing can be made there.
+    pub(crate) fn open(path: &Path) -> Result<Self, OutputDirectoryError> {
+        let failed = |source: io::Error| OutputDirectoryError::Open {
+            path: shown_path(path),
+            source,
+        };
+        let mut place = Self::take(path).map_err(|error| match error.raw_os_error() {
+            Some(libc::ENOTDIR | libc::ELOOP) => {
+                let found = what_lies_at(path);
+                found.map_or_else(
+                    || failed(error),
+                    |found| OutputDirectoryError::NoDirectory {
+                        path: shown_path(path),
+                        found,
+                    },
+                )
+            }
+            _ => failed(error),
+        })?;
+        let is_taken = |place: &Self, entry: &[u8]| match place.is_in_use() {
+            true => OutputDirectoryError::InUse {
+                path: shown_path(path),
+            },
+            false => OutputDirectoryError::NotEmpty {
+                path: shown_path(path),
+                entry: visible(&printable(entry)),
+            },
+        };
+        if let Some(entry) = place.first_entry().map_err(failed)? {
+            return Err(is_taken(&place, &entry));
+        }
+        match create(&place.held, UNFINISHED) {
+            Ok(file) => {
+                // For whoever asks whether this run goes on: flock(2) ends with it. Not every file system has it.
+                let _ = file.try_lock();
+                place.unfinished = Some(file);
+                place.state = State::Marked;
+            }
+            // Another run was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(is_taken(&place, UNFINISHED.as_bytes()));
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        Ok(place)
+    }
+
+    fn take(path: &Path) -> io::Result<Self> {
+        // `.` and `/` have no name that could be made.
+        let (holding, name) = match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) if !parent.as_os_str().is_empty() => (parent, name),
+            (_, Some(name)) => (Path::new("."), name),
+            (_, None) => (path, ".".as_ref()),
+        };
+        let holding = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_PATH | libc::O_DIRECTORY)
+            .open(holding)
+            .map(OwnedFd::from)?;
+        let made = match mkdirat(&holding, name, Mode::S_IRWXU) {
+            Ok(()) => true,
+            Err(Errno::EEXIST) => false,
+            Err(errno) => return Err(errno.into()),
+        };
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let held = File::from(openat(&holding, name, flags, Mode::empty())?);
+        let mut place = Self {
+            path: PathBuf::new(),
+            held: held.try_clone()?.into(),
+            made: made.then(|| (holding, PathBuf::from(name))),
+            unfinished: None,
+            state: State::Found,
+        };
+        place.path = name_of(&held)?;
+        Ok(place)
+    }
+
+    /// Whether the run that began here still goes on.
+    fn is_in_use(&self) -> bool {
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let begun = openat(&self.held, UNFINISHED, flags, Mode::empty());
+        let tried = begun.map(|begun| File::from(begun).try_lock());
+        matches!(tried, Ok(Err(TryLockError::WouldBlock)))
+    }
+
+    /// Some entry of it.
+    fn first_entry(&self) -> io::Result<Option<Vec<u8>>> {
+        for entry in Dir::from_fd(directory(&self.held, c".")?)?.iter() {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                return Ok(Some(name.to_vec()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Free of links.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn held(&self) -> &OwnedFd {
+        &self.held
+    }
+
+    /// From now on it is left as it is, whatever becomes of the run.
+    pub(crate) fn touch(&mut self) {
+        self.state = State::Used;
+    }
+
+    /// Writes a file whole: it takes its name when everything is in it.
+    ///
+    /// # Errors
+    /// What the system said; nothing of that name is there then.
+    pub(crate) fn put(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        let partial = format!(".{name}.part");
+        let mut file = create(&self.held, &partial)?;
+        let written = file.write_all(content).and_then(|()| {
+            let renamed = renameat(&self.held, partial.as_str(), &self.held, name);
+            renamed.map_err(io::Error::from)
+        });
+        written.inspect_err(|_| drop(remove(&self.held, &partial)))
+    }
+
+    /// Writes the manifest, with which the bundle is whole.
+    ///
+    /// # Errors
+    /// What the system said; there is no manifest then.
+    pub(crate) fn finish(mut self, document: &[u8]) -> io::Result<()> {
+        let mut file = self.unfinished.take().ok_or(Errno::ESTALE)?;
+        file.write_all(document)?;
+        let (made, there) = (
+            fstat(&file)?,
+            fstatat(&self.held, UNFINISHED, AtFlags::AT_SYMLINK_NOFOLLOW)?,
+        );
+        if (made.st_dev, made.st_ino) != (there.st_dev, there.st_ino) {
+            return Err(Errno::ESTALE.into());
+        }
+        renameat(&self.held, UNFINISHED, &self.held, manifest::NAME).map_err(io::Error::from)
+    }
+}
+
+impl Drop for OutputDirectory {
+    /// What was made and not used is taken away again. Where that fails there is an empty directory, and nobody to tell.
+    fn drop(&mut self) {
+        match self.state {
+            State::Used => return,
+            State::Found => {}
+            State::Marked => drop(remove(&self.held, UNFINISHED)),
+        }
+        let Some((holding, name)) = &self.made else {
+            return;
+        };
+        let status = fstatat(holding, name, AtFlags::AT_SYMLINK_NOFOLLOW);
+        let is_ours = |held: nix::sys::stat::FileStat| {
+            status.is_ok_and(|there| (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino))
+        };
+        if fstat(&self.held).is_ok_and(is_ours) {
+            let _ = unlinkat(holding, name, UnlinkatFlags::RemoveDir);
+        }
+    }
+}
+
+/// Makes a file that is not there. The directory of the bundle says who may come near it.
+///
+/// # Errors
+/// What the system said.
+pub(super) fn create(at: impl AsFd, name: &str) -> io::Result<File> {
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL;
+    let flags = flags | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let mode = Mode::from_bits_truncate(0o644);
+    openat(at, name, flags, mode)
+        .map(File::from)
+        .map_err(Into::into)
+}
+
+/// Removes a file.
+pub(super) fn remove(at: impl AsFd, name: &str) -> io::Result<()> {
+    unlinkat(at, name, UnlinkatFlags::NoRemoveDir).map_err(Into::into)
+}
+
+/// For people; nothing where it is a directory, or not there.
+fn what_lies_at(path: &Path) -> Option<&'static str> {
+    // A slash at its end would lead through a link.
+    let bare: PathBuf = path.components().collect();
+    let kind = fs::symlink_metadata(bare).ok()?.file_type();
+    match () {
+        () if kind.is_symlink() => Some("a link"),
+        () if kind.is_file() => Some("a file"),
+        () if kind.is_fifo() => Some("a FIFO"),
+        () if kind.is_socket() => Some("a socket"),
+        () if kind.is_dir() => None,
+        () => Some("a device"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt as _, symlink};
+
+    use super::*;
+
+    fn entries(directory: &Path) -> usize {
+        fs::read_dir(directory).unwrap().count()
+    }
+
+    #[test]
+    fn a_new_directory_is_its_users_alone_and_is_gone_where_it_was_not_used() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new");
+        let place = OutputDirectory::open(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o700);
+        assert_eq!(place.path(), path.canonicalize().unwrap());
+        drop(place);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn an_empty_directory_is_taken_and_left_empty_where_it_was_not_used() {
+        let directory = tempfile::tempdir().unwrap();
+        drop(OutputDirectory::open(directory.path()).unwrap());
+        assert_eq!(entries(directory.path()), 0);
+        let mut place = OutputDirectory::open(directory.path()).unwrap();
+        place.touch();
+        drop(place);
+        assert_eq!(entries(directory.path()), 1);
+    }
+
+    #[test]
+    fn a_directory_is_taken_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new");
+        let place = OutputDirectory::open(&path).unwrap();
+        let error = OutputDirectory::open(&path).unwrap_err();
+        assert!(
+            matches!(error, OutputDirectoryError::InUse { .. }),
+            "{error}"
+        );
+        drop(place);
+        drop(OutputDirectory::open(&path).unwrap());
+    }
+
+    #[test]
+    fn what_a_run_left_that_was_ended_is_told_from_one_that_goes_on() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(UNFINISHED), "").unwrap();
+        let error = OutputDirectory::open(directory.path()).unwrap_err();
+        assert!(
+            matches!(error, OutputDirectoryError::NotEmpty { .. }),
+            "{error}"
+        );
+        assert!(error.hint().contains("remove the directory"));
+    }
+
+    #[test]
+    fn what_is_no_empty_directory_is_refused_by_what_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("file"), "").unwrap();
+        fs::create_dir_all(at("full/inside")).unwrap();
+        fs::create_dir(at("empty")).unwrap();
+        symlink(at("empty"), at("link")).unwrap();
+        nix::unistd::mkfifo(&at("fifo"), Mode::S_IRWXU).unwrap();
+        for (name, told) in [
+            ("file", "is a file"),
+            ("file/below", "cannot make the directory"),
+            ("link", "is a link"),
+            ("link/", "is a link"),
+            ("fifo", "is a FIFO"),
+            ("full", "holds inside"),
+            ("absent/below", "cannot make the directory"),
+        ] {
+            let error = OutputDirectory::open(&at(name)).unwrap_err().to_string();
+            assert!(error.contains(told), "{name}: {error}");
+        }
+        assert_eq!(entries(&at("empty")), 0);
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_never_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let place = OutputDirectory::open(&at("new")).unwrap();
+        fs::write(at("victim"), "precious").unwrap();
+        symlink(at("victim"), at("new/.report.txt.part")).unwrap();
+        let error = place.put("report.txt", b"x").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        place.put("report.json", b"x").unwrap();
+        place.finish(b"{}").unwrap();
+        assert_eq!(fs::read(at("victim")).unwrap(), b"precious");
+        assert_eq!(fs::read(at("new/manifest.json")).unwrap(), b"{}");
+        assert!(!at("new").join(UNFINISHED).exists());
+    }
+
+    #[test]
+    fn whatever_takes_the_place_of_the_manifest_to_be_is_neither_written_nor_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("victim"), "precious").unwrap();
+        let swaps: [fn(&Path, &Path); 3] = [
+            |victim, name| fs::hard_link(victim, name).unwrap(),
+            |victim, name| symlink(victim, name).unwrap(),
+            |_, name| nix::unistd::mkfifo(name, Mode::S_IRWXU).unwrap(),
+        ];
+        for (number, swap) in swaps.into_iter().enumerate() {
+            let path = at(&number.to_string());
+            let mut place = OutputDirectory::open(&path).unwrap();
+            place.touch();
+            fs::remove_file(path.join(UNFINISHED)).unwrap();
+            swap(&at("victim"), &path.join(UNFINISHED));
+            let error = place.finish(b"{}").unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::ESTALE));
+            assert_eq!(fs::read(at("victim")).unwrap(), b"precious");
+            assert!(!path.join(manifest::NAME).exists());
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The paths that have been in the trees, and what is known of each.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
+use nix::sys::stat::fstat;
+
+use crate::collect::files;
+use model::evidence::{FileKind, Root, WatchCut};
+
+/// More than a tree can hold at one time.
+pub(super) const BOUNDS: Bounds = Bounds {
+    paths: 65_536,
+    path_bytes: 8 * 1024 * 1024,
+    steps: 1_000_000,
+};
+
+/// Limits on what is remembered and looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) paths: usize,
+    /// Of the paths together.
+    pub(super) path_bytes: usize,
+    /// Events and directory entries.
+    pub(super) steps: usize,
+}
+
+/// Everything that was seen in the trees.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) trees: Vec<Tree>,
+    /// Remainders of the limits.
+    pub(super) left: Bounds,
+    /// The first reason why something was left out.
+    pub(super) cut: Option<WatchCut>,
+}
+
+impl Seen {
+    pub(super) fn new(roots: &[(Root, &OwnedFd)], left: Bounds) -> std::io::Result<Self> {
+        let trees = roots.iter().map(|(root, directory)| {
+            Ok::<_, std::io::Error>(Tree {
+                root: *root,
+                directory: directory.try_clone()?,
+                seen: BTreeMap::new(),
+            })
+        });
+        Ok(Self {
+            trees: trees.collect::<Result<_, _>>()?,
+            left,
+            cut: None,
+        })
+    }
+
+    /// Notes that something is left out.
+    pub(super) fn cut(&mut self, reason: WatchCut) {
+        self.cut.get_or_insert(reason);
+    }
+
+    /// Remembers a path with what can be read of it, else with what was known or is said; its kind.
+    pub(super) fn note(&mut self, place: &TreePath, said: Known) -> FileKind {
+        let Some(steps) = self.left.steps.checked_sub(1) else {
+            // Nothing more is looked at, directories neither.
+            self.cut(WatchCut::Steps);
+            return FileKind::File;
+        };
+        self.left.steps = steps;
+        let Some(tree) = self.trees.get_mut(place.tree) else {
+            return said.kind;
+        };
+        let read = tree.known(&place.path);
+        if let Some(known) = tree.seen.get_mut(&place.path) {
+            *known = read.unwrap_or(*known);
+            return known.kind;
+        }
+        let known = read.unwrap_or(said);
+        let bytes = self.left.path_bytes.checked_sub(place.path.len());
+        match (self.left.paths.checked_sub(1), bytes) {
+            (Some(paths), Some(path_bytes)) => {
+                self.left.paths = paths;
+                self.left.path_bytes = path_bytes;
+                tree.seen.insert(place.path.clone(), known);
+            }
+            (None, _) | (_, None) => self.cut(WatchCut::Names),
+        }
+        known.kind
+    }
+}
+
+/// A place in one of the trees.
+#[derive(Clone, Debug)]
+pub(super) struct TreePath {
+    pub(super) tree: usize,
+    pub(super) path: Vec<u8>,
+}
+
+impl TreePath {
+    pub(super) fn below(&self, name: &[u8]) -> Self {
+        let mut path = self.path.clone();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend(name);
+        Self {
+            tree: self.tree,
+            path,
+        }
+    }
+}
+
+/// What is known of a path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) kind: FileKind,
+    pub(super) mode: u32,
+    pub(super) bytes: u64,
+}
+
+impl Known {
+    /// Of an object that was gone before it could be looked at.
+    pub(super) fn little(kind: FileKind) -> Self {
+        Self {
+            kind,
+            mode: 0,
+            bytes: 0,
+        }
+    }
+}
+
+/// One of the trees.
+#[derive(Debug)]
+pub(super) struct Tree {
+    root: Root,
+    directory: OwnedFd,
+    seen: BTreeMap<Vec<u8>, Known>,
+}
+
+impl Tree {
+    /// The object at a path below the tree, links not followed, not even on the way.
+    pub(super) fn open(&self, path: &[u8], flags: OFlag) -> Result<OwnedFd, Errno> {
+        let how = OpenHow::new()
+            .flags(flags | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)
+            .resolve(ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS);
+        let path = if path.is_empty() { b"." } else { path };
+        openat2(&self.directory, path, how)
+    }
+
+    fn known(&self, path: &[u8]) -> Result<Known, Errno> {
+        let status = fstat(self.open(path, OFlag::O_PATH)?)?;
+        Ok(Known {
+            kind: files::kind(&status),
+            mode: status.st_mode & 0o7777,
+            bytes: u64::try_from(status.st_size).unwrap_or(0),
+        })
+    }
+
+    pub(super) fn gone(&self) -> impl Iterator<Item = (Root, Vec<u8>, Known)> {
+        let is_gone = |path: &[u8]| {
+            let there = self.open(path, OFlag::O_PATH);
+            // A link on the way is another path than the one that was.
+            matches!(there, Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP))
+        };
+        self.seen
+            .iter()
+            .filter(move |(path, _)| is_gone(path))
+            .map(|(path, known)| (self.root, path.clone(), *known))
+    }
+}
