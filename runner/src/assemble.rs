@@ -8,31 +8,29 @@ mod unjudged;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use model::journal::{Content, Entry, Head};
-use model::secret::SecretScanner;
-
-use crate::audit::Caller;
-use crate::collect::Capture;
-use crate::collect::files::{self, Bounds, Found};
-use crate::collect::inode_count::{made_and_gone, next_number};
-use crate::collect::limit;
-use crate::collect::output::Boundaries;
-use crate::lookups::{self, Weighed};
-use crate::prepare::Prepared;
-use from_journal::{Traffic, from_journal};
 use model::case::Limits;
 use model::evidence::{
     Attempt, Connection, Evidence, Exit, FileEntry, FileWatch, Gap, GapKind, Request, Root,
     Survivor, Unlisted,
 };
-use model::layout::HOME;
-use model::layout::WORK;
+use model::journal::{Content, Entry, Head};
+use model::layout::{HOME, WORK};
 use model::profile::SideRequest;
+use model::secret::SecretScanner;
 use sandbox::plan::Plan;
 use sandbox::root::Trees;
 use sandbox::supervise::ledger::lookups::Lookups;
 use sandbox::supervise::ledger::{Connect, Ledger};
 use sys::clock::Clock;
+
+use crate::audit::Caller;
+use crate::collect::files::{self, Bounds, Found};
+use crate::collect::inode_count::{made_and_gone, next_number};
+use crate::collect::output::Boundaries;
+use crate::collect::{Capture, limit};
+use crate::lookups::{self, Weighed};
+use crate::prepare::Prepared;
+use from_journal::{Traffic, from_journal};
 
 /// For what was looked up: nobody waits longer for help, and no signal is heard meanwhile.
 const WEIGHING: Duration = Duration::from_secs(2);

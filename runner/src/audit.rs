@@ -6,10 +6,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::home_dirs::{HomeDirs, spellings};
 use model::audit::ProgramLocation;
 use model::case::{Access, PathRule, Presence};
 use policy::may_be_shown;
+
+use crate::home_dirs::{HomeDirs, spellings};
 
 /// The caller's surroundings, on which depends what may be shown without being asked for.
 #[derive(Clone, Copy, Debug)]

@@ -8,24 +8,21 @@
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
 
-use thiserror::Error;
-
-use crate::cli::Baseline;
-use crate::output::{Input, LockFile, Output, OutputError, WriteError};
 use judge::check;
 use judge::facts::form::Report as Form;
 use judge::facts::{Behaviour, compare};
 use model::difference::Difference;
 use model::evidence::Exit;
 use model::finding::{AskedBy, BASELINE, Finding, Status};
-use model::quote::quoted;
-use model::quote::shown_path;
-use model::report::BaselineOutcome;
-use model::report::LockPlace;
-use model::report::Report;
+use model::quote::{quoted, shown_path};
+use model::report::{BaselineOutcome, LockPlace, Report};
 use policy::below;
 use report::{self, json};
 use sys::read::{self, ReadError};
+use thiserror::Error;
+
+use crate::cli::Baseline;
+use crate::output::{Input, LockFile, Output, OutputError, WriteError};
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,16 @@ pub(crate) mod verify;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use model::case::Limits;
+use model::digest;
+use model::escape::visible;
+use model::evidence::Evidence;
+use model::quote::shown_path;
+use model::report::Report;
 use model::secret::SecretScanner;
+use report::human::Colour;
+use report::{self, Format, RenderError};
+use sandbox::root::Trees;
 use thiserror::Error;
 
 use crate::collect::Capture;
@@ -20,16 +29,6 @@ use crate::collect::copy::Bounds;
 use crate::collect::files::PATH_BYTES;
 use crate::collect::output::Shown;
 use crate::output::WriteError;
-use model::case::Limits;
-use model::digest;
-use model::escape::visible;
-use model::evidence::Evidence;
-use model::quote::shown_path;
-use model::report::Report;
-use report::human::Colour;
-use report::{self, Format, RenderError};
-use sandbox::root::Trees;
-
 use client_files::{Copied, copy_tree};
 use manifest::{Kind, Listed, Manifest, NotCopied, Run, Source};
 use output_dir::{OutputDirectory, OutputDirectoryError};

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-
+use model::profile::Destination as AttemptDestination;
 use policy::init::PolicyName;
 
 pub(crate) use error::UsageError;
@@ -26,8 +26,6 @@ pub(crate) use program::ClientProgram;
 pub(crate) use reports::{Destination, ReportTarget};
 pub(crate) use resolve::{Baseline, Command, InitAction, Isolation, PolicyAction, RunRequest};
 pub(crate) use values::{ReportArgument, VariableArgument};
-
-use model::profile::Destination as AttemptDestination;
 
 /// What the user typed.
 #[derive(Debug, Parser)]

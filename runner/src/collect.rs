@@ -24,16 +24,10 @@ pub(crate) mod watcher;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use model::evidence::{Exit, FileWatch, Gap, GapKind, Survivor};
 use model::journal::Control;
 use model::secret::SecretScanner;
 use nix::unistd::Pid;
-use tokio::io::unix::AsyncFd;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::mpsc::{Receiver, Sender};
-use tokio::time::{Instant, sleep_until};
-
-use model::evidence::{Exit, FileWatch, Gap, GapKind, Survivor};
 use sandbox::cgroup::Cgroup;
 use sandbox::counters::Counters;
 use sandbox::message::{ClientEnd, ExitStatus, FromResolver, ToInit};
@@ -43,14 +37,19 @@ use sandbox::spawn::Stage;
 use sandbox::supervise::{LinesWanted, StubAddresses, Supervisor};
 use sys::clock::Clock;
 use sys::fds::watched;
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc::{Receiver, Sender};
+use tokio::time::{Instant, sleep_until};
 
-use passthrough::Passthrough;
-
-pub(crate) use capture::{Capture, Failure};
 use output::{Errors, Extent, Over};
+use passthrough::Passthrough;
 use pipes::{Read, readable, receive};
 use signals::Signals;
 use watcher::Watcher;
+
+pub(crate) use capture::{Capture, Failure};
 
 /// From the spawn of the stage to the exec of the client.
 const SET_UP: Duration = Duration::from_secs(20);

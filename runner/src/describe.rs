@@ -1,30 +1,21 @@
 //! From a run to its [`Report`]: who was run, on what, by which rules, beside verdict and evidence.
 
-use crate::cli::RunRequest;
-use crate::prepare::{CLIENT_ARGUMENT, Prepared};
-use crate::run::PassedOver;
-use crate::workload::Workload;
 use judge::check;
-use model::audit::ASKED_FOR;
-use model::audit::Audit;
-use model::audit::ProgramLocation;
+use model::audit::{ASKED_FOR, Audit, ProgramLocation};
 use model::case::{Case, Limits, PathRule, Preflight, Tier};
 use model::evidence::{Evidence, Exit, FileWatch};
 use model::finding::{Finding, Verdict};
 use model::profile::{ExpectedAttempt, Profile, Variable};
 use model::quote::shown_path;
-use model::report::Arg;
-use model::report::Client;
-use model::report::Host;
-use model::report::Known;
-use model::report::Policy;
-use model::report::Process;
-use model::report::Report;
-use model::report::Runner;
-use model::report::WiderRule;
+use model::report::{Arg, Client, Host, Known, Policy, Process, Report, Runner, WiderRule};
 use model::text::printable;
 use policy::{self, Reference};
 use sandbox::core_dumps;
+
+use crate::cli::RunRequest;
+use crate::prepare::{CLIENT_ARGUMENT, Prepared};
+use crate::run::PassedOver;
+use crate::workload::Workload;
 
 /// Puts together what every report shows.
 pub(crate) fn report(

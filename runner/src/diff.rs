@@ -7,21 +7,18 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use thiserror::Error;
-
-use crate::bundle::{
-    self,
-    manifest::{self, Manifest, ManifestError},
-};
 use judge::facts::form::{FormError, Report};
 use judge::facts::{self, Applied, Behaviour};
-use model::difference::Change;
-use model::difference::Difference;
+use model::difference::{Change, Difference};
 use model::digest;
 use model::quote::shown_path;
 use report::human::Colour;
 use report::{Form, RenderError};
 use sys::read::{self, ReadError};
+use thiserror::Error;
+
+use crate::bundle;
+use crate::bundle::manifest::{self, Manifest, ManifestError};
 
 mod human;
 mod json;

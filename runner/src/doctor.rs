@@ -28,6 +28,10 @@ mod whole_run;
 
 use std::io::{self, Write};
 
+use report::RenderError;
+use report::human::Colour;
+use sys::fds::close_on_exec_from;
+use sys::process::default_child_signal;
 use thiserror::Error;
 
 use advice::Advice;
@@ -35,11 +39,6 @@ use context::Context;
 use judge::{Possible, Tried, Verdict};
 use trial::Observation;
 use whole_run::WholeRun;
-
-use report::RenderError;
-use report::human::Colour;
-use sys::fds::close_on_exec_from;
-use sys::process::default_child_signal;
 
 /// What `runner doctor` is to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::Uid;
-
 use sys::read;
 
 /// HomeDirs lie here, each in a directory of its own.

@@ -25,18 +25,17 @@ mod mount_view;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use model::secret::SecretScanner;
-
-use self::fold::{Class, Entry};
-use self::mount_view::{Found, MountView, Seen};
-use crate::audit::Caller;
 use model::evidence::{Advice, Lookup, LookupKind, Reason};
-use model::layout::HOME;
-use model::layout::WORK;
+use model::layout::{HOME, WORK};
+use model::secret::SecretScanner;
 use model::text::printable;
 use policy::may_be_shown;
 use sandbox::plan::Bind;
 use sandbox::supervise::ledger::lookups::{Lookups, Wanted};
+
+use self::fold::{Class, Entry};
+use self::mount_view::{Found, MountView, Seen};
+use crate::audit::Caller;
 
 /// An object of the host, not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,22 +7,22 @@ use std::io::{self, StdoutLock, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use model::quote::shown_path;
+use report::{Format, RenderError};
+use sys::streams;
 use thiserror::Error;
 
 use crate::bundle::BundleError;
 use crate::cli::{Destination, ReportTarget};
-use model::quote::shown_path;
-use report::{Format, RenderError};
-use sys::streams;
 
 mod location;
 mod stream;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use location::name_of;
-
 use location::{Location, directory};
+
+pub(crate) use location::name_of;
 
 /// A report that can be written.
 #[derive(Debug)]

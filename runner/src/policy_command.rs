@@ -3,20 +3,16 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use scenario::{Scenario, Summary};
-use thiserror::Error;
-
-use crate::bundle;
-use crate::cli::{InitAction, PolicyAction, SchemaForm};
-use crate::diff;
-use crate::doctor;
-use crate::selftest;
 use model::quote::shown_path;
 use model::schema;
 use policy::elf_deps::{ElfDeps, ElfError};
-use policy::init;
-use policy::{self, Entry, Kind, PolicyError, Reference};
+use policy::{self, Entry, Kind, PolicyError, Reference, init};
 use report::json;
+use scenario::{Scenario, Summary};
+use thiserror::Error;
+
+use crate::cli::{InitAction, PolicyAction, SchemaForm};
+use crate::{bundle, diff, doctor, selftest};
 
 /// How the command came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

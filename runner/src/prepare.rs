@@ -12,9 +12,21 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{self, Path, PathBuf};
 
-use model::secret::Belongs;
-use model::secret::SecretScanner;
+use model::audit::{Audit, ProgramLocation};
+use model::case::{Limits, Tier};
+use model::layout::PROGRAM_DIRECTORY;
+use model::profile::{Surroundings, Unspelt, filled};
+use model::quote::shown_path;
+use model::report::Purpose;
+use model::secret::{Belongs, SecretScanner};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use sandbox::identity;
+use sandbox::limits::{CORE_BYTES, QUEUE_BYTES};
+use sandbox::plan::{
+    BASE_URL, Bind, ClientPaths, ClientPlan, Plan, ResourceLimits, RootPlan, ServerPlan,
+};
+use sys::process::OWN_FILE;
+use sys::random;
 use thiserror::Error;
 
 use crate::cli::{ClientProgram, RunRequest};
@@ -24,20 +36,6 @@ use crate::output::name_of;
 use crate::provider;
 use crate::selftest::HOSTILE_ARGUMENT;
 use crate::workload::Workload;
-use model::audit::Audit;
-use model::audit::ProgramLocation;
-use model::case::{Limits, Tier};
-use model::layout::PROGRAM_DIRECTORY;
-use model::profile::{Surroundings, Unspelt, filled};
-use model::quote::shown_path;
-use model::report::Purpose;
-use sandbox::identity;
-use sandbox::limits::{CORE_BYTES, QUEUE_BYTES};
-use sandbox::plan::{
-    BASE_URL, Bind, ClientPaths, ClientPlan, Plan, ResourceLimits, RootPlan, ServerPlan,
-};
-use sys::process::OWN_FILE;
-use sys::random;
 use targets::Targets;
 
 /// Hidden first argument with which our own file is the reference client.

@@ -5,7 +5,18 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use model::escape::for_terminal;
+use model::evidence::Exit;
+use model::finding::Verdict;
+use model::quote::shown_path;
+use model::report::Purpose;
+use model::text::count;
 use nix::errno::Errno;
+use sandbox::canary::outside::{self, OUTSIDE_ARGUMENT};
+use sandbox::guard::{self, GUARD_ARGUMENT};
+use sandbox::spawn::STAGE_ARGUMENT;
+use sandbox::stage;
+use sys::process::ignore_file_size_signal;
 
 use crate::bundle::verify::{self, Verified, VerifyError};
 use crate::bundle::{Bundled, VerifyRequest};
@@ -13,25 +24,14 @@ use crate::cli::{Cli, Command, PolicyAction, RunRequest, UsageError};
 use crate::collect::Failure;
 use crate::collect::home_copy::Kept;
 use crate::diff::{self, DiffError, DiffRequest};
-use crate::doctor::trial::TRIAL_ARGUMENT;
-use crate::doctor::{self, DoctorAction, trial};
+use crate::doctor::trial::{self, TRIAL_ARGUMENT};
+use crate::doctor::{self, DoctorAction};
 use crate::output::{self, OutputError};
 use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
 use crate::provider;
 use crate::run::{self, Done, PassedOver, RunError};
 use crate::selftest::{self, HOSTILE_ARGUMENT, Held, SelftestError, SelftestRequest};
-use model::escape::for_terminal;
-use model::evidence::Exit;
-use model::finding::Verdict;
-use model::quote::shown_path;
-use model::report::Purpose;
-use model::text::count;
-use sandbox::canary::outside::{self, OUTSIDE_ARGUMENT};
-use sandbox::guard::{self, GUARD_ARGUMENT};
-use sandbox::spawn::STAGE_ARGUMENT;
-use sandbox::stage;
-use sys::process::ignore_file_size_signal;
 
 /// Wrong use, a policy that is no good, or an output that cannot be opened.
 const USAGE: u8 = 2;

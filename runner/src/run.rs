@@ -3,20 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use thiserror::Error;
-
-use crate::assemble;
-use crate::baseline::BaselineError;
-use crate::bundle::output_dir::OutputDirectoryError;
-use crate::bundle::{Bundle, Bundled};
-use crate::cli::RunRequest;
-use crate::collect::home_copy::{Kept, keep};
-use crate::collect::output::Extent;
-use crate::collect::{self, Capture, CollectSettings, Failure};
-use crate::describe;
-use crate::output::{OutputError, WriteError};
-use crate::prepare::{PrepareError, Prepared, prepare};
-use crate::workload::Workload;
 use judge::check;
 use model::case::Tier;
 use model::evidence::{Evidence, Exit};
@@ -32,6 +18,19 @@ use sandbox::spawn;
 use sandbox::verify::own_filters;
 use sys::clock::Clock;
 use sys::process::let_one_signal_pass;
+use thiserror::Error;
+
+use crate::baseline::BaselineError;
+use crate::bundle::output_dir::OutputDirectoryError;
+use crate::bundle::{Bundle, Bundled};
+use crate::cli::RunRequest;
+use crate::collect::home_copy::{Kept, keep};
+use crate::collect::output::Extent;
+use crate::collect::{self, Capture, CollectSettings, Failure};
+use crate::output::{OutputError, WriteError};
+use crate::prepare::{PrepareError, Prepared, prepare};
+use crate::workload::Workload;
+use crate::{assemble, describe};
 
 mod digests;
 mod outputs;

@@ -1,14 +1,12 @@
 //! The schemas themselves; whether they agree with the parsers is tested beside those.
 
-use serde_json::Value;
-
-use crate::bundle;
-use crate::diff;
-use crate::doctor;
-use crate::selftest;
-use model::schema::{fixture::properties, print};
+use model::schema::fixture::properties;
+use model::schema::print;
 use policy::{self, Kind};
 use report::json;
+use serde_json::Value;
+
+use crate::{bundle, diff, doctor, selftest};
 
 fn all() -> Vec<(&'static str, schemars::Schema)> {
     let files = Kind::ALL.map(|kind| (kind.schema(), policy::schema(kind)));

@@ -14,26 +14,24 @@ mod targets;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write as _};
 
-use thiserror::Error;
-
-use crate::cli::{ClientProgram, Isolation, RunRequest};
-use crate::collect::Failure;
-use crate::describe;
-use crate::output;
-use crate::run::{self, PassedOver, RunError};
-use crate::workload::Workload;
 use model::case::Tier;
 use model::evidence::{Evidence, Line};
 use model::profile::Settings;
 use policy::{self, PolicyError, Reference};
+use probes::hostile::reply::Said;
+use probes::hostile::{self, table};
 use report::human::Colour;
 use report::{Form, RenderError};
 use sandbox::error::SetupError;
 use sandbox::guard::Guarded;
+use thiserror::Error;
 
+use crate::cli::{ClientProgram, Isolation, RunRequest};
+use crate::collect::Failure;
+use crate::run::{self, PassedOver, RunError};
+use crate::workload::Workload;
+use crate::{describe, output};
 use judge::{Input, Outcome, Status, full_name};
-use probes::hostile::{self, reply::Said, table};
-
 use targets::Targets;
 
 pub(crate) use probes::hostile::{HOSTILE_ARGUMENT, main};

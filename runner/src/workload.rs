@@ -4,15 +4,13 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use scenario::Scenario;
-
-use model::audit::ASKED_FOR;
-use model::audit::Audit;
+use model::audit::{ASKED_FOR, Audit};
 use model::case::{Case, Device, Origin, PathRule, SandboxRules};
 use model::profile::{
     ExpectedAttempt, Files, PLACEHOLDERS, Profile, Settings, SideRequest, Variable,
 };
 use model::report::Purpose;
+use scenario::Scenario;
 
 /// The workload of one run.
 #[derive(Debug)]

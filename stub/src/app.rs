@@ -14,14 +14,14 @@ use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use futures_core::Stream;
-
-use crate::connection::ConnectionHandle;
-use crate::limits::{Budget, Limits};
-use crate::respond::{self, REQUEST_ID};
 use model::secret::Belongs;
 use scenario::messages::{self, Ask};
 use scenario::script::{Context, Script};
 use scenario::{ErrorType, Scenario};
+
+use crate::connection::ConnectionHandle;
+use crate::limits::{Budget, Limits};
+use crate::respond::{self, REQUEST_ID};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 

@@ -13,14 +13,14 @@ use std::process::ExitCode;
 use std::task::{Context, Poll};
 
 use clap::Parser;
+use model::secret::Belongs;
 use nix::libc;
+use scenario::Scenario;
 use tokio::io::AsyncWrite;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::limits::Limits;
 use crate::serve::{ServeError, Setup, serve_until};
-use model::secret::Belongs;
-use scenario::Scenario;
 
 /// The address of the second host.
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);

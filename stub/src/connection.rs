@@ -15,7 +15,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
+use model::journal::{Entry, Host};
 use nix::sys::socket::{MsgFlags, Shutdown, recv, setsockopt, shutdown, sockopt};
+use scenario::Hangup;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
@@ -24,15 +26,13 @@ use crate::barrier::Passed;
 use crate::recorder::now_us;
 use crate::refusal;
 use crate::shared::Shared;
-use model::journal::{Entry, Host};
-use scenario::Hangup;
 
 mod accounting;
 mod handle;
 
-pub(crate) use handle::ConnectionHandle;
-
 use accounting::{Audience, Carried, Journal, Peer};
+
+pub(crate) use handle::ConnectionHandle;
 
 /// Bytes of one read.
 const READ_BYTES: usize = 8 * 1024;

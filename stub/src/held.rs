@@ -2,9 +2,8 @@
 //!
 //! The stub opens nothing, so the caller brings the listing.
 
-use std::fmt;
-use std::io;
 use std::net::SocketAddr;
+use std::{fmt, io};
 
 /// A client's socket with bytes that its server has not acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,11 +6,11 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use axum::serve::Listener;
+use model::journal::Host;
 use nix::sys::socket::{setsockopt, sockopt};
 
 use crate::connection::{Connection, ServerConnection};
 use crate::shared::Shared;
-use model::journal::Host;
 
 /// One listening socket of the run, for the server.
 #[derive(Debug)]

@@ -6,11 +6,10 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use model::journal::Entry;
 use nix::time::{ClockId, clock_gettime};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
-
-use model::journal::Entry;
 
 /// Journal bytes that may wait to be written; with more, no connection is read on.
 const BACKLOG_BYTES: usize = 256 * 1024;

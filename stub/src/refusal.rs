@@ -1,8 +1,8 @@
 //! The answer to a head that is no request, which the server is not shown.
 
+use scenario::{ErrorType, messages};
+
 use crate::tap::head::HeadError;
-use scenario::ErrorType;
-use scenario::messages;
 
 /// The whole answer, head and body, after which the connection closes.
 pub(crate) fn answer(error: HeadError) -> Vec<u8> {

@@ -12,11 +12,11 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_core::Stream;
+use scenario::Hangup;
+use scenario::script::{End, Head, Piece, Script};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::connection::ConnectionHandle;
-use scenario::Hangup;
-use scenario::script::{End, Head, Piece, Script};
 
 /// The header that names an answer.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");

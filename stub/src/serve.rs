@@ -10,6 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use model::journal::{Control, Entry, Host};
+use model::secret::{Belongs, SecretScanner};
+use scenario::Scenario;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::time::{Instant, sleep};
 
@@ -21,9 +24,6 @@ use crate::limits::Limits;
 use crate::listener::{self, Door, LastDoor};
 use crate::recorder::{Pump, now_us};
 use crate::shared::Shared;
-use model::journal::{Control, Entry, Host};
-use model::secret::{Belongs, SecretScanner};
-use scenario::Scenario;
 
 /// Longest line of the control side, in bytes.
 const CONTROL_LINE_BYTES: usize = 1024;

@@ -6,14 +6,14 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use model::journal::{Entry, Host};
+use model::secret::{Belongs, SecretScanner};
 use tokio::net::TcpStream;
 
 use crate::barrier::Gate;
 use crate::connection::Connection;
 use crate::limits::{Budget, Limits};
 use crate::recorder::{Recorder, now_us};
-use model::journal::{Entry, Host};
-use model::secret::{Belongs, SecretScanner};
 
 /// One run.
 #[derive(Debug)]

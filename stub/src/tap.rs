@@ -21,10 +21,10 @@ pub(crate) mod framing;
 pub(crate) mod head;
 mod redact;
 
-use crate::limits::{Budget, Limits};
 use model::journal::{Body, Head, Host};
 use model::secret::{Belongs, Scanner, SecretScanner};
 
+use crate::limits::{Budget, Limits};
 use body::BodyTap;
 use framing::{Framing, FramingError};
 use head::HeadError;

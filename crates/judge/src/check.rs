@@ -9,12 +9,12 @@
 //! that count them fail instead), a question that the case does not ask, or what is left of a client that the runner
 //! ended, which it might have removed itself.
 
+use Rule::{Any, Case as Asked};
 use model::case::Case;
 use model::evidence::{CanaryStatus, Evidence, Exit, GapKind, LayerNeed, LayerStatus};
 use model::finding::{AskedBy, Finding, Status, Verdict};
 use model::profile::{ExpectedAttempt, Profile};
 
-use Rule::{Any, Case as Asked};
 use outcome::{Deviation, JudgedRun, NotPassed, Outcome};
 
 mod attempts;

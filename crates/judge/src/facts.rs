@@ -29,9 +29,9 @@ mod rule;
 mod tests;
 mod times;
 
-pub use rule::{Applied, Rule};
-
 use form::Report;
+
+pub use rule::{Applied, Rule};
 
 /// Longest text of a body that is compared by its digest, in bytes; a UUID has 36.
 const SHORT_TEXT: u64 = 32;

@@ -28,6 +28,7 @@ use crate::lock::drift;
 mod tried;
 
 use tried::tries_everything;
+
 pub use tried::{missed, started};
 
 /// What a client may try to make of the reader's terminal or log.

@@ -10,14 +10,12 @@ use std::fmt::{self, Write as _};
 use std::ops::Range;
 
 use model::difference::{Area, Difference, Fact, line, string, table};
+use model::quote::{Position, known_words, quoted};
+use model::report::Report;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::facts::Behaviour;
-use model::quote::Position;
-use model::quote::known_words;
-use model::quote::quoted;
-use model::report::Report;
 
 pub mod drift;
 

@@ -6,8 +6,9 @@
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
-use crate::journal::{Body, End, Head, Host};
 use serde_json::Value;
+
+use crate::journal::{Body, End, Head, Host};
 
 mod ledger;
 mod lookup;

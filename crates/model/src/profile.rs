@@ -8,14 +8,14 @@ mod path_pattern;
 mod side_request;
 pub mod template;
 
+use crate::case::{Device, Origin, PathRule, Root, Switch};
+use crate::schema::values::closed_sets;
+
 pub use attempt::{Destination, DestinationError, ExpectedAttempt, Ports};
 pub use command_line::{Settings, Surroundings, Unspelt, filled};
 pub use path_pattern::{PATH_PLACEHOLDERS, PathPattern, PatternError};
 pub use side_request::MESSAGES;
 pub use side_request::{KeyPath, KeyPathError, SideRequest};
-
-use crate::case::{Device, Origin, PathRule, Root, Switch};
-use crate::schema::values::closed_sets;
 
 /// The placeholder in an argument's words that stands for the option's value.
 pub const VALUE: &str = "value";

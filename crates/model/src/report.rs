@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use crate::case::{Origin, Tier};
 use crate::difference::{Accept, Difference};
 use crate::evidence::{Evidence, FileEntry};
-use crate::expected;
 use crate::finding::{self, Finding, Verdict};
 use crate::profile::{ExpectedAttempt, Files, SideRequest, Variable};
 use crate::schema::values::closed_sets;
-use crate::time;
+use crate::{expected, time};
 
 mod redact_args;
 

@@ -1,5 +1,8 @@
 //! The wire form of the policy of audits, and its way into [`AuditPolicy`].
 
+use model::audit::AuditPolicy;
+use model::case::Origin;
+use model::profile::Variable;
 use scenario::Scenario;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,9 +14,6 @@ use super::error::Flaw;
 use super::profile_file::{VariableFile, environment};
 use super::schema::{Name, Sentence};
 use super::values::{name, sentence};
-use model::audit::AuditPolicy;
-use model::case::Origin;
-use model::profile::Variable;
 
 /// What an audited program is shown and allowed, whatever it is.
 #[derive(Debug, Deserialize, JsonSchema)]

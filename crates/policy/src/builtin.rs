@@ -1,7 +1,8 @@
 //! The policies that the executable carries, byte for byte as they stand in `policies/`.
 
-use super::{Kind, PolicyError};
 use model::quote::{known_words, quoted};
+
+use super::{Kind, PolicyError};
 
 /// A policy that the executable carries.
 #[derive(Debug)]

@@ -3,6 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use model::case::{
+    BodyField, CacheControl, Case, Expectations, Invocation, JsonKind, Origin, Preflight,
+    SandboxRules, Switch, Tier,
+};
+use model::quote::quoted;
 use scenario::Scenario;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,11 +18,6 @@ use super::error::Flaw;
 use super::limits::LimitsFile;
 use super::schema::{Name, Sentence, Text};
 use super::values::{PathRuleFile, name, once, one_of, path_rules, sentence, word};
-use model::case::{
-    BodyField, CacheControl, Case, Expectations, Invocation, JsonKind, Origin, Preflight,
-    SandboxRules, Switch, Tier,
-};
-use model::quote::quoted;
 
 /// Blocks beyond this many are a slip.
 const MAX_BLOCKS: usize = 1_000;

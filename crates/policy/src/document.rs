@@ -5,7 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
+use model::audit::AuditPolicy;
+use model::case::{Case, Origin, Outline, Source};
+use model::digest;
+use model::profile::Profile;
+use model::quote::{Position, known_words, quoted, shown_path, visible};
 use serde::de::DeserializeOwned;
+use sys::read::{self, ReadError};
 use toml::de::{DeTable, DeValue};
 
 use super::audit_file::AuditFile;
@@ -15,13 +21,6 @@ use super::profile_file::ProfileFile;
 use super::structure::{self, key_at};
 use super::{Entry, Fault, Kind, PolicyError, Reference, builtin};
 use crate::below;
-use model::audit::AuditPolicy;
-use model::case::{Case, Origin, Outline, Source};
-use model::digest;
-use model::profile::Profile;
-use model::quote::Position;
-use model::quote::{known_words, quoted, shown_path, visible};
-use sys::read::{self, ReadError};
 
 /// A policy file that was read, not yet parsed into a domain value.
 #[derive(Debug)]

@@ -13,10 +13,10 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use model::quote::shown_path;
 use thiserror::Error;
 
 use elf::{Asked, Unread};
-use model::quote::shown_path;
 use search::{Found, Search};
 
 /// Libraries beyond this many are a loop or a slip.

@@ -2,14 +2,14 @@
 //!
 //! A file is text from somewhere: what is quoted of it is escaped and cut, so that an error stays one line.
 
-use std::fmt;
-use std::io;
 use std::ops::Range;
+use std::{fmt, io};
 
-pub use model::quote::Position;
 use thiserror::Error;
 
 use super::Kind;
+
+pub use model::quote::Position;
 
 /// The longest policy file that is read, in bytes.
 pub const MAX_FILE_BYTES: u64 = 256 * 1024;

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use model::quote::shown_path;
+
 use super::values;
 use crate::elf_deps::ElfDeps;
-use model::quote::shown_path;
 
 const CASE: &str = include_str!("init/case.toml");
 const PROFILE: &str = include_str!("init/profile.toml");

@@ -28,13 +28,15 @@ mod values;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-pub use below::below;
-use document::Document;
-pub use error::{Fault, MAX_FILE_BYTES, PolicyError};
-pub use limits::TIMEOUT_BOUNDS;
 use model::audit::AuditPolicy;
 use model::case::Case;
 use model::profile::Profile;
+
+use document::Document;
+
+pub use below::below;
+pub use error::{Fault, MAX_FILE_BYTES, PolicyError};
+pub use limits::TIMEOUT_BOUNDS;
 pub use schema::schema;
 pub use values::{is_variable_name, may_be_shown, never_shown};
 

@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use model::case::Limits;
+use model::quote::quoted;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
@@ -11,8 +13,6 @@ use toml::Spanned;
 use super::error::Flaw;
 use super::quantity::{self, QuantityError, show_duration, show_size};
 use super::schema::{Size, Time, sizes, times};
-use model::case::Limits;
-use model::quote::quoted;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

@@ -1,11 +1,11 @@
 //! The placeholders that a profile's own names fill on parsing: `{app}`, `{vendor}`, …
 
-use toml::Spanned;
-
-use super::error::Flaw;
 use model::profile::Names;
 use model::profile::template::{Piece, pieces};
 use model::quote::{known_words, quoted};
+use toml::Spanned;
+
+use super::error::Flaw;
 
 /// Replaces the placeholders that stand for names; those in `kept` stay for the run to replace.
 pub(super) fn fill(

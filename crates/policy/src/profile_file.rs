@@ -9,6 +9,8 @@ mod files;
 mod records;
 mod requests;
 
+use model::case::{Device, Origin, Root};
+use model::profile::{ClientOption, InitField, Names, Profile, VARIABLE_PLACEHOLDERS};
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -20,8 +22,6 @@ use super::schema::{
     VariableName, Word,
 };
 use super::values::{PathRuleFile, name, path_rules, sentence};
-use model::case::{Device, Origin, Root};
-use model::profile::{ClientOption, InitField, Names, Profile, VARIABLE_PLACEHOLDERS};
 
 /// How one client is told the abstract options of a case, and its own names for things. In most texts `{app}`,
 /// `{vendor}`, `{cli_name}`, `{runtime}` and `{program}` stand for the names of the table `names`.

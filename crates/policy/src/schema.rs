@@ -6,16 +6,16 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
+use model::schema;
+use model::schema::values::value;
 use schemars::Schema;
 
+use super::Kind;
 use super::audit_file::AuditFile;
 use super::case_file::CaseFile;
 use super::profile_file::ProfileFile;
-use super::quantity::{duration_units, size_units};
+use super::quantity::{self, duration_units, size_units};
 use super::values::{MAX_NAME_CHARS, MAX_SENTENCE_CHARS, NEVER_SHOWN};
-use super::{Kind, quantity};
-use model::schema;
-use model::schema::values::value;
 
 /// The schema of a file of this kind.
 pub fn schema(kind: Kind) -> Schema {

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use model::quote::{known_words, quoted, visible};
 use toml::de::{DeTable, DeValue};
 
 use super::error::Flaw;
-use model::quote::{known_words, quoted, visible};
 
 /// What serde said of this file, in our words.
 pub(super) fn explain(file: &str, message: &str, span: Range<usize>) -> Flaw {

@@ -12,9 +12,10 @@ mod schema;
 
 use std::time::Duration;
 
+use model::case::{CacheControl, JsonKind, Preflight, Source, Switch, Tier};
+
 use super::document::Document;
 use super::*;
-use model::case::{CacheControl, JsonKind, Preflight, Source, Switch, Tier};
 
 fn built_in(name: &str) -> Reference {
     Reference::BuiltIn(name.into())

@@ -5,16 +5,15 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
+use model::case::{Access, PathRule, Presence};
+use model::layout::{HOME, PROGRAM_DIRECTORY};
+use model::quote::{known_words, quoted};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::Flaw;
 use super::schema::{HostPath, Sentence};
-use model::case::{Access, PathRule, Presence};
-use model::layout::HOME;
-use model::layout::PROGRAM_DIRECTORY;
-use model::quote::{known_words, quoted};
 
 pub(super) const MAX_SENTENCE_CHARS: usize = 300;
 pub(super) const MAX_NAME_CHARS: usize = 64;

@@ -25,12 +25,11 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::unistd::alarm;
+use sys::attempt::let_anybody_trace;
+use sys::process::{OWN_FILE, executed_path, read_to_end_within, wait_within};
 
 use class::{Attempt, NOTHING, Surroundings};
 use reply::{Reply, Said};
-use sys::attempt::let_anybody_trace;
-use sys::process::OWN_FILE;
-use sys::process::{executed_path, read_to_end_within, wait_within};
 
 /// Hidden first argument with which our own file is the hostile client.
 pub const HOSTILE_ARGUMENT: &str = "__hostile";

@@ -4,10 +4,8 @@
 use model::evidence::Before;
 use model::expected;
 use model::finding::Status;
+use model::report::{Purpose, Report};
 use model::text::count;
-
-use model::report::Purpose;
-use model::report::Report;
 
 /// What no run proves.
 const NEVER_PROVED: [&str; 4] = [

@@ -1,16 +1,14 @@
 //! The verdict in one line, the same in every report for people and viewers.
 
-use model::expected;
 use std::collections::BTreeSet;
 
 use model::evidence::{Evidence, Outcome};
-use model::expected::AttemptGroup;
+use model::expected::{self, AttemptGroup};
 use model::finding::{Finding, Status, Verdict};
+use model::report::{Purpose, Report};
 use model::text::count;
 
 use super::phrases;
-use model::report::Purpose;
-use model::report::Report;
 
 /// The verdict's word, and what it rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]

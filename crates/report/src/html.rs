@@ -4,9 +4,9 @@
 //! browser, which holds it to that. Text of the client is text whatever stands in it. The page is bounded, each part of the
 //! evidence by itself, so that none takes another off the page, and what is cut is counted. How it looks stands in `html/style.css`.
 
+use model::report::{Purpose, Report};
+
 use super::RenderError;
-use model::report::Purpose;
-use model::report::Report;
 
 mod badge;
 mod budget;

@@ -8,15 +8,12 @@ use std::fmt;
 use model::digest::short;
 use model::finding::{Finding, Status, Verdict};
 use model::profile::{Cases, Variable};
+use model::report::{Arg, Client, Purpose, Report};
+use model::time;
 
 use super::claims::{self, Standing};
 use super::headline::{Headline, headline};
 use super::{RenderError, phrases};
-use model::report::Arg;
-use model::report::Client;
-use model::report::Purpose;
-use model::report::Report;
-use model::time;
 
 mod audit;
 pub mod drift;

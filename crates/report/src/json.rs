@@ -5,14 +5,13 @@
 
 use std::io::{self, Write};
 
+use model::report::Report;
+use model::{escape, schema};
 use schemars::Schema;
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 
 use super::RenderError;
-use model::escape;
-use model::report::Report;
-use model::schema;
 
 pub mod change_form;
 mod wire;

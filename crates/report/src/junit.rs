@@ -5,14 +5,13 @@
 
 use std::time::Duration;
 
+use model::finding::{Finding, Status};
+use model::report::Report;
+use model::{escape, time};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite, XmlString};
 
 use super::headline::{Headline, headline};
 use super::{RenderError, phrases};
-use model::escape;
-use model::finding::{Finding, Status};
-use model::report::Report;
-use model::time;
 
 /// Renders the report as UTF-8 XML.
 pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {

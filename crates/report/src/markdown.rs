@@ -5,21 +5,17 @@
 //! Text of the client stands in code spans only, escaped as for people before: there Markdown knows neither links nor
 //! mentions, HTML or markers, and no line begins with it.
 
-use model::expected;
-use model::labels;
 use std::fmt;
+
+use model::difference::{Accept, Difference};
+use model::evidence::{Advice, GapKind};
+use model::finding::{Finding, Status};
+use model::report::{BaselineOutcome, Purpose, Report};
+use model::{digest, expected, labels};
 
 use super::claims::{self, Standing};
 use super::headline::{Headline, headline, is_told_as_an_attempt};
 use super::{RenderError, phrases};
-use model::difference::Accept;
-use model::difference::Difference;
-use model::digest;
-use model::evidence::{Advice, GapKind};
-use model::finding::{Finding, Status};
-use model::report::BaselineOutcome;
-use model::report::Purpose;
-use model::report::Report;
 
 mod page;
 

@@ -1,12 +1,10 @@
 //! Phrases that several reports share.
 
-use model::journal::{Head, Host};
-
 use model::case::Source;
 use model::evidence::{Evidence, Exit, Reason, Request};
 use model::finding::{AskedBy, Finding, Status, Verdict};
-use model::report::Baseline;
-use model::report::BaselineOutcome;
+use model::journal::{Head, Host};
+use model::report::{Baseline, BaselineOutcome};
 use model::secret::CREDENTIAL_HEADERS;
 
 /// Who asks for what a check looks at.

@@ -10,6 +10,11 @@
 //!
 //! Text of the client is escaped as for people, and stands in messages so that it makes no link.
 
+use model::evidence::Exit;
+use model::finding::{self, Finding, Status, Verdict};
+use model::report::{Purpose, Report};
+use model::{escape, time};
+
 use super::{RenderError, json, phrases};
 use identity::{case_file, category, fingerprints, lock_file, places};
 use log::{
@@ -18,13 +23,6 @@ use log::{
     RuleProperties, RuleReference, Run, RunProperties, Text, Tool, UriBase, UriBases,
 };
 use message::literal;
-use model::escape;
-use model::evidence::Exit;
-use model::finding;
-use model::finding::{Finding, Status, Verdict};
-use model::report::Purpose;
-use model::report::Report;
-use model::time;
 
 mod identity;
 mod log;

@@ -3,35 +3,29 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::journal::{End, Head};
-use proptest::prelude::*;
-use serde_json::{Value, json};
-
-use super::human::Colour;
-use super::*;
 use judge::check::{check, verdict};
-pub use judge::fixture::*;
-use model::case::Source;
-use model::case::Tier;
-use model::difference::Area;
-use model::difference::Change;
-use model::difference::Difference;
-use model::difference::Fact;
+use model::case::{Source, Tier};
+use model::difference::{Area, Change, Difference, Fact};
 use model::escape::{self, visible};
-use model::evidence::Evidence;
 use model::evidence::fixture::{
     Fixture, add_header, attempt, case_b, connect, digest, file, gap, head_request, insert_record,
     question, record,
 };
 use model::evidence::{
-    Advice, Attempt, AttemptKind, Connection, Exit, FileKind, GapKind, LayerStatus, Lookup,
-    LookupKind, Outcome, Reason, RequestClass, Root, Sighting, Survivor,
+    Advice, Attempt, AttemptKind, Connection, Evidence, Exit, FileKind, GapKind, LayerStatus,
+    Lookup, LookupKind, Outcome, Reason, RequestClass, Root, Sighting, Survivor,
 };
-use model::finding::{AskedBy, Status};
-use model::finding::{Finding, Verdict};
-use model::profile::ExpectedAttempt;
-use model::profile::{Destination, ExpectedFile};
+use model::finding::{AskedBy, Finding, Status, Verdict};
+use model::journal::{End, Head};
+use model::profile::{Destination, ExpectedAttempt, ExpectedFile};
 use model::report::*;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::human::Colour;
+use super::*;
+
+pub use judge::fixture::*;
 
 mod ci;
 mod crowd;

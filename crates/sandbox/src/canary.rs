@@ -2,9 +2,9 @@
 
 pub mod outside;
 
+use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus};
 use nix::errno::Errno;
 
-use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus};
 pub use probes::canary::{
     ABSTRACT_INSIDE, Expected, Kind, LedgerEntry, Mode, Observation, ROUTES, STUB, probes,
 };

@@ -5,14 +5,13 @@
 //! memory files and what the kernel holds for them. The group is made beside that of the runner, or above it, in the
 //! first directory whose children have these limits (cgroups(7), "Delegation").
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
+use std::{fs, io, thread};
+
+use sys::random;
 
 use super::plan::Plan;
-use sys::random;
 
 const MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 const PREFIX: &str = "runner-";

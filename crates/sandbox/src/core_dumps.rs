@@ -6,9 +6,10 @@
 
 use std::fs;
 
+use model::evidence::{Layer, LayerNeed, LayerStatus};
+
 use super::limits::CORE_BYTES;
 use super::proc::Proc;
-use model::evidence::{Layer, LayerNeed, LayerStatus};
 
 /// The layer's name in reports.
 pub const LAYER: &str = "core dumps";

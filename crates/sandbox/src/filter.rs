@@ -24,22 +24,20 @@ mod simulator;
 use std::borrow::Cow;
 
 use nix::errno::Errno;
-
-use super::plan::Plan;
-#[cfg(feature = "weaken")]
-use super::weaken::Protection;
 use sys::seccomp::{self, Instruction};
 
-pub use system_call::SystemCall;
-pub(crate) use table::STUB;
-
-pub(crate) use foreign::ForeignCall;
-pub(crate) use lookups::LOOKUPS;
-pub(crate) use socket_options::SocketOption;
-
+use super::plan::Plan;
 use foreign::Interface;
 use system_call::{Architecture, LAST_REVIEWED};
 use table::CLIENT;
+
+#[cfg(feature = "weaken")]
+use super::weaken::Protection;
+pub(crate) use foreign::ForeignCall;
+pub(crate) use lookups::LOOKUPS;
+pub(crate) use socket_options::SocketOption;
+pub use system_call::SystemCall;
+pub(crate) use table::STUB;
 
 /// What happens to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@
 mod removal;
 
 use std::ffi::{OsStr, OsString};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -17,21 +17,20 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
-use std::{env, fs, io};
+use std::{env, fs};
 
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, setsid};
+use sys::fds::close_on_exec_from;
+use sys::process::{OWN_FILE, default_child_signal, ignore_terminal_signals, wait_within};
+use sys::random;
 
 use super::error::{AsErrno as _, At as _, SetupError, Step};
 use super::plan::ClientPaths;
 use super::reaper::Condition;
 use removal::remove;
-use sys::fds::close_on_exec_from;
-use sys::process::OWN_FILE;
-use sys::process::{default_child_signal, ignore_terminal_signals, wait_within};
-use sys::random;
 
 /// Hidden first argument with which our own file is the guard.
 pub const GUARD_ARGUMENT: &str = "__guard";

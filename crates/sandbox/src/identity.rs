@@ -5,14 +5,14 @@
 use std::fs;
 use std::ops::Range;
 
+use model::case::Tier;
+use model::layout::INSIDE_ID;
 use nix::errno::Errno;
 use nix::unistd::{Gid, Pid, Uid, setgroups, setresgid, setresuid};
+use sys::read;
 
 use super::error::{At as _, SetupError, Step};
 use super::plan::Identity;
-use model::case::Tier;
-use model::layout::INSIDE_ID;
-use sys::read;
 
 /// Host ids that no allocation uses: containers end below (systemd's UIDS-GIDS.md), foreign ids start above.
 const FREE_IDS: Range<u32> = 1_879_048_192..2_147_352_576;

@@ -12,6 +12,7 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
+use model::case::Tier;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
@@ -19,6 +20,8 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::unistd::{Pid, dup2_stdin};
+use sys::fds::adopt;
+use sys::process::{self, Reaped, Side, clone_process};
 
 use super::error::{At as _, SetupError, Step};
 use super::launch::{self, Program};
@@ -26,12 +29,9 @@ use super::message::{self, ClientEnd, ExitStatus, FromInit, Launch, ToInit};
 use super::plan::{BASE_URL, ClientPlan, Plan};
 use super::proc::Proc;
 use super::reaper::{self, Survivors};
-use super::root::Entered;
+use super::root::{self, Entered};
 use super::weaken::Protection;
-use super::{counters, identity, privilege, root};
-use model::case::Tier;
-use sys::fds::adopt;
-use sys::process::{self, Reaped, Side, clone_process};
+use super::{counters, identity, privilege};
 
 /// What init inherits from the stage.
 pub(super) struct Inheritance {

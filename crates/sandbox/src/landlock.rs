@@ -8,24 +8,23 @@
 //! In tier `inherited` Landlock stands alone before the container's files, neighbours and processes: ABI 6 is
 //! required whole, with the TCP ports and both scopes, and no rule covers the root.
 
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
     NetPort, PathBeneath, PathFd, PathFdError, Ruleset, RulesetAttr, RulesetCreated,
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
+use model::case::{Access, Tier};
+use model::layout::{HOME, TMP, WORK};
 use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
-use std::ffi::OsStr;
-use std::os::fd::OwnedFd;
 
 use super::error::{AsErrno, At as _, SetupError, Step};
 use super::init::{Inside, Ports};
 use super::plan::{Bind, BindKind, Plan};
 use super::weaken::Protection;
-use model::case::{Access, Tier};
-use model::layout::HOME;
-use model::layout::TMP;
-use model::layout::WORK;
 
 mod shared;
 

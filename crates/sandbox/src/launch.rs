@@ -15,18 +15,15 @@ use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{chdir, execve, getppid, setsid};
-
-use super::error::{At as _, SetupError, Step};
-use super::filter;
-use super::init::{Inside, Ports};
-use super::landlock;
-use super::limits;
-use super::message::{self, Launch};
-use super::plan::Plan;
-use super::self_check;
-use super::weaken::Protection;
 use sys::fds::own_table_closing_from;
 use sys::process::{Side, clone_process, default_signals};
+
+use super::error::{At as _, SetupError, Step};
+use super::init::{Inside, Ports};
+use super::message::{self, Launch};
+use super::plan::Plan;
+use super::weaken::Protection;
+use super::{filter, landlock, limits, self_check};
 
 /// The program, its arguments and its environment, as execve(2) takes them.
 pub(super) struct Program {

@@ -13,12 +13,12 @@ use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sys::fds;
 
 use super::error::SetupError;
 use super::netns_check::Network;
 use super::self_check::SelfCheck;
 use crate::dns::Asked;
-use sys::fds;
 
 /// Longest message on the channel and the launch socket.
 const LONGEST: usize = 128 * 1024;

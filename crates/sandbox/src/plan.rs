@@ -7,10 +7,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
 use model::case::{Access, Device, Tier};
 use model::layout::{HOME, INSIDE_ID, TMP, WORK};
+use serde::{Deserialize, Serialize};
+
 pub use model::profile::BASE_URL;
 pub use probes::canary::CanaryTargets;
 

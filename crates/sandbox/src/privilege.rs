@@ -1,11 +1,11 @@
 //! no_new_privs, and the five capability sets: emptied here, read back by the probe.
 
 use caps::CapSet;
+use model::case::Tier;
 use nix::errno::Errno;
 use nix::sys::prctl;
 
 use super::error::{At as _, SetupError, Step};
-use model::case::Tier;
 
 /// Sets no_new_privs.
 pub fn set_no_new_privileges() -> Result<(), SetupError> {

@@ -8,15 +8,15 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use model::evidence::GRACE;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use sys::process::{self, Reaped};
 
 use super::error::{At as _, SetupError, Step};
 use super::message::MOST_SURVIVORS;
 use super::proc::Proc;
-use model::evidence::GRACE;
-use sys::process::{self, Reaped};
 
 /// Processes by their ids, with their names.
 pub(super) type Survivors = Vec<(i32, String)>;

@@ -16,21 +16,21 @@ use std::num::NonZeroUsize;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::time::Duration;
 
+use model::case::Tier;
+use model::evidence::MOST_QUESTIONS;
 use model::secret::SecretScanner;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt,
 };
+use sys::fds::watched;
+use sys::net::dropped_datagrams;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::message::{self, FromResolver};
 use crate::dns::{self, Asked, NoQuery, Odd, Query, strict};
-use model::case::Tier;
-use model::evidence::MOST_QUESTIONS;
-use sys::fds::watched;
-use sys::net::dropped_datagrams;
 
 /// The port of every resolver; /etc/resolv.conf can name no other.
 const PORT: u16 = 53;

@@ -12,25 +12,21 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use model::case::{Access, Device, Root, Tier};
+use model::layout::{HOME, HOST_NAME, INSIDE_ID, TMP, WORK};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::stat::{Mode, fstat};
 use nix::unistd::{chdir, pivot_root, sethostname};
+use sys::marks;
+use sys::mount::{Seal, attach, open_tree, seal};
 
 use super::error::{At as _, SetupError, Step};
 use super::mount_point;
 use super::plan::{Bind, BindKind, Plan, RootPlan, UNRULED_FILE};
 use super::proc::{HARMLESS, Proc};
 use super::weaken::Protection;
-use model::case::{Access, Device, Root, Tier};
-use model::layout::HOME;
-use model::layout::HOST_NAME;
-use model::layout::INSIDE_ID;
-use model::layout::TMP;
-use model::layout::WORK;
-use sys::marks;
-use sys::mount::{Seal, attach, open_tree, seal};
 
 /// Links in /dev, and where they lead.
 pub const DEVICE_LINKS: [(&str, &str); 5] = [

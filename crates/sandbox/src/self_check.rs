@@ -12,7 +12,9 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::{self, fstat};
 use nix::unistd::Pid;
+use probes::canary::{self, Kind, Mode, Observation, ProbeEnv};
 use serde::{Deserialize, Serialize};
+use sys::fds::survives_exec;
 
 use super::core_dumps;
 use super::error::{At as _, SetupError, Step};
@@ -21,8 +23,6 @@ use super::landlock::LandlockReport;
 use super::message::errno_of;
 use super::plan::Plan;
 use super::proc::Proc;
-use probes::canary::{self, Kind, Mode, Observation, ProbeEnv};
-use sys::fds::survives_exec;
 
 /// Namespaces that the client has of its own, as named in /proc/self/ns.
 pub(super) const NAMESPACES: [&str; 7] = ["user", "net", "mnt", "pid", "ipc", "uts", "cgroup"];

@@ -19,15 +19,13 @@ use nix::sys::socket::{
 };
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Gid, Pid, Uid, fchown, pipe2};
+use sys::fds::close_on_exec_from;
+use sys::process::{OWN_FILE, default_child_signal, wait_within};
 
 use super::cgroup::{self, Cgroup};
 use super::error::{At as _, SetupError, Step};
-use super::identity;
 use super::plan::{Identity, Plan};
-use super::reaper;
-use sys::fds::close_on_exec_from;
-use sys::process::OWN_FILE;
-use sys::process::{default_child_signal, wait_within};
+use super::{identity, reaper};
 
 /// Hidden first argument with which our own file is the stage.
 pub const STAGE_ARGUMENT: &str = "__stage";

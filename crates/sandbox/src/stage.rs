@@ -12,6 +12,8 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
+use model::case::Tier;
+use model::secret::SecretScanner;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::sched::{CloneFlags, unshare};
@@ -20,8 +22,9 @@ use nix::sys::signal::Signal;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket, socketpair};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout, getppid, setsid};
-
-use model::secret::SecretScanner;
+use sys::fds;
+use sys::net::set_loopback_up;
+use sys::process::{Side, clone_process, default_child_signal};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::runtime::Runtime;
 
@@ -34,10 +37,6 @@ use super::plan::{Identity, Plan};
 use super::resolver::{self, Resolver};
 use super::weaken::Protection;
 use super::{core_dumps, filter, identity, landlock, privilege};
-use model::case::Tier;
-use sys::fds;
-use sys::net::set_loopback_up;
-use sys::process::{Side, clone_process, default_child_signal};
 
 /// What the process is after the clone.
 enum Role {

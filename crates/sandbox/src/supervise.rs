@@ -28,11 +28,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use model::evidence::{Attempt, RESOLVER};
+use model::secret::SecretScanner;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Pid;
-
-use model::secret::SecretScanner;
+use sys::clock::Clock;
+use sys::notify::{self, Answer, Notification};
 
 use self::behalf::Sockets;
 use self::call::{Address, Call};
@@ -44,9 +46,6 @@ use self::process_limit::Offspring;
 use super::filter::SystemCall;
 use super::plan::Plan;
 use super::weaken::Protection;
-use model::evidence::{Attempt, RESOLVER};
-use sys::clock::Clock;
-use sys::notify::{self, Answer, Notification};
 
 /// A connection waits at most this long for the runner to read the client's output.
 const BARRIER: Duration = Duration::from_secs(1);

@@ -6,20 +6,18 @@ mod mounts;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use model::case::Tier;
+use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Layer, LayerNeed, LayerStatus};
+use model::layout::{HOME, HOST_NAME, INSIDE_ID, TMP, WORK};
+
 use self::mounts::{Mount, parse_mounts};
-pub use super::canary::{self, Kind};
 use super::core_dumps::{self, Receiver};
 use super::netns_check::{Network, TCP_BUFFER};
 use super::plan::Plan;
 use super::proc::HARMLESS;
 use super::self_check::{NAMESPACES, SelfCheck};
-use model::case::Tier;
-use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Layer, LayerNeed, LayerStatus};
-use model::layout::HOME;
-use model::layout::HOST_NAME;
-use model::layout::INSIDE_ID;
-use model::layout::TMP;
-use model::layout::WORK;
+
+pub use super::canary::{self, Kind};
 
 /// Layers and canaries of one run.
 #[derive(Clone, Debug)]

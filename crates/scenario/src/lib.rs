@@ -74,19 +74,18 @@ mod pacing;
 mod reply;
 pub mod script;
 
+pub(crate) use content::{Block, Turn};
 pub use content::{MAX_BLOCKS, MAX_DELTAS, MAX_PINGS, MAX_TEXT_BYTES};
 pub use error::ScenarioError;
-pub use fault::MAX_FAULTS;
-pub use file::MAX_ANSWERS;
-pub use pacing::{MAX_CUTS, MAX_DELAY};
-pub use reply::ELSEWHERE;
-
-pub(crate) use content::{Block, Turn};
 pub use fault::Hangup;
+pub use fault::MAX_FAULTS;
 pub(crate) use fault::{BreakPoint, Edit, Ending, EventName, Target};
+pub use file::MAX_ANSWERS;
 pub(crate) use framing::Framing;
 pub(crate) use pacing::{Chunking, CutAt, CutName, Pace};
+pub use pacing::{MAX_CUTS, MAX_DELAY};
 pub(crate) use reply::Address;
+pub use reply::ELSEWHERE;
 pub use reply::ErrorType;
 
 /// How the provider answers message requests: the first, the second, and so on; the last answer repeats.

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::messages;
 use crate::{
-    Address, Answer, BreakPoint, Chunking, CutAt, Ending, Hangup, Says, ScenarioError, Target, Turn,
+    Address, Answer, BreakPoint, Chunking, CutAt, Ending, Hangup, Says, ScenarioError, Target,
+    Turn, messages,
 };
 
 mod chunks;

@@ -7,9 +7,8 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use thiserror::Error;
-
 use model::quote::shown_path;
+use thiserror::Error;
 
 /// Longest file of the system's: one with a line for each of some 100,000 users.
 const MOST_SYSTEM_BYTES: u64 = 16 << 20;

@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use model::evidence::{
+    Connection, Gap, GapKind, ProviderEvent, Request, RequestClass, Sighting, UNDONE,
+};
 use model::journal::{Body, End, Entry, Head, Host};
-
-use model::evidence::UNDONE;
-use model::evidence::{Connection, Gap, GapKind, ProviderEvent, Request, RequestClass, Sighting};
 use model::profile::{MESSAGES, SideRequest};
 
 /// What the stub's journal says, in the terms of the evidence.

@@ -1,10 +1,10 @@
 //! Boundaries, gaps and what is told of the ledger.
 
+use model::evidence::{Connection, Request, RequestClass};
 use model::journal::{End, Host};
+use sandbox::supervise::ledger::Connect;
 
 use super::*;
-use model::evidence::{Connection, Request, RequestClass};
-use sandbox::supervise::ledger::Connect;
 
 const SECRET: &str = "runner-key-0123456789abcdef";
 

@@ -3,9 +3,8 @@
 //! The supervisor judges addresses that it reads in the client's memory, and a call that names no address not at all.
 //! The kernel's own counters show what became of such calls. What a listed call may have caused is left out.
 
-use nix::errno::Errno;
-
 use model::evidence::{Attempt, AttemptKind, Outcome};
+use nix::errno::Errno;
 use sandbox::counters::Counts;
 use sandbox::supervise::ledger::Ledger;
 
@@ -94,8 +93,9 @@ pub(super) fn attempts(counts: Counts, seen: Seen<'_>) -> Vec<Attempt> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use model::evidence::fixture::connect;
+
+    use super::*;
 
     const NONE: Counts = Counts {
         unrouted: 0,

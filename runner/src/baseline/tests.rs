@@ -3,15 +3,16 @@
 use std::fs;
 use std::time::Duration;
 
-use super::*;
-use crate::cli::{Destination, ReportTarget};
-use crate::output;
 use judge::fixture::{hostile, report};
 use model::case::Tier;
 use model::evidence::GapKind;
 use model::evidence::fixture::{Fixture, add_header, case_b, gap};
 use model::finding::Verdict;
 use report::Format;
+
+use super::*;
+use crate::cli::{Destination, ReportTarget};
+use crate::output;
 
 /// A report after the lock file was settled with.
 fn settled(baseline: &Baseline, mut report: Report) -> Report {

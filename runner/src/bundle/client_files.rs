@@ -8,8 +8,11 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::OwnedFd;
 
-use model::secret::HiddenScanner;
-use model::secret::SecretScanner;
+use model::case::Root;
+use model::digest;
+use model::evidence::{FileEntry, FileKind};
+use model::secret::{HiddenScanner, SecretScanner};
+use model::text::printable;
 use nix::fcntl::readlinkat;
 use nix::sys::stat::{Mode, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
@@ -19,10 +22,6 @@ use super::name;
 use super::output_dir::{create, remove};
 use crate::collect::copy::{Bounds, Entry, Target, copy, directory};
 use crate::collect::files::shown;
-use model::case::Root;
-use model::digest;
-use model::evidence::{FileEntry, FileKind};
-use model::text::printable;
 
 /// Paths of directories beyond this length go on in one of their own, so that the whole fits in a path of the system's.
 const LONGEST_PATH: usize = 1_000;

@@ -8,11 +8,6 @@ mod paths;
 use std::fmt;
 use std::marker::PhantomData;
 
-use schemars::{JsonSchema, Schema};
-use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
-use thiserror::Error;
-
 use model::case::{Root, Tier};
 use model::escape::visible;
 use model::evidence::FileKind;
@@ -20,6 +15,10 @@ use model::schema::values::{FileMode, Sha256, Timestamp};
 use model::text::beginning;
 use model::{finding, schema};
 use report::{self, json};
+use schemars::{JsonSchema, Schema};
+use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use thiserror::Error;
 
 pub(super) use paths::{Directory, Node};
 

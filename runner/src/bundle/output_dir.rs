@@ -10,6 +10,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use model::escape::visible;
+use model::quote::shown_path;
+use model::text::printable;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
@@ -20,9 +23,6 @@ use thiserror::Error;
 use super::manifest;
 use crate::collect::copy::directory;
 use crate::output::name_of;
-use model::escape::visible;
-use model::quote::shown_path;
-use model::text::printable;
 
 /// What the manifest is called until everything else is there.
 const UNFINISHED: &str = ".unfinished";

@@ -2,11 +2,11 @@
 
 use std::fs;
 
+use model::evidence::fixture;
 use tempfile::TempDir;
 
 use super::verify::{Verified, verify};
 use super::*;
-use model::evidence::fixture;
 
 /// The report of a run that left no file.
 fn report() -> Report {

@@ -10,6 +10,10 @@ use std::io::{self, Read as _, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 
+use model::digest;
+use model::evidence::FileKind;
+use model::quote::shown_path;
+use model::text::printable;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
@@ -21,10 +25,6 @@ use super::manifest::{self, Directory, Listed, Manifest, ManifestError, Node, Ru
 use super::{REPORT, VerifyRequest};
 use crate::collect::copy::directory;
 use crate::collect::files::kind;
-use model::digest;
-use model::evidence::FileKind;
-use model::quote::shown_path;
-use model::text::printable;
 
 /// A larger report is not compared.
 const MOST_REPORT_BYTES: u64 = 2 * 1024 * 1024 * 1024;

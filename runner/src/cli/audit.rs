@@ -2,9 +2,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Component, Path, PathBuf};
-use std::{env, fs, path};
+use std::path::{self, Component, Path, PathBuf};
+use std::{env, fs};
 
+use model::audit::{ASKED_FOR, Audit, ProgramLocation};
+use model::case::{Access, PathRule, Presence};
+use model::profile::{BASE_URL, Cases, Destination, ExpectedAttempt, Variable};
+use model::quote::shown_path;
+use policy::{self, may_be_shown};
 use scenario::Scenario;
 
 use super::program::ClientProgram;
@@ -12,13 +17,6 @@ use super::values::VariableArgument;
 use super::{AuditOptions, RunRequest, UsageError, reports, resolve};
 use crate::audit::{Caller, is_shown, show};
 use crate::workload::Workload;
-use model::audit::ASKED_FOR;
-use model::audit::Audit;
-use model::audit::ProgramLocation;
-use model::case::{Access, PathRule, Presence};
-use model::profile::{BASE_URL, Cases, Destination, ExpectedAttempt, Variable};
-use model::quote::shown_path;
-use policy::{self, may_be_shown};
 
 /// The word for no stub at all.
 const NO_STUB: &str = "none";

@@ -1,11 +1,10 @@
 //! What is wrong with a command line that clap could parse. Every one of these is exit status 2.
 
-use thiserror::Error;
-
 use model::case::Tier;
 use model::profile::Unspelt;
 use policy::{PolicyError, never_shown};
 use report::Format;
+use thiserror::Error;
 
 /// What is wrong with a command line, or with a file that it names; nothing was run.
 #[derive(Debug, Error)]

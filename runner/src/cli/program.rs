@@ -1,13 +1,14 @@
 //! Which file `--client` means.
 
 use std::ffi::OsStr;
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Component, Path, PathBuf};
-use std::{env, fs, io, path};
+use std::path::{self, Component, Path, PathBuf};
+use std::{env, io};
+
+use model::quote::shown_path;
 
 use super::UsageError;
-use model::quote::shown_path;
 
 /// The program under test.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{self, Path, PathBuf};
 
-use super::UsageError;
-use super::values::ReportArgument;
 use model::quote::shown_path;
 use report::Format;
 use sys::streams::{self, Stream};
+
+use super::UsageError;
+use super::values::ReportArgument;
 
 /// One report to write.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,6 +4,12 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use model::case::{Case, Tier};
+use model::profile::{Profile, Settings};
+use model::quote::{quoted, with_nearest};
+use policy::init::PolicyName;
+use policy::{self, Reference};
+use report::Form;
 use scenario::Scenario;
 
 use super::{
@@ -16,13 +22,6 @@ use crate::diff::DiffRequest;
 use crate::doctor::DoctorAction;
 use crate::selftest::SelftestRequest;
 use crate::workload::Workload;
-use model::case::{Case, Tier};
-use model::profile::{Profile, Settings};
-use model::quote::quoted;
-use model::quote::with_nearest;
-use policy::init::PolicyName;
-use policy::{self, Reference};
-use report::Form;
 
 /// What is to be done.
 #[derive(Debug)]

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;
-
-use super::*;
-use crate::workload::Workload;
 use model::audit::Audit;
 use model::case::{Access, Tier};
 use policy;
 use report::Format;
+
+use super::*;
+use crate::workload::Workload;
 
 fn resolve(words: &[&str]) -> Result<Command, UsageError> {
     let words = std::iter::once("runner").chain(words.iter().copied());

@@ -6,12 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use thiserror::Error;
-
 use policy::init::PolicyName;
 use policy::quantity::{self, QuantityError, show_duration};
 use policy::{TIMEOUT_BOUNDS, is_variable_name};
 use report::Format;
+use thiserror::Error;
 
 /// `FORMAT[=FILE]` as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]

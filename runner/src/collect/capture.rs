@@ -2,20 +2,20 @@
 
 use std::io;
 
+use model::evidence::{Exit, Gap, GapKind, Moments, Survivor};
 use model::journal::Entry;
 use model::secret::SecretScanner;
 use nix::errno::Errno;
-
-use super::output::{Errors, Extent, Output};
-use super::questions::Questions;
-use super::watcher::Gone;
-use model::evidence::{Exit, Gap, GapKind, Moments, Survivor};
 use sandbox::counters::Counts;
 use sandbox::error::SetupError;
 use sandbox::root::Trees;
 use sandbox::supervise::Supervisor;
 use sandbox::supervise::ledger::Ledger;
 use sandbox::verify::Isolation;
+
+use super::output::{Errors, Extent, Output};
+use super::questions::Questions;
+use super::watcher::Gone;
 
 /// Everything that arrived.
 #[derive(Debug)]

@@ -2,16 +2,9 @@
 
 use std::os::fd::AsFd as _;
 
+use model::evidence::{Exit, GapKind};
 use model::journal::{Control, Entry};
 use nix::errno::Errno;
-use serde::Deserialize;
-use tokio::io::AsyncWriteExt as _;
-use tokio::time::timeout;
-
-use super::inode_count::next_number;
-use super::pipes::Received;
-use super::{FINISHING, Failure, Next, PIECE, Phase, Session, uncounted};
-use model::evidence::{Exit, GapKind};
 use sandbox::counters::Counters;
 use sandbox::error::{At as _, Step};
 use sandbox::identity;
@@ -23,7 +16,14 @@ use sandbox::self_check::SelfCheck;
 use sandbox::supervise::{StubAddresses, Supervisor};
 use sandbox::verify::{self, Outside};
 use sandbox::weaken::Protection;
+use serde::Deserialize;
 use sys::net::readable_bytes;
+use tokio::io::AsyncWriteExt as _;
+use tokio::time::timeout;
+
+use super::inode_count::next_number;
+use super::pipes::Received;
+use super::{FINISHING, Failure, Next, PIECE, Phase, Session, uncounted};
 
 /// One line on the control socket.
 #[derive(Deserialize)]

@@ -9,13 +9,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use model::evidence::FileKind;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 
 use super::files::kind;
-use model::evidence::FileKind;
 
 /// Directories below the root, as for the walk of the evidence. A descriptor is held for each, and whatever the target
 /// holds.

@@ -8,16 +8,14 @@ use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
-use model::secret::SecretScanner;
-use model::secret::{Form, Scanner};
+use model::digest::of_pieces;
+use model::evidence::{FileEntry, FileKind, Gap, GapKind, Root, Sighting};
+use model::secret::{Form, Scanner, SecretScanner};
+use model::text::printable;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
 use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmod, fchmodat, fstat, fstatat};
-
-use model::digest::of_pieces;
-use model::evidence::{FileEntry, FileKind, Gap, GapKind, Root, Sighting};
-use model::text::printable;
 
 /// Directories below the root; as many descriptors are open at one time.
 const DEEPEST: usize = 100;

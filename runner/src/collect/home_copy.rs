@@ -9,14 +9,14 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
+use model::evidence::FileKind;
+use model::text::printable;
 use nix::fcntl::{OFlag, openat, readlinkat};
 use nix::sys::stat::{Mode, mkdirat};
 use nix::unistd::symlinkat;
 use tempfile::TempDir;
 
 use super::copy::{Bounds, Entry, Target, copy, directory};
-use model::evidence::FileKind;
-use model::text::printable;
 
 /// Objects that are named where they could not be copied; beyond them they are counted.
 const MOST_NAMED: usize = 20;

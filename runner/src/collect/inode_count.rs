@@ -8,7 +8,6 @@ use std::os::fd::OwnedFd;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, fstat};
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
-
 use sandbox::plan::Identity;
 
 /// The number that the tree gives next, taken by an object that has no name and is gone at once. `None` where

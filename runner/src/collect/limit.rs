@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use nix::libc;
-
-use super::output::Over;
 use model::case::Limits;
 use model::evidence::Exit;
+use nix::libc;
 use policy::quantity::{show_duration, show_size};
 use sandbox::plan::ResourceLimits;
+
+use super::output::Over;
 
 /// The limit that `exit` was met at, with the value that held; `None` for a client that ended by itself. `set` is what
 /// the machine let be set, and `timeout` what the run was given.
@@ -75,8 +75,9 @@ fn quoted(key: &str, value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use model::evidence::fixture::limits;
+
+    use super::*;
 
     fn set() -> ResourceLimits {
         let limits = limits();

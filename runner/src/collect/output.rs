@@ -2,11 +2,10 @@
 //!
 //! Knows lines and limits, nothing of JSON's meaning: a line becomes a record here, and the checks read it.
 
+use model::evidence::{Before, Line, Record, Sighting, Stderr, UNFINISHED};
 use model::journal::Content;
 use model::secret::SecretScanner;
 use serde_json::Value;
-
-use model::evidence::{Before, Line, Record, Sighting, Stderr, UNFINISHED};
 
 /// Values of JSON in one line, and in all of them: an empty string is three bytes, and much more when it is read.
 const LINE_VALUES: usize = 20_000;

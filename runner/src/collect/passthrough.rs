@@ -7,14 +7,14 @@ use std::io::{self, ErrorKind, IsTerminal as _, Write};
 use std::thread;
 use std::time::Duration;
 
+use model::escape::for_terminal;
+use model::evidence::GapKind;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use super::Session;
 use super::terminal_state::{self, TerminalState};
-use model::escape::for_terminal;
-use model::evidence::GapKind;
 
 /// From a signal while output waits for its reader to the end of that wait, for the stream that nobody waited for yet.
 const AFTER_SIGNAL: Duration = Duration::from_millis(100);

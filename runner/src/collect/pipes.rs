@@ -3,12 +3,12 @@
 use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
+use sandbox::message::{self, FromInit};
+use sys::net::readable_bytes;
 use tokio::io::unix::AsyncFd;
 
 use super::PIECE;
 use super::passthrough::Passthrough;
-use sandbox::message::{self, FromInit};
-use sys::net::readable_bytes;
 
 /// What one read of a pipe gave.
 pub(super) enum Read {
@@ -86,8 +86,9 @@ pub(super) async fn receive(channel: Option<&AsyncFd<OwnedFd>>) -> Received {
 mod tests {
     use std::io::Write as _;
 
-    use super::*;
     use sys::fds::watched;
+
+    use super::*;
 
     #[test]
     fn what_the_program_wrote_before_its_reader_left_is_read_and_the_pipe_then_ends() {

@@ -8,14 +8,12 @@ use std::collections::BTreeMap;
 use std::future::pending;
 use std::os::fd::OwnedFd;
 
-use model::secret::SecretScanner;
-use model::secret::{Form, REPLACEMENT};
-use nix::errno::Errno;
-use tokio::io::unix::AsyncFd;
-
 use model::evidence::{Exit, Gap, GapKind, MOST_QUESTIONS, Question, Sighting};
+use model::secret::{Form, REPLACEMENT, SecretScanner};
+use nix::errno::Errno;
 use sandbox::dns::Asked;
 use sandbox::message::{self, FromResolver};
+use tokio::io::unix::AsyncFd;
 
 /// Stands for a name that holds a value of the user's across its dots.
 const HIDDEN_ACROSS: &str = "<value of a variable>";
@@ -182,8 +180,9 @@ pub(super) async fn next(socket: Option<&AsyncFd<OwnedFd>>) -> Option<FromResolv
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use sandbox::dns::Odd;
+
+    use super::*;
 
     const SECRET: &str = "runner-key-0123456789ABCDEF";
 

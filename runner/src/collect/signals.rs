@@ -2,9 +2,8 @@
 
 use std::io;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
 use sys::process::{is_hangup_ignored, release_signals};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// All of them, from here on.
 #[derive(Debug)]

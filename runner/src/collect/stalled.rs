@@ -3,14 +3,14 @@
 use std::future::pending;
 use std::time::Duration;
 
+use model::evidence::GapKind;
 use nix::errno::Errno;
 use nix::unistd::Pid;
+use sandbox::error::{SetupError, Step};
+use sandbox::reaper::{Condition, only_child_of};
 use tokio::time::{Instant, sleep_until};
 
 use super::{Failure, Next, Phase, SET_UP, Session};
-use model::evidence::GapKind;
-use sandbox::error::{SetupError, Step};
-use sandbox::reaper::{Condition, only_child_of};
 
 /// Time of set-up before each look at its processes; most are complete after a tenth of it.
 pub(super) const BETWEEN_LOOKS: Duration = Duration::from_millis(200);

@@ -17,12 +17,12 @@ mod watching;
 use std::future::pending;
 use std::os::fd::OwnedFd;
 
+use model::evidence::{FileEntry, FileWatch, Root, Sighting};
 use model::secret::SecretScanner;
 use nix::errno::Errno;
 
 use super::files::{self, Found};
 use marked::Marked;
-use model::evidence::{FileEntry, FileWatch, Root, Sighting};
 use seen::{Known, Seen};
 use watching::Watching;
 

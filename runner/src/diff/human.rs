@@ -3,16 +3,15 @@
 
 use std::fmt;
 
-use super::{Answer, Identity, Status};
 use judge::facts::{Applied, Rule};
-use model::difference::Area;
-use model::difference::Difference;
-use model::difference::summary;
+use model::difference::{Area, Difference, summary};
 use model::digest;
 use report::RenderError;
 use report::human::Colour;
 use report::human::drift::difference;
 use report::human::page::{Page, Tone};
+
+use super::{Answer, Identity, Status};
 
 /// Renders it; the first line is the last as well.
 pub(super) fn render(answer: &Answer, colour: Colour) -> Result<Vec<u8>, RenderError> {

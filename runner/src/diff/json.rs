@@ -1,15 +1,16 @@
 //! The answer for programs: JSON of schema `runner.diff/1`.
 
-use schemars::{JsonSchema, Schema};
-use serde::Serialize;
-
-use super::{Answer, Identity, Status};
 use judge::facts::Rule;
 use model::case::Tier;
 use model::schema;
 use model::schema::values::{Sha256, Timestamp, closed_sets};
 use report::RenderError;
-use report::json::{self, change_form::ChangeForm};
+use report::json;
+use report::json::change_form::ChangeForm;
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
+
+use super::{Answer, Identity, Status};
 
 const SCHEMA: &str = "runner.diff/1";
 

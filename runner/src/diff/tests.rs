@@ -2,14 +2,14 @@
 
 use std::fs;
 
-use serde_json::Value;
-
-use super::*;
 use judge::facts::Rule;
 use judge::fixture::{hostile, report};
 use model::evidence::fixture::{Fixture, add_header, case_a, case_b, gap};
 use model::evidence::{CanaryStatus, Exit, GapKind, LayerNeed, LayerStatus, Line, Record};
 use report::json as report_json;
+use serde_json::Value;
+
+use super::*;
 
 fn form(report: &model::report::Report) -> Report {
     Report::parse(&report_json::render(report).unwrap()).unwrap()

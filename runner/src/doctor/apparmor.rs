@@ -1,9 +1,8 @@
 //! The AppArmor profile with which this program may make user namespaces on Ubuntu.
 
-use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::{fs, io};
 
 use sys::process::OWN_FILE;
 

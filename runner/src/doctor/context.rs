@@ -1,12 +1,10 @@
 //! Where this is: the kernel, the user, the container, the security modules. Lines for people, and grounds for the
 //! wording of a fix; never for a verdict, which rests on what was tried.
 
-use std::env;
-use std::fs;
 use std::path::Path;
+use std::{env, fs};
 
 use nix::unistd::{Uid, geteuid};
-
 use sandbox::verify::own_filters;
 
 /// What kind of engine started us, as far as it can be told.

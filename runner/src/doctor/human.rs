@@ -3,16 +3,16 @@
 
 use std::fmt;
 
+use model::case::Tier;
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
+use report::human::Colour;
+use report::human::page::{Page, Tone};
 
 use super::Examination;
 use super::judge::{Status, Tried, Verdict, agrees};
 use super::probes::Need;
 use super::trial::Observation;
-use model::case::Tier;
-use report::human::Colour;
-use report::human::page::{Page, Tone};
 
 /// Width of the ids in a list.
 const ID_COLUMN: usize = 22;

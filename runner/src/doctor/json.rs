@@ -4,7 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use model::case::Tier;
+use model::finding;
+use model::schema::{self, values};
 use nix::errno::Errno;
+use report::json;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
@@ -14,10 +18,6 @@ use super::judge::{Status, Tried, agrees};
 use super::probes::Need;
 use super::trial::Observation;
 use super::whole_run::Ended;
-use model::case::Tier;
-use model::finding;
-use model::schema::{self, values};
-use report::json;
 
 const SCHEMA: &str = "runner.doctor/1";
 

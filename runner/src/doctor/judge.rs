@@ -1,11 +1,12 @@
 //! The judgement: which tier the results leave possible, what stands in the way of the others, and whether a real run
 //! agrees. Pure.
 
+use model::case::Tier;
+use model::finding::Verdict as RunVerdict;
+
 use super::probes::{Need, Probe};
 use super::trial::Observation;
 use super::whole_run::{Ended, WholeRun};
-use model::case::Tier;
-use model::finding::Verdict as RunVerdict;
 
 /// A probe and what it came to.
 pub(super) struct Tried {

@@ -3,9 +3,10 @@
 //! Owns the stable ids. A probe is tried after those that it builds on; where one of them does not work, it says
 //! nothing and is not tried.
 
+use model::case::Tier;
+
 use super::trial::{Doctor, Outcome};
 use super::trials::{landlock, mounts, namespaces, own_file, process, seccomp};
-use model::case::Tier;
 
 /// What a tier has of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 
 mod causes;
 
+use model::case::Tier;
+use model::finding::Verdict as RunVerdict;
 use nix::errno::Errno;
 use nix::unistd::Uid;
 
@@ -11,8 +13,6 @@ use super::judge::{agrees, missing, possible, verdict};
 use super::probes::{ALL, Need};
 use super::whole_run::Ended;
 use super::*;
-use model::case::Tier;
-use model::finding::Verdict as RunVerdict;
 
 fn refused(errno: Errno) -> Observation {
     Observation::Refused {

@@ -16,17 +16,15 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
+use sandbox::error::{At as _, SetupError, Step};
+use sandbox::plan::Identity;
+use sandbox::{identity, message};
 use serde::{Deserialize, Serialize};
+use sys::process::{OWN_FILE, Side, clone_process, wait_within};
+use sys::random;
 
 use super::probes;
 use super::trials::directory;
-use sandbox::error::{At as _, SetupError, Step};
-use sandbox::identity;
-use sandbox::message;
-use sandbox::plan::Identity;
-use sys::process::OWN_FILE;
-use sys::process::{Side, clone_process, wait_within};
-use sys::random;
 
 /// Hidden first argument with which our own file makes one trial.
 pub(crate) const TRIAL_ARGUMENT: &str = "__trial";

@@ -5,14 +5,12 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use nix::errno::Errno;
-use serde_json::Value;
-
 use model::case::Tier;
 use model::finding::Verdict;
+use nix::errno::Errno;
 use sandbox::message::errno_of;
-use sys::process::OWN_FILE;
-use sys::process::{read_to_end_within, wait_within};
+use serde_json::Value;
+use sys::process::{OWN_FILE, read_to_end_within, wait_within};
 
 /// The case has a shorter time limit of its own.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -11,10 +11,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use super::mount_view::MountView;
 use model::evidence::{LookupKind, Reason};
-use model::layout::HOME;
-use model::layout::WORK;
+use model::layout::{HOME, WORK};
+
+use super::mount_view::MountView;
 
 /// Lines below one directory that are shown one by one.
 const FEW: usize = 3;

@@ -5,18 +5,16 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
+use model::case::{Access, Device};
+use model::evidence::Reason;
+use model::layout::{HOME, PROGRAM_DIRECTORY, TMP, WORK};
+use sandbox::plan::Bind;
+use sandbox::root::{DEVICE_LINKS, etc_files};
+
 use super::fold::Class;
 use super::{HostObject, never};
 use crate::audit::Caller;
 use crate::prepare::binds::FORBIDDEN;
-use model::case::{Access, Device};
-use model::evidence::Reason;
-use model::layout::HOME;
-use model::layout::PROGRAM_DIRECTORY;
-use model::layout::TMP;
-use model::layout::WORK;
-use sandbox::plan::Bind;
-use sandbox::root::{DEVICE_LINKS, etc_files};
 
 /// Symbolic links that are followed on one way, MAXSYMLINKS of linux/namei.h.
 const MOST_LINKS: usize = 40;

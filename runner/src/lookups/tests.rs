@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::*;
-use crate::audit::Caller;
 use model::case::Access;
 use policy::may_be_shown;
 use sandbox::plan::BindKind;
+
+use super::*;
+use crate::audit::Caller;
 
 /// A host of these paths, their directories, and these links.
 struct Host {

@@ -9,18 +9,18 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use model::audit::ProgramLocation;
+use model::case::{Access, PathRule, Presence};
+use model::layout::PROGRAM_DIRECTORY;
+use model::quote::shown_path;
 use nix::unistd::{AccessFlags, access};
+use sandbox::identity;
+use sandbox::plan::{Bind, BindKind, Identity};
 
 use super::PrepareError;
 use crate::home_dirs::HomeDirs;
 use crate::output::name_of;
 use crate::workload::Workload;
-use model::audit::ProgramLocation;
-use model::case::{Access, PathRule, Presence};
-use model::layout::PROGRAM_DIRECTORY;
-use model::quote::shown_path;
-use sandbox::identity;
-use sandbox::plan::{Bind, BindKind, Identity};
 
 /// Trees that no path rule may lead into: they are the kernel's or hold other programs' sockets.
 pub(crate) const FORBIDDEN: [&str; 4] = ["/proc", "/sys", "/dev", "/run"];

@@ -8,11 +8,12 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use super::PrepareError;
-use super::binds::Object;
 use model::case::{Access, Tier};
 use model::quote::shown_path;
 use sandbox::plan::Bind;
+
+use super::PrepareError;
+use super::binds::Object;
 
 /// Refuses rules that contradict each other, and adds to `binds` what keeps the others in their places; what was
 /// opened for that is given back, to be held.
@@ -133,8 +134,9 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    use super::*;
     use sandbox::plan::BindKind;
+
+    use super::*;
 
     fn bind(source: impl AsRef<Path>, target: impl AsRef<Path>, access: Access) -> Bind {
         Bind {

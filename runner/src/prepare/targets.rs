@@ -9,14 +9,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
-use super::PrepareError;
 use model::case::Tier;
-use model::layout::HOME;
-use model::layout::PROGRAM_DIRECTORY;
-use model::layout::TMP;
-use model::layout::WORK;
+use model::layout::{HOME, PROGRAM_DIRECTORY, TMP, WORK};
 use sandbox::plan::{Bind, CanaryTargets, ClientPaths};
 use sys::random;
+
+use super::PrepareError;
 
 /// They listen as long as this is held, and nobody is served.
 pub(super) struct Targets {
@@ -111,9 +109,10 @@ fn seen_inside(path: &Path, binds: &[Bind]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use model::case::Access;
     use sandbox::plan::BindKind;
+
+    use super::*;
 
     #[test]
     fn a_directory_that_is_shown_by_another_name_is_no_canary() {

@@ -6,8 +6,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use crate::prepare::Prepared;
 use model::digest;
+
+use crate::prepare::Prepared;
 
 /// Time limit after the run; a gigabyte takes some ten seconds on a slow processor.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -2,6 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use model::case::Source;
+use model::report::Report;
+use report;
+use sys::process::hold_signals;
+
 use super::{RunError, colour};
 use crate::baseline::{self, Opened};
 use crate::bundle::{self, Bundle, Bundled};
@@ -9,10 +14,6 @@ use crate::cli::{Baseline, ClientProgram, RunRequest};
 use crate::collect::home_copy;
 use crate::output::{self, Input, Output, WriteError};
 use crate::workload::Workload;
-use model::case::Source;
-use model::report::Report;
-use report::{self};
-use sys::process::hold_signals;
 
 /// Proved to be writable.
 #[derive(Debug)]

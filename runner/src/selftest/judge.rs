@@ -6,10 +6,9 @@
 
 use std::net::SocketAddr;
 
-use nix::errno::Errno;
-
 use model::case::Tier;
 use model::evidence;
+use nix::errno::Errno;
 use probes::hostile::class::{Attempt, Class, Layer, LedgerEntry, Refusal};
 use probes::hostile::reply::{Reply, Said};
 

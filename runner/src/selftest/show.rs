@@ -2,17 +2,17 @@
 
 use std::fmt::Write as _;
 
-use schemars::{JsonSchema, Schema};
-use serde::Serialize;
-
-use super::Answer;
-use super::judge::{Judged, Outcome, Status};
 use model::case::Tier;
 use model::escape::visible;
 use model::schema::{self, values};
 use report::human::Colour;
 use report::human::page::{WIDTH, wrap};
 use report::{RenderError, json};
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
+
+use super::Answer;
+use super::judge::{Judged, Outcome, Status};
 
 const SCHEMA: &str = "runner.selftest/1";
 

@@ -2,7 +2,6 @@
 //! anybody, gone with it.
 
 use std::fs::{self, File, Permissions};
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::ops::Range;
 use std::os::linux::net::SocketAddrExt as _;
@@ -10,10 +9,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{self, UnixDatagram, UnixListener};
 use std::path::PathBuf;
 use std::process::{ChildStdin, Command, Stdio};
-use std::thread;
+use std::{io, thread};
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-
 use probes::hostile::class::{Aim, Attempt};
 use probes::hostile::reply::Said;
 use probes::hostile::{self, HOSTILE_ARGUMENT, WAIT_APART};

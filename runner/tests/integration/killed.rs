@@ -1,10 +1,9 @@
 //! The runner killed, stopped or robbed of its processes at any moment, under a client that holds on: what it
 //! started is in sessions of its own, ignores every signal, and has stopped whatever it could.
 
-use std::fs;
 use std::process::Stdio;
-use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::{fs, thread};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

@@ -9,8 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-use crate::kit;
-use crate::needs_sandbox;
+use crate::{kit, needs_sandbox};
 
 mod text;
 

@@ -7,14 +7,15 @@ use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use model::journal::{End, Entry, Head, Host};
+use scenario::Hangup;
+
 use crate::barrier::Hold;
 use crate::recorder::now_us;
 use crate::shared::Shared;
 use crate::tap::answer::{AnswerTap, Awaited, Wrote};
 use crate::tap::head::HeadError;
 use crate::tap::{Cut, RequestTap, Seen};
-use model::journal::{End, Entry, Head, Host};
-use scenario::Hangup;
 
 /// The state of one connection.
 #[derive(Debug)]

@@ -6,10 +6,10 @@ use std::task::{Context, Poll};
 
 use axum::extract::connect_info::Connected;
 use axum::serve::IncomingStream;
+use scenario::Hangup;
 
 use super::Connection;
 use crate::listener::Door;
-use scenario::Hangup;
 
 /// A connection as its answers see it. It does not keep the connection open.
 #[derive(Clone, Debug)]

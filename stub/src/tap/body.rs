@@ -1,13 +1,13 @@
 //! One request body as it is read: counted, hashed, searched, and kept while it is small enough to be
 //! looked into.
 
+use model::journal::{Body, Content};
+use model::secret::{Scanner, SecretScanner};
+use model::shape::{self, Bounds};
 use sha2::{Digest, Sha256};
 
 use super::framing::{Decoder, Framing, FramingError};
 use crate::limits::{Budget, Limits, Share};
-use model::journal::{Body, Content};
-use model::secret::{Scanner, SecretScanner};
-use model::shape::{self, Bounds};
 
 /// The body of one request, up to now.
 #[derive(Debug)]

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use httparse::{EMPTY_HEADER, Status};
+use model::journal::{Head, Host};
+use model::secret::{Belongs, SecretScanner};
 
 use super::framing::Framing;
 use super::redact::header_value;
-use model::journal::{Head, Host};
-use model::secret::{Belongs, SecretScanner};
 
 /// Most header lines of a request; the server's own limit.
 const MAX_HEADERS: usize = 100;

@@ -3,10 +3,11 @@
 //! The credential of the run and any other value are told apart: a client can put anything into a header whose value
 //! no report shows, and a replacement that is the same for all values would hide it.
 
-use super::head::{bearer, readable};
 use model::journal::REDACTED;
 use model::secret::{AUTH_HEADERS, Belongs, SecretScanner};
 use model::shape::sha256;
+
+use super::head::{bearer, readable};
 
 /// Headers whose values are never kept, beside those in which providers take a credential.
 const HEADERS: [&str; 2] = ["proxy-authorization", "cookie"];

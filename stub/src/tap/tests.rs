@@ -1,7 +1,7 @@
+use model::journal::{Content, Host};
 use proptest::prelude::*;
 
 use super::*;
-use model::journal::{Content, Host};
 
 const KEY: &str = "sk-stub-0123456789";
 

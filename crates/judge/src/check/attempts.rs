@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use model::evidence::{Evidence, Outcome as End, Question, Unlisted};
-
 use model::expected::{AttemptGroup, attempt_groups, reason_for_question};
+use model::text::count;
 
 use super::Expected;
 use super::outcome::{Deviation, Outcome, list};
-use model::text::count;
 
 pub(super) fn no_attempts(evidence: &Evidence, asked: Expected<'_>) -> Outcome {
     let expected = asked.attempts;

@@ -1,15 +1,14 @@
 //! What the bodies of the turn's requests hold, read from their shapes: text is never seen here.
 
-use model::journal::Content;
-use model::shape::{is_text, sha256};
-use serde_json::{Map, Value};
-
 use model::case::{CacheControl, JsonKind};
 use model::evidence::Request;
+use model::journal::Content;
+use model::shape::{is_text, sha256};
+use model::text::count;
+use serde_json::{Map, Value};
 
 use super::outcome::{Deviation, JudgedRun, Outcome, absent, list, name, not_asked};
 use super::{NotPassed, REQUESTS};
-use model::text::count;
 
 pub(super) fn fields(run: &JudgedRun) -> Outcome {
     for post in run.turns()? {

@@ -4,11 +4,12 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::evidence::{FileEntry, FileKind, Root};
-pub(super) use model::expected::{STAMP_DIGITS, reason_for_file, stamp};
 use model::text::is_invisible;
 
 use super::FILES;
 use super::outcome::{Deviation, JudgedRun, Outcome, absent, list};
+
+pub(super) use model::expected::{STAMP_DIGITS, reason_for_file, stamp};
 
 /// How far a backup's stamp may lie outside of the run.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(1);

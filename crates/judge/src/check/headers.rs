@@ -5,10 +5,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use model::journal::{Head, Host, REDACTED};
-
 use model::evidence::{Request, RequestClass};
-
+use model::journal::{Head, Host, REDACTED};
 use model::secret::CREDENTIAL_HEADERS;
 
 use super::REQUESTS;

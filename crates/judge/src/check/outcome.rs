@@ -2,13 +2,11 @@
 //!
 //! Messages are ours; text of the client stands only in `object`, `found` and reasons, cut to a limit.
 
-use model::journal::{Head, Host};
-
 use model::case::{Case, Switch};
 use model::evidence::{Evidence, GapKind, Request, RequestClass};
+use model::journal::{Head, Host};
 use model::profile::Profile;
 use model::text::beginning;
-
 use serde_json::Value;
 
 /// Longest text that a finding quotes, in characters.

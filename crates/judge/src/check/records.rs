@@ -1,13 +1,12 @@
 //! What the client wrote to standard output, against what the stub sent it for the turn.
 
-use serde_json::Value;
-
 use model::evidence::{Before, Evidence, Line, ProviderEvent, Record, Request, UNFINISHED};
 use model::profile::{InitField, InitList, RecordNames};
+use model::text::count;
+use serde_json::Value;
 
 use super::outcome::{self, Deviation, JudgedRun, NotPassed, Outcome, absent, list, not_asked};
 use super::{BOTH, ORDER, RECORDS, REQUESTS};
-use model::text::count;
 
 /// The provider events that have a record. `ping` and unknown kinds have none in the public SDKs; a client may show them.
 const KNOWN_EVENTS: [&str; 6] = [

@@ -1,14 +1,13 @@
 //! Which requests the stub was asked, and what its connections carried besides.
 
-use model::journal::{End, Head, Host};
-
 use model::case::Preflight;
 use model::evidence::{Connection, Request, RequestClass};
 use model::expected::is_expected_beside;
+use model::journal::{End, Head, Host};
+use model::text::count;
 
 use super::outcome::{Deviation, JudgedRun, Outcome, absent, describe, list, name, not_asked};
 use super::{PROCESSES, REQUESTS};
-use model::text::count;
 
 /// A preflight at the provider.
 const PREFLIGHT: (Host, RequestClass) = (Host::Stub, RequestClass::Preflight);

@@ -1,8 +1,7 @@
 //! Where the credential of the run was found and does not belong.
 
-use model::secret::AUTH_HEADERS;
-
 use model::evidence::Evidence;
+use model::secret::AUTH_HEADERS;
 
 use super::outcome::{Deviation, Outcome, list};
 

@@ -1,11 +1,12 @@
 //! Each deviation is one change to a perfect run; the whole set of checks that it touches is named.
 
-use model::finding::ids;
 use std::collections::BTreeSet;
 
-use super::*;
 use model::evidence::fixture::{Fixture, case_a, case_b, gap};
 use model::evidence::{Before, CanaryStatus, LayerStatus};
+use model::finding::ids;
+
+use super::*;
 
 mod body;
 mod files;

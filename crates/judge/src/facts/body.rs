@@ -1,11 +1,11 @@
 //! The body of a request: a fact for each leaf of its shape.
 
+use model::difference::Area;
 use model::shape::is_text;
 use serde_json::Value;
 
 use super::form::Body;
 use super::{Facts, Rule, SHORT_TEXT, bounded, times};
-use model::difference::Area;
 
 pub(super) fn read(request: &str, body: &Body, facts: &mut Facts) {
     if body.bytes > 0 {

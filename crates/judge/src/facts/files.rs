@@ -1,8 +1,9 @@
 //! What was left behind.
 
+use model::difference::Area;
+
 use super::form::File;
 use super::{Facts, Rule};
-use model::difference::Area;
 
 /// Ends of names under which programs keep what changes by itself.
 const STATE: [&str; 9] = [

@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use model::case::Tier;
+use model::finding::Verdict;
 use serde::de::{Error, Expected, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-
-use model::case::Tier;
-use model::finding::Verdict;
 
 /// The form that is read.
 pub(crate) const SCHEMA: &str = "runner.report/1";

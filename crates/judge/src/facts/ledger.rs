@@ -1,8 +1,9 @@
 //! Attempts, names, programs and the end of the run. Their order and their number say nothing: each is a set.
 
+use model::difference::Area;
+
 use super::form::{Argument, Attempt, Evidence, Process, Report};
 use super::{Facts, Rule, bounded, normal};
-use model::difference::Area;
 
 /// The kind of call that is no attempt.
 const SETUP: &str = "setup";

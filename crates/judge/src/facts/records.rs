@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use model::difference::Area;
+
 use super::form::Record;
 use super::{Facts, Rule, bounded};
-use model::difference::Area;
 
 pub(super) fn read(records: &[Record], facts: &mut Facts) {
     if !records.is_empty() {

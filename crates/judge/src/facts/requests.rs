@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use model::difference::{Area, Fact};
 use model::shape::is_text;
 use serde_json::Value;
 
 use super::form::{Evidence, Request};
 use super::{Facts, Rule, body};
-use model::difference::Area;
-use model::difference::Fact;
 
 /// Where a request was asked that was not asked of the provider.
 const ELSEWHERE: &str = "elsewhere";

@@ -1,11 +1,6 @@
 //! What is a difference, and what is none: of the one evidence that every report is tested with.
 
 use model::difference::summary;
-use model::journal::Head;
-use serde_json::json;
-
-use super::*;
-use crate::fixture::report;
 use model::evidence::fixture::{
     Fixture, add_header, attempt, case_a, case_b, connect, digest, file, head_request,
     insert_record, question, record, set_header, shape,
@@ -13,7 +8,12 @@ use model::evidence::fixture::{
 use model::evidence::{
     Attempt, AttemptKind, Exit, FileKind, Outcome, Process, Request, RequestClass, Root, Sighting,
 };
+use model::journal::Head;
 use report::json;
+use serde_json::json;
+
+use super::*;
+use crate::fixture::report;
 
 mod bodies;
 mod ledger;

@@ -1,8 +1,6 @@
 //! What drifted, as it stands in the finding: viewers that show nothing else of a report show that.
 
-use model::difference::Change;
-use model::difference::Difference;
-use model::difference::summary;
+use model::difference::{Change, Difference, summary};
 use model::escape::visible;
 use model::text::beginning;
 
@@ -42,9 +40,9 @@ fn cut(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::difference::{Area, Fact};
+
     use super::*;
-    use model::difference::Area;
-    use model::difference::Fact;
 
     fn difference(key: &str, change: Change) -> Difference {
         let (area, key) = (Area::Body, key.to_owned());

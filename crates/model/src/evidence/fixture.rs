@@ -2,11 +2,11 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::journal::{Body, Content, End, Head, Host};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::case::{CacheControl, Case, Preflight};
+use crate::journal::{Body, Content, End, Head, Host};
 use crate::profile::Profile;
 
 mod change;
@@ -14,9 +14,10 @@ mod isolation;
 mod ledger;
 mod policy;
 
+use policy::{case, profile};
+
 pub use change::*;
 pub use policy::limits;
-use policy::{case, profile};
 
 /// Milliseconds of the epoch at which every fixture starts.
 pub const STARTED_MS: u64 = 1_780_000_000_000;

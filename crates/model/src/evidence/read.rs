@@ -1,12 +1,12 @@
 //! Questions that more than one reader asks of the evidence; each is answered from what stands there, unjudged.
 
-use crate::journal::Head;
 use serde_json::Value;
 
 use super::{
     AttemptKind, Before, Evidence, Gap, GapKind, Line, Outcome, ProviderEvent, Record, Request,
     RequestClass,
 };
+use crate::journal::Head;
 use crate::profile::MESSAGES;
 use crate::text::printable;
 

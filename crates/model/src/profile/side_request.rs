@@ -6,9 +6,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::shape;
 use serde_json::Value;
 use thiserror::Error;
+
+use crate::shape;
 
 /// Path of the message request.
 pub const MESSAGES: &str = "/v1/messages";

@@ -9,12 +9,12 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use nix::libc;
+use object::Endianness;
 use object::elf::{
     DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_STRSZ, DT_STRTAB, DynamicTag, FileHeader64, Machine,
 };
 use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
-use object::read::{ReadCache, ReadRef, StringTable};
-use object::{Endianness, read};
+use object::read::{self, ReadCache, ReadRef, StringTable};
 
 /// What one file asks for.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use object::elf::{EM_AARCH64, EM_X86_64, Machine};
+use sys::read;
 
 use super::elf::Asked;
-use sys::read;
 
 /// Included files of /etc/ld.so.conf beyond this depth are a loop.
 const DEEPEST_INCLUDE: usize = 8;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use model::profile::template::{Piece, pieces};
+use model::profile::{Argument, ClientOption, Names, VALUE};
 use toml::Spanned;
 
 use super::ArgumentFile;
 use crate::error::Flaw;
 use crate::values::{once, one_of, word};
-use model::profile::template::{Piece, pieces};
-use model::profile::{Argument, ClientOption, Names, VALUE};
 
 /// Each option once, the prompt among them.
 pub(super) fn parsed(

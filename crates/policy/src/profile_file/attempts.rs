@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use model::profile::{Destination, DestinationError, ExpectedAttempt, Names};
+use model::quote::quoted;
 use toml::Spanned;
 
 use super::ExpectedAttemptFile;
 use crate::error::Flaw;
 use crate::values::{once, sentence};
-use model::profile::{Destination, DestinationError, ExpectedAttempt, Names};
-use model::quote::quoted;
 
 /// Each destination once.
 pub(super) fn parsed(

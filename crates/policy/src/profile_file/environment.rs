@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::case::Device;
+use model::profile::{Cases, Variable};
+use model::quote::quoted;
 use toml::Spanned;
 
 use super::VariableFile;
 use crate::error::Flaw;
 use crate::values::{is_variable_name, name, once, one_of, sentence, word};
-use model::case::Device;
-use model::profile::{Cases, Variable};
-use model::quote::quoted;
 
 /// Each variable at most once in each case. `replace` fills placeholders, but for those that the run replaces.
 pub(crate) fn parsed(

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use model::case::Root;
+use model::profile::{ExpectedFile, Files, Names, PATH_PLACEHOLDERS, PathPattern, PatternError};
+use model::quote::{known_words, quoted};
 use toml::Spanned;
 
 use super::{ExpectedFileFile, FilesFile};
 use crate::error::Flaw;
 use crate::values::{one_of, sentence, tree_path};
-use model::case::Root;
-use model::profile::{ExpectedFile, Files, Names, PATH_PLACEHOLDERS, PathPattern, PatternError};
-use model::quote::{known_words, quoted};
 
 /// The two files of the specification, and what else is known.
 pub(super) fn parsed(file: FilesFile, names: &Names) -> Result<Files, Flaw> {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use model::profile::{InitField, InitList, Names, RecordNames};
+use model::quote::quoted;
 use toml::Spanned;
 
 use super::{InitListFile, RecordsFile};
 use crate::error::Flaw;
 use crate::values::{name, once, one_of, sentence, word};
-use model::profile::{InitField, InitList, Names, RecordNames};
-use model::quote::quoted;
 
 /// Permission mode of a client that was told nothing.
 const DEFAULT_MODE: &str = "default";

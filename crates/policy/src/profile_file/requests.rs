@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use model::profile::{BetaFamily, Headers, KeyPath, MESSAGES, Names, SideRequest};
+use model::quote::quoted;
 use toml::Spanned;
 
 use super::{HeadersFile, SideRequestFile};
 use crate::error::Flaw;
 use crate::values::{name, once, sentence};
-use model::profile::{BetaFamily, Headers, KeyPath, MESSAGES, Names, SideRequest};
-use model::quote::quoted;
 
 /// Header of the credential where a profile names none.
 const DEFAULT_CREDENTIAL: &str = "x-api-key";

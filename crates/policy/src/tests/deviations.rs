@@ -1,8 +1,9 @@
 //! One deviation at a time: the place, the sentence and the hint of each error, as listed in `deviations.txt`.
 
-pub use super::super::error::Position;
 use super::super::text;
 use super::parse;
+
+pub use super::super::error::Position;
 
 /// Where the fault must be reported.
 const MARK: char = '§';

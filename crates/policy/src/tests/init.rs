@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use model::schema::fixture::properties;
 use serde_json::Value;
 
 use super::super::init::{self, PolicyName};
 use super::super::{Kind, schema};
 use super::parse;
-use model::schema::fixture::properties;
 
 fn named(name: &str) -> PolicyName {
     PolicyName::parse(name).unwrap()

@@ -3,11 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use super::super::{Reference, audit, builtin, case, text};
 use model::case::Origin;
-use model::finding::holds_for_any_program;
-use model::finding::ids;
-use model::finding::meaning;
+use model::finding::{holds_for_any_program, ids, meaning};
+
+use super::super::{Reference, audit, builtin, case, text};
 
 /// A case with its tables written otherwise, and with keys of the user's own.
 fn user_case() -> String {

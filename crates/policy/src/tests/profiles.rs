@@ -1,10 +1,11 @@
 //! What a good profile becomes, key by key.
 
+use model::case::{Device, Presence, Root, Source};
+use model::profile::{Cases, ClientOption, Profile};
+
 use super::built_in;
 use crate::document::Document;
 use crate::{PolicyError, profile, text};
-use model::case::{Device, Presence, Root, Source};
-use model::profile::{Cases, ClientOption, Profile};
 
 /// The reference profile with `tables` in it as well.
 fn with(tables: &str) -> Result<Profile, PolicyError> {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use model::case::Source;
 use proptest::prelude::*;
 
 use super::super::document::Document;
 use super::super::{MAX_FILE_BYTES, PolicyError, builtin, quantity, text};
 use super::parse;
-use model::case::Source;
 
 fn has_a_line(error: &PolicyError) -> bool {
     let text = error.to_string();

@@ -1,11 +1,11 @@
 //! The reference is true: its examples are parsed, and it leaves no key out.
 
+use model::schema::fixture::properties;
 use serde_json::Value;
 
 use super::parse;
 use super::schema::{as_toml, schema_of};
 use crate::{Kind, schema, text};
-use model::schema::fixture::properties;
 
 const REFERENCE: &str = include_str!("../reference.md");
 

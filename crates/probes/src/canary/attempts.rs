@@ -17,12 +17,13 @@ use nix::sys::socket::{
     UnixAddr, connect, listen, sendto, setsockopt, socket, sockopt,
 };
 use nix::sys::stat::Mode;
-#[cfg(target_arch = "x86_64")]
-use nix::sys::wait::{WaitStatus, waitpid};
-
-use super::ProbeEnv;
 use sys::attempt;
 use sys::probe_calls::{io_uring_setup, push_input};
+
+use super::ProbeEnv;
+
+#[cfg(target_arch = "x86_64")]
+use nix::sys::wait::{WaitStatus, waitpid};
 #[cfg(target_arch = "x86_64")]
 use sys::process::{Side, clone_process};
 

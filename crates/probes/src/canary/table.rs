@@ -1,9 +1,8 @@
 //! The canaries as data: what is tried, in which tier, and what must come of it.
 
+use model::evidence::{Attempt, Outcome};
 use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
-
-use model::evidence::{Attempt, Outcome};
 
 use super::{ABSTRACT_INSIDE, Kind, Mode, Try, attempts};
 

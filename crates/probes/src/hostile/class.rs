@@ -2,10 +2,10 @@
 //!
 //! An attempt is blocked by a closed list of errnos, each with the layer that gives it, and never by "an error".
 
+use model::case::Tier;
 use nix::errno::Errno;
 
 use super::reply::Reply;
-use model::case::Tier;
 
 /// One way out.
 #[derive(Clone, Copy, Debug)]

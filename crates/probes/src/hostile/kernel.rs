@@ -5,10 +5,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt as _;
 
 use nix::errno::Errno;
+use sys::{attempt, probe_calls};
 
 use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, Refusal, by};
 use super::errno;
-use sys::{attempt, probe_calls};
 
 const REFUSED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
 

@@ -5,10 +5,10 @@ use std::fs;
 use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::{chroot, pivot_root};
+use sys;
 
 use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, NOTHING, Refusal, Surroundings, by};
 use super::errno;
-use sys;
 
 const REFUSED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
 

@@ -12,12 +12,12 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockType, SockaddrIn, SockaddrStorage, connect, getpeername,
     sendto, setsockopt, socket, sockopt,
 };
+use sys::attempt::{SharedAddress, connect_shared};
+use sys::test_network;
 
 use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, Refusal, Surroundings, by};
 use super::errno;
 use super::surroundings::NOWHERE_4;
-use sys::attempt::{SharedAddress, connect_shared};
-use sys::test_network;
 
 const NO_ROUTE: &[Refusal] = &[by(Layer::Supervisor, Errno::ENETUNREACH)];
 const NO_SOCKET: &[Refusal] = &[by(Layer::Supervisor, Errno::EACCES)];

@@ -2,27 +2,26 @@
 
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use caps::CapSet;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
-use nix::sys::prctl;
-use nix::sys::ptrace;
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
 use nix::sys::wait::waitpid;
+use nix::sys::{prctl, ptrace};
 use nix::unistd::Pid;
-use std::os::unix::process::ExitStatusExt as _;
-
-use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, NOTHING, Refusal, Surroundings, by};
-use super::{CRASH, HOSTILE_ARGUMENT, errno, own_file};
 use sys::attempt;
 use sys::fds::survives_exec;
 use sys::process::{Side, clone_process};
 use sys::seccomp::{Instruction, install_with_listener};
+
+use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, NOTHING, Refusal, Surroundings, by};
+use super::{CRASH, HOSTILE_ARGUMENT, errno, own_file};
 
 const FILTERED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
 const UNSEEN: &[Refusal] = &[by(Layer::PidNamespace, Errno::ESRCH)];

@@ -8,11 +8,12 @@ use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, connect, sendmsg, sendto,
 };
+use sys::{attempt, probe_calls};
+
+use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, Refusal, Surroundings, by};
 
 #[cfg(target_arch = "x86_64")]
 use super::class::KILLED;
-use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, Refusal, Surroundings, by};
-use sys::{attempt, probe_calls};
 
 const NO_FAMILY: &[Refusal] = &[by(Layer::Supervisor, Errno::EAFNOSUPPORT)];
 const NO_PROTOCOL: &[Refusal] = &[by(Layer::Supervisor, Errno::EPROTONOSUPPORT)];

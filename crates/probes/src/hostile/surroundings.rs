@@ -11,12 +11,12 @@ use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use nix::unistd::{Gid, Uid};
+use sys::{net, test_network};
 use thiserror::Error;
 
 use super::class::Surroundings;
 use super::names::DAEMONS;
 use super::reply::error_words;
-use sys::{net, test_network};
 
 /// Addresses for documentation (RFC 5737, RFC 3849): nobody has them.
 pub(super) const NOWHERE_4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);

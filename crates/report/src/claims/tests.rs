@@ -1,10 +1,12 @@
 //! Each claim by itself: what moves one leaves the others where they are.
 
-use super::*;
-pub use crate::tests::report;
 use model::evidence::fixture::{Fixture, case_a, case_b, connect, gap};
 use model::evidence::{Attempt, CanaryMode, CanaryStatus, Exit, GapKind, Outcome, RequestClass};
 use model::profile::{Destination, ExpectedAttempt, SideRequest};
+
+use super::*;
+
+pub use crate::tests::report;
 
 const SERVED: &str = "No other request was served";
 const SEEN: &str = "No other attempt was seen";

@@ -2,18 +2,16 @@
 //! many as we have, and all of them are drawn.
 
 use maud::{Markup, html};
-
-use crate::headline::is_told_as_an_attempt;
-use crate::phrases;
 use model::finding::{AskedBy, Finding, Status};
-use model::report::Purpose;
-use model::report::Report;
+use model::report::{Purpose, Report};
 
 use super::badge::badge;
 use super::budget::{Column, cells, head};
 use super::frame::Section;
 use super::text::{code, code_if};
+use crate::headline::is_told_as_an_attempt;
 use crate::html::text::ClientText;
+use crate::phrases;
 
 const COLUMNS: [Column; 4] = [
     Column::Word("status"),

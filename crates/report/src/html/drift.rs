@@ -1,18 +1,14 @@
 //! What the lock file has otherwise, each with the line that would accept it; or what was written to it.
 
 use maud::{Markup, html};
-
-use crate::phrases;
-use model::difference::Accept;
-use model::difference::Difference;
-use model::report::Baseline;
-use model::report::BaselineOutcome;
-use model::report::Report;
+use model::difference::{Accept, Difference};
+use model::report::{Baseline, BaselineOutcome, Report};
 
 use super::budget::{Budget, missing};
 use super::frame::Section;
 use super::text::code;
 use crate::html::text::ClientText;
+use crate::phrases;
 
 pub(super) fn section(report: &Report) -> Option<Section> {
     let baseline = report.baseline.as_ref()?;

@@ -1,16 +1,15 @@
 //! Files of home, temporary and working directory: left behind, and transient.
 
 use maud::{Markup, html};
-use model::labels;
-
-use crate::phrases;
 use model::evidence::{Exit, FileEntry};
+use model::labels;
 use model::report::Report;
 
 use super::budget::{Budget, Column};
 use super::frame::Section;
 use super::text::{code, digest};
 use crate::html::text::ClientText;
+use crate::phrases;
 
 pub(super) fn files(report: &Report) -> Section {
     let files = &report.evidence.files;

@@ -1,15 +1,13 @@
 //! The document around the sections: what the browser is told to allow, the verdict, the way to each section.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use sha2::{Digest as _, Sha256};
-
-use crate::headline::{Headline, headline};
 use model::escape;
 use model::finding::Verdict;
-use model::report::Purpose;
-use model::report::Report;
+use model::report::{Purpose, Report};
+use sha2::{Digest as _, Sha256};
 
 use super::summary;
+use crate::headline::{Headline, headline};
 use crate::html::text::ClientText;
 
 const STYLE: &str = include_str!("style.css");

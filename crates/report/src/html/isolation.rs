@@ -2,9 +2,8 @@
 //! the evidence.
 
 use maud::{Markup, html};
-use model::labels;
-
 use model::evidence::{CanaryMode, CanaryStatus, LayerNeed, LayerStatus};
+use model::labels;
 use model::report::Report;
 
 use super::badge::badge;

@@ -1,23 +1,20 @@
 //! What the client tried: attempts, names, programs, and the paths that it looked for.
 
-use model::expected;
-use model::labels;
 use std::collections::HashMap;
 
 use maud::{Markup, html};
-
-use crate::phrases;
 use model::case::Tier;
 use model::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome};
-use model::expected::AttemptGroup;
-use model::report::Purpose;
-use model::report::Report;
+use model::expected::{self, AttemptGroup};
+use model::labels;
+use model::report::{Purpose, Report};
 
 use super::budget::{Budget, Column, cells, head, missing};
 use super::frame::Section;
 use super::summary::arguments;
 use super::text::{at, code, number_of};
 use crate::html::text::ClientText;
+use crate::phrases;
 
 /// Attempts by program and destination.
 pub(super) fn attempts(report: &Report) -> Section {

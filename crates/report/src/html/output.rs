@@ -1,8 +1,6 @@
 //! What the client said: its records on standard output, and the end of its standard error.
 
 use maud::html;
-
-use crate::phrases;
 use model::evidence::{Before, Line, Record};
 use model::report::Report;
 
@@ -10,6 +8,7 @@ use super::budget::{Budget, Column, missing};
 use super::frame::Section;
 use super::text::{at, bytes, code};
 use crate::html::text::ClientText;
+use crate::phrases;
 
 /// Equal records in a row are one line.
 pub(super) fn records(report: &Report) -> Section {

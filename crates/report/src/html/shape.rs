@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 
 use maud::{Markup, html};
-use serde_json::{Map, Value};
-
-use crate::phrases::grouped;
 use model::text::count;
+use serde_json::{Map, Value};
 
 use super::budget::Budget;
 use super::text::digest;
 use crate::html::text::ClientText;
+use crate::phrases::grouped;
 
 /// Lines of one body.
 const LINES: usize = 300;

@@ -2,20 +2,16 @@
 //! what the client was given.
 
 use maud::{Markup, html};
-
-use crate::claims::{self, Standing};
-use crate::phrases;
 use model::profile::{Cases, Variable};
-use model::report::Arg;
-use model::report::Policy;
-use model::report::Purpose;
-use model::report::Report;
+use model::report::{Arg, Policy, Purpose, Report};
 use model::time;
 
 use super::budget::{Budget, Column};
 use super::frame::Section;
 use super::text::{bytes, code, digest, duration};
+use crate::claims::{self, Standing};
 use crate::html::text::ClientText;
+use crate::phrases;
 
 /// What was run, in what, and when.
 pub(super) fn identity(report: &Report) -> Markup {

@@ -1,10 +1,10 @@
 //! Text on the page: the client's, harmless and cut to a length, and numbers and times as they are read.
 
 use maud::{Markup, Render, html};
-
-use crate::phrases::{cut, grouped};
 use model::digest::short;
 use model::escape;
+
+use crate::phrases::{cut, grouped};
 
 /// Characters of one piece of the client's text.
 const CUT: usize = 1_000;

@@ -3,17 +3,15 @@
 //! Owns which lanes there are and what stands in them. How they are drawn is the drawing's affair.
 
 use maud::{Markup, html};
-use model::expected;
-
-use crate::phrases;
 use model::evidence::{Attempt, AttemptKind, Evidence, Outcome};
-use model::report::Purpose;
-use model::report::Report;
+use model::expected;
+use model::report::{Purpose, Report};
 
 use super::budget::{Column, cells, head};
 use super::frame::Section;
 use super::text::{at, duration, number_of};
 use crate::html::text::ClientText;
+use crate::phrases;
 
 mod drawing;
 

@@ -1,11 +1,9 @@
 //! Connections and requests: what was asked of the stub, head by head.
 
 use maud::{Markup, PreEscaped, html};
+use model::evidence::{Connection, Request};
 use model::journal::{Body, Content, End, Head};
 use model::labels;
-
-use crate::phrases;
-use model::evidence::{Connection, Request};
 use model::report::Report;
 
 use super::budget::{Budget, Column, missing};
@@ -13,6 +11,7 @@ use super::frame::Section;
 use super::shape;
 use super::text::{at, bytes, code, digest, number_of};
 use crate::html::text::ClientText;
+use crate::phrases;
 
 /// Bytes of all heads and bodies together.
 const DETAILS: usize = 2 << 20;

@@ -3,12 +3,12 @@
 
 use std::fmt;
 
-use crate::headline::{Headline, headline, is_told_as_an_attempt};
 use model::finding::Verdict;
 use model::report::Report;
 
 use super::page::{Page, Tone};
 use super::{evidence, ledger, lookups};
+use crate::headline::{Headline, headline, is_told_as_an_attempt};
 
 pub(super) fn render(page: &mut Page<String>, report: &Report) -> fmt::Result {
     summary(page, report)?;

@@ -3,13 +3,11 @@
 
 use std::fmt;
 
+use model::difference::{Accept, Change, Difference};
+use model::report::{Baseline, Report};
+
 use super::page::{Page, Tone};
 use crate::phrases;
-use model::difference::Accept;
-use model::difference::Change;
-use model::difference::Difference;
-use model::report::Baseline;
-use model::report::Report;
 
 /// Most differences that are shown; JSON has all of them.
 const SHOWN: usize = 500;

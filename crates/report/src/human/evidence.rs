@@ -1,15 +1,15 @@
 //! The sections of the human report that show evidence: requests, records, files, stderr, isolation,
 //! gaps.
 
-use model::labels;
 use std::fmt;
 
-use crate::phrases::{self, grouped};
 use model::evidence::{CanaryStatus, Exit, FileEntry, FileKind, LayerStatus, Record, Request};
+use model::labels;
 use model::report::Report;
 
 use super::page::{Align, Page, Row, Tone};
 use super::{ledger, lookups, short};
+use crate::phrases::{self, grouped};
 
 /// Last lines of standard error that are shown.
 const STDERR_LINES: usize = 10;

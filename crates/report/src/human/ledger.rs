@@ -1,12 +1,10 @@
 //! The sections of the human report that show the ledger: attempts, names, programs.
 
-use model::expected;
 use std::fmt;
 
 use model::evidence::{AttemptKind, GapKind, Question};
-use model::expected::AttemptGroup;
-use model::report::Process;
-use model::report::Report;
+use model::expected::{self, AttemptGroup};
+use model::report::{Process, Report};
 use model::text::count;
 
 use super::arguments;

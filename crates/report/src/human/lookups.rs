@@ -1,16 +1,16 @@
 //! The section of the human report about paths that were looked for: the option that would show each stands with it,
 //! so that the first failure teaches what to type.
 
-use model::labels;
 use std::fmt;
 
-use crate::phrases::{self, quoted};
 use model::case::Tier;
 use model::evidence::{Advice, Exit, Lookup};
+use model::labels;
 use model::report::Report;
 
 use super::ledger::times;
 use super::page::{Align, Page, Row};
+use crate::phrases::{self, quoted};
 
 pub(super) fn lookups(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let lookups = &report.evidence.lookups;

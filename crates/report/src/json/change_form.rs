@@ -1,11 +1,8 @@
 //! One difference in JSON: the same keys in a comparison of two runs and in the drift of a run from its lock file.
 
+use model::difference::{Area, Difference, Kind};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use model::difference::Area;
-use model::difference::Difference;
-use model::difference::Kind;
 
 /// One fact that is not the same on both sides.
 #[derive(Debug, Serialize, JsonSchema)]

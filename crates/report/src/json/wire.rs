@@ -1,22 +1,19 @@
 //! The form of schema `runner.report/1`: its keys, in their order. It knows the domain types and no other.
 //! The part under `evidence` has a room of its own.
 
-use model::finding;
-use model::labels;
 use std::borrow::Cow;
 use std::time::Duration;
 
+use model::case::Tier;
+use model::evidence::{self, Exit};
+use model::finding::{self, Finding, Status, Verdict};
+use model::profile::{Cases, Variable};
+use model::schema::values::{Sha256, Timestamp};
+use model::{labels, time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use crate::{claims, phrases};
-use model::case::Tier;
-use model::evidence::{self, Exit};
-use model::finding::{Finding, Status, Verdict};
-use model::profile::Cases;
-use model::profile::Variable;
-use model::schema::values::{Sha256, Timestamp};
-use model::time;
 
 mod baseline_form;
 mod evidence_form;

@@ -3,8 +3,9 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::phrases::cut;
 use model::escape;
+
+use crate::phrases::cut;
 
 /// Bytes of one table or list of what the client made. There are eleven at most: GitHub drops a summary of more than
 /// 1 MiB, one of all reports of a job's step, and what is ours has to fit as well, with some left for others.

@@ -3,15 +3,14 @@
 //! Places are lines of the case file or the lock file, as nothing else of a run lies in a repository. All of this is
 //! the same in every run: no path of this machine, no time, no number of a process.
 
-use model::finding;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::log::{ArtifactLocation, Fingerprints};
 use model::digest;
-use model::finding::{AskedBy, Finding};
-use model::report::LockPlace;
-use model::report::Report;
+use model::finding::{self, AskedBy, Finding};
+use model::report::{LockPlace, Report};
+
+use super::log::{ArtifactLocation, Fingerprints};
 
 /// The root of the repository, by the name that code scanning has for it.
 const SOURCE_ROOT: &str = "%SRCROOT%";

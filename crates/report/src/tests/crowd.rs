@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::evidence::Request;
+use model::evidence::fixture::headers;
+
 use super::ci::{audit_of, markdown};
 use super::page::page;
 use super::*;
 use crate::claims;
-use model::evidence::Request;
-use model::evidence::fixture::headers;
 
 /// More than any table has room for, of entries as wide as they get.
 const MANY: usize = 120;

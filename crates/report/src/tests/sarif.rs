@@ -1,9 +1,10 @@
 //! The report for code scanning: what becomes a result, where it lies, and that no text of a client makes a link.
 
+use model::evidence::LayerNeed;
+
 use super::ci::{audit, audit_of, every_report, with_text_everywhere};
 use super::*;
 use crate::sarif::message::shown;
-use model::evidence::LayerNeed;
 
 fn sarif(report: &Report) -> String {
     String::from_utf8(super::super::sarif::render(report).unwrap()).unwrap()

@@ -8,19 +8,16 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use model::case::Tier;
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+use probes::canary::{CanaryTargets, ProbeEnv, Try};
+use sys::process::{OWN_FILE, read_to_end_within, wait_within};
 
 use super::{Kind, ROUTES, probes};
 use crate::error::{At as _, SetupError, Step};
-use model::case::Tier;
-use probes::canary::CanaryTargets;
-use probes::canary::ProbeEnv;
-use probes::canary::Try;
-use sys::process::OWN_FILE;
-use sys::process::{read_to_end_within, wait_within};
 
 /// Hidden first argument with which our own file makes these attempts.
 pub const OUTSIDE_ARGUMENT: &str = "__outside";

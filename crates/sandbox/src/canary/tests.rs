@@ -1,7 +1,7 @@
-use super::*;
-use model::evidence::AttemptKind;
-use model::evidence::Outcome;
+use model::evidence::{AttemptKind, Outcome};
 use probes::canary::{LedgerEntry, observation};
+
+use super::*;
 
 fn record(
     syscall: &'static str,

@@ -1,12 +1,12 @@
 //! A classic BPF machine for the tests: what the kernel would answer, without the kernel.
 
 use nix::errno::Errno;
+use sys::seccomp::Instruction;
 
 use super::{
     AND, IF_ANY_BIT, IF_AT_LEAST, IF_EQUAL, IF_GREATER, JUMP, LOAD, LOAD_VALUE, RETURN,
     SHIFT_BY_INDEX, SUBTRACT, TO_INDEX,
 };
-use sys::seccomp::Instruction;
 
 /// One `struct seccomp_data`.
 pub(super) struct Call {

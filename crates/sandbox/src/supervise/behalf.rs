@@ -11,6 +11,7 @@ use std::os::fd::OwnedFd;
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
 use nix::sys::stat::fstat;
+use sys::notify::{self, Answer, Notification};
 
 use super::call::{Address, Call};
 use super::connector::Connector;
@@ -20,7 +21,6 @@ use super::socket_state::socket_inode;
 use super::sockets::Socket;
 use super::{Made, StubAddresses, Supervision};
 use crate::filter::SystemCall::{self, SYS_connect};
-use sys::notify::{self, Answer, Notification};
 
 /// Most copies of unconnected sockets. Beyond it the oldest is dropped, and refused at its connect(2).
 const MAX_UNCONNECTED: usize = 128;

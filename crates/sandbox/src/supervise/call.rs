@@ -7,12 +7,12 @@ use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use nix::errno::Errno;
+use sys::notify::{Notification, open_memory, read_memory};
 
 use super::kernel_memory::SystemV;
 use super::sockets::Socket;
 use crate::filter::SystemCall::{self, *};
 use crate::filter::{ForeignCall, SocketOption};
-use sys::notify::{Notification, open_memory, read_memory};
 
 /// sizeof(struct sockaddr_storage).
 const LONGEST_ADDRESS: usize = 128;

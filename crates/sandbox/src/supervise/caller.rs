@@ -5,11 +5,10 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
+use model::text::printable;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use nix::unistd::Pid;
-
-use model::text::printable;
 
 /// What the kernel appends to the link of a file that has no name any more (d_path in fs/d_path.c).
 const DELETED: &[u8] = b" (deleted)";

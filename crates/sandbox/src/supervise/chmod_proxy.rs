@@ -14,11 +14,11 @@ use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, open, openat2};
 use nix::sys::stat::{FchmodatFlags, Mode, UtimensatFlags, fchmodat, fstat, utimensat};
 use nix::sys::time::TimeSpec;
 use nix::unistd::{Gid, Uid};
+use sys::notify::{self, Answer, Notification, open_memory, read_memory};
 
 use super::Supervision;
 use super::call::{LONGEST_PATH, read_string};
 use crate::filter::SystemCall::{self, *};
-use sys::notify::{self, Answer, Notification, open_memory, read_memory};
 
 /// Set-user-ID and set-group-ID: nobody is to get the rights of the container's users from such a file.
 const SET_ID: u32 = 0o6000;

@@ -10,14 +10,14 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use model::evidence::{AttemptKind, Outcome};
+use model::text::printable;
 use nix::errno::Errno;
+use sys::notify::Answer;
 
 use super::StubAddresses;
 use super::call::{Address, Call, Destination};
 use super::sockets::{Socket, family_name};
-use model::evidence::{AttemptKind, Outcome};
-use model::text::printable;
-use sys::notify::Answer;
 
 /// One line for the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

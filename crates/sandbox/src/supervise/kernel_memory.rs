@@ -11,15 +11,15 @@ use std::path::PathBuf;
 
 use nix::errno::Errno;
 use nix::unistd::Pid;
-
-pub(super) use self::counted::SystemV;
+use sys::notify::Answer;
 
 use self::counted::Counted;
 use super::call::{Address, Call, Destination};
 use super::decide::Decision;
 use super::sockets::Socket;
 use crate::plan::Plan;
-use sys::notify::Answer;
+
+pub(super) use self::counted::SystemV;
 
 /// Sockets of internet families and netlink that may be alive at one time; a unix socket counts as two, since its
 /// queue may hold its buffer and a whole datagram. Some 500 MiB with the kernel's default buffers.
@@ -172,10 +172,11 @@ fn weighed(sockstat: &str, protocols: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use model::evidence::Outcome;
+
     use super::*;
     use crate::supervise::StubAddresses;
     use crate::supervise::decide::{Context, Line, decide};
-    use model::evidence::Outcome;
 
     const PAIR: Call = Call::Pair(Socket {
         family: libc::AF_UNIX,

@@ -4,15 +4,16 @@ pub mod lookups;
 
 use std::collections::HashMap;
 
-use self::lookups::Lookups;
-use super::caller::Caller;
-use super::decide::Line;
 use model::evidence::{
     ARGUMENT_BYTES, Attempt, AttemptKind, MOST_ARGUMENTS, MOST_ATTEMPTS, MOST_PROCESSES, Process,
     Sighting, Unlisted,
 };
 use model::secret::SecretScanner;
 use model::text::printable;
+
+use self::lookups::Lookups;
+use super::caller::Caller;
+use super::decide::Line;
 
 /// Most entries that are no attempts, so that a flood of them leaves room for attempts.
 const MOST_SETUPS: usize = MOST_ATTEMPTS / 2;
@@ -152,10 +153,10 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
+    use model::evidence::Outcome;
     use nix::unistd::Pid;
 
     use super::*;
-    use model::evidence::Outcome;
 
     fn caller(program: &str) -> Caller {
         Caller {

@@ -9,14 +9,14 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use model::evidence::LookupKind;
 use nix::errno::Errno;
+use sys::notify::{self, Answer, Notification, open_memory, read_directly, read_memory};
 
 use super::call::{LONGEST_PATH, read_string};
 use super::ledger::lookups::Wanted;
 use super::{Made, Supervision};
 use crate::filter::SystemCall::{self, *};
-use model::evidence::LookupKind;
-use sys::notify::{self, Answer, Notification, open_memory, read_directly, read_memory};
 
 /// What the kernel appends to the link of a directory that was removed (d_path in fs/d_path.c).
 const DELETED: &[u8] = b" (deleted)";

@@ -7,11 +7,11 @@ use std::ffi::CString;
 use std::fs;
 
 use nix::errno::Errno;
+use sys::net::socket_protocol;
+use sys::notify::{copy_descriptor, is_unconnected};
 
 use super::caller::Caller;
 use crate::error::AsErrno as _;
-use sys::net::socket_protocol;
-use sys::notify::{copy_descriptor, is_unconnected};
 
 /// `TCP_CLOSE` of linux/tcp_states.h, as /proc/net/tcp writes it.
 const CLOSED: &str = "07";

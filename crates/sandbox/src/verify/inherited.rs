@@ -1,11 +1,12 @@
 //! The layers of tier `inherited`, where namespaces are the container's and Landlock and the filter stand alone.
 
+use model::evidence::{Layer, LayerNeed, LayerStatus};
+
 use super::super::identity::host_ids;
 use super::{
     Outside, SelfCheck, cgroup, descriptors, dumped_core, field, layer, limits, network,
     no_new_privileges, seccomp,
 };
-use model::evidence::{Layer, LayerNeed, LayerStatus};
 
 /// Every layer of this tier.
 pub(super) fn layers(report: &SelfCheck, outside: &Outside<'_>) -> Vec<Layer> {

@@ -4,15 +4,14 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use super::super::plan::{Bind, Plan};
-use super::super::self_check::{SeenBind, SelfCheck};
 use model::case::Access;
 use model::evidence::Layer;
-use model::layout::HOME;
-use model::layout::TMP;
-use model::layout::WORK;
+use model::layout::{HOME, TMP, WORK};
 use model::quote::shown_path;
 use nix::errno::Errno;
+
+use super::super::plan::{Bind, Plan};
+use super::super::self_check::{SeenBind, SelfCheck};
 
 /// One line of /proc/self/mountinfo, as far as it is judged.
 #[derive(Debug)]

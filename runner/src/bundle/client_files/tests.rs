@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use model::digest;
 use tempfile::TempDir;
 
 use super::*;
-use model::digest;
 
 const SECRET: &str = "runner-key-0123456789abcdef";
 

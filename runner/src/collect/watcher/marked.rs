@@ -8,14 +8,14 @@ use std::future::pending;
 use std::io;
 use std::os::fd::OwnedFd;
 
+use model::evidence::{FileKind, FileWatch, Root, WatchCut};
 use nix::errno::Errno;
 use nix::unistd::read;
+use sys::fds::{close_later, watched};
+use sys::marks::{self, Event, Handle};
 use tokio::io::unix::AsyncFd;
 
 use super::seen::{BOUNDS, Known, Seen, TreePath};
-use model::evidence::{FileKind, FileWatch, Root, WatchCut};
-use sys::fds::{close_later, watched};
-use sys::marks::{self, Event, Handle};
 
 /// Directories on a path: more than the longest path has.
 const MOST_PARENTS: usize = 4096;

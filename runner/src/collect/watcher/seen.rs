@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
+use model::evidence::{FileKind, Root, WatchCut};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use nix::sys::stat::fstat;
 
 use crate::collect::files;
-use model::evidence::{FileKind, Root, WatchCut};
 
 /// More than a tree can hold at one time.
 pub(super) const BOUNDS: Bounds = Bounds {

@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use super::*;
 use model::evidence::{FileKind, WatchCut};
+
+use super::*;
 
 const SECRET: &str = "runner-key-0123456789abcdef";
 

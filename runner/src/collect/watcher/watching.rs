@@ -6,15 +6,15 @@ use std::future::pending;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
+use model::evidence::{FileKind, FileWatch, Root, WatchCut};
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
+use sys::fds::{close_later, watched};
 use tokio::io::unix::AsyncFd;
 
 use super::seen::{BOUNDS, Known, Seen, TreePath};
-use model::evidence::{FileKind, FileWatch, Root, WatchCut};
-use sys::fds::{close_later, watched};
 
 /// Directories that are watched at one time.
 const MOST_WATCHES: usize = 8192;

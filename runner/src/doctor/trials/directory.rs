@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use nix::mount::MsFlags;
 use nix::sched::CloneFlags;
+use sandbox::{guard, identity, root};
 
 use super::namespaces;
 use crate::doctor::trial::{Doctor, Doing as _, Observation};
-use sandbox::{guard, identity, root};
 
 /// The directory.
 pub(super) struct Directory(PathBuf);

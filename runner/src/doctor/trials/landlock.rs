@@ -19,14 +19,14 @@ use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use nix::unistd::{getppid, isatty, mkfifo, truncate};
-
-use super::directory::Directory;
-use super::{must_refuse, must_work};
-use crate::doctor::trial::{Doctor, Observation, Outcome, in_child};
 use sandbox::landlock::errno_within;
 use sandbox::message::errno_of;
 use sys::process::OWN_FILE;
 use sys::random;
+
+use super::directory::Directory;
+use super::{must_refuse, must_work};
+use crate::doctor::trial::{Doctor, Observation, Outcome, in_child};
 
 /// Whether it is there at all.
 pub(in crate::doctor) fn present(_: &Doctor) -> Outcome {

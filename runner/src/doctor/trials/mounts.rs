@@ -3,18 +3,18 @@
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
 
+use model::layout::HOST_NAME;
 use nix::errno::Errno;
 use nix::mount::MsFlags;
 use nix::sched::CloneFlags;
 use nix::unistd::{gethostname, sethostname};
-
-use super::namespaces;
-use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, in_child};
-use model::layout::HOST_NAME;
 use sandbox::stage::INIT_NAMESPACES;
 use sandbox::{identity, root};
 use sys::mount::Seal;
 use sys::process::OWN_FILE;
+
+use super::namespaces;
+use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, in_child};
 
 /// How far it goes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

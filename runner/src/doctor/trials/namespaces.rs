@@ -2,18 +2,18 @@
 
 use std::os::fd::OwnedFd;
 
+use model::case::Tier;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use nix::unistd::{Gid, Uid, fchown, getegid, geteuid, pipe, setgroups};
-
-use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, in_child};
-use model::case::Tier;
 use sandbox::netns_check::Network;
 use sandbox::plan::Identity;
 use sandbox::stage::INIT_NAMESPACES;
 use sandbox::{identity, resolver};
 use sys::net::set_loopback_up;
+
+use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, in_child};
 
 /// The namespaces of init, by name.
 const EACH: [(&str, libc::c_int); 5] = [

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 
 use caps::CapSet;
+use model::case::Tier;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::CloneFlags;
@@ -14,17 +15,16 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::pause;
-
-use super::directory::Directory;
-use super::namespaces;
-use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome};
-use crate::prepare::FEWEST_FILES;
-use model::case::Tier;
 use sandbox::cgroup::{self, Cgroup};
 use sandbox::core_dumps::Receiver;
 use sandbox::privilege;
 use sys::notify::open_pidfd;
 use sys::process::{Side, clone_process};
+
+use super::directory::Directory;
+use super::namespaces;
+use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome};
+use crate::prepare::FEWEST_FILES;
 
 /// Processes and threads of a run beside the client's own.
 const PROCESSES: usize = 12;

@@ -3,20 +3,20 @@
 use std::borrow::Cow;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
+use model::case::Tier;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Pid, chdir};
-use serde::{Deserialize, Serialize};
-
-use super::{must_refuse, must_work};
-use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, message_pair};
-use model::case::Tier;
 use sandbox::filter::{Action, Filter, Rule, SystemCall};
 use sandbox::plan::Identity;
 use sandbox::{identity, message, privilege};
+use serde::{Deserialize, Serialize};
 use sys::notify::{self, Answer, Notification};
 use sys::process::{Side, clone_process};
+
+use super::{must_refuse, must_work};
+use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, message_pair};
 
 /// No other layer answers a chdir with it.
 const OURS: Errno = Errno::EXDEV;

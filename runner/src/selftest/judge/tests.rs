@@ -1,8 +1,8 @@
+use model::evidence::AttemptKind;
 use nix::errno::Errno;
+use probes::hostile::class::{Aim, KILLED, by};
 
 use super::*;
-use model::evidence::AttemptKind;
-use probes::hostile::class::{Aim, KILLED, by};
 
 const NAME: &str = "sockets/example/stream";
 
@@ -300,7 +300,9 @@ fn a_class_that_a_tier_has_nothing_of_is_left_out() {
 #[test]
 fn a_killed_child_is_blocked_only_by_the_signal_of_the_filter() {
     static KILLS: Class = Class {
-        attempts: &[Attempt::new("stream", |_| Ok(String::new())).blocked(&[KILLED], LedgerEntry::None)],
+        attempts: &[
+            Attempt::new("stream", |_| Ok(String::new())).blocked(&[KILLED], LedgerEntry::None)
+        ],
         ..PLAIN
     };
     let outside = said(Reply::Through);

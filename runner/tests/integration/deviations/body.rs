@@ -1,9 +1,8 @@
 //! What the body of the message holds.
 
+use super::deviations;
 use crate::kit::Run;
 use crate::needs_sandbox;
-
-use super::deviations;
 
 deviations! {
     a_further_field_is_found: case_b, "extra-field" => ["body/fields"];

@@ -1,9 +1,8 @@
 //! What the heads of the requests say.
 
+use super::deviations;
 use crate::kit::Run;
 use crate::needs_sandbox;
-
-use super::deviations;
 
 deviations! {
     a_message_without_a_key_is_found_and_refused: case_b, "no-key" => ["headers/api-key-present",

@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
+use super::deviations;
 use crate::inherited::CONTAINER;
 use crate::kit::{Done, Run, fixture};
 use crate::needs_sandbox;
-
-use super::deviations;
 
 deviations! {
     an_attempt_at_another_host_is_found: case_b, "connects-elsewhere" => ["outbound/no-attempts"];

@@ -1,9 +1,8 @@
 //! How the client ends, and what it leaves running.
 
+use super::deviations;
 use crate::kit::Run;
 use crate::needs_sandbox;
-
-use super::deviations;
 
 deviations! {
     another_exit_code_is_found: case_b, "exit-code-1" => ["process/exit-zero"];

@@ -1,9 +1,8 @@
 //! What stands on standard output.
 
+use super::deviations;
 use crate::kit::{Run, fixture};
 use crate::needs_sandbox;
-
-use super::deviations;
 
 deviations! {
     a_line_that_is_no_json_is_found: case_b, "line-that-is-no-json" => ["records/json-lines"];

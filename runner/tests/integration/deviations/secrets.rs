@@ -1,9 +1,8 @@
 //! Where the credential stands and does not belong.
 
+use super::deviations;
 use crate::kit::Run;
 use crate::needs_sandbox;
-
-use super::deviations;
 
 deviations! {
     the_key_in_a_record_is_found: case_b, "key-in-record" => ["secrets/credential-not-written"];

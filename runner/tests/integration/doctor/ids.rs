@@ -1,9 +1,8 @@
 //! Root of a user namespace that has some ids of the host only, as in rootless containers.
 
+use super::{Examined, doctor};
 use crate::kit::{Done, Run, is_root};
 use crate::needs_sandbox;
-
-use super::{Examined, doctor};
 
 /// Case B in tier `namespace`, which is not exchanged for another.
 fn case_b(words: &'static str) -> Run {

@@ -1,9 +1,8 @@
 //! What is left of a run where no namespace ends with it: no process, no directory.
 
-use std::fs;
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

@@ -7,11 +7,10 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::kit::{Run, fixture, runner};
-use crate::needs_sandbox;
-
 use super::world::{going, sandboxed};
 use super::{allowed, assert_judged, entries, needs_outside, one, said, said_inside};
+use crate::kit::{Run, fixture, runner};
+use crate::needs_sandbox;
 
 #[test]
 fn an_address_that_cannot_be_read_is_refused_and_recorded_as_that() {

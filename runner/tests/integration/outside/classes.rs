@@ -1,12 +1,11 @@
 //! One attempt of each class: the errno, the entries of the ledger, and what arrives with the sandbox and without.
 
-use crate::kit::Run;
-
 use super::world::{sandboxed, without_sandbox};
 use super::{
     Entry, allowed, assert_judged, denied, denied_socket, entries, needs_outside, one, plain,
     said_inside,
 };
+use crate::kit::Run;
 
 const FAR: &str = "192.0.2.2";
 const FAR_6: &str = "2001:db8::2";

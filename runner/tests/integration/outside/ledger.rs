@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::world::going;
+use super::{assert_judged, entries, listed, one, plain, said_inside, several};
 use crate::inherited::CONTAINER;
 use crate::kit::{Done, Run};
 use crate::needs_sandbox;
-
-use super::world::going;
-use super::{assert_judged, entries, listed, one, plain, said_inside, several};
 
 fn run(class: &str) -> Done {
     going(Run::case_b(), class).json()

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::kit::{Done, Run};
-
 use super::world::sandboxed;
 use super::{
     assert_judged, denied, entries, listed, made, needs_outside, said_inside, several, times,
 };
+use crate::kit::{Done, Run};
 
 const FAR: &str = "192.0.2.2";
 /// The fixture's own numbers.

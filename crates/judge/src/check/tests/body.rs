@@ -1,10 +1,9 @@
 //! Deviations in the body of the message request.
 
+use model::evidence::fixture::{Fixture, record, shape, text};
 use model::journal::Content;
 use model::shape::sha256;
 use serde_json::{Value, json};
-
-use model::evidence::fixture::{Fixture, record, shape, text};
 
 use super::deviations;
 

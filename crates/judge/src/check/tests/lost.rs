@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use model::journal::{End, Head};
-use serde_json::json;
-
 use model::evidence::fixture::{add_header, case_a, case_b, connect, file, gap, record};
 use model::evidence::{Exit, GapKind, Line, RequestClass, Root, Sighting, Survivor, UNFINISHED};
 use model::finding::{Status, Verdict};
+use model::journal::{End, Head};
+use serde_json::json;
 
 use super::requests::set_query;
 use super::{Fixture, finding, verdict_of, with_status};

@@ -1,11 +1,10 @@
 //! Deviations in the isolation and in what the client tried.
 
-use nix::errno::Errno;
-
 use model::evidence::fixture::{Fixture, attempt, canary, case_b, connect, gap, question};
 use model::evidence::{Attempt, AttemptKind, CanaryMode, CanaryStatus, GapKind, Outcome};
 use model::finding::{Status, Verdict};
 use model::profile::ExpectedAttempt;
+use nix::errno::Errno;
 
 use super::{deviations, finding, verdict_of};
 

@@ -1,10 +1,9 @@
 //! Deviations on standard output.
 
-use serde_json::json;
-
 use model::evidence::fixture::{Fixture, insert_record, record, shape};
 use model::evidence::{Before, Line};
 use model::profile::{InitField, InitList};
+use serde_json::json;
 
 use super::deviations;
 

@@ -1,14 +1,12 @@
 //! Deviations in which requests came, and on which connections.
 
-use model::journal::{End, Head, Host};
-
-use serde_json::json;
-
 use model::evidence::fixture::{
     Fixture, add_header, case_a, head_request, headers, set_header, shape,
 };
 use model::evidence::{Connection, ProviderEvent, RequestClass};
+use model::journal::{End, Head, Host};
 use model::profile::SideRequest;
+use serde_json::json;
 
 use super::{deviations, finding};
 

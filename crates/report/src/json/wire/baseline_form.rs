@@ -1,11 +1,11 @@
 //! What stands under `baseline` in schema `runner.report/1`.
 
+use model::difference::Accept;
+use model::report::BaselineOutcome;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::json::change_form::ChangeForm;
-use model::difference::Accept;
-use model::report::BaselineOutcome;
 
 /// A lock file, and how the behaviour differs from it.
 #[derive(Serialize, JsonSchema)]

@@ -1,16 +1,15 @@
 //! What stands under `evidence` in schema `runner.report/1`.
 
+use model::evidence::{self, Line, Root};
 use model::journal::{Content, End, Head, Host};
 use model::labels;
+use model::report::{Known, Report};
+use model::schema::values::{FileMode, Sha256};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::ledger_form::{Attempt, Lookup, Name, Process};
-use model::evidence::{self, Line, Root};
-use model::report::Known;
-use model::report::Report;
-use model::schema::values::{FileMode, Sha256};
 
 /// What was collected, outside of the client.
 #[derive(Serialize, JsonSchema)]

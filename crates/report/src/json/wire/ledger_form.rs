@@ -1,14 +1,12 @@
 //! The ledger under `evidence` in schema `runner.report/1`.
 
-use model::expected;
-use model::labels;
+use model::evidence::{self, Advice, AttemptKind, LookupKind, Outcome, Reason};
+use model::report::{Known, Report};
+use model::{expected, labels};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Arg;
-use model::evidence::{self, Advice, AttemptKind, LookupKind, Outcome, Reason};
-use model::report::Known;
-use model::report::Report;
 
 /// Who refuses what is denied: the kernel's refusals are not in the ledger.
 const SUPERVISOR: &str = "supervisor";
