@@ -32,15 +32,16 @@ use sandbox::cgroup::Cgroup;
 use sandbox::counters::Counters;
 use sandbox::message::{ClientEnd, ExitStatus, FromResolver, ToInit};
 use sandbox::netns_check::Network;
+use sandbox::set_up::{HostFacts, SetUp};
 use sandbox::plan::Plan;
 use sandbox::spawn::Stage;
-use sandbox::supervise::{LinesWanted, StubAddresses, Supervisor};
+use sandbox::supervise::LinesWanted;
 use sys::clock::Clock;
 use sys::fds::watched;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::mpsc::{Receiver, Sender};
+use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, sleep_until};
 
 use output::{Errors, Extent, Over};
@@ -74,12 +75,8 @@ pub(crate) struct CollectSettings<'a> {
     pub(crate) secrets: &'a SecretScanner,
     /// How much is kept of standard error, and of output that makes no records.
     pub(crate) extent: Extent,
-    /// /proc/self/ns of the runner.
-    pub(crate) namespaces: std::collections::BTreeMap<String, String>,
-    /// Seccomp filters of the runner itself.
-    pub(crate) filters: u32,
-    /// Canaries that are refused to the runner as well.
-    pub(crate) refused: Vec<&'static str>,
+    /// The host, as far as the judgement of the sandbox depends on it.
+    pub(crate) host: HostFacts,
 }
 
 /// Where the run is.
@@ -97,12 +94,22 @@ enum Phase {
 /// The errno of the runtime's own set-up (epoll, signals). Everything else is in the capture.
 pub(crate) async fn collect(
     mut stage: Stage,
-    watch: CollectSettings<'_>,
+    settings: CollectSettings<'_>,
 ) -> std::io::Result<Capture> {
     let pid = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
     let (control, to_stage) =
         tokio::net::UnixStream::from_std(stage.control.try_clone()?)?.into_split();
     let (ask, asked) = tokio::sync::mpsc::channel(1);
+    let limits = (settings.output_bytes, settings.output_lines);
+    let cgroup = stage.cgroup.as_ref();
+    let cgroup = cgroup.map(Cgroup::describe).map_err(String::clone);
+    let set_up = SetUp::new(
+        (settings.plan, settings.secrets),
+        pid,
+        (settings.host.clone(), cgroup),
+        settings.clock,
+        ask,
+    );
     let mut session = Session {
         control: BufReader::with_capacity(PIECE, control),
         control_open: true,
@@ -110,7 +117,7 @@ pub(crate) async fn collect(
         channel: Some(watched(stage.channel.try_clone()?)?),
         stdout: stage.stdout.take().map(watched).transpose()?,
         stderr: stage.stderr.take().map(watched).transpose()?,
-        pass: watch
+        pass: settings
             .passes_output
             .then(|| std::io::Result::Ok((Passthrough::to_stdout()?, Passthrough::to_stderr()?)))
             .transpose()?,
@@ -119,42 +126,34 @@ pub(crate) async fn collect(
         group: None,
         signals: Signals::listen()?,
         stage: pid,
-        cgroup: stage
-            .cgroup
-            .as_ref()
-            .map(Cgroup::describe)
-            .map_err(String::clone),
         phase: Phase::SettingUp,
         deadline: Instant::now() + SET_UP,
         next_look: Instant::now() + stalled::BETWEEN_LOOKS,
-        last_report: None,
-        network: None,
-        listener: None,
-        supervisor: None,
+        set_up,
         counters: None,
-        ask,
         asked,
         impatient: false,
         done: false,
-        capture: Capture::nothing((watch.output_bytes, watch.output_lines), watch.secrets),
-        watch,
+        capture: Capture::nothing(limits, settings.secrets),
+        settings,
     };
-    let stream = Errors::new(session.watch.secrets, session.watch.extent);
+    let stream = Errors::new(session.settings.secrets, session.settings.extent);
     session.capture.passed = session.pass.is_some().then(|| stream.clone());
     session.capture.errors = stream;
     session.run().await;
     session.finish_passing().await;
     let Session {
         mut capture,
-        supervisor,
+        set_up,
         counters,
         watcher,
         control,
         to_stage,
         channel,
-        watch,
+        settings,
         ..
     } = session;
+    capture.moments.supervised_us = set_up.supervised_us();
     capture.gone = watcher.finish();
     if let FileWatch::Cut(reason) = capture.gone.watch {
         capture.gaps.push(Gap {
@@ -165,7 +164,7 @@ pub(crate) async fn collect(
     capture.oom_kills = stage.cgroup.as_ref().map_or(0, Cgroup::oom_kills);
     // Also where it went over after the client's end was ordered, or with the last bytes of the run.
     if let Some(over) = capture.output.over() {
-        let limit = limit::output(over, watch.output_bytes, watch.output_lines);
+        let limit = limit::output(over, settings.output_bytes, settings.output_lines);
         let detail = format!("standard output went over its limit, {limit}");
         capture.gaps.push(Gap {
             what: GapKind::Records,
@@ -173,21 +172,19 @@ pub(crate) async fn collect(
         });
     }
     // Where init was lost, what it started is ended one by one.
-    supervisor
-        .as_ref()
-        .inspect(|supervisor| supervisor.refuse_new_processes());
+    set_up.refuse_new_processes();
     // Before its sockets are closed: a stage that ends by itself is no longer init's parent.
     drop(stage);
     drop((control, to_stage, channel));
     if capture.isolation.is_some() && capture.failure.is_none() {
-        capture.gaps.extend(network_since(watch.plan));
+        capture.gaps.extend(network_since(settings.plan));
     }
     // No process is left that could send.
     match counters.map(|counters| counters.growth()).transpose() {
         Ok(counts) => capture.counts = counts,
         Err(error) => capture.gaps.push(uncounted(&error)),
     }
-    capture.take_ledger(supervisor);
+    capture.take_ledger(set_up.into_supervisor());
     Ok(capture)
 }
 
@@ -221,7 +218,7 @@ fn network_since(plan: &Plan) -> Option<Gap> {
 }
 
 struct Session<'a> {
-    watch: CollectSettings<'a>,
+    settings: CollectSettings<'a>,
     control: BufReader<OwnedReadHalf>,
     control_open: bool,
     to_stage: OwnedWriteHalf,
@@ -238,23 +235,15 @@ struct Session<'a> {
     group: Option<OwnedFd>,
     signals: Signals,
     stage: Pid,
-    /// Limits of the sandbox's group, or why it has none.
-    cgroup: Result<String, String>,
     phase: Phase,
     deadline: Instant,
     /// Of the processes of the sandbox, in set-up.
     next_look: Instant,
-    /// The last report of set-up, from the stage or from init.
-    last_report: Option<&'static str>,
-    /// Told by the stage and by init, in either order; the client waits for both.
-    network: Option<(StubAddresses, Network)>,
-    /// Of the client's filter, until the supervisor has it.
-    listener: Option<OwnedFd>,
-    supervisor: Option<Supervisor>,
+    /// Up to the release of the client; then the supervisor.
+    set_up: SetUp<'a>,
     /// Traffic counters of the client's own network namespace, from its release on.
     counters: Option<Counters>,
-    /// At each connection to the stub the supervisor asks for the lines of standard output.
-    ask: Sender<LinesWanted>,
+    /// Requests of the supervisor for the lines of standard output, one at each connection to the stub.
     asked: Receiver<LinesWanted>,
     /// A signal has ended the wait for the rest of the output.
     impatient: bool,
@@ -318,7 +307,7 @@ impl Session<'_> {
     }
 
     async fn ended(&mut self, end: ClientEnd) -> Next {
-        self.capture.moments.ended_us = Some(self.watch.clock.elapsed_us());
+        self.capture.moments.ended_us = Some(self.settings.clock.elapsed_us());
         let status = match end.status {
             ExitStatus::Code(code) => Exit::Code(code),
             ExitStatus::Signal(signal) => Exit::Signal(signal),
@@ -373,7 +362,7 @@ impl Session<'_> {
     fn deadline_passed(&mut self) -> Next {
         match self.phase {
             Phase::SettingUp => self.set_up_stalled(),
-            Phase::Running => self.end_client(Exit::Timeout(self.watch.timeout)),
+            Phase::Running => self.end_client(Exit::Timeout(self.settings.timeout)),
             Phase::Ending => {
                 self.late(
                     GapKind::Processes,
@@ -430,12 +419,12 @@ impl Session<'_> {
                 (Some((out, _)), Some(passed)) => {
                     passed.push(&piece);
                     out.push(&piece);
-                    if passed.bytes() > self.watch.output_bytes && self.phase == Phase::Running {
+                    if passed.bytes() > self.settings.output_bytes && self.phase == Phase::Running {
                         return self.end_client(Exit::OutputLimit);
                     }
                 }
                 _ => {
-                    let now = self.watch.clock.elapsed_us();
+                    let now = self.settings.clock.elapsed_us();
                     self.capture.output.push(&piece, now);
                 }
             },
@@ -463,10 +452,10 @@ impl Session<'_> {
                 if let Some((_, err)) = &mut self.pass {
                     err.push(&piece);
                 }
-                if self.capture.errors.bytes() > self.watch.output_bytes
+                if self.capture.errors.bytes() > self.settings.output_bytes
                     && self.phase == Phase::Running
                 {
-                    let bytes = self.watch.output_bytes;
+                    let bytes = self.settings.output_bytes;
                     let limit = limit::output(Over::Bytes, bytes, 0);
                     self.gap(
                         GapKind::Stderr,

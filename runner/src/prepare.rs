@@ -5,7 +5,6 @@
 
 pub(crate) mod binds;
 mod overlaps;
-mod targets;
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -20,6 +19,7 @@ use model::quote::shown_path;
 use model::report::Purpose;
 use model::secret::{Belongs, SecretScanner};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use sandbox::canary::targets::{Targets, TargetsError};
 use sandbox::identity;
 use sandbox::limits::{CORE_BYTES, QUEUE_BYTES};
 use sandbox::plan::{
@@ -36,7 +36,6 @@ use crate::output::name_of;
 use crate::provider;
 use crate::selftest::HOSTILE_ARGUMENT;
 use crate::workload::Workload;
-use targets::Targets;
 
 /// Hidden first argument with which our own file is the reference client.
 pub(crate) const CLIENT_ARGUMENT: &str = "__client";
@@ -118,12 +117,8 @@ pub(crate) enum PrepareError {
         /// Its name without the link.
         real: String,
     },
-    #[error("no directory of the host can serve as the canary for host paths")]
-    NoOutsideDirectory,
-    #[error("cannot listen on an abstract socket, the canary for the host's sockets")]
-    OutsideSocket { source: std::io::Error },
-    #[error("cannot listen on loopback, the canary for its neighbours")]
-    Neighbour { source: std::io::Error },
+    #[error(transparent)]
+    Targets(#[from] TargetsError),
     #[error("no more than {hard} open files are allowed here, and this run needs {needed}")]
     FewFiles { hard: u64, needed: u64 },
     #[error("cannot make a credential")]
@@ -146,9 +141,7 @@ impl PrepareError {
             | Self::NoRight { .. }
             | Self::Unspelt(_) => true,
             Self::OwnFile { .. }
-            | Self::NoOutsideDirectory
-            | Self::OutsideSocket { .. }
-            | Self::Neighbour { .. }
+            | Self::Targets(_)
             | Self::Credential
             | Self::Settings(_)
             | Self::FewFiles { .. } => false,

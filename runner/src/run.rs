@@ -13,9 +13,8 @@ use sandbox::canary::outside::Outside;
 use sandbox::error::SetupError;
 use sandbox::guard::TemporaryTrees;
 use sandbox::plan::ClientPaths;
-use sandbox::self_check::namespaces;
+use sandbox::set_up::HostFacts;
 use sandbox::spawn;
-use sandbox::verify::own_filters;
 use sys::clock::Clock;
 use sys::process::let_one_signal_pass;
 use thiserror::Error;
@@ -288,7 +287,7 @@ fn launch_and_collect(
         (Ok(stage), Ok(refused)) => (stage, refused),
         (Err(error), _) | (Ok(_), Err(error)) => return Ok(failed(prepared, error)),
     };
-    let watch = CollectSettings {
+    let settings = CollectSettings {
         plan: &prepared.plan,
         clock,
         timeout: request.timeout.unwrap_or(limits.timeout),
@@ -301,16 +300,14 @@ fn launch_and_collect(
             Some(_) => Extent::UpTo(limits.output_bytes),
             None => Extent::Tail,
         },
-        namespaces: namespaces().map_err(RunError::Namespaces)?,
-        filters: own_filters(),
-        refused,
+        host: HostFacts::read(refused).map_err(RunError::Namespaces)?,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(RunError::EventLoop)?;
     runtime
-        .block_on(collect::collect(stage, watch))
+        .block_on(collect::collect(stage, settings))
         .map_err(RunError::EventLoop)
 }
 

@@ -1,6 +1,7 @@
 //! Judges the canaries: what was observed inside, what the supervisor recorded, what is refused outside as well.
 
 pub mod outside;
+pub mod targets;
 
 use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus};
 use nix::errno::Errno;

@@ -78,6 +78,7 @@ pub mod reaper;
 pub mod resolver;
 pub mod root;
 pub mod self_check;
+pub mod set_up;
 pub mod spawn;
 pub mod stage;
 pub mod supervise;

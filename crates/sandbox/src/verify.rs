@@ -20,7 +20,7 @@ use super::self_check::{NAMESPACES, SelfCheck};
 pub use super::canary::{self, Kind};
 
 /// Layers and canaries of one run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Isolation {
     pub layers: Vec<Layer>,
     pub canaries: Vec<Canary>,

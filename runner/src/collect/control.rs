@@ -4,18 +4,9 @@ use std::os::fd::AsFd as _;
 
 use model::evidence::{Exit, GapKind};
 use model::journal::{Control, Entry};
-use nix::errno::Errno;
 use sandbox::counters::Counters;
-use sandbox::error::{At as _, Step};
-use sandbox::identity;
-use sandbox::message::{self, FromInit, FromStage, ToInit, ToStage};
-use sandbox::plan::Identity;
-use sandbox::reaper::Condition;
-use sandbox::root::Trees;
-use sandbox::self_check::SelfCheck;
-use sandbox::supervise::{StubAddresses, Supervisor};
-use sandbox::verify::{self, Outside};
-use sandbox::weaken::Protection;
+use sandbox::message::{self, FromStage, ToInit, ToStage};
+use sandbox::set_up::{InitStep, Judgement, StageStep};
 use serde::Deserialize;
 use sys::net::readable_bytes;
 use tokio::io::AsyncWriteExt as _;
@@ -36,24 +27,7 @@ enum ControlLine {
 impl Session<'_> {
     pub(super) async fn control_line(&mut self, line: &[u8]) -> Next {
         match serde_json::from_slice(line) {
-            Ok(ControlLine::Stage(FromStage::Unmapped)) => {
-                self.last_report = Some("the namespaces are made");
-                self.write_maps().await
-            }
-            Ok(ControlLine::Stage(FromStage::Serving {
-                port,
-                elsewhere,
-                network,
-            })) => {
-                self.last_report = Some("the stub serves");
-                let stub = (std::net::Ipv4Addr::LOCALHOST, port).into();
-                self.capture.stub = Some(stub);
-                self.network = Some((StubAddresses { stub, elsewhere }, network));
-                self.supervise()
-            }
-            Ok(ControlLine::Stage(FromStage::Failed { error })) => {
-                self.failed(Failure::SetUp(error))
-            }
+            Ok(ControlLine::Stage(report)) => self.stage_report(report).await,
             Ok(ControlLine::Journal(Entry::Began {
                 connection,
                 request,
@@ -61,7 +35,7 @@ impl Session<'_> {
             })) => {
                 self.barrier(request);
                 // No gap: whatever the client asked until its end is in the journal.
-                if request > self.watch.requests && self.phase == Phase::Running {
+                if request > self.settings.requests && self.phase == Phase::Running {
                     self.end_client(Exit::RequestLimit);
                 }
                 self.capture.journal.push(Entry::Began {
@@ -87,26 +61,24 @@ impl Session<'_> {
         }
     }
 
-    async fn write_maps(&mut self) -> Next {
-        let mapped = match self.watch.plan.identity {
-            Identity::Mapped { host_id } => identity::map_other(self.stage, host_id),
-            Identity::Own { .. } | Identity::Unmapped { .. } => {
-                Err(Errno::EPROTO).at(Step::WriteIdMaps)
+    async fn stage_report(&mut self, report: FromStage) -> Next {
+        match self.set_up.stage_report(report) {
+            StageStep::Continue => Next::Continue,
+            StageStep::Tell(told) => self.tell_stage(&told).await,
+            StageStep::Serving(stub) => {
+                self.capture.stub = Some(stub);
+                Next::Continue
             }
-        };
-        if let Err(error) = mapped {
-            // Maps of a process that has ended cannot be written, and that is no fault of this host.
-            return match Condition::of(self.stage) {
-                Some(Condition::Ended(_)) => self.set_up_stalled(),
-                Some(Condition::Runs | Condition::Stopped) | None => {
-                    self.failed(Failure::SetUp(error))
-                }
-            };
+            StageStep::Failed(error) => self.failed(Failure::SetUp(error)),
+            StageStep::Ended => self.set_up_stalled(),
         }
-        let mut told = Vec::new();
+    }
+
+    async fn tell_stage(&mut self, told: &ToStage) -> Next {
+        let mut line = Vec::new();
         // A line of a closed set to memory cannot fail.
-        let _ = message::write_line(&mut told, &ToStage::Mapped);
-        match timeout(FINISHING, self.to_stage.write_all(&told)).await {
+        let _ = message::write_line(&mut line, told);
+        match timeout(FINISHING, self.to_stage.write_all(&line)).await {
             Ok(Ok(())) => Next::Continue,
             Ok(Err(_)) | Err(_) => self.control_closed(),
         }
@@ -130,7 +102,7 @@ impl Session<'_> {
                     piece.get_mut(..room).unwrap_or_default(),
                 ) {
                     Ok(length) if length > 0 => {
-                        let now = self.watch.clock.elapsed_us();
+                        let now = self.settings.clock.elapsed_us();
                         self.capture
                             .output
                             .push(piece.get(..length).unwrap_or_default(), now);
@@ -158,127 +130,66 @@ impl Session<'_> {
                 Next::Stop
             }
             Ok(None) => self.init_closed(),
-            Ok(Some((FromInit::Root { watched }, descriptors))) => {
-                self.last_report = Some("the root is built");
-                let mut descriptors = descriptors.into_iter();
-                self.capture.trees = Trees::from_each(&mut descriptors);
-                self.group = watched.then(|| descriptors.next()).flatten();
-                self.counters = Counters::new(descriptors);
+            Ok(Some((report, descriptors))) => {
+                let step = self.set_up.init_report(report, descriptors);
+                self.init_step(step).await
+            }
+        }
+    }
+
+    async fn init_step(&mut self, step: InitStep) -> Next {
+        match step {
+            InitStep::Continue => Next::Continue,
+            InitStep::Root {
+                trees,
+                watch,
+                counters,
+            } => {
+                self.capture.trees = trees;
+                self.group = watch;
+                self.counters = counters;
                 Next::Continue
             }
-            Ok(Some((FromInit::Listening, mut descriptors))) => {
-                self.last_report = Some("the client's process has its filter");
-                self.listener = descriptors.pop();
-                self.supervise()
-            }
-            Ok(Some((FromInit::Probed { report }, _))) => {
-                self.last_report = Some("the canaries were tried");
-                self.release(&report)
-            }
-            Ok(Some((FromInit::Started, _))) => {
-                self.enter(Phase::Running, self.watch.timeout);
+            InitStep::Judged(judgement) => self.release(*judgement),
+            InitStep::Started => {
+                self.enter(Phase::Running, self.settings.timeout);
                 // Until its end is known it counts as interrupted: nothing else ends the loop early.
                 self.capture.exit = Exit::Interrupted;
                 Next::Continue
             }
-            Ok(Some((FromInit::NotStarted { errno }, _))) => {
-                self.failed(Failure::NotExecuted(Errno::from_raw(errno)))
-            }
-            Ok(Some((FromInit::Failed { error }, _))) => self.failed(Failure::SetUp(error)),
-            Ok(Some((FromInit::Ending, _))) => {
-                if let Some(supervisor) = &self.supervisor {
-                    supervisor.refuse_new_processes();
-                }
-                Next::Continue
-            }
-            Ok(Some((FromInit::Ended { end }, _))) => self.ended(end).await,
+            InitStep::NotStarted(errno) => self.failed(Failure::NotExecuted(errno)),
+            InitStep::Failed(error) => self.failed(Failure::SetUp(error)),
+            InitStep::Ended(end) => self.ended(end).await,
         }
     }
 
-    /// Starts the supervisor once there are a listener and a stub whose address it knows.
-    fn supervise(&mut self) -> Next {
-        let (Some((served, _)), Some(listener)) = (
-            &self.network,
-            self.listener.take_if(|_| self.network.is_some()),
-        ) else {
-            return Next::Continue;
-        };
-        match Supervisor::start(
-            listener,
-            *served,
-            self.watch.clock,
-            self.ask.clone(),
-            (self.watch.plan, self.stage),
-            self.watch.secrets,
-        )
-        .at(Step::Supervise)
-        {
-            Ok(supervisor) => {
-                self.supervisor = Some(supervisor);
-                self.capture.moments.supervised_us = Some(self.watch.clock.elapsed_us());
-                Next::Continue
+    /// Lets the client go, if the sandbox was judged to hold.
+    fn release(&mut self, judgement: Judgement) -> Next {
+        let plan = self.settings.plan;
+        self.capture.canary_peer = judgement.canary_peer;
+        self.capture.landlock_abi = judgement.landlock_abi;
+        self.capture.isolation = Some(judgement.isolation);
+        if let Some(what) = judgement.broken {
+            return self.failed(Failure::NotSealed(what));
+        }
+        // From here on what happens in the trees is the client's doing.
+        let counted = self.capture.trees.as_ref();
+        let counted = counted.filter(|_| !plan.is_inherited());
+        let number = |(_, tree)| next_number(tree, plan.identity);
+        let numbers = counted.map(|trees| trees.each().map(number));
+        self.capture.first_numbers = numbers.unwrap_or_default();
+        if let Some(trees) = &self.capture.trees {
+            self.watcher.start(self.group.take(), &trees.each());
+        }
+        if !plan.is_inherited() {
+            let none = || std::io::Error::from(std::io::ErrorKind::NotFound);
+            let started = self.counters.as_mut().ok_or_else(none);
+            if let Err(error) = started.and_then(Counters::start) {
+                self.capture.gaps.push(uncounted(&error));
             }
-            Err(error) => self.failed(Failure::SetUp(error)),
         }
-    }
-
-    /// The one place where the client is let go: every layer read back, every canary held.
-    fn release(&mut self, report: &SelfCheck) -> Next {
-        let (Some((served, network)), Some(supervisor)) = (&self.network, &self.supervisor) else {
-            // The probe's own calls are answered by the supervisor, so it cannot have ended before.
-            return self.failed(Failure::NotSealed(
-                "the canaries were not supervised".to_owned(),
-            ));
-        };
-        let recorded = supervisor.canaries();
-        let outside = Outside {
-            plan: self.watch.plan,
-            network,
-            stub_port: served.stub.port(),
-            namespaces: &self.watch.namespaces,
-            filters: self.watch.filters,
-            refused: &self.watch.refused,
-            cgroup: &self.cgroup,
-            recorded: &recorded,
-        };
-        let isolation = verify::judge(report, &outside);
-        let plan = self.watch.plan;
-        let broken = isolation
-            .broken()
-            .filter(|_| plan.keeps(Protection::Ledger) && plan.keeps(Protection::Judgement));
-        if broken.is_none() {
-            supervisor.launch();
-        }
-        self.capture.canary_peer = report.stub_peer;
-        self.capture.landlock_abi = report.landlock.abi;
-        self.capture.isolation = Some(isolation);
-        match broken {
-            None => {
-                // From here on what happens in the trees is the client's doing.
-                let counted = self
-                    .capture
-                    .trees
-                    .as_ref()
-                    .filter(|_| !self.watch.plan.is_inherited());
-                let identity = self.watch.plan.identity;
-                let numbers =
-                    counted.map(|trees| trees.each().map(|(_, tree)| next_number(tree, identity)));
-                self.capture.first_numbers = numbers.unwrap_or_default();
-                if let Some(trees) = &self.capture.trees {
-                    self.watcher.start(self.group.take(), &trees.each());
-                }
-                if !plan.is_inherited() {
-                    let none = || std::io::Error::from(std::io::ErrorKind::NotFound);
-                    let started = self.counters.as_mut().ok_or_else(none);
-                    if let Err(error) = started.and_then(Counters::start) {
-                        self.capture.gaps.push(uncounted(&error));
-                    }
-                }
-                self.capture.moments.released_us = Some(self.watch.clock.elapsed_us());
-                self.tell_init(ToInit::Go)
-            }
-            Some(what) => self.failed(Failure::NotSealed(what)),
-        }
+        self.capture.moments.released_us = Some(self.settings.clock.elapsed_us());
+        self.tell_init(ToInit::Go)
     }
 
     pub(super) fn tell_init(&mut self, told: ToInit) -> Next {

@@ -55,8 +55,8 @@ impl Session<'_> {
         let object = format!(
             "{}; last report: {}; missing: {}",
             causes.join(", "),
-            self.last_report.unwrap_or("none"),
-            self.missing(),
+            self.set_up.last_report().unwrap_or("none"),
+            self.set_up.missing(),
         );
         self.failed(Failure::SetUp(SetupError {
             step: Step::CompleteSetUp,
@@ -92,22 +92,6 @@ impl Session<'_> {
             })
         };
         processes.into_iter().filter_map(observed).collect()
-    }
-
-    /// Reports that set-up still waits for.
-    fn missing(&self) -> String {
-        let of_stage = self.network.is_none().then_some("the stub serves");
-        let of_init = if self.capture.trees.is_none() {
-            "the root is built"
-        } else if self.supervisor.is_none() && self.listener.is_none() {
-            "the client's process has its filter"
-        } else if self.capture.isolation.is_none() {
-            "the canaries were tried"
-        } else {
-            "the client was executed"
-        };
-        let all: Vec<&str> = of_stage.into_iter().chain([of_init]).collect();
-        all.join(", ")
     }
 }
 

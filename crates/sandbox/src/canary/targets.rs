@@ -11,13 +11,27 @@ use std::path::{Path, PathBuf};
 
 use model::case::Tier;
 use model::layout::{HOME, PROGRAM_DIRECTORY, TMP, WORK};
-use sandbox::plan::{Bind, CanaryTargets, ClientPaths};
+use probes::canary::CanaryTargets;
 use sys::random;
 
-use super::PrepareError;
+use crate::plan::{Bind, ClientPaths};
+
+/// Cause for which a canary has no target.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetsError {
+    /// Every directory of the host that could be opened is shown.
+    #[error("no directory of the host can serve as the canary for host paths")]
+    NoOutsideDirectory,
+    /// bind(2) of the abstract socket failed.
+    #[error("cannot listen on an abstract socket, the canary for the host's sockets")]
+    OutsideSocket(#[source] std::io::Error),
+    /// bind(2) on loopback failed.
+    #[error("cannot listen on loopback, the canary for its neighbours")]
+    Neighbour(#[source] std::io::Error),
+}
 
 /// They listen as long as this is held, and nobody is served.
-pub(super) struct Targets {
+pub struct Targets {
     _socket: UnixListener,
     /// Of the socket, an abstract one.
     name: String,
@@ -31,11 +45,11 @@ impl Targets {
     ///
     /// # Errors
     /// What could not be had.
-    pub(super) fn make(
+    pub fn make(
         tier: Tier,
         binds: &[Bind],
         places: &ClientPaths,
-    ) -> Result<Self, PrepareError> {
+    ) -> Result<Self, TargetsError> {
         let (socket, name) = listen_outside()?;
         Ok(Self {
             _socket: socket,
@@ -52,7 +66,7 @@ impl Targets {
     }
 
     /// What the canaries are told.
-    pub(super) fn plan(&self, places: &ClientPaths) -> CanaryTargets {
+    pub fn plan(&self, places: &ClientPaths) -> CanaryTargets {
         CanaryTargets {
             home: places.home.clone().into(),
             unruled_file: places.unruled_file.clone().into(),
@@ -65,26 +79,26 @@ impl Targets {
     }
 }
 
-fn listen_outside() -> Result<(UnixListener, String), PrepareError> {
+fn listen_outside() -> Result<(UnixListener, String), TargetsError> {
     let name = format!("runner-canary-{}", random::token());
     let listener = SocketAddr::from_abstract_name(name.as_bytes())
         .and_then(|address| UnixListener::bind_addr(&address))
-        .map_err(|source| PrepareError::OutsideSocket { source })?;
+        .map_err(TargetsError::OutsideSocket)?;
     Ok((listener, name))
 }
 
-fn neighbour() -> Result<(TcpListener, net::SocketAddr), PrepareError> {
+fn neighbour() -> Result<(TcpListener, net::SocketAddr), TargetsError> {
     let listen = || {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         Ok((listener, address))
     };
-    listen().map_err(|source| PrepareError::Neighbour { source })
+    listen().map_err(TargetsError::Neighbour)
 }
 
 /// A directory that we can open and that is not among what the client sees: the caller's home at best, since
 /// that is what a reviewer cares for most.
-fn outside_directory(binds: &[Bind]) -> Result<OsString, PrepareError> {
+fn outside_directory(binds: &[Bind]) -> Result<OsString, TargetsError> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let current = std::env::current_dir().ok();
     let home = home.and_then(|home| fs::canonicalize(home).ok());
@@ -93,7 +107,7 @@ fn outside_directory(binds: &[Bind]) -> Result<OsString, PrepareError> {
         .chain(["/usr", "/var", "/lib", "/boot", "/sys"].map(PathBuf::from))
         .find(|path| path.is_absolute() && fs::read_dir(path).is_ok() && !seen_inside(path, binds))
         .map(PathBuf::into_os_string)
-        .ok_or(PrepareError::NoOutsideDirectory)
+        .ok_or(TargetsError::NoOutsideDirectory)
 }
 
 fn seen_inside(path: &Path, binds: &[Bind]) -> bool {
@@ -110,7 +124,7 @@ fn seen_inside(path: &Path, binds: &[Bind]) -> bool {
 #[cfg(test)]
 mod tests {
     use model::case::Access;
-    use sandbox::plan::BindKind;
+    use crate::plan::BindKind;
 
     use super::*;
 

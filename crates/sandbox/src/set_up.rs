@@ -1,0 +1,335 @@
+//! Set-up of one sandbox as its owner sees it: the reports of stage and init, in either order, up to the release of
+//! the client.
+//!
+//! Holds what the release depends on, and makes that one decision. Reading the sockets and waiting belong to the
+//! owner's loop.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+
+use model::secret::SecretScanner;
+use nix::errno::Errno;
+use nix::unistd::Pid;
+use sys::clock::Clock;
+
+use super::counters::Counters;
+use super::error::{At as _, SetupError, Step};
+use super::identity;
+use super::message::{ClientEnd, FromInit, FromStage, ToStage};
+use super::netns_check::Network;
+use super::plan::{Identity, Plan};
+use super::reaper::Condition;
+use super::root::Trees;
+use super::self_check::{SelfCheck, namespaces};
+use super::supervise::{LinesWanted, StubAddresses, Supervisor};
+use super::verify::{self, Isolation, Outside, own_filters};
+use super::weaken::Protection;
+
+/// The host as far as the judgement of a sandbox depends on it.
+#[derive(Clone, Debug)]
+pub struct HostFacts {
+    /// Namespaces of the owner, as named in /proc/self/ns.
+    namespaces: BTreeMap<String, String>,
+    /// Seccomp filters around the owner.
+    filters: u32,
+    /// Canaries that the host refuses outside of the sandbox as well.
+    refused: Vec<&'static str>,
+}
+
+impl HostFacts {
+    /// Reads the facts of the calling process. `refused` comes from
+    /// [`canary::outside`](super::canary::outside::Outside::refused).
+    ///
+    /// # Errors
+    /// The errno of readlink(2) on /proc/self/ns.
+    pub fn read(refused: Vec<&'static str>) -> Result<Self, SetupError> {
+        Ok(Self {
+            namespaces: namespaces()?,
+            filters: own_filters(),
+            refused,
+        })
+    }
+}
+
+/// Set-up in progress, and the supervisor from its start on.
+pub struct SetUp<'p> {
+    plan: &'p Plan,
+    clock: Clock,
+    secrets: &'p SecretScanner,
+    stage: Pid,
+    host: HostFacts,
+    /// Limits of the sandbox's cgroup, or why it has none.
+    cgroup: Result<String, String>,
+    questions: tokio::sync::mpsc::Sender<LinesWanted>,
+    last_report: Option<&'static str>,
+    network: Option<(StubAddresses, Network)>,
+    /// Of the client's filter, until the supervisor has it.
+    listener: Option<OwnedFd>,
+    supervisor: Option<Supervisor>,
+    supervised_us: Option<u64>,
+    has_root: bool,
+    is_judged: bool,
+}
+
+/// What the owner does about a report of the stage.
+#[derive(Debug)]
+pub enum StageStep {
+    /// Goes on.
+    Continue,
+    /// The stage waits for this answer.
+    Tell(ToStage),
+    /// The server listens at this address on loopback.
+    Serving(SocketAddr),
+    /// Set-up has failed.
+    Failed(SetupError),
+    /// The stage has ended before its id maps were written.
+    Ended,
+}
+
+/// What the owner does about a report of init.
+#[derive(Debug)]
+pub enum InitStep {
+    /// Goes on.
+    Continue,
+    /// The root is built; each part is absent where the kernel or the isolation has none.
+    Root {
+        /// Home, temporary and working directory.
+        trees: Option<Trees>,
+        /// fanotify group over the trees.
+        watch: Option<OwnedFd>,
+        /// Traffic counters of the client's network namespace.
+        counters: Option<Counters>,
+    },
+    /// The client waits for its release: [`ToInit::Go`](super::message::ToInit::Go), if nothing is broken.
+    Judged(Box<Judgement>),
+    /// The client runs.
+    Started,
+    /// execve(2) of the client failed.
+    NotStarted(Errno),
+    /// Set-up has failed.
+    Failed(SetupError),
+    /// The client has ended, with all of its processes.
+    Ended(ClientEnd),
+}
+
+/// Layers and canaries as judged just before the client starts.
+#[derive(Debug)]
+pub struct Judgement {
+    /// Every layer and canary.
+    pub isolation: Isolation,
+    /// What does not hold, for people; `None`: the client may start.
+    pub broken: Option<String>,
+    /// The client's end of the canary's connection to the server.
+    pub canary_peer: Option<SocketAddr>,
+    /// ABI of Landlock in the client's kernel.
+    pub landlock_abi: i32,
+}
+
+impl<'p> SetUp<'p> {
+    /// Begins with a stage that has its plan. At each connection to the server, the supervisor asks `questions` for
+    /// the lines on the client's standard output.
+    pub fn new(
+        (plan, secrets): (&'p Plan, &'p SecretScanner),
+        stage: Pid,
+        (host, cgroup): (HostFacts, Result<String, String>),
+        clock: Clock,
+        questions: tokio::sync::mpsc::Sender<LinesWanted>,
+    ) -> Self {
+        Self {
+            plan,
+            clock,
+            secrets,
+            stage,
+            host,
+            cgroup,
+            questions,
+            last_report: None,
+            network: None,
+            listener: None,
+            supervisor: None,
+            supervised_us: None,
+            has_root: false,
+            is_judged: false,
+        }
+    }
+
+    /// Takes one report of the stage.
+    pub fn stage_report(&mut self, report: FromStage) -> StageStep {
+        match report {
+            FromStage::Unmapped => {
+                self.last_report = Some("the namespaces are made");
+                self.write_maps()
+            }
+            FromStage::Serving {
+                port,
+                elsewhere,
+                network,
+            } => {
+                self.last_report = Some("the stub serves");
+                let stub = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+                self.network = Some((StubAddresses { stub, elsewhere }, network));
+                match self.supervise() {
+                    Ok(()) => StageStep::Serving(stub),
+                    Err(error) => StageStep::Failed(error),
+                }
+            }
+            FromStage::Failed { error } => StageStep::Failed(error),
+        }
+    }
+
+    /// Takes one report of init, with the descriptors that came along.
+    pub fn init_report(&mut self, report: FromInit, descriptors: Vec<OwnedFd>) -> InitStep {
+        match report {
+            FromInit::Root { watched } => {
+                self.last_report = Some("the root is built");
+                let mut descriptors = descriptors.into_iter();
+                let trees = Trees::from_each(&mut descriptors);
+                self.has_root = trees.is_some();
+                InitStep::Root {
+                    trees,
+                    watch: watched.then(|| descriptors.next()).flatten(),
+                    counters: Counters::new(descriptors),
+                }
+            }
+            FromInit::Listening => {
+                self.last_report = Some("the client's process has its filter");
+                self.listener = descriptors.into_iter().next_back();
+                match self.supervise() {
+                    Ok(()) => InitStep::Continue,
+                    Err(error) => InitStep::Failed(error),
+                }
+            }
+            FromInit::Probed { report } => {
+                self.last_report = Some("the canaries were tried");
+                InitStep::Judged(Box::new(self.judge(&report)))
+            }
+            FromInit::Started => InitStep::Started,
+            FromInit::NotStarted { errno } => InitStep::NotStarted(Errno::from_raw(errno)),
+            FromInit::Failed { error } => InitStep::Failed(error),
+            FromInit::Ending => {
+                self.refuse_new_processes();
+                InitStep::Continue
+            }
+            FromInit::Ended { end } => InitStep::Ended(end),
+        }
+    }
+
+    fn write_maps(&self) -> StageStep {
+        let mapped = match self.plan.identity {
+            Identity::Mapped { host_id } => identity::map_other(self.stage, host_id),
+            Identity::Own { .. } | Identity::Unmapped { .. } => {
+                Err(Errno::EPROTO).at(Step::WriteIdMaps)
+            }
+        };
+        match mapped {
+            Ok(()) => StageStep::Tell(ToStage::Mapped),
+            // Maps of a process that has ended cannot be written, and that is no fault of this host.
+            Err(error) => match Condition::of(self.stage) {
+                Some(Condition::Ended(_)) => StageStep::Ended,
+                Some(Condition::Runs | Condition::Stopped) | None => StageStep::Failed(error),
+            },
+        }
+    }
+
+    /// Starts the supervisor once there are a listener and a server whose address it knows.
+    fn supervise(&mut self) -> Result<(), SetupError> {
+        let (Some((addresses, _)), Some(listener)) = (
+            &self.network,
+            self.listener.take_if(|_| self.network.is_some()),
+        ) else {
+            return Ok(());
+        };
+        let supervisor = Supervisor::start(
+            listener,
+            *addresses,
+            self.clock,
+            self.questions.clone(),
+            (self.plan, self.stage),
+            self.secrets,
+        )
+        .at(Step::Supervise)?;
+        self.supervisor = Some(supervisor);
+        self.supervised_us = Some(self.clock.elapsed_us());
+        Ok(())
+    }
+
+    /// Decides on the release: every layer read back, every canary held. From a good judgement on, calls are the
+    /// client's.
+    fn judge(&mut self, report: &SelfCheck) -> Judgement {
+        self.is_judged = true;
+        let (Some((addresses, network)), Some(supervisor)) = (&self.network, &self.supervisor)
+        else {
+            // The canaries' own calls are answered by the supervisor, so it cannot have ended before.
+            return Judgement {
+                isolation: Isolation::default(),
+                broken: Some("the canaries were not supervised".to_owned()),
+                canary_peer: report.stub_peer,
+                landlock_abi: report.landlock.abi,
+            };
+        };
+        let recorded = supervisor.canaries();
+        let outside = Outside {
+            plan: self.plan,
+            network,
+            stub_port: addresses.stub.port(),
+            namespaces: &self.host.namespaces,
+            filters: self.host.filters,
+            refused: &self.host.refused,
+            cgroup: &self.cgroup,
+            recorded: &recorded,
+        };
+        let isolation = verify::judge(report, &outside);
+        let plan = self.plan;
+        let broken = isolation
+            .broken()
+            .filter(|_| plan.keeps(Protection::Ledger) && plan.keeps(Protection::Judgement));
+        if broken.is_none() {
+            supervisor.launch();
+        }
+        Judgement {
+            isolation,
+            broken,
+            canary_peer: report.stub_peer,
+            landlock_abi: report.landlock.abi,
+        }
+    }
+
+    /// Keeps the client from starting processes: the final kill cannot race with fork(2).
+    pub fn refuse_new_processes(&self) {
+        if let Some(supervisor) = &self.supervisor {
+            supervisor.refuse_new_processes();
+        }
+    }
+
+    /// The last report that came, for messages.
+    pub fn last_report(&self) -> Option<&'static str> {
+        self.last_report
+    }
+
+    /// Reports that are still to come, for messages.
+    pub fn missing(&self) -> String {
+        let of_stage = self.network.is_none().then_some("the stub serves");
+        let of_init = if !self.has_root {
+            "the root is built"
+        } else if self.supervisor.is_none() && self.listener.is_none() {
+            "the client's process has its filter"
+        } else if !self.is_judged {
+            "the canaries were tried"
+        } else {
+            "the client was executed"
+        };
+        let all: Vec<&str> = of_stage.into_iter().chain([of_init]).collect();
+        all.join(", ")
+    }
+
+    /// Start of the supervisor on the run's clock, in microseconds.
+    pub fn supervised_us(&self) -> Option<u64> {
+        self.supervised_us
+    }
+
+    /// The supervisor, where it was started.
+    pub fn into_supervisor(self) -> Option<Supervisor> {
+        self.supervisor
+    }
+}
