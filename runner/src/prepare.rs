@@ -375,24 +375,23 @@ fn arguments(request: &RunRequest, place: &Path) -> Result<Vec<OsString>, Prepar
     }
 }
 
-/// The case's limits, or ours where those are lower already: nobody can raise a hard limit.
+/// The case's limits, or ours where those are lower already.
 fn resource_limits(limits: &Limits, tier: Tier) -> ResourceLimits {
-    let lower =
-        |resource, wanted: u64| getrlimit(resource).map_or(wanted, |(_, hard)| wanted.min(hard));
     ResourceLimits {
-        core_bytes: lower(Resource::RLIMIT_CORE, CORE_BYTES),
-        data_bytes: lower(Resource::RLIMIT_DATA, limits.memory_bytes),
+        core_bytes: CORE_BYTES,
+        data_bytes: limits.memory_bytes,
         processes: match tier {
-            Tier::Namespace => lower(Resource::RLIMIT_NPROC, limits.processes),
+            Tier::Namespace => limits.processes,
             // It would count whatever else the user has running.
-            Tier::Inherited => lower(Resource::RLIMIT_NPROC, u64::MAX),
+            Tier::Inherited => u64::MAX,
         },
-        cpu_seconds: lower(Resource::RLIMIT_CPU, limits.cpu.as_secs()),
-        cpu_hard_seconds: lower(Resource::RLIMIT_CPU, limits.cpu.as_secs() + 1),
-        open_files: lower(Resource::RLIMIT_NOFILE, limits.open_files),
-        file_bytes: lower(Resource::RLIMIT_FSIZE, limits.file_bytes),
-        queue_bytes: lower(Resource::RLIMIT_MSGQUEUE, QUEUE_BYTES),
+        cpu_seconds: limits.cpu.as_secs(),
+        cpu_hard_seconds: limits.cpu.as_secs() + 1,
+        open_files: limits.open_files,
+        file_bytes: limits.file_bytes,
+        queue_bytes: QUEUE_BYTES,
     }
+    .within_hard_limits()
 }
 
 /// A rule holds what it shows; a copy of the client's files holds a directory of its own beside each that is walked.

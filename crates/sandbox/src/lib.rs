@@ -1,4 +1,46 @@
-//! The sandbox: three processes and at times a fourth, one order of steps.
+//! Seals a program and starts it: own namespaces, a new root, Landlock, a seccomp filter, no capability, and a
+//! ledger of every attempt to reach anything.
+//!
+//! ```standalone_crate
+//! use std::process::ExitCode;
+//!
+//! use sandbox::{Sandbox, SealError, no_server, reenter};
+//!
+//! fn main() -> ExitCode {
+//!     // The sandbox starts this executable again for its own processes.
+//!     if let Some(code) = reenter(no_server) {
+//!         return code;
+//!     }
+//!     let script = "echo hello; cat /etc/shadow; getent hosts example.org";
+//!     let sandbox = Sandbox::new("/bin/sh").arguments(["-c", script]).variable("PATH", "/usr/bin:/bin");
+//!     let shown = ["/usr", "/bin", "/lib", "/lib64"].into_iter().filter(|path| std::fs::exists(path).is_ok_and(|is| is));
+//!     match shown.fold(sandbox, Sandbox::show).run() {
+//!         Ok(ran) => {
+//!             assert_eq!(ran.stdout, b"hello\n");
+//!             assert!(ran.stderr.starts_with(b"cat: /etc/shadow: No such file"));
+//!             let asked = ran.ledger.attempts.iter().flat_map(|attempt| &attempt.names);
+//!             assert!(asked.eq(["example.org"]));
+//!             ExitCode::SUCCESS
+//!         }
+//! #       // A host without namespaces is no fault of the example, unless it must have them.
+//! #       Err(SealError::SetUp(error))
+//! #           if error.rules_out_namespaces() && std::env::var_os("SANDBOX_MUST_WORK").is_none() =>
+//! #       {
+//! #           eprintln!("no sandbox here: {error}");
+//! #           ExitCode::SUCCESS
+//! #       }
+//!         Err(error) => {
+//!             eprintln!("{error}");
+//!             ExitCode::FAILURE
+//!         }
+//!     }
+//! }
+//! ```
+//!
+//! [`Sandbox`] is the whole of it in one call. An owner with a server inside, an event loop or limits of its own makes
+//! a [`plan`], starts it with [`spawn`](spawn::spawn), and drives it with [`set_up`].
+//!
+//! # Processes
 //!
 //! - The **runner**, on the host: starts the stage as a fresh exec of its own file with an empty environment,
 //!   keeps the control socket and the client's output pipes ([`spawn`]), and writes the id maps as root.
@@ -78,9 +120,12 @@ pub mod reaper;
 pub mod resolver;
 pub mod root;
 pub mod self_check;
+mod sealed;
 pub mod set_up;
 pub mod spawn;
 pub mod stage;
 pub mod supervise;
 pub mod verify;
 pub mod weaken;
+
+pub use sealed::{Ran, Sandbox, SealError, no_server, reenter};

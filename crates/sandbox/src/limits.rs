@@ -1,6 +1,6 @@
 //! setrlimit(2) for the client. RLIMIT_AS is left alone: runtimes with a JIT reserve far more than they use.
 
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::error::{At as _, SetupError, Step};
 use super::plan::ResourceLimits;
@@ -20,6 +20,25 @@ pub const QUEUE_BYTES: u64 = 819_200;
 /// from taking it back. A /proc that cannot be written leaves the choice to the kernel.
 pub(super) fn prefer_as_victim(proc: &Proc) {
     let _ = proc.write("self/oom_score_adj", "1000");
+}
+
+impl ResourceLimits {
+    /// Lowers each value to the hard limit of the calling process, which cannot be raised.
+    pub fn within_hard_limits(self) -> Self {
+        let lower = |resource, wanted: u64| {
+            getrlimit(resource).map_or(wanted, |(_, hard)| wanted.min(hard))
+        };
+        Self {
+            core_bytes: lower(Resource::RLIMIT_CORE, self.core_bytes),
+            data_bytes: lower(Resource::RLIMIT_DATA, self.data_bytes),
+            processes: lower(Resource::RLIMIT_NPROC, self.processes),
+            cpu_seconds: lower(Resource::RLIMIT_CPU, self.cpu_seconds),
+            cpu_hard_seconds: lower(Resource::RLIMIT_CPU, self.cpu_hard_seconds),
+            open_files: lower(Resource::RLIMIT_NOFILE, self.open_files),
+            file_bytes: lower(Resource::RLIMIT_FSIZE, self.file_bytes),
+            queue_bytes: lower(Resource::RLIMIT_MSGQUEUE, self.queue_bytes),
+        }
+    }
 }
 
 /// Sets each limit on the calling process, soft and hard alike but for the processor time: SIGXCPU, which names the

@@ -47,14 +47,14 @@ impl Plan {
 #[cfg(feature = "weaken")]
 impl Plan {
     /// Whether a protection is kept.
-    pub(crate) fn keeps(&self, protection: Protection) -> bool {
+    pub fn keeps(&self, protection: Protection) -> bool {
         !self.weakened.contains(&protection)
     }
 }
 
 /// What RUNNER_WEAKEN names, separated by commas. What it misspells is not weakened, so its test fails.
 #[cfg(feature = "weaken")]
-pub(crate) fn asked() -> Vec<Protection> {
+pub fn asked() -> Vec<Protection> {
     let names = std::env::var("RUNNER_WEAKEN").unwrap_or_default();
     let named = names.split(',').map(serde_json::Value::from);
     named

@@ -1,0 +1,555 @@
+//! One sealed run in one call, for a program of any kind: no server, no case, no report.
+//!
+//! [`Sandbox`] collects what the program gets, and [`Sandbox::run`] drives the set-up, the program and its end.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use model::case::{Access, Device, Tier};
+use model::layout::PROGRAM_DIRECTORY;
+use model::secret::SecretScanner;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::Pid;
+use sys::clock::Clock;
+use sys::random;
+use thiserror::Error;
+use tokio::io::AsyncReadExt as _;
+
+use super::canary::outside::{self, OUTSIDE_ARGUMENT, Outside};
+use super::canary::targets::{Targets, TargetsError};
+use super::cgroup::Cgroup;
+use super::error::SetupError;
+use super::guard::{self, GUARD_ARGUMENT};
+use super::identity;
+use super::limits::{CORE_BYTES, QUEUE_BYTES};
+use super::message::{self, ExitStatus, FromInit, FromStage, ToInit};
+use super::plan::{
+    Bind, BindKind, ClientPaths, ClientPlan, Plan, ResourceLimits, RootPlan, ServerPlan,
+};
+use super::set_up::{HostFacts, InitStep, SetUp, StageStep};
+use super::spawn::{STAGE_ARGUMENT, Stage, spawn};
+use super::stage::{self, Inside};
+use super::supervise::ledger::Ledger;
+use super::verify::Isolation;
+
+/// From the start of the stage to the exec of the program.
+const SET_UP: Duration = Duration::from_secs(20);
+/// From the order to end the program to the report of its end.
+const ENDING: Duration = Duration::from_secs(10);
+/// Bytes of each output; a program that writes more is ended.
+const MAX_OUTPUT: usize = 64 << 20;
+/// Bytes of one read.
+const PIECE: usize = 16 * 1024;
+
+/// Runs this process as one of the sandbox's own, if it was started as one: the executable starts itself again for
+/// them. `serve` is what the stage does once it is sealed; [`no_server`] answers nothing.
+///
+/// Call this first in `main`, and end with the code that it gives.
+pub fn reenter(serve: impl AsyncFnOnce(Inside) -> io::Result<()>) -> Option<ExitCode> {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let further = arguments.get(2..).unwrap_or_default();
+    match arguments.get(1).and_then(|argument| argument.to_str()) {
+        Some(STAGE_ARGUMENT) => Some(stage::main(serve)),
+        Some(OUTSIDE_ARGUMENT) => Some(outside::main(further)),
+        Some(GUARD_ARGUMENT) => Some(guard::main(further)),
+        Some(_) | None => None,
+    }
+}
+
+/// Serves no connection, until the owner of the sandbox is gone.
+///
+/// # Errors
+/// The error of reading the control socket.
+pub async fn no_server(mut inside: Inside) -> io::Result<()> {
+    inside.from_runner.read_to_end(&mut Vec::new()).await?;
+    Ok(())
+}
+
+/// A program and what it gets. It sees its own file, an empty home, working and temporary directory, `/dev/null` and
+/// its kin, and what [`show`](Self::show) adds; it has no network but an empty loopback.
+#[derive(Clone, Debug)]
+pub struct Sandbox {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    environment: Vec<OsString>,
+    shown: Vec<(PathBuf, Access)>,
+    timeout: Duration,
+}
+
+/// The end of a sealed program, and what was seen of it.
+#[derive(Debug)]
+pub struct Ran {
+    /// wait(2) status; `None`: it was ended at its time limit.
+    pub status: Option<ExitStatus>,
+    /// Standard output.
+    pub stdout: Vec<u8>,
+    /// Standard error.
+    pub stderr: Vec<u8>,
+    /// Layers as the kernel showed them, and canaries, just before the program started.
+    pub isolation: Isolation,
+    /// Attempts to reach anything, and the programs that were started.
+    pub ledger: Ledger,
+}
+
+/// Cause for which there was no sealed run, or its ledger was lost.
+#[derive(Debug, Error)]
+pub enum SealError {
+    /// The program, or a path to show, cannot be opened.
+    #[error("cannot open {path}")]
+    Open {
+        /// As it was given.
+        path: String,
+        /// Error of open(2).
+        source: io::Error,
+    },
+    /// A canary has no target.
+    #[error(transparent)]
+    Targets(#[from] TargetsError),
+    /// A step of set-up failed.
+    #[error("cannot set up the sandbox")]
+    SetUp(#[from] SetupError),
+    /// A layer or a canary did not hold; the program was not started.
+    #[error("the sandbox does not hold: {0}; the program was not started")]
+    NotSealed(String),
+    /// execve(2) failed.
+    #[error("cannot execute the program inside the sandbox: {}", .0.desc())]
+    NotExecuted(Errno),
+    /// Set-up or the end took too long, or one of the sandbox's processes was lost.
+    #[error("the sandbox was lost: last report: {last}; missing: {missing}")]
+    Lost {
+        /// Last report of set-up.
+        last: &'static str,
+        /// Reports still to come.
+        missing: String,
+    },
+    /// The program wrote more than 64 MiB to one output.
+    #[error("the program wrote more than {MAX_OUTPUT} bytes to one output")]
+    Output,
+    /// The supervisor was lost, and the ledger with it.
+    #[error("the supervisor was lost")]
+    NoLedger,
+    /// poll(2) or a read failed.
+    #[error("cannot wait for the sandbox")]
+    Wait(#[source] io::Error),
+}
+
+impl Sandbox {
+    /// A program of the host, with its name as the only argument, an empty environment and a time limit of a minute.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            shown: Vec::new(),
+            timeout: Duration::from_secs(60),
+        }
+    }
+
+    /// Adds arguments behind the program's name.
+    pub fn arguments(mut self, words: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.arguments.extend(words.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds a variable to the environment.
+    pub fn variable(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        let mut variable = OsString::from(name);
+        variable.push("=");
+        variable.push(value);
+        self.environment.push(variable);
+        self
+    }
+
+    /// Shows a file or directory of the host at the same path, read-only; programs in it can be run.
+    pub fn show(mut self, path: impl Into<PathBuf>) -> Self {
+        self.shown.push((path.into(), Access::ReadExecute));
+        self
+    }
+
+    /// Sets the time limit from the exec on.
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    /// Seals the program, runs it to its end and gives what was seen. Afterwards no process of it is left.
+    ///
+    /// The calling process must have called [`reenter`] first, and waits for its other children as well.
+    ///
+    /// # Errors
+    /// The program is never started unless every layer and canary holds.
+    pub fn run(&self) -> Result<Ran, SealError> {
+        let clock = Clock::start();
+        let mut held = Vec::new();
+        let (plan, targets) = self.plan(&mut held)?;
+        let secrets = SecretScanner::new(&plan.server.credential)
+            .map_err(|error| SealError::Wait(io::Error::other(error)))?;
+        let stage = spawn(&plan)?;
+        let refused = Outside::start(plan.tier, &plan.probe)?.refused()?;
+        let host = HostFacts::read(refused)?;
+        let cgroup = stage.cgroup.as_ref();
+        let cgroup = cgroup.map(Cgroup::describe).map_err(String::clone);
+        let process = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
+        // Nothing is asked of an owner that reads its outputs to their end anyway.
+        let (questions, _) = tokio::sync::mpsc::channel(1);
+        let set_up = SetUp::new((&plan, &secrets), process, (host, cgroup), clock, questions);
+        let mut drive = Drive::new(stage, set_up)?;
+        let ended = drive.to_the_end(self.timeout);
+        drop((held, targets));
+        drive.finish(ended?)
+    }
+
+    fn plan(&self, held: &mut Vec<File>) -> Result<(Plan, Targets), SealError> {
+        let tier = Tier::Namespace;
+        let identity = identity::for_caller(tier);
+        let paths = ClientPaths::in_own_root();
+        let mut binds = Vec::new();
+        for (path, access) in &self.shown {
+            binds.push(bind(path, path, *access, held)?);
+        }
+        let is_shown = self
+            .shown
+            .iter()
+            .any(|(path, _)| self.program.starts_with(path));
+        let program = if is_shown {
+            self.program.clone()
+        } else {
+            let name = self.program.file_name().unwrap_or_default();
+            let inside = Path::new(PROGRAM_DIRECTORY).join(name);
+            let access = Access::ReadExecute;
+            binds.push(bind(&self.program, &inside, access, held)?);
+            inside
+        };
+        // A directory before what lies in it: the one mount would hide the other.
+        binds.sort_by(|one, other| one.target.cmp(&other.target));
+        let targets = Targets::make(tier, &binds, &paths)?;
+        let probe = targets.plan(&paths);
+        let mut arguments = vec![self.program.clone().into_os_string()];
+        arguments.extend(self.arguments.iter().cloned());
+        let plan = Plan {
+            runner_pid: i32::try_from(std::process::id()).unwrap_or(0),
+            tier,
+            identity,
+            server: ServerPlan {
+                settings: String::new(),
+                needs_elsewhere: false,
+                is_known: false,
+                credential: random::token(),
+            },
+            root: RootPlan {
+                home: paths.home.into(),
+                tmp: paths.tmp.into(),
+                work: paths.work.clone().into(),
+                bytes: 256 << 20,
+                files: 20_000,
+                binds,
+                devices: Device::ALL.to_vec(),
+            },
+            client: ClientPlan {
+                program: program.into(),
+                arguments,
+                environment: self.environment.clone(),
+                directory: paths.work.into(),
+            },
+            limits: limits(),
+            offspring: PROCESSES,
+            probe,
+            lookups: false,
+            #[cfg(feature = "weaken")]
+            weakened: super::weaken::asked(),
+        };
+        Ok((plan, targets))
+    }
+}
+
+/// Processes and threads of the program.
+const PROCESSES: u64 = 512;
+
+fn limits() -> ResourceLimits {
+    ResourceLimits {
+        core_bytes: CORE_BYTES,
+        data_bytes: 4 << 30,
+        processes: PROCESSES,
+        cpu_seconds: 60,
+        cpu_hard_seconds: 61,
+        open_files: 1024,
+        file_bytes: 64 << 20,
+        queue_bytes: QUEUE_BYTES,
+    }
+    .within_hard_limits()
+}
+
+/// Opens the object, which keeps its device and inode its own until the sandbox has taken it.
+fn bind(
+    path: &Path,
+    target: &Path,
+    access: Access,
+    held: &mut Vec<File>,
+) -> Result<Bind, SealError> {
+    let failed = |source| SealError::Open {
+        path: model::quote::shown_path(path),
+        source,
+    };
+    let handle = File::options()
+        .read(true)
+        .custom_flags(libc::O_PATH)
+        .open(path)
+        .map_err(failed)?;
+    let status = handle.metadata().map_err(failed)?;
+    let source = std::fs::canonicalize(path).map_err(failed)?;
+    held.push(handle);
+    Ok(Bind {
+        source: source.into(),
+        target: target.into(),
+        device: status.dev(),
+        inode: status.ino(),
+        kind: if status.is_dir() {
+            BindKind::Directory
+        } else {
+            BindKind::File
+        },
+        access,
+    })
+}
+
+/// A run, being driven.
+struct Drive<'p> {
+    stage: Stage,
+    set_up: SetUp<'p>,
+    stdout: Output,
+    stderr: Output,
+    /// Begun line of the stage.
+    line: Vec<u8>,
+    isolation: Isolation,
+    status: Option<ExitStatus>,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    SettingUp,
+    Running,
+    Ended,
+}
+
+/// One output of the program.
+struct Output {
+    /// `None` once its end was read.
+    pipe: Option<OwnedFd>,
+    bytes: Vec<u8>,
+}
+
+impl Output {
+    fn read(&mut self) -> Result<(), SealError> {
+        let Some(pipe) = &self.pipe else {
+            return Ok(());
+        };
+        let mut piece = [0; PIECE];
+        match nix::unistd::read(pipe, &mut piece) {
+            Ok(0) => self.pipe = None,
+            Ok(length) => self.bytes.extend(piece.get(..length).unwrap_or_default()),
+            Err(Errno::EAGAIN | Errno::EINTR) => {}
+            Err(errno) => return Err(SealError::Wait(errno.into())),
+        }
+        if self.bytes.len() > MAX_OUTPUT {
+            return Err(SealError::Output);
+        }
+        Ok(())
+    }
+}
+
+impl<'p> Drive<'p> {
+    fn new(mut stage: Stage, set_up: SetUp<'p>) -> Result<Self, SealError> {
+        let output = |pipe| Output {
+            pipe,
+            bytes: Vec::new(),
+        };
+        let (stdout, stderr) = (output(stage.stdout.take()), output(stage.stderr.take()));
+        Ok(Self {
+            stage,
+            set_up,
+            stdout,
+            stderr,
+            line: Vec::new(),
+            isolation: Isolation::default(),
+            status: None,
+            phase: Phase::SettingUp,
+        })
+    }
+
+    /// Drives the run to the end of the program and of its outputs; false: its time limit had passed.
+    fn to_the_end(&mut self, timeout: Duration) -> Result<bool, SealError> {
+        let mut deadline = Instant::now() + SET_UP;
+        let mut in_time = true;
+        while self.phase != Phase::Ended || self.stdout.pipe.is_some() || self.stderr.pipe.is_some()
+        {
+            let before = self.phase;
+            if !self.wait_until(deadline)? {
+                if self.phase != Phase::Running || !in_time {
+                    return Err(self.lost());
+                }
+                in_time = false;
+                deadline = Instant::now() + ENDING;
+                self.tell_init(ToInit::End)?;
+            }
+            if (before, self.phase) == (Phase::SettingUp, Phase::Running) {
+                deadline = Instant::now() + timeout;
+            }
+        }
+        Ok(in_time)
+    }
+
+    /// Waits for the next event and takes it; false once the deadline has passed.
+    fn wait_until(&mut self, deadline: Instant) -> Result<bool, SealError> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        let mut watched = vec![
+            (Source::Stage, self.stage.control.as_fd()),
+            (Source::Init, self.stage.channel.as_fd()),
+            (Source::Resolver, self.stage.questions.as_fd()),
+        ];
+        if self.phase == Phase::Ended {
+            // Both sides end with the program; only the outputs are left.
+            watched.clear();
+        }
+        let outputs = [(Source::Stdout, &self.stdout), (Source::Stderr, &self.stderr)];
+        for (source, output) in outputs {
+            watched.extend(output.pipe.as_ref().map(|pipe| (source, pipe.as_fd())));
+        }
+        let mut polled: Vec<PollFd<'_>> = watched
+            .iter()
+            .map(|(_, descriptor)| PollFd::new(*descriptor, PollFlags::POLLIN))
+            .collect();
+        let limit = PollTimeout::try_from(left.min(SET_UP)).unwrap_or(PollTimeout::MAX);
+        match poll(&mut polled, limit) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(SealError::Wait(errno.into())),
+        }
+        let sources = watched.iter().map(|(source, _)| *source);
+        let is_ready = |polled: &PollFd<'_>| polled.any().unwrap_or(false);
+        let ready = sources.zip(polled.iter().map(is_ready));
+        let ready: Vec<Source> = ready
+            .filter_map(|(source, is_ready)| is_ready.then_some(source))
+            .collect();
+        for source in ready {
+            match source {
+                Source::Stage => self.read_stage()?,
+                Source::Init => self.read_init()?,
+                Source::Resolver => self.read_resolver(),
+                Source::Stdout => self.stdout.read()?,
+                Source::Stderr => self.stderr.read()?,
+            }
+        }
+        Ok(true)
+    }
+
+    fn read_stage(&mut self) -> Result<(), SealError> {
+        let mut piece = [0; PIECE];
+        let length = match (&self.stage.control).read(&mut piece) {
+            Ok(0) => return Err(self.lost()),
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(SealError::Wait(error)),
+        };
+        self.line.extend(piece.get(..length).unwrap_or_default());
+        while let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.line.drain(..=end).collect();
+            // Lines of a server's own are for another owner.
+            if let Ok(report) = serde_json::from_slice::<FromStage>(&line) {
+                self.stage_report(report)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn stage_report(&mut self, report: FromStage) -> Result<(), SealError> {
+        match self.set_up.stage_report(report) {
+            StageStep::Continue | StageStep::Serving(_) => Ok(()),
+            StageStep::Tell(told) => message::write_line(&self.stage.control, &told)
+                .map_err(|errno| SealError::Wait(errno.into())),
+            StageStep::Failed(error) => Err(error.into()),
+            StageStep::Ended => Err(self.lost()),
+        }
+    }
+
+    fn read_init(&mut self) -> Result<(), SealError> {
+        let received = match message::receive::<FromInit>(&self.stage.channel) {
+            Ok(Some(received)) => received,
+            Err(Errno::EAGAIN | Errno::EINTR) => return Ok(()),
+            Ok(None) => return Err(self.lost()),
+            Err(errno) => return Err(SealError::Wait(errno.into())),
+        };
+        let (report, descriptors) = received;
+        match self.set_up.init_report(report, descriptors) {
+            InitStep::Continue | InitStep::Root { .. } => Ok(()),
+            InitStep::Judged(judgement) => {
+                self.isolation = judgement.isolation;
+                match judgement.broken {
+                    Some(what) => Err(SealError::NotSealed(what)),
+                    None => self.tell_init(ToInit::Go),
+                }
+            }
+            InitStep::Started => {
+                self.phase = Phase::Running;
+                Ok(())
+            }
+            InitStep::NotStarted(errno) => Err(SealError::NotExecuted(errno)),
+            InitStep::Failed(error) => Err(error.into()),
+            InitStep::Ended(end) => {
+                self.status = Some(end.status);
+                self.phase = Phase::Ended;
+                Ok(())
+            }
+        }
+    }
+
+    /// The names are in the ledger too, with the attempt that asked for them.
+    fn read_resolver(&self) {
+        let _ = message::receive::<message::FromResolver>(&self.stage.questions);
+    }
+
+    fn tell_init(&self, told: ToInit) -> Result<(), SealError> {
+        message::send(&self.stage.channel, &told, &[])
+            .map_err(|errno| SealError::Wait(errno.into()))
+    }
+
+    fn lost(&self) -> SealError {
+        SealError::Lost {
+            last: self.set_up.last_report().unwrap_or("none"),
+            missing: self.set_up.missing(),
+        }
+    }
+
+    /// Ends every process of the sandbox, then takes the ledger.
+    fn finish(self, in_time: bool) -> Result<Ran, SealError> {
+        self.set_up.refuse_new_processes();
+        drop(self.stage);
+        let supervisor = self.set_up.into_supervisor();
+        let ledger = supervisor.and_then(super::supervise::Supervisor::finish);
+        Ok(Ran {
+            status: self.status.filter(|_| in_time),
+            stdout: self.stdout.bytes,
+            stderr: self.stderr.bytes,
+            isolation: self.isolation,
+            ledger: ledger.ok_or(SealError::NoLedger)?,
+        })
+    }
+}
+
+/// Descriptor that an event came from.
+#[derive(Clone, Copy)]
+enum Source {
+    Stage,
+    Init,
+    Resolver,
+    Stdout,
+    Stderr,
+}
