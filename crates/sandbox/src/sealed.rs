@@ -5,6 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::net::Shutdown;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ use super::error::SetupError;
 use super::guard::{self, GUARD_ARGUMENT};
 use super::identity;
 use super::limits::{CORE_BYTES, QUEUE_BYTES};
-use super::message::{self, ExitStatus, FromInit, FromStage, ToInit};
+use super::message::{self, ExitStatus, FromInit, FromResolver, FromStage, ToInit};
 use super::plan::{
     Bind, BindKind, ClientPaths, ClientPlan, Plan, ResourceLimits, RootPlan, ServerPlan,
 };
@@ -38,13 +39,14 @@ use super::spawn::{STAGE_ARGUMENT, Stage, spawn};
 use super::stage::{self, Inside};
 use super::supervise::ledger::Ledger;
 use super::verify::Isolation;
+use crate::dns::Asked;
 
 /// From the start of the stage to the exec of the program.
 const SET_UP: Duration = Duration::from_secs(20);
 /// From the order to end the program to the report of its end.
 const ENDING: Duration = Duration::from_secs(10);
 /// Bytes of each output; a program that writes more is ended.
-const MAX_OUTPUT: usize = 64 << 20;
+const MAX_OUTPUT_BYTES: usize = 64 << 20;
 /// Bytes of one read.
 const PIECE: usize = 16 * 1024;
 
@@ -96,6 +98,8 @@ pub struct Ran {
     pub isolation: Isolation,
     /// Attempts to reach anything, and the programs that were started.
     pub ledger: Ledger,
+    /// Questions to the resolver inside, each with how often it was asked.
+    pub questions: Vec<(Asked, u64)>,
 }
 
 /// Cause for which there was no sealed run, or its ledger was lost.
@@ -130,7 +134,7 @@ pub enum SealError {
         missing: String,
     },
     /// The program wrote more than 64 MiB to one output.
-    #[error("the program wrote more than {MAX_OUTPUT} bytes to one output")]
+    #[error("the program wrote more than {MAX_OUTPUT_BYTES} bytes to one output")]
     Output,
     /// The supervisor was lost, and the ledger with it.
     #[error("the supervisor was lost")]
@@ -327,6 +331,9 @@ struct Drive<'p> {
     /// Begun line of the stage.
     line: Vec<u8>,
     isolation: Isolation,
+    questions: Vec<(Asked, u64)>,
+    /// The resolver has more to report.
+    resolver_is_open: bool,
     status: Option<ExitStatus>,
     phase: Phase,
 }
@@ -357,7 +364,7 @@ impl Output {
             Err(Errno::EAGAIN | Errno::EINTR) => {}
             Err(errno) => return Err(SealError::Wait(errno.into())),
         }
-        if self.bytes.len() > MAX_OUTPUT {
+        if self.bytes.len() > MAX_OUTPUT_BYTES {
             return Err(SealError::Output);
         }
         Ok(())
@@ -378,6 +385,8 @@ impl<'p> Drive<'p> {
             stderr,
             line: Vec::new(),
             isolation: Isolation::default(),
+            questions: Vec::new(),
+            resolver_is_open: true,
             status: None,
             phase: Phase::SettingUp,
         })
@@ -387,8 +396,7 @@ impl<'p> Drive<'p> {
     fn to_the_end(&mut self, timeout: Duration) -> Result<bool, SealError> {
         let mut deadline = Instant::now() + SET_UP;
         let mut in_time = true;
-        while self.phase != Phase::Ended || self.stdout.pipe.is_some() || self.stderr.pipe.is_some()
-        {
+        while !self.is_complete() {
             let before = self.phase;
             if !self.wait_until(deadline)? {
                 if self.phase != Phase::Running || !in_time {
@@ -398,11 +406,21 @@ impl<'p> Drive<'p> {
                 deadline = Instant::now() + ENDING;
                 self.tell_init(ToInit::End)?;
             }
-            if (before, self.phase) == (Phase::SettingUp, Phase::Running) {
-                deadline = Instant::now() + timeout;
+            match (before, self.phase) {
+                (Phase::SettingUp, Phase::Running) => deadline = Instant::now() + timeout,
+                (Phase::Running, Phase::Ended) => deadline = Instant::now() + ENDING,
+                (_, _) => {}
             }
         }
         Ok(in_time)
+    }
+
+    fn is_complete(&self) -> bool {
+        let is_read = |output: &Output| output.pipe.is_none();
+        self.phase == Phase::Ended
+            && !self.resolver_is_open
+            && is_read(&self.stdout)
+            && is_read(&self.stderr)
     }
 
     /// Waits for the next event and takes it; false once the deadline has passed.
@@ -411,16 +429,19 @@ impl<'p> Drive<'p> {
         if left.is_zero() {
             return Ok(false);
         }
-        let mut watched = vec![
-            (Source::Stage, self.stage.control.as_fd()),
-            (Source::Init, self.stage.channel.as_fd()),
-            (Source::Resolver, self.stage.questions.as_fd()),
-        ];
-        if self.phase == Phase::Ended {
-            // Both sides end with the program; only the outputs are left.
-            watched.clear();
+        let mut watched = Vec::new();
+        // Both processes end with the program; what is left are the outputs and the resolver's last words.
+        if self.phase != Phase::Ended {
+            watched.push((Source::Stage, self.stage.control.as_fd()));
+            watched.push((Source::Init, self.stage.channel.as_fd()));
         }
-        let outputs = [(Source::Stdout, &self.stdout), (Source::Stderr, &self.stderr)];
+        if self.resolver_is_open {
+            watched.push((Source::Resolver, self.stage.questions.as_fd()));
+        }
+        let outputs = [
+            (Source::Stdout, &self.stdout),
+            (Source::Stderr, &self.stderr),
+        ];
         for (source, output) in outputs {
             watched.extend(output.pipe.as_ref().map(|pipe| (source, pipe.as_fd())));
         }
@@ -443,7 +464,7 @@ impl<'p> Drive<'p> {
             match source {
                 Source::Stage => self.read_stage()?,
                 Source::Init => self.read_init()?,
-                Source::Resolver => self.read_resolver(),
+                Source::Resolver => self.read_resolver()?,
                 Source::Stdout => self.stdout.read()?,
                 Source::Stderr => self.stderr.read()?,
             }
@@ -506,14 +527,27 @@ impl<'p> Drive<'p> {
             InitStep::Ended(end) => {
                 self.status = Some(end.status);
                 self.phase = Phase::Ended;
-                Ok(())
+                // The server ends, and then the resolver reports its last questions.
+                let shut = self.stage.control.shutdown(Shutdown::Write);
+                shut.map_err(SealError::Wait)
             }
         }
     }
 
-    /// The names are in the ledger too, with the attempt that asked for them.
-    fn read_resolver(&self) {
-        let _ = message::receive::<message::FromResolver>(&self.stage.questions);
+    fn read_resolver(&mut self) -> Result<(), SealError> {
+        match message::receive(&self.stage.questions) {
+            Ok(Some((FromResolver::Asked { asked, count }, _))) => {
+                let mut known = self.questions.iter_mut();
+                match known.find(|(question, _)| *question == asked) {
+                    Some((_, number)) => *number += count,
+                    None => self.questions.push((asked, count)),
+                }
+            }
+            Ok(Some((FromResolver::Ended { .. }, _)) | None) => self.resolver_is_open = false,
+            Err(Errno::EAGAIN | Errno::EINTR) => {}
+            Err(errno) => return Err(SealError::Wait(errno.into())),
+        }
+        Ok(())
     }
 
     fn tell_init(&self, told: ToInit) -> Result<(), SealError> {
@@ -540,6 +574,7 @@ impl<'p> Drive<'p> {
             stderr: self.stderr.bytes,
             isolation: self.isolation,
             ledger: ledger.ok_or(SealError::NoLedger)?,
+            questions: self.questions,
         })
     }
 }

@@ -45,11 +45,7 @@ impl Targets {
     ///
     /// # Errors
     /// What could not be had.
-    pub fn make(
-        tier: Tier,
-        binds: &[Bind],
-        places: &ClientPaths,
-    ) -> Result<Self, TargetsError> {
+    pub fn make(tier: Tier, binds: &[Bind], places: &ClientPaths) -> Result<Self, TargetsError> {
         let (socket, name) = listen_outside()?;
         Ok(Self {
             _socket: socket,
@@ -123,8 +119,8 @@ fn seen_inside(path: &Path, binds: &[Bind]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use model::case::Access;
     use crate::plan::BindKind;
+    use model::case::Access;
 
     use super::*;
 
