@@ -12,10 +12,6 @@ use model::quote::shown_path;
 use model::report::Purpose;
 use model::text::count;
 use nix::errno::Errno;
-use sandbox::canary::outside::{self, OUTSIDE_ARGUMENT};
-use sandbox::guard::{self, GUARD_ARGUMENT};
-use sandbox::spawn::STAGE_ARGUMENT;
-use sandbox::stage;
 use sys::process::ignore_file_size_signal;
 
 use crate::bundle::verify::{self, Verified, VerifyError};
@@ -48,11 +44,11 @@ const NOT_FOUND: u8 = 127;
 /// sandbox, the canaries outside, the guard of temporary directories, a trial of the doctor, the hostile client of the
 /// selftest or the reference client; whatever else is the runner's command line.
 pub fn main() -> ExitCode {
+    if let Some(code) = sandbox::reenter(provider::serve) {
+        return code;
+    }
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     match arguments.get(1).and_then(|argument| argument.to_str()) {
-        Some(STAGE_ARGUMENT) => stage::main(provider::serve),
-        Some(OUTSIDE_ARGUMENT) => outside::main(arguments.get(2..).unwrap_or_default()),
-        Some(GUARD_ARGUMENT) => guard::main(arguments.get(2..).unwrap_or_default()),
         Some(TRIAL_ARGUMENT) => trial::main(arguments.get(2..).unwrap_or_default()),
         Some(HOSTILE_ARGUMENT) => {
             arguments.remove(1);
