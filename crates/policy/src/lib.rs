@@ -37,7 +37,6 @@ use document::Document;
 pub use below::below;
 pub use error::{Fault, MAX_FILE_BYTES, PolicyError};
 pub use limits::TIMEOUT_BOUNDS;
-pub use schema::schema;
 pub use values::{is_variable_name, may_be_shown, never_shown};
 
 /// What a policy file describes.
@@ -106,6 +105,15 @@ pub struct Entry {
     pub sha256: String,
     /// One line for people.
     pub summary: String,
+}
+
+/// The schema of a file of this kind.
+pub fn schema(kind: Kind) -> schemars::Schema {
+    match kind {
+        Kind::Case => model::schema::of_file::<case_file::CaseFile>(kind.schema()),
+        Kind::Audit => model::schema::of_file::<audit_file::AuditFile>(kind.schema()),
+        Kind::Profile => model::schema::of_file::<profile_file::ProfileFile>(kind.schema()),
+    }
 }
 
 /// Reads a case.

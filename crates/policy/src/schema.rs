@@ -1,4 +1,4 @@
-//! The schemas of case and profile files, and the values that they hold.
+//! Values of policy files as JSON Schema describes them.
 //!
 //! A schema refuses nothing that the parser accepts. The parser knows more: placeholders, cross references, bounds of
 //! sizes and times. Where a text may hold placeholders, its pattern lets every brace pass.
@@ -6,25 +6,18 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use model::schema;
 use model::schema::values::value;
 use schemars::Schema;
 
-use super::Kind;
-use super::audit_file::AuditFile;
-use super::case_file::CaseFile;
-use super::profile_file::ProfileFile;
 use super::quantity::{self, duration_units, size_units};
-use super::values::{MAX_NAME_CHARS, MAX_SENTENCE_CHARS, NEVER_SHOWN};
 
-/// The schema of a file of this kind.
-pub fn schema(kind: Kind) -> Schema {
-    match kind {
-        Kind::Case => schema::of_file::<CaseFile>(kind.schema()),
-        Kind::Audit => schema::of_file::<AuditFile>(kind.schema()),
-        Kind::Profile => schema::of_file::<ProfileFile>(kind.schema()),
-    }
-}
+/// Longest sentence, in characters.
+pub(super) const MAX_SENTENCE_CHARS: usize = 300;
+/// Longest name, in characters.
+pub(super) const MAX_NAME_CHARS: usize = 64;
+
+/// Directories of the host that are never shown: they hold sockets, devices or the kernel's own files.
+pub(super) const NEVER_SHOWN: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp"];
 
 value! {
     /// Letters, digits, `.`, `_` and `-`, but not dots alone.

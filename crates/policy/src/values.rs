@@ -13,13 +13,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::Flaw;
-use super::schema::{HostPath, Sentence};
-
-pub(super) const MAX_SENTENCE_CHARS: usize = 300;
-pub(super) const MAX_NAME_CHARS: usize = 64;
-
-/// Directories of the host that are never shown: they hold sockets, devices or the kernel's own files.
-pub(super) const NEVER_SHOWN: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp"];
+use super::schema::{HostPath, MAX_NAME_CHARS, MAX_SENTENCE_CHARS, NEVER_SHOWN, Sentence};
 
 /// A path of the host that the client sees, read-only.
 #[derive(Debug, Deserialize, JsonSchema)]

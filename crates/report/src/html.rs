@@ -31,7 +31,8 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
         Purpose::Judge => judged(report),
         Purpose::Audit => audited(report),
     };
-    Ok(frame::document(report, sections).into_bytes())
+    let frame = [summary::identity(report), summary::reading()];
+    Ok(frame::document(report, frame, sections).into_bytes())
 }
 
 fn judged(report: &Report) -> Vec<Section> {

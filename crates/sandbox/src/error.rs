@@ -286,6 +286,11 @@ impl AsErrno for Errno {
 
 impl AsErrno for std::io::Error {
     fn as_errno(&self) -> Errno {
-        super::message::errno_of(self)
+        errno_of(self)
     }
+}
+
+/// The errno inside an I/O error; `EIO` for the ones that the standard library makes itself.
+pub fn errno_of(error: &std::io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }

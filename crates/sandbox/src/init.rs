@@ -26,8 +26,8 @@ use sys::process::{self, Reaped, Side, clone_process};
 use super::error::{At as _, SetupError, Step};
 use super::launch::{self, Program};
 use super::message::{self, ClientEnd, ExitStatus, FromInit, Launch, ToInit};
-use super::plan::{BASE_URL, ClientPlan, Plan};
-use super::proc::Proc;
+use super::plan::{BASE_URL, ClientPlan, Plan, Ports};
+use super::proc::{Inside, Proc};
 use super::reaper::{self, Survivors};
 use super::root::{self, Entered};
 use super::weaken::Protection;
@@ -38,21 +38,6 @@ pub(super) struct Inheritance {
     pub(super) channel: OwnedFd,
     pub(super) gate: OwnedFd,
     pub(super) ports: Ports,
-}
-
-/// How /proc is read inside.
-pub(super) struct Inside {
-    pub(super) proc: Proc,
-    /// The client has that one too.
-    pub(super) shows_proc: bool,
-}
-
-/// Where the stub listens.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ports {
-    pub(super) stub: u16,
-    /// Of the second host, where the scenario leads to one.
-    pub(super) elsewhere: Option<u16>,
 }
 
 /// Runs init to its end and gives the code to exit with.

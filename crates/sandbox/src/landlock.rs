@@ -22,8 +22,9 @@ use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::error::{AsErrno, At as _, SetupError, Step};
-use super::init::{Inside, Ports};
+use super::plan::Ports;
 use super::plan::{Bind, BindKind, Plan};
+use super::proc::Inside;
 use super::weaken::Protection;
 
 mod shared;

@@ -19,9 +19,10 @@ use sys::fds::own_table_closing_from;
 use sys::process::{Side, clone_process, default_signals};
 
 use super::error::{At as _, SetupError, Step};
-use super::init::{Inside, Ports};
 use super::message::{self, Launch};
 use super::plan::Plan;
+use super::plan::Ports;
+use super::proc::Inside;
 use super::weaken::Protection;
 use super::{filter, landlock, limits, self_check};
 

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sys::fds;
 
-use super::error::SetupError;
+use super::error::{SetupError, errno_of};
 use super::netns_check::Network;
 use super::self_check::SelfCheck;
 use crate::dns::Asked;
@@ -208,9 +208,4 @@ pub(crate) fn read_line<T: DeserializeOwned>(mut stream: impl Read) -> Result<T,
         }
     }
     Err(Errno::EBADMSG)
-}
-
-/// The errno inside an I/O error; `EIO` for the ones that the standard library makes itself.
-pub fn errno_of(error: &std::io::Error) -> Errno {
-    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }

@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use super::weaken::Protection;
 use model::case::{Access, Device, Tier};
 use model::layout::{HOME, INSIDE_ID, TMP, WORK};
 use serde::{Deserialize, Serialize};
@@ -99,6 +100,22 @@ impl Plan {
     }
 }
 
+#[cfg(not(feature = "weaken"))]
+impl Plan {
+    /// Every protection is kept.
+    pub const fn keeps(&self, _: Protection) -> bool {
+        true
+    }
+}
+
+#[cfg(feature = "weaken")]
+impl Plan {
+    /// Whether a protection is kept.
+    pub fn keeps(&self, protection: Protection) -> bool {
+        !self.weakened.contains(&protection)
+    }
+}
+
 /// Which host user the client's user is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Identity {
@@ -121,6 +138,14 @@ pub struct ServerPlan {
     pub is_known: bool,
     /// The credential of the run, which the resolver looks for in the names that it is asked for.
     pub credential: String,
+}
+
+/// Where the stub listens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ports {
+    pub(super) stub: u16,
+    /// Of the second host, where the scenario leads to one.
+    pub(super) elsewhere: Option<u16>,
 }
 
 /// What the client sees of files, beside those of a new root that are always the same.

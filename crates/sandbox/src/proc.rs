@@ -29,6 +29,13 @@ pub(crate) const HARMLESS: [&str; 7] = [
     "version",
 ];
 
+/// How /proc is read inside.
+pub(super) struct Inside {
+    pub(super) proc: Proc,
+    /// The client has that one too.
+    pub(super) shows_proc: bool,
+}
+
 /// An open /proc.
 #[derive(Debug)]
 pub(super) struct Proc {

@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 use sys::fds::survives_exec;
 
 use super::core_dumps;
+use super::error::errno_of;
 use super::error::{At as _, SetupError, Step};
-use super::init::Inside;
 use super::landlock::LandlockReport;
-use super::message::errno_of;
 use super::plan::Plan;
+use super::proc::Inside;
 use super::proc::Proc;
 
 /// Namespaces that the client has of its own, as named in /proc/self/ns.

@@ -4,8 +4,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::Plan;
-
 /// One protection, by the name that RUNNER_WEAKEN gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -34,22 +32,6 @@ pub enum Protection {
     Ledger,
     /// Nothing is started where a layer or a canary does not hold: to see what a client comes to without one.
     Judgement,
-}
-
-#[cfg(not(feature = "weaken"))]
-impl Plan {
-    /// Every protection is kept.
-    pub const fn keeps(&self, _: Protection) -> bool {
-        true
-    }
-}
-
-#[cfg(feature = "weaken")]
-impl Plan {
-    /// Whether a protection is kept.
-    pub fn keeps(&self, protection: Protection) -> bool {
-        !self.weakened.contains(&protection)
-    }
 }
 
 /// What RUNNER_WEAKEN names, separated by commas. What it misspells is not weakened, so its test fails.

@@ -7,15 +7,7 @@ use serde_json::{Map, Value};
 use super::ScenarioError;
 use super::fault::{ErrorEvent, EventFault};
 use super::framing::Framing;
-
-/// Longest text of one answer, in bytes.
-pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
-/// Most deltas of one block.
-pub const MAX_DELTAS: usize = 10_000;
-/// Most blocks of one answer.
-pub const MAX_BLOCKS: usize = 100;
-/// Most `ping` events of one answer, and most events of an unknown kind.
-pub const MAX_PINGS: u32 = 100;
+use super::limits::{MAX_BLOCKS, MAX_DELTAS, MAX_PINGS, MAX_TEXT_BYTES};
 
 /// The text that is answered where a scenario names none.
 const DEFAULT_TEXT: &str = "Hello from the stub.";

@@ -1,8 +1,8 @@
 //! Why a scenario is refused.
 
-use super::content::{MAX_BLOCKS, MAX_DELTAS, MAX_PINGS, MAX_TEXT_BYTES};
 use super::fault::MAX_FAULTS;
 use super::file::MAX_ANSWERS;
+use super::limits::{MAX_BLOCKS, MAX_DELTAS, MAX_PINGS, MAX_TEXT_BYTES};
 use super::pacing::{MAX_CUTS, MAX_DELAY};
 use super::reply::ELSEWHERE;
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::content::{self, BlockFile, Deltas, StopWord, Turn};
 use super::fault::{self, BreakPoint, CutFile, ErrorEvent, EventFault, MAX_FAULTS, StallFile};
 use super::framing::Framing;
+use super::limits;
 use super::pacing::{Chunking, CutAt, MAX_CUTS, MAX_DELAY, Pace, delay};
 use super::reply::{ErrorAnswer, Literal, Redirect};
 use super::{Answer, Says, Scenario, ScenarioError, builtin};
@@ -20,22 +21,22 @@ use crate::script;
 #[schemars(rename = "Answer")]
 pub(super) struct AnswerFile {
     /// What the assistant says.
-    #[schemars(length(min = 1, max = content::MAX_TEXT_BYTES))]
+    #[schemars(length(min = 1, max = limits::MAX_TEXT_BYTES))]
     text: Option<String>,
     /// In how many text deltas, or these.
     deltas: Option<Deltas>,
     /// Blocks of content, in place of `text` and `deltas`.
-    #[schemars(length(min = 1, max = content::MAX_BLOCKS))]
+    #[schemars(length(min = 1, max = limits::MAX_BLOCKS))]
     blocks: Option<Vec<BlockFile>>,
     /// Why the turn stops; without it, what the last block asks for.
     stop_reason: Option<StopWord>,
     /// The sequence that stopped it, where that is the reason.
     stop_sequence: Option<String>,
     /// `ping` events after the first `content_block_start`.
-    #[schemars(range(max = content::MAX_PINGS))]
+    #[schemars(range(max = limits::MAX_PINGS))]
     pings: Option<u32>,
     /// Events of a kind that no client knows, after the pings.
-    #[schemars(range(max = content::MAX_PINGS))]
+    #[schemars(range(max = limits::MAX_PINGS))]
     unknown_events: Option<u32>,
     /// How the events are spelt.
     framing: Option<Framing>,
@@ -224,7 +225,7 @@ fn first(keys: &[(&'static str, bool)]) -> Option<&'static str> {
 
 fn few(key: &'static str, count: Option<u32>) -> Result<u32, ScenarioError> {
     match count.unwrap_or(0) {
-        events if events > content::MAX_PINGS => Err(ScenarioError::Many { key, events }),
+        events if events > limits::MAX_PINGS => Err(ScenarioError::Many { key, events }),
         events => Ok(events),
     }
 }

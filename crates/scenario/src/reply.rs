@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ScenarioError;
-use super::content::MAX_TEXT_BYTES;
+use super::limits::MAX_TEXT_BYTES;
 
 /// What stands for the origin of the second host in the address of a redirect.
 pub const ELSEWHERE: &str = "{elsewhere}";

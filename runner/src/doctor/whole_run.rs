@@ -8,7 +8,7 @@ use std::time::Duration;
 use model::case::Tier;
 use model::finding::Verdict;
 use nix::errno::Errno;
-use sandbox::message::errno_of;
+use sandbox::error::errno_of;
 use serde_json::Value;
 use sys::process::{OWN_FILE, read_to_end_within, wait_within};
 

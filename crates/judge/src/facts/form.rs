@@ -295,10 +295,3 @@ pub(crate) struct Sighting {
 pub(crate) struct Survivor {
     pub(crate) program: String,
 }
-
-impl Report {
-    /// Why what is missing from this run says nothing; empty for a sound one.
-    pub fn incomplete(&self) -> Vec<String> {
-        super::incomplete::reasons(self)
-    }
-}

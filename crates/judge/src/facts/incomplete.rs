@@ -6,10 +6,17 @@
 use super::form::{Gap, Report};
 use super::{Facts, Rule};
 
+impl Report {
+    /// Why what is missing from this run says nothing; empty for a sound one.
+    pub fn incomplete(&self) -> Vec<String> {
+        reasons(self)
+    }
+}
+
 /// Why what is missing from this run says nothing; empty for a sound one.
 ///
 /// A comparison with a lock file that could not be made is a fault of that file, and no gap in the evidence.
-pub(super) fn reasons(report: &Report) -> Vec<String> {
+fn reasons(report: &Report) -> Vec<String> {
     let mut reasons = lost(report);
     let gaps = report.evidence.gaps.iter();
     let gaps = gaps.filter(|gap| passed_over(gap).is_none());

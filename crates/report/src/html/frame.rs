@@ -6,7 +6,6 @@ use model::finding::Verdict;
 use model::report::{Purpose, Report};
 use sha2::{Digest as _, Sha256};
 
-use super::summary;
 use crate::headline::{Headline, headline};
 use crate::html::text::ClientText;
 
@@ -41,7 +40,11 @@ impl Section {
 }
 
 /// The whole page, as one text without a dangerous character, also where one was forgotten.
-pub(super) fn document(report: &Report, sections: Vec<Section>) -> String {
+pub(super) fn document(
+    report: &Report,
+    [identity, reading]: [Markup; 2],
+    sections: Vec<Section>,
+) -> String {
     let Headline { word, text } = headline(report);
     let tone = Tone::of(report);
     let page = html! {
@@ -64,7 +67,7 @@ pub(super) fn document(report: &Report, sections: Vec<Section>) -> String {
                         " "
                         span.headline { (ClientText(&text)) }
                     }
-                    (summary::identity(report))
+                    (identity)
                 }
                 nav aria-label="Sections" {
                     @for section in &sections {
@@ -85,7 +88,7 @@ pub(super) fn document(report: &Report, sections: Vec<Section>) -> String {
                         }
                     }
                 }
-                footer { (summary::reading()) }
+                footer { (reading) }
             }
         }
     };

@@ -19,8 +19,8 @@ use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use nix::unistd::{getppid, isatty, mkfifo, truncate};
+use sandbox::error::errno_of;
 use sandbox::landlock::errno_within;
-use sandbox::message::errno_of;
 use sys::process::OWN_FILE;
 use sys::random;
 
