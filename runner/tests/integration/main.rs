@@ -30,5 +30,6 @@ mod readers;
 mod readme;
 mod real_client;
 mod selftest;
+mod structure;
 mod teardown;
 mod unseen;
