@@ -1,4 +1,4 @@
-//! Which file `--client` means.
+//! Resolution of `--client` to an executable file.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
@@ -13,16 +13,16 @@ use super::UsageError;
 /// The program under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ClientProgram {
-    /// The reference client that this executable carries.
+    /// The reference client, which is part of this executable.
     Reference,
-    /// The hostile client that it carries, for its selftest.
+    /// The hostile client of `runner selftest`, which is part of this executable.
     Hostile,
-    /// An executable file, absolute.
+    /// An executable file; the path is absolute.
     File(PathBuf),
 }
 
 impl ClientProgram {
-    /// Takes a name with `/` as a path, any other from the search path, as execvp(3) does.
+    /// Finds a program. A name with `/` is a path; any other name is looked up in `search_path`, as execvp(3) does.
     pub(super) fn find(program: &Path, search_path: Option<&OsStr>) -> Result<Self, UsageError> {
         if program.as_os_str().as_encoded_bytes().contains(&b'/') {
             return Self::at(program);
@@ -41,8 +41,8 @@ impl ClientProgram {
         }
     }
 
-    /// The same for a program that is to lie inside where it lies outside: its absolute path as it was found, and
-    /// the file that it leads to.
+    /// Finds a program that keeps its path inside the sandbox. Returns its absolute path as found, and the file behind
+    /// its links.
     pub(super) fn locate(
         program: &Path,
         search_path: Option<&OsStr>,
@@ -74,18 +74,18 @@ impl ClientProgram {
     }
 }
 
-/// The absolute path without `.` and `..`. A link at its end stays: its name may be what the program goes by.
+/// The absolute path without `.` and `..`. A link at its end stays, because a program may behave by its own name.
 fn plain(file: &Path) -> io::Result<PathBuf> {
     let whole: PathBuf = path::absolute(file)?.components().collect();
     let climbs = whole.components().any(|part| part == Component::ParentDir);
     match (whole.parent(), whole.file_name()) {
-        // What lies above a link is not what its name says.
+        // `..` after a link leaves the link's target, so only the kernel can resolve such a path.
         (Some(directory), Some(name)) if climbs => Ok(fs::canonicalize(directory)?.join(name)),
         _ => Ok(whole),
     }
 }
 
-/// Whether anybody may execute it; the client's own rights inside the sandbox are found out there.
+/// True if any user may execute the file. The client's own rights are tested inside the sandbox.
 fn executable(found: &Metadata) -> bool {
     found.is_file() && found.permissions().mode() & 0o111 != 0
 }

@@ -254,10 +254,7 @@ fn a_call_that_never_returns_is_a_result() {
     needs_sandbox!();
     let examined = Examined::of(doctor().on_a_host_without("network,pidfd-hanging"));
     examined.assert_refused("pidfd", None);
-    assert_eq!(
-        examined.probe("pidfd")["observed"],
-        "did not come to an end"
-    );
+    assert_eq!(examined.probe("pidfd")["observed"], "did not return");
     // What is tried after it is tried.
     assert_eq!(examined.probe("temporary-directory")["status"], "works");
 }
