@@ -129,14 +129,14 @@ fn the_cause_and_the_fix_are_those_of_the_surroundings() {
             "user-namespace",
             Errno::ENOSPC,
             &plain,
-            "limited",
+            "limit of namespaces",
             "sudo sysctl user.max_user_namespaces=10000 user.max_net_namespaces=10000",
         ),
         (
             "other-namespaces",
             Errno::ENOSPC,
             &plain,
-            "limited",
+            "limit of namespaces",
             "sudo sysctl user.max_pid_namespaces=10000 user.max_mnt_namespaces=10000",
         ),
         (
@@ -194,7 +194,7 @@ fn the_cause_and_the_fix_are_those_of_the_surroundings() {
             "seccomp-listener",
             Errno::EBUSY,
             &plain,
-            "another sandbox",
+            "surrounding sandbox",
             "outside",
         ),
         (
@@ -250,7 +250,7 @@ fn the_cause_and_the_fix_are_those_of_the_surroundings() {
             "own-file",
             Errno::EAGAIN,
             &plain,
-            "limit of processes",
+            "process limit",
             "ulimit -u",
         ),
         (
