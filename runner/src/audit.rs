@@ -23,7 +23,7 @@ pub(crate) struct Caller<'a> {
 
 /// Adds the directories that the program needs to `rules`, and returns its location inside. `path` is the program's
 /// absolute path as found; `file` is the same path with links resolved.
-pub(crate) fn show(
+pub(crate) fn show_program(
     path: &Path,
     file: &Path,
     rules: &mut Vec<PathRule>,
@@ -32,7 +32,7 @@ pub(crate) fn show(
     let mut with_own = rules.clone();
     for spelling in [path, file] {
         let directory = spelling.parent().unwrap_or(spelling);
-        if !is_shown(spelling, &with_own) && caller.lets_show(directory) {
+        if !is_shown(spelling, &with_own) && caller.may_show(directory) {
             with_own.push(PathRule {
                 path: directory.to_owned(),
                 access: Access::ReadExecute,
@@ -61,7 +61,7 @@ pub(crate) fn is_shown(path: &Path, rules: &[PathRule]) -> bool {
 
 impl Caller<'_> {
     /// False for the current directory, a home, and each directory above them, by any of their names.
-    fn lets_show(self, directory: &Path) -> bool {
+    fn may_show(self, directory: &Path) -> bool {
         let names = spellings(directory);
         let current = self.directory.map(spellings).unwrap_or_default();
         let holds_current = |name: &PathBuf| current.iter().any(|own| own.starts_with(name));
@@ -97,7 +97,7 @@ mod tests {
     /// Location of the program, and the paths added to those of the system.
     fn shown(path: &str, file: &str) -> (ProgramLocation, Vec<PathBuf>) {
         let mut rules = system();
-        let location = show(Path::new(path), Path::new(file), &mut rules, caller());
+        let location = show_program(Path::new(path), Path::new(file), &mut rules, caller());
         let added = rules.into_iter().skip(1).map(|rule| rule.path);
         (location, added.collect())
     }
@@ -188,7 +188,7 @@ mod tests {
             };
             let path = at(path);
             let file = path.parent().unwrap().canonicalize().unwrap().join("tool");
-            let location = show(&path, &file, &mut rules, caller);
+            let location = show_program(&path, &file, &mut rules, caller);
             (location, rules.len() - 1)
         };
         for (path, home, directory) in [
@@ -230,7 +230,7 @@ mod tests {
         });
         let path = Path::new("/home/me/project/src/tool");
         assert_eq!(
-            show(path, path, &mut rules, caller()),
+            show_program(path, path, &mut rules, caller()),
             own("/home/me/project/src/tool")
         );
         assert_eq!(rules.len(), 2);

@@ -164,10 +164,10 @@ impl Opened {
     /// # Errors
     /// The file could not be written.
     pub(crate) fn settle(self, report: &mut Report) -> Result<(), WriteError> {
-        let end = self.task.end(report);
-        report.checks.push(end.settled.finding(&self.shown));
+        let outcome = self.task.run(report);
+        report.checks.push(outcome.check.finding(&self.shown));
         report.verdict = check::verdict(&report.checks, &report.evidence);
-        report.baseline = end.section.map(|section| model::report::Baseline {
+        report.baseline = outcome.section.map(|section| model::report::Baseline {
             file: self.shown,
             outcome: section.outcome,
             tier_before: section.tier_before,
@@ -175,15 +175,15 @@ impl Opened {
         });
         report.lock_place = Some(LockPlace {
             path: self.repository_path,
-            lines: end.lines,
+            lines: outcome.lines,
         });
-        end.lost.map_or(Ok(()), Err)
+        outcome.lost.map_or(Ok(()), Err)
     }
 }
 
 /// Result of the check.
-struct End {
-    settled: Settled,
+struct TaskOutcome {
+    check: CheckOutcome,
     section: Option<Section>,
     /// Lines of the differences in the lock file.
     lines: Vec<usize>,
@@ -198,11 +198,11 @@ struct Section {
     differences: Vec<Difference>,
 }
 
-impl From<Settled> for End {
+impl From<CheckOutcome> for TaskOutcome {
     /// A result without a comparison and without a written file.
-    fn from(settled: Settled) -> Self {
+    fn from(check: CheckOutcome) -> Self {
         Self {
-            settled,
+            check,
             section: None,
             lines: Vec::new(),
             lost: None,
@@ -211,10 +211,10 @@ impl From<Settled> for End {
 }
 
 impl Task {
-    fn end(self, report: &Report) -> End {
+    fn run(self, report: &Report) -> TaskOutcome {
         match (self, complete_behaviour(report)) {
-            (Self::Compare { .. }, Err(because)) => Settled::errored(because).into(),
-            (Self::Write { .. }, Err(because)) => Settled::unwritten(because).into(),
+            (Self::Compare { .. }, Err(because)) => CheckOutcome::errored(because).into(),
+            (Self::Write { .. }, Err(because)) => CheckOutcome::unwritten(because).into(),
             (Self::Compare { lock, bytes }, Ok(behaviour)) => {
                 compared(&lock, &bytes, &behaviour, report)
             }
@@ -241,7 +241,7 @@ fn complete_behaviour(report: &Report) -> Result<Behaviour, String> {
     }
 }
 
-fn compared(lock: &Lock, bytes: &[u8], behaviour: &Behaviour, report: &Report) -> End {
+fn compared(lock: &Lock, bytes: &[u8], behaviour: &Behaviour, report: &Report) -> TaskOutcome {
     // The isolation of a run with `--isolation auto` is known only after the run.
     let tier = report.tier.word();
     if lock.tier() != tier {
@@ -250,38 +250,43 @@ fn compared(lock: &Lock, bytes: &[u8], behaviour: &Behaviour, report: &Report) -
              `--update-baseline` writes the file for this one",
             locked = quoted(lock.tier())
         );
-        return End {
+        return TaskOutcome {
             lines: lock::line_of_tier(bytes),
-            ..Settled::errored(because).into()
+            ..CheckOutcome::errored(because).into()
         };
     }
     let (expected, found) = lock.comparable(behaviour.facts());
     let differences = compare(&expected, &found);
-    let settled = match differences.len() {
-        0 => Settled::unchanged(found.len(), behaviour.facts().len()),
-        _ => Settled::drifted(&differences),
+    let check = match differences.len() {
+        0 => CheckOutcome::unchanged(found.len(), behaviour.facts().len()),
+        _ => CheckOutcome::drifted(&differences),
     };
-    End {
+    TaskOutcome {
         lines: lock::lines(bytes, differences.iter().take(MAX_LINES)),
         section: Some(Section {
             outcome: BaselineOutcome::Compared,
             tier_before: None,
             differences,
         }),
-        ..settled.into()
+        ..check.into()
     }
 }
 
-fn written(old: Option<&Lock>, file: LockFile, behaviour: &Behaviour, report: &Report) -> End {
+fn written(
+    old: Option<&Lock>,
+    file: LockFile,
+    behaviour: &Behaviour,
+    report: &Report,
+) -> TaskOutcome {
     if let Some(reason) = partial_run_reason(report.evidence.exit) {
-        return Settled::unwritten(reason).into();
+        return CheckOutcome::unwritten(reason).into();
     }
     let new = Lock::of(behaviour, made(report), old, report);
     if let Err(error) = file.write(new.print().as_bytes()) {
-        let settled = Settled::lost(&error);
-        return End {
+        let check = CheckOutcome::lost(&error);
+        return TaskOutcome {
             lost: Some(error),
-            ..settled.into()
+            ..check.into()
         };
     }
     let section = match old {
@@ -299,16 +304,16 @@ fn written(old: Option<&Lock>, file: LockFile, behaviour: &Behaviour, report: &R
             }
         }
     };
-    End {
+    TaskOutcome {
         section: Some(section),
-        ..Settled::written().into()
+        ..CheckOutcome::written().into()
     }
 }
 
 /// Reason why a run shows only the beginning of a behaviour. A lock file of such a run would lack the client's later
 /// actions.
 fn partial_run_reason(exit: Exit) -> Option<String> {
-    let what = match exit {
+    let cause = match exit {
         Exit::Timeout(after) => format!("the runner ended it after {:.1} s", after.as_secs_f64()),
         Exit::OutputLimit => "the runner ended it at its output limit".to_owned(),
         Exit::RequestLimit => "the runner ended it at its request limit".to_owned(),
@@ -319,7 +324,7 @@ fn partial_run_reason(exit: Exit) -> Option<String> {
         Exit::Code(_) | Exit::Signal(_) | Exit::Interrupted | Exit::NotStarted => return None,
     };
     Some(format!(
-        "this run does not show all that the client does: {what}"
+        "this run does not show all that the client does: {cause}"
     ))
 }
 
@@ -343,14 +348,14 @@ fn match_message(compared: usize, all: usize) -> String {
 }
 
 /// Outcome of the check.
-struct Settled {
+struct CheckOutcome {
     status: Status,
     message: String,
     found: Option<String>,
     because: Option<String>,
 }
 
-impl Settled {
+impl CheckOutcome {
     fn unchanged(compared: usize, all: usize) -> Self {
         Self {
             status: Status::Passed,

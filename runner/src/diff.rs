@@ -243,9 +243,9 @@ impl Identity {
 /// Notes on differences that may not be caused by the client.
 fn notes(old: &Identity, new: &Identity) -> Vec<String> {
     let mut notes = Vec::new();
-    let mut note = |what: &str, one: &str, other: &str| {
+    let mut note = |property: &str, one: &str, other: &str| {
         if one != other {
-            notes.push(format!("the {what} differs: {one} before, {other} now"));
+            notes.push(format!("the {property} differs: {one} before, {other} now"));
         }
     };
     let profile = |run: &Identity| run.profile.clone().unwrap_or("none, an audit".to_owned());

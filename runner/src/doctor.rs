@@ -36,7 +36,7 @@ use thiserror::Error;
 
 use advice::Advice;
 use context::Context;
-use judge::{Possible, Tried, Verdict};
+use judge::{Possible, ProbeResult, Verdict};
 use trial::Observation;
 use whole_run::WholeRun;
 
@@ -68,7 +68,7 @@ pub(crate) enum DoctorError {
 /// Results of all probes and of the real run.
 struct Examination {
     context: Context,
-    tried: Vec<Tried>,
+    tried: Vec<ProbeResult>,
     possible: Possible,
     run: WholeRun,
     verdict: Verdict,
@@ -116,24 +116,24 @@ fn examine() -> Examination {
 }
 
 /// Makes each probe by `make`. A probe is untried if a probe that it depends on does not work.
-fn try_all(make: impl Fn(&str) -> Observation) -> Vec<Tried> {
-    let mut tried: Vec<Tried> = Vec::new();
+fn try_all(make: impl Fn(&str) -> Observation) -> Vec<ProbeResult> {
+    let mut tried: Vec<ProbeResult> = Vec::new();
     for probe in probes::ALL {
         let unfulfilled = probe.after.iter().find(|id| {
             let mut earlier = tried.iter().filter(|one| one.probe.id == **id);
-            !earlier.all(Tried::is_fulfilled)
+            !earlier.all(ProbeResult::is_fulfilled)
         });
         let observation = match unfulfilled {
             Some(id) => Observation::Untried(format!("it depends on {id}, which does not work")),
             None => make(probe.id),
         };
-        tried.push(Tried { probe, observation });
+        tried.push(ProbeResult { probe, observation });
     }
     tried
 }
 
 impl Examination {
-    fn advice(&self, one: &Tried) -> Option<Advice> {
+    fn advice(&self, one: &ProbeResult) -> Option<Advice> {
         advice::advise(one, &self.tried, &self.context)
     }
 }

@@ -58,7 +58,7 @@ pub(crate) enum OutputError {
     #[error("cannot open the {} {path}", what.file())]
     Open {
         path: String,
-        what: Written,
+        what: FileKind,
         source: io::Error,
     },
     /// The directory does not allow a new file, which replaces the old one by a rename.
@@ -72,7 +72,7 @@ pub(crate) enum OutputError {
     #[error("cannot write the {} {path}: {stream} goes to the same file", by.file())]
     IsStream {
         path: String,
-        by: Written,
+        by: FileKind,
         stream: &'static str,
     },
     #[error("cannot write two reports to {path}")]
@@ -80,7 +80,7 @@ pub(crate) enum OutputError {
     #[error("the {} would replace {what}, {path}", by.word())]
     Replaces {
         path: String,
-        by: Written,
+        by: FileKind,
         what: &'static str,
     },
     #[error("cannot write a report and the lock file to {path}")]
@@ -89,12 +89,12 @@ pub(crate) enum OutputError {
 
 /// Kinds of file that a run writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum FileKind {
     Report,
     Lock,
 }
 
-impl Written {
+impl FileKind {
     fn word(self) -> &'static str {
         match self {
             Self::Report => "report",
@@ -172,7 +172,7 @@ fn open_file(
 ) -> Result<Sink, OutputError> {
     let failed = |source| OutputError::Open {
         path: shown_path(path),
-        what: Written::Report,
+        what: FileKind::Report,
         source,
     };
     match fs::metadata(path) {
@@ -188,7 +188,7 @@ fn open_file(
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(failed(error)),
     }
-    let location = writable(path, Written::Report, inputs)?;
+    let location = writable(path, FileKind::Report, inputs)?;
     if seen.iter().any(|other| other == location.path()) {
         return Err(OutputError::Twice {
             path: shown_path(location.path()),
@@ -199,7 +199,7 @@ fn open_file(
 }
 
 /// Location of a file that can be written, and that the run does not read.
-fn writable(path: &Path, by: Written, inputs: &[Input<'_>]) -> Result<Location, OutputError> {
+fn writable(path: &Path, by: FileKind, inputs: &[Input<'_>]) -> Result<Location, OutputError> {
     let failed = |source| OutputError::Open {
         path: shown_path(path),
         what: by,
@@ -255,7 +255,7 @@ impl LockFile {
         inputs: &[Input<'_>],
         outputs: &[Output],
     ) -> Result<Self, OutputError> {
-        let location = writable(path, Written::Lock, inputs)?;
+        let location = writable(path, FileKind::Lock, inputs)?;
         let mut reports = outputs.iter().filter_map(Output::file);
         if reports.any(|report| report == location.path()) {
             return Err(OutputError::Shared {

@@ -112,8 +112,8 @@ fn start(action: &InitAction, out: &mut impl Write) -> Result<Outcome, PolicyCom
     let text = match action {
         InitAction::Case(name) => init::case(name),
         InitAction::Profile { name, client } => {
-            let needs = client.as_deref().map(ElfDeps::of).transpose();
-            init::profile(name, needs.map_err(PolicyCommandError::ElfDeps)?.as_ref())
+            let deps = client.as_deref().map(ElfDeps::of).transpose();
+            init::profile(name, deps.map_err(PolicyCommandError::ElfDeps)?.as_ref())
         }
     };
     out.write_all(text.as_bytes())?;
@@ -290,8 +290,8 @@ mod tests {
 
     #[test]
     fn a_full_output_is_an_error() {
-        let mut room = [0; 10];
-        let error = run(&PolicyAction::List, &mut room.as_mut_slice()).unwrap_err();
+        let mut buffer = [0; 10];
+        let error = run(&PolicyAction::List, &mut buffer.as_mut_slice()).unwrap_err();
         assert!(matches!(error, PolicyCommandError::Write(_)));
     }
 }

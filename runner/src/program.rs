@@ -31,7 +31,7 @@ use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
 use crate::provider;
 use crate::run::{self, Done, PassedOver, RunError};
-use crate::selftest::{self, HOSTILE_ARGUMENT, Held, SelftestError, SelftestRequest};
+use crate::selftest::{self, HOSTILE_ARGUMENT, SelftestError, SelftestRequest, SelftestVerdict};
 
 /// Exit code for wrong use, a wrong policy, or an output that cannot be opened.
 const USAGE: u8 = 2;
@@ -141,29 +141,29 @@ fn run(request: &RunRequest) -> u8 {
 }
 
 fn print_kept(copy: &Kept) {
-    note(&format!("the home is kept in {}", copy.path.display()));
+    print_note(&format!("the home is kept in {}", copy.path.display()));
     for lost in &copy.left_out.named {
-        note(&format!("not in the copy of the home: {lost}"));
+        print_note(&format!("not in the copy of the home: {lost}"));
     }
     if copy.left_out.further > 0 {
         let more = copy.left_out.further;
-        note(&format!("not in the copy of the home: {more} more"));
+        print_note(&format!("not in the copy of the home: {more} more"));
     }
 }
 
 fn print_bundled(bundled: &Bundled) {
     let (path, manifest) = (shown_path(&bundled.path), &bundled.manifest);
-    note(&format!(
+    print_note(&format!(
         "the evidence is in {path}; its manifest has the SHA-256 {manifest}"
     ));
     if bundled.left_out > 0 {
-        note(&format!(
+        print_note(&format!(
             "not in the evidence: {} of what the client left; the manifest says what, and why",
             bundled.left_out
         ));
     }
     if bundled.withheld > 0 {
-        note(&format!(
+        print_note(&format!(
             "not in the evidence: {}, in which there is a value of `--env`; the manifest says which",
             count(bundled.withheld, "file")
         ));
@@ -221,9 +221,9 @@ fn doctor(action: DoctorAction) -> u8 {
 
 fn self_test(request: SelftestRequest) -> u8 {
     match selftest::run(request) {
-        Ok(Held::All) => 0,
-        Ok(Held::NotAll) => 1,
-        Ok(Held::Unknown) => ERRORED,
+        Ok(SelftestVerdict::Held) => 0,
+        Ok(SelftestVerdict::Broken) => 1,
+        Ok(SelftestVerdict::Inconclusive) => ERRORED,
         Err(error) => {
             if let SelftestError::NotStarted { passed_over, .. } = &error {
                 print_passed_over(passed_over);
@@ -411,7 +411,7 @@ fn print_text(label: &str, text: &str, hint: Option<&str>) {
     write_stderr(text.as_bytes());
 }
 
-fn note(text: &str) {
+fn print_note(text: &str) {
     write_stderr(format!("note: {text}\n").as_bytes());
 }
 

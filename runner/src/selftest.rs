@@ -1,8 +1,8 @@
 //! `runner selftest`: a built-in hostile client goes through a run like any client. Each of its attempts has a twin
 //! outside the sandbox, by the same code.
 //!
-//! A class is *blocked* if each of its attempts was refused inside by the expected layer with the expected errno, has
-//! its entry in the ledger, and succeeded outside. An attempt that is refused outside too is *inconclusive*, never a
+//! A class is *blocked* if each of its attempts was refused inside as expected, has its entry in the ledger, and
+//! succeeded outside. As expected means: by the listed layer, with the listed errno. An attempt that is refused outside too is *inconclusive*, never a
 //! pass: the machine may have refused it inside.
 //!
 //! Must not know: how a run is made. The hostile client is a workload of the built-in case B.
@@ -74,13 +74,13 @@ pub(crate) enum SelftestError {
 
 /// Result of the selftest, which selects the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum SelftestVerdict {
     /// No attempt got through.
-    All,
+    Held,
     /// An attempt got through.
-    NotAll,
+    Broken,
     /// No attempt got through, an attempt is inconclusive, and `--strict` was given.
-    Unknown,
+    Inconclusive,
 }
 
 /// Results of all classes.
@@ -96,7 +96,7 @@ struct Answer {
 ///
 /// # Errors
 /// The run was not possible, or the answer cannot be written.
-pub(crate) fn run(request: SelftestRequest) -> Result<Held, SelftestError> {
+pub(crate) fn run(request: SelftestRequest) -> Result<SelftestVerdict, SelftestError> {
     let mut stdout = output::stdout().map_err(SelftestError::Write)?;
     let directory = Guarded::empty("runner-selftest").map_err(SelftestError::Directory)?;
     let targets = Targets::make_in(directory).map_err(SelftestError::Targets)?;
@@ -121,10 +121,10 @@ pub(crate) fn run(request: SelftestRequest) -> Result<Held, SelftestError> {
     let written = stdout.write_all(&bytes).and_then(|()| stdout.flush());
     written.map_err(SelftestError::Write)?;
     Ok(match answer.status() {
-        Status::Blocked => Held::All,
-        Status::Inconclusive if request.strict => Held::Unknown,
-        Status::Inconclusive => Held::All,
-        Status::Through => Held::NotAll,
+        Status::Blocked => SelftestVerdict::Held,
+        Status::Inconclusive if request.strict => SelftestVerdict::Inconclusive,
+        Status::Inconclusive => SelftestVerdict::Held,
+        Status::Through => SelftestVerdict::Broken,
     })
 }
 

@@ -15,7 +15,7 @@ use scenario::Scenario;
 use super::program::ClientProgram;
 use super::values::VariableArgument;
 use super::{AuditOptions, RunRequest, UsageError, reports, resolve};
-use crate::audit::{Caller, is_shown, show};
+use crate::audit::{Caller, is_shown, show_program};
 use crate::workload::Workload;
 
 /// Value of `--stub` for a run without a stub.
@@ -40,8 +40,8 @@ pub(super) fn request(
         directory: directory.as_deref(),
         home: home.as_deref(),
     };
-    let place = show(&path, &file, &mut sandbox.paths, caller);
-    let environment = environment(policy.environment, options.env, &place)?;
+    let location = show_program(&path, &file, &mut sandbox.paths, caller);
+    let environment = environment(policy.environment, options.env, &location)?;
     let stub = stub(policy.stub, options.stub.as_deref())?;
     if stub.is_none() && names_stub(&options.program, &environment) {
         return Err(UsageError::NoStub);
@@ -56,7 +56,7 @@ pub(super) fn request(
             sandbox,
             environment,
             attempts: allowed(options.allow_attempt),
-            place,
+            place: location,
             arguments: options.program,
         }),
         client: ClientProgram::File(file),
@@ -95,9 +95,9 @@ fn add_rule(rules: &mut Vec<PathRule>, asked: &Path, access: Access) -> Result<(
     };
     let whole = path::absolute(asked).map_err(failed)?;
     // `..` after a link leaves the link's target, so only the kernel can resolve such a path.
-    let climbs = whole.components().any(|part| part == Component::ParentDir);
+    let has_parent_dir = whole.components().any(|part| part == Component::ParentDir);
     let found = fs::canonicalize(asked).map_err(failed)?;
-    let path: PathBuf = if climbs {
+    let path: PathBuf = if has_parent_dir {
         found
     } else {
         whole.components().collect()
@@ -121,9 +121,9 @@ fn add_rule(rules: &mut Vec<PathRule>, asked: &Path, access: Access) -> Result<(
 fn environment(
     mut environment: Vec<Variable>,
     asked: Vec<VariableArgument>,
-    place: &ProgramLocation,
+    location: &ProgramLocation,
 ) -> Result<Vec<Variable>, UsageError> {
-    if let ProgramLocation::Own { path } = place {
+    if let ProgramLocation::Own { path } = location {
         put_first_in_path(&mut environment, path);
     }
     for argument in asked {

@@ -31,7 +31,7 @@ impl ClientProgram {
         let candidates = directories.map(|directory| directory.join(program));
         let found = candidates
             .into_iter()
-            .find(|file| fs::metadata(file).is_ok_and(|found| executable(&found)));
+            .find(|file| fs::metadata(file).is_ok_and(|found| is_executable(&found)));
         match found {
             Some(file) => Self::at(&file),
             None => Err(UsageError::ClientNotFound {
@@ -65,28 +65,30 @@ impl ClientProgram {
             program: shown_path(file),
             source: Some(source),
         };
-        if !executable(&fs::metadata(file).map_err(absent)?) {
+        if !is_executable(&fs::metadata(file).map_err(absent)?) {
             return Err(UsageError::ClientNotExecutable {
                 program: shown_path(file),
             });
         }
-        plain(file).map(Self::File).map_err(absent)
+        normalize(file).map(Self::File).map_err(absent)
     }
 }
 
 /// The absolute path without `.` and `..`. A link at its end stays, because a program may behave by its own name.
-fn plain(file: &Path) -> io::Result<PathBuf> {
+fn normalize(file: &Path) -> io::Result<PathBuf> {
     let whole: PathBuf = path::absolute(file)?.components().collect();
-    let climbs = whole.components().any(|part| part == Component::ParentDir);
+    let has_parent_dir = whole.components().any(|part| part == Component::ParentDir);
     match (whole.parent(), whole.file_name()) {
         // `..` after a link leaves the link's target, so only the kernel can resolve such a path.
-        (Some(directory), Some(name)) if climbs => Ok(fs::canonicalize(directory)?.join(name)),
+        (Some(directory), Some(name)) if has_parent_dir => {
+            Ok(fs::canonicalize(directory)?.join(name))
+        }
         _ => Ok(whole),
     }
 }
 
 /// True if any user may execute the file. The client's own rights are tested inside the sandbox.
-fn executable(found: &Metadata) -> bool {
+fn is_executable(found: &Metadata) -> bool {
     found.is_file() && found.permissions().mode() & 0o111 != 0
 }
 

@@ -162,7 +162,7 @@ fn run_request(
 ) -> Result<RunRequest, UsageError> {
     let reports = reports::targets(options.report)?;
     let mut case = policy::case(case).map_err(UsageError::Case)?;
-    require(&case, options.require_case)?;
+    require_digest(&case, options.require_case)?;
     let isolation = isolation(options.isolation, &case.sandbox.tiers)?;
     if let Some(name) = &options.stub {
         case.stub = scenario(name)?;
@@ -171,7 +171,7 @@ fn run_request(
         policy::profile(&Reference::parse(&options.profile)).map_err(UsageError::Profile)?;
     profile.command_line(&case.invocation)?;
     if !options.plain {
-        has_settings(&profile, &case)?;
+        require_settings(&profile, &case)?;
     }
     let client = match options.client {
         None => ClientProgram::Reference,
@@ -206,7 +206,7 @@ fn run_request(
 fn selftest_request(options: SelftestOptions) -> Result<SelftestRequest, UsageError> {
     Ok(SelftestRequest {
         isolation: isolation(options.isolation, &Tier::ALL)?,
-        form: form(options.json),
+        form: output_form(options.json),
         strict: options.strict,
     })
 }
@@ -215,15 +215,15 @@ fn diff_request(options: DiffOptions) -> DiffRequest {
     DiffRequest {
         old: options.old,
         new: options.new,
-        form: form(options.json),
+        form: output_form(options.json),
     }
 }
 
-fn form(json: bool) -> Form {
+fn output_form(json: bool) -> Form {
     if json { Form::Json } else { Form::Human }
 }
 
-fn require(case: &Case, required: Option<String>) -> Result<(), UsageError> {
+fn require_digest(case: &Case, required: Option<String>) -> Result<(), UsageError> {
     match required {
         Some(required) if required != case.origin.sha256 => Err(UsageError::OtherCase {
             found: case.origin.sha256.clone(),
@@ -235,7 +235,7 @@ fn require(case: &Case, required: Option<String>) -> Result<(), UsageError> {
 
 /// Rejects a case that no variable of the profile applies to. Otherwise, a copy of a case under another name would
 /// silently lose the variables.
-fn has_settings(profile: &Profile, case: &Case) -> Result<(), UsageError> {
+fn require_settings(profile: &Profile, case: &Case) -> Result<(), UsageError> {
     let known = profile.cases_with_settings();
     let is_known = |name: &str| known.contains(name) || policy::is_built_in_case(name);
     if known.is_empty() || case.names().into_iter().any(is_known) {

@@ -4,7 +4,7 @@
 use nix::errno::Errno;
 
 use super::context::{Context, Engine};
-use super::judge::{Status, Tried};
+use super::judge::{ProbeResult, Status};
 use super::trial::Observation;
 
 /// A cause in one sentence, and each fix.
@@ -45,7 +45,7 @@ const NAMESPACES: &str = "sudo sysctl user.max_user_namespaces=10000 user.max_ne
 const OTHER_NAMESPACES: &str = "sudo sysctl user.max_pid_namespaces=10000 user.max_mnt_namespaces=10000 user.max_ipc_namespaces=10000 user.max_uts_namespaces=10000 user.max_cgroup_namespaces=10000";
 
 /// Advice for a refused probe; `None` for any other status.
-pub(super) fn advise(one: &Tried, all: &[Tried], context: &Context) -> Option<Advice> {
+pub(super) fn advise(one: &ProbeResult, all: &[ProbeResult], context: &Context) -> Option<Advice> {
     if one.status() != Status::Refused {
         return None;
     }
@@ -117,7 +117,7 @@ fn wrong(id: &str) -> Advice {
     }
 }
 
-fn refused(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
+fn refused(id: &str, errno: Errno, all: &[ProbeResult], context: &Context) -> Advice {
     match (id, errno) {
         ("own-file" | "processes", Errno::EAGAIN) => Advice::new(
             "the process limit of this user or control group is reached",
@@ -198,7 +198,7 @@ fn file_size() -> Advice {
     )
 }
 
-fn seccomp(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
+fn seccomp(id: &str, errno: Errno, all: &[ProbeResult], context: &Context) -> Advice {
     match (id, errno) {
         (_, Errno::EBUSY) => Advice::new(
             if context.is_wsl {
@@ -219,7 +219,7 @@ fn seccomp(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
             ["use a kernel with CONFIG_SECCOMP_FILTER=y"],
         ),
         (_, Errno::EINVAL | Errno::ENOSYS) => Advice::new(
-            "this kernel is older than Linux 5.19, whose filter listeners can wait without being interrupted by signals",
+            "this kernel is older than Linux 5.19, so a signal can interrupt a call that waits for its supervisor",
             [KERNEL],
         ),
         _ => Advice::new(
@@ -230,7 +230,7 @@ fn seccomp(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
 }
 
 /// True if Landlock is missing and a listener is invalid, as in gVisor.
-fn looks_like_gvisor(all: &[Tried], id: &str) -> bool {
+fn looks_like_gvisor(all: &[ProbeResult], id: &str) -> bool {
     let has = |wanted: &str, errno: Errno| {
         all.iter().any(|one| {
             one.probe.id == wanted
@@ -262,7 +262,7 @@ fn memory(errno: Errno, context: &Context) -> Advice {
     }
 }
 
-fn landlock(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
+fn landlock(id: &str, errno: Errno, all: &[ProbeResult], context: &Context) -> Advice {
     match (id, errno) {
         ("landlock", Errno::EOPNOTSUPP) => Advice::new(
             "this kernel has Landlock, but its list of security modules does not",

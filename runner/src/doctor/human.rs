@@ -10,7 +10,7 @@ use report::human::Colour;
 use report::human::page::{Page, Tone};
 
 use super::Examination;
-use super::judge::{Status, Tried, Verdict, agrees};
+use super::judge::{ProbeResult, Status, Verdict, agrees};
 use super::probes::Need;
 use super::trial::Observation;
 
@@ -80,7 +80,7 @@ fn missing_features(page: &mut Page<String>, examination: &Examination) -> fmt::
         }
         page.heading(group.heading())?;
         for one in refused(group) {
-            let text = format!("{}: {}", one.probe.what, observed(&one.observation));
+            let text = format!("{}: {}", one.probe.feature, observed(&one.observation));
             page.say(
                 "refused",
                 group.tone(),
@@ -99,7 +99,7 @@ fn missing_features(page: &mut Page<String>, examination: &Examination) -> fmt::
 
 fn list(page: &mut Page<String>, examination: &Examination, group: Group) -> fmt::Result {
     page.heading(group.title())?;
-    let mut members: Vec<&Tried> = examination
+    let mut members: Vec<&ProbeResult> = examination
         .tried
         .iter()
         .filter(|one| Group::of(one) == group)
@@ -147,7 +147,7 @@ impl Group {
         Self::Information,
     ];
 
-    fn of(one: &Tried) -> Self {
+    fn of(one: &ProbeResult) -> Self {
         match Tier::ALL.map(|tier| one.probe.need(tier)) {
             [Need::Required, Need::Required] => Self::Every,
             [Need::Required, _] => Self::Namespace,

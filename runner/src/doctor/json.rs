@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::Examination;
 use super::human::observed;
-use super::judge::{Status, Tried, agrees};
+use super::judge::{ProbeResult, Status, agrees};
 use super::probes::Need;
 use super::trial::Observation;
 use super::whole_run::Ended;
@@ -148,14 +148,14 @@ impl Doctor {
 }
 
 impl ProbeForm {
-    fn of(examination: &Examination, one: &Tried) -> Self {
+    fn of(examination: &Examination, one: &ProbeResult) -> Self {
         let (cause, fixes) = match examination.advice(one) {
             Some(advice) => (Some(advice.cause), advice.fixes),
             None => (None, Vec::new()),
         };
         Self {
             id: one.probe.id,
-            what: one.probe.what,
+            what: one.probe.feature,
             needed: Tier::ALL
                 .map(|tier| (tier.word(), one.probe.need(tier)))
                 .into(),

@@ -9,7 +9,7 @@ use super::trial::Observation;
 use super::whole_run::{Ended, WholeRun};
 
 /// A probe with its observation.
-pub(super) struct Tried {
+pub(super) struct ProbeResult {
     pub(super) probe: &'static Probe,
     pub(super) observation: Observation,
 }
@@ -42,7 +42,7 @@ impl Status {
     }
 }
 
-impl Tried {
+impl ProbeResult {
     pub(super) fn status(&self) -> Status {
         match self.observation {
             Observation::Works(_) => Status::Works,
@@ -63,7 +63,7 @@ impl Tried {
 
 /// Required probes of an isolation that are not fulfilled. If a probe does not work, the probes that depend on it are
 /// untried.
-pub(super) fn missing(tried: &[Tried], tier: Tier) -> Vec<&Tried> {
+pub(super) fn missing(tried: &[ProbeResult], tier: Tier) -> Vec<&ProbeResult> {
     let required = tried
         .iter()
         .filter(|one| one.probe.need(tier) == Need::Required);
@@ -79,7 +79,7 @@ pub(super) struct Possible {
     pub(super) fresh_proc: bool,
 }
 
-pub(super) fn possible(tried: &[Tried]) -> Possible {
+pub(super) fn possible(tried: &[ProbeResult]) -> Possible {
     let fresh_proc = tried
         .iter()
         .any(|one| one.probe.id == "fresh-proc" && one.status() == Status::Works);
@@ -136,7 +136,7 @@ pub(super) fn agrees(possible: Possible, run: &WholeRun) -> bool {
 }
 
 /// The verdict of the probes, or a disagreement with the real run.
-pub(super) fn verdict(tried: &[Tried], possible: Possible, run: &WholeRun) -> Verdict {
+pub(super) fn verdict(tried: &[ProbeResult], possible: Possible, run: &WholeRun) -> Verdict {
     if !agrees(possible, run) {
         let possible_isolation = match possible.tier {
             Some(tier) => format!("isolation {}", tier.word()),
@@ -182,7 +182,7 @@ pub(super) fn verdict(tried: &[Tried], possible: Possible, run: &WholeRun) -> Ve
 }
 
 /// Ids of the refused probes. If no probe was refused, the ids of all.
-fn named(missing: &[&Tried]) -> String {
+fn named(missing: &[&ProbeResult]) -> String {
     let refused = missing.iter().filter(|one| one.status() == Status::Refused);
     let mut ids: Vec<&str> = refused.map(|one| one.probe.id).collect();
     if ids.is_empty() {

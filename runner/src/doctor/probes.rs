@@ -43,7 +43,7 @@ pub(super) struct Probe {
     /// Id of the probe; it is stable.
     pub(super) id: &'static str,
     /// Feature that is tested, for people.
-    pub(super) what: &'static str,
+    pub(super) feature: &'static str,
     namespace: Need,
     inherited: Need,
     /// Ids of the probes that this probe depends on.
@@ -70,14 +70,14 @@ type After = &'static [&'static str];
 
 const fn probe(
     id: &'static str,
-    what: &'static str,
+    feature: &'static str,
     (namespace, inherited): (Need, Need),
     after: After,
     trial: Trial,
 ) -> Probe {
     Probe {
         id,
-        what,
+        feature,
         namespace,
         inherited,
         after,

@@ -22,7 +22,7 @@ fn refused(errno: Errno) -> Observation {
 }
 
 /// A machine on which all probes work except `lacking`. Probes that depend on those are untried.
-fn host(lacking: &[(&str, Observation)]) -> Vec<Tried> {
+fn host(lacking: &[(&str, Observation)]) -> Vec<ProbeResult> {
     for (id, _) in lacking {
         assert!(probes::named(id).is_some(), "no probe {id}");
     }
@@ -35,7 +35,7 @@ fn host(lacking: &[(&str, Observation)]) -> Vec<Tried> {
     })
 }
 
-fn lacking(ids: &[&str]) -> Vec<Tried> {
+fn lacking(ids: &[&str]) -> Vec<ProbeResult> {
     let lacking: Vec<_> = ids.iter().map(|id| (*id, refused(Errno::EPERM))).collect();
     host(&lacking)
 }

@@ -73,21 +73,22 @@ impl From<SetupError> for Observation {
 
 /// Adds the attempted operation to an error.
 pub(super) trait Doing<T> {
-    fn doing(self, what: &str) -> Result<T, Observation>;
+    fn doing(self, operation: &str) -> Result<T, Observation>;
 }
 
 impl<T> Doing<T> for Result<T, Errno> {
-    fn doing(self, what: &str) -> Result<T, Observation> {
+    fn doing(self, operation: &str) -> Result<T, Observation> {
         self.map_err(|errno| Observation::Refused {
-            doing: what.to_owned(),
+            doing: operation.to_owned(),
             errno: errno as i32,
         })
     }
 }
 
 impl<T> Doing<T> for std::io::Result<T> {
-    fn doing(self, what: &str) -> Result<T, Observation> {
-        self.map_err(|error| message::errno_of(&error)).doing(what)
+    fn doing(self, operation: &str) -> Result<T, Observation> {
+        self.map_err(|error| message::errno_of(&error))
+            .doing(operation)
     }
 }
 
@@ -123,13 +124,13 @@ pub(super) fn make(id: &str) -> Observation {
 }
 
 fn start(id: &str, directory: &str) -> Result<(Child, OwnedFd), Observation> {
-    let (socket, theirs) = message_pair().doing("make a pair of sockets")?;
+    let (socket, peer) = message_pair().doing("make a pair of sockets")?;
     let mut command = Command::new(OWN_FILE);
     command
         .arg0("runner-trial")
         .args([TRIAL_ARGUMENT, id, directory])
         .env_clear()
-        .stdin(Stdio::from(theirs))
+        .stdin(Stdio::from(peer))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0);
@@ -260,18 +261,18 @@ pub(super) fn message_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
 /// only.
 pub(super) fn in_child(
     flags: libc::c_int,
-    what: &str,
+    operation: &str,
     attempt: impl FnOnce() -> Outcome,
 ) -> Outcome {
-    let (socket, theirs) = message_pair().doing("make a pair of sockets")?;
-    match clone_process(flags).doing(what)? {
+    let (socket, peer) = message_pair().doing("make a pair of sockets")?;
+    match clone_process(flags).doing(operation)? {
         Side::Child => {
             drop(socket);
-            let sent = message::send(&theirs, &attempt(), &[]);
+            let sent = message::send(&peer, &attempt(), &[]);
             std::process::exit(i32::from(sent.is_err()))
         }
         Side::Parent(child) => {
-            drop(theirs);
+            drop(peer);
             let received = message::receive::<Outcome>(&socket);
             let status = waitpid(child, None).doing("wait for the child")?;
             match (received, status) {

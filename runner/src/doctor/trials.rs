@@ -14,21 +14,25 @@ pub(super) mod process;
 pub(super) mod seccomp;
 
 /// Succeeds if the kernel refused with exactly the expected errno.
-fn must_refuse<T>(what: &str, expected: Errno, found: Result<T, Errno>) -> Result<(), Observation> {
+fn must_refuse<T>(
+    operation: &str,
+    expected: Errno,
+    found: Result<T, Errno>,
+) -> Result<(), Observation> {
     match found {
         Err(errno) if errno == expected => Ok(()),
         Err(errno) => Err(Observation::Wrong(format!(
-            "{what} failed with {errno:?} and not with {expected:?}"
+            "{operation} failed with {errno:?} and not with {expected:?}"
         ))),
-        Ok(_) => Err(Observation::Wrong(format!("{what} was not refused"))),
+        Ok(_) => Err(Observation::Wrong(format!("{operation} was not refused"))),
     }
 }
 
 /// Positive twin of a denial: the same attempt before the restriction must work.
-fn must_work<T>(what: &str, found: Result<T, Errno>) -> Result<T, Observation> {
+fn must_work<T>(operation: &str, found: Result<T, Errno>) -> Result<T, Observation> {
     found.map_err(|errno| {
         Observation::Untried(format!(
-            "{what} fails with {errno:?} without a restriction too"
+            "{operation} fails with {errno:?} without a restriction too"
         ))
     })
 }

@@ -104,12 +104,16 @@ impl Input<'_> {
                 (Status::Inconclusive, reason)
             }
             (Some(said), _) if refusal.is_none() => {
-                let wanted: Vec<_> = column
+                let expected: Vec<_> = column
                     .refusals
                     .iter()
                     .map(|refusal| refusal.reply.words())
                     .collect();
-                let reason = format!("{} inside, not {}", said.reply.words(), wanted.join(" or "));
+                let reason = format!(
+                    "{} inside, not {}",
+                    said.reply.words(),
+                    expected.join(" or ")
+                );
                 (Status::Inconclusive, reason)
             }
             (Some(said), twin) if !is_refused_outside(twin.as_ref(), attempt) && !recorded() => {

@@ -119,8 +119,8 @@ impl Answer {
     /// Text form of the answer.
     pub(super) fn human(&self, colour: Colour) -> String {
         let mut text = String::new();
-        let wide = |class: &Outcome| class.class.id.len();
-        let width = self.classes.iter().map(wide).max().unwrap_or(0);
+        let id_width = |class: &Outcome| class.class.id.len();
+        let width = self.classes.iter().map(id_width).max().unwrap_or(0);
         let mut group = "";
         for class in &self.classes {
             if class.class.group() != group {

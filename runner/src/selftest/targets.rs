@@ -41,7 +41,7 @@ pub(super) struct Targets {
     _streams: [UnixListener; 2],
     _datagrams: [UnixDatagram; 2],
     _tcp: TcpListener,
-    /// A descriptor without close-on-exec, which no child may inherit. The run closes it before the sandbox starts.
+    /// A descriptor without close-on-exec. Twins inherit it; the run must keep it from the client.
     _inherited: File,
 }
 

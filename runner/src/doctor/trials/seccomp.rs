@@ -149,16 +149,16 @@ fn supervise(
     namespace: UserNamespace,
     inspect: impl FnOnce(&Notification, Pid) -> Result<(), Observation>,
 ) -> Result<(), Observation> {
-    let (socket, theirs) = message_pair().doing("make a pair of sockets")?;
+    let (socket, peer) = message_pair().doing("make a pair of sockets")?;
     match clone_process(0).doing("start a process")? {
         Side::Child => {
             drop(socket);
-            let message = run_supervised(namespace, &theirs).unwrap_or_else(Message::Failed);
-            let sent = message::send(&theirs, &message, &[]);
+            let message = run_supervised(namespace, &peer).unwrap_or_else(Message::Failed);
+            let sent = message::send(&peer, &message, &[]);
             std::process::exit(i32::from(sent.is_err()))
         }
         Side::Parent(process) => {
-            drop(theirs);
+            drop(peer);
             answer_twice(&socket, process, inspect)
         }
     }

@@ -56,14 +56,14 @@ fn what_is_in_the_way_comes_first_with_its_cause_and_its_fix() {
         "Required by isolation inherited",
     ];
     assert!(places.is_sorted_by_key(|words| at(words)), "{said}");
-    // Whoever has the stronger tier is not told what the weaker one lacks.
+    // With the stronger isolation, the features of the weaker one are not listed.
     let said = text(
         &doctor()
             .on_a_host_without("network,temporary")
             .output()
             .stdout,
     );
-    assert!(!said.contains("In the way"), "{said}");
+    assert!(!said.contains("Missing for"), "{said}");
 }
 
 #[test]
