@@ -37,7 +37,7 @@ pub(super) fn render(examination: &Examination, colour: Colour) -> Result<Vec<u8
     Ok(page.finish().into_bytes())
 }
 
-/// `NAMESPACE  a run has namespaces of its own; …`
+/// Writes the verdict's line, such as `NAMESPACE  a run has namespaces of its own; …`.
 fn verdict(page: &mut Page<String>, verdict: &Verdict) -> fmt::Result {
     let (word, tone) = match verdict.tier {
         Some(Tier::Namespace) => ("NAMESPACE", Tone::Good),
