@@ -1,8 +1,8 @@
-//! An audit: any program in the same sandbox, with nothing expected of it.
+//! Audits: any program in the sandbox, without expectations.
 //!
-//! Parsed types, and the one decision of an audit: what of the host its program is shown. An ordinary dynamic
-//! program needs the system's directories, which the policy names, and its own. Whatever would show more of the
-//! user's than the program itself has to be asked for.
+//! Decides which paths of the host an audit shows without being asked. A dynamic program needs the system's
+//! directories, which the policy names, and its own directory. Any path that would show more of the user's files needs
+//! an option.
 
 use std::path::{Path, PathBuf};
 
@@ -12,27 +12,27 @@ use policy::may_be_shown;
 
 use crate::home_dirs::{HomeDirs, spellings};
 
-/// The caller's surroundings, on which depends what may be shown without being asked for.
+/// The caller's directories, which an audit does not show without being asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller<'a> {
-    /// The current directory.
+    /// Current directory of the caller.
     pub directory: Option<&'a Path>,
-    /// The home.
+    /// Home of the caller.
     pub home: Option<&'a Path>,
 }
 
-/// Shows the program to itself: adds the directories that it needs to `rules`, and says where it lies. `path` is
-/// the program as it was found, absolute; `file` is what it leads to, free of links.
-pub(crate) fn show(
+/// Adds the directories that the program needs to `rules`, and returns its location inside. `path` is the program's
+/// absolute path as found; `file` is the same path with links resolved.
+pub(crate) fn show_program(
     path: &Path,
     file: &Path,
     rules: &mut Vec<PathRule>,
     caller: Caller<'_>,
 ) -> ProgramLocation {
     let mut with_own = rules.clone();
-    for lies in [path, file] {
-        let directory = lies.parent().unwrap_or(lies);
-        if !is_shown(lies, &with_own) && caller.lets_show(directory) {
+    for spelling in [path, file] {
+        let directory = spelling.parent().unwrap_or(spelling);
+        if !is_shown(spelling, &with_own) && caller.may_show(directory) {
             with_own.push(PathRule {
                 path: directory.to_owned(),
                 access: Access::ReadExecute,
@@ -41,28 +41,27 @@ pub(crate) fn show(
             });
         }
     }
-    let place = [path, file]
+    let location = [path, file]
         .into_iter()
-        .find(|lies| is_shown(lies, &with_own) && is_shown(file, &with_own));
-    match place {
+        .find(|spelling| is_shown(spelling, &with_own) && is_shown(file, &with_own));
+    match location {
         Some(path) => {
             *rules = with_own;
             ProgramLocation::Own { path: path.into() }
         }
-        // A directory of it would be shown for nothing.
+        // Drop the new rules: a directory without the program would be shown for no use.
         None => ProgramLocation::Alone,
     }
 }
 
-/// Whether one of the rules shows `path`.
+/// True if a rule shows `path`.
 pub(crate) fn is_shown(path: &Path, rules: &[PathRule]) -> bool {
     rules.iter().any(|rule| path.starts_with(&rule.path))
 }
 
 impl Caller<'_> {
-    /// Not what holds somebody's own things: the current directory, a home, and whatever they lie in, by whatever
-    /// name.
-    fn lets_show(self, directory: &Path) -> bool {
+    /// False for the current directory, a home, and each directory above them, by any of their names.
+    fn may_show(self, directory: &Path) -> bool {
         let names = spellings(directory);
         let current = self.directory.map(spellings).unwrap_or_default();
         let holds_current = |name: &PathBuf| current.iter().any(|own| own.starts_with(name));
@@ -95,12 +94,12 @@ mod tests {
         }]
     }
 
-    /// The place, and what was added to what the system shows.
+    /// Location of the program, and the paths added to those of the system.
     fn shown(path: &str, file: &str) -> (ProgramLocation, Vec<PathBuf>) {
         let mut rules = system();
-        let place = show(Path::new(path), Path::new(file), &mut rules, caller());
+        let location = show_program(Path::new(path), Path::new(file), &mut rules, caller());
         let added = rules.into_iter().skip(1).map(|rule| rule.path);
-        (place, added.collect())
+        (location, added.collect())
     }
 
     fn own(path: &str) -> ProgramLocation {
@@ -151,7 +150,7 @@ mod tests {
             shown("/usr/bin/tool", "/home/me/tool"),
             (ProgramLocation::Alone, vec![])
         );
-        // Nor is the directory of the link shown, which would be of no use.
+        // The directory of the link is not shown either: the link would dangle.
         let elsewhere = shown("/opt/tool/bin/tool", "/home/me/tool");
         assert_eq!(elsewhere, (ProgramLocation::Alone, vec![]));
     }
@@ -181,7 +180,7 @@ mod tests {
         ] {
             symlink(at(target), at(link)).unwrap();
         }
-        let place = |path: &str, home: &str, directory: &str| {
+        let location = |path: &str, home: &str, directory: &str| {
             let mut rules = system();
             let caller = Caller {
                 directory: Some(&at(directory)),
@@ -189,8 +188,8 @@ mod tests {
             };
             let path = at(path);
             let file = path.parent().unwrap().canonicalize().unwrap().join("tool");
-            let place = show(&path, &file, &mut rules, caller);
-            (place, rules.len() - 1)
+            let location = show_program(&path, &file, &mut rules, caller);
+            (location, rules.len() - 1)
         };
         for (path, home, directory) in [
             ("homes/me/tool", "links/me", "opt"),
@@ -201,7 +200,7 @@ mod tests {
             ("homes/me/project/tool", "opt", "here"),
             ("here/tool", "opt", "homes/me/project"),
         ] {
-            let found = place(path, home, directory);
+            let found = location(path, home, directory);
             assert_eq!(
                 found,
                 (ProgramLocation::Alone, 0),
@@ -211,7 +210,7 @@ mod tests {
         let own = ProgramLocation::Own {
             path: at("opt/bin/tool"),
         };
-        assert_eq!(place("opt/bin/tool", "mine", "here"), (own, 1));
+        assert_eq!(location("opt/bin/tool", "mine", "here"), (own, 1));
     }
 
     #[test]
@@ -231,7 +230,7 @@ mod tests {
         });
         let path = Path::new("/home/me/project/src/tool");
         assert_eq!(
-            show(path, path, &mut rules, caller()),
+            show_program(path, path, &mut rules, caller()),
             own("/home/me/project/src/tool")
         );
         assert_eq!(rules.len(), 2);

@@ -1,9 +1,9 @@
-//! `--baseline FILE`: the behaviour of a run against a lock file, and the check `baseline/unchanged`.
+//! `--baseline FILE`: compares the behaviour of a run with a lock file, in the check `baseline/unchanged`.
 //!
-//! Owns the file from before the run, when it is read or proved to be writable, to the end, when the check is made or
-//! the file is written. The check is none of [`judge::check`]: it compares with a file, is made only where one is
-//! named, and no specification asks for it; its id is not among [`model::finding::ids`]. What is compared is
-//! [`judge::behaviour`]'s, as `runner diff` has it.
+//! Owns the lock file during a run: before the run it is read, or tested to be writable; after the run the check is
+//! made, or the file is written. The check is not part of [`judge::check`], because it needs a file and has no
+//! specification. Its id is not in [`model::finding::ids`]. [`judge::facts`] selects the compared facts, as for
+//! `runner diff`.
 
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
@@ -29,20 +29,20 @@ mod tests;
 
 use judge::lock::{self, Lock, LockFault, Made, drift};
 
-/// The longest lock file that is read, in bytes.
-const MOST_BYTES: u64 = 64 * 1024 * 1024;
+/// Limit of a lock file's size, in bytes.
+const MAX_LOCK_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Most differences whose lines are looked up: code scanning shows the first, and takes ten.
-const MOST_PLACES: usize = 10;
+/// Number of differences whose lines are looked up. Code scanning shows the first line, and accepts ten.
+const MAX_LINES: usize = 10;
 
-/// Why nothing is run, or what came of a run cannot be compared.
+/// Errors of a lock file before the run.
 #[derive(Debug, Error)]
 pub(crate) enum BaselineError {
-    #[error("the lock file cannot be read")]
+    #[error("cannot read the lock file")]
     Read(#[source] ReadError),
     #[error("{file}:{fault}")]
     Lock { file: String, fault: LockFault },
-    #[error("the lock file {file} is of {found}, and this run is of {case}")]
+    #[error("cannot use the lock file {file}: it belongs to {found}, and this run to {case}")]
     OtherCase {
         file: String,
         found: String,
@@ -59,9 +59,9 @@ impl BaselineError {
                 Some("--update-baseline makes it from the behaviour of this run")
             }
             Self::Read(_) => None,
-            Self::Lock { .. } => {
-                Some("mend the line, or remove the file and make it anew with --update-baseline")
-            }
+            Self::Lock { .. } => Some(
+                "correct the line, or remove the file and write a new one with --update-baseline",
+            ),
             Self::OtherCase { .. } => {
                 Some("name this case's own lock file, or make one with --update-baseline")
             }
@@ -79,31 +79,31 @@ impl BaselineError {
 #[derive(Debug)]
 pub(crate) struct Opened {
     shown: String,
-    /// As code scanning names it.
-    place_in_repository: PathBuf,
-    /// Free of links.
+    /// Path of the file as code scanning names it.
+    repository_path: PathBuf,
+    /// Path of the file without links.
     path: PathBuf,
     task: Task,
 }
 
-/// What is done with a lock file after the run.
+/// Use of the lock file after the run.
 #[derive(Debug)]
 enum Task {
-    /// The behaviour is compared with what it holds.
+    /// Compare the behaviour with the file.
     Compare { lock: Lock, bytes: Vec<u8> },
-    /// It is written.
+    /// Write the behaviour to the file.
     Write {
-        /// What it holds; `None` where it is yet to be made.
+        /// Contents before the run; `None` if the file does not exist.
         old: Option<Lock>,
-        place: LockFile,
+        file: LockFile,
     },
 }
 
-/// Reads the lock file, or proves that it can be written.
+/// Reads the lock file, or tests that it can be written.
 ///
 /// # Errors
-/// A file that cannot be read, is no lock file or is of another case than `case`; one to be written that cannot be, that
-/// the run reads, or that is a report's.
+/// The file cannot be read, is not a lock file, or belongs to another case than `case`. A file to write is not
+/// writable, is an input of the run, or is a report.
 pub(crate) fn open(
     baseline: &Baseline,
     case: &str,
@@ -120,24 +120,24 @@ pub(crate) fn open(
                 Err(BaselineError::Read(error)) if error.is_absence() => None,
                 read => Some(read?.0),
             };
-            let place = LockFile::open(path, inputs, outputs)?;
-            (path, Task::Write { old, place })
+            let file = LockFile::open(path, inputs, outputs)?;
+            (path, Task::Write { old, file })
         }
     };
     Ok(Opened {
         shown: shown_path(path),
-        place_in_repository: below(std::env::current_dir().ok().as_deref(), path),
+        repository_path: below(std::env::current_dir().ok().as_deref(), path),
         path: match &task {
             Task::Compare { .. } => std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
-            Task::Write { place, .. } => place.path().to_owned(),
+            Task::Write { file, .. } => file.path().to_owned(),
         },
         task,
     })
 }
 
-/// The lock file of this case, which it must be before it is compared with, and before it is replaced; and its bytes.
+/// Reads a lock file and its bytes. Its case must be `case` before it is compared or replaced.
 fn read_lock(path: &Path, case: &str) -> Result<(Lock, Vec<u8>), BaselineError> {
-    let bytes = read::regular(path, MOST_BYTES).map_err(BaselineError::Read)?;
+    let bytes = read::regular(path, MAX_LOCK_BYTES).map_err(BaselineError::Read)?;
     let lock = Lock::parse(&bytes).map_err(|fault| BaselineError::Lock {
         file: shown_path(path),
         fault,
@@ -153,56 +153,57 @@ fn read_lock(path: &Path, case: &str) -> Result<(Lock, Vec<u8>), BaselineError> 
 }
 
 impl Opened {
-    /// The file, free of links: the client must not be shown it.
+    /// Path without links. The sandbox must not show this file to the client.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes the check, or writes the file; the finding, the differences and the verdict go into the report.
+    /// Makes the check, or writes the file. Adds the finding and the differences to the report, and updates its
+    /// verdict.
     ///
     /// # Errors
     /// The file could not be written.
     pub(crate) fn settle(self, report: &mut Report) -> Result<(), WriteError> {
-        let end = self.task.end(report);
-        report.checks.push(end.settled.finding(&self.shown));
+        let outcome = self.task.run(report);
+        report.checks.push(outcome.check.finding(&self.shown));
         report.verdict = check::verdict(&report.checks, &report.evidence);
-        report.baseline = end.told.map(|told| model::report::Baseline {
+        report.baseline = outcome.section.map(|section| model::report::Baseline {
             file: self.shown,
-            outcome: told.outcome,
-            tier_before: told.tier_before,
-            differences: told.differences,
+            outcome: section.outcome,
+            tier_before: section.tier_before,
+            differences: section.differences,
         });
         report.lock_place = Some(LockPlace {
-            path: self.place_in_repository,
-            lines: end.lines,
+            path: self.repository_path,
+            lines: outcome.lines,
         });
-        end.lost.map_or(Ok(()), Err)
+        outcome.lost.map_or(Ok(()), Err)
     }
 }
 
-/// What a lock file came to.
-struct End {
-    settled: Settled,
-    told: Option<Told>,
-    /// Where to look in the file.
+/// Result of the check.
+struct TaskOutcome {
+    check: CheckOutcome,
+    section: Option<Section>,
+    /// Lines of the differences in the lock file.
     lines: Vec<usize>,
-    /// Why it was not written.
+    /// Error of writing the file.
     lost: Option<WriteError>,
 }
 
-/// What goes into the report beside the finding.
-struct Told {
+/// Data of the report besides the finding.
+struct Section {
     outcome: BaselineOutcome,
     tier_before: Option<String>,
     differences: Vec<Difference>,
 }
 
-impl From<Settled> for End {
-    /// Nothing was compared or written.
-    fn from(settled: Settled) -> Self {
+impl From<CheckOutcome> for TaskOutcome {
+    /// A result without a comparison and without a written file.
+    fn from(check: CheckOutcome) -> Self {
         Self {
-            settled,
-            told: None,
+            check,
+            section: None,
             lines: Vec::new(),
             lost: None,
         }
@@ -210,25 +211,25 @@ impl From<Settled> for End {
 }
 
 impl Task {
-    fn end(self, report: &Report) -> End {
-        match (self, whole_behaviour(report)) {
-            (Self::Compare { .. }, Err(because)) => Settled::errored(because).into(),
-            (Self::Write { .. }, Err(because)) => Settled::unwritten(because).into(),
+    fn run(self, report: &Report) -> TaskOutcome {
+        match (self, complete_behaviour(report)) {
+            (Self::Compare { .. }, Err(because)) => CheckOutcome::errored(because).into(),
+            (Self::Write { .. }, Err(because)) => CheckOutcome::unwritten(because).into(),
             (Self::Compare { lock, bytes }, Ok(behaviour)) => {
                 compared(&lock, &bytes, &behaviour, report)
             }
-            (Self::Write { old, place }, Ok(behaviour)) => {
-                written(old.as_ref(), place, &behaviour, report)
+            (Self::Write { old, file }, Ok(behaviour)) => {
+                written(old.as_ref(), file, &behaviour, report)
             }
         }
     }
 }
 
-/// The behaviour as `runner diff` will read it from the JSON report of this run; else why there is nothing to compare.
-fn whole_behaviour(report: &Report) -> Result<Behaviour, String> {
-    let cannot = |error: &dyn std::error::Error| {
-        format!("the report of this run cannot be compared: {error}")
-    };
+/// Behaviour of the run, by the same JSON report that `runner diff` reads. Fails with the reason if the run cannot be
+/// compared.
+fn complete_behaviour(report: &Report) -> Result<Behaviour, String> {
+    let cannot =
+        |error: &dyn std::error::Error| format!("cannot compare the report of this run: {error}");
     let rendered = json::render(report).map_err(|error| cannot(&error))?;
     let form = Form::parse(&rendered).map_err(|error| cannot(&error))?;
     let behaviour = Behaviour::of(&form);
@@ -240,85 +241,90 @@ fn whole_behaviour(report: &Report) -> Result<Behaviour, String> {
     }
 }
 
-fn compared(lock: &Lock, bytes: &[u8], behaviour: &Behaviour, report: &Report) -> End {
-    // The strongest tier that the host has is known only now.
+fn compared(lock: &Lock, bytes: &[u8], behaviour: &Behaviour, report: &Report) -> TaskOutcome {
+    // The isolation of a run with `--isolation auto` is known only after the run.
     let tier = report.tier.word();
     if lock.tier() != tier {
         let because = format!(
-            "the lock file is of tier {locked}, and this run of tier {tier}: `--isolation` asks for a tier, and \
+            "the lock file has isolation {locked}, and this run has {tier}: `--isolation` selects it, and \
              `--update-baseline` writes the file for this one",
             locked = quoted(lock.tier())
         );
-        return End {
+        return TaskOutcome {
             lines: lock::line_of_tier(bytes),
-            ..Settled::errored(because).into()
+            ..CheckOutcome::errored(because).into()
         };
     }
     let (expected, found) = lock.comparable(behaviour.facts());
     let differences = compare(&expected, &found);
-    let settled = match differences.len() {
-        0 => Settled::unchanged(found.len(), behaviour.facts().len()),
-        _ => Settled::drifted(&differences),
+    let check = match differences.len() {
+        0 => CheckOutcome::unchanged(found.len(), behaviour.facts().len()),
+        _ => CheckOutcome::drifted(&differences),
     };
-    End {
-        lines: lock::lines(bytes, differences.iter().take(MOST_PLACES)),
-        told: Some(Told {
+    TaskOutcome {
+        lines: lock::lines(bytes, differences.iter().take(MAX_LINES)),
+        section: Some(Section {
             outcome: BaselineOutcome::Compared,
             tier_before: None,
             differences,
         }),
-        ..settled.into()
+        ..check.into()
     }
 }
 
-fn written(old: Option<&Lock>, place: LockFile, behaviour: &Behaviour, report: &Report) -> End {
-    if let Some(why) = cut_short(report.evidence.exit) {
-        return Settled::unwritten(why).into();
+fn written(
+    old: Option<&Lock>,
+    file: LockFile,
+    behaviour: &Behaviour,
+    report: &Report,
+) -> TaskOutcome {
+    if let Some(reason) = partial_run_reason(report.evidence.exit) {
+        return CheckOutcome::unwritten(reason).into();
     }
     let new = Lock::of(behaviour, made(report), old, report);
-    if let Err(error) = place.write(new.print().as_bytes()) {
-        let settled = Settled::lost(&error);
-        return End {
+    if let Err(error) = file.write(new.print().as_bytes()) {
+        let check = CheckOutcome::lost(&error);
+        return TaskOutcome {
             lost: Some(error),
-            ..settled.into()
+            ..check.into()
         };
     }
-    let told = match old {
-        None => Told {
+    let section = match old {
+        None => Section {
             outcome: BaselineOutcome::Made,
             tier_before: None,
             differences: Vec::new(),
         },
         Some(old) => {
             let (before, now) = old.comparable(new.facts());
-            Told {
+            Section {
                 outcome: BaselineOutcome::Updated,
                 tier_before: (old.tier() != new.tier()).then(|| old.tier().to_owned()),
                 differences: compare(&before, &now),
             }
         }
     };
-    End {
-        told: Some(told),
-        ..Settled::written().into()
+    TaskOutcome {
+        section: Some(section),
+        ..CheckOutcome::written().into()
     }
 }
 
-/// Why a run shows the beginning of a behaviour only. What a client would still have done is in no such run, and a
-/// lock file made of it would let all of that go.
-fn cut_short(exit: Exit) -> Option<String> {
-    let what = match exit {
+/// Reason why a run shows only the beginning of a behaviour. A lock file of such a run would lack the client's later
+/// actions.
+fn partial_run_reason(exit: Exit) -> Option<String> {
+    let cause = match exit {
         Exit::Timeout(after) => format!("the runner ended it after {:.1} s", after.as_secs_f64()),
         Exit::OutputLimit => "the runner ended it at its output limit".to_owned(),
         Exit::RequestLimit => "the runner ended it at its request limit".to_owned(),
-        // So does a limit of processor time (setrlimit(2)), or want of memory.
+        // RLIMIT_CPU ends a process by SIGXCPU or SIGKILL (setrlimit(2)), and so does a lack of memory.
         Exit::Signal(number @ (libc::SIGKILL | libc::SIGXCPU)) => {
             format!("signal {number} ended it, as at a limit of time or memory")
         }
         Exit::Code(_) | Exit::Signal(_) | Exit::Interrupted | Exit::NotStarted => return None,
     };
     Some(format!(
-        "this run does not show all that the client does: {what}"
+        "this run does not show all that the client does: {cause}"
     ))
 }
 
@@ -331,29 +337,29 @@ fn made(report: &Report) -> Made {
     }
 }
 
-/// Of a behaviour of so many facts of which so many were compared; for the others the lock file has `*`.
-fn as_locked(compared: usize, all: usize) -> String {
+/// Message for `all` facts, of which `compared` were compared. The lock file accepts any value (`*`) for the others.
+fn match_message(compared: usize, all: usize) -> String {
     let accepted = match all.saturating_sub(compared) {
         0 => String::new(),
-        1 => ", and 1 accepted whatever it is".to_owned(),
-        more => format!(", and {more} accepted whatever they are"),
+        1 => ", and 1 with any value".to_owned(),
+        more => format!(", and {more} with any value"),
     };
-    format!("The behaviour is as the lock file has it: {compared} facts{accepted}.")
+    format!("The behaviour matches the lock file: {compared} facts{accepted}.")
 }
 
-/// How the check came out.
-struct Settled {
+/// Outcome of the check.
+struct CheckOutcome {
     status: Status,
     message: String,
     found: Option<String>,
     because: Option<String>,
 }
 
-impl Settled {
+impl CheckOutcome {
     fn unchanged(compared: usize, all: usize) -> Self {
         Self {
             status: Status::Passed,
-            message: as_locked(compared, all),
+            message: match_message(compared, all),
             found: None,
             because: None,
         }
@@ -390,7 +396,7 @@ impl Settled {
     fn lost(error: &WriteError) -> Self {
         let source = error.source().map(|source| format!(": {source}"));
         Self {
-            message: "The behaviour of this run is in no lock file.".to_owned(),
+            message: "The behaviour of this run was not written to the lock file.".to_owned(),
             ..Self::errored(format!("{error}{}", source.unwrap_or_default()))
         }
     }

@@ -1,7 +1,7 @@
-//! The command line as it is typed: what clap parses, and nothing that it means.
+//! The command line as typed, in the form that clap parses.
 //!
-//! [`Cli::resolve`] turns it into a [`Command`], with policies read and contradictions refused. Both exit with
-//! status 2 on an error. Must not know: how a run is made, or how a report looks.
+//! [`Cli::resolve`] turns a command line into a [`Command`]: it reads the policies and rejects contradictions. Errors
+//! of both have exit status 2. Must not know: how a run is made, or how a report looks.
 
 mod audit;
 mod error;
@@ -27,7 +27,7 @@ pub(crate) use reports::{Destination, ReportTarget};
 pub(crate) use resolve::{Baseline, Command, InitAction, Isolation, PolicyAction, RunRequest};
 pub(crate) use values::{ReportArgument, VariableArgument};
 
-/// What the user typed.
+/// Arguments of the command line.
 #[derive(Debug, Parser)]
 #[command(
     name = "runner",
@@ -52,7 +52,7 @@ pub(crate) enum CliCommand {
     /// Core smoke: one print turn; `HEAD /` may come first
     #[command(after_help = help::RUN_EXIT_CODES)]
     CaseA(RunOptions),
-    /// Startup: the same in safe mode; the POST must be the first and only request
+    /// Startup: one print turn in safe mode; the POST must be the first and only request
     #[command(after_help = help::RUN_EXIT_CODES)]
     CaseB(RunOptions),
     /// Run a case of your own
@@ -61,28 +61,28 @@ pub(crate) enum CliCommand {
         /// The case file; `runner policy init case NAME` prints one to start from
         #[arg(value_name = "CASE.toml")]
         case: PathBuf,
-        /// As for the built-in cases.
+        /// Options, as of the built-in cases.
         #[command(flatten)]
         options: RunOptions,
     },
-    /// Run any program sealed, expect nothing of it, and say what it tried
+    /// Run any program in the sandbox, and report what it tries
     #[command(after_help = help::AUDIT_EXIT_CODES)]
     Audit(AuditOptions),
-    /// Try what a run needs on this machine, and say what is missing and what mends it
+    /// Test each feature that a run needs on this machine, and print a fix for each missing one
     #[command(after_help = help::DOCTOR_EXIT_CODES)]
     Doctor(DoctorOptions),
-    /// Try the ways out of the sandbox that it knows, and say which are blocked on this machine
+    /// Try known ways out of the sandbox, and report which of them this machine blocks
     #[command(after_help = help::SELFTEST_EXIT_CODES)]
     Selftest(SelftestOptions),
     /// Compare the behaviour of two runs
     #[command(after_help = help::DIFF_EXIT_CODES)]
     Diff(DiffOptions),
-    /// Check that a directory of `--out` holds what its manifest says
+    /// Check a directory of `--out` against its manifest
     #[command(after_help = help::VERIFY_EXIT_CODES)]
     Verify(VerifyOptions),
-    /// List, print, start and check case and profile files
+    /// List, print and check case and profile files, or print a new one to start from
     Policy {
-        /// What to do with them.
+        /// Action on the files.
         #[command(subcommand)]
         command: PolicyCommand,
     },
@@ -94,40 +94,40 @@ pub(crate) struct RunOptions {
     /// The program to test [default: the reference client]
     #[arg(long, value_name = "PROGRAM", help_heading = help::CLIENT)]
     pub client: Option<PathBuf>,
-    /// How the program is told what to do: a built-in profile or a file
+    /// Profile of the program, with its command line, names and files: a built-in name or a file
     #[arg(long, value_name = "NAME|FILE", default_value = "reference", help_heading = help::CLIENT)]
     pub profile: OsString,
-    /// Leave out what the profile sets for this case only: what does the program do by itself?
+    /// Leave out the variables that the profile sets for this case only
     #[arg(long, help_heading = help::CLIENT)]
     pub plain: bool,
     /// Further arguments for the program, after the profile's own
     #[arg(last = true, value_name = "CLIENT-ARGS", help_heading = help::CLIENT)]
     pub client_args: Vec<OsString>,
-    /// What the provider stub answers: a scenario that `runner policy list` names [default: the case's]
+    /// Scenario of the provider stub; `runner policy list` lists them [default: the case's]
     #[arg(long, value_name = "SCENARIO", help_heading = help::CLIENT)]
     pub stub: Option<String>,
-    /// What must seal the network; a run is never unsealed
-    #[arg(long, value_enum, value_name = "TIER", default_value_t, help_heading = help::SANDBOX)]
+    /// Network isolation of the sandbox; no run is without one
+    #[arg(long, value_enum, value_name = "ISOLATION", default_value_t, help_heading = help::SANDBOX)]
     pub isolation: IsolationArgument,
     /// Wall time of the program, such as 60s or 5min [default: the case's]
     #[arg(long, value_name = "TIME", value_parser = values::timeout, help_heading = help::SANDBOX)]
     pub timeout: Option<Duration>,
-    /// Refuse to run unless the case file has this SHA-256
+    /// Refuse to run if the case file has another SHA-256
     #[arg(long, value_name = "SHA256", value_parser = values::sha256, help_heading = help::SANDBOX)]
     pub require_case: Option<String>,
     /// Write a report: human, json, junit, markdown, html or sarif; without a file, to standard output. May be given again
     #[arg(long, value_name = "FORMAT[=FILE]", value_parser = values::report(), help_heading = help::OUTPUT)]
     pub report: Vec<ReportArgument>,
-    /// Write the evidence to a new or empty directory: every report, the output, the files as found, and their digests
+    /// Write the evidence to a new or empty directory: all reports, the output, the files as found, and their digests
     #[arg(long, value_name = "DIR", help_heading = help::OUTPUT)]
     pub out: Option<PathBuf>,
-    /// Compare the behaviour with this lock file; any drift fails the check `baseline/unchanged`
+    /// Compare the behaviour with this lock file; any difference fails the check `baseline/unchanged`
     #[arg(long, value_name = "FILE", help_heading = help::OUTPUT)]
     pub baseline: Option<PathBuf>,
     /// Write the behaviour of this run to the lock file instead of comparing it; needs --baseline
     #[arg(long, requires = "baseline", help_heading = help::OUTPUT)]
     pub update_baseline: bool,
-    /// Copy the home to a fresh temporary directory at the end and say where
+    /// Copy the home to a new temporary directory at the end, and print its path
     #[arg(long, help_heading = help::OUTPUT)]
     pub keep_home: bool,
 }
@@ -135,26 +135,26 @@ pub(crate) struct RunOptions {
 /// The options of an audit.
 #[derive(Debug, Args)]
 pub(crate) struct AuditOptions {
-    /// The program and its arguments; `{base_url}` in them stands for the address of the provider stub
+    /// The program and its arguments; `{base_url}` in them is replaced by the address of the provider stub
     #[arg(last = true, required = true, value_name = "PROGRAM [ARGS]", help_heading = help::PROGRAM)]
     pub program: Vec<OsString>,
-    /// Set a variable, or pass yours on; {base_url}, {credential}, {home} and {tmp} in VALUE are replaced
+    /// Set a variable, or pass on yours; {base_url}, {credential}, {home} and {tmp} in VALUE are replaced
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = values::variable, help_heading = help::PROGRAM)]
     pub env: Vec<VariableArgument>,
-    /// What the provider stub answers: a scenario that `runner policy list` names, or none
+    /// Scenario of the provider stub; `runner policy list` lists them, `none` leaves the stub out
     #[arg(long, value_name = "none|SCENARIO", help_heading = help::PROGRAM)]
     pub stub: Option<String>,
     /// Show a file or directory of this machine, read-only. May be given again
     #[arg(long, value_name = "PATH", help_heading = help::SANDBOX)]
     pub read: Vec<PathBuf>,
-    /// Let the program write there; nothing in it can be run. May be given again
+    /// Let the program write to a file or directory; files in it cannot be executed. May be given again
     #[arg(long, value_name = "PATH", help_heading = help::SANDBOX)]
     pub write: Vec<PathBuf>,
-    /// Say that an attempt is no finding, such as name:example.com or inet:192.0.2.1:443; nothing is let out
+    /// Expect attempts at a destination, such as name:example.com or inet:192.0.2.1:443; they stay blocked
     #[arg(long, value_name = "DESTINATION", help_heading = help::SANDBOX)]
     pub allow_attempt: Vec<AttemptDestination>,
-    /// What must seal the network; a run is never unsealed
-    #[arg(long, value_enum, value_name = "TIER", default_value_t, help_heading = help::SANDBOX)]
+    /// Network isolation of the sandbox; no run is without one
+    #[arg(long, value_enum, value_name = "ISOLATION", default_value_t, help_heading = help::SANDBOX)]
     pub isolation: IsolationArgument,
     /// Wall time of the program, such as 60s or 5min [default: 5min]
     #[arg(long, value_name = "TIME", value_parser = values::timeout, help_heading = help::SANDBOX)]
@@ -162,21 +162,21 @@ pub(crate) struct AuditOptions {
     /// Write a report to a file: human, json, junit, markdown, html or sarif. May be given again
     #[arg(long, value_name = "FORMAT=FILE", value_parser = values::report(), help_heading = help::OUTPUT)]
     pub report: Vec<ReportArgument>,
-    /// Write the evidence to a new or empty directory: every report, the output, the files as found, and their digests
+    /// Write the evidence to a new or empty directory: all reports, the output, the files as found, and their digests
     #[arg(long, value_name = "DIR", help_heading = help::OUTPUT)]
     pub out: Option<PathBuf>,
-    /// Copy the home to a fresh temporary directory at the end and say where
+    /// Copy the home to a new temporary directory at the end, and print its path
     #[arg(long, help_heading = help::OUTPUT)]
     pub keep_home: bool,
 }
 
-/// The options of an examination.
+/// The options of `runner doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorOptions {
     /// Write JSON; `runner policy schema doctor` prints its schema
     #[arg(long)]
     pub json: bool,
-    /// Print an AppArmor profile that allows user namespaces to this program, and examine nothing
+    /// Print an AppArmor profile that allows user namespaces to this program, and test nothing
     #[arg(long, conflicts_with = "json")]
     pub apparmor: bool,
 }
@@ -190,8 +190,8 @@ pub(crate) struct SelftestOptions {
     /// Exit with 3 if something is inconclusive
     #[arg(long)]
     pub strict: bool,
-    /// Which tier is tested
-    #[arg(long, value_enum, value_name = "TIER", default_value_t)]
+    /// Isolation to test
+    #[arg(long, value_enum, value_name = "ISOLATION", default_value_t)]
     pub isolation: IsolationArgument,
 }
 
@@ -215,27 +215,24 @@ pub(crate) struct VerifyOptions {
     /// A directory of `--out`
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
-    /// Demand that the manifest has this SHA-256, as the run printed it
+    /// Require this SHA-256 of the manifest, as the run printed it
     #[arg(long, value_name = "SHA256", value_parser = values::manifest_sha256)]
     pub require_manifest: Option<String>,
 }
 
-/// What `--isolation` accepts.
+/// Values of `--isolation`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IsolationArgument {
-    /// The strongest tier that this host has
+    /// The strongest isolation that this host supports
     #[default]
     Auto,
-    /// An own network namespace that has loopback only
+    /// A new network namespace with loopback only
     Namespace,
-    /// The network that a container was given, if it has loopback only (`--network none`)
+    /// The network of the container, if it has loopback only (`--network none`)
     Inherited,
-    /// Reserved (not in this version)
-    #[value(hide = true)]
-    Supervised,
 }
 
-/// What `runner policy` does.
+/// Commands of `runner policy`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
     /// List the built-in policies with their digests, and the stub's scenarios
@@ -254,19 +251,19 @@ pub(crate) enum PolicyCommand {
     },
     /// Print the JSON Schema of policy files or of JSON reports
     Schema {
-        /// What the schema is of
+        /// Kind of file or report
         #[arg(value_enum, value_name = "FORM")]
         form: SchemaForm,
     },
     /// Print a file of your own to start from, each key explained
     Init {
-        /// Which kind of file.
+        /// Kind of file.
         #[command(subcommand)]
         command: InitCommand,
     },
 }
 
-/// What `runner policy schema` describes.
+/// Kinds of schema of `runner policy schema`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaForm {
     /// Case files
@@ -277,31 +274,31 @@ pub(crate) enum SchemaForm {
     Audit,
     /// Reports of `--report json`
     Report,
-    /// Examinations of `runner doctor --json`
+    /// Output of `runner doctor --json`
     Doctor,
-    /// Answers of `runner selftest --json`
+    /// Output of `runner selftest --json`
     Selftest,
     /// Manifests of `--out`
     Manifest,
-    /// Comparisons of `runner diff --json`
+    /// Output of `runner diff --json`
     Diff,
 }
 
-/// What `runner policy init` starts.
+/// Kinds of file of `runner policy init`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum InitCommand {
-    /// A case: what is asked, allowed and expected
+    /// A case: task, limits and expectations
     Case {
-        /// Its name: letters, digits, `.`, `_` and `-`
+        /// Name of the case: letters, digits, `.`, `_` and `-`
         #[arg(value_name = "NAME", value_parser = values::policy_name)]
         name: PolicyName,
     },
-    /// A profile: how a client is told, and its own names
+    /// A profile: command line, names and files of a client
     Profile {
-        /// Its name: letters, digits, `.`, `_` and `-`
+        /// Name of the profile: letters, digits, `.`, `_` and `-`
         #[arg(value_name = "NAME", value_parser = values::policy_name)]
         name: PolicyName,
-        /// Add the loader and the libraries that this program asks for; it is read and never run
+        /// Add the loader and the libraries that this program needs; it is read and never run
         #[arg(long, value_name = "PROGRAM")]
         client: Option<PathBuf>,
     },

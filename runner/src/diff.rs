@@ -1,8 +1,8 @@
-//! `runner diff`: what changed between two runs, told from their JSON reports.
+//! `runner diff`: compares two runs by their JSON reports.
 //!
-//! Owns where the reports are read, what is said of runs that are hardly alike, and the answer. What is compared and
-//! what is not belongs to [`judge::behaviour`]. A run that was not sound, or whose evidence has gaps in what is
-//! compared, shows differences that are true and misses others: its answer is *incomplete*, and never *unchanged*.
+//! Owns reading the reports, the notes on runs of different kinds, and the answer. [`judge::facts`] selects the
+//! compared facts. If a run was unsound or lost evidence, its differences are true but not complete. The answer is
+//! then *incomplete*, never *unchanged*.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -27,53 +27,56 @@ mod tests;
 
 pub use json::schema;
 
-/// The longest report that is read, in bytes.
-const MOST_BYTES: u64 = 256 * 1024 * 1024;
+/// Limit of a report's size, in bytes.
+const MAX_REPORT_BYTES: u64 = 256 * 1024 * 1024;
 
-/// What is to be compared.
+/// Arguments of `runner diff`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DiffRequest {
-    /// A JSON report, or a bundle.
+    /// Old run: a JSON report, or a directory of `--out`.
     pub old: PathBuf,
-    /// Another one.
+    /// New run, in the same forms.
     pub new: PathBuf,
-    /// How the answer looks.
+    /// Form of the answer.
     pub form: Form,
 }
 
-/// What a comparison came to.
+/// Status of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// Exit status 0.
+    /// No difference: exit status 0.
     Unchanged,
-    /// Exit status 1.
+    /// A difference: exit status 1.
     Changed,
-    /// Exit status 2: one of the runs says nothing of what it does not show.
+    /// A run is unsound or lost evidence, so differences may be missing: exit status 2.
     Incomplete,
 }
 
-/// Why there is no answer.
+/// Errors of `runner diff`.
 #[derive(Debug, Error)]
 pub(crate) enum DiffError {
     #[error(transparent)]
     Read(#[from] ReadError),
-    #[error("{directory} is no bundle: it has no {}", manifest::NAME)]
+    #[error(
+        "{directory} is not a directory of `--out`: it has no {}",
+        manifest::NAME
+    )]
     NoBundle { directory: String },
-    #[error("the manifest of {directory} cannot be relied on")]
+    #[error("cannot use the manifest of {directory}")]
     Manifest {
         directory: String,
         source: ManifestError,
     },
     #[error(
-        "{directory} is not whole: {} is not the one that its manifest says",
+        "cannot use {directory}: its {} does not match the manifest",
         bundle::REPORT
     )]
     Report { directory: String },
-    #[error("{file} is no report that can be compared")]
+    #[error("cannot read {file} as a JSON report")]
     Form { file: String, source: FormError },
-    #[error("the answer cannot be made")]
+    #[error("cannot build the answer")]
     Render(#[from] RenderError),
-    #[error("the answer cannot be written")]
+    #[error("cannot write the answer")]
     Write(#[from] io::Error),
 }
 
@@ -86,22 +89,22 @@ impl DiffError {
             Self::NoBundle { .. } => {
                 Some("name a directory of `--out DIR`, or the report itself to compare it anyway")
             }
-            Self::Manifest { .. } | Self::Report { .. } => {
-                Some("`runner verify DIR` tells more; name the report itself to compare it anyway")
-            }
+            Self::Manifest { .. } | Self::Report { .. } => Some(
+                "`runner verify DIR` lists each difference; name the report itself to compare it anyway",
+            ),
             Self::Form { .. } => Some("`--report json=FILE` writes one"),
             Self::Read(_) | Self::Render(_) | Self::Write(_) => None,
         }
     }
 }
 
-/// A run by what tells it from others.
+/// Properties that identify a run.
 #[derive(Debug)]
 struct Identity {
     file: String,
     client: String,
     sha256: String,
-    /// `None` for an audited program.
+    /// Name of the profile; `None` in an audit.
     profile: Option<String>,
     case: String,
     tier: String,
@@ -109,7 +112,7 @@ struct Identity {
     runner: String,
 }
 
-/// Everything that an answer shows.
+/// Contents of an answer.
 #[derive(Debug)]
 struct Answer {
     old: Identity,
@@ -120,10 +123,10 @@ struct Answer {
     applied: Applied,
 }
 
-/// Compares and writes the answer to `out`.
+/// Compares two runs and writes the answer to `out`.
 ///
 /// # Errors
-/// What cannot be read or written.
+/// A report that cannot be read, or an output that cannot be written.
 pub(crate) fn run(
     request: &DiffRequest,
     colour: Colour,
@@ -142,13 +145,13 @@ pub(crate) fn run(
     Ok(answer.status())
 }
 
-/// A directory is a bundle.
+/// Reads a report from a file, or from a directory of `--out`.
 fn load(path: &Path) -> Result<Report, DiffError> {
     let inside = path.join(bundle::REPORT);
     let (path, bytes) = if path.is_dir() {
         (inside.as_path(), of_bundle(path, &inside)?)
     } else {
-        (path, read::regular(path, MOST_BYTES)?)
+        (path, read::regular(path, MAX_REPORT_BYTES)?)
     };
     Report::parse(&bytes).map_err(|source| DiffError::Form {
         file: shown_path(path),
@@ -156,7 +159,7 @@ fn load(path: &Path) -> Result<Report, DiffError> {
     })
 }
 
-/// The report of a bundle, which is the one of its run only where the manifest says so.
+/// Reads the report of a directory of `--out`. Fails if its digest is not the one in the manifest.
 fn of_bundle(directory: &Path, report: &Path) -> Result<Vec<u8>, DiffError> {
     let shown = || shown_path(directory);
     let document = match read::regular(&directory.join(manifest::NAME), manifest::MOST_BYTES) {
@@ -170,7 +173,7 @@ fn of_bundle(directory: &Path, report: &Path) -> Result<Vec<u8>, DiffError> {
         directory: shown(),
         source,
     })?;
-    let bytes = read::regular(report, MOST_BYTES)?;
+    let bytes = read::regular(report, MAX_REPORT_BYTES)?;
     let sha256 = digest::of_bytes(&bytes);
     let mut listed = manifest.files.iter();
     if listed.any(|file| file.path == bundle::REPORT && file.sha256 == sha256) {
@@ -191,11 +194,11 @@ impl Answer {
         let incomplete = runs.map(|(which, report, behaviour)| {
             let reasons = report.incomplete().into_iter();
             let reasons = reasons.chain(behaviour.incomplete());
-            reasons.map(move |why| format!("{which}: {why}"))
+            reasons.map(move |reason| format!("{which}: {reason}"))
         });
         let (old, new) = (Identity::of(old_path, old), Identity::of(new_path, new));
         let mut differences = facts::compare(behaviours.0.facts(), behaviours.1.facts());
-        // What is not seen in the beginning of a run may be in its rest.
+        // If a run was cut, a fact that is missing in it may belong to its lost part.
         differences.retain(|found| match found.change {
             Change::Added(_) => !behaviours.0.is_cut(),
             Change::Removed(_) => !behaviours.1.is_cut(),
@@ -237,21 +240,21 @@ impl Identity {
     }
 }
 
-/// Why some of what differs may not be the client's doing.
+/// Notes on differences that may not be caused by the client.
 fn notes(old: &Identity, new: &Identity) -> Vec<String> {
     let mut notes = Vec::new();
-    let mut note = |what: &str, one: &str, other: &str| {
+    let mut note = |property: &str, one: &str, other: &str| {
         if one != other {
-            notes.push(format!("the {what} is another: {one} before, {other} now"));
+            notes.push(format!("the {property} differs: {one} before, {other} now"));
         }
     };
     let profile = |run: &Identity| run.profile.clone().unwrap_or("none, an audit".to_owned());
     note("case", &old.case, &new.case);
     note("profile", &profile(old), &profile(new));
-    note("tier", &old.tier, &new.tier);
+    note("isolation", &old.tier, &new.tier);
     note("version of the runner", &old.runner, &new.runner);
     if old.tier != new.tier {
-        let inherited = "in tier inherited no names are asked for, and programs and directories are where the host has them";
+        let inherited = "with isolation inherited, name lookups are not visible, and programs and directories have the host's paths";
         notes.push(inherited.to_owned());
     }
     notes

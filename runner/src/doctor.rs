@@ -1,17 +1,17 @@
-//! `runner doctor`: which tier a run gets here, and what stands in the way of a better one.
+//! `runner doctor`: finds the isolation that a run gets on this machine, and the causes that prevent a better one.
 //!
-//! Every answer is from trying it: each probe makes the attempt with the functions that a run uses, in a process of its
-//! own ([`trial`]), and a real run must agree in the end ([`whole_run`]). No version is compared, and what kind of
-//! container this is decides nothing but the wording of a fix.
+//! Each probe makes its attempt with the functions that a run uses, in a process of its own ([`trial`]). At the end a
+//! real run must agree ([`whole_run`]). No version is compared. The kind of container changes the wording of a fix,
+//! never the verdict.
 //!
-//! | room | owns |
+//! | module | owns |
 //! |---|---|
-//! | [`probes`] | what is tried, in which order, and which tier needs it |
-//! | [`trials`] | the attempts |
-//! | [`trial`] | a process for each, its time limit, what it came to |
-//! | [`judge`] | the tier that is possible, the verdict |
+//! | [`probes`] | the attempts in their order, and the isolation that needs each |
+//! | [`trials`] | the functions that make the attempts |
+//! | [`trial`] | the process of an attempt, its time limit, its result |
+//! | [`judge`] | the possible isolation, the verdict |
 //! | [`advice`] | cause and fix |
-//! | [`context`] | the surroundings, for people |
+//! | [`context`] | kernel, user, container and security modules, for people |
 
 mod advice;
 mod apparmor;
@@ -36,45 +36,45 @@ use thiserror::Error;
 
 use advice::Advice;
 use context::Context;
-use judge::{Possible, Tried, Verdict};
+use judge::{Possible, ProbeResult, Verdict};
 use trial::Observation;
 use whole_run::WholeRun;
 
-/// What `runner doctor` is to write.
+/// Output of `runner doctor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DoctorAction {
-    /// The examination, for people.
+    /// The result as text.
     Human,
-    /// The examination, as JSON.
+    /// The result as JSON.
     Json,
-    /// The AppArmor profile for this executable; nothing is examined.
+    /// The AppArmor profile for this executable, without any test.
     AppArmor,
 }
 
-/// Why nothing came of it.
+/// Errors of `runner doctor`.
 #[derive(Debug, Error)]
 pub(crate) enum DoctorError {
-    /// The examination has no such form.
-    #[error("the examination cannot be shown")]
+    /// The result cannot be written as text or JSON.
+    #[error("cannot write the result")]
     Render(#[from] RenderError),
-    /// The path of this executable cannot stand in a profile.
-    #[error("the AppArmor profile cannot be made")]
+    /// The path of this executable is not valid in an AppArmor profile.
+    #[error("cannot make the AppArmor profile")]
     Profile(#[source] io::Error),
-    /// The output cannot be written.
-    #[error("the output cannot be written")]
+    /// The result cannot be written to standard output.
+    #[error("cannot write the output")]
     Write(#[from] io::Error),
 }
 
-/// Everything that was found.
+/// Results of all probes and of the real run.
 struct Examination {
     context: Context,
-    tried: Vec<Tried>,
+    tried: Vec<ProbeResult>,
     possible: Possible,
     run: WholeRun,
     verdict: Verdict,
 }
 
-/// Examines this host and writes what was found; the exit code.
+/// Tests this machine and writes the result. Returns the exit code.
 pub(crate) fn run(
     action: DoctorAction,
     colour: Colour,
@@ -99,7 +99,7 @@ pub(crate) fn run(
 }
 
 fn examine() -> Examination {
-    // What our caller left open is nothing to a trial. Where this is refused the trials say so themselves.
+    // Trials must not inherit our caller's descriptors. If the kernel refuses, the trials report it.
     let _ = close_on_exec_from(3);
     default_child_signal();
     let tried = try_all(trial::make);
@@ -115,25 +115,25 @@ fn examine() -> Examination {
     }
 }
 
-/// Each by `make`, unless something that it builds on does not work.
-fn try_all(make: impl Fn(&str) -> Observation) -> Vec<Tried> {
-    let mut tried: Vec<Tried> = Vec::new();
+/// Makes each probe by `make`. A probe is untried if a probe that it depends on does not work.
+fn try_all(make: impl Fn(&str) -> Observation) -> Vec<ProbeResult> {
+    let mut tried: Vec<ProbeResult> = Vec::new();
     for probe in probes::ALL {
         let unfulfilled = probe.after.iter().find(|id| {
             let mut earlier = tried.iter().filter(|one| one.probe.id == **id);
-            !earlier.all(Tried::is_fulfilled)
+            !earlier.all(ProbeResult::is_fulfilled)
         });
         let observation = match unfulfilled {
-            Some(id) => Observation::Untried(format!("it builds on {id}, which does not work")),
+            Some(id) => Observation::Untried(format!("it depends on {id}, which does not work")),
             None => make(probe.id),
         };
-        tried.push(Tried { probe, observation });
+        tried.push(ProbeResult { probe, observation });
     }
     tried
 }
 
 impl Examination {
-    fn advice(&self, one: &Tried) -> Option<Advice> {
+    fn advice(&self, one: &ProbeResult) -> Option<Advice> {
         advice::advise(one, &self.tried, &self.context)
     }
 }

@@ -1,6 +1,6 @@
-//! The homes of this host, as far as they are known by name: what no run shows whole unless its user names it.
+//! Home directories of this host, which a run shows only if the user names them.
 //!
-//! Owns the names of homes and their spellings. Must not know what is shown, or why.
+//! Owns the paths of home directories and their spellings. Must not know which paths a run shows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 use nix::unistd::Uid;
 use sys::read;
 
-/// HomeDirs lie here, each in a directory of its own.
+/// Parent of the users' home directories.
 const PARENT: &str = "/home";
-/// What /etc/passwd has for users that nobody is at home as.
-const NOBODYS: [&str; 6] = ["/", "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/games"];
+/// Placeholder home directories of system accounts in /etc/passwd.
+const PLACEHOLDERS: [&str; 6] = ["/", "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/games"];
 
-/// Every known home, by its name and by the path that this leads to.
+/// Known home directories, each by its name and by its path without links.
 #[derive(Clone, Debug)]
 pub(crate) struct HomeDirs(Vec<PathBuf>);
 
 impl HomeDirs {
-    /// Root's, the one that HOME names (`home`), and the one that /etc/passwd has for whoever started the runner.
+    /// Collects root's home, `home` (the value of HOME), and the caller's home in /etc/passwd.
     pub(crate) fn known(home: Option<&Path>) -> Self {
         let users = read::system_text("/etc/passwd");
         let of_user = home_of(&users, Uid::current().as_raw());
@@ -26,14 +26,14 @@ impl HomeDirs {
         let all = [Some("/root".into()), named, of_user].into_iter().flatten();
         Self(
             all.filter(|home| {
-                home.is_absolute() && !NOBODYS.iter().any(|other| home == Path::new(other))
+                home.is_absolute() && !PLACEHOLDERS.iter().any(|other| home == Path::new(other))
             })
             .flat_map(|home| spellings(&home))
             .collect(),
         )
     }
 
-    /// Whether `path`, or what it leads to, is a home, or a directory above one.
+    /// True if `path`, or its target, is a home directory or a directory above one.
     pub(crate) fn are_in(&self, path: &Path) -> bool {
         let parents = spellings(Path::new(PARENT));
         spellings(path).iter().any(|path| {
@@ -47,25 +47,25 @@ impl HomeDirs {
         })
     }
 
-    /// Whether this is the very name of a home, and no link elsewhere that leads to one.
+    /// True if `path` is the name of a home directory. A link to one has another name.
     pub(crate) fn has_name(&self, path: &Path) -> bool {
         self.0.iter().any(|home| home == path) || path.parent() == Some(Path::new(PARENT))
     }
 }
 
-/// `path` as it is written and, where it is there, without links.
+/// `path` as given, and its path without links if it exists.
 pub(crate) fn spellings(path: &Path) -> Vec<PathBuf> {
     let mut all = vec![path.to_owned()];
     all.extend(fs::canonicalize(path).ok().filter(|found| found != path));
     all
 }
 
-/// passwd(5) read as text: the functions of a static libc ask other programs and libraries.
+/// Finds the home of `uid` in the text of passwd(5). The functions of a static libc would ask other programs.
 fn home_of(users: &str, uid: u32) -> Option<PathBuf> {
     users.lines().find_map(|line| {
         let mut fields = line.split(':').skip(2);
-        let is_theirs = fields.next()?.parse() == Ok(uid);
-        fields.nth(2).filter(|_| is_theirs).map(PathBuf::from)
+        let is_uid = fields.next()?.parse() == Ok(uid);
+        fields.nth(2).filter(|_| is_uid).map(PathBuf::from)
     })
 }
 

@@ -1,4 +1,4 @@
-//! The `runner` executable: the runner, and under hidden first arguments the stage and the reference client.
+//! The `runner` executable. A hidden first argument selects another role, such as stage or reference client.
 
 use std::process::ExitCode;
 

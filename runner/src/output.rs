@@ -1,6 +1,6 @@
-//! Where reports go. Each output is opened, or proved to be writable, before the run; a file is written whole
-//! under a temporary name and renamed, so that a reader never sees half a report. Its directory is held open from
-//! the start: whatever is made of the path meanwhile, the report goes where it was judged to go.
+//! Destinations of reports. Each output is opened before the run, or tested to be writable. A file is written under a
+//! temporary name and renamed, so a reader never sees a partial report. The directory stays open from the start, so a
+//! later change of the path does not redirect the report.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, StdoutLock, Write as _};
@@ -24,7 +24,7 @@ use location::{Location, directory};
 
 pub(crate) use location::name_of;
 
-/// A report that can be written.
+/// A report with its opened destination.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) format: Format,
@@ -35,7 +35,7 @@ pub(crate) struct Output {
 enum Sink {
     Stdout,
     Stderr,
-    /// A pipe, a terminal, /dev/null: written as it is.
+    /// A pipe, a terminal or a device, which is written in location.
     Stream {
         name: String,
         file: File,
@@ -44,57 +44,57 @@ enum Sink {
     File(Location),
 }
 
-/// A file that the run reads, and that no report may replace.
+/// A file that the run reads. No report may replace it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Input<'p> {
-    /// For people: `the client`.
+    /// Name of the file for people, such as `the client`.
     pub(crate) what: &'static str,
     pub(crate) path: &'p Path,
 }
 
-/// Why nothing is run: a report would have no place.
+/// Errors of opening an output. Nothing was run.
 #[derive(Debug, Error)]
 pub(crate) enum OutputError {
     #[error("cannot open the {} {path}", what.file())]
     Open {
         path: String,
-        what: Written,
+        what: FileKind,
         source: io::Error,
     },
-    /// It is written beside its name and renamed, which takes a right to the directory.
+    /// The directory does not allow a new file, which replaces the old one by a rename.
     #[error("cannot replace {path} in {directory}")]
     Beside {
         path: String,
         directory: String,
         source: io::Error,
     },
-    /// Its text and the report would go over each other.
-    #[error("the {} {path} is what {stream} goes to", by.file())]
+    /// Standard output or standard error goes to the same file.
+    #[error("cannot write the {} {path}: {stream} goes to the same file", by.file())]
     IsStream {
         path: String,
-        by: Written,
+        by: FileKind,
         stream: &'static str,
     },
-    #[error("two reports go to {path}")]
+    #[error("cannot write two reports to {path}")]
     Twice { path: String },
     #[error("the {} would replace {what}, {path}", by.word())]
     Replaces {
         path: String,
-        by: Written,
+        by: FileKind,
         what: &'static str,
     },
-    #[error("a report and the lock file go to {path}")]
+    #[error("cannot write a report and the lock file to {path}")]
     Shared { path: String },
 }
 
-/// What a run writes to files.
+/// Kinds of file that a run writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum FileKind {
     Report,
     Lock,
 }
 
-impl Written {
+impl FileKind {
     fn word(self) -> &'static str {
         match self {
             Self::Report => "report",
@@ -110,7 +110,7 @@ impl Written {
     }
 }
 
-/// What was lost on its way out, and why.
+/// Errors of writing an output.
 #[derive(Debug, Error)]
 pub(crate) enum WriteError {
     #[error("cannot write the report to {path}")]
@@ -119,24 +119,24 @@ pub(crate) enum WriteError {
     Lock { path: String, source: io::Error },
     #[error("cannot make the {} report", format.word())]
     Render { format: Format, source: RenderError },
-    /// Output of an audited program.
+    /// Output of an audited program could not be passed on.
     #[error("cannot pass the program's output on to {stream}")]
     Passing {
         stream: &'static str,
         source: io::Error,
     },
-    /// The directory for `--keep-home`.
+    /// The directory for `--keep-home` could not be made.
     #[error("cannot make a directory for the copy of the home")]
     Keep(#[source] io::Error),
-    /// The bundle of `--out`.
+    /// The directory of `--out` could not be written.
     #[error(transparent)]
     Bundle(#[from] BundleError),
 }
 
-/// Standard output, where this process has one.
+/// Locks standard output.
 ///
 /// # Errors
-/// `EBADF` where it was closed at the start.
+/// `EBADF` if standard output was closed when the process started.
 pub(crate) fn stdout() -> io::Result<StdoutLock<'static>> {
     streams::stdout_is_open().map(|()| io::stdout().lock())
 }
@@ -144,8 +144,7 @@ pub(crate) fn stdout() -> io::Result<StdoutLock<'static>> {
 /// Opens the outputs of `targets`.
 ///
 /// # Errors
-/// The first that cannot be opened, one that is a file of `inputs`, and one file that two reports go to by different
-/// names.
+/// The first output that cannot be opened or is a file of `inputs`, or a file that two reports name.
 pub(crate) fn open(
     targets: &[ReportTarget],
     inputs: &[Input<'_>],
@@ -173,14 +172,14 @@ fn open_file(
 ) -> Result<Sink, OutputError> {
     let failed = |source| OutputError::Open {
         path: shown_path(path),
-        what: Written::Report,
+        what: FileKind::Report,
         source,
     };
     match fs::metadata(path) {
         Ok(status) if status.is_file() => {}
         Ok(status) if status.is_dir() => return Err(failed(io::ErrorKind::IsADirectory.into())),
         Ok(_) => {
-            let file = stream::open(path, stream::READER).map_err(failed)?;
+            let file = stream::open(path, stream::READER_LIMIT).map_err(failed)?;
             return Ok(Sink::Stream {
                 name: shown_path(path),
                 file,
@@ -189,24 +188,24 @@ fn open_file(
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(failed(error)),
     }
-    let place = writable(path, Written::Report, inputs)?;
-    if seen.iter().any(|other| other == place.path()) {
+    let location = writable(path, FileKind::Report, inputs)?;
+    if seen.iter().any(|other| other == location.path()) {
         return Err(OutputError::Twice {
-            path: shown_path(place.path()),
+            path: shown_path(location.path()),
         });
     }
-    seen.push(place.path().to_owned());
-    Ok(Sink::File(place))
+    seen.push(location.path().to_owned());
+    Ok(Sink::File(location))
 }
 
-/// The place of a file that can be written, and that the run does not read.
-fn writable(path: &Path, by: Written, inputs: &[Input<'_>]) -> Result<Location, OutputError> {
+/// Location of a file that can be written, and that the run does not read.
+fn writable(path: &Path, by: FileKind, inputs: &[Input<'_>]) -> Result<Location, OutputError> {
     let failed = |source| OutputError::Open {
         path: shown_path(path),
         what: by,
         source,
     };
-    // Through links, so that the file they lead to is replaced and not the link.
+    // Follow links, so that the target is replaced and not the link.
     let target = match fs::canonicalize(path) {
         Ok(target) => target,
         Err(_) => fs::canonicalize(directory(path)).map_err(failed)?.join(
@@ -214,8 +213,8 @@ fn writable(path: &Path, by: Written, inputs: &[Input<'_>]) -> Result<Location, 
                 .ok_or_else(|| failed(io::ErrorKind::InvalidFilename.into()))?,
         ),
     };
-    let place = Location::open(&target).map_err(failed)?;
-    if let Some(file) = place.existing().map_err(failed)? {
+    let location = Location::open(&target).map_err(failed)?;
+    if let Some(file) = location.existing().map_err(failed)? {
         let status = file.metadata().map_err(failed)?;
         if let Some(stream) = streams::going_to(&status) {
             return Err(OutputError::IsStream {
@@ -232,39 +231,41 @@ fn writable(path: &Path, by: Written, inputs: &[Input<'_>]) -> Result<Location, 
             });
         }
     }
-    place.try_out().map_err(|source| OutputError::Beside {
-        path: shown_path(path),
-        directory: shown_path(directory(&target)),
-        source,
-    })?;
-    Ok(place)
+    location
+        .test_write()
+        .map_err(|source| OutputError::Beside {
+            path: shown_path(path),
+            directory: shown_path(directory(&target)),
+            source,
+        })?;
+    Ok(location)
 }
 
-/// The lock file of a run that writes it, beside its reports and in the same way.
+/// Lock file that a run writes in the same way as a report.
 #[derive(Debug)]
 pub(crate) struct LockFile(Location);
 
 impl LockFile {
-    /// Proves that it can be written.
+    /// Tests that the file can be written.
     ///
     /// # Errors
-    /// As for [`open`]; a file of `outputs` too.
+    /// Errors of [`open`], and a file of `outputs`.
     pub(crate) fn open(
         path: &Path,
         inputs: &[Input<'_>],
         outputs: &[Output],
     ) -> Result<Self, OutputError> {
-        let place = writable(path, Written::Lock, inputs)?;
+        let location = writable(path, FileKind::Lock, inputs)?;
         let mut reports = outputs.iter().filter_map(Output::file);
-        if reports.any(|report| report == place.path()) {
+        if reports.any(|report| report == location.path()) {
             return Err(OutputError::Shared {
-                path: shown_path(place.path()),
+                path: shown_path(location.path()),
             });
         }
-        Ok(Self(place))
+        Ok(Self(location))
     }
 
-    /// Free of links.
+    /// Path of the file without links.
     pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
@@ -272,7 +273,7 @@ impl LockFile {
     /// Writes the whole file.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the file system.
     pub(crate) fn write(self, text: &[u8]) -> Result<(), WriteError> {
         self.0.replace(text).map_err(|source| WriteError::Lock {
             path: shown_path(self.0.path()),
@@ -282,7 +283,7 @@ impl LockFile {
 }
 
 impl Input<'_> {
-    /// Whether it is this file, by whatever name.
+    /// True if both names have the same device and inode.
     fn is(&self, file: &Metadata) -> bool {
         fs::metadata(self.path)
             .is_ok_and(|input| (input.dev(), input.ino()) == (file.dev(), file.ino()))
@@ -293,32 +294,34 @@ impl Output {
     /// Writes the rendered report.
     ///
     /// # Errors
-    /// The destination and what the system said. A closed pipe is an error too: nobody has read the verdict.
+    /// The destination and the system's error. A closed pipe is an error, because the reader did not get the verdict.
     pub(crate) fn write(self, report: &[u8]) -> Result<(), WriteError> {
         let (path, written) = match self.sink {
             Sink::Stdout => ("standard output".to_owned(), to_stdout(report)),
             Sink::Stderr => ("standard error".to_owned(), to_stderr(report)),
-            Sink::Stream { name, file } => (name, stream::write(&file, report, stream::READER)),
-            Sink::File(place) => (shown_path(place.path()), place.replace(report)),
+            Sink::Stream { name, file } => {
+                (name, stream::write(&file, report, stream::READER_LIMIT))
+            }
+            Sink::File(location) => (shown_path(location.path()), location.replace(report)),
         };
         written.map_err(|source| WriteError::Report { path, source })
     }
 
-    /// The file that the report goes to, free of links, where it has a name.
+    /// Path of the report's file without links, if it has a name.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         match &self.sink {
             Sink::Stdout | Sink::Stderr => None,
             Sink::Stream { file, .. } => name_of(file).ok(),
-            Sink::File(place) => Some(place.path().to_owned()),
+            Sink::File(location) => Some(location.path().to_owned()),
         }
     }
 
-    /// Whether it is our standard error.
+    /// True if the report goes to standard error.
     pub(crate) fn is_stderr(&self) -> bool {
         matches!(self.sink, Sink::Stderr)
     }
 
-    /// Whether the report may be coloured: it goes to a terminal.
+    /// True if the report goes to a terminal, so that it may have colours.
     pub(crate) fn is_terminal(&self) -> bool {
         match &self.sink {
             Sink::Stdout => io::IsTerminal::is_terminal(&io::stdout()),

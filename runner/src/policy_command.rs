@@ -1,4 +1,4 @@
-//! `runner policy`: lists, prints, starts and checks policy files, and prints their schemas. Runs nothing.
+//! `runner policy`: lists, prints and checks policy files, and prints new ones and schemas. Runs no client.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,34 +14,34 @@ use thiserror::Error;
 use crate::cli::{InitAction, PolicyAction, SchemaForm};
 use crate::{bundle, diff, doctor, selftest};
 
-/// How the command came out.
+/// Result of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Exit status 0.
     Good,
-    /// A checked file is wrong, as was written out: exit status 2.
+    /// A checked file is wrong, and its error was written: exit status 2.
     Bad,
 }
 
-/// Why the command could not be carried out.
+/// Errors of `runner policy`.
 #[derive(Debug, Error)]
 pub(crate) enum PolicyCommandError {
-    /// The named policy cannot be had: exit status 2.
-    #[error("the policy cannot be shown")]
+    /// The named policy cannot be read: exit status 2.
+    #[error("cannot print the policy")]
     Policy(#[source] PolicyError),
-    /// It cannot be said what a program needs: exit status 2.
-    #[error("the profile cannot be made")]
+    /// The libraries of the program cannot be found: exit status 2.
+    #[error("cannot make the profile")]
     ElfDeps(#[source] ElfError),
-    /// The schema has no JSON form.
-    #[error("the schema has no JSON form")]
+    /// The schema cannot be written as JSON.
+    #[error("cannot write the schema as JSON")]
     Schema(#[source] serde_json::Error),
     /// The output cannot be written: exit status 2.
-    #[error("the output cannot be written")]
+    #[error("cannot write the output")]
     Write(#[from] io::Error),
 }
 
 impl PolicyCommandError {
-    /// What the user can do about it, in one line.
+    /// Advice for the user, in one line.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Policy(error) => Some(error.hint()),
@@ -51,7 +51,7 @@ impl PolicyCommandError {
     }
 }
 
-/// Carries the action out and writes to `out`.
+/// Runs the action and writes its output to `out`.
 pub(crate) fn run(
     action: &PolicyAction,
     out: &mut impl Write,
@@ -77,7 +77,7 @@ fn list(out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
     {
         writeln!(out, "{name:<11} {:<8} {sha256}  {summary}", kind.word())?;
     }
-    // What `scenario = "…"` of a case and `--stub` take; part of the executable, so without a digest.
+    // Values of `scenario` in a case and of `--stub`. Scenarios are part of the executable, so they have no digest.
     for Summary { name, summary } in Scenario::names() {
         writeln!(out, "{name:<29} scenario  {summary}")?;
     }
@@ -112,15 +112,15 @@ fn start(action: &InitAction, out: &mut impl Write) -> Result<Outcome, PolicyCom
     let text = match action {
         InitAction::Case(name) => init::case(name),
         InitAction::Profile { name, client } => {
-            let needs = client.as_deref().map(ElfDeps::of).transpose();
-            init::profile(name, needs.map_err(PolicyCommandError::ElfDeps)?.as_ref())
+            let deps = client.as_deref().map(ElfDeps::of).transpose();
+            init::profile(name, deps.map_err(PolicyCommandError::ElfDeps)?.as_ref())
         }
     };
     out.write_all(text.as_bytes())?;
     Ok(Outcome::Good)
 }
 
-/// One line for a good file; the error, its causes and the hint for a bad one. Every file is looked at.
+/// Writes one line for a valid file. Writes the error, its causes and a hint for a wrong one, then checks the next.
 fn check(files: &[PathBuf], out: &mut impl Write) -> Result<Outcome, PolicyCommandError> {
     let mut outcome = Outcome::Good;
     for file in files {
@@ -142,13 +142,15 @@ fn check(files: &[PathBuf], out: &mut impl Write) -> Result<Outcome, PolicyComma
     Ok(outcome)
 }
 
-/// What is checked is a file always, so that a name that is built in means nothing here.
+/// Hint for a wrong file. If the argument is the name of a built-in policy, the hint says so.
 fn hint(error: &PolicyError, file: &Path) -> String {
     match error {
         PolicyError::Open { source, .. } if source.kind() == io::ErrorKind::NotFound => {
             match file.to_str().filter(|name| policy::text(name).is_ok()) {
                 Some(name) => {
-                    format!("it is built in, and right: `runner policy show {name}` prints it")
+                    format!(
+                        "this policy is built in and needs no check; `runner policy show {name}` prints it"
+                    )
                 }
                 None => {
                     "name a file; `runner policy init case NAME` prints one to start from".into()
@@ -288,8 +290,8 @@ mod tests {
 
     #[test]
     fn a_full_output_is_an_error() {
-        let mut room = [0; 10];
-        let error = run(&PolicyAction::List, &mut room.as_mut_slice()).unwrap_err();
+        let mut buffer = [0; 10];
+        let error = run(&PolicyAction::List, &mut buffer.as_mut_slice()).unwrap_err();
         assert!(matches!(error, PolicyCommandError::Write(_)));
     }
 }

@@ -1,4 +1,4 @@
-//! The program: which of its roles this process has, its exit code, and its words for people.
+//! The process: its role, its exit code, and its messages on standard error.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -27,22 +27,22 @@ use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
 use crate::provider;
 use crate::run::{self, Done, PassedOver, RunError};
-use crate::selftest::{self, HOSTILE_ARGUMENT, Held, SelftestError, SelftestRequest};
+use crate::selftest::{self, HOSTILE_ARGUMENT, SelftestError, SelftestRequest, SelftestVerdict};
 
-/// Wrong use, a policy that is no good, or an output that cannot be opened.
+/// Exit code for wrong use, a wrong policy, or an output that cannot be opened.
 const USAGE: u8 = 2;
-/// The run says nothing, or could not be made.
+/// Exit code for a run that was not possible or that lost evidence.
 const ERRORED: u8 = Verdict::Errored.exit_code();
 
-/// Of an audit, as timeout(1) and env(1) have them: everything below is the program's own.
+/// Exit codes of an audit, as of timeout(1) and env(1). Smaller codes are the program's own.
 const AUDIT_TIMED_OUT: u8 = 124;
 const AUDIT_FAILED: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-/// Entry of every process that is made of this executable. Hidden first arguments make it the stage of a
-/// sandbox, the canaries outside, the guard of temporary directories, a trial of the doctor, the hostile client of the
-/// selftest or the reference client; whatever else is the runner's command line.
+/// Entry point of each process of this executable. A hidden first argument selects a role: stage of a sandbox, canary
+/// outside, guard of temporary directories, trial of the doctor, hostile client of the selftest, or reference client.
+/// Any other argument belongs to the command line of `runner`.
 pub fn main() -> ExitCode {
     if let Some(code) = sandbox::reenter(provider::serve) {
         return code;
@@ -67,10 +67,10 @@ fn command(arguments: Vec<OsString>) -> ExitCode {
     let is_audit = arguments.get(1).is_some_and(|word| word == "audit");
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(told) => {
-            // Where its stream is closed there is nobody to tell.
-            let _ = told.print();
-            return ExitCode::from(match (told.use_stderr(), is_audit) {
+        Err(error) => {
+            // If the stream is closed, the text cannot be written anywhere else.
+            let _ = error.print();
+            return ExitCode::from(match (error.use_stderr(), is_audit) {
                 (false, _) => 0,
                 (true, false) => USAGE,
                 (true, true) => AUDIT_FAILED,
@@ -86,9 +86,9 @@ fn command(arguments: Vec<OsString>) -> ExitCode {
         Ok(Command::Verify(request)) => verify(&request),
         Err(error) => {
             let hint = error.hint();
-            tell("error", &error, Some(&hint));
+            print_error("error", &error, Some(&hint));
             if is_audit {
-                refused_code(&error)
+                usage_error_code(&error)
             } else {
                 USAGE
             }
@@ -101,25 +101,25 @@ fn run(request: &RunRequest) -> u8 {
     let purpose = request.workload.purpose();
     match run::run(request) {
         Ok(done) => {
-            let is_told = done.failure.is_some()
+            let has_messages = done.failure.is_some()
                 || done.kept.is_some()
                 || done.bundled.is_some()
                 || !done.lost.is_empty();
-            if is_told {
+            if has_messages {
                 write_stderr(&done.before);
             }
             if let Some(failure) = &done.failure {
-                tell_passed_over(&done.passed_over);
-                tell("error", failure, failure.hint(purpose));
+                print_passed_over(&done.passed_over);
+                print_error("error", failure, failure.hint(purpose));
             }
             if let Some(copy) = &done.kept {
-                tell_kept(copy);
+                print_kept(copy);
             }
             if let Some(bundled) = &done.bundled {
-                tell_bundled(bundled);
+                print_bundled(bundled);
             }
             for error in &done.lost {
-                tell("error", error, None);
+                print_error("error", error, None);
             }
             match purpose {
                 Purpose::Judge => verdict_code(&done),
@@ -127,7 +127,7 @@ fn run(request: &RunRequest) -> u8 {
             }
         }
         Err(error) => {
-            tell("error", &error, error.hint());
+            print_error("error", &error, error.hint());
             match purpose {
                 Purpose::Judge => error.exit_code(),
                 Purpose::Audit => AUDIT_FAILED,
@@ -136,37 +136,37 @@ fn run(request: &RunRequest) -> u8 {
     }
 }
 
-fn tell_kept(copy: &Kept) {
-    note(&format!("the home is kept in {}", copy.path.display()));
+fn print_kept(copy: &Kept) {
+    print_note(&format!("the home is kept in {}", copy.path.display()));
     for lost in &copy.left_out.named {
-        note(&format!("not in the copy of the home: {lost}"));
+        print_note(&format!("not in the copy of the home: {lost}"));
     }
     if copy.left_out.further > 0 {
         let more = copy.left_out.further;
-        note(&format!("not in the copy of the home: {more} more"));
+        print_note(&format!("not in the copy of the home: {more} more"));
     }
 }
 
-fn tell_bundled(bundled: &Bundled) {
+fn print_bundled(bundled: &Bundled) {
     let (path, manifest) = (shown_path(&bundled.path), &bundled.manifest);
-    note(&format!(
+    print_note(&format!(
         "the evidence is in {path}; its manifest has the SHA-256 {manifest}"
     ));
     if bundled.left_out > 0 {
-        note(&format!(
+        print_note(&format!(
             "not in the evidence: {} of what the client left; the manifest says what, and why",
             bundled.left_out
         ));
     }
     if bundled.withheld > 0 {
-        note(&format!(
+        print_note(&format!(
             "not in the evidence: {}, in which there is a value of `--env`; the manifest says which",
             count(bundled.withheld, "file")
         ));
     }
 }
 
-/// A verdict that somebody has not got is none.
+/// If a report could not be written, the verdict is not delivered: exit with 3.
 fn verdict_code(done: &Done) -> u8 {
     match done.verdict {
         Verdict::Passed | Verdict::Failed if !done.lost.is_empty() => ERRORED,
@@ -174,7 +174,7 @@ fn verdict_code(done: &Done) -> u8 {
     }
 }
 
-fn refused_code(error: &UsageError) -> u8 {
+fn usage_error_code(error: &UsageError) -> u8 {
     if matches!(error, UsageError::ClientNotFound { .. }) {
         NOT_FOUND
     } else if matches!(error, UsageError::ClientNotExecutable { .. }) {
@@ -184,7 +184,7 @@ fn refused_code(error: &UsageError) -> u8 {
     }
 }
 
-/// The program's own code, unless the audit says nothing about it: an unsound run looks like nothing else.
+/// Exit code of an audit: the program's own, or an own code if the audit is unsound.
 fn audit_code(done: &Done) -> u8 {
     match (&done.failure, done.exit) {
         (Some(Failure::NotExecuted(Errno::ENOENT)), _) => NOT_FOUND,
@@ -201,7 +201,7 @@ fn audit_code(done: &Done) -> u8 {
     }
 }
 
-/// What nobody got of an examination is none.
+/// If the result cannot be written, exit with 3.
 fn doctor(action: DoctorAction) -> u8 {
     let examined = output::stdout()
         .map_err(doctor::DoctorError::from)
@@ -209,7 +209,7 @@ fn doctor(action: DoctorAction) -> u8 {
     match examined {
         Ok(code) => code,
         Err(error) => {
-            tell("error", &error, None);
+            print_error("error", &error, None);
             ERRORED
         }
     }
@@ -217,20 +217,20 @@ fn doctor(action: DoctorAction) -> u8 {
 
 fn self_test(request: SelftestRequest) -> u8 {
     match selftest::run(request) {
-        Ok(Held::All) => 0,
-        Ok(Held::NotAll) => 1,
-        Ok(Held::Unknown) => ERRORED,
+        Ok(SelftestVerdict::Held) => 0,
+        Ok(SelftestVerdict::Broken) => 1,
+        Ok(SelftestVerdict::Inconclusive) => ERRORED,
         Err(error) => {
             if let SelftestError::NotStarted { passed_over, .. } = &error {
-                tell_passed_over(passed_over);
+                print_passed_over(passed_over);
             }
-            tell("error", &error, error.hint());
+            print_error("error", &error, error.hint());
             ERRORED
         }
     }
 }
 
-/// A difference that nobody was told of is none that can be relied on.
+/// If the comparison cannot be written, exit with 2.
 fn diff(request: &DiffRequest) -> u8 {
     let compared = output::stdout()
         .map_err(DiffError::from)
@@ -240,7 +240,7 @@ fn diff(request: &DiffRequest) -> u8 {
         Ok(diff::Status::Changed) => 1,
         Ok(diff::Status::Incomplete) => USAGE,
         Err(error) => {
-            tell("error", &error, error.hint());
+            print_error("error", &error, error.hint());
             USAGE
         }
     }
@@ -254,17 +254,20 @@ fn verify(request: &VerifyRequest) -> u8 {
         Ok(Verified::Good) => 0,
         Ok(Verified::Bad) => 1,
         Err(error) => {
-            tell("error", &error, error.hint());
+            print_error("error", &error, error.hint());
             USAGE
         }
     }
 }
 
-/// Each error of a run that could not be made in any tier is one to mend.
-fn tell_passed_over(passed_over: &[PassedOver]) {
+/// Prints the error of each isolation that was tried.
+fn print_passed_over(passed_over: &[PassedOver]) {
     for PassedOver { tier, error } in passed_over {
-        let what = format!("no sandbox of tier {}: {error}", tier.word());
-        tell_text("error", &what, error.hint());
+        let what = format!(
+            "cannot make a sandbox with isolation {}: {error}",
+            tier.word()
+        );
+        print_text("error", &what, error.hint());
     }
 }
 
@@ -276,7 +279,7 @@ fn policy(action: &PolicyAction) -> u8 {
         Ok(Outcome::Good) => 0,
         Ok(Outcome::Bad) => USAGE,
         Err(error) => {
-            tell("error", &error, error.hint().as_deref());
+            print_error("error", &error, error.hint().as_deref());
             USAGE
         }
     }
@@ -297,27 +300,29 @@ impl RunError {
 
     fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::EventLoop(error) | Self::Digest(error) if is_short(error) => Some(RAISE_LIMITS),
+            Self::EventLoop(error) | Self::Digest(error) if is_shortage(error) => {
+                Some(RAISE_LIMITS)
+            }
             Self::Digest(error) if error.kind() == io::ErrorKind::TimedOut => {
                 Some("copy the program to a disk of this machine")
             }
             Self::Namespaces(_) | Self::Prepare(PrepareError::OwnFile { .. }) => {
                 Some("/proc must be mounted where the runner is started")
             }
-            Self::Prepare(PrepareError::FewFiles { .. }) => Some(
-                "raise the hard limit before the start, as root or where it is set: `ulimit -Hn 1024`",
-            ),
+            Self::Prepare(PrepareError::FewFiles { .. }) => {
+                Some("raise the hard limit of open files, as root: `ulimit -Hn 1024`")
+            }
             Self::Bundle(error) => Some(error.hint()),
-            Self::Keep(_) => Some("name a directory that can be written in TMPDIR"),
+            Self::Keep(_) => Some("set TMPDIR to a directory that you may write"),
             Self::Baseline(error) => error.hint(),
             Self::Output(OutputError::Replaces { .. } | OutputError::IsStream { .. }) => {
                 Some("give the report a file of its own")
             }
             Self::Output(OutputError::Beside { .. }) => Some(
-                "a report is written beside its name and renamed: name one in a directory that you may write",
+                "a report is written to a new file in its directory and then renamed: name a directory that you may write",
             ),
             Self::Prepare(PrepareError::NoRight { .. }) => Some(
-                "start the runner as the user to whom it belongs; started by root, the program is a user whom nobody knows, and everybody must have the right",
+                "start the runner as the owner of the path; if root starts it, the program has an unused user id and needs a right that all users have",
             ),
             Self::Prepare(PrepareError::Contradiction { .. } | PrepareError::BehindLink { .. }) => {
                 Some(
@@ -341,7 +346,7 @@ impl SelftestError {
         match self {
             Self::NotStarted { failure, .. } => failure.hint(Purpose::Judge),
             Self::Directory(error) => error.hint(),
-            Self::Targets(error) if is_short(error) => Some(RAISE_LIMITS),
+            Self::Targets(error) if is_shortage(error) => Some(RAISE_LIMITS),
             Self::Run(error) => error.hint(),
             Self::Policy(_) | Self::Targets(_) | Self::Render(_) | Self::Write(_) => None,
         }
@@ -350,8 +355,8 @@ impl SelftestError {
 
 const RAISE_LIMITS: &str = "raise the limits on processes and memory, as with `ulimit -u unlimited -v unlimited -d unlimited`";
 
-/// What there was too little of is a thread or memory.
-fn is_short(error: &io::Error) -> bool {
+/// True if a thread or memory could not be allocated.
+fn is_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM))
 }
 
@@ -362,7 +367,7 @@ impl Failure {
                 "the loader or the interpreter that it names is not shown: `--read DIRECTORY` shows one",
             ),
             Self::SetUp(error) => error.hint().or(Some(
-                "`runner doctor` tries each thing that a run needs, and says what mends it",
+                "`runner doctor` tests each feature that a run needs, and prints a fix for each missing one",
             )),
             Self::NotSealed(_) => Some(
                 "this is a fault of the kernel, of its configuration or of this program: please report it",
@@ -378,23 +383,23 @@ impl Failure {
     }
 }
 
-/// `error:`, then each cause on a line of its own, then a hint.
-fn tell(label: &str, error: &dyn std::error::Error, hint: Option<&str>) {
-    let mut text = said(error);
+/// Prints `error:` with the error, each cause on a line, then the hint.
+fn print_error(label: &str, error: &dyn std::error::Error, hint: Option<&str>) {
+    let mut text = message(error);
     let mut cause = error.source();
     while let Some(error) = cause {
-        text.push_str(&format!("\n  caused by: {}", said(error)));
+        text.push_str(&format!("\n  caused by: {}", message(error)));
         cause = error.source();
     }
-    tell_text(label, &text, hint);
+    print_text(label, &text, hint);
 }
 
-/// What an error says of itself. It may repeat text of a file that nobody trusts, which makes no line of its own.
-fn said(error: &dyn std::error::Error) -> String {
+/// Text of an error. Text that it quotes from an untrusted file is escaped, and its further lines are indented.
+fn message(error: &dyn std::error::Error) -> String {
     for_terminal(&error.to_string()).replace('\n', "\n    ")
 }
 
-fn tell_text(label: &str, text: &str, hint: Option<&str>) {
+fn print_text(label: &str, text: &str, hint: Option<&str>) {
     let mut text = format!("{label}: {text}\n");
     if let Some(hint) = hint {
         text.push_str(&format!("  hint: {hint}\n"));
@@ -402,11 +407,11 @@ fn tell_text(label: &str, text: &str, hint: Option<&str>) {
     write_stderr(text.as_bytes());
 }
 
-fn note(text: &str) {
+fn print_note(text: &str) {
     write_stderr(format!("note: {text}\n").as_bytes());
 }
 
-/// Where standard error is closed there is nobody to tell.
+/// Writes to standard error. If standard error is closed, the text is lost.
 fn write_stderr(text: &[u8]) {
     let _ = io::stderr().lock().write_all(text);
 }
@@ -434,7 +439,7 @@ mod tests {
     fn an_error_that_repeats_hostile_text_makes_no_line_of_its_own() {
         let error = std::io::Error::other("bad \u{1b}[2J\u{202e}\nverified: all");
         let expected = "bad \\u{1b}[2J\\u{202e}\n    verified: all";
-        assert_eq!(said(&error), expected);
+        assert_eq!(message(&error), expected);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The schemas themselves; whether they agree with the parsers is tested beside those.
+//! Tests of the JSON Schemas. Tests beside the parsers compare each schema with its parser.
 
 use model::schema::fixture::properties;
 use model::schema::print;
@@ -44,8 +44,7 @@ fn each_has_its_name_and_says_what_it_is() {
     }
 }
 
-/// Whoever adds a key says what it means. A variant with one key says it at the variant, and a constant is its own
-/// description.
+/// Each key has a description. A variant with one key has it at the variant, and a constant describes itself.
 #[test]
 fn every_key_is_described() {
     let described = |schema: &Value| {

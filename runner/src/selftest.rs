@@ -1,11 +1,11 @@
-//! `runner selftest`: a hostile client that this executable carries goes through the same run as any client, and
-//! each way out that it tries is put beside its twin outside, which nothing blocks.
+//! `runner selftest`: a built-in hostile client goes through a run like any client. Each of its attempts has a twin
+//! outside the sandbox, by the same code.
 //!
-//! A class is *blocked* where each of its attempts was refused inside by the layer that the table names, with that
-//! errno, left its entry in the ledger, and succeeded outside by the same code. What is refused outside as well says
-//! nothing about the sandbox: it is *inconclusive*, and never a pass.
+//! A class is *blocked* if each of its attempts was refused inside as expected, has its entry in the ledger, and
+//! succeeded outside. As expected means: by the listed layer, with the listed errno. An attempt that is refused outside too is *inconclusive*, never a
+//! pass: the machine may have refused it inside.
 //!
-//! Must not know: how a run is made. The hostile client is a workload like another, under the built-in case B.
+//! Must not know: how a run is made. The hostile client is a workload of the built-in case B.
 
 mod judge;
 mod show;
@@ -37,25 +37,25 @@ use targets::Targets;
 pub(crate) use probes::hostile::{HOSTILE_ARGUMENT, main};
 pub use show::schema;
 
-/// What `runner selftest` was asked.
+/// Arguments of `runner selftest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SelftestRequest {
-    /// Which tier is tested.
+    /// Requested isolation.
     pub isolation: Isolation,
-    /// The form of the answer.
+    /// Form of the answer.
     pub form: Form,
-    /// Something inconclusive is no success.
+    /// True if an inconclusive class changes the exit code.
     pub strict: bool,
 }
 
-/// Why there is no answer.
+/// Errors of `runner selftest`.
 #[derive(Debug, Error)]
 pub(crate) enum SelftestError {
-    #[error("the built-in case cannot be read")]
+    #[error("cannot read the built-in case")]
     Policy(#[from] PolicyError),
-    #[error("cannot make a directory for the targets that the hostile client aims at")]
+    #[error("cannot make a directory for the targets of the hostile client")]
     Directory(#[source] SetupError),
-    #[error("cannot make the targets that the hostile client aims at")]
+    #[error("cannot make the targets of the hostile client")]
     Targets(#[source] io::Error),
     #[error(transparent)]
     Run(#[from] RunError),
@@ -63,31 +63,31 @@ pub(crate) enum SelftestError {
     NotStarted {
         #[source]
         failure: Failure,
-        /// The stronger tiers that this host does not have.
+        /// Stronger isolation that this machine does not support, with the errors.
         passed_over: Vec<PassedOver>,
     },
-    #[error("the answer cannot be made")]
+    #[error("cannot build the answer")]
     Render(#[from] RenderError),
-    #[error("the answer cannot be written")]
+    #[error("cannot write the answer")]
     Write(#[source] io::Error),
 }
 
-/// What became of the sandbox: the exit code.
+/// Result of the selftest, which selects the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Held {
-    /// Nothing got through.
-    All,
-    /// Something got through.
-    NotAll,
-    /// Nothing did, something is not known, and that was asked for.
-    Unknown,
+pub(crate) enum SelftestVerdict {
+    /// No attempt got through.
+    Held,
+    /// An attempt got through.
+    Broken,
+    /// No attempt got through, an attempt is inconclusive, and `--strict` was given.
+    Inconclusive,
 }
 
-/// Every class, judged.
+/// Results of all classes.
 #[derive(Debug)]
 struct Answer {
     tier: Tier,
-    /// Why it is not a stronger one that would have done.
+    /// Reason why a stronger isolation was not used.
     because: Option<String>,
     classes: Vec<Outcome>,
 }
@@ -95,12 +95,12 @@ struct Answer {
 /// Makes the twins, then the attempts, and writes the answer to standard output.
 ///
 /// # Errors
-/// What stood in the way of an answer.
-pub(crate) fn run(request: SelftestRequest) -> Result<Held, SelftestError> {
+/// The run was not possible, or the answer cannot be written.
+pub(crate) fn run(request: SelftestRequest) -> Result<SelftestVerdict, SelftestError> {
     let mut stdout = output::stdout().map_err(SelftestError::Write)?;
     let directory = Guarded::empty("runner-selftest").map_err(SelftestError::Directory)?;
     let targets = Targets::make_in(directory).map_err(SelftestError::Targets)?;
-    // Before the run, which closes for every child of ours what our caller left open.
+    // The twins come first: the run makes inherited descriptors close-on-exec for all later children.
     let outside = twins(&targets);
     let done = run::for_evidence(&run_request(request.isolation, &targets)?)?;
     if let Some(failure) = done.failure {
@@ -121,10 +121,10 @@ pub(crate) fn run(request: SelftestRequest) -> Result<Held, SelftestError> {
     let written = stdout.write_all(&bytes).and_then(|()| stdout.flush());
     written.map_err(SelftestError::Write)?;
     Ok(match answer.status() {
-        Status::Blocked => Held::All,
-        Status::Inconclusive if request.strict => Held::Unknown,
-        Status::Inconclusive => Held::All,
-        Status::Through => Held::NotAll,
+        Status::Blocked => SelftestVerdict::Held,
+        Status::Inconclusive if request.strict => SelftestVerdict::Inconclusive,
+        Status::Inconclusive => SelftestVerdict::Held,
+        Status::Through => SelftestVerdict::Broken,
     })
 }
 
@@ -135,7 +135,7 @@ fn twins(targets: &Targets) -> Vec<Said> {
         .collect()
 }
 
-/// Case B with the hostile client, which is told what to try behind what any client is told.
+/// A run of case B with the hostile client. Its attempts follow the arguments of an ordinary client.
 fn run_request(isolation: Isolation, targets: &Targets) -> Result<RunRequest, SelftestError> {
     let built_in = |name: &str| Reference::BuiltIn(name.into());
     let mut further: Vec<OsString> = Vec::new();
@@ -177,7 +177,7 @@ fn judge(targets: &Targets, tier: Tier, outside: &[Said], evidence: &Evidence) -
             Line::NotJson { .. } => None,
         })
         .collect();
-    let heard = Input {
+    let input = Input {
         tier,
         inside: &inside,
         outside,
@@ -185,11 +185,11 @@ fn judge(targets: &Targets, tier: Tier, outside: &[Said], evidence: &Evidence) -
     };
     let words = |attempt: &hostile::class::Attempt| targets.words(attempt.inside);
     table::classes()
-        .filter_map(|class| heard.judge(class, &words))
+        .filter_map(|class| input.judge(class, &words))
         .collect()
 }
 
-/// Colour on a terminal, unless NO_COLOR is there (no-color.org: any value but the empty one).
+/// Selects colour on a terminal, unless NO_COLOR has a value (no-color.org).
 fn colour() -> Colour {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     if io::stdout().is_terminal() && !unwanted {

@@ -1,5 +1,4 @@
-//! What a run is about, as far as launching it is concerned the same for both: a client that a case judges, or
-//! any program that is audited.
+//! The workload of a run: a client judged by a case, or an audited program. Both are started in the same way.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -15,25 +14,25 @@ use scenario::Scenario;
 /// The workload of one run.
 #[derive(Debug)]
 pub(crate) enum Workload {
-    /// A client, asked what the case says in the words of the profile, and judged by it.
+    /// A client that a case judges. The profile spells the task of the case for this client.
     Client {
-        /// What is asked, allowed and expected.
+        /// Task, limits and expectations.
         case: Box<Case>,
-        /// How the client is told; it has words for all that the case asks.
+        /// Command line and names of the client. It spells each option that the case asks for.
         profile: Profile,
-        /// Which of the profile's variables are set.
+        /// Selects the profile's variables to set.
         settings: Settings,
-        /// The name of the stub's scenario, where the command line has one.
+        /// Name of the stub's scenario, if `--stub` gives one.
         asked_stub: Option<String>,
-        /// Arguments after the profile's own.
+        /// Arguments after those of the profile.
         further: Vec<OsString>,
     },
-    /// Any program.
+    /// An audited program.
     Program(Audit),
 }
 
 impl Workload {
-    /// `case-b`, `audit`.
+    /// Name of the case or of the policy, such as `case-b` or `audit`.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Client { case, .. } => &case.name,
@@ -41,7 +40,7 @@ impl Workload {
         }
     }
 
-    /// The header in which the profile has the credential; `None` for any program.
+    /// Header that carries the credential, as the profile names it; `None` in an audit.
     pub(crate) fn credential_header(&self) -> Option<&str> {
         match self {
             Self::Client { profile, .. } => Some(&profile.headers.credential),
@@ -49,7 +48,7 @@ impl Workload {
         }
     }
 
-    /// What the run is for.
+    /// Purpose of the run.
     pub(crate) fn purpose(&self) -> Purpose {
         match self {
             Self::Client { .. } => Purpose::Judge,
@@ -57,7 +56,7 @@ impl Workload {
         }
     }
 
-    /// The file of the case, or of the policy of audits.
+    /// File of the case, or of the policy of audits.
     pub(crate) fn origin(&self) -> &Origin {
         match self {
             Self::Client { case, .. } => &case.origin,
@@ -65,7 +64,7 @@ impl Workload {
         }
     }
 
-    /// Tiers and limits.
+    /// Accepted kinds of isolation, and limits.
     pub(crate) fn sandbox(&self) -> &SandboxRules {
         match self {
             Self::Client { case, .. } => &case.sandbox,
@@ -73,7 +72,7 @@ impl Workload {
         }
     }
 
-    /// Everything of the host that is shown beside the program.
+    /// Paths of the host to show, apart from the program itself.
     pub(crate) fn path_rules(&self) -> Vec<&PathRule> {
         match self {
             Self::Client { case, profile, .. } => {
@@ -83,7 +82,7 @@ impl Workload {
         }
     }
 
-    /// What the stub answers, whoever asks it.
+    /// Scenario of the stub. An audit without a stub has the default scenario.
     pub(crate) fn scenario(&self) -> Scenario {
         match self {
             Self::Client { case, .. } => case.stub.clone(),
@@ -91,7 +90,7 @@ impl Workload {
         }
     }
 
-    /// The name of the stub's scenario, where the command line has one.
+    /// Name of the stub's scenario, if `--stub` gives one.
     pub(crate) fn asked_stub(&self) -> Option<&str> {
         match self {
             Self::Client { asked_stub, .. } => asked_stub.as_deref(),
@@ -99,7 +98,7 @@ impl Workload {
         }
     }
 
-    /// Whether the workload is told where the stub is.
+    /// True if the workload gets the address of the stub.
     pub(crate) fn knows_stub(&self) -> bool {
         match self {
             Self::Client { .. } => true,
@@ -115,7 +114,7 @@ impl Workload {
         }
     }
 
-    /// The whole environment, placeholders in it.
+    /// All variables of the environment, with their placeholders.
     pub(crate) fn variables(&self) -> Vec<&Variable> {
         match self {
             Self::Client {
@@ -128,8 +127,8 @@ impl Workload {
         }
     }
 
-    /// The variables, by name and value, that the command line gives a value of its user's: perhaps a secret. One with a
-    /// placeholder in it is made for the run, and what it is filled with is no secret or is replaced anyway.
+    /// Names and values of the variables that `--env` sets, which may be secrets. Excludes values with a placeholder:
+    /// they are made for the run, and the placeholder's value is public or redacted anyway.
     pub(crate) fn asked_values(&self) -> Vec<(&str, &str)> {
         let asked = |variable: &Variable| {
             let mut placeholders = PLACEHOLDERS.into_iter();
@@ -142,7 +141,7 @@ impl Workload {
             .collect()
     }
 
-    /// What the profile sets in this case and was told not to.
+    /// Variables of the profile for this case that `--plain` leaves out.
     pub(crate) fn left_out(&self) -> Vec<&Variable> {
         match self {
             Self::Client {
@@ -155,7 +154,7 @@ impl Workload {
         }
     }
 
-    /// Device nodes of the host that it sees.
+    /// Device nodes of the host that the workload sees.
     pub(crate) fn devices(&self) -> Vec<Device> {
         match self {
             Self::Client { profile, .. } => profile.devices.clone(),
@@ -163,7 +162,7 @@ impl Workload {
         }
     }
 
-    /// Requests that are known by name.
+    /// Requests that the profile knows by name.
     pub(crate) fn side_requests(&self) -> &[SideRequest] {
         match self {
             Self::Client { profile, .. } => &profile.side_requests,
@@ -171,7 +170,7 @@ impl Workload {
         }
     }
 
-    /// Files that are known; `None`: nothing is known of any.
+    /// Files that the profile knows; `None` in an audit.
     pub(crate) fn known_files(&self) -> Option<&Files> {
         match self {
             Self::Client { profile, .. } => Some(&profile.files),
@@ -179,7 +178,7 @@ impl Workload {
         }
     }
 
-    /// What is said to the client, and is shown by no report.
+    /// Prompts for the client, which reports leave out.
     pub(crate) fn prompts(&self) -> Vec<&str> {
         match self {
             Self::Client { case, .. } => case.invocation.prompts(),
@@ -187,7 +186,7 @@ impl Workload {
         }
     }
 
-    /// The directory that it starts in; `None`: one of its own.
+    /// Working directory of the workload; `None` selects a directory made for the run.
     pub(crate) fn directory(&self) -> Option<&Path> {
         match self {
             Self::Client { .. } => None,

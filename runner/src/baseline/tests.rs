@@ -1,4 +1,4 @@
-//! The check and the file, of the one evidence that every report is tested with.
+//! Tests of the check and the lock file, with the evidence of the report tests.
 
 use std::fs;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::*;
 use crate::cli::{Destination, ReportTarget};
 use crate::output;
 
-/// A report after the lock file was settled with.
+/// Report after the lock file was compared or written.
 fn settled(baseline: &Baseline, mut report: Report) -> Report {
     let opened = open(baseline, &report.case.name, &[], &[]).unwrap();
     opened.settle(&mut report).unwrap();
@@ -29,7 +29,7 @@ fn finding(report: &Report) -> &Finding {
     last
 }
 
-/// A directory with the lock file of case B in it.
+/// A directory with a lock file of case B.
 fn locked() -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("agent.lock");
@@ -55,7 +55,7 @@ fn the_same_behaviour_passes_and_the_verdict_stays() {
 #[test]
 fn a_behaviour_that_only_the_lock_file_does_not_know_fails_by_that_check_alone() {
     let (_directory, path) = locked();
-    // No check of the case tells one status of success from another.
+    // The checks of the case accept each status of success.
     let mut run = case_b();
     run.evidence.requests[0].status = Some(201);
     let report = settled(&Baseline::Compare(path.clone()), report(run));
@@ -135,7 +135,7 @@ fn what_drifted_stands_in_the_finding_where_no_section_of_its_own_tells_of_it() 
     }
 }
 
-/// The directory goes away during the run.
+/// The directory is removed during the run.
 #[test]
 fn a_lock_file_that_could_not_be_written_is_said_to_be_none() {
     let directory = tempfile::tempdir().unwrap();
@@ -207,7 +207,7 @@ fn the_lock_file_of_another_case_is_refused_before_the_run_and_left_alone() {
         Baseline::Update(path.clone()),
     ] {
         let error = open(&baseline, "case-a", &[], &[]).unwrap_err();
-        let said = "agent.lock is of `case-b`, and this run is of case-a";
+        let said = "agent.lock: it belongs to `case-b`, and this run to case-a";
         assert!(error.to_string().ends_with(said), "{error}");
         assert!(error.hint().unwrap().contains("this case's own lock file"));
     }
@@ -234,13 +234,13 @@ fn what_is_accepted_whatever_it_is_is_counted_when_all_else_is_as_it_was() {
     let number = whole.split(' ').find_map(|word| word.parse().ok());
     let number: usize = number.unwrap();
     let said = |compared: usize, rest: &str| {
-        format!("The behaviour is as the lock file has it: {compared} facts{rest}.")
+        format!("The behaviour matches the lock file: {compared} facts{rest}.")
     };
     assert_eq!(whole, said(number, ""));
     let text = fs::read_to_string(&path).unwrap();
     let text = text.replace(r#""exit" = "code 0""#, r#""exit" = "*""#);
     fs::write(&path, &text).unwrap();
-    let one = ", and 1 accepted whatever it is";
+    let one = ", and 1 with any value";
     assert_eq!(message(), said(number - 1, one));
     let nothing = r#""standard error" = "nothing""#;
     let something = r#""standard error" = "something""#;
@@ -250,7 +250,7 @@ fn what_is_accepted_whatever_it_is_is_counted_when_all_else_is_as_it_was() {
         something
     };
     fs::write(&path, text.replace(old, r#""standard error" = "*""#)).unwrap();
-    let two = ", and 2 accepted whatever they are";
+    let two = ", and 2 with any value";
     assert_eq!(message(), said(number - 2, two));
 }
 
@@ -266,7 +266,7 @@ fn the_lock_file_keeps_its_mode_when_it_is_written_anew() {
     }
 }
 
-/// Root can write it in the place of whoever commits it.
+/// Root can write the file for the user who commits it.
 #[test]
 fn the_lock_file_keeps_its_owner_when_root_writes_it_anew() {
     use std::os::unix::fs::{MetadataExt as _, chown};
@@ -416,6 +416,6 @@ fn the_lock_file_is_neither_a_report_nor_what_the_run_reads() {
     assert!(
         error
             .to_string()
-            .starts_with("a report and the lock file go to")
+            .starts_with("cannot write a report and the lock file to")
     );
 }

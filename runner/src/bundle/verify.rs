@@ -52,7 +52,7 @@ pub(crate) enum VerifyError {
     Large { path: String },
     #[error("the manifest of {path} cannot be relied on")]
     Form { path: String, source: ManifestError },
-    #[error("the answer cannot be written")]
+    #[error("cannot write the answer")]
     Write(#[source] io::Error),
 }
 

@@ -1,4 +1,4 @@
-//! What `runner audit` means: the policy of audits with what the command line adds to it, and the program found.
+//! Resolution of `runner audit`: the policy of audits, the options added to it, and the program found.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -15,13 +15,13 @@ use scenario::Scenario;
 use super::program::ClientProgram;
 use super::values::VariableArgument;
 use super::{AuditOptions, RunRequest, UsageError, reports, resolve};
-use crate::audit::{Caller, is_shown, show};
+use crate::audit::{Caller, is_shown, show_program};
 use crate::workload::Workload;
 
-/// The word for no stub at all.
+/// Value of `--stub` for a run without a stub.
 const NO_STUB: &str = "none";
 
-/// One run of the program that `options` name, looked for in `search_path` (the variable PATH) if it is a bare name.
+/// The run that `options` ask for. A bare program name is looked up in `search_path`, the variable PATH.
 pub(super) fn request(
     options: AuditOptions,
     search_path: Option<&OsStr>,
@@ -40,8 +40,8 @@ pub(super) fn request(
         directory: directory.as_deref(),
         home: home.as_deref(),
     };
-    let place = show(&path, &file, &mut sandbox.paths, caller);
-    let environment = environment(policy.environment, options.env, &place)?;
+    let location = show_program(&path, &file, &mut sandbox.paths, caller);
+    let environment = environment(policy.environment, options.env, &location)?;
     let stub = stub(policy.stub, options.stub.as_deref())?;
     if stub.is_none() && names_stub(&options.program, &environment) {
         return Err(UsageError::NoStub);
@@ -56,7 +56,7 @@ pub(super) fn request(
             sandbox,
             environment,
             attempts: allowed(options.allow_attempt),
-            place,
+            place: location,
             arguments: options.program,
         }),
         client: ClientProgram::File(file),
@@ -87,17 +87,17 @@ fn add_rules(
         .try_for_each(|path| add_rule(rules, path, access))
 }
 
-/// Shows `asked` where it lies; the last word on a path is the one that counts.
+/// Adds a rule for `asked`. A later rule for a path replaces an earlier one.
 fn add_rule(rules: &mut Vec<PathRule>, asked: &Path, access: Access) -> Result<(), UsageError> {
     let failed = |source| UsageError::PathNotFound {
         path: shown_path(asked),
         source,
     };
     let whole = path::absolute(asked).map_err(failed)?;
-    // What lies above a link is not what its name says.
-    let climbs = whole.components().any(|part| part == Component::ParentDir);
+    // `..` after a link leaves the link's target, so only the kernel can resolve such a path.
+    let has_parent_dir = whole.components().any(|part| part == Component::ParentDir);
     let found = fs::canonicalize(asked).map_err(failed)?;
-    let path: PathBuf = if climbs {
+    let path: PathBuf = if has_parent_dir {
         found
     } else {
         whole.components().collect()
@@ -117,13 +117,13 @@ fn add_rule(rules: &mut Vec<PathRule>, asked: &Path, access: Access) -> Result<(
     Ok(())
 }
 
-/// What the policy sets, then what the command line does; the last word on a variable is the one that counts.
+/// Variables of the policy, then those of the command line. A later value replaces an earlier one.
 fn environment(
     mut environment: Vec<Variable>,
     asked: Vec<VariableArgument>,
-    place: &ProgramLocation,
+    location: &ProgramLocation,
 ) -> Result<Vec<Variable>, UsageError> {
-    if let ProgramLocation::Own { path } = place {
+    if let ProgramLocation::Own { path } = location {
         put_first_in_path(&mut environment, path);
     }
     for argument in asked {
@@ -142,7 +142,7 @@ fn stub(of_policy: Scenario, asked: Option<&str>) -> Result<Option<Scenario>, Us
     }
 }
 
-/// A program may start others that lie beside it.
+/// Puts the program's directory first in PATH, so that the program finds others that are installed with it.
 fn put_first_in_path(environment: &mut [Variable], program: &Path) {
     let Some(directory) = program.parent().and_then(Path::to_str) else {
         return;

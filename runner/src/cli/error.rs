@@ -1,4 +1,4 @@
-//! What is wrong with a command line that clap could parse. Every one of these is exit status 2.
+//! Errors of a command line that clap could parse. Each has exit status 2.
 
 use model::case::Tier;
 use model::profile::Unspelt;
@@ -6,119 +6,113 @@ use policy::{PolicyError, never_shown};
 use report::Format;
 use thiserror::Error;
 
-/// What is wrong with a command line, or with a file that it names; nothing was run.
+/// An error of the command line, or of a file that it names. Nothing was run.
 #[derive(Debug, Error)]
 pub(crate) enum UsageError {
     /// The case could not be read.
-    #[error("the case cannot be used")]
+    #[error("cannot use the case")]
     Case(#[source] PolicyError),
     /// The profile could not be read.
-    #[error("the profile cannot be used")]
+    #[error("cannot use the profile")]
     Profile(#[source] PolicyError),
-    /// The case asks for what the profile cannot say.
-    #[error("the case and the profile do not fit")]
+    /// The profile has no words for an option that the case asks for.
+    #[error("cannot build the client's command line from the case and the profile")]
     Unspelt(#[from] Unspelt),
-    /// The profile sets variables for some cases, and the case is none of them.
-    #[error("the profile `{profile}` has settings for other cases, and none for `{case}`")]
+    /// The profile sets variables for some cases, and not for this case.
+    #[error("the profile `{profile}` has settings for other cases, not for `{case}`")]
     NoSettings {
-        /// Of the profile.
+        /// Name of the profile.
         profile: String,
-        /// Of the case.
+        /// Name of the case.
         case: String,
-        /// Line that sets them for the case, and the option that leaves them out.
+        /// The line that sets the variables for the case, or the option that leaves them out.
         hint: String,
     },
-    /// `--require-case` names another digest.
+    /// The case does not have the digest of `--require-case`.
     #[error("the case has the SHA-256 {found}, not the required {required}")]
     OtherCase {
-        /// Of the case's bytes.
+        /// SHA-256 of the case file, in hexadecimal digits.
         found: String,
-        /// As demanded.
+        /// SHA-256 that the command line requires.
         required: String,
     },
-    /// A tier of the stable list that is not built yet.
-    #[error("the isolation tier {tier} is not in this version")]
-    TierNotInThisVersion {
-        /// As typed.
-        tier: &'static str,
-    },
-    /// The case does not accept the demanded tier.
-    #[error("the case does not accept the isolation tier {}", tier.word())]
+    /// The case does not accept the demanded isolation.
+    #[error("the case does not accept the isolation `{}`", tier.word())]
     TierNotAccepted {
-        /// As demanded.
+        /// The demanded isolation.
         tier: Tier,
     },
-    /// What is to be shown is not there.
-    #[error("{path} cannot be shown to the program")]
+    /// A path to show does not exist.
+    #[error("cannot show {path} to the program")]
     PathNotFound {
-        /// Escaped.
+        /// The path, escaped.
         path: String,
-        /// Of the look-up.
+        /// Error of the path's resolution.
         #[source]
         source: std::io::Error,
     },
-    /// What is to be shown never is.
+    /// A path that `--read` and `--write` never show.
     #[error("{path} is never shown to a program")]
     NeverShown {
-        /// Escaped.
+        /// The path, escaped.
         path: String,
     },
-    /// A variable to pass on that there is not.
-    #[error("the variable {name} is not set here, or is no UTF-8")]
+    /// A variable to pass on is not set.
+    #[error("cannot pass on the variable {name}: it is not set, or is not UTF-8")]
     VariableNotSet {
-        /// As typed.
+        /// Name of the variable, as typed.
         name: String,
     },
-    /// `{base_url}` with `--stub none`.
-    #[error("there is no stub, and {{base_url}} asks for its address")]
+    /// `{base_url}` is used with `--stub none`.
+    #[error("cannot replace {{base_url}}: there is no stub")]
     NoStub,
-    /// No scenario of this name.
+    /// An unknown scenario.
     #[error("the stub has no scenario {name}")]
     NoScenario {
-        /// Escaped.
+        /// Name of the scenario, escaped.
         name: String,
-        /// The nearest known names.
+        /// Hint with the nearest known names.
         known: String,
     },
-    /// A report without a file, where standard output is the program's.
-    #[error("standard output is the program's, and the report {} wants it", format.word())]
+    /// A report of an audit has no file; standard output has the program's output.
+    #[error("cannot write the report {} to standard output: the program writes there", format.word())]
     StandardOutputTaken {
-        /// As typed.
+        /// Format of the report.
         format: Format,
     },
-    /// Two reports for one stream.
-    #[error("the reports {} and {} both want standard output", first.word(), second.word())]
+    /// Two reports go to standard output.
+    #[error("cannot write two reports to standard output: {} and {}", first.word(), second.word())]
     StandardOutputTwice {
-        /// The earlier one.
+        /// Format of the earlier report.
         first: Format,
-        /// The later one.
+        /// Format of the later report.
         second: Format,
     },
-    /// Two reports for one file.
-    #[error("two reports want the file {file}")]
+    /// Two reports go to one file.
+    #[error("cannot write two reports to the file {file}")]
     FileTwice {
-        /// Escaped.
+        /// The file's path, escaped.
         file: String,
     },
-    /// No such program.
-    #[error("the program {program} is not there")]
+    /// The program does not exist.
+    #[error("cannot find the program {program}")]
     ClientNotFound {
-        /// Escaped.
+        /// The program's name, escaped.
         program: String,
-        /// Of the look-up, where there was one.
+        /// Error of the look-up; `None` if PATH was searched.
         #[source]
         source: Option<std::io::Error>,
     },
-    /// A directory, or a file that nobody may execute.
+    /// A directory, or a file without execute permission.
     #[error("the program {program} is not an executable file")]
     ClientNotExecutable {
-        /// Escaped.
+        /// The program's path, escaped.
         program: String,
     },
 }
 
 impl UsageError {
-    /// What the user can do about it, in one line.
+    /// Advice for the user, in one line.
     pub(crate) fn hint(&self) -> String {
         match self {
             Self::Case(error) | Self::Profile(error) => error.hint(),
@@ -129,14 +123,13 @@ impl UsageError {
             Self::OtherCase { .. } => {
                 "read what changed in the case, then require its new digest".into()
             }
-            Self::TierNotInThisVersion { .. } => "choose auto, namespace or inherited".into(),
             Self::TierNotAccepted { .. } => {
-                "leave --isolation out, or run a case that accepts the tier".into()
+                "leave --isolation out, or run a case that accepts it".into()
             }
-            Self::PathNotFound { .. } => "name a file or directory that is there".into(),
+            Self::PathNotFound { .. } => "name a file or directory that exists".into(),
             Self::NeverShown { .. } => never_shown(),
             Self::VariableNotSet { name } => format!("give it a value: --env {name}=VALUE"),
-            Self::NoStub => "leave --stub none out, or the address".into(),
+            Self::NoStub => "leave out `--stub none` or {base_url}".into(),
             Self::NoScenario { known, .. } => known.clone(),
             Self::StandardOutputTaken { format } => {
                 format!("give it a file: --report {}=FILE", format.word())

@@ -1,4 +1,4 @@
-//! The texts of the help that are longer than a line.
+//! Help texts of more than one line.
 
 pub(super) const CLIENT: &str = "Client";
 pub(super) const PROGRAM: &str = "Program";
@@ -12,7 +12,7 @@ pub(super) const LONG_ABOUT: &str = "\
 Runs an agent client in a sealed sandbox and proves what it sends, writes and tries.
 
 The client gets a temporary home, a network that has loopback only, and a provider stub that answers \
-it. What it sends, prints, writes and tries is collected outside of it and compared with what the case \
+it. What it sends, prints, writes and tries is collected outside the client and compared with what the case \
 expects. The verdict says what was proved, what was seen, and what was not proved.";
 
 macro_rules! run_exit_codes {
@@ -22,20 +22,20 @@ Exit codes:
   0  passed: every check of the case passed
   1  failed: a check failed, a client time-out included
   2  usage or policy error, or an output that cannot be opened; nothing was run
-  3  errored: the sandbox could not be had, or evidence was lost, or the run was interrupted"
+  3  errored: no sandbox, evidence lost, or the run interrupted"
     };
 }
 
 pub(super) const AUDIT_EXIT_CODES: &str = "\
-The program sees the system's directories read-only, its own, an empty home, and a network that has loopback \
-only. Its output is passed on; what it tried is told on standard error.
+The program sees the system's directories read-only, its own directory, an empty home, and a network with loopback \
+only. Its output is passed on. The report goes to standard error.
 
 Exit codes:
-  the program's own, and 128 + N where signal N ended it
+  the program's own, or 128 + N if signal N ended it
   124  it ran longer than --timeout
   125  the audit itself failed: wrong use, no sandbox, or evidence lost
   126  the program cannot be executed
-  127  the program, or the loader or interpreter that it names, is not there
+  127  the program, its loader or its interpreter does not exist
 
 Examples:
   runner audit -- curl -s https://example.com
@@ -44,13 +44,13 @@ Examples:
   runner audit --report json=audit.json -- npm --version";
 
 pub(super) const DOCTOR_EXIT_CODES: &str = "\
-Everything is tried, each in a process of its own, and in the end a real run is made. Nothing is changed.
+Each feature is tested in a process of its own. At the end a real run is made. The machine is not changed.
 
 Exit codes:
-  0  tier namespace: a run has namespaces of its own
-  1  only tier inherited: a run takes the network of this container, which has loopback only
+  0  isolation `namespace`: a run has namespaces of its own
+  1  isolation `inherited` only: a run uses the network of this container, which has loopback only
   2  usage error
-  3  neither, or the probes and the real run do not agree
+  3  neither, or the real run disagrees with the probes
 
 Examples:
   runner doctor
@@ -58,17 +58,17 @@ Examples:
   runner doctor --apparmor | sudo tee /etc/apparmor.d/runner";
 
 pub(super) const SELFTEST_EXIT_CODES: &str = "\
-A hostile client, built in, makes the attempts inside, and the same code makes them outside, where they reach \
-nobody. Each line is a class of attempts, as its worst one:
+A built-in hostile client makes the attempts inside. The same code makes them outside, at harmless targets. \
+Each line shows a class of attempts by its worst attempt:
   BLOCKED       refused inside, with this errno by this layer, and not refused outside
-  THROUGH       it got out, or left no evidence where it must
-  INCONCLUSIVE  neither is known, mostly since this machine refuses it outside as well; never a pass
+  THROUGH       it left the sandbox, or the ledger does not have it
+  INCONCLUSIVE  not testable here, usually because this machine refuses it outside too; never a pass
 
 Exit codes:
   0  nothing got through
   1  something got through
   2  usage error
-  3  the run could not be made, or something is inconclusive and --strict was given
+  3  no run was possible, or something is inconclusive with --strict
 
 Examples:
   runner selftest
@@ -76,8 +76,8 @@ Examples:
   runner selftest --isolation inherited";
 
 pub(super) const DIFF_EXIT_CODES: &str = "\
-What differs between any two runs by its nature (times, ids, ports, digests of unstable files) is left out, by \
-rules that are named in the answer.
+Facts that differ between any two runs (times, ids, ports, digests of unstable files) are left out. The answer \
+lists the rules that left them out.
 
 Exit codes:
   0  nothing changed
@@ -90,7 +90,7 @@ Examples:
 
 pub(super) const VERIFY_EXIT_CODES: &str = "\
 Exit codes:
-  0  every file is as the manifest says, and there is no other
+  0  each file matches the manifest, and there is no other file
   1  something differs
   2  usage error, or a directory that cannot be read
 
@@ -101,32 +101,32 @@ pub(super) const RUN_EXIT_CODES: &str = run_exit_codes!();
 
 pub(super) const EXIT_CODES: &str = concat!(
     run_exit_codes!(),
-    "\n  those of the other commands are in their own help\n\nExamples: `runner --help`"
+    "\n  other commands list theirs in their own help\n\nExamples: `runner --help`"
 );
 
 pub(super) const EXAMPLES_AND_EXIT_CODES: &str = concat!(
     "\
 Examples:
   runner case-b
-      the reference client, the human report on standard output
+      run the reference client, and print the human report
   runner case-b --client ./agent --profile ./agent.toml
-      a client of your own, told what to do by its profile
+      run your own client with its profile
   runner case-b --report json=report.json
-      the human report on standard output, the JSON report in a file
+      also write the JSON report to a file
   runner run mine.toml --timeout 5min -- --verbose
-      a case of your own, with one more argument for the client
+      run your own case, with one more argument for the client
   runner audit -- curl -s https://example.com
-      any program, nothing expected of it: what does it try?
+      run any program, and report what it tries
   runner case-b --out evidence
-      every report, the output and the files of one run, to be checked by `runner verify evidence`
+      keep all reports, the output and the files; `runner verify evidence` checks them
   runner case-b --baseline agent.lock
-      the same, and fail where the client does anything that the lock file does not have
+      fail if the behaviour differs from the lock file
   runner diff old.json new.json
-      what a client did otherwise in two runs
+      compare the behaviour of two runs
   runner policy init case mine > mine.toml
-      a case file to start from
+      print a case file to start from
 
 ",
     run_exit_codes!(),
-    "\n  those of the other commands are in their own help"
+    "\n  other commands list theirs in their own help"
 );

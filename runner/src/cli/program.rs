@@ -1,4 +1,4 @@
-//! Which file `--client` means.
+//! Resolution of `--client` to an executable file.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
@@ -13,16 +13,16 @@ use super::UsageError;
 /// The program under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ClientProgram {
-    /// The reference client that this executable carries.
+    /// The reference client, which is part of this executable.
     Reference,
-    /// The hostile client that it carries, for its selftest.
+    /// The hostile client of `runner selftest`, which is part of this executable.
     Hostile,
-    /// An executable file, absolute.
+    /// An executable file; the path is absolute.
     File(PathBuf),
 }
 
 impl ClientProgram {
-    /// Takes a name with `/` as a path, any other from the search path, as execvp(3) does.
+    /// Finds a program. A name with `/` is a path; any other name is looked up in `search_path`, as execvp(3) does.
     pub(super) fn find(program: &Path, search_path: Option<&OsStr>) -> Result<Self, UsageError> {
         if program.as_os_str().as_encoded_bytes().contains(&b'/') {
             return Self::at(program);
@@ -31,7 +31,7 @@ impl ClientProgram {
         let candidates = directories.map(|directory| directory.join(program));
         let found = candidates
             .into_iter()
-            .find(|file| fs::metadata(file).is_ok_and(|found| executable(&found)));
+            .find(|file| fs::metadata(file).is_ok_and(|found| is_executable(&found)));
         match found {
             Some(file) => Self::at(&file),
             None => Err(UsageError::ClientNotFound {
@@ -41,8 +41,8 @@ impl ClientProgram {
         }
     }
 
-    /// The same for a program that is to lie inside where it lies outside: its absolute path as it was found, and
-    /// the file that it leads to.
+    /// Finds a program that keeps its path inside the sandbox. Returns its absolute path as found, and the file behind
+    /// its links.
     pub(super) fn locate(
         program: &Path,
         search_path: Option<&OsStr>,
@@ -65,28 +65,30 @@ impl ClientProgram {
             program: shown_path(file),
             source: Some(source),
         };
-        if !executable(&fs::metadata(file).map_err(absent)?) {
+        if !is_executable(&fs::metadata(file).map_err(absent)?) {
             return Err(UsageError::ClientNotExecutable {
                 program: shown_path(file),
             });
         }
-        plain(file).map(Self::File).map_err(absent)
+        normalize(file).map(Self::File).map_err(absent)
     }
 }
 
-/// The absolute path without `.` and `..`. A link at its end stays: its name may be what the program goes by.
-fn plain(file: &Path) -> io::Result<PathBuf> {
+/// The absolute path without `.` and `..`. A link at its end stays, because a program may behave by its own name.
+fn normalize(file: &Path) -> io::Result<PathBuf> {
     let whole: PathBuf = path::absolute(file)?.components().collect();
-    let climbs = whole.components().any(|part| part == Component::ParentDir);
+    let has_parent_dir = whole.components().any(|part| part == Component::ParentDir);
     match (whole.parent(), whole.file_name()) {
-        // What lies above a link is not what its name says.
-        (Some(directory), Some(name)) if climbs => Ok(fs::canonicalize(directory)?.join(name)),
+        // `..` after a link leaves the link's target, so only the kernel can resolve such a path.
+        (Some(directory), Some(name)) if has_parent_dir => {
+            Ok(fs::canonicalize(directory)?.join(name))
+        }
         _ => Ok(whole),
     }
 }
 
-/// Whether anybody may execute it; the client's own rights inside the sandbox are found out there.
-fn executable(found: &Metadata) -> bool {
+/// True if any user may execute the file. The client's own rights are tested inside the sandbox.
+fn is_executable(found: &Metadata) -> bool {
     found.is_file() && found.permissions().mode() & 0o111 != 0
 }
 

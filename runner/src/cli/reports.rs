@@ -1,7 +1,7 @@
-//! Which report goes where.
+//! Formats and destinations of the reports.
 //!
-//! People always get theirs: on standard output, or on standard error where another format has claimed
-//! standard output, in addition to any file that was asked for.
+//! The human report is always written. If another format uses standard output, the human report goes to standard
+//! error.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,34 +17,25 @@ use super::values::ReportArgument;
 /// One report to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReportTarget {
-    /// How it looks.
+    /// Format of the report.
     pub format: Format,
-    /// Where it goes.
+    /// Destination of the report.
     pub destination: Destination,
 }
 
-/// Where a report goes.
+/// Destination of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
     /// Standard output.
     Stdout,
     /// Standard error.
     Stderr,
-    /// A file, as typed; opened before the run.
+    /// A file, as typed. It is opened before the run.
     File(PathBuf),
 }
 
-impl Destination {
-    /// The file, where it is one.
-    pub(crate) fn file(&self) -> Option<&Path> {
-        match self {
-            Self::File(path) => Some(path),
-            Self::Stdout | Self::Stderr => None,
-        }
-    }
-}
-
-/// The reports in the order of the command line, with the one for people added last where it was not asked for.
+/// The reports in the order of the command line. A human report is added at the end unless one goes to standard
+/// output.
 pub(super) fn targets(arguments: Vec<ReportArgument>) -> Result<Vec<ReportTarget>, UsageError> {
     let mut on_stdout = None;
     let mut files = BTreeSet::new();
@@ -63,7 +54,7 @@ pub(super) fn targets(arguments: Vec<ReportArgument>) -> Result<Vec<ReportTarget
                 }
             },
             Some(file) => {
-                // A file reached by another name is found when the outputs are opened.
+                // Other names of one file are detected when the outputs are opened.
                 let whole = path::absolute(&file).unwrap_or_else(|_| file.clone());
                 if !files.insert(whole) {
                     return Err(UsageError::FileTwice {
@@ -90,13 +81,13 @@ pub(super) fn targets(arguments: Vec<ReportArgument>) -> Result<Vec<ReportTarget
     Ok(targets)
 }
 
-/// `/dev/stdout`, and every other name of the file or pipe that standard output goes to.
+/// True for `/dev/stdout` and any other name of the file or pipe behind standard output.
 fn is_stdout(file: &Path) -> bool {
     let status = fs::metadata(file);
     status.is_ok_and(|status| streams::going_to(&status) == Some(Stream::Output))
 }
 
-/// The reports of an audit: the program has standard output, and people have standard error.
+/// The reports of an audit. The program has standard output, so the human report goes to standard error.
 pub(super) fn targets_of_audit(
     arguments: Vec<ReportArgument>,
 ) -> Result<Vec<ReportTarget>, UsageError> {
@@ -167,7 +158,7 @@ mod tests {
         let error = resolved(&[(Format::Human, None), (Format::Json, None)]).unwrap_err();
         assert_eq!(
             error,
-            "the reports human and json both want standard output"
+            "cannot write two reports to standard output: human and json"
         );
     }
 
@@ -175,6 +166,6 @@ mod tests {
     fn two_reports_cannot_share_a_file_however_it_is_written() {
         let error =
             resolved(&[(Format::Human, Some("r")), (Format::Json, Some("./r"))]).unwrap_err();
-        assert_eq!(error, "two reports want the file ./r");
+        assert_eq!(error, "cannot write two reports to the file ./r");
     }
 }

@@ -1,4 +1,4 @@
-//! What a command line means: policies read, programs found, contradictions refused.
+//! Meaning of a command line: reads policies, finds programs, rejects contradictions.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -23,65 +23,65 @@ use crate::doctor::DoctorAction;
 use crate::selftest::SelftestRequest;
 use crate::workload::Workload;
 
-/// What is to be done.
+/// A command with its arguments resolved.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// One run.
+    /// A run.
     Run(Box<RunRequest>),
-    /// Something with policy files, without a run.
+    /// An action on policy files.
     Policy(PolicyAction),
-    /// An examination of this machine.
+    /// A test of this machine.
     Doctor(DoctorAction),
-    /// What the sandbox of this machine holds against.
+    /// A test of the sandbox on this machine.
     Selftest(SelftestRequest),
     /// A comparison of two runs.
     Diff(DiffRequest),
-    /// A check of a bundle of evidence.
+    /// A verification of a directory of `--out`.
     Verify(VerifyRequest),
 }
 
-/// One run, with everything that the command line and the policies say about it. A required digest was compared
-/// already.
+/// One run, with all settings of the command line and the policies. A required digest of the case has already been
+/// compared.
 #[derive(Debug)]
 pub(crate) struct RunRequest {
-    /// What it is about.
+    /// The client with its case, or the audited program.
     pub workload: Workload,
-    /// What is run.
+    /// The executable to run.
     pub client: ClientProgram,
-    /// Never empty: people always get a report.
+    /// The reports to write; always includes a human report.
     pub reports: Vec<ReportTarget>,
-    /// What must seal the network.
+    /// The requested isolation of the network.
     pub isolation: Isolation,
-    /// In place of the case's wall time.
+    /// Wall time that replaces the case's.
     pub timeout: Option<Duration>,
-    /// The directory for the bundle of evidence.
+    /// Directory for the evidence.
     pub out: Option<PathBuf>,
-    /// The lock file.
+    /// The lock file to compare or to write.
     pub baseline: Option<Baseline>,
-    /// Whether a copy of the home is left.
+    /// True if a copy of the home is kept.
     pub keep_home: bool,
 }
 
-/// What is done with a lock file.
+/// Use of a lock file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Baseline {
-    /// The behaviour is compared with it.
+    /// Compare the behaviour with the file.
     Compare(PathBuf),
-    /// The behaviour is written to it.
+    /// Write the behaviour to the file.
     Update(PathBuf),
 }
 
-/// Which tiers will do.
+/// Kinds of isolation that the run accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Isolation {
-    /// The strongest that the host has and the case accepts.
+    /// The strongest kind that the host supports and the case accepts.
     Auto,
-    /// This one and no other.
+    /// Exactly this kind.
     Demanded(Tier),
 }
 
 impl RunRequest {
-    /// The tiers that will do, strongest first.
+    /// Kinds of isolation to try, strongest first.
     pub(crate) fn tiers(&self) -> Vec<Tier> {
         match self.isolation {
             Isolation::Auto => self.workload.sandbox().tiers.clone(),
@@ -90,14 +90,14 @@ impl RunRequest {
     }
 }
 
-/// Something with policy files.
+/// An action on policy files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PolicyAction {
-    /// List the built-in ones.
+    /// List the built-in files.
     List,
-    /// Print a built-in one.
+    /// Print the built-in file of this name.
     Show(String),
-    /// Parse these files.
+    /// Parse the files.
     Check(Vec<PathBuf>),
     /// Print a schema.
     Schema(SchemaForm),
@@ -105,23 +105,23 @@ pub(crate) enum PolicyAction {
     Init(InitAction),
 }
 
-/// A file to start from.
+/// Kind and contents of a file to start from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum InitAction {
-    /// A case of this name.
+    /// A case with this name.
     Case(PolicyName),
-    /// A profile of this name, with what a program asks for.
+    /// A profile with this name, and with the libraries of a program.
     Profile {
-        /// Its name.
+        /// Name of the profile.
         name: PolicyName,
-        /// The program, if one was named.
+        /// The program whose libraries are added.
         client: Option<PathBuf>,
     },
 }
 
 impl Cli {
-    /// What the command line means. Reads the policies that it names and looks for the client, in `search_path`
-    /// (the variable PATH) if it is a bare name.
+    /// Resolves the command line. Reads the policies that it names, and finds the client. A bare name of a client is
+    /// looked up in `search_path`, the variable PATH.
     pub(crate) fn resolve(self, search_path: Option<&OsStr>) -> Result<Command, UsageError> {
         let (case, options) = match self.command {
             CliCommand::Audit(options) => {
@@ -162,7 +162,7 @@ fn run_request(
 ) -> Result<RunRequest, UsageError> {
     let reports = reports::targets(options.report)?;
     let mut case = policy::case(case).map_err(UsageError::Case)?;
-    require(&case, options.require_case)?;
+    require_digest(&case, options.require_case)?;
     let isolation = isolation(options.isolation, &case.sandbox.tiers)?;
     if let Some(name) = &options.stub {
         case.stub = scenario(name)?;
@@ -171,7 +171,7 @@ fn run_request(
         policy::profile(&Reference::parse(&options.profile)).map_err(UsageError::Profile)?;
     profile.command_line(&case.invocation)?;
     if !options.plain {
-        has_settings(&profile, &case)?;
+        require_settings(&profile, &case)?;
     }
     let client = match options.client {
         None => ClientProgram::Reference,
@@ -206,7 +206,7 @@ fn run_request(
 fn selftest_request(options: SelftestOptions) -> Result<SelftestRequest, UsageError> {
     Ok(SelftestRequest {
         isolation: isolation(options.isolation, &Tier::ALL)?,
-        form: form(options.json),
+        form: output_form(options.json),
         strict: options.strict,
     })
 }
@@ -215,15 +215,15 @@ fn diff_request(options: DiffOptions) -> DiffRequest {
     DiffRequest {
         old: options.old,
         new: options.new,
-        form: form(options.json),
+        form: output_form(options.json),
     }
 }
 
-fn form(json: bool) -> Form {
+fn output_form(json: bool) -> Form {
     if json { Form::Json } else { Form::Human }
 }
 
-fn require(case: &Case, required: Option<String>) -> Result<(), UsageError> {
+fn require_digest(case: &Case, required: Option<String>) -> Result<(), UsageError> {
     match required {
         Some(required) if required != case.origin.sha256 => Err(UsageError::OtherCase {
             found: case.origin.sha256.clone(),
@@ -233,8 +233,9 @@ fn require(case: &Case, required: Option<String>) -> Result<(), UsageError> {
     }
 }
 
-/// Refuses a case that none of the profile's settings can mean: a copy under another name would lose them in silence.
-fn has_settings(profile: &Profile, case: &Case) -> Result<(), UsageError> {
+/// Rejects a case that no variable of the profile applies to. Otherwise, a copy of a case under another name would
+/// silently lose the variables.
+fn require_settings(profile: &Profile, case: &Case) -> Result<(), UsageError> {
     let known = profile.cases_with_settings();
     let is_known = |name: &str| known.contains(name) || policy::is_built_in_case(name);
     if known.is_empty() || case.names().into_iter().any(is_known) {
@@ -251,7 +252,7 @@ fn has_settings(profile: &Profile, case: &Case) -> Result<(), UsageError> {
     })
 }
 
-/// The stub's scenario of this name.
+/// Finds the stub's scenario by name.
 pub(super) fn scenario(name: &str) -> Result<Scenario, UsageError> {
     Scenario::named(name).ok_or_else(|| UsageError::NoScenario {
         name: quoted(name),
@@ -271,9 +272,6 @@ pub(super) fn isolation(
         IsolationArgument::Auto => Ok(Isolation::Auto),
         IsolationArgument::Namespace => demanded(Tier::Namespace, accepted),
         IsolationArgument::Inherited => demanded(Tier::Inherited, accepted),
-        IsolationArgument::Supervised => {
-            Err(UsageError::TierNotInThisVersion { tier: "supervised" })
-        }
     }
 }
 

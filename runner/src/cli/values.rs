@@ -1,4 +1,4 @@
-//! Single values of the command line: closed words and well-formed texts; what they mean together is resolved later.
+//! Parsers of single values. Their combinations are resolved later.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -15,39 +15,39 @@ use thiserror::Error;
 /// `FORMAT[=FILE]` as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReportArgument {
-    /// How it looks.
+    /// Format of the report.
     pub format: Format,
-    /// `None`: standard output.
+    /// File of the report; `None` selects standard output.
     pub file: Option<PathBuf>,
 }
 
 /// `NAME[=VALUE]` as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VariableArgument {
-    /// As in environ(7).
+    /// Name of the variable, as in environ(7).
     pub name: String,
-    /// `None`: the caller's own.
+    /// Value of the variable; `None` passes on the caller's.
     pub value: Option<String>,
 }
 
-/// Why a value of the command line is refused.
+/// Errors of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(super) enum ValueError {
-    #[error("the formats are {}", Format::ALL.map(Format::word).join(", "))]
+    #[error("expected one of {}", Format::ALL.map(Format::word).join(", "))]
     UnknownFormat,
-    #[error("a file name must follow the `=`; leave the `=` out for standard output")]
+    #[error("expected a file name after `=`; leave `=` out for standard output")]
     NoFile,
     #[error("{0}; write it as 60s or 5min")]
     Time(#[from] QuantityError),
-    #[error("it must be {} to {}", show_duration(*TIMEOUT_BOUNDS.start()), show_duration(*TIMEOUT_BOUNDS.end()))]
+    #[error("expected {} to {}", show_duration(*TIMEOUT_BOUNDS.start()), show_duration(*TIMEOUT_BOUNDS.end()))]
     TimeOutOfBounds,
-    #[error("letters, digits and `_` make a variable's name, a digit not the first")]
+    #[error("expected a name of letters, digits and `_` that does not begin with a digit")]
     Variable,
-    #[error("64 hexadecimal digits are expected; `runner policy list` shows them")]
+    #[error("expected 64 hexadecimal digits; `runner policy list` shows them")]
     Digest,
-    #[error("64 hexadecimal digits are expected; the run and `runner verify DIR` show them")]
+    #[error("expected 64 hexadecimal digits; the run and `runner verify DIR` print them")]
     ManifestDigest,
-    #[error("a name has 1 to 64 of: a-z A-Z 0-9 . _ - and is not made of dots alone")]
+    #[error("expected 1 to 64 of a-z A-Z 0-9 . _ - and not only dots")]
     PolicyName,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn variable(text: &str) -> Result<VariableArgument, ValueError> {
     })
 }
 
-/// Parser of `FORMAT[=FILE]`; the file may be any bytes.
+/// Parser of `FORMAT[=FILE]`. The file name may have any bytes.
 pub(super) fn report() -> impl TypedValueParser<Value = ReportArgument> {
     OsStringValueParser::new().try_map(|text: OsString| report_argument(&text))
 }
@@ -88,7 +88,7 @@ fn report_argument(text: &OsStr) -> Result<ReportArgument, ValueError> {
     }
 }
 
-/// A wall time within the bounds of a case.
+/// Parser of a wall time within the bounds of a case.
 pub(super) fn timeout(text: &str) -> Result<Duration, ValueError> {
     let time = quantity::duration(text)?;
     if TIMEOUT_BOUNDS.contains(&time) {
@@ -98,22 +98,22 @@ pub(super) fn timeout(text: &str) -> Result<Duration, ValueError> {
     }
 }
 
-/// The name of a policy.
+/// Parser of a policy's name.
 pub(super) fn policy_name(text: &str) -> Result<PolicyName, ValueError> {
     PolicyName::parse(text).ok_or(ValueError::PolicyName)
 }
 
-/// The SHA-256 of a case.
+/// Parser of a case's SHA-256.
 pub(super) fn sha256(text: &str) -> Result<String, ValueError> {
     digest(text).ok_or(ValueError::Digest)
 }
 
-/// The SHA-256 of a manifest.
+/// Parser of a manifest's SHA-256.
 pub(super) fn manifest_sha256(text: &str) -> Result<String, ValueError> {
     digest(text).ok_or(ValueError::ManifestDigest)
 }
 
-/// In lower case.
+/// Converts 64 hexadecimal digits to lower case.
 fn digest(text: &str) -> Option<String> {
     let fits = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     fits.then(|| text.to_ascii_lowercase())
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(timeout("60"), Err(ValueError::Time(QuantityError::NoUnit)));
         assert_eq!(
             timeout("0s").unwrap_err().to_string(),
-            "it must be 100ms to 24h"
+            "expected 100ms to 24h"
         );
         assert_eq!(timeout("25h"), Err(ValueError::TimeOutOfBounds));
     }

@@ -1,5 +1,5 @@
-//! The answer for people. Text of the client is escaped and behind the gutter; nothing of it is cut or broken, since
-//! what differs may be at its end.
+//! Text form of the answer. Text of the client is escaped and behind a gutter. It is neither cut nor wrapped, because
+//! a difference may be at its end.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use report::human::page::{Page, Tone};
 
 use super::{Answer, Identity, Status};
 
-/// Renders it; the first line is the last as well.
+/// Renders the answer. The first line is repeated at the end.
 pub(super) fn render(answer: &Answer, colour: Colour) -> Result<Vec<u8>, RenderError> {
     let mut page = Page::new(String::new(), colour);
     whole(&mut page, answer)?;
@@ -62,7 +62,7 @@ fn identity(page: &mut Page<String>, which: &str, run: &Identity) -> fmt::Result
         started_at,
         ..
     } = run;
-    let text = format!("{client}, sha256 {short}, {case}, tier {tier}, {started_at}");
+    let text = format!("{client}, sha256 {short}, {case}, isolation {tier}, {started_at}");
     page.say(which, Tone::Quiet, &text)
 }
 

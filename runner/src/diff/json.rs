@@ -1,4 +1,4 @@
-//! The answer for programs: JSON of schema `runner.diff/1`.
+//! JSON form of the answer, with the schema `runner.diff/1`.
 
 use judge::facts::Rule;
 use model::case::Tier;
@@ -14,14 +14,14 @@ use super::{Answer, Identity, Status};
 
 const SCHEMA: &str = "runner.diff/1";
 
-/// The schema of what `runner diff --json` writes.
+/// JSON Schema of the output of `runner diff --json`.
 pub fn schema() -> Schema {
     schema::of_document::<Document<'_>>(SCHEMA)
 }
 
 closed_sets! {
-    /// What a comparison came to. `incomplete`: one of the runs was not sound, or its evidence has gaps, so that what is
-    /// missing from it says nothing.
+    /// Status of a comparison. `incomplete`: a run was unsound or lost evidence, so facts that it does not have may be
+    /// lost.
     Status of ALL,
 }
 
@@ -37,68 +37,68 @@ impl Status {
     }
 }
 
-/// What changed between two runs. Readers ignore keys that they do not know. Texts may be the client's own and
-/// hostile; control and invisible characters are escaped.
+/// Differences between two runs. Readers ignore unknown keys. Texts may come from the client and may be hostile;
+/// control and invisible characters are escaped.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "Comparison of runner")]
 struct Document<'a> {
-    /// The form of this document.
+    /// Schema of this document.
     schema: &'static str,
-    /// The word for the whole comparison.
+    /// Status of the comparison.
     #[schemars(with = "Status")]
     status: &'static str,
-    /// The run that is compared with.
+    /// Old run.
     old: Run<'a>,
-    /// The other one.
+    /// New run.
     new: Run<'a>,
     /// Each difference, sorted by area and key.
     changes: Vec<ChangeForm<'a>>,
-    /// Why a run says nothing of what it does not show; empty for two sound ones.
+    /// Reasons why a run may lack facts; empty if both runs are sound.
     incomplete: &'a [String],
-    /// Why some of it may not be the client's doing.
+    /// Notes on differences that may not be caused by the client.
     notes: &'a [String],
-    /// What is not compared, and how often that was so in both runs together.
+    /// Rules for facts that are not compared, with their numbers in both runs.
     rules: Vec<RuleForm>,
 }
 
-/// A run, by what tells it from others.
+/// Properties that identify a run.
 #[derive(Serialize, JsonSchema)]
 struct Run<'a> {
     /// The report, as given on the command line.
     file: &'a str,
     /// Path of the program, or `built in`.
     client: &'a str,
-    /// Digest of the program.
+    /// SHA-256 of the program.
     #[schemars(with = "Sha256")]
     sha256: &'a str,
-    /// Name of the profile; null for an audited program.
+    /// Name of the profile; null in an audit.
     profile: Option<&'a str>,
     /// Name of the case.
     case: &'a str,
-    /// What sealed the network.
+    /// Isolation of the network.
     #[schemars(with = "Tier")]
     tier: &'a str,
-    /// When it began.
+    /// Start of the run.
     #[schemars(with = "Timestamp")]
     started_at: &'a str,
     /// Version of the runner.
     runner: &'a str,
 }
 
-/// A rule by which something is not compared.
+/// Rule that leaves facts out of the comparison.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "AppliedRule")]
 struct RuleForm {
-    /// Its name.
+    /// Name of the rule.
     #[schemars(with = "Rule")]
     name: &'static str,
-    /// What it leaves out.
+    /// Facts that the rule leaves out.
     what: &'static str,
-    /// How often.
+    /// Number of facts left out.
     applied: u64,
 }
 
-/// Renders it.
+/// Renders the answer.
 pub(super) fn render(answer: &Answer) -> Result<Vec<u8>, RenderError> {
     let rule = |rule: Rule| RuleForm {
         name: rule.word(),

@@ -1,4 +1,4 @@
-//! Answers, and what is no report.
+//! Tests of answers, and of files that are not reports.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ fn human(answer: &Answer) -> String {
     String::from_utf8(human::render(answer, Colour::Plain).unwrap()).unwrap()
 }
 
-/// An answer for programs, found to fit its schema by a validator that is not ours.
+/// Answer as JSON, validated against its schema by another implementation.
 fn json(answer: &Answer) -> Value {
     let value: Value = serde_json::from_slice(&json::render(answer).unwrap()).unwrap();
     assert!(
@@ -90,7 +90,7 @@ fn a_run_with_gaps_or_without_a_sound_verdict_is_never_unchanged() {
     }
 }
 
-/// What lies behind the last fact that was taken may be in both.
+/// Facts behind the cut may be in both runs.
 #[test]
 fn of_a_run_that_is_cut_nothing_is_said_to_be_missing() {
     let mut run = case_b();
@@ -125,7 +125,7 @@ fn a_gap_in_what_no_fact_is_made_of_is_counted_and_takes_nothing_from_the_answer
             let mut run = case_b();
             run.evidence.gaps.push(gap(what));
             let mut with_gap = report(run);
-            // As an audit has it, of which no check needs either.
+            // Findings of a run whose checks do not need this evidence, such as an audit.
             with_gap.checks = report(case_b()).checks;
             with_gap.verdict = report(case_b()).verdict;
             with_gap
@@ -137,7 +137,7 @@ fn a_gap_in_what_no_fact_is_made_of_is_counted_and_takes_nothing_from_the_answer
     }
 }
 
-/// As one that has errored because of its lock file; `change` is what else is wrong.
+/// A run that is errored because of its lock file. `change` adds another fault.
 fn with_errored_baseline(change: fn(&mut Fixture)) -> model::report::Report {
     let mut run = case_b();
     change(&mut run);
@@ -158,7 +158,7 @@ fn a_run_that_only_its_lock_file_made_errored_can_be_compared() {
     assert_eq!(same.status(), Status::Unchanged);
 }
 
-/// The other findings are those of a sound run, as in a report that somebody changed.
+/// The other findings are those of a sound run, as in an edited report.
 #[test]
 fn an_unsound_run_is_incomplete_although_its_lock_file_made_it_errored_as_well() {
     type Change = fn(&mut Fixture);
@@ -206,7 +206,7 @@ fn an_unsound_run_is_incomplete_although_its_lock_file_made_it_errored_as_well()
     }
 }
 
-/// One that failed makes the verdict, whatever errored: where it is errored, the run itself is unsound.
+/// A failed check outranks an errored lock file, so an errored verdict means that the run itself is unsound.
 #[test]
 fn an_errored_verdict_beside_a_failed_check_is_not_the_lock_files_doing() {
     let mut errored = with_errored_baseline(|_| ());
@@ -247,7 +247,7 @@ fn another_tier_case_or_profile_is_noted() {
     inherited.client.profile = None;
     let notes = answer(&report(case_b()), &inherited).notes;
     assert_eq!(notes.len(), 4, "{notes:?}");
-    assert_eq!(notes[0], "the case is another: case-b before, case-a now");
+    assert_eq!(notes[0], "the case differs: case-b before, case-a now");
 }
 
 #[test]
@@ -297,10 +297,7 @@ fn what_is_no_report_is_told_with_its_place() {
         ),
     ] {
         let said = said(&text);
-        assert!(
-            said.contains("report.json is no report that can be compared"),
-            "{said}"
-        );
+        assert!(said.contains("report.json as a JSON report"), "{said}");
         assert!(said.contains(expected), "{said}");
     }
     fs::write(&path, &good).unwrap();
@@ -326,7 +323,7 @@ fn a_directory_is_a_bundle_only_with_the_report_that_its_manifest_says() {
     let made = report(case_b());
     let document = report_json::render(&made).unwrap();
     fs::write(at("report.json"), &document).unwrap();
-    assert!(said().ends_with("is no bundle: it has no manifest.json"));
+    assert!(said().ends_with("is not a directory of `--out`: it has no manifest.json"));
 
     let listed = |sha256| manifest::Listed {
         path: bundle::REPORT.to_owned(),
@@ -342,8 +339,8 @@ fn a_directory_is_a_bundle_only_with_the_report_that_its_manifest_says() {
     load(directory.path()).unwrap();
     for files in [vec![], vec![listed(digest::of_bytes(b"another"))]] {
         put(files);
-        assert!(said().ends_with("report.json is not the one that its manifest says"));
+        assert!(said().ends_with("its report.json does not match the manifest"));
     }
     fs::write(at("manifest.json"), "{}").unwrap();
-    assert!(said().ends_with("cannot be relied on"));
+    assert!(said().starts_with("cannot use the manifest of "));
 }

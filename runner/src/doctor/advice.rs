@@ -1,13 +1,13 @@
-//! Why a probe does not work, in one sentence, and what mends it: a command, a flag of an engine, a setting of the
-//! kernel. Pure: from an observation and its surroundings.
+//! Causes and fixes of probes that do not work. A fix is a command, a flag of an engine, or a setting of the kernel.
+//! Pure: computed from an observation and the context.
 
 use nix::errno::Errno;
 
 use super::context::{Context, Engine};
-use super::judge::{Status, Tried};
+use super::judge::{ProbeResult, Status};
 use super::trial::Observation;
 
-/// A cause, and each way to mend it.
+/// A cause in one sentence, and each fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Advice {
     pub(super) cause: String,
@@ -34,7 +34,7 @@ const KUBERNETES_USER: &str =
     "as an ordinary user: `securityContext: {runAsNonRoot: true, runAsUser: 65532}`";
 const NO_NETWORK: [&str; 2] = ["docker run --network none …", "podman run --network none …"];
 const KERNEL: &str = "use Linux 6.2 or later, which a run needs for Landlock";
-/// A profile for this program alone, and what mends it for all programs.
+/// Fix for this program alone, then the fix for all programs.
 const APPARMOR: [&str; 2] = [
     "runner doctor --apparmor | sudo tee /etc/apparmor.d/runner && sudo apparmor_parser -r /etc/apparmor.d/runner",
     "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
@@ -44,15 +44,15 @@ const LSM: &str =
 const NAMESPACES: &str = "sudo sysctl user.max_user_namespaces=10000 user.max_net_namespaces=10000";
 const OTHER_NAMESPACES: &str = "sudo sysctl user.max_pid_namespaces=10000 user.max_mnt_namespaces=10000 user.max_ipc_namespaces=10000 user.max_uts_namespaces=10000 user.max_cgroup_namespaces=10000";
 
-/// What to say of a probe; nothing where it works, was not tried, or is not needed.
-pub(super) fn advise(one: &Tried, all: &[Tried], context: &Context) -> Option<Advice> {
+/// Advice for a refused probe; `None` for any other status.
+pub(super) fn advise(one: &ProbeResult, all: &[ProbeResult], context: &Context) -> Option<Advice> {
     if one.status() != Status::Refused {
         return None;
     }
     let id = one.probe.id;
     let mut advice = match &one.observation {
         Observation::Killed(signal) if *signal == libc::SIGSYS => Advice::new(
-            "a system call filter ends whoever makes this call",
+            "a system call filter kills the caller of this system call",
             [
                 "allow the call where the filter is made: `SystemCallFilter=` of a systemd unit, the engine's seccomp profile",
             ],
@@ -60,10 +60,10 @@ pub(super) fn advise(one: &Tried, all: &[Tried], context: &Context) -> Option<Ad
         Observation::Killed(signal) if *signal == libc::SIGXFSZ => file_size(),
         Observation::Killed(signal) => Advice::new(
             format!("signal {signal} ended the process that tried it"),
-            ["look into the kernel's log (`dmesg`) for who sent it"],
+            ["look for the sender in the kernel's log (`dmesg`)"],
         ),
         Observation::Hung => Advice::new(
-            "the call does not return: whoever answers it does not, as a supervisor of a surrounding sandbox",
+            "the call does not return: the process that answers it, such as a supervisor of a surrounding sandbox, does not",
             ["start the runner outside of that sandbox"],
         ),
         Observation::Wrong(_) => wrong(id),
@@ -74,7 +74,7 @@ pub(super) fn advise(one: &Tried, all: &[Tried], context: &Context) -> Option<Ad
     Some(advice)
 }
 
-/// Where the engine is known, its own command and no other; the options that both have are spelt alike.
+/// Rewrites commands of another engine for the known engine. Docker and Podman spell these options in the same way.
 fn of_the_engine(fixes: Vec<String>, context: &Context) -> Vec<String> {
     let (own, other) = match context.engine {
         Some((Engine::Docker, _)) => ("docker run", "podman run"),
@@ -94,22 +94,22 @@ fn of_the_engine(fixes: Vec<String>, context: &Context) -> Vec<String> {
 fn wrong(id: &str) -> Advice {
     match id {
         "loopback-only" => Advice::new(
-            "this network namespace leads outside, so it cannot seal a run",
+            "this network namespace has more than loopback, so it cannot isolate a run",
             NO_NETWORK,
         ),
         "other-user" => Advice::new(
-            "the ids of this user namespace are root and names of /etc/passwd and /etc/group, so the client can be nobody",
+            "each id of this user namespace is root or has a name in /etc/passwd or /etc/group, so there is no unused id for the client",
             [
                 "give the container more ids: `usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER`, then `podman system migrate`",
                 "start the runner as an ordinary user: `docker run --user 1000 …`",
             ],
         ),
         "core-dumps" => Advice::new(
-            "the kernel does not ask for RLIMIT_CORE before it writes to a socket (Linux 6.16 and later)",
+            "the kernel ignores RLIMIT_CORE if it writes core dumps to a socket (Linux 6.16 and later)",
             ["sudo sysctl kernel.core_pattern=core"],
         ),
         _ => Advice::new(
-            "the kernel took what was asked for and does not keep to it",
+            "the kernel accepted the call and does not enforce it",
             [
                 "this is a fault of the kernel, of its configuration or of this program: please report it",
             ],
@@ -117,14 +117,14 @@ fn wrong(id: &str) -> Advice {
     }
 }
 
-fn refused(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
+fn refused(id: &str, errno: Errno, all: &[ProbeResult], context: &Context) -> Advice {
     match (id, errno) {
         ("own-file" | "processes", Errno::EAGAIN) => Advice::new(
-            "the limit of processes of this user, or of this control group, is used up",
+            "the process limit of this user or control group is reached",
             ["ulimit -u 4096", "docker run --pids-limit 512 …"],
         ),
         ("own-file" | "memory", Errno::ENOMEM) => Advice::new(
-            "the limit of memory is lower than the runner itself needs",
+            "the memory limit is lower than the runner itself needs",
             ["ulimit -d unlimited; ulimit -v unlimited"],
         ),
         ("own-file", _) => Advice::new(
@@ -150,20 +150,20 @@ fn refused(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
         ("memory-inside" | "memory-here", _) => memory(errno, context),
         ("process-vm-readv", _) => Advice::new(
             "the call is refused, as by older profiles of Docker; /proc/PID/mem is read instead",
-            ["none is needed; `docker run --cap-add SYS_PTRACE …` allows it"],
+            ["no fix is needed; `docker run --cap-add SYS_PTRACE …` allows it"],
         ),
         ("descriptor-copy", _) => Advice::new(
             "the call is refused, as by Docker's profile, or not in this kernel",
-            ["none is needed; `docker run --cap-add SYS_PTRACE …` allows it"],
+            ["no fix is needed; `docker run --cap-add SYS_PTRACE …` allows it"],
         ),
         ("pidfd", _) => Advice::new(
             "descriptors of processes are refused, or this kernel is older than Linux 5.3; a run does without",
             [
-                "none is needed; Linux 5.3 or later with a seccomp profile that allows pidfd_open has them",
+                "no fix is needed; Linux 5.3 or later with a seccomp profile that allows pidfd_open has them",
             ],
         ),
         ("temporary-directory", _) => Advice::new(
-            "nothing can be written in any temporary directory",
+            "no temporary directory is writable",
             [
                 "set TMPDIR to a writable directory",
                 "docker run --tmpfs /tmp …",
@@ -171,15 +171,15 @@ fn refused(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
             ],
         ),
         ("loopback-here", _) => Advice::new(
-            "loopback carries nothing in this network namespace: it is down, or the calls are refused",
+            "loopback does not work in this network namespace: it is down, or the calls are refused",
             ["sudo ip link set lo up"],
         ),
         ("inotify", Errno::EMFILE) => Advice::new(
-            "this user's inotify instances are used up; files that are there for a time are then not noticed",
+            "this user's inotify instances are used up; short-lived files are then not noticed",
             ["sudo sysctl fs.inotify.max_user_instances=1024"],
         ),
         ("inotify", _) => Advice::new(
-            "inotify is refused; files that are there for a time are then not noticed",
+            "inotify is refused; short-lived files are then not noticed",
             ["allow inotify_init1 and inotify_add_watch in the seccomp profile"],
         ),
         ("network-silence" | "loopback-only", _) => Advice::new(
@@ -193,18 +193,18 @@ fn refused(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
 
 fn file_size() -> Advice {
     Advice::new(
-        "the limit of a file's length is lower than a report needs",
+        "the file size limit is lower than a report needs",
         ["ulimit -f unlimited"],
     )
 }
 
-fn seccomp(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
+fn seccomp(id: &str, errno: Errno, all: &[ProbeResult], context: &Context) -> Advice {
     match (id, errno) {
         (_, Errno::EBUSY) => Advice::new(
             if context.is_wsl {
-                "the init of WSL has taken the one listener that a chain of filters may have"
+                "the init of WSL holds the only listener that a chain of filters may have"
             } else {
-                "another sandbox around this one has taken the one listener that a chain of filters may have"
+                "a surrounding sandbox holds the only listener that a chain of filters may have"
             },
             [
                 "start the runner outside of that sandbox; on WSL run it in a container or a virtual machine",
@@ -219,7 +219,7 @@ fn seccomp(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
             ["use a kernel with CONFIG_SECCOMP_FILTER=y"],
         ),
         (_, Errno::EINVAL | Errno::ENOSYS) => Advice::new(
-            "this kernel has no listeners of filters that can be waited for without signals: it is older than Linux 5.19",
+            "this kernel is older than Linux 5.19, so a signal can interrupt a call that waits for its supervisor",
             [KERNEL],
         ),
         _ => Advice::new(
@@ -229,8 +229,8 @@ fn seccomp(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
     }
 }
 
-/// Landlock not there, and a listener refused as invalid.
-fn looks_like_gvisor(all: &[Tried], id: &str) -> bool {
+/// True if Landlock is missing and a listener is invalid, as in gVisor.
+fn looks_like_gvisor(all: &[ProbeResult], id: &str) -> bool {
     let has = |wanted: &str, errno: Errno| {
         all.iter().any(|one| {
             one.probe.id == wanted
@@ -245,7 +245,7 @@ fn looks_like_gvisor(all: &[Tried], id: &str) -> bool {
 fn memory(errno: Errno, context: &Context) -> Advice {
     match context.ptrace_scope {
         Some(scope) if scope >= 2 => Advice::new(
-            format!("Yama lets nobody read another process (kernel.yama.ptrace_scope = {scope})"),
+            format!("Yama forbids reading other processes (kernel.yama.ptrace_scope = {scope})"),
             ["sudo sysctl kernel.yama.ptrace_scope=1"],
         ),
         _ if errno == Errno::ENOENT => Advice::new(
@@ -253,7 +253,7 @@ fn memory(errno: Errno, context: &Context) -> Advice {
             ["mount /proc without hidepid: `sudo mount -o remount,hidepid=0 /proc`"],
         ),
         _ => Advice::new(
-            "reading the memory of a process of one's own is refused, by a security module or for want of CAP_SYS_PTRACE",
+            "reading the memory of an own child process is refused, by a security module or for lack of CAP_SYS_PTRACE",
             [
                 "start the runner as an ordinary user",
                 "docker run --cap-add SYS_PTRACE …",
@@ -262,10 +262,10 @@ fn memory(errno: Errno, context: &Context) -> Advice {
     }
 }
 
-fn landlock(id: &str, errno: Errno, all: &[Tried], context: &Context) -> Advice {
+fn landlock(id: &str, errno: Errno, all: &[ProbeResult], context: &Context) -> Advice {
     match (id, errno) {
         ("landlock", Errno::EOPNOTSUPP) => Advice::new(
-            "Landlock is in this kernel, and not in its list of security modules",
+            "this kernel has Landlock, but its list of security modules does not",
             [LSM],
         ),
         ("landlock", Errno::ENOSYS) if looks_like_gvisor(all, "seccomp-listener") => {
@@ -301,11 +301,11 @@ fn older(abi: &str, fix: &str) -> Advice {
     )
 }
 
-/// Everything that is made in namespaces.
+/// Advice for the probes that need namespaces.
 fn namespaces(id: &str, errno: Errno, context: &Context) -> Advice {
     match (id, errno) {
         (_, Errno::ENOSPC | Errno::EUSERS) => Advice::new(
-            "the number of namespaces is limited to none, or used up",
+            "the limit of namespaces is 0 or reached",
             [if id == "other-namespaces" {
                 OTHER_NAMESPACES
             } else {
@@ -319,7 +319,7 @@ fn namespaces(id: &str, errno: Errno, context: &Context) -> Advice {
             )
         }
         ("user-namespace", _) if context.debian_forbids => Advice::new(
-            "ordinary users may make no user namespaces here (kernel.unprivileged_userns_clone = 0)",
+            "ordinary users cannot make user namespaces here (kernel.unprivileged_userns_clone = 0)",
             ["sudo sysctl kernel.unprivileged_userns_clone=1"],
         ),
         ("user-namespace", _) if context.apparmor_restricts && context.engine.is_none() => Advice::new(
@@ -336,7 +336,7 @@ fn namespaces(id: &str, errno: Errno, context: &Context) -> Advice {
             ],
         ),
         ("fresh-proc", Errno::EPERM) => Advice {
-            cause: "/proc is covered in part here, as engines do, and then the kernel gives no fresh one".to_owned(),
+            cause: "parts of /proc are covered here, as container engines do; the kernel then refuses to mount a new one".to_owned(),
             fixes: fresh_proc(context),
         },
         ("sealed-mounts", Errno::ENOSYS) => Advice::new(
@@ -348,10 +348,10 @@ fn namespaces(id: &str, errno: Errno, context: &Context) -> Advice {
             ["start the runner from a mounted root file system: `switch_root`, or in a container"],
         ),
         ("id-map", _) if context.uid.is_root() && !context.apparmor_restricts => Advice::new(
-            "the map of a user namespace cannot be written: this root lacks CAP_SETUID, or has not all ids",
+            "the map of a user namespace cannot be written: this root lacks CAP_SETUID, or does not have all ids",
             ["start the runner as an ordinary user", "docker run --cap-add SETUID --cap-add SETGID --cap-add SETFCAP …"],
         ),
-        // With this errno AppArmor refuses what a profile says nothing of; a filter has EPERM.
+        // AppArmor refuses with EACCES if the profile does not name the operation; seccomp filters use EPERM.
         (_, Errno::EACCES) if context.engines_profile().is_some() => Advice {
             cause: format!(
                 "the AppArmor profile of the container refuses it: {}",
@@ -360,17 +360,17 @@ fn namespaces(id: &str, errno: Errno, context: &Context) -> Advice {
             fixes: all_of_engine(context),
         },
         (_, Errno::EPERM | Errno::EACCES) if context.apparmor_restricts => Advice::new(
-            "the namespace was made and came without its capabilities: AppArmor does so to programs without a profile \
+            "the namespace was made without capabilities: AppArmor does so to programs without a profile \
              (kernel.apparmor_restrict_unprivileged_userns = 1)",
             APPARMOR,
         ),
         (_, Errno::EPERM | Errno::EACCES) => Advice {
-            cause: "the namespace was made, and what root may do in it is refused, by a filter or a security module"
+            cause: "the namespace was made, but privileged calls in it are refused, by a filter or a security module"
                 .to_owned(),
             fixes: all_of_engine(context),
         },
         _ => Advice::new(
-            format!("the kernel says {}", errno.desc()),
+            format!("the kernel answers: {}", errno.desc()),
             ["please report it, with this whole output"],
         ),
     }
@@ -388,7 +388,7 @@ fn user_namespace(context: &Context) -> Advice {
     }
 }
 
-/// What lets a container make everything that a run makes.
+/// Options that allow a container everything that a run makes.
 fn all_of_engine(context: &Context) -> Vec<String> {
     let mut options = vec![FILTER];
     if context.engines_profile().is_some() {
@@ -402,7 +402,7 @@ fn all_of_engine(context: &Context) -> Vec<String> {
     )
 }
 
-/// What leaves /proc uncovered. Kubernetes has that in a user namespace of the pod's own, for an ordinary user.
+/// Options that uncover /proc. In Kubernetes, they need a user namespace of the pod and an ordinary user.
 fn fresh_proc(context: &Context) -> Vec<String> {
     let mut fixes = by_engine(context, &[DOCKER_PROC], &[PODMAN_PROC], KUBERNETES_PROC);
     let is_pod = matches!(context.engine, Some((Engine::Kubernetes, _)));
@@ -415,7 +415,7 @@ fn fresh_proc(context: &Context) -> Vec<String> {
     fixes
 }
 
-/// The options or settings of the engine that this is; where that is not known, of both.
+/// Options or settings of the known engine, or of all engines.
 fn by_engine(context: &Context, docker: &[&str], podman: &[&str], kubernetes: &str) -> Vec<String> {
     let docker = format!("docker run {} …", docker.join(" "));
     let podman = format!("podman run {} …", podman.join(" "));

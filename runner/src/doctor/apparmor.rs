@@ -1,4 +1,4 @@
-//! The AppArmor profile with which this program may make user namespaces on Ubuntu.
+//! AppArmor profile that allows this program to make user namespaces on Ubuntu.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -6,14 +6,14 @@ use std::{fs, io};
 
 use sys::process::OWN_FILE;
 
-/// As it stands in the repository, for a runner in its usual place.
+/// Profile in the repository, for a runner at its usual path.
 const PROFILE: &[u8] = include_bytes!("../../../policies/apparmor/runner");
-const USUAL_PLACE: &[u8] = b"\"/usr/local/bin/runner\"";
+const USUAL_PATH: &[u8] = b"\"/usr/local/bin/runner\"";
 
 /// The profile for this executable.
 ///
 /// # Errors
-/// Its own path cannot be had, or cannot stand in a profile.
+/// The executable's path cannot be read, or is not valid in a profile.
 pub(super) fn profile() -> io::Result<Vec<u8>> {
     for_path(&fs::read_link(OWN_FILE)?)
 }
@@ -23,7 +23,7 @@ fn for_path(path: &Path) -> io::Result<Vec<u8>> {
     let mut profile = Vec::new();
     let mut rest = PROFILE;
     while let Some(first) = rest.first() {
-        match rest.strip_prefix(USUAL_PLACE) {
+        match rest.strip_prefix(USUAL_PATH) {
             Some(after) => {
                 profile.extend_from_slice(&quoted);
                 rest = after;
@@ -37,12 +37,12 @@ fn for_path(path: &Path) -> io::Result<Vec<u8>> {
     Ok(profile)
 }
 
-/// apparmor.d(5): in quotes, with a backslash before whatever means something in a path there.
+/// Quotes a path as in apparmor.d(5), with a backslash before each special character.
 fn quoted(path: &[u8]) -> io::Result<Vec<u8>> {
     if path.iter().any(u8::is_ascii_control) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "the path of this program holds a control character, which no profile can",
+            "the path of this program holds a control character, which is not valid in a profile",
         ));
     }
     let mut quoted = vec![b'"'];

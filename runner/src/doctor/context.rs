@@ -1,5 +1,5 @@
-//! Where this is: the kernel, the user, the container, the security modules. Lines for people, and grounds for the
-//! wording of a fix; never for a verdict, which rests on what was tried.
+//! Kernel, user, container and security modules. They are shown, and they select the wording of a fix. The verdict
+//! depends on probes only.
 
 use std::path::Path;
 use std::{env, fs};
@@ -7,7 +7,7 @@ use std::{env, fs};
 use nix::unistd::{Uid, geteuid};
 use sandbox::verify::own_filters;
 
-/// What kind of engine started us, as far as it can be told.
+/// Engine that started this container, by its traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Engine {
     Docker,
@@ -27,28 +27,28 @@ impl Engine {
     }
 }
 
-/// The surroundings that matter for a cause or a fix.
+/// Properties of the machine that select a cause or a fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Context {
     pub(super) kernel: String,
     pub(super) arch: String,
     pub(super) uid: Uid,
-    /// With what it was told by.
+    /// The engine, and the trace by which it was detected.
     pub(super) engine: Option<(Engine, String)>,
     pub(super) is_wsl: bool,
-    /// Names of the active security modules, where the kernel tells.
+    /// Names of the active security modules, if the kernel lists them.
     pub(super) modules: Option<String>,
-    /// kernel.apparmor_restrict_unprivileged_userns, with AppArmor there.
+    /// True if AppArmor is active and kernel.apparmor_restrict_unprivileged_userns is 1.
     pub(super) apparmor_restricts: bool,
-    /// Our own AppArmor profile.
+    /// AppArmor profile of this process.
     pub(super) apparmor_profile: Option<String>,
-    /// kernel.yama.ptrace_scope.
+    /// Value of kernel.yama.ptrace_scope.
     pub(super) ptrace_scope: Option<u32>,
-    /// kernel.unprivileged_userns_clone is 0: Debian's own switch.
+    /// True if kernel.unprivileged_userns_clone is 0, a sysctl of Debian.
     pub(super) debian_forbids: bool,
-    /// Some ids of the parent user namespace are not in ours.
+    /// True if some ids of the parent user namespace are missing in ours.
     pub(super) in_user_namespace: bool,
-    /// Filters that are installed already.
+    /// Number of seccomp filters that were installed before.
     pub(super) filters: u32,
 }
 
@@ -80,9 +80,9 @@ impl Context {
         }
     }
 
-    /// Our own AppArmor profile, where it is one that an engine gives to its containers, and holds.
+    /// AppArmor profile of this process, if it is an engine's default profile in enforce mode.
     pub(super) fn engines_profile(&self) -> Option<&str> {
-        /// Docker, containerd, Podman, CRI-O, LXC: some add a version.
+        /// Profiles of Docker, containerd, Podman, CRI-O and LXC. Some names end with a version.
         const NAMES: [&str; 5] = [
             "docker-default",
             "cri-containerd.apparmor.d",
@@ -98,7 +98,7 @@ impl Context {
             .then_some(name)
     }
 
-    /// Each line for people: what, and what was found.
+    /// Lines for people: a label and a text.
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let mut lines = vec![
             ("kernel", format!("Linux {} {}", self.kernel, self.arch)),
@@ -141,23 +141,23 @@ impl Context {
         } else {
             "an ordinary user"
         };
-        let place = if self.in_user_namespace {
+        let namespace = if self.in_user_namespace {
             ", in a user namespace with fewer ids than its parent"
         } else {
             ""
         };
-        format!("{user}, id {}{place}", self.uid)
+        format!("{user}, id {}{namespace}", self.uid)
     }
 
     fn container(&self) -> String {
         match &self.engine {
             Some((engine, by)) => format!("{}, by {by}", engine.word()),
-            None => "none that leaves a trace".to_owned(),
+            None => "none detected".to_owned(),
         }
     }
 }
 
-/// By the marks that engines leave.
+/// Detects the engine by its environment variables, files and control groups.
 fn engine() -> Option<(Engine, String)> {
     let file = |path: &str, engine| Path::new(path).exists().then(|| (engine, path.to_owned()));
     let variable = |name: &str, engine| env::var_os(name).map(|_| (engine, format!("${name}")));
@@ -183,12 +183,12 @@ fn engine() -> Option<(Engine, String)> {
         .or_else(|| variable("container", Engine::Other))
 }
 
-/// The map of the first user namespace: every id is itself.
+/// True for the id map of the initial user namespace, which maps each id to itself.
 fn is_whole(map: &str) -> bool {
     map.split_whitespace().collect::<Vec<_>>() == ["0", "0", "4294967295"]
 }
 
-/// The text of a small file; `None` where there is none, or it is empty.
+/// Text of a small file; `None` if it cannot be read or is empty.
 fn read(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim_matches(['\0', '\n', ' ']);

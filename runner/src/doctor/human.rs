@@ -1,5 +1,5 @@
-//! The examination for people: the verdict first and last, then what stands in the way with its cause and its fix, then
-//! every probe by the tier that needs it.
+//! Text form of the result: the verdict first and last, then missing features with cause and fix, then all probes,
+//! grouped by the isolation that needs them.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use report::human::Colour;
 use report::human::page::{Page, Tone};
 
 use super::Examination;
-use super::judge::{Status, Tried, Verdict, agrees};
+use super::judge::{ProbeResult, Status, Verdict, agrees};
 use super::probes::Need;
 use super::trial::Observation;
 
@@ -28,7 +28,7 @@ pub(super) fn render(examination: &Examination, colour: Colour) -> Result<Vec<u8
         page.say(label, Tone::Quiet, &text)?;
     }
     whole_run(&mut page, examination)?;
-    in_the_way(&mut page, examination)?;
+    missing_features(&mut page, examination)?;
     for group in Group::ALL {
         list(&mut page, examination, group)?;
     }
@@ -37,7 +37,7 @@ pub(super) fn render(examination: &Examination, colour: Colour) -> Result<Vec<u8
     Ok(page.finish().into_bytes())
 }
 
-/// `NAMESPACE  a run has namespaces of its own; …`
+/// Writes the verdict's line, such as `NAMESPACE  a run has namespaces of its own; …`.
 fn verdict(page: &mut Page<String>, verdict: &Verdict) -> fmt::Result {
     let (word, tone) = match verdict.tier {
         Some(Tier::Namespace) => ("NAMESPACE", Tone::Good),
@@ -57,30 +57,30 @@ fn whole_run(page: &mut Page<String>, examination: &Examination) -> fmt::Result 
     page.say(
         "whole-run",
         tone,
-        &format!("`runner case-b` {}", run.told()),
+        &format!("`runner case-b` {}", run.describe()),
     )?;
-    for line in &run.said {
+    for line in &run.errors {
         page.quote("", line)?;
     }
     Ok(())
 }
 
-/// What does not work, that of the strongest tier first, each with cause and fix.
-fn in_the_way(page: &mut Page<String>, examination: &Examination) -> fmt::Result {
+/// Lists the probes that do not work with cause and fix, those of the strongest isolation first.
+fn missing_features(page: &mut Page<String>, examination: &Examination) -> fmt::Result {
     let refused = |group: Group| {
         let all = examination.tried.iter();
         all.filter(move |one| one.status() == Status::Refused && Group::of(one) == group)
     };
     for group in Group::ALL {
-        // Whoever has the stronger tier misses nothing of the weaker one.
+        // A machine with isolation `namespace` does not need the features of `inherited`.
         let is_weaker =
             group == Group::Inherited && examination.possible.tier == Some(Tier::Namespace);
         if is_weaker || refused(group).next().is_none() {
             continue;
         }
-        page.heading(group.lacks())?;
+        page.heading(group.heading())?;
         for one in refused(group) {
-            let text = format!("{}: {}", one.probe.what, observed(&one.observation));
+            let text = format!("{}: {}", one.probe.feature, observed(&one.observation));
             page.say(
                 "refused",
                 group.tone(),
@@ -99,7 +99,7 @@ fn in_the_way(page: &mut Page<String>, examination: &Examination) -> fmt::Result
 
 fn list(page: &mut Page<String>, examination: &Examination, group: Group) -> fmt::Result {
     page.heading(group.title())?;
-    let mut members: Vec<&Tried> = examination
+    let mut members: Vec<&ProbeResult> = examination
         .tried
         .iter()
         .filter(|one| Group::of(one) == group)
@@ -128,7 +128,7 @@ fn list(page: &mut Page<String>, examination: &Examination, group: Group) -> fmt
     Ok(())
 }
 
-/// What a probe is for.
+/// Group of probes with the same use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Group {
     Every,
@@ -147,7 +147,7 @@ impl Group {
         Self::Information,
     ];
 
-    fn of(one: &Tried) -> Self {
+    fn of(one: &ProbeResult) -> Self {
         match Tier::ALL.map(|tier| one.probe.need(tier)) {
             [Need::Required, Need::Required] => Self::Every,
             [Need::Required, _] => Self::Namespace,
@@ -159,21 +159,21 @@ impl Group {
 
     fn title(self) -> &'static str {
         match self {
-            Self::Every => "What every run needs",
-            Self::Namespace => "What tier namespace needs",
-            Self::Inherited => "What tier inherited needs",
-            Self::IfThere => "What a run takes where it is there",
-            Self::Information => "What no run needs",
+            Self::Every => "Required by every run",
+            Self::Namespace => "Required by isolation namespace",
+            Self::Inherited => "Required by isolation inherited",
+            Self::IfThere => "Used by a run if available",
+            Self::Information => "Not needed by any run",
         }
     }
 
-    fn lacks(self) -> &'static str {
+    fn heading(self) -> &'static str {
         match self {
-            Self::Every => "In the way of every run",
-            Self::Namespace => "In the way of tier namespace",
-            Self::Inherited => "In the way of tier inherited",
-            Self::IfThere => "Missed by a run, and not necessary",
-            Self::Information => "Not there, and not missed",
+            Self::Every => "Missing for every run",
+            Self::Namespace => "Missing for isolation namespace",
+            Self::Inherited => "Missing for isolation inherited",
+            Self::IfThere => "Missing, but not required",
+            Self::Information => "Missing, and not needed",
         }
     }
 
@@ -186,7 +186,7 @@ impl Group {
     }
 }
 
-/// What was seen, in words.
+/// Text of an observation.
 pub(super) fn observed(observation: &Observation) -> String {
     match observation {
         Observation::Works(text)
@@ -201,6 +201,6 @@ pub(super) fn observed(observation: &Observation) -> String {
             Ok(signal) => format!("ended by {}", signal.as_str()),
             Err(_) => format!("ended by signal {signal}"),
         },
-        Observation::Hung => "did not come to an end".to_owned(),
+        Observation::Hung => "did not return".to_owned(),
     }
 }

@@ -1,6 +1,6 @@
-//! The examination for machines: one JSON document of schema `runner.doctor/1`.
+//! JSON form of the result, with the schema `runner.doctor/1`.
 //!
-//! Readers ignore keys that they do not know.
+//! Readers ignore unknown keys.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::Examination;
 use super::human::observed;
-use super::judge::{Status, Tried, agrees};
+use super::judge::{ProbeResult, Status, agrees};
 use super::probes::Need;
 use super::trial::Observation;
 use super::whole_run::Ended;
@@ -25,99 +25,99 @@ pub(super) fn render(examination: &Examination) -> serde_json::Result<Vec<u8>> {
     json::document(&Doctor::of(examination))
 }
 
-/// The schema of what `runner doctor --json` writes.
+/// JSON Schema of the output of `runner doctor --json`.
 pub fn schema() -> Schema {
     schema::of_document::<Doctor>(SCHEMA)
 }
 
-/// Which tier a run gets on this host, what was tried to find out, and what would mend what does not work. Readers
-/// ignore keys that they do not know.
+/// Result of `runner doctor`: the isolation that a run gets on this machine, each probe, and the fixes for features
+/// that do not work. Readers ignore unknown keys.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "Examination of runner")]
 struct Doctor {
-    /// The form of this document.
+    /// Schema of this document.
     schema: &'static str,
-    /// The program that examined, and its version.
+    /// The program that wrote this document.
     runner: Runner,
-    /// The one word and why.
+    /// The verdict, with its reason.
     verdict: VerdictForm,
-    /// The surroundings: what, and what was found. Nothing was judged by them.
+    /// Properties of the machine, for people. They do not affect the verdict.
     context: Vec<Line>,
-    /// Each probe, in the order in which they were tried.
+    /// Each probe, in the order of execution.
     probes: Vec<ProbeForm>,
     /// A real run of case-b.
     whole_run: RunForm,
 }
 
-/// The program that examined.
+/// The program that wrote the document.
 #[derive(Serialize, JsonSchema)]
 struct Runner {
-    /// Its version: `0.1.0`.
+    /// Version of the program, such as `0.1.0`.
     version: &'static str,
 }
 
 /// The verdict.
 #[derive(Serialize, JsonSchema)]
 struct VerdictForm {
-    /// The tier that a run gets; null where it gets none, or where probes and run do not agree.
+    /// Isolation that a run gets; null if a run is not possible, or if the real run disagrees with the probes.
     #[schemars(with = "Option<Tier>")]
     tier: Option<&'static str>,
-    /// Why, and what the stronger tiers lack, for people.
+    /// Reason for the verdict, and the features that a stronger isolation lacks, for people.
     reason: String,
-    /// The exit code: 0 namespace, 1 only inherited, 3 none.
+    /// Exit code: 0 for namespace, 1 for inherited only, 3 for none.
     exit_code: u8,
-    /// The strongest tier by the probes alone.
+    /// Strongest isolation by the probes alone; null if none is possible.
     #[schemars(with = "Option<Tier>")]
     possible: Option<&'static str>,
-    /// A run of tier `namespace` has a fresh /proc.
+    /// True if a run with isolation `namespace` has a new /proc.
     fresh_proc: bool,
 }
 
-/// A line about the surroundings.
+/// A property of the machine.
 #[derive(Serialize, JsonSchema)]
 struct Line {
-    /// What it is about: `kernel`, `container`, `yama`.
+    /// Label, such as `kernel`, `container` or `yama`.
     name: &'static str,
-    /// What was found, for people.
+    /// Value, for people.
     text: String,
 }
 
 /// One probe.
 #[derive(Serialize, JsonSchema)]
 struct ProbeForm {
-    /// Stable.
+    /// Id of the probe; it is stable.
     id: &'static str,
-    /// What was tried, for people.
+    /// Feature that was tested, for people.
     what: &'static str,
-    /// What each tier has of it.
+    /// Need of each isolation for the feature.
     needed: BTreeMap<&'static str, Need>,
-    /// What it came to.
+    /// Result of the probe.
     #[schemars(with = "Status")]
     status: &'static str,
-    /// What was seen, for people.
+    /// Observation, for people.
     observed: String,
-    /// Name of the errno with which the kernel refused; null where it did not.
+    /// Name of the errno with which the kernel refused; null if it did not refuse with an errno.
     errno: Option<String>,
-    /// Why it does not work; null where it does, or was not tried.
+    /// Cause, if the feature does not work; null if it works or was not tested.
     cause: Option<String>,
-    /// Each way to mend it, a command, a flag or a setting.
+    /// Fixes: commands, flags or settings.
     fixes: Vec<String>,
 }
 
 /// A real run of case-b.
 #[derive(Serialize, JsonSchema)]
 struct RunForm {
-    /// Its exit code; null where it has none.
+    /// Exit code of the run; null if a signal ended it, or if it did not start or end.
     exit_code: Option<i32>,
-    /// The tier in its report; null where there is no report.
+    /// Isolation in its report; null without a report.
     #[schemars(with = "Option<Tier>")]
     tier: Option<&'static str>,
-    /// The verdict in its report; null where there is no report.
+    /// Verdict in its report; null without a report.
     #[schemars(with = "Option<finding::Verdict>")]
     verdict: Option<&'static str>,
-    /// Whether it came to what the probes say.
+    /// True if the run agrees with the probes.
     agrees: bool,
-    /// What it said of its failure, a line each.
+    /// Lines of its error messages.
     said: Vec<String>,
 }
 
@@ -131,7 +131,7 @@ impl Doctor {
             },
             verdict: VerdictForm {
                 tier: verdict.tier.map(Tier::word),
-                reason: verdict.told(),
+                reason: verdict.text(),
                 exit_code: verdict.exit_code(),
                 possible: examination.possible.tier.map(Tier::word),
                 fresh_proc: examination.possible.fresh_proc,
@@ -148,14 +148,14 @@ impl Doctor {
 }
 
 impl ProbeForm {
-    fn of(examination: &Examination, one: &Tried) -> Self {
+    fn of(examination: &Examination, one: &ProbeResult) -> Self {
         let (cause, fixes) = match examination.advice(one) {
             Some(advice) => (Some(advice.cause), advice.fixes),
             None => (None, Vec::new()),
         };
         Self {
             id: one.probe.id,
-            what: one.probe.what,
+            what: one.probe.feature,
             needed: Tier::ALL
                 .map(|tier| (tier.word(), one.probe.need(tier)))
                 .into(),
@@ -187,15 +187,15 @@ impl RunForm {
             tier: run.tier.map(Tier::word),
             verdict: run.verdict.map(finding::Verdict::word),
             agrees: agrees(examination.possible, run),
-            said: run.said.clone(),
+            said: run.errors.clone(),
         }
     }
 }
 
 values::closed_sets! {
-    /// What a probe came to.
+    /// Result of a probe.
     Status of ALL,
 
-    /// What a tier has of something: `required`, `used` where it is there, or `unneeded`.
+    /// Need of an isolation for a feature: `required`, `used` if available, or `unneeded`.
     Need of ALL,
 }

@@ -1,5 +1,5 @@
-//! The judgement: which tier the results leave possible, what stands in the way of the others, and whether a real run
-//! agrees. Pure.
+//! Verdict of `runner doctor`: the isolation that the probes allow, the features that others lack, and the agreement
+//! of a real run. Pure.
 
 use model::case::Tier;
 use model::finding::Verdict as RunVerdict;
@@ -8,30 +8,30 @@ use super::probes::{Need, Probe};
 use super::trial::Observation;
 use super::whole_run::{Ended, WholeRun};
 
-/// A probe and what it came to.
-pub(super) struct Tried {
+/// A probe with its observation.
+pub(super) struct ProbeResult {
     pub(super) probe: &'static Probe,
     pub(super) observation: Observation,
 }
 
-/// The word for what a probe came to.
+/// Status of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
-    /// It works as a run needs it.
+    /// The feature works as a run needs it.
     Works,
-    /// It was tried and does not.
+    /// The feature was tested and does not work.
     Refused,
-    /// It could not be tried.
+    /// The feature could not be tested.
     Untried,
-    /// Nothing that is started like this needs it.
+    /// Runs that are started in this way do not need the feature.
     NotNeeded,
 }
 
 impl Status {
-    /// Every one.
+    /// All statuses.
     pub(super) const ALL: [Self; 4] = [Self::Works, Self::Refused, Self::Untried, Self::NotNeeded];
 
-    /// The word for it in reports.
+    /// Word for the status in reports.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Works => "works",
@@ -42,7 +42,7 @@ impl Status {
     }
 }
 
-impl Tried {
+impl ProbeResult {
     pub(super) fn status(&self) -> Status {
         match self.observation {
             Observation::Works(_) => Status::Works,
@@ -55,31 +55,31 @@ impl Tried {
         }
     }
 
-    /// Whether a run that requires it can go on.
+    /// True if a run that requires the feature can proceed.
     pub(super) fn is_fulfilled(&self) -> bool {
         matches!(self.status(), Status::Works | Status::NotNeeded)
     }
 }
 
-/// What of a tier's requirements is not there. Where something that others build on is missing, they are untried, and
-/// it is the one to be mended.
-pub(super) fn missing(tried: &[Tried], tier: Tier) -> Vec<&Tried> {
+/// Required probes of an isolation that are not fulfilled. If a probe does not work, the probes that depend on it are
+/// untried.
+pub(super) fn missing(tried: &[ProbeResult], tier: Tier) -> Vec<&ProbeResult> {
     let required = tried
         .iter()
         .filter(|one| one.probe.need(tier) == Need::Required);
     required.filter(|one| !one.is_fulfilled()).collect()
 }
 
-/// What the probes leave possible.
+/// Result of the probes alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Possible {
-    /// The strongest tier.
+    /// The strongest possible isolation.
     pub(super) tier: Option<Tier>,
-    /// A run of tier `namespace` has a fresh /proc.
+    /// True if a run with isolation `namespace` has a new /proc.
     pub(super) fresh_proc: bool,
 }
 
-pub(super) fn possible(tried: &[Tried]) -> Possible {
+pub(super) fn possible(tried: &[ProbeResult]) -> Possible {
     let fresh_proc = tried
         .iter()
         .any(|one| one.probe.id == "fresh-proc" && one.status() == Status::Works);
@@ -91,27 +91,27 @@ pub(super) fn possible(tried: &[Tried]) -> Possible {
     }
 }
 
-/// The one word, and why.
+/// The verdict, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
-    /// The tier that a run gets here; `None` where it gets none, or where that is not sure.
+    /// Isolation that a run gets here; `None` if a run is not possible, or if the real run disagrees with the probes.
     pub(super) tier: Option<Tier>,
-    /// Fits into a line, behind the word.
+    /// Short reason, which fits on the verdict's line.
     pub(super) reason: &'static str,
-    /// Sentences of any length; may be empty.
+    /// Further sentences of any length; may be empty.
     pub(super) details: String,
 }
 
 impl Verdict {
-    /// All of it, in one line of any length.
-    pub(super) fn told(&self) -> String {
+    /// Reason and details in one line of any length.
+    pub(super) fn text(&self) -> String {
         if self.details.is_empty() {
             return self.reason.to_owned();
         }
         format!("{}. {}", self.reason, self.details)
     }
 
-    /// 0 namespace, 1 only inherited, 3 none.
+    /// Exit code: 0 for namespace, 1 for inherited only, 3 for none.
     pub(super) fn exit_code(&self) -> u8 {
         match self.tier {
             Some(Tier::Namespace) => 0,
@@ -121,31 +121,34 @@ impl Verdict {
     }
 }
 
-/// Whether a real run came to what the probes say.
+/// True if the result of the real run agrees with the probes.
 pub(super) fn agrees(possible: Possible, run: &WholeRun) -> bool {
     match (&run.ended, possible.tier) {
         (Ended::Code(0), Some(tier)) => {
             run.tier == Some(tier) && run.verdict == Some(RunVerdict::Passed)
         }
-        // A run that came to a verdict on its client was made.
+        // Exit codes 0 and 1 mean that the client was judged, so a sandbox was possible.
         (Ended::Code(code), None) => !matches!(code, 0 | 1),
-        // No run, which is what was said of it.
+        // No run took place, as the probes predict.
         (Ended::Signal(_) | Ended::Hung | Ended::NotStarted(_), None) => true,
         (Ended::Code(_) | Ended::Signal(_) | Ended::Hung | Ended::NotStarted(_), Some(_)) => false,
     }
 }
 
-/// The verdict of the probes, unless a real run says something else.
-pub(super) fn verdict(tried: &[Tried], possible: Possible, run: &WholeRun) -> Verdict {
+/// The verdict of the probes, or a disagreement with the real run.
+pub(super) fn verdict(tried: &[ProbeResult], possible: Possible, run: &WholeRun) -> Verdict {
     if !agrees(possible, run) {
-        let said = match possible.tier {
-            Some(tier) => format!("tier {}", tier.word()),
-            None => "no tier".to_owned(),
+        let possible_isolation = match possible.tier {
+            Some(tier) => format!("isolation {}", tier.word()),
+            None => "no isolation".to_owned(),
         };
         return Verdict {
             tier: None,
-            reason: "the probes and a real run do not agree",
-            details: format!("The probes say {said}, and a real run {}", run.told()),
+            reason: "the real run disagrees with the probes",
+            details: format!(
+                "By the probes, {possible_isolation} is possible; the real run {}",
+                run.describe()
+            ),
         };
     }
     let lacking = |tier| named(&missing(tried, tier));
@@ -159,13 +162,13 @@ pub(super) fn verdict(tried: &[Tried], possible: Possible, run: &WholeRun) -> Ve
             String::new(),
         ),
         Some(Tier::Inherited) => (
-            "a run takes this network namespace, which has loopback only; case-b was run, and passed",
-            format!("Tier namespace lacks {}", lacking(Tier::Namespace)),
+            "a run uses this network namespace, which has loopback only; case-b was run, and passed",
+            format!("Isolation namespace lacks {}", lacking(Tier::Namespace)),
         ),
         None => (
-            "no run can be made here",
+            "no run is possible here",
             format!(
-                "Tier namespace lacks {}; tier inherited lacks {}",
+                "Isolation namespace lacks {}; isolation inherited lacks {}",
                 lacking(Tier::Namespace),
                 lacking(Tier::Inherited)
             ),
@@ -178,8 +181,8 @@ pub(super) fn verdict(tried: &[Tried], possible: Possible, run: &WholeRun) -> Ve
     }
 }
 
-/// Those that were tried and do not work, by id: the others follow from them.
-fn named(missing: &[&Tried]) -> String {
+/// Ids of the refused probes. If no probe was refused, the ids of all.
+fn named(missing: &[&ProbeResult]) -> String {
     let refused = missing.iter().filter(|one| one.status() == Status::Refused);
     let mut ids: Vec<&str> = refused.map(|one| one.probe.id).collect();
     if ids.is_empty() {

@@ -1,28 +1,28 @@
-//! The probes: what is tried, in which order, and which tier needs it.
+//! Table of the probes: their order, and the isolation that needs each.
 //!
-//! Owns the stable ids. A probe is tried after those that it builds on; where one of them does not work, it says
-//! nothing and is not tried.
+//! Owns the stable ids. A probe runs after the probes that it depends on. If one of those does not work, the probe is
+//! untried, because its result would have no meaning.
 
 use model::case::Tier;
 
 use super::trial::{Doctor, Outcome};
 use super::trials::{landlock, mounts, namespaces, own_file, process, seccomp};
 
-/// What a tier has of something.
+/// Need of an isolation for a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
-    /// There is no run of this tier without it.
+    /// A run with this isolation is not possible without the feature.
     Required,
-    /// It is taken where it is there, and the report says so.
+    /// A run uses the feature if it is available, and the report says so.
     Used,
     Unneeded,
 }
 
 impl Need {
-    /// Every one.
+    /// All needs.
     pub(super) const ALL: [Self; 3] = [Self::Required, Self::Used, Self::Unneeded];
 
-    /// The word for it in reports.
+    /// Word for the need in reports.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Required => "required",
@@ -38,15 +38,15 @@ impl serde::Serialize for Need {
     }
 }
 
-/// One probe.
+/// A probe: a feature and the function that tests it.
 pub(super) struct Probe {
-    /// Stable.
+    /// Id of the probe; it is stable.
     pub(super) id: &'static str,
-    /// What it is, for people.
-    pub(super) what: &'static str,
+    /// Feature that is tested, for people.
+    pub(super) feature: &'static str,
     namespace: Need,
     inherited: Need,
-    /// Ids of those that it builds on.
+    /// Ids of the probes that this probe depends on.
     pub(super) after: &'static [&'static str],
     pub(super) trial: fn(&Doctor) -> Outcome,
 }
@@ -60,7 +60,7 @@ impl Probe {
     }
 }
 
-/// The probe with this id.
+/// Finds a probe by its id.
 pub(super) fn named(id: &str) -> Option<&'static Probe> {
     ALL.iter().find(|probe| probe.id == id)
 }
@@ -70,14 +70,14 @@ type After = &'static [&'static str];
 
 const fn probe(
     id: &'static str,
-    what: &'static str,
+    feature: &'static str,
     (namespace, inherited): (Need, Need),
     after: After,
     trial: Trial,
 ) -> Probe {
     Probe {
         id,
-        what,
+        feature,
         namespace,
         inherited,
         after,
@@ -89,7 +89,7 @@ const BOTH: (Need, Need) = (Need::Required, Need::Required);
 const BOTH_IF_THERE: (Need, Need) = (Need::Used, Need::Used);
 const NAMESPACE: (Need, Need) = (Need::Required, Need::Unneeded);
 const NAMESPACE_IF_THERE: (Need, Need) = (Need::Used, Need::Unneeded);
-/// Of the tier `inherited`, and taken by the other where it is there.
+/// Required by isolation `inherited`, and used by `namespace` if available.
 const INHERITED_FIRST: (Need, Need) = (Need::Used, Need::Required);
 const INHERITED: (Need, Need) = (Need::Unneeded, Need::Required);
 const NEITHER: (Need, Need) = (Need::Unneeded, Need::Unneeded);
@@ -100,7 +100,7 @@ const MAPPED: After = &["id-map"];
 const IN_NETWORK: After = &["loopback"];
 const SUPERVISED: After = &["notification"];
 
-/// Every probe, in the order in which they are tried.
+/// All probes, in the order of execution.
 #[rustfmt::skip]
 pub(super) const ALL: &[Probe] = &[
     probe("own-file", "this program, started again", BOTH, &[], own_file),
@@ -126,11 +126,11 @@ pub(super) const ALL: &[Probe] = &[
     probe("id-map", "its user and group map", NAMESPACE, &["other-user", "user-namespace"], namespaces::id_map),
     probe("network-namespace", "a network namespace", NAMESPACE, MAPPED, namespaces::network),
     probe("loopback", "loopback set up in it", NAMESPACE, &["network-namespace"], namespaces::loopback),
-    probe("network-silence", "nothing else in it, by netlink", NAMESPACE, IN_NETWORK, namespaces::silence),
+    probe("network-silence", "no other link in it, by netlink", NAMESPACE, IN_NETWORK, namespaces::silence),
     probe("resolver-port", "127.0.0.1:53 in it", NAMESPACE, IN_NETWORK, namespaces::resolver_port),
     probe("other-namespaces", "pid, mount, ipc, uts, cgroup namespaces", NAMESPACE, MAPPED, namespaces::others),
     probe("private-mounts", "mounts of its own", NAMESPACE, &["other-namespaces"], mounts::private),
-    probe("sealed-mounts", "paths taken and sealed", NAMESPACE, &["private-mounts"], mounts::sealed),
+    probe("sealed-mounts", "paths cloned and made read-only", NAMESPACE, &["private-mounts"], mounts::sealed),
     probe("tmpfs", "a tmpfs", NAMESPACE, &["sealed-mounts"], mounts::tmpfs),
     probe("fresh-proc", "a fresh /proc", NAMESPACE_IF_THERE, &["tmpfs"], mounts::proc),
     probe("new-root", "a new root, by pivot_root", NAMESPACE, &["tmpfs"], mounts::pivot),
@@ -147,7 +147,7 @@ pub(super) const ALL: &[Probe] = &[
     probe("process-vm-readv", "memory by process_vm_readv", BOTH_IF_THERE, SUPERVISED, seccomp::direct_memory),
     probe("descriptor-copy", "a copy of a descriptor by pidfd_getfd", BOTH_IF_THERE, &["notification", "pidfd"], seccomp::descriptor),
     probe("inotify", "inotify", BOTH_IF_THERE, SELF, process::inotify),
-    probe("core-dumps", "crashes kept from the host", BOTH_IF_THERE, SELF, process::core_dumps),
+    probe("core-dumps", "core dumps kept from the host", BOTH_IF_THERE, SELF, process::core_dumps),
     probe("locked-memory", "locked memory", NEITHER, SELF, process::locked_memory),
     probe("cgroup-delegation", "a cgroup of its own", BOTH_IF_THERE, SELF, process::cgroup),
 ];

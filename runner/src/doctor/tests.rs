@@ -1,5 +1,5 @@
-//! The judgement over tables of results, and the examination as people and machines get it. That the results
-//! themselves are true is tested on hosts that really lack something (`tests/integration/doctor.rs`).
+//! Tests of the verdict for tables of results, and of both output forms. Tests on machines that lack features
+//! (`tests/integration/doctor.rs`) check the results themselves.
 
 mod causes;
 
@@ -21,8 +21,8 @@ fn refused(errno: Errno) -> Observation {
     }
 }
 
-/// Everything works but these, and what builds on them is not tried.
-fn host(lacking: &[(&str, Observation)]) -> Vec<Tried> {
+/// A machine on which all probes work except `lacking`. Probes that depend on those are untried.
+fn host(lacking: &[(&str, Observation)]) -> Vec<ProbeResult> {
     for (id, _) in lacking {
         assert!(probes::named(id).is_some(), "no probe {id}");
     }
@@ -35,7 +35,7 @@ fn host(lacking: &[(&str, Observation)]) -> Vec<Tried> {
     })
 }
 
-fn lacking(ids: &[&str]) -> Vec<Tried> {
+fn lacking(ids: &[&str]) -> Vec<ProbeResult> {
     let lacking: Vec<_> = ids.iter().map(|id| (*id, refused(Errno::EPERM))).collect();
     host(&lacking)
 }
@@ -62,7 +62,7 @@ fn ran(code: i32, tier: Option<Tier>, verdict: Option<RunVerdict>) -> WholeRun {
         ended: Ended::Code(code),
         tier,
         verdict,
-        said: Vec::new(),
+        errors: Vec::new(),
     }
 }
 
@@ -84,7 +84,7 @@ fn a_host_that_has_everything_has_tier_namespace() {
     assert_eq!(verdict.exit_code(), 0, "{}", verdict.reason);
 }
 
-/// For each probe: a host on which only this one does not work has the tiers that do not require it.
+/// On a machine where only one probe fails, the isolation is the strongest one that does not require it.
 #[test]
 fn what_a_tier_requires_and_nothing_else_takes_it_away() {
     for probe in ALL {
@@ -149,8 +149,8 @@ fn what_could_not_be_tried_is_missing_and_the_cause_is_what_it_builds_on() {
     let verdict = verdict(&tried, possible(&tried), &not_made());
     assert_eq!(verdict.exit_code(), 3);
     assert_eq!(
-        verdict.told(),
-        "no run can be made here. Tier namespace lacks user-namespace; tier inherited lacks loopback-only"
+        verdict.text(),
+        "no run is possible here. Isolation namespace lacks user-namespace; isolation inherited lacks loopback-only"
     );
 }
 
@@ -159,7 +159,7 @@ fn the_weaker_tier_says_what_the_stronger_one_lacks() {
     let tried = lacking(&["user-namespace"]);
     let verdict = verdict(&tried, possible(&tried), &passed(Tier::Inherited));
     assert_eq!(verdict.exit_code(), 1);
-    assert_eq!(verdict.details, "Tier namespace lacks user-namespace");
+    assert_eq!(verdict.details, "Isolation namespace lacks user-namespace");
 }
 
 #[test]
@@ -205,11 +205,7 @@ fn a_real_run_has_the_last_word() {
         let verdict = verdict(&tried, possible, &run);
         if !agree {
             assert_eq!(verdict.exit_code(), 3);
-            assert!(
-                verdict.reason.contains("do not agree"),
-                "{}",
-                verdict.reason
-            );
+            assert!(verdict.reason.contains("disagrees"), "{}", verdict.reason);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! One trial: a probe in a process of its own, so that one that hangs or is killed is a result like any other.
+//! Trials: each probe runs in a process of its own, so that the doctor survives a probe that hangs or is killed.
 //!
-//! The doctor's side starts our own file again with a hidden first argument, writes the id maps where that takes a
-//! writer outside, and waits with a time limit. The trial's side makes the attempt and tells what it came to. Owns
-//! the messages between the two; what is attempted is the affair of [`super::trials`].
+//! The doctor starts its own executable with a hidden first argument, and waits with a time limit. If the id maps need
+//! a writer outside, the doctor writes them. The trial makes the attempt and sends the result. Owns the messages
+//! between both; [`super::trials`] owns the attempts.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -26,35 +26,35 @@ use sys::random;
 use super::probes;
 use super::trials::directory;
 
-/// Hidden first argument with which our own file makes one trial.
+/// Hidden first argument that makes this executable run one trial.
 pub(crate) const TRIAL_ARGUMENT: &str = "__trial";
 
-/// A trial takes some milliseconds; one that has not ended by then does not.
-const LIMIT: Duration = Duration::from_secs(5);
-/// How often it is looked whether a trial has ended without a word.
-const LOOK: u16 = 50;
+/// Time limit of a trial, which usually takes some milliseconds.
+const TIME_LIMIT: Duration = Duration::from_secs(5);
+/// Interval in milliseconds at which the end of a trial without a result is detected.
+const POLL_MS: u16 = 50;
 
-/// What a trial came to.
+/// Result of a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Observation {
-    /// It works; what was seen of it.
+    /// The feature works, with details.
     Works(String),
-    /// The kernel refused with this errno, while this was done.
+    /// The kernel refused an operation with an errno.
     Refused { doing: String, errno: i32 },
-    /// Nothing was refused, and it is not as it must be all the same.
+    /// The kernel accepted the calls, but the effect is wrong.
     Wrong(String),
-    /// The trial was ended by this signal.
+    /// A signal ended the trial.
     Killed(i32),
-    /// The trial did not end.
+    /// The trial did not end within the time limit.
     Hung,
-    /// It could not be tried, and why.
+    /// The feature could not be tested, with the reason.
     Untried(String),
-    /// Nobody who is started like this needs it, and why.
+    /// Runs that are started in this way do not need the feature, with the reason.
     NotNeeded(String),
 }
 
-/// What a trial saw, or what else it came to.
+/// Details of a feature that works, or another observation.
 pub(super) type Outcome = Result<String, Observation>;
 
 impl From<SetupError> for Observation {
@@ -71,51 +71,51 @@ impl From<SetupError> for Observation {
     }
 }
 
-/// Says what was done when the kernel refused.
+/// Adds the attempted operation to an error.
 pub(super) trait Doing<T> {
-    fn doing(self, what: &str) -> Result<T, Observation>;
+    fn doing(self, operation: &str) -> Result<T, Observation>;
 }
 
 impl<T> Doing<T> for Result<T, Errno> {
-    fn doing(self, what: &str) -> Result<T, Observation> {
+    fn doing(self, operation: &str) -> Result<T, Observation> {
         self.map_err(|errno| Observation::Refused {
-            doing: what.to_owned(),
+            doing: operation.to_owned(),
             errno: errno as i32,
         })
     }
 }
 
 impl<T> Doing<T> for std::io::Result<T> {
-    fn doing(self, what: &str) -> Result<T, Observation> {
+    fn doing(self, operation: &str) -> Result<T, Observation> {
         self.map_err(|error| sandbox::error::errno_of(&error))
-            .doing(what)
+            .doing(operation)
     }
 }
 
-/// From a trial.
+/// Message from a trial to the doctor.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "trial", rename_all = "snake_case")]
 enum FromTrial {
-    /// It is in a new user namespace, whose maps somebody outside is to write.
+    /// The trial is in a new user namespace, and the doctor must write its id maps.
     Unmapped { host_id: u32 },
-    /// The last word.
-    Came { to: Observation },
+    /// The trial has ended with this result.
+    Done { observation: Observation },
 }
 
-/// To a trial: the maps are written, or why not.
+/// Message to a trial: the id maps are written, or the error.
 #[derive(Debug, Serialize, Deserialize)]
 struct Mapped {
     failed: Option<SetupError>,
 }
 
-/// Makes one trial and waits for it. Nothing of it is left, running or lying about.
+/// Runs one trial and waits for its end. Afterwards its processes and files are removed.
 pub(super) fn make(id: &str) -> Observation {
     let directory = format!("runner-doctor-{}", random::token());
     match start(id, &directory) {
         Ok((mut process, socket)) => {
-            let observation = follow(&mut process, &socket);
+            let observation = wait_for_result(&mut process, &socket);
             end(process);
-            // One that was ended has not done it itself.
+            // A killed trial cannot remove its directory.
             directory::remove_left(&directory);
             observation
         }
@@ -124,13 +124,13 @@ pub(super) fn make(id: &str) -> Observation {
 }
 
 fn start(id: &str, directory: &str) -> Result<(Child, OwnedFd), Observation> {
-    let (socket, theirs) = message_pair().doing("make a pair of sockets")?;
+    let (socket, peer) = message_pair().doing("make a pair of sockets")?;
     let mut command = Command::new(OWN_FILE);
     command
         .arg0("runner-trial")
         .args([TRIAL_ARGUMENT, id, directory])
         .env_clear()
-        .stdin(Stdio::from(theirs))
+        .stdin(Stdio::from(peer))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0);
@@ -141,22 +141,22 @@ fn start(id: &str, directory: &str) -> Result<(Child, OwnedFd), Observation> {
     Ok((process, socket))
 }
 
-fn follow(process: &mut Child, socket: &OwnedFd) -> Observation {
-    let deadline = Instant::now() + LIMIT;
+fn wait_for_result(process: &mut Child, socket: &OwnedFd) -> Observation {
+    let deadline = Instant::now() + TIME_LIMIT;
     loop {
-        // Its children hold the socket as well, so the end of the process is not the end of the socket.
+        // Children of the trial hold the socket open, so the end of the trial does not close it.
         let ended = process.try_wait().ok().flatten();
-        match told(socket) {
-            Ok(Some(FromTrial::Came { to })) => return to,
+        match next_message(socket) {
+            Ok(Some(FromTrial::Done { observation })) => return observation,
             Ok(Some(FromTrial::Unmapped { host_id })) => {
                 let process = Pid::from_raw(process.id() as i32);
                 let failed = identity::map_other(process, host_id).err();
-                // A trial that is gone by now is seen in the next round.
+                // If the trial has ended, the next round of the loop detects it.
                 let _ = message::send(socket, &Mapped { failed }, &[]);
             }
             Ok(None) | Err(_) => {
                 if let Some(status) = ended {
-                    return silent(status);
+                    return ended_without_result(status);
                 }
                 if Instant::now() >= deadline {
                     return Observation::Hung;
@@ -166,35 +166,36 @@ fn follow(process: &mut Child, socket: &OwnedFd) -> Observation {
     }
 }
 
-/// The next message; `None` where none comes within a moment.
-fn told(socket: &OwnedFd) -> Result<Option<FromTrial>, Errno> {
+/// The next message; `None` if none arrives within the interval.
+fn next_message(socket: &OwnedFd) -> Result<Option<FromTrial>, Errno> {
     let mut polled = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
-    if poll(&mut polled, PollTimeout::from(LOOK))? == 0 {
+    if poll(&mut polled, PollTimeout::from(POLL_MS))? == 0 {
         return Ok(None);
     }
     Ok(message::receive(socket)?.map(|(message, _)| message))
 }
 
-fn silent(status: ExitStatus) -> Observation {
+fn ended_without_result(status: ExitStatus) -> Observation {
     match status.signal() {
         Some(signal) => Observation::Killed(signal),
-        None => Observation::Wrong(format!("the trial ended without a word, {status}")),
+        None => Observation::Wrong(format!("the trial ended without a result, {status}")),
     }
 }
 
 fn end(mut process: Child) {
-    // Fails only where all of it has ended.
+    // Fails only if all processes of the group have ended.
     let _ = killpg(Pid::from_raw(process.id() as i32), Signal::SIGKILL);
-    let _ = wait_within(&mut process, LIMIT);
+    let _ = wait_within(&mut process, TIME_LIMIT);
 }
 
-/// The trial's side of the conversation.
+/// The doctor's process, as seen by a trial: the socket to it, and the directory that it removes.
 pub(super) struct Doctor {
     socket: OwnedFd,
     directory: String,
 }
 
-/// Entry of the trial's process, which is told what to try, and the name of the directory that it may make for it.
+/// Entry point of a trial's process. The arguments are the probe's id and the name of the directory that the trial may
+/// make.
 pub(crate) fn main(arguments: &[OsString]) -> ExitCode {
     let socket = std::io::stdin().as_fd().try_clone_to_owned();
     let ([id, directory], Ok(socket)) = (arguments, socket) else {
@@ -208,21 +209,21 @@ pub(crate) fn main(arguments: &[OsString]) -> ExitCode {
         socket,
         directory: directory.to_owned(),
     };
-    let to = (probe.trial)(&doctor).map_or_else(|other| other, Observation::Works);
-    match message::send(&doctor.socket, &FromTrial::Came { to }, &[]) {
+    let observation = (probe.trial)(&doctor).map_or_else(|other| other, Observation::Works);
+    match message::send(&doctor.socket, &FromTrial::Done { observation }, &[]) {
         Ok(()) => ExitCode::SUCCESS,
-        // Nobody asked.
+        // The doctor has ended.
         Err(_) => ExitCode::FAILURE,
     }
 }
 
 impl Doctor {
-    /// Name of the directory that this trial may make, which the doctor removes in the end.
+    /// Name of the directory that this trial may make. The doctor removes the directory at the end.
     pub(super) fn directory(&self) -> &str {
         &self.directory
     }
 
-    /// Writes the maps of this process's new user namespace, as a run does for whoever starts it.
+    /// Writes the id maps of this process's new user namespace in the way that a run uses for this caller.
     pub(super) fn write_maps(&self, identity: Identity) -> Result<(), SetupError> {
         match identity {
             Identity::Own { uid, gid } | Identity::Unmapped { uid, gid } => {
@@ -246,7 +247,7 @@ impl Doctor {
     }
 }
 
-/// Two ends of a socket that keeps message borders.
+/// Makes a pair of sockets that keep message boundaries.
 pub(super) fn message_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     socketpair(
         AddressFamily::Unix,
@@ -256,28 +257,29 @@ pub(super) fn message_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     )
 }
 
-/// Makes an attempt in a child, with these namespaces of its own: what it restricts, it restricts for itself.
+/// Makes an attempt in a child process, which gets the new namespaces of `flags`. Restrictions then apply to the child
+/// only.
 pub(super) fn in_child(
     flags: libc::c_int,
-    what: &str,
+    operation: &str,
     attempt: impl FnOnce() -> Outcome,
 ) -> Outcome {
-    let (socket, theirs) = message_pair().doing("make a pair of sockets")?;
-    match clone_process(flags).doing(what)? {
+    let (socket, peer) = message_pair().doing("make a pair of sockets")?;
+    match clone_process(flags).doing(operation)? {
         Side::Child => {
             drop(socket);
-            let told = message::send(&theirs, &attempt(), &[]);
-            std::process::exit(i32::from(told.is_err()))
+            let sent = message::send(&peer, &attempt(), &[]);
+            std::process::exit(i32::from(sent.is_err()))
         }
         Side::Parent(child) => {
-            drop(theirs);
-            let told = message::receive::<Outcome>(&socket);
+            drop(peer);
+            let received = message::receive::<Outcome>(&socket);
             let status = waitpid(child, None).doing("wait for the child")?;
-            match (told, status) {
+            match (received, status) {
                 (Ok(Some((outcome, _))), _) => outcome,
                 (_, WaitStatus::Signaled(_, signal, _)) => Err(Observation::Killed(signal as i32)),
                 _ => Err(Observation::Wrong(
-                    "the child ended without a word".to_owned(),
+                    "the child ended without a result".to_owned(),
                 )),
             }
         }

@@ -1,4 +1,4 @@
-//! The last probe: a real run of case-b with our own file, from outside, as a user would make it.
+//! The last test: a real run of case-b with this executable, started as a user would start it.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -12,50 +12,50 @@ use sandbox::error::errno_of;
 use serde_json::Value;
 use sys::process::{OWN_FILE, read_to_end_within, wait_within};
 
-/// The case has a shorter time limit of its own.
-const LIMIT: Duration = Duration::from_secs(60);
+/// Time limit of the run; the case's own limit is shorter.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// How the process ended.
+/// End of the run's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     Code(i32),
     Signal(i32),
-    /// Not within the time limit.
+    /// The process did not end within the time limit.
     Hung,
     NotStarted(Errno),
 }
 
-/// What a real run came to.
+/// Result of a real run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WholeRun {
     pub(super) ended: Ended,
-    /// From its report, where there is one.
+    /// Isolation in its report, if it wrote one.
     pub(super) tier: Option<Tier>,
     pub(super) verdict: Option<Verdict>,
-    /// What it said of its failure on standard error, a line each.
-    pub(super) said: Vec<String>,
+    /// Lines of error messages on its standard error.
+    pub(super) errors: Vec<String>,
 }
 
 impl WholeRun {
-    /// `ended with exit code 0, PASSED in tier namespace`
-    pub(super) fn told(&self) -> String {
+    /// Text such as `ended with exit code 0, PASSED with isolation namespace`.
+    pub(super) fn describe(&self) -> String {
         let ended = match self.ended {
             Ended::Code(code) => format!("ended with exit code {code}"),
             Ended::Signal(signal) => format!("was ended by signal {signal}"),
-            Ended::Hung => format!("did not end within {} s", LIMIT.as_secs()),
+            Ended::Hung => format!("did not end within {} s", TIME_LIMIT.as_secs()),
             Ended::NotStarted(errno) => format!("could not be started ({errno:?})"),
         };
         match (self.verdict, self.tier) {
             (Some(verdict), Some(tier)) if verdict != Verdict::Errored => {
                 let word = verdict.word().to_uppercase();
-                format!("{ended}, {word} in tier {}", tier.word())
+                format!("{ended}, {word} with isolation {}", tier.word())
             }
             _ => ended,
         }
     }
 }
 
-/// Makes the run.
+/// Starts the run and waits for its end.
 pub(super) fn make() -> WholeRun {
     let started = Command::new(OWN_FILE)
         .arg0("runner")
@@ -65,27 +65,27 @@ pub(super) fn make() -> WholeRun {
         .stderr(Stdio::piped())
         .spawn();
     match started {
-        Ok(process) => follow(process),
+        Ok(process) => wait_for_end(process),
         Err(error) => WholeRun {
             ended: Ended::NotStarted(errno_of(&error)),
             tier: None,
             verdict: None,
-            said: Vec::new(),
+            errors: Vec::new(),
         },
     }
 }
 
-fn follow(mut process: Child) -> WholeRun {
+fn wait_for_end(mut process: Child) -> WholeRun {
     let outputs = [
         process.stdout.take().map(OwnedFd::from),
         process.stderr.take().map(OwnedFd::from),
     ];
-    let read = read_to_end_within(outputs, LIMIT);
+    let read = read_to_end_within(outputs, TIME_LIMIT);
     if read.is_none() {
-        // A run ends everything of its own with itself.
+        // A run ends all of its processes if it is killed.
         let _ = process.kill();
     }
-    let ended = match (wait_within(&mut process, LIMIT), &read) {
+    let ended = match (wait_within(&mut process, TIME_LIMIT), &read) {
         (_, None) | (Ok(None), Some(_)) => Ended::Hung,
         (Ok(Some(status)), Some(_)) => match (status.code(), status.signal()) {
             (Some(code), _) => Ended::Code(code),
@@ -101,11 +101,11 @@ fn follow(mut process: Child) -> WholeRun {
         tier: word("tier").and_then(|word| Tier::ALL.into_iter().find(|one| one.word() == word)),
         verdict: word("verdict")
             .and_then(|word| Verdict::ALL.into_iter().find(|one| one.word() == word)),
-        said: explained(&String::from_utf8_lossy(&errors)),
+        errors: error_lines(&String::from_utf8_lossy(&errors)),
     }
 }
 
-fn explained(errors: &str) -> Vec<String> {
+fn error_lines(errors: &str) -> Vec<String> {
     errors
         .lines()
         .map(str::trim)

@@ -1,4 +1,4 @@
-//! A name in a directory, at which a file is written whole: beside it, and then put in its place.
+//! Location of an output file: an open directory and a name. The file is written under a temporary name and renamed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -13,21 +13,21 @@ use nix::sys::stat::{Mode, SFlag, fchmod, fstat, fstatat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, geteuid, unlinkat};
 use sys::random;
 
-/// A name in a directory that is held open.
+/// A name in an open directory.
 #[derive(Debug)]
 pub(super) struct Location {
     directory: File,
     name: OsString,
-    /// Free of links when it was opened.
+    /// Path when the directory was opened, without links.
     path: PathBuf,
-    /// The file is a mount of its own, as one that a container is given alone: nothing can take its place, and it is
-    /// written as it lies there.
+    /// True if the file is a mount point, such as a single file mounted into a container. A mount point cannot be
+    /// replaced, so it is written in place.
     is_mount: bool,
 }
 
-/// Whose a file is, and who may use it.
+/// Owner and permissions of a file.
 #[derive(Clone, Copy, Debug)]
-struct Standing {
+struct Ownership {
     user: Uid,
     group: Gid,
     mode: Mode,
@@ -59,40 +59,40 @@ impl Location {
         })
     }
 
-    /// Free of links.
+    /// Path without links.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file that the report will replace, where there is one; it must be one that we may write.
+    /// Opens the file that the report will replace. Fails if we may not write to it; `None` if it does not exist.
     pub(super) fn existing(&self) -> io::Result<Option<File>> {
         let flags = OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
         let flags = flags | OFlag::O_CLOEXEC;
         match openat(&self.directory, self.name.as_os_str(), flags, Mode::empty()) {
             Ok(file) => Ok(Some(file.into())),
-            // A link that leads nowhere is replaced itself.
+            // A dangling link is replaced itself.
             Err(nix::Error::ENOENT | nix::Error::ELOOP) => Ok(None),
             Err(errno) => Err(errno.into()),
         }
     }
 
-    /// Makes a file there and removes it: so will the report be made.
+    /// Makes a temporary file in the directory and removes it, to test that the report can be written.
     ///
     /// # Errors
-    /// What the system says, or would say where the report takes its place: `EPERM` for somebody else's file in a
-    /// directory with the sticky bit (inode(7)).
-    pub(super) fn try_out(&self) -> io::Result<()> {
+    /// The error of the file system. `EPERM` for another user's file in a directory with the sticky bit, which the
+    /// rename would return (inode(7)).
+    pub(super) fn test_write(&self) -> io::Result<()> {
         if self.is_mount {
             return Ok(());
         }
         let (name, _) = self.temporary()?;
         self.remove(&name)?;
-        let (user, around) = (geteuid(), fstat(&self.directory)?);
+        let (user, directory) = (geteuid(), fstat(&self.directory)?);
         let is_ours = |owner| user.is_root() || owner == user.as_raw();
-        let is_sticky = around.st_mode & Mode::S_ISVTX.bits() != 0;
-        match self.standing() {
-            Some(there)
-                if is_sticky && !is_ours(around.st_uid) && !is_ours(there.user.as_raw()) =>
+        let is_sticky = directory.st_mode & Mode::S_ISVTX.bits() != 0;
+        match self.ownership() {
+            Some(existing)
+                if is_sticky && !is_ours(directory.st_uid) && !is_ours(existing.user.as_raw()) =>
             {
                 Err(Errno::EPERM.into())
             }
@@ -100,7 +100,7 @@ impl Location {
         }
     }
 
-    /// Mode as any new file's: the umask takes away what it will.
+    /// Makes a temporary file with the mode of a new file, so that the umask applies.
     fn temporary(&self) -> io::Result<(OsString, File)> {
         let name = OsString::from(format!(".runner-report-{}", random::token()));
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
@@ -113,35 +113,35 @@ impl Location {
         unlinkat(&self.directory, name, UnlinkatFlags::NoRemoveDir).map_err(Into::into)
     }
 
-    /// Owner and permissions of the file of that name; `None` where there is none.
-    fn standing(&self) -> Option<Standing> {
+    /// Owner and permissions of the existing regular file; `None` if there is none.
+    fn ownership(&self) -> Option<Ownership> {
         let flags = AtFlags::AT_SYMLINK_NOFOLLOW;
         let status = fstatat(&self.directory, self.name.as_os_str(), flags).ok()?;
         let kind = SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT;
         let permissions = Mode::S_IRWXU | Mode::S_IRWXG | Mode::S_IRWXO;
-        (kind == SFlag::S_IFREG).then(|| Standing {
+        (kind == SFlag::S_IFREG).then(|| Ownership {
             user: Uid::from_raw(status.st_uid),
             group: Gid::from_raw(status.st_gid),
             mode: Mode::from_bits_truncate(status.st_mode) & permissions,
         })
     }
 
-    /// Writes the whole file. One that is there keeps its permissions, and where root writes, its owner.
+    /// Writes the whole file. An existing file keeps its permissions, and its owner if root writes it.
     pub(super) fn replace(&self, content: &[u8]) -> io::Result<()> {
         if self.is_mount {
-            return self.write_over(content);
+            return self.write_in_place(content);
         }
         let (name, mut file) = self.temporary()?;
         let (from, to) = (name.as_os_str(), self.name.as_os_str());
-        let made = self.standing().map_or(Ok(()), |kept| kept.give_to(&file));
+        let made = self.ownership().map_or(Ok(()), |kept| kept.apply_to(&file));
         let written = made.and_then(|()| file.write_all(content)).and_then(|()| {
             renameat(&self.directory, from, &self.directory, to).map_err(Into::into)
         });
-        // Where it cannot be removed either, the first error is the one that tells why.
+        // Report the first error, even if the removal fails too.
         written.inspect_err(|_| drop(self.remove(&name)))
     }
 
-    fn write_over(&self, content: &[u8]) -> io::Result<()> {
+    fn write_in_place(&self, content: &[u8]) -> io::Result<()> {
         let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = openat(&self.directory, self.name.as_os_str(), flags, Mode::empty())?;
         let file = File::from(file);
@@ -150,11 +150,12 @@ impl Location {
     }
 }
 
-impl Standing {
-    fn give_to(self, file: &File) -> io::Result<()> {
+impl Ownership {
+    fn apply_to(self, file: &File) -> io::Result<()> {
         let made = file.metadata()?;
         if (made.uid(), made.gid()) != (self.user.as_raw(), self.group.as_raw()) {
-            // Only root can give a file away: whoever else may replace one has it then, as with git(1).
+            // Only root can change the owner. A file that another user replaces then belongs to that user, as with
+            // git(1).
             match fchown(file, Some(self.user), Some(self.group)) {
                 Ok(()) | Err(Errno::EPERM) => {}
                 Err(errno) => return Err(errno.into()),
@@ -164,10 +165,11 @@ impl Standing {
     }
 }
 
-/// Where an open file lies: free of links, whatever its path was.
+/// Path of an open file without links.
 ///
 /// # Errors
-/// Of reading /proc/self/fd; `InvalidFilename` where the file has no name, or is not reached from the root.
+/// An error of reading /proc/self/fd. `InvalidFilename` if the file has no name, or if its path does not begin at the
+/// root.
 pub(crate) fn name_of(file: &File) -> io::Result<PathBuf> {
     let name = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
     if name.is_absolute() {

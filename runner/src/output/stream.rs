@@ -1,4 +1,4 @@
-//! Reports to FIFOs and devices, with a limit for every wait.
+//! Reports to FIFOs and devices, with a limit of each wait.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// Limit for a reader to open a FIFO, and for each pause in its reading.
-pub(super) const READER: Duration = Duration::from_secs(10);
+pub(super) const READER_LIMIT: Duration = Duration::from_secs(10);
 
 /// Opens a FIFO or a device for writing.
 ///
@@ -32,7 +32,7 @@ pub(super) fn open(path: &Path, limit: Duration) -> io::Result<File> {
                 if kind.is_socket() {
                     return Err(io::Error::other("it is a socket, not a FIFO or a device"));
                 }
-                // A device that is not there, such as /dev/tty without a terminal.
+                // A missing device, such as /dev/tty without a terminal.
                 if !kind.is_fifo() {
                     return Err(error);
                 }
@@ -50,7 +50,7 @@ pub(super) fn open(path: &Path, limit: Duration) -> io::Result<File> {
 /// Writes all of `bytes`.
 ///
 /// # Errors
-/// The error of write(2), or a reader that takes nothing within `limit`.
+/// The error of write(2), or a reader that pauses for longer than `limit`.
 pub(super) fn write(mut file: &File, mut bytes: &[u8], limit: Duration) -> io::Result<()> {
     let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
     while !bytes.is_empty() {
@@ -62,7 +62,7 @@ pub(super) fn write(mut file: &File, mut bytes: &[u8], limit: Duration) -> io::R
                 let mut polled = [PollFd::new(file.as_fd(), PollFlags::POLLOUT)];
                 match poll(&mut polled, timeout) {
                     Ok(0) => {
-                        let cause = format!("its reader took nothing for {} s", limit.as_secs());
+                        let cause = format!("its reader paused for {} s", limit.as_secs());
                         return Err(io::Error::new(io::ErrorKind::TimedOut, cause));
                     }
                     Ok(_) | Err(Errno::EINTR) => {}
@@ -113,9 +113,9 @@ mod tests {
         let path = directory.path().join("socket");
         let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
         let start = Instant::now();
-        let error = open(&path, READER).unwrap_err();
+        let error = open(&path, READER_LIMIT).unwrap_err();
         assert!(error.to_string().contains("a socket"), "{error}");
-        assert!(start.elapsed() < READER);
+        assert!(start.elapsed() < READER_LIMIT);
     }
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
         let file = open(&path, SHORT).unwrap();
         let report = vec![7; 1 << 20];
         let bytes = report.clone();
-        let writer = std::thread::spawn(move || write(&file, &bytes, READER));
+        let writer = std::thread::spawn(move || write(&file, &bytes, READER_LIMIT));
         let mut read = Vec::new();
         loop {
             match reader.read_to_end(&mut read) {

@@ -1,4 +1,4 @@
-//! Files that are written whole, and where they do not go.
+//! Tests of files that are written whole, and of files that are not replaced.
 
 use std::os::unix::fs::symlink;
 

@@ -1,8 +1,7 @@
-//! What the attempts and their twins come to. Pure.
+//! Judgement of the attempts and their twins. Pure.
 //!
-//! Blocked is what is refused inside in one of the ways that its class lists, has its entry in the ledger where it
-//! is evidence, and succeeds outside by the same code. Whatever else does not get through is inconclusive: it says
-//! nothing about the layer that should have refused it.
+//! An attempt is blocked if it is refused inside as its class lists, has its entry in the ledger where required, and
+//! succeeds outside. Any other attempt that did not get through is inconclusive, because it does not test the layer.
 
 use std::net::SocketAddr;
 
@@ -12,7 +11,7 @@ use nix::errno::Errno;
 use probes::hostile::class::{Attempt, Class, Layer, LedgerEntry, Refusal};
 use probes::hostile::reply::{Reply, Said};
 
-/// What an attempt or a class came to, the worst last.
+/// Status of an attempt or class; the worst is last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Status {
     Blocked,
@@ -20,21 +19,21 @@ pub(super) enum Status {
     Through,
 }
 
-/// One attempt, judged.
+/// Result of an attempt.
 #[derive(Clone, Debug)]
 pub(super) struct Judged {
     pub(super) name: &'static str,
     pub(super) status: Status,
-    /// `None`: nothing was heard of it.
+    /// Reply inside; `None` without a reply.
     pub(super) inside: Option<Reply>,
     pub(super) outside: Option<Reply>,
-    /// Who refused.
+    /// The layer that refused the attempt.
     pub(super) layer: Option<Layer>,
-    /// Why it is not blocked; `None` where it is.
+    /// Reason why the attempt is not blocked; `None` if it is blocked.
     pub(super) reason: Option<String>,
 }
 
-/// One class, judged: as its worst attempt.
+/// Result of a class, which has the status of its worst attempt.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     pub(super) class: &'static Class,
@@ -42,7 +41,7 @@ pub(super) struct Outcome {
     pub(super) attempts: Vec<Judged>,
 }
 
-/// What is judged.
+/// Input of the judgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Input<'a> {
     pub(super) tier: Tier,
@@ -51,13 +50,14 @@ pub(super) struct Input<'a> {
     pub(super) ledger: &'a [evidence::Attempt],
 }
 
-/// The name of an attempt in every line about it.
+/// Name of an attempt with its class.
 pub(super) fn full_name(class: &Class, attempt: &Attempt) -> String {
     format!("{}/{}", class.id, attempt.name)
 }
 
 impl Input<'_> {
-    /// Judges a class; `None` where this tier has nothing of it. `words` are what it is aimed at inside.
+    /// Judges a class. Returns `None` if the isolation has no attempts of the class. `words` returns the targets
+    /// inside.
     pub(super) fn judge(
         &self,
         class: &'static Class,
@@ -97,19 +97,23 @@ impl Input<'_> {
             (Some(said), _) if arrived(said.reply, attempt) => (Status::Through, reached(said)),
             (None, _) => (
                 Status::Inconclusive,
-                "the client did not come to it".to_owned(),
+                "the client did not make it".to_owned(),
             ),
             (Some(said), _) if said.reply == Reply::Unmade => {
                 let reason = format!("not made inside: {}", said.detail);
                 (Status::Inconclusive, reason)
             }
             (Some(said), _) if refusal.is_none() => {
-                let wanted: Vec<_> = column
+                let expected: Vec<_> = column
                     .refusals
                     .iter()
                     .map(|refusal| refusal.reply.words())
                     .collect();
-                let reason = format!("{} inside, not {}", said.reply.words(), wanted.join(" or "));
+                let reason = format!(
+                    "{} inside, not {}",
+                    said.reply.words(),
+                    expected.join(" or ")
+                );
                 (Status::Inconclusive, reason)
             }
             (Some(said), twin) if !is_refused_outside(twin.as_ref(), attempt) && !recorded() => {
@@ -125,7 +129,7 @@ impl Input<'_> {
                 let reason = if twin.reply == Reply::Nothing {
                     "nothing was found outside either".to_owned()
                 } else {
-                    format!("refused outside as well ({})", twin.reply.words())
+                    format!("refused outside too ({})", twin.reply.words())
                 };
                 (Status::Inconclusive, reason)
             }
@@ -142,15 +146,15 @@ impl Input<'_> {
     }
 }
 
-/// Checks for a twin that the host itself refused. A filter around the sandbox then refuses it
-/// inside as well, before the supervisor is asked.
+/// True if the host refused the twin too. A filter around the sandbox then refuses the attempt inside before the
+/// supervisor sees it, so the ledger has no entry.
 fn is_refused_outside(twin: Option<&Said>, attempt: &Attempt) -> bool {
     twin.is_some_and(|twin| {
         matches!(twin.reply, Reply::Refused(_)) && !arrived(twin.reply, attempt)
     })
 }
 
-/// Whether a reply shows that nothing stood in the way.
+/// True if a reply shows that the attempt passed the layer.
 fn arrived(reply: Reply, attempt: &Attempt) -> bool {
     match reply {
         Reply::Through => true,
@@ -167,7 +171,7 @@ fn reached(said: &Said) -> String {
     }
 }
 
-/// Whether an entry is what this attempt must leave. What the supervisor refuses, it says with the same errno.
+/// True if the entry is the one that the attempt must leave. If the supervisor refused, the entry has the same errno.
 fn is_recorded(
     record: LedgerEntry,
     refusal: Option<&Refusal>,
@@ -199,7 +203,7 @@ fn is_recorded(
     }
 }
 
-/// Whether an entry is about this address: of the internet, a path, or a name behind `@`.
+/// True if the entry has this address: an IP address with a port, a path, or an abstract name after `@`.
 fn is_address(entry: &evidence::Attempt, word: &str) -> bool {
     match word.parse::<SocketAddr>() {
         Ok(address) => {

@@ -1,4 +1,4 @@
-//! The selftest's answer: for people, a line for each class; for machines, JSON of schema `runner.selftest/1`.
+//! Output of the selftest: a line for each class, or JSON with the schema `runner.selftest/1`.
 
 use std::fmt::Write as _;
 
@@ -16,17 +16,17 @@ use super::judge::{Judged, Outcome, Status};
 
 const SCHEMA: &str = "runner.selftest/1";
 
-/// As wide as the longest word for a status.
+/// Width of the longest status.
 const STATUS_WIDTH: usize = 12;
 
-/// The schema of what `runner selftest --json` writes.
+/// JSON Schema of the output of `runner selftest --json`.
 pub fn schema() -> Schema {
     schema::of_document::<Document<'_>>(SCHEMA)
 }
 
 values::closed_sets! {
-    /// `blocked`: refused inside, and not outside. `through`: it got out, or left no evidence where it must.
-    /// `inconclusive`: neither is known, and it is no pass.
+    /// `blocked`: refused inside, and not outside. `through`: it left the sandbox, or the ledger does not have it.
+    /// `inconclusive`: not testable on this machine, which is no pass.
     Status of ALL,
 }
 
@@ -41,7 +41,7 @@ impl Status {
         }
     }
 
-    /// SGR: green, yellow, red.
+    /// SGR code: green, yellow, red.
     fn colour(self) -> u8 {
         match self {
             Self::Blocked => 32,
@@ -50,7 +50,7 @@ impl Status {
         }
     }
 
-    /// In capitals, and as wide as the longest.
+    /// The status in capitals, padded to the longest one.
     fn painted(self, colour: Colour) -> String {
         let word = format!("{:<STATUS_WIDTH$}", self.word().to_uppercase());
         match colour {
@@ -61,7 +61,7 @@ impl Status {
 }
 
 impl Outcome {
-    /// What stands behind the status: errno and layer, or the reason.
+    /// Details of the status: errno and layer, or the reason.
     pub(super) fn because(&self) -> String {
         if self.status == Status::Blocked {
             let mut refusals: Vec<String> = Vec::new();
@@ -72,7 +72,7 @@ impl Outcome {
             }
             return refusals.join(", ");
         }
-        // Attempts of one reason stand together.
+        // Attempts with the same reason are grouped.
         let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
         let worst = |attempt: &&Judged| attempt.status == self.status;
         for attempt in self.attempts.iter().filter(worst) {
@@ -82,13 +82,13 @@ impl Outcome {
                 None => groups.push((reason, vec![attempt.name])),
             }
         }
-        let told = |(reason, names): &(&str, Vec<&str>)| format!("{}: {reason}", names.join(", "));
-        groups.iter().map(told).collect::<Vec<_>>().join("; ")
+        let line = |(reason, names): &(&str, Vec<&str>)| format!("{}: {reason}", names.join(", "));
+        groups.iter().map(line).collect::<Vec<_>>().join("; ")
     }
 }
 
 impl Judged {
-    /// `EPERM filter`
+    /// Errno and layer, such as `EPERM filter`.
     fn refusal(&self) -> String {
         let reply = self
             .inside
@@ -110,17 +110,17 @@ impl Answer {
         })
     }
 
-    /// As its worst class.
+    /// Status of the worst class.
     pub(super) fn status(&self) -> Status {
         let worst = self.classes.iter().map(|class| class.status).max();
         worst.unwrap_or(Status::Inconclusive)
     }
 
-    /// For people.
+    /// Text form of the answer.
     pub(super) fn human(&self, colour: Colour) -> String {
         let mut text = String::new();
-        let wide = |class: &Outcome| class.class.id.len();
-        let width = self.classes.iter().map(wide).max().unwrap_or(0);
+        let id_width = |class: &Outcome| class.class.id.len();
+        let width = self.classes.iter().map(id_width).max().unwrap_or(0);
         let mut group = "";
         for class in &self.classes {
             if class.class.group() != group {
@@ -149,17 +149,17 @@ impl Answer {
         }
         let _ = writeln!(
             text,
-            "\n{} {blocked} blocked, {through} through, {inconclusive} inconclusive; tier {}",
+            "\n{} {blocked} blocked, {through} through, {inconclusive} inconclusive; isolation {}",
             self.status().painted(colour),
             self.tier.word()
         );
         text
     }
 
-    /// For machines.
+    /// JSON form of the answer.
     ///
     /// # Errors
-    /// None is known.
+    /// The answer has no JSON form.
     pub(super) fn json(&self) -> Result<Vec<u8>, RenderError> {
         let [blocked, through, inconclusive] = self.counts();
         Ok(json::document(&Document {
@@ -180,78 +180,77 @@ impl Answer {
     }
 }
 
-/// What became of each way out that the hostile client tried, beside its twin outside. Readers ignore keys that they do
-/// not know.
+/// Result of each attempt of the hostile client, with its twin outside. Readers ignore unknown keys.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "Selftest of runner")]
 struct Document<'a> {
-    /// The form of this document.
+    /// Schema of this document.
     schema: &'static str,
-    /// The program that was tested, and its version.
+    /// The tested program.
     runner: Runner,
-    /// What sealed the network.
+    /// Isolation of the network.
     #[schemars(with = "Tier")]
     tier: &'static str,
-    /// Why the tier is not a stronger one that would have done; null where it is the strongest, or was asked for.
+    /// Reason why a stronger isolation was not used; null if it is the strongest, or was requested.
     because: Option<&'a str>,
-    /// As the worst class.
+    /// Status of the worst class.
     #[schemars(with = "Status")]
     status: &'static str,
-    /// How many classes have each status.
+    /// Number of classes by status.
     counts: Counts,
-    /// Each class that this tier has something of, in the order of the report.
+    /// Classes with attempts in this isolation, in the order of the report.
     classes: Vec<ClassForm<'a>>,
 }
 
-/// The program that was tested.
+/// The tested program.
 #[derive(Serialize, JsonSchema)]
 struct Runner {
-    /// Its version: `0.1.0`.
+    /// Version of the program, such as `0.1.0`.
     version: &'static str,
 }
 
 /// Numbers of classes.
 #[derive(Serialize, JsonSchema)]
 struct Counts {
-    /// Each of their attempts was blocked.
+    /// Classes in which each attempt was blocked.
     blocked: usize,
-    /// One of their attempts got through.
+    /// Classes in which an attempt got through.
     through: usize,
-    /// None got through, and of one it is not known.
+    /// Classes in which no attempt got through, and at least one is inconclusive.
     inconclusive: usize,
 }
 
-/// A class of ways out.
+/// A class of attempts.
 #[derive(Serialize, JsonSchema)]
 struct ClassForm<'a> {
-    /// Stable: `sockets/vsock`.
+    /// Id of the class, such as `sockets/vsock`; it is stable.
     id: &'static str,
-    /// What is tried, for people.
+    /// Description of the class, for people.
     about: &'static str,
-    /// As its worst attempt.
+    /// Status of the worst attempt.
     #[schemars(with = "Status")]
     status: &'static str,
-    /// The errnos and who refused, or the reasons, for people.
+    /// Errnos and layers, or the reasons, for people.
     because: String,
-    /// Each attempt.
+    /// Attempts of the class.
     attempts: Vec<AttemptForm<'a>>,
 }
 
-/// One call, or a short sequence.
+/// An attempt: one call, or a short sequence.
 #[derive(Serialize, JsonSchema)]
 struct AttemptForm<'a> {
-    /// Its own within the class.
+    /// Name of the attempt; unique within the class.
     name: &'static str,
-    /// What it came to.
+    /// Status of the attempt.
     #[schemars(with = "Status")]
     status: &'static str,
-    /// The reply inside: an errno, a signal, `nothing`, `through` or `not made`; null where none was heard.
+    /// Reply inside: an errno, a signal, `nothing`, `through` or `not made`; null without a reply.
     inside: Option<String>,
-    /// The reply outside, in the same words; null where there is none.
+    /// Reply outside, in the same words; null without a reply.
     outside: Option<String>,
-    /// Who refused it inside, for people; null where that is not known.
+    /// Layer that refused the attempt inside, for people; null if it is not known.
     layer: Option<&'static str>,
-    /// Why it is not blocked, for people; null where it is.
+    /// Reason why the attempt is not blocked, for people; null if it is blocked.
     reason: Option<&'a str>,
 }
 

@@ -1,5 +1,4 @@
-//! Live targets on this machine, for the attempts inside and for their twins: made by the runner, of no value to
-//! anybody, gone with it.
+//! Harmless targets on this machine for the attempts and their twins. They are removed with the runner.
 
 use std::fs::{self, File, Permissions};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
@@ -24,11 +23,11 @@ const DATAGRAM: &str = "datagram";
 const READABLE: &str = "readable";
 const WRITABLE: &str = "writable";
 const PROGRAM: &str = "program";
-/// The home of the twins, and the directory that everybody may write: no twin follows a name in it.
+/// Home of the twins, and a directory that all users may write. No twin follows a name in the latter.
 const HOME: &str = "home";
 const OPEN: &str = "open";
 
-/// They live as long as this is held.
+/// The targets, which exist until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Targets {
     directory: Guarded,
@@ -37,31 +36,31 @@ pub(super) struct Targets {
     tcp: SocketAddr,
     udp: SocketAddr,
     victim: i32,
-    /// The victim ends when this is closed.
+    /// Standard input of the victim, which ends when it is closed.
     _victim: ChildStdin,
     _streams: [UnixListener; 2],
     _datagrams: [UnixDatagram; 2],
     _tcp: TcpListener,
-    /// What no child of the runner must have: it stays open across an exec, until the sandbox is started.
+    /// A descriptor without close-on-exec. Twins inherit it; the run must keep it from the client.
     _inherited: File,
 }
 
 impl Targets {
-    /// Makes them in a directory that nobody else has anything in.
+    /// Makes the targets in a directory that has no other files.
     ///
     /// # Errors
-    /// The first that could not be made.
+    /// The first target that could not be made.
     pub(super) fn make_in(directory: Guarded) -> io::Result<Self> {
         let at = |name: &str| directory.path().join(name);
-        let everybody =
+        let set_mode =
             |path: PathBuf, mode| fs::set_permissions(path, Permissions::from_mode(mode));
         for (name, mode) in [(READABLE, 0o644), (WRITABLE, 0o666), (PROGRAM, 0o777)] {
             fs::write(at(name), "of no value\n")?;
-            everybody(at(name), mode)?;
+            set_mode(at(name), mode)?;
         }
         fs::create_dir(at(HOME))?;
         fs::create_dir(at(OPEN))?;
-        everybody(at(OPEN), 0o777)?;
+        set_mode(at(OPEN), 0o777)?;
         let abstract_name = |kind: &str| format!("runner-selftest-{kind}-{}", random::token());
         let (abstract_stream, abstract_datagram) = (abstract_name(STREAM), abstract_name(DATAGRAM));
         let address = |name: &str| net::SocketAddr::from_abstract_name(name.as_bytes());
@@ -73,20 +72,20 @@ impl Targets {
             UnixDatagram::bind_addr(&address(&abstract_datagram)?)?,
             UnixDatagram::bind(at(DATAGRAM))?,
         ];
-        everybody(at(STREAM), 0o777)?;
-        everybody(at(DATAGRAM), 0o777)?;
-        let tcp = at_no_given_port(TcpListener::bind)?;
-        let (victim_line, victim) = victim()?;
+        set_mode(at(STREAM), 0o777)?;
+        set_mode(at(DATAGRAM), 0o777)?;
+        let tcp = bind_unassigned(TcpListener::bind)?;
+        let (victim_stdin, victim) = victim()?;
         let inherited = File::open(at(READABLE))?;
         fcntl(&inherited, FcntlArg::F_SETFD(FdFlag::empty()))?;
-        everybody(directory.path().to_owned(), 0o755)?;
+        set_mode(directory.path().to_owned(), 0o755)?;
         Ok(Self {
             abstract_stream,
             abstract_datagram,
             tcp: tcp.local_addr()?,
-            udp: answered()?,
+            udp: start_echo()?,
             victim,
-            _victim: victim_line,
+            _victim: victim_stdin,
             _streams: streams,
             _datagrams: datagrams,
             _tcp: tcp,
@@ -95,7 +94,7 @@ impl Targets {
         })
     }
 
-    /// The word that an aim stands for.
+    /// Text of an aim, as an argument of the hostile client.
     pub(super) fn word(&self, aim: Aim) -> String {
         let at = |name: &str| {
             self.directory
@@ -126,7 +125,7 @@ impl Targets {
         aims.iter().map(|aim| self.word(*aim)).collect()
     }
 
-    /// Makes the twin of an attempt: the same code, outside.
+    /// Makes the twin of an attempt outside the sandbox.
     pub(super) fn twin(&self, name: &str, attempt: &Attempt) -> Said {
         let words = self.words(attempt.outside);
         hostile::in_own_process(attempt.surroundings, name, &words, |command| {
@@ -136,7 +135,7 @@ impl Targets {
     }
 }
 
-/// A process that waits, and is not our child: the runner waits for every child of its own.
+/// Starts a waiting process that is not our child, because the runner waits for all of its children.
 fn victim() -> io::Result<(ChildStdin, i32)> {
     let mut starting = Command::new(OWN_FILE)
         .args([HOSTILE_ARGUMENT, WAIT_APART])
@@ -151,32 +150,31 @@ fn victim() -> io::Result<(ChildStdin, i32)> {
     }
 }
 
-/// Below the ports that the kernel gives to whoever asks for any (32768 to 60999 in a new network namespace, ip(7)).
-/// The stub inside has one of those, and so has the socket of an attempt: with the same number as a target outside,
-/// each would be taken for it.
-const NEVER_GIVEN: Range<u16> = 20_000..32_768;
+/// Ports below the range from which Linux assigns ports (32768 to 60999, ip(7)). The stub inside and sockets of
+/// attempts have assigned ports, so a target never has the same port as one of them.
+const UNASSIGNED_PORTS: Range<u16> = 20_000..32_768;
 
-/// Binds at the first of those ports that is free.
-fn at_no_given_port<S>(bind: impl Fn((Ipv4Addr, u16)) -> io::Result<S>) -> io::Result<S> {
-    NEVER_GIVEN
+/// Binds at the first free port of the range.
+fn bind_unassigned<S>(bind: impl Fn((Ipv4Addr, u16)) -> io::Result<S>) -> io::Result<S> {
+    UNASSIGNED_PORTS
         .map(|port| bind((Ipv4Addr::LOCALHOST, port)))
         .find(|bound| !matches!(bound, Err(error) if error.kind() == io::ErrorKind::AddrInUse))
         .unwrap_or_else(|| Err(io::ErrorKind::AddrInUse.into()))
 }
 
-/// A port at which each datagram is sent back. The thread ends with the process.
-fn answered() -> io::Result<SocketAddr> {
-    let socket = at_no_given_port(UdpSocket::bind)?;
+/// Starts a thread that sends each datagram back. The thread ends with the process.
+fn start_echo() -> io::Result<SocketAddr> {
+    let socket = bind_unassigned(UdpSocket::bind)?;
     let address = socket.local_addr()?;
-    let answering = move || {
+    let echo = move || {
         let mut buffer = [0; 64];
         while let Ok((length, from)) = socket.recv_from(&mut buffer) {
-            // Whoever asked may be gone.
+            // The sender may have closed its socket.
             let _ = socket.send_to(buffer.get(..length).unwrap_or_default(), from);
         }
     };
-    let thread = thread::Builder::new().name("answering".to_owned());
-    thread.spawn(answering)?;
+    let thread = thread::Builder::new().name("echo".to_owned());
+    thread.spawn(echo)?;
     Ok(address)
 }
 
@@ -186,20 +184,20 @@ mod tests {
 
     #[test]
     fn a_target_has_a_port_that_nothing_inside_is_given() {
-        let taken = at_no_given_port(TcpListener::bind).unwrap();
-        let next = at_no_given_port(TcpListener::bind).unwrap();
+        let taken = bind_unassigned(TcpListener::bind).unwrap();
+        let next = bind_unassigned(TcpListener::bind).unwrap();
         let ports = [taken, next].map(|listener| listener.local_addr().unwrap().port());
         assert_ne!(ports[0], ports[1]);
-        for port in ports.into_iter().chain([answered().unwrap().port()]) {
-            assert!(NEVER_GIVEN.contains(&port), "{port}");
+        for port in ports.into_iter().chain([start_echo().unwrap().port()]) {
+            assert!(UNASSIGNED_PORTS.contains(&port), "{port}");
         }
     }
 
     #[test]
     fn what_else_than_a_taken_port_stands_in_the_way_is_said() {
-        let refused = at_no_given_port(|_| Err::<(), _>(io::ErrorKind::PermissionDenied.into()));
+        let refused = bind_unassigned(|_| Err::<(), _>(io::ErrorKind::PermissionDenied.into()));
         assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
-        let full = at_no_given_port(|_| Err::<(), _>(io::ErrorKind::AddrInUse.into()));
+        let full = bind_unassigned(|_| Err::<(), _>(io::ErrorKind::AddrInUse.into()));
         assert_eq!(full.unwrap_err().kind(), io::ErrorKind::AddrInUse);
     }
 }

@@ -130,7 +130,7 @@ fn holds_but(code: Option<i32>, answer: &Value, unknown: Option<(&str, &str)>) {
             } else {
                 let reason = attempt["reason"].as_str().unwrap();
                 assert!(
-                    reason.starts_with("refused outside as well")
+                    reason.starts_with("refused outside too")
                         || reason == "nothing was found outside either"
                         || reason.starts_with("its twin was not made")
                         || unknown == Some((class["id"].as_str().unwrap(), reason)),
@@ -259,7 +259,7 @@ fn a_run_that_can_be_made_in_no_tier_has_an_error_and_a_hint_for_each() {
     assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0));
     let said = String::from_utf8(output.stderr).unwrap();
     for line in [
-        "error: no sandbox of tier namespace: cannot make a user namespace and a network namespace: EPERM",
+        "error: cannot make a sandbox with isolation namespace: cannot make a user namespace and a network namespace: EPERM",
         "  hint: user namespaces are refused here",
         "error: the hostile client was not started",
         "  hint: without namespaces Landlock ABI 6 is needed",
@@ -333,7 +333,8 @@ fn people_get_a_line_for_each_class_and_the_counts_at_the_end() {
     let count = |word: &str| classes.iter().filter(|line| words(line)[1] == word).count();
     let (blocked, inconclusive) = (count("BLOCKED"), count("INCONCLUSIVE"));
     assert_eq!(blocked + inconclusive, classes.len(), "{text}");
-    let end = format!("{blocked} blocked, 0 through, {inconclusive} inconclusive; tier namespace");
+    let end =
+        format!("{blocked} blocked, 0 through, {inconclusive} inconclusive; isolation namespace");
     assert!(last.ends_with(&end), "{last}");
     assert!(!text.contains('\u{1b}'));
 }
@@ -364,7 +365,7 @@ fn an_answer_that_nobody_gets_is_an_error() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(
         said,
-        "error: the answer cannot be written\n  caused by: No space left on device (os error 28)\n"
+        "error: cannot write the answer\n  caused by: No space left on device (os error 28)\n"
     );
 }
 

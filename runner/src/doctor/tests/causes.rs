@@ -1,4 +1,4 @@
-//! Causes and fixes: one for everything, and the ones of the surroundings.
+//! Tests of causes and fixes.
 
 use nix::errno::Errno;
 use nix::unistd::Uid;
@@ -9,7 +9,7 @@ use crate::doctor::context::{Context, Engine};
 use crate::doctor::probes::ALL;
 use crate::doctor::trial::Observation;
 
-/// Whatever is refused, however: nobody is left without a cause and a way on.
+/// Each observation of each probe has a cause and a fix.
 #[test]
 fn everything_that_does_not_work_has_a_cause_and_a_fix() {
     let errnos = [
@@ -129,14 +129,14 @@ fn the_cause_and_the_fix_are_those_of_the_surroundings() {
             "user-namespace",
             Errno::ENOSPC,
             &plain,
-            "limited",
+            "limit of namespaces",
             "sudo sysctl user.max_user_namespaces=10000 user.max_net_namespaces=10000",
         ),
         (
             "other-namespaces",
             Errno::ENOSPC,
             &plain,
-            "limited",
+            "limit of namespaces",
             "sudo sysctl user.max_pid_namespaces=10000 user.max_mnt_namespaces=10000",
         ),
         (
@@ -194,7 +194,7 @@ fn the_cause_and_the_fix_are_those_of_the_surroundings() {
             "seccomp-listener",
             Errno::EBUSY,
             &plain,
-            "another sandbox",
+            "surrounding sandbox",
             "outside",
         ),
         (
@@ -250,7 +250,7 @@ fn the_cause_and_the_fix_are_those_of_the_surroundings() {
             "own-file",
             Errno::EAGAIN,
             &plain,
-            "limit of processes",
+            "process limit",
             "ulimit -u",
         ),
         (
@@ -308,7 +308,7 @@ fn the_network_of_a_container_is_closed_by_the_engine() {
     );
 }
 
-/// It has no Landlock and no listener, and says so with these two errnos.
+/// gVisor has neither Landlock nor listeners, and refuses them with these two errnos.
 #[test]
 fn gvisor_is_told_by_what_it_refuses() {
     let tried = host(&[
@@ -382,7 +382,7 @@ fn the_profile_that_apparmor_has_for_containers_is_lifted_where_it_holds() {
             );
         }
     }
-    // It is that profile, and not the one that Ubuntu misses.
+    // The profile of the engine is the cause, not Ubuntu's missing profile.
     let both = Context {
         apparmor_restricts: true,
         ..in_docker(Some("docker-default (enforce)"))

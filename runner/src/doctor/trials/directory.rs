@@ -1,5 +1,5 @@
-//! A directory to try things in, removed with its holder; that of a trial which came to no end, by the doctor, who
-//! has given it its name.
+//! Directories for trials, removed on drop. The doctor chooses the name, so it can remove the directory of a killed
+//! trial.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use sandbox::{guard, identity, root};
 use super::namespaces;
 use crate::doctor::trial::{Doctor, Doing as _, Observation};
 
-/// The directory.
+/// A directory of a trial.
 pub(super) struct Directory(PathBuf);
 
 impl Directory {
@@ -21,7 +21,8 @@ impl Directory {
         Ok(Self(path))
     }
 
-    /// One where a run of tier `inherited` makes its own; the first refusal where it can make none.
+    /// Makes a directory where a run with isolation `inherited` makes its own. Returns the first refusal if no parent
+    /// works.
     pub(super) fn make_where_a_run_does(doctor: &Doctor) -> Result<Self, Observation> {
         let mut refusal = None;
         for parent in guard::candidates() {
@@ -30,15 +31,17 @@ impl Directory {
                 Err(observation) => refusal = refusal.or(Some(observation)),
             }
         }
-        Err(refusal.unwrap_or_else(|| Observation::Untried("there is no place for it".to_owned())))
+        Err(refusal.unwrap_or_else(|| {
+            Observation::Untried("there is no directory to make it in".to_owned())
+        }))
     }
 
-    /// The same; where there is none, on a tmpfs in namespaces, as those of tier `namespace` are.
+    /// Makes a directory on disk or, failing that, on a tmpfs in new namespaces, as isolation `namespace` does.
     pub(super) fn make(doctor: &Doctor) -> Result<Self, Observation> {
         Self::make_where_a_run_does(doctor)
             .or_else(|_| on_tmpfs(doctor))
             .map_err(|_| {
-                Observation::Untried("there is no writable directory to try it in".to_owned())
+                Observation::Untried("there is no writable directory for the test".to_owned())
             })
     }
 
@@ -49,15 +52,15 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // What cannot be removed lies in a temporary directory.
+        // If the removal fails, the rest stays in a temporary directory.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Removes the directory of this name wherever a trial may have left it.
+/// Removes the directory of this name from each parent in which a trial may have left it.
 pub(in crate::doctor) fn remove_left(name: &str) {
     for parent in guard::candidates() {
-        // Mostly it is not there: its holder has removed it, or never made one.
+        // Usually absent: the trial has removed it, or never made one.
         let _ = fs::remove_dir_all(parent.join(name));
     }
 }

@@ -1,7 +1,7 @@
-//! Landlock: each right of each ABI is asked for without a second choice, and then really denied.
+//! Landlock probes: request each right of each ABI as a hard requirement, and test its denial.
 //!
-//! Every denial has the exact errno, and a twin that works before the restriction. The restricted process is a child,
-//! so that what was made for it can be removed again.
+//! Each denial must have the exact errno, and must work before the restriction. The restricted process is a child, so
+//! that its parent can remove the test files.
 
 use std::fs::{self, File, OpenOptions};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -28,7 +28,7 @@ use super::directory::Directory;
 use super::{must_refuse, must_work};
 use crate::doctor::trial::{Doctor, Observation, Outcome, in_child};
 
-/// Whether it is there at all.
+/// Tests that the kernel supports Landlock.
 pub(in crate::doctor) fn present(_: &Doctor) -> Outcome {
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -50,7 +50,7 @@ pub(in crate::doctor) fn present(_: &Doctor) -> Outcome {
             let abi = kernel_abi.unwrap_or(effective_abi as i32);
             match status.ruleset {
                 RulesetStatus::NotEnforced => Err(Observation::Wrong(format!(
-                    "ABI {abi}, and nothing is enforced"
+                    "ABI {abi}, but it is not enforced"
                 ))),
                 RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => {
                     Ok(format!("ABI {abi}"))
@@ -60,22 +60,22 @@ pub(in crate::doctor) fn present(_: &Doctor) -> Outcome {
     }
 }
 
-/// ABI 1: every right on files and directories.
+/// ABI 1: rights on files and directories.
 pub(in crate::doctor) fn files(doctor: &Doctor) -> Outcome {
     let directory = Directory::make(doctor)?;
-    let place = directory.path();
-    prepare(place)?;
-    in_a_process(|| {
-        let before = DENIALS.map(|(_, attempt)| attempt(place, "before"));
+    let base = directory.path();
+    prepare(base)?;
+    in_process(|| {
+        let before = DENIALS.map(|(_, attempt)| attempt(base, "before"));
         restrict(handle(AccessFs::from_all(ABI::V1))?)?;
         let mut twins = 0;
         for ((what, attempt), before) in DENIALS.into_iter().zip(before) {
             if before == Err(Errno::EACCES) {
                 return Err(Observation::Untried(format!(
-                    "{what} is refused without Landlock as well"
+                    "{what} is refused without Landlock too"
                 )));
             }
-            must_refuse(what, Errno::EACCES, attempt(place, "after"))?;
+            must_refuse(what, Errno::EACCES, attempt(base, "after"))?;
             twins += usize::from(before.is_ok());
         }
         let all = DENIALS.len();
@@ -85,57 +85,57 @@ pub(in crate::doctor) fn files(doctor: &Doctor) -> Outcome {
     })
 }
 
-/// ABI 2: linking and renaming from one directory to another.
+/// ABI 2: links and renames across directories.
 pub(in crate::doctor) fn refer(doctor: &Doctor) -> Outcome {
     let directory = Directory::make(doctor)?;
-    let place = directory.path();
-    prepare(place)?;
-    in_a_process(|| {
+    let base = directory.path();
+    prepare(base)?;
+    in_process(|| {
         let across =
-            |name: &str| renamed(&place.join("one").join(name), &place.join("two").join(name));
+            |name: &str| renamed(&base.join("one").join(name), &base.join("two").join(name));
         must_work("renaming across directories", across("before"))?;
         let others = AccessFs::from_all(ABI::V2) & !AccessFs::Refer;
         restrict(allowing(
             handle(AccessFs::from_all(ABI::V2))?,
-            place,
+            base,
             others,
         )?)?;
         must_refuse("renaming across directories", Errno::EXDEV, across("after"))?;
-        let within = renamed(&place.join("one/after"), &place.join("one/renamed"));
+        let within = renamed(&base.join("one/after"), &base.join("one/renamed"));
         must_work("renaming within a directory", within)?;
         Ok("renaming across directories denied, within one let through".to_owned())
     })
 }
 
-/// ABI 3: changing a file's length.
+/// ABI 3: truncation.
 pub(in crate::doctor) fn truncation(doctor: &Doctor) -> Outcome {
     let directory = Directory::make(doctor)?;
-    let place = directory.path();
-    prepare(place)?;
-    in_a_process(|| {
-        let file = place.join("one/after");
+    let base = directory.path();
+    prepare(base)?;
+    in_process(|| {
+        let file = base.join("one/after");
         must_work("truncating", truncate(&file, 1))?;
         let others = AccessFs::from_all(ABI::V3) & !AccessFs::Truncate;
         restrict(allowing(
             handle(AccessFs::from_all(ABI::V3))?,
-            place,
+            base,
             others,
         )?)?;
         must_refuse("truncating", Errno::EACCES, truncate(&file, 0))?;
         must_work("opening to write", open_to_write(&file))?;
-        Ok("truncating denied, writing let through".to_owned())
+        Ok("truncating denied, writing allowed".to_owned())
     })
 }
 
 /// ABI 4: TCP ports.
 pub(in crate::doctor) fn tcp(_: &Doctor) -> Outcome {
     let [known, other] = [listen()?, listen()?];
-    in_a_process(|| {
+    in_process(|| {
         let connect = |to: SocketAddr| TcpStream::connect(to).map_err(|error| errno_of(&error));
         let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| errno_of(&error));
         must_work("connecting", connect(other.1))?;
         must_work("binding", bind())?;
-        let ruleset = hard(|ruleset| ruleset.handle_access(AccessNet::from_all(ABI::V4)))?;
+        let ruleset = required(|ruleset| ruleset.handle_access(AccessNet::from_all(ABI::V4)))?;
         let rule = NetPort::new(known.1.port(), AccessNet::ConnectTcp);
         let ruleset = ruleset
             .add_rule(rule)
@@ -144,13 +144,13 @@ pub(in crate::doctor) fn tcp(_: &Doctor) -> Outcome {
         must_refuse("connecting", Errno::EACCES, connect(other.1))?;
         must_refuse("binding", Errno::EACCES, bind())?;
         must_work("connecting to the named port", connect(known.1))?;
-        Ok("bind and connect denied, one port let through".to_owned())
+        Ok("bind and connect denied, one port allowed".to_owned())
     })
 }
 
 /// ABI 5: ioctl on devices.
 pub(in crate::doctor) fn device_ioctl(_: &Doctor) -> Outcome {
-    in_a_process(|| {
+    in_process(|| {
         let ask = || {
             let device = open_to_write(Path::new("/dev/null"))?;
             isatty(&device).map(drop)
@@ -161,7 +161,7 @@ pub(in crate::doctor) fn device_ioctl(_: &Doctor) -> Outcome {
         restrict(allowing(ruleset, Path::new("/dev"), others)?)?;
         must_refuse("an ioctl on /dev/null", Errno::EACCES, ask())?;
         must_work("opening /dev/null", open_to_write(Path::new("/dev/null")))?;
-        Ok("ioctl denied, opening let through".to_owned())
+        Ok("ioctl denied, opening allowed".to_owned())
     })
 }
 
@@ -175,13 +175,13 @@ pub(in crate::doctor) fn scopes(_: &Doctor) -> Outcome {
         "listening on an abstract socket",
         listener.map_err(|error| errno_of(&error)),
     )?;
-    in_a_process(|| {
+    in_process(|| {
         let connect = || UnixStream::connect_addr(&address).map_err(|error| errno_of(&error));
-        // Signal 0 asks for the right and sends nothing.
+        // Signal 0 tests the permission and sends no signal (kill(2)).
         let signal = || kill(getppid(), None);
         must_work("connecting to an abstract socket", connect())?;
         must_work("signalling", signal())?;
-        restrict(hard(|ruleset| ruleset.scope(Scope::from_all(ABI::V6)))?)?;
+        restrict(required(|ruleset| ruleset.scope(Scope::from_all(ABI::V6)))?)?;
         must_refuse("connecting to an abstract socket", Errno::EPERM, connect())?;
         must_refuse("signalling", Errno::EPERM, signal())?;
         must_work("signalling itself", kill(nix::unistd::getpid(), None))?;
@@ -189,7 +189,7 @@ pub(in crate::doctor) fn scopes(_: &Doctor) -> Outcome {
     })
 }
 
-/// ABI 7 brings no right: a denial can be kept out of the audit log.
+/// ABI 7: a flag that keeps denials out of the audit log. It has no rights.
 pub(in crate::doctor) fn log(_: &Doctor) -> Outcome {
     let ruleset = handle(AccessFs::from_all(ABI::V1))?;
     let ruleset = ruleset
@@ -197,10 +197,10 @@ pub(in crate::doctor) fn log(_: &Doctor) -> Outcome {
         .log_same_exec(false)
         .map_err(|error| refused("ask for the flags of the audit log", &error))?;
     restrict(ruleset)?;
-    Ok("its flags are taken".to_owned())
+    Ok("its flags are accepted".to_owned())
 }
 
-/// An attempt that the absence of one right denies. The word tells its two rounds apart.
+/// An operation that Landlock denies without the right. The text distinguishes the rounds before and after.
 type Denial = (&'static str, fn(&Path, &str) -> Result<(), Errno>);
 
 #[rustfmt::skip]
@@ -209,21 +209,21 @@ const DENIALS: [Denial; 13] = [
     ("reading a file", |_, _| io(File::open(OWN_FILE))),
     ("writing a file", |_, _| open_to_write(Path::new("/dev/null")).map(drop)),
     ("listing a directory", |_, _| io(fs::read_dir("/"))),
-    ("removing a file", |place, round| io(fs::remove_file(place.join("two").join(round)))),
-    ("removing a directory", |place, round| io(fs::remove_dir(place.join("empty").join(round)))),
-    ("making a file", |place, round| io(File::create_new(place.join(format!("file-{round}"))))),
-    ("making a directory", |place, round| io(fs::create_dir(place.join(format!("directory-{round}"))))),
-    ("making a link", |place, round| io(std::os::unix::fs::symlink("x", place.join(format!("link-{round}"))))),
-    ("making a FIFO", |place, round| mkfifo(&place.join(format!("fifo-{round}")), Mode::S_IRUSR)),
-    ("making a socket", |place, round| io(UnixListener::bind(place.join(format!("socket-{round}"))))),
-    // Without the right to make devices this is EPERM, and with Landlock's denial EACCES.
-    ("making a character device", |place, round| device(SFlag::S_IFCHR, &place.join(format!("char-{round}")))),
-    ("making a block device", |place, round| device(SFlag::S_IFBLK, &place.join(format!("block-{round}")))),
+    ("removing a file", |base, round| io(fs::remove_file(base.join("two").join(round)))),
+    ("removing a directory", |base, round| io(fs::remove_dir(base.join("empty").join(round)))),
+    ("making a file", |base, round| io(File::create_new(base.join(format!("file-{round}"))))),
+    ("making a directory", |base, round| io(fs::create_dir(base.join(format!("directory-{round}"))))),
+    ("making a link", |base, round| io(std::os::unix::fs::symlink("x", base.join(format!("link-{round}"))))),
+    ("making a FIFO", |base, round| mkfifo(&base.join(format!("fifo-{round}")), Mode::S_IRUSR)),
+    ("making a socket", |base, round| io(UnixListener::bind(base.join(format!("socket-{round}"))))),
+    // Without CAP_MKNOD this is EPERM, and with Landlock's denial EACCES.
+    ("making a character device", |base, round| device(SFlag::S_IFCHR, &base.join(format!("char-{round}")))),
+    ("making a block device", |base, round| device(SFlag::S_IFBLK, &base.join(format!("block-{round}")))),
 ];
 
 fn execute() -> Result<(), Errno> {
     let mut program = Command::new(OWN_FILE);
-    // The streams are inherited: there is nothing to open before the exec.
+    // Inherited streams need no open(2) before execve(2).
     program.arg("--version").stdin(Stdio::inherit());
     io(program.status())
 }
@@ -246,25 +246,25 @@ fn listen() -> Result<(TcpListener, SocketAddr), Observation> {
     must_work("listening", listener.map_err(|error| errno_of(&error)))
 }
 
-/// Makes an attempt in a child that shares every namespace with us.
-fn in_a_process(attempt: impl FnOnce() -> Outcome) -> Outcome {
+/// Makes an attempt in a child process with our namespaces.
+fn in_process(attempt: impl FnOnce() -> Outcome) -> Outcome {
     in_child(0, "start a process", attempt)
 }
 
-/// Opens for writing, and writes nothing.
+/// Opens a file for writing without writing to it.
 fn open_to_write(path: &Path) -> Result<File, Errno> {
     let opened = OpenOptions::new().write(true).open(path);
     opened.map_err(|error| errno_of(&error))
 }
 
-/// Files and empty directories for both rounds.
-fn prepare(place: &Path) -> Result<(), Observation> {
+/// Makes files and empty directories for both rounds.
+fn prepare(base: &Path) -> Result<(), Observation> {
     let made = || -> std::io::Result<()> {
         for name in ["one", "two", "empty", "empty/before", "empty/after"] {
-            fs::create_dir(place.join(name))?;
+            fs::create_dir(base.join(name))?;
         }
         for name in ["one/before", "one/after", "two/before", "two/after"] {
-            fs::write(place.join(name), "trial")?;
+            fs::write(base.join(name), "trial")?;
         }
         Ok(())
     };
@@ -275,11 +275,11 @@ fn prepare(place: &Path) -> Result<(), Observation> {
 }
 
 fn handle(rights: BitFlags<AccessFs>) -> Result<RulesetCreated, Observation> {
-    hard(|ruleset| ruleset.handle_access(rights))
+    required(|ruleset| ruleset.handle_access(rights))
 }
 
-/// A ruleset that has what is asked for or is not made.
-fn hard(
+/// Makes a ruleset with hard requirements: it fails if the kernel lacks a right.
+fn required(
     ask: impl FnOnce(Ruleset) -> Result<Ruleset, RulesetError>,
 ) -> Result<RulesetCreated, Observation> {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
@@ -308,12 +308,12 @@ fn restrict(ruleset: RulesetCreated) -> Result<(), Observation> {
     match status.ruleset {
         RulesetStatus::FullyEnforced => Ok(()),
         RulesetStatus::PartiallyEnforced | RulesetStatus::NotEnforced => Err(Observation::Wrong(
-            "the kernel took the ruleset and does not enforce all of it".to_owned(),
+            "the kernel accepted the ruleset and does not enforce all of it".to_owned(),
         )),
     }
 }
 
-/// The errno inside, or the one for a kernel that does not know what was asked for.
+/// The errno in the error, or the errno of a kernel without the requested right.
 fn refused(doing: &str, error: &RulesetError) -> Observation {
     Observation::Refused {
         doing: doing.to_owned(),

@@ -1,4 +1,4 @@
-//! The new root, made as init makes it, as far as one probe needs it.
+//! Probes of the new root: they run the steps of init up to the tested one.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -16,7 +16,7 @@ use sys::process::OWN_FILE;
 use super::namespaces;
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, in_child};
 
-/// How far it goes.
+/// The last step to run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Until {
     Private,
@@ -26,33 +26,32 @@ enum Until {
     Entered,
 }
 
-/// Propagation is cut off.
+/// Tests private mount propagation.
 pub(in crate::doctor) fn private(doctor: &Doctor) -> Outcome {
-    build(doctor, Until::Private).map(|()| "cut off from the host's mounts".to_owned())
+    build(doctor, Until::Private).map(|()| "separated from the host's mounts".to_owned())
 }
 
-/// Sources are taken by open_tree and sealed by mount_setattr.
+/// Tests open_tree(2) and mount_setattr(2) on source paths.
 pub(in crate::doctor) fn sealed(doctor: &Doctor) -> Outcome {
-    build(doctor, Until::Sealed).map(|()| "taken by descriptor and made read-only".to_owned())
+    build(doctor, Until::Sealed).map(|()| "cloned by descriptor and made read-only".to_owned())
 }
 
-/// The file system of the root, the home and the temporary directory.
+/// Tests a tmpfs, which holds the root, the home and the temporary directory.
 pub(in crate::doctor) fn tmpfs(doctor: &Doctor) -> Outcome {
     build(doctor, Until::Tmpfs).map(|()| "mounted, and a directory made in it".to_owned())
 }
 
-/// A fresh /proc, which the kernel refuses where the old one is covered in part.
+/// Tests a new /proc. The kernel refuses it if parts of the old /proc are covered.
 pub(in crate::doctor) fn proc(doctor: &Doctor) -> Outcome {
     build(doctor, Until::Proc).map(|()| "mounted, with this pid namespace only".to_owned())
 }
 
-/// The old root is left and detached.
+/// Tests pivot_root(2), and that the old root is detached.
 pub(in crate::doctor) fn pivot(doctor: &Doctor) -> Outcome {
-    build(doctor, Until::Entered)
-        .map(|()| "entered, and nothing of the old root is left".to_owned())
+    build(doctor, Until::Entered).map(|()| "entered, and the old root is detached".to_owned())
 }
 
-/// The name of the host inside.
+/// Tests a host name of the sandbox's own.
 pub(in crate::doctor) fn host_name(doctor: &Doctor) -> Outcome {
     namespaces::enter(doctor, CloneFlags::CLONE_NEWUTS)?;
     sethostname(HOST_NAME).doing("set the host name")?;
@@ -86,7 +85,7 @@ fn build(doctor: &Doctor, until: Until) -> Result<(), Observation> {
             return if root::mount_proc(&proc)? {
                 only_we_are_in(&proc)
             } else {
-                // The one errno with which it goes on, and shows what it may of the old one.
+                // A run continues after this errno, and shows some files of the old /proc.
                 Err(Errno::EPERM).doing("mount a fresh /proc")
             };
         }
@@ -99,7 +98,7 @@ fn build(doctor: &Doctor, until: Until) -> Result<(), Observation> {
     in_child(INIT_NAMESPACES, "make the namespaces by clone", steps).map(drop)
 }
 
-/// In a fresh /proc there is one process: ours, with number 1.
+/// Checks that a new /proc shows only this process, with pid 1.
 fn only_we_are_in(proc: &std::path::Path) -> Outcome {
     let listed = fs::read_dir(proc).doing("list the fresh /proc")?;
     let processes: Vec<i32> = listed

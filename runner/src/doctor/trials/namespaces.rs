@@ -1,4 +1,4 @@
-//! Namespaces as the stage makes them: user and network by unshare, the others by clone.
+//! Namespace probes, which make namespaces as the stage does: user and network by unshare(2), the others by clone(2).
 
 use std::os::fd::OwnedFd;
 
@@ -15,7 +15,7 @@ use sys::net::set_loopback_up;
 
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, in_child};
 
-/// The namespaces of init, by name.
+/// Namespaces that init is cloned into, with their names.
 const EACH: [(&str, libc::c_int); 5] = [
     ("pid", libc::CLONE_NEWPID),
     ("mount", libc::CLONE_NEWNS),
@@ -24,7 +24,7 @@ const EACH: [(&str, libc::c_int); 5] = [
     ("cgroup", libc::CLONE_NEWCGROUP),
 ];
 
-/// A new user namespace with these others, its maps written, its group taken.
+/// Enters a new user namespace and the namespaces `others`, writes the id maps and changes the group.
 pub(super) fn enter(doctor: &Doctor, others: CloneFlags) -> Result<Identity, Observation> {
     let identity = identity::for_caller(Tier::Namespace);
     identity::drop_groups(identity)?;
@@ -34,13 +34,13 @@ pub(super) fn enter(doctor: &Doctor, others: CloneFlags) -> Result<Identity, Obs
     Ok(identity)
 }
 
-/// Only that it can be made.
+/// Tests that a user namespace can be made.
 pub(in crate::doctor) fn user(_: &Doctor) -> Outcome {
     unshare(CloneFlags::CLONE_NEWUSER).doing("make a user namespace")?;
     Ok("made".to_owned())
 }
 
-/// Root gives the client a user id that nobody has, and the pipes to it.
+/// As root: tests an unused user id for the client, and a pipe that belongs to it.
 pub(in crate::doctor) fn other_user(_: &Doctor) -> Outcome {
     let Identity::Mapped { host_id } = identity::for_caller(Tier::Namespace) else {
         return Err(Observation::NotNeeded(
@@ -56,12 +56,12 @@ pub(in crate::doctor) fn other_user(_: &Doctor) -> Outcome {
         Some(Uid::from_raw(host_id)),
         Some(Gid::from_raw(host_id)),
     )
-    .doing("give a pipe to a user id that nobody has")?;
+    .doing("give a pipe to an unused user id")?;
     setgroups(&[]).doing("drop the supplementary groups")?;
     Ok(format!("user id {host_id}"))
 }
 
-/// The maps, and the user that they give.
+/// Tests the id maps, and the change to the inside user.
 pub(in crate::doctor) fn id_map(doctor: &Doctor) -> Outcome {
     let identity = enter(doctor, CloneFlags::empty())?;
     identity::become_inside_user(identity)?;
@@ -73,19 +73,19 @@ pub(in crate::doctor) fn id_map(doctor: &Doctor) -> Outcome {
     ))
 }
 
-/// Together with the user namespace, as the stage makes it.
+/// Tests a network namespace, made with the user namespace as the stage does.
 pub(in crate::doctor) fn network(doctor: &Doctor) -> Outcome {
     enter(doctor, CloneFlags::CLONE_NEWNET)?;
     Ok("made".to_owned())
 }
 
-/// The loopback device of a new network namespace is down.
+/// Tests setting loopback up, which is down in a new network namespace.
 pub(in crate::doctor) fn loopback(doctor: &Doctor) -> Outcome {
     enter_with_loopback(doctor)?;
     Ok("lo is up".to_owned())
 }
 
-/// The list of links, addresses and routes by netlink: nothing but loopback.
+/// Tests by netlink that a new network namespace has only loopback.
 pub(in crate::doctor) fn silence(doctor: &Doctor) -> Outcome {
     enter_with_loopback(doctor)?;
     let network = Network::read().doing("list links, addresses and routes")?;
@@ -97,7 +97,7 @@ pub(in crate::doctor) fn silence(doctor: &Doctor) -> Outcome {
     }
 }
 
-/// The resolver's port, which takes a capability of the namespace.
+/// Tests binding the resolver's port, which needs CAP_NET_BIND_SERVICE in the namespace.
 pub(in crate::doctor) fn resolver_port(doctor: &Doctor) -> Outcome {
     enter_with_loopback(doctor)?;
     let socket = resolver::bind(Tier::Namespace).doing("bind 127.0.0.1:53")?;
@@ -105,7 +105,7 @@ pub(in crate::doctor) fn resolver_port(doctor: &Doctor) -> Outcome {
     Ok(format!("bound {address}"))
 }
 
-/// By one clone, as the stage does. Where that is refused, each by itself, to name the one that is.
+/// Tests all namespaces of init with one clone(2). If it is refused, tests each alone to find the refused one.
 pub(in crate::doctor) fn others(doctor: &Doctor) -> Outcome {
     enter(doctor, CloneFlags::empty())?;
     let together = in_child(INIT_NAMESPACES, "make the namespaces by clone", empty);
@@ -118,7 +118,7 @@ pub(in crate::doctor) fn others(doctor: &Doctor) -> Outcome {
     together
 }
 
-/// This very network namespace, which the tier `inherited` takes as it is.
+/// Tests that the current network namespace, which isolation `inherited` uses, has only loopback.
 pub(in crate::doctor) fn is_loopback_only(_: &Doctor) -> Outcome {
     let network = Network::read().doing("list links, addresses and routes")?;
     match network.more_than_loopback() {
@@ -127,7 +127,7 @@ pub(in crate::doctor) fn is_loopback_only(_: &Doctor) -> Outcome {
     }
 }
 
-/// Loopback of this very network namespace carries a connection.
+/// Tests that loopback of the current network namespace carries a connection.
 pub(in crate::doctor) fn loopback_here(_: &Doctor) -> Outcome {
     let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))
         .doing("listen on 127.0.0.1")?;

@@ -1,4 +1,4 @@
-//! What a process of ours needs of its own surroundings: limits, a temporary directory, capabilities, pidfds.
+//! Process probes: limits, a temporary directory, capabilities, pidfds.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -26,24 +26,24 @@ use super::namespaces;
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome};
 use crate::prepare::FEWEST_FILES;
 
-/// Processes and threads of a run beside the client's own.
-const PROCESSES: usize = 12;
-/// What the runner itself takes: the stacks of two threads, and less than a megabyte. Measured with RLIMIT_DATA and a
-/// release build: case-b passes with 4.9 MB and not with 4.8, of which this program has 0.2 before it begins.
-const MEMORY: usize = 4_700_000;
-/// A report, or the plan.
-const FILE: usize = 1024 * 1024;
+/// Processes and threads of a run without those of the client.
+const PROCESS_COUNT: usize = 12;
+/// Bytes of memory that the runner needs: two thread stacks and less than 1 MB. With RLIMIT_DATA and a release build,
+/// case-b passed with 4.9 MB and failed with 4.8 MB. The program uses 0.2 MB of this before it starts.
+const MEMORY_BYTES: usize = 4_700_000;
+/// Bytes of a file as large as a report or the plan.
+const FILE_BYTES: usize = 1024 * 1024;
 
-/// As many descriptors as a run needs, really opened.
+/// Tests the number of open files by opening them.
 pub(in crate::doctor) fn open_files(_: &Doctor) -> Outcome {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).doing("ask for the limit")?;
     if soft < FEWEST_FILES {
-        let most = FEWEST_FILES.min(hard);
-        setrlimit(Resource::RLIMIT_NOFILE, most, hard).doing("raise the soft limit")?;
+        let raised = FEWEST_FILES.min(hard);
+        setrlimit(Resource::RLIMIT_NOFILE, raised, hard).doing("raise the soft limit")?;
     }
     let stdin = std::io::stdin();
     let mut held = Vec::new();
-    // The kernel gives the lowest number that is free, so all below are open, whoever opened them.
+    // The kernel returns the lowest free descriptor, so all lower ones are open.
     let mut open = 0;
     while open < FEWEST_FILES {
         let copy = stdin.as_fd().try_clone_to_owned();
@@ -57,11 +57,11 @@ pub(in crate::doctor) fn open_files(_: &Doctor) -> Outcome {
     ))
 }
 
-/// As many processes, really started.
+/// Tests the number of processes by starting them.
 pub(in crate::doctor) fn processes(_: &Doctor) -> Outcome {
     let mut started = Vec::new();
     let mut refused = None;
-    for count in 1..=PROCESSES {
+    for count in 1..=PROCESS_COUNT {
         match clone_process(0) {
             Ok(Side::Child) => loop {
                 pause();
@@ -74,38 +74,41 @@ pub(in crate::doctor) fn processes(_: &Doctor) -> Outcome {
         }
     }
     for child in started {
-        // They wait for nothing else.
+        // The children wait in pause(2) and end by this signal only.
         let _ = kill(child, Signal::SIGKILL);
         let _ = waitpid(child, None);
     }
     match refused {
-        Some((count, errno)) => Err(errno).doing(&format!("start process {count} of {PROCESSES}")),
-        None => Ok(format!("{PROCESSES} started")),
+        Some((count, errno)) => {
+            Err(errno).doing(&format!("start process {count} of {PROCESS_COUNT}"))
+        }
+        None => Ok(format!("{PROCESS_COUNT} started")),
     }
 }
 
-/// Memory of the runner's own.
+/// Tests the memory for the runner itself.
 pub(in crate::doctor) fn memory(_: &Doctor) -> Outcome {
-    let mut room: Vec<u8> = Vec::new();
-    room.try_reserve_exact(MEMORY)
+    let mut buffer: Vec<u8> = Vec::new();
+    buffer
+        .try_reserve_exact(MEMORY_BYTES)
         .map_err(|_| Errno::ENOMEM)
         .doing("reserve 4.7 MB")?;
     Ok("4.7 MB reserved".to_owned())
 }
 
-/// A file as long as a report. It lies in memory; the limit counts it as any other.
+/// Tests the file size limit with a memfd, to which RLIMIT_FSIZE applies too.
 pub(in crate::doctor) fn file_size(_: &Doctor) -> Outcome {
     let memory = memfd_create(c"trial", MFdFlags::MFD_CLOEXEC).doing("make a file in memory")?;
     let mut file = File::from(memory);
-    // Little by little: it is not the memory that is tried.
+    // Write in small pieces: this probe must not need 1 MiB of memory.
     let piece = [0; 4096];
-    for _ in 0..FILE / piece.len() {
+    for _ in 0..FILE_BYTES / piece.len() {
         file.write_all(&piece).doing("write a file of 1 MiB")?;
     }
     Ok("1 MiB written".to_owned())
 }
 
-/// Nothing of ours is locked into memory.
+/// Reports the limit of locked memory, which a run does not use.
 pub(in crate::doctor) fn locked_memory(_: &Doctor) -> Outcome {
     let (soft, _) = getrlimit(Resource::RLIMIT_MEMLOCK).doing("ask for the limit")?;
     Err(Observation::NotNeeded(format!(
@@ -114,13 +117,13 @@ pub(in crate::doctor) fn locked_memory(_: &Doctor) -> Outcome {
     )))
 }
 
-/// Receiver of core dumps on this machine, and a filter that leaves memory out of them.
+/// Tests that core dumps have no memory, and finds the receiver of core dumps on this machine.
 pub(in crate::doctor) fn core_dumps(_: &Doctor) -> Outcome {
     let filter = fs::write("/proc/self/coredump_filter", "0");
     filter.doing("leave memory out of core dumps")?;
     match Receiver::read() {
         Some(Receiver::Socket) => Err(Observation::Wrong(
-            "core_pattern names a socket: its daemon is told of each crash, without memory"
+            "core_pattern names a socket: its daemon learns of each crash, without memory"
                 .to_owned(),
         )),
         Some(Receiver::Program) => {
@@ -131,7 +134,7 @@ pub(in crate::doctor) fn core_dumps(_: &Doctor) -> Outcome {
     }
 }
 
-/// Files that are there for a time are noticed by it.
+/// Tests inotify(7), which notices short-lived files.
 pub(in crate::doctor) fn inotify(_: &Doctor) -> Outcome {
     let instance = Inotify::init(InitFlags::IN_CLOEXEC).doing("make an inotify instance")?;
     instance
@@ -140,7 +143,7 @@ pub(in crate::doctor) fn inotify(_: &Doctor) -> Outcome {
     Ok("an instance made, a directory watched".to_owned())
 }
 
-/// A directory made, and a file written in it.
+/// Tests a temporary directory by writing a file in it.
 pub(in crate::doctor) fn temporary_directory(doctor: &Doctor) -> Outcome {
     let directory = Directory::make_where_a_run_does(doctor)?;
     let file = directory.path().join("file");
@@ -151,7 +154,7 @@ pub(in crate::doctor) fn temporary_directory(doctor: &Doctor) -> Outcome {
     Ok(format!("a file written below {}", parent.display()))
 }
 
-/// no_new_privs, which filters and rules need of an ordinary user.
+/// Tests no_new_privs, without which an ordinary user cannot install filters and rulesets.
 pub(in crate::doctor) fn no_new_privileges(_: &Doctor) -> Outcome {
     privilege::set_no_new_privileges()?;
     match nix::sys::prctl::get_no_new_privs() {
@@ -163,7 +166,7 @@ pub(in crate::doctor) fn no_new_privileges(_: &Doctor) -> Outcome {
     }
 }
 
-/// All five sets of a process in a user namespace emptied, and read back.
+/// Tests emptying all five capability sets of a process in a user namespace.
 pub(in crate::doctor) fn capabilities(doctor: &Doctor) -> Outcome {
     namespaces::enter(doctor, CloneFlags::empty())?;
     privilege::drop_all(Tier::Namespace)?;
@@ -187,7 +190,7 @@ pub(in crate::doctor) fn capabilities(doctor: &Doctor) -> Outcome {
     Ok("five sets emptied, and read back".to_owned())
 }
 
-/// A descriptor that stands for a process, and tells of its end.
+/// Tests a pidfd, which signals the end of its process.
 pub(in crate::doctor) fn pidfd(_: &Doctor) -> Outcome {
     match clone_process(0).doing("start a process")? {
         Side::Child => loop {
@@ -204,14 +207,14 @@ pub(in crate::doctor) fn pidfd(_: &Doctor) -> Outcome {
                 });
             let _ = waitpid(child, None);
             match seen? {
-                0 => Err(Observation::Wrong("it does not tell of the end".to_owned())),
-                _ => Ok("opened, and told of the end".to_owned()),
+                0 => Err(Observation::Wrong("it does not signal the end".to_owned())),
+                _ => Ok("opened, and signalled the end".to_owned()),
             }
         }
     }
 }
 
-/// A cgroup of version 2 with limits, made as for a run and removed again.
+/// Tests a cgroup of version 2 with limits, made and removed as for a run.
 pub(in crate::doctor) fn cgroup(_: &Doctor) -> Outcome {
     let limits = cgroup::Limits {
         memory_bytes: 1 << 30,
@@ -220,7 +223,7 @@ pub(in crate::doctor) fn cgroup(_: &Doctor) -> Outcome {
     match Cgroup::make(limits) {
         Ok(group) => Ok(format!("made, with {}", group.describe())),
         Err(reason) => Err(Observation::NotNeeded(format!(
-            "a run takes resource limits alone: {reason}"
+            "a run uses resource limits alone: {reason}"
         ))),
     }
 }

@@ -1,4 +1,4 @@
-//! The filter, its listener, and what a supervisor does with it: receive, answer, read what a call points to.
+//! Seccomp probes: a filter, its listener, and the work of a supervisor: receive, answer, read memory of the caller.
 
 use std::borrow::Cow;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -18,13 +18,13 @@ use sys::process::{Side, clone_process};
 use super::{must_refuse, must_work};
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome, message_pair};
 
-/// No other layer answers a chdir with it.
-const OURS: Errno = Errno::EXDEV;
+/// Errno that no other layer returns for chdir(2).
+const FILTER_ERRNO: Errno = Errno::EXDEV;
 
 const REFUSING: Filter = one_rule(&[Rule {
     call: SystemCall::SYS_chdir,
     when: &[],
-    action: Action::Refuse(OURS),
+    action: Action::Refuse(FILTER_ERRNO),
 }]);
 
 const NOTIFYING: Filter = one_rule(&[Rule {
@@ -40,26 +40,26 @@ const fn one_rule(rules: &'static [Rule]) -> Filter {
     }
 }
 
-/// What the notified call points to. No such directory exists.
+/// Path of the notified call. The directory does not exist.
 const PATH: &str = "/runner-doctor/no such directory";
 
-/// A filter refuses one call, and no other.
+/// Tests that a filter refuses one call and no other.
 pub(in crate::doctor) fn filter(_: &Doctor) -> Outcome {
     must_work("chdir", chdir("/"))?;
     privilege::set_no_new_privileges()?;
     REFUSING.install().doing("install a filter")?;
-    must_refuse("chdir", OURS, chdir("/"))?;
+    must_refuse("chdir", FILTER_ERRNO, chdir("/"))?;
     must_work("getcwd", nix::unistd::getcwd())?;
-    Ok("one call refused by it, another one let through".to_owned())
+    Ok("one call refused by it, another one allowed".to_owned())
 }
 
-/// A filter with a listener, of which a chain of filters may have one.
+/// Tests a filter with a listener. A chain of filters can have only one listener.
 pub(in crate::doctor) fn listener(_: &Doctor) -> Outcome {
     privilege::set_no_new_privileges()?;
     let listener = NOTIFYING
         .install_with_listener()
         .doing("install a filter with a listener")?;
-    // The table is ours alone; it goes with the process.
+    // The descriptor table is not shared, so the listener is closed with this process.
     drop(sys::fds::adopt(listener));
     if !notify::sizes_match().doing("ask for the sizes of notifications")? {
         return Err(Observation::Wrong(
@@ -69,27 +69,27 @@ pub(in crate::doctor) fn listener(_: &Doctor) -> Outcome {
     Ok("installed".to_owned())
 }
 
-/// Calls are received and answered: one refused, one let through to the kernel.
+/// Tests that calls are received and answered: one is refused, the next one continues.
 pub(in crate::doctor) fn notification(_: &Doctor) -> Outcome {
-    supervise(Where::Here, |_, _| Ok(()))?;
-    Ok("two calls received, one refused, one let through".to_owned())
+    supervise(UserNamespace::Same, |_, _| Ok(()))?;
+    Ok("two calls received, one refused, one continued".to_owned())
 }
 
-/// The memory of a process below us, in our own user namespace.
+/// Tests reading the memory of a child process in the same user namespace.
 pub(in crate::doctor) fn memory_here(_: &Doctor) -> Outcome {
-    supervise(Where::Here, read_path)?;
+    supervise(UserNamespace::Same, read_path)?;
     Ok("read while its call waits".to_owned())
 }
 
-/// The memory of a process in a user namespace, without capabilities, as the client is.
+/// Tests reading the memory of a process in a new user namespace without capabilities, like the client.
 pub(in crate::doctor) fn memory_inside(_: &Doctor) -> Outcome {
-    supervise(Where::Inside, read_path)?;
+    supervise(UserNamespace::New, read_path)?;
     Ok("read while its call waits".to_owned())
 }
 
-/// The second way to the same.
+/// Tests reading memory by process_vm_readv(2), the alternative to /proc/PID/mem.
 pub(in crate::doctor) fn direct_memory(_: &Doctor) -> Outcome {
-    supervise(Where::Here, |called, _| {
+    supervise(UserNamespace::Same, |called, _| {
         let mut bytes = [0; PATH.len()];
         notify::read_directly(called.thread, called.arguments[0], &mut bytes)
             .doing("read memory by process_vm_readv")?;
@@ -98,10 +98,10 @@ pub(in crate::doctor) fn direct_memory(_: &Doctor) -> Outcome {
     Ok("read while its call waits".to_owned())
 }
 
-/// A copy of a socket of the caller.
+/// Tests copying a socket of the caller by pidfd_getfd(2).
 pub(in crate::doctor) fn descriptor(_: &Doctor) -> Outcome {
-    supervise(Where::Here, |called, process| {
-        // Every process has that one: it came with the trial.
+    supervise(UserNamespace::Same, |called, process| {
+        // Descriptor 0 is the socket of the trial, which each process of it has.
         notify::copy_descriptor(called.thread, process, 0)
             .map(drop)
             .doing("copy a descriptor by pidfd_getfd")
@@ -125,47 +125,47 @@ fn is_path(bytes: &[u8]) -> Result<(), Observation> {
     ))
 }
 
-/// Where the supervised process lives.
+/// User namespace of the supervised process.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Where {
-    Here,
-    Inside,
+enum UserNamespace {
+    Same,
+    New,
 }
 
-/// From the supervised process.
+/// Message from the supervised process.
 #[derive(Debug, Serialize, Deserialize)]
-enum Word {
-    /// Its maps are to be written.
+enum Message {
+    /// The parent must write the id maps.
     Unmapped,
-    /// The listener comes along.
+    /// The listener is installed, and its descriptor is attached.
     Listening,
-    /// The errnos of its two calls.
+    /// Errnos of the two calls.
     Called(i32, i32),
     Failed(Observation),
 }
 
-/// A process that calls twice: the first call is looked at and refused, the second one let through.
+/// Supervises a process that makes two calls. The first call is inspected and refused, the second one continues.
 fn supervise(
-    place: Where,
-    look: impl FnOnce(&Notification, Pid) -> Result<(), Observation>,
+    namespace: UserNamespace,
+    inspect: impl FnOnce(&Notification, Pid) -> Result<(), Observation>,
 ) -> Result<(), Observation> {
-    let (socket, theirs) = message_pair().doing("make a pair of sockets")?;
+    let (socket, peer) = message_pair().doing("make a pair of sockets")?;
     match clone_process(0).doing("start a process")? {
         Side::Child => {
             drop(socket);
-            let word = supervised(place, &theirs).unwrap_or_else(Word::Failed);
-            let told = message::send(&theirs, &word, &[]);
-            std::process::exit(i32::from(told.is_err()))
+            let message = run_supervised(namespace, &peer).unwrap_or_else(Message::Failed);
+            let sent = message::send(&peer, &message, &[]);
+            std::process::exit(i32::from(sent.is_err()))
         }
         Side::Parent(process) => {
-            drop(theirs);
-            answer_twice(&socket, process, look)
+            drop(peer);
+            answer_twice(&socket, process, inspect)
         }
     }
 }
 
-fn supervised(place: Where, socket: &OwnedFd) -> Result<Word, Observation> {
-    if place == Where::Inside {
+fn run_supervised(namespace: UserNamespace, socket: &OwnedFd) -> Result<Message, Observation> {
+    if namespace == UserNamespace::New {
         become_the_client(socket)?;
     }
     privilege::set_no_new_privileges()?;
@@ -173,28 +173,28 @@ fn supervised(place: Where, socket: &OwnedFd) -> Result<Word, Observation> {
         .install_with_listener()
         .doing("install a filter with a listener")?;
     let listener = sys::fds::adopt(number);
-    message::send(socket, &Word::Listening, &[listener.as_raw_fd()]).doing("hand it over")?;
+    message::send(socket, &Message::Listening, &[listener.as_raw_fd()]).doing("hand it over")?;
     drop(listener);
     let errno = || chdir(PATH).err().map_or(0, |errno| errno as i32);
-    Ok(Word::Called(errno(), errno()))
+    Ok(Message::Called(errno(), errno()))
 }
 
 fn become_the_client(socket: &OwnedFd) -> Result<(), Observation> {
-    let who = identity::for_caller(Tier::Namespace);
-    identity::drop_groups(who)?;
+    let identity = identity::for_caller(Tier::Namespace);
+    identity::drop_groups(identity)?;
     unshare(CloneFlags::CLONE_NEWUSER).doing("make a user namespace")?;
-    match who {
+    match identity {
         Identity::Own { uid, gid } | Identity::Unmapped { uid, gid } => {
             identity::map_own(uid, gid)?
         }
         Identity::Mapped { .. } => {
-            message::send(socket, &Word::Unmapped, &[]).doing("ask for the maps")?;
+            message::send(socket, &Message::Unmapped, &[]).doing("ask for the maps")?;
             let _: Option<((), _)> = message::receive(socket).doing("wait for the maps")?;
         }
     }
-    identity::become_inside_group(who)?;
-    identity::become_inside_user(who)?;
-    // A changed user closed it to others of its user, and to us.
+    identity::become_inside_group(identity)?;
+    identity::become_inside_user(identity)?;
+    // The change of the user cleared the dumpable flag, which the supervisor needs to read memory (prctl(2)).
     nix::sys::prctl::set_dumpable(true).doing("open this process to its supervisor")?;
     privilege::drop_all(Tier::Namespace)?;
     Ok(())
@@ -203,52 +203,54 @@ fn become_the_client(socket: &OwnedFd) -> Result<(), Observation> {
 fn answer_twice(
     socket: &OwnedFd,
     process: Pid,
-    look: impl FnOnce(&Notification, Pid) -> Result<(), Observation>,
+    inspect: impl FnOnce(&Notification, Pid) -> Result<(), Observation>,
 ) -> Result<(), Observation> {
     let listener = loop {
-        match hear(socket)? {
-            (Word::Unmapped, _) => {
+        match receive_message(socket)? {
+            (Message::Unmapped, _) => {
                 let Identity::Mapped { host_id } = identity::for_caller(Tier::Namespace) else {
                     return Err(Observation::Wrong("maps were asked for".to_owned()));
                 };
                 identity::map_other(process, host_id)?;
                 message::send(socket, &(), &[]).doing("answer")?;
             }
-            (Word::Listening, descriptors) => {
+            (Message::Listening, descriptors) => {
                 let one = descriptors.into_iter().next();
                 break one.ok_or(Errno::EBADMSG).doing("receive the listener")?;
             }
-            (Word::Failed(observation), _) => return Err(observation),
-            (Word::Called(..), _) => {
+            (Message::Failed(observation), _) => return Err(observation),
+            (Message::Called(..), _) => {
                 return Err(Observation::Wrong("a call was not notified".to_owned()));
             }
         }
     };
     let first = receive(&listener)?;
-    let seen = look(&first, process);
-    notify::answer(&listener, first.id, Answer::Refuse(OURS)).doing("refuse the call")?;
+    let seen = inspect(&first, process);
+    notify::answer(&listener, first.id, Answer::Refuse(FILTER_ERRNO)).doing("refuse the call")?;
     let second = receive(&listener)?;
     notify::answer(&listener, second.id, Answer::Continue).doing("let the call through")?;
     seen?;
-    match hear(socket)? {
-        (Word::Called(first, second), _) => {
-            must_refuse("the first call", OURS, errno(first))?;
+    match receive_message(socket)? {
+        (Message::Called(first, second), _) => {
+            must_refuse("the first call", FILTER_ERRNO, errno(first))?;
             must_refuse("the second call", Errno::ENOENT, errno(second))
         }
-        (Word::Failed(observation), _) => Err(observation),
-        (Word::Unmapped | Word::Listening, _) => {
-            Err(Observation::Wrong("another word was due".to_owned()))
+        (Message::Failed(observation), _) => Err(observation),
+        (Message::Unmapped | Message::Listening, _) => {
+            Err(Observation::Wrong("unexpected message".to_owned()))
         }
     }
 }
 
-fn hear(socket: &OwnedFd) -> Result<(Word, Vec<OwnedFd>), Observation> {
+fn receive_message(socket: &OwnedFd) -> Result<(Message, Vec<OwnedFd>), Observation> {
     message::receive(socket)
-        .doing("hear from the supervised process")?
-        .ok_or_else(|| Observation::Wrong("the supervised process ended without a word".to_owned()))
+        .doing("receive a message of the supervised process")?
+        .ok_or_else(|| {
+            Observation::Wrong("the supervised process ended without a message".to_owned())
+        })
 }
 
-/// Receiving waits whatever the flags say, so it is waited for before.
+/// SECCOMP_IOCTL_NOTIF_RECV blocks even with O_NONBLOCK, so poll first.
 fn receive(listener: &OwnedFd) -> Result<Notification, Observation> {
     let mut polled = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
     poll(&mut polled, PollTimeout::NONE).doing("wait for a notification")?;

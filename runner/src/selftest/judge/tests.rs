@@ -61,7 +61,7 @@ fn judged(
     outside: &[Said],
     ledger: &[evidence::Attempt],
 ) -> (Status, String) {
-    let heard = Input {
+    let input = Input {
         tier: Tier::Namespace,
         inside,
         outside,
@@ -76,7 +76,7 @@ fn judged(
         };
         attempt.inside.iter().map(word).collect()
     };
-    let mut outcome = heard.judge(class, &words).unwrap();
+    let mut outcome = input.judge(class, &words).unwrap();
     let attempt = outcome.attempts.remove(0);
     assert_eq!(outcome.status, attempt.status);
     (attempt.status, attempt.reason.unwrap_or_default())
@@ -102,7 +102,7 @@ fn refused_as_listed_and_through_outside_is_blocked() {
 fn what_is_refused_outside_as_well_is_never_a_pass() {
     let (status, reason) = plain(&refused(Errno::ENOENT), &refused(Errno::EPERM));
     assert_eq!(status, Status::Inconclusive);
-    assert_eq!(reason, "refused outside as well (EPERM)");
+    assert_eq!(reason, "refused outside too (EPERM)");
     let (status, reason) = plain(&refused(Errno::ENOENT), &said(Reply::Nothing));
     assert_eq!(status, Status::Inconclusive);
     assert_eq!(reason, "nothing was found outside either");
@@ -154,7 +154,7 @@ fn an_errno_from_behind_the_layer_is_an_arrival() {
 fn an_attempt_that_was_never_made_is_inconclusive() {
     let (status, reason) = plain(&[], &said(Reply::Through));
     assert_eq!(status, Status::Inconclusive);
-    assert_eq!(reason, "the client did not come to it");
+    assert_eq!(reason, "the client did not make it");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn evidence_that_is_not_in_the_ledger_counts_as_through() {
     let others = [
         entry("192.0.2.2", 443, denied),
         entry("192.0.2.1", 444, denied),
-        // The supervisor says that it let the call through: then it was not the one that refused.
+        // The outcome is that the call continued, so the supervisor did not refuse it.
         entry("192.0.2.1", 443, evidence::Outcome::Allowed),
         evidence::Attempt {
             syscall: "sendto",
@@ -181,13 +181,13 @@ fn evidence_that_is_not_in_the_ledger_counts_as_through() {
     assert_eq!(reason, "ENETUNREACH, but not in the ledger");
 }
 
-/// A filter around the sandbox refuses it first, so there is nothing to record.
+/// A filter around the sandbox refuses the call first, so the ledger has no entry.
 #[test]
 fn unrecorded_attempt_is_inconclusive_when_refused_outside() {
     let inside = refused(Errno::ENETUNREACH);
     let (status, reason) = judged(&EVIDENCE, &inside, &refused(Errno::EPERM), &[]);
     assert_eq!(status, Status::Inconclusive);
-    assert_eq!(reason, "refused outside as well (EPERM)");
+    assert_eq!(reason, "refused outside too (EPERM)");
     for twin in [
         said(Reply::Through),
         refused(Errno::ENOTTY),
@@ -234,13 +234,13 @@ fn a_class_is_as_its_worst_attempt() {
     for twin in &mut outside {
         twin.reply = Reply::Through;
     }
-    let heard = Input {
+    let input = Input {
         tier: Tier::Namespace,
         inside: &inside,
         outside: &outside,
         ledger: &[],
     };
-    let outcome = heard.judge(&TWO, &|_| Vec::new()).unwrap();
+    let outcome = input.judge(&TWO, &|_| Vec::new()).unwrap();
     assert_eq!(outcome.status, Status::Through);
     assert_eq!(outcome.because(), "other: it got through");
 }
@@ -266,7 +266,7 @@ fn attempts_of_one_reason_stand_together() {
         ..said(reply).remove(0)
     };
     let refused = |errno: Errno| Reply::Refused(errno as i32);
-    let heard = Input {
+    let input = Input {
         tier: Tier::Namespace,
         inside: &[
             named("stream", refused(Errno::EPERM)),
@@ -275,10 +275,10 @@ fn attempts_of_one_reason_stand_together() {
         outside: &[],
         ledger: &[],
     };
-    let outcome = heard.judge(&THREE, &|_| Vec::new()).unwrap();
+    let outcome = input.judge(&THREE, &|_| Vec::new()).unwrap();
     assert_eq!(
         outcome.because(),
-        "stream, third: EPERM inside, not ENETUNREACH or ENOENT; other: the client did not come to it"
+        "stream, third: EPERM inside, not ENETUNREACH or ENOENT; other: the client did not make it"
     );
 }
 
@@ -288,13 +288,13 @@ fn a_class_that_a_tier_has_nothing_of_is_left_out() {
         attempts: &[example(LedgerEntry::None).inherited(&[], LedgerEntry::None)],
         ..PLAIN
     };
-    let heard = Input {
+    let input = Input {
         tier: Tier::Inherited,
         inside: &[],
         outside: &[],
         ledger: &[],
     };
-    assert!(heard.judge(&ELSEWHERE, &|_| Vec::new()).is_none());
+    assert!(input.judge(&ELSEWHERE, &|_| Vec::new()).is_none());
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn every_attempt_has_a_name_of_its_own_and_something_that_blocks_it() {
     assert_eq!(names.len(), all);
 }
 
-/// No errno may be both a refusal and an arrival.
+/// No errno is both a refusal and an arrival.
 #[test]
 fn no_refusal_is_an_arrival() {
     for class in probes::hostile::table::classes() {

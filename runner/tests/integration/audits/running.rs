@@ -55,7 +55,11 @@ fn a_program_that_cannot_be_started_has_126_or_127_and_says_why() {
     let no_interpreter = file("no-interpreter", 0o755, "#!/no/such/interpreter\n");
     let no_program = file("no-program", 0o755, "\u{7f}ELF");
     for (program, code, words) in [
-        ("no-such-program-here".into(), 127, "is not there"),
+        (
+            "no-such-program-here".into(),
+            127,
+            "cannot find the program",
+        ),
         (text.into_os_string(), 126, "is not an executable file"),
         (
             no_interpreter.into_os_string(),

@@ -41,7 +41,7 @@ fn assert_without_free_id(run: Run, examined: &Examined) {
     let probe = examined.probe("other-user");
     let cause = probe["cause"].as_str().unwrap();
     assert!(
-        cause.starts_with("the ids of this user namespace"),
+        cause.starts_with("each id of this user namespace"),
         "{cause}"
     );
     // Without namespaces the client needs no other id.

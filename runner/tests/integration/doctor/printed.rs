@@ -47,23 +47,23 @@ fn what_is_in_the_way_comes_first_with_its_cause_and_its_fix() {
             .unwrap_or_else(|| panic!("no {words}: {said}"))
     };
     let places = [
-        "In the way of tier namespace",
+        "Missing for isolation namespace",
         "refused     user-namespace",
         "    cause     user namespaces are refused",
         "    fix       ",
-        "What every run needs",
-        "What tier namespace needs",
-        "What tier inherited needs",
+        "Required by every run",
+        "Required by isolation namespace",
+        "Required by isolation inherited",
     ];
     assert!(places.is_sorted_by_key(|words| at(words)), "{said}");
-    // Whoever has the stronger tier is not told what the weaker one lacks.
+    // With the stronger isolation, the features of the weaker one are not listed.
     let said = text(
         &doctor()
             .on_a_host_without("network,temporary")
             .output()
             .stdout,
     );
-    assert!(!said.contains("In the way"), "{said}");
+    assert!(!said.contains("Missing for"), "{said}");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn nothing_is_left_of_a_trial_that_does_not_end() {
     let examined: serde_json::Value = serde_json::from_slice(&run.output().stdout).unwrap();
     let mut probes = examined["probes"].as_array().unwrap().iter();
     let hung = probes.find(|one| one["id"] == "landlock-truncate").unwrap();
-    assert_eq!(hung["observed"], "did not come to an end");
+    assert_eq!(hung["observed"], "did not return");
     let place = format!("below {}", directory.path().display());
     let written = probes
         .find(|one| one["id"] == "temporary-directory")
@@ -118,7 +118,7 @@ fn an_examination_that_nobody_gets_is_none() {
     assert_eq!(output.status.code(), Some(3));
     let said = text(&output.stderr);
     assert!(
-        said.starts_with("error: the output cannot be written\n"),
+        said.starts_with("error: cannot write the output\n"),
         "{said}"
     );
 }

@@ -199,7 +199,7 @@ fn another_case_is_compared_and_noted() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        said.contains("the case is another: case-a before, case-b now"),
+        said.contains("the case differs: case-a before, case-b now"),
         "{said}"
     );
     assert!(
@@ -223,7 +223,10 @@ fn a_directory_is_compared_by_the_report_in_it() {
     let output = place.diff("bundle", "report.json");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("is not whole: report.json"), "{said}");
+    assert!(
+        said.contains("its report.json does not match the manifest"),
+        "{said}"
+    );
     assert!(said.contains("hint: `runner verify DIR`"), "{said}");
     let anyway = place.diff("bundle/report.json", "report.json");
     assert_eq!(anyway.status.code(), Some(1));
@@ -257,9 +260,12 @@ fn what_is_no_report_is_wrong_use_and_waits_for_nobody() {
     nix::unistd::mkfifo(&place.at("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     fs::create_dir(place.at("empty")).unwrap();
     for (name, words) in [
-        ("text", "is no report that can be compared"),
+        ("text", "as a JSON report"),
         ("fifo", "is a FIFO, not a regular file"),
-        ("empty", "is no bundle: it has no manifest.json"),
+        (
+            "empty",
+            "is not a directory of `--out`: it has no manifest.json",
+        ),
         ("absent", "cannot open"),
     ] {
         let output = place.diff(name, name);

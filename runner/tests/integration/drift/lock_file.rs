@@ -269,7 +269,7 @@ fn the_lock_file_of_another_case_is_refused_before_the_run() {
         assert_refused(
             run,
             &[
-                "agent.lock is of `case-b`, and this run is of case-a",
+                "agent.lock: it belongs to `case-b`, and this run to case-a",
                 "hint: name this case's own lock file",
             ],
         );
@@ -316,7 +316,7 @@ fn without_a_good_lock_file_or_a_place_for_it_nothing_is_run() {
     assert_refused(
         with(Run::case_b(), &lock),
         &[
-            "the lock file cannot be read",
+            "cannot read the lock file",
             "hint: --update-baseline makes it",
         ],
     );
@@ -352,7 +352,7 @@ fn the_lock_file_is_no_report_and_the_client_is_not_shown_it() {
     assert_refused(
         updating(run, &lock),
         &[
-            "a report and the lock file go to",
+            "cannot write a report and the lock file to",
             "hint: give the lock file a name of its own",
         ],
     );

@@ -72,7 +72,7 @@ fn fifo_that_nobody_reads_is_an_error() {
         said.contains("error: cannot write the report to "),
         "{said}"
     );
-    let cause = "caused by: its reader took nothing for 10 s";
+    let cause = "caused by: its reader paused for 10 s";
     assert!(said.contains(cause), "{said}");
 }
 

@@ -284,7 +284,7 @@ fn without_a_place_for_the_copy_of_the_home_nothing_is_run() {
     let words = [
         "error: cannot make a directory for the copy of the home",
         "caused by: No such file",
-        "hint: name a directory that can be written in TMPDIR",
+        "hint: set TMPDIR to a directory that you may write",
     ];
     assert_refused(&run.output(), 2, &words);
     assert!(!bundle.exists());

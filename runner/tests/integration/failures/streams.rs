@@ -63,7 +63,7 @@ fn two_reports_or_a_report_and_a_program_share_standard_output_by_no_name() {
     refused(
         reporting(&["human", "json=/dev/stdout"]),
         2,
-        "the reports human and json both want standard output",
+        "cannot write two reports to standard output: human and json",
     );
     let audit = Run::case("audit")
         .argument("--report")
@@ -71,7 +71,7 @@ fn two_reports_or_a_report_and_a_program_share_standard_output_by_no_name() {
     refused(
         audit.argument("--").argument("true").command(),
         125,
-        "standard output is the program's, and the report json wants it",
+        "cannot write the report json to standard output: the program writes there",
     );
 }
 
@@ -83,7 +83,8 @@ fn a_report_replaces_no_file_that_standard_error_goes_to() {
     assert_eq!(output.status.code(), Some(2));
     let text = fs::read_to_string(&path).unwrap();
     let told = text.strip_prefix(EARLIER).unwrap();
-    let words = "error: the report file /dev/stderr is what standard error goes to\n";
+    let words =
+        "error: cannot write the report file /dev/stderr: standard error goes to the same file\n";
     assert!(told.starts_with(words), "{told}");
 }
 

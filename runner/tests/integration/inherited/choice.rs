@@ -129,7 +129,7 @@ fn assert_none(words: &'static str, causes: [&str; 2], fix: &str) {
         done.assert_verdict(3, "errored");
         let said = &done.stderr;
         assert!(
-            said.contains("error: no sandbox of tier namespace"),
+            said.contains("error: cannot make a sandbox with isolation namespace"),
             "{said}"
         );
         for cause in causes {
