@@ -21,8 +21,8 @@ use report::{self, json};
 use sys::read::{self, ReadError};
 use thiserror::Error;
 
-use crate::cli::Baseline;
 use crate::output::{Input, LockFile, Output, OutputError, WriteError};
+use crate::request::Baseline;
 
 #[cfg(test)]
 mod tests;

@@ -28,22 +28,12 @@ use crate::collect::Capture;
 use crate::collect::copy::Bounds;
 use crate::collect::files::PATH_BYTES;
 use crate::collect::output::Shown;
-use crate::output::WriteError;
 use client_files::{Copied, copy_tree};
 use manifest::{Kind, Listed, Manifest, NotCopied, Run, Source};
 use output_dir::{OutputDirectory, OutputDirectoryError};
 
 /// The report that programs read.
 pub(crate) const REPORT: &str = "report.json";
-
-/// What is to be verified.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct VerifyRequest {
-    /// The bundle.
-    pub directory: PathBuf,
-    /// SHA-256 that its manifest must have, lower-case hex.
-    pub required: Option<String>,
-}
 
 /// A bundle that is being made.
 #[derive(Debug)]
@@ -216,7 +206,11 @@ impl Bundle {
 
     /// Writes every report and the manifest. Where anything is missing there is no manifest; what is lost is added to
     /// `lost`.
-    pub(crate) fn finish(mut self, report: &Report, lost: &mut Vec<WriteError>) -> Option<Bundled> {
+    pub(crate) fn finish(
+        mut self,
+        report: &Report,
+        lost: &mut Vec<BundleError>,
+    ) -> Option<Bundled> {
         for format in Format::ALL {
             match report::render(report, format, Colour::Plain) {
                 Ok(rendered) => self.put(file_of(format), &rendered),
@@ -237,7 +231,7 @@ impl Bundle {
                 count: self.lost.len(),
                 first: visible(first),
             };
-            lost.push(lacks.into());
+            lost.push(lacks);
         }
         let (left_out, withheld) = (self.left_out, self.withheld);
         match self.write_manifest(report) {
@@ -248,7 +242,7 @@ impl Bundle {
                 withheld,
             }),
             Err(error) => {
-                lost.push(error.into());
+                lost.push(error);
                 None
             }
         }

@@ -21,10 +21,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::profile::Destination as AttemptDestination;
 use policy::init::PolicyName;
 
+use crate::request::SchemaForm;
+
 pub(crate) use error::UsageError;
-pub(crate) use program::ClientProgram;
-pub(crate) use reports::{Destination, ReportTarget};
-pub(crate) use resolve::{Baseline, Command, InitAction, Isolation, PolicyAction, RunRequest};
+pub(crate) use resolve::Command;
 pub(crate) use values::{ReportArgument, VariableArgument};
 
 /// Arguments of the command line.
@@ -261,27 +261,6 @@ pub(crate) enum PolicyCommand {
         #[command(subcommand)]
         command: InitCommand,
     },
-}
-
-/// Kinds of schema of `runner policy schema`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SchemaForm {
-    /// Case files
-    Case,
-    /// Client profiles
-    Profile,
-    /// The policy of audits
-    Audit,
-    /// Reports of `--report json`
-    Report,
-    /// Output of `runner doctor --json`
-    Doctor,
-    /// Output of `runner selftest --json`
-    Selftest,
-    /// Manifests of `--out`
-    Manifest,
-    /// Output of `runner diff --json`
-    Diff,
 }
 
 /// Kinds of file of `runner policy init`.

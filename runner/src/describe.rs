@@ -11,11 +11,18 @@ use model::report::{Arg, Client, Host, Known, Policy, Process, Report, Runner, W
 use model::text::printable;
 use policy::{self, Reference};
 use sandbox::core_dumps;
+use sandbox::error::SetupError;
 
-use crate::cli::RunRequest;
 use crate::prepare::{CLIENT_ARGUMENT, Prepared};
-use crate::run::PassedOver;
+use crate::request::RunRequest;
 use crate::workload::Workload;
+
+/// A tier that would have done, and the step that was refused there.
+#[derive(Debug)]
+pub(crate) struct PassedOver {
+    pub(crate) tier: Tier,
+    pub(crate) error: SetupError,
+}
 
 /// Puts together what every report shows.
 pub(crate) fn report(

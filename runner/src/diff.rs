@@ -5,7 +5,7 @@
 //! then *incomplete*, never *unchanged*.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use judge::facts::form::{FormError, Report};
 use judge::facts::{self, Applied, Behaviour};
@@ -19,6 +19,7 @@ use thiserror::Error;
 
 use crate::bundle;
 use crate::bundle::manifest::{self, Manifest, ManifestError};
+use crate::request::DiffRequest;
 
 mod human;
 mod json;
@@ -29,17 +30,6 @@ pub use json::schema;
 
 /// Limit of a report's size, in bytes.
 const MAX_REPORT_BYTES: u64 = 256 * 1024 * 1024;
-
-/// Arguments of `runner diff`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DiffRequest {
-    /// Old run: a JSON report, or a directory of `--out`.
-    pub old: PathBuf,
-    /// New run, in the same forms.
-    pub new: PathBuf,
-    /// Form of the answer.
-    pub form: Form,
-}
 
 /// Status of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

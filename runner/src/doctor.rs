@@ -34,22 +34,12 @@ use sys::fds::close_on_exec_from;
 use sys::process::default_child_signal;
 use thiserror::Error;
 
+use crate::request::DoctorAction;
 use advice::Advice;
 use context::Context;
 use judge::{Possible, ProbeResult, Verdict};
 use trial::Observation;
 use whole_run::WholeRun;
-
-/// Output of `runner doctor`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DoctorAction {
-    /// The result as text.
-    Human,
-    /// The result as JSON.
-    Json,
-    /// The AppArmor profile for this executable, without any test.
-    AppArmor,
-}
 
 /// Errors of `runner doctor`.
 #[derive(Debug, Error)]

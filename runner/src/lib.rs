@@ -64,6 +64,7 @@ mod policy_command;
 mod prepare;
 mod program;
 mod provider;
+mod request;
 mod run;
 #[cfg(test)]
 mod schema_tests;

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 
 use model::quote::shown_path;
 use report::{Format, RenderError};
+use sys::read::name_of;
 use sys::streams;
 use thiserror::Error;
 
 use crate::bundle::BundleError;
-use crate::cli::{Destination, ReportTarget};
+use crate::request::{Destination, ReportTarget};
 
 mod location;
 mod stream;
@@ -21,8 +22,6 @@ mod stream;
 mod tests;
 
 use location::{Location, directory};
-
-pub(crate) use location::name_of;
 
 /// A report with its opened destination.
 #[derive(Debug)]

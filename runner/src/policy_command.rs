@@ -11,7 +11,7 @@ use report::json;
 use scenario::{Scenario, Summary};
 use thiserror::Error;
 
-use crate::cli::{InitAction, PolicyAction, SchemaForm};
+use crate::request::{InitAction, PolicyAction, SchemaForm};
 use crate::{bundle, diff, doctor, selftest};
 
 /// Result of the command.

@@ -19,6 +19,7 @@ use model::quote::shown_path;
 use model::report::Purpose;
 use model::secret::{Belongs, SecretScanner};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use probes::hostile::HOSTILE_ARGUMENT;
 use sandbox::canary::targets::{Targets, TargetsError};
 use sandbox::identity;
 use sandbox::limits::{CORE_BYTES, QUEUE_BYTES};
@@ -29,13 +30,12 @@ use sys::process::OWN_FILE;
 use sys::random;
 use thiserror::Error;
 
-use crate::cli::{ClientProgram, RunRequest};
 use crate::collect::copy::DEEPEST;
 use crate::home_dirs::HomeDirs;
-use crate::output::name_of;
 use crate::provider;
-use crate::selftest::HOSTILE_ARGUMENT;
+use crate::request::{ClientProgram, RunRequest};
 use crate::workload::Workload;
+use sys::read::name_of;
 
 /// Hidden first argument with which our own file is the reference client.
 pub(crate) const CLIENT_ARGUMENT: &str = "__client";

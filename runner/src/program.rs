@@ -14,20 +14,24 @@ use model::text::count;
 use nix::errno::Errno;
 use sys::process::ignore_file_size_signal;
 
+use crate::bundle::Bundled;
 use crate::bundle::verify::{self, Verified, VerifyError};
-use crate::bundle::{Bundled, VerifyRequest};
-use crate::cli::{Cli, Command, PolicyAction, RunRequest, UsageError};
+use crate::cli::{Cli, Command, UsageError};
 use crate::collect::Failure;
 use crate::collect::home_copy::Kept;
-use crate::diff::{self, DiffError, DiffRequest};
+use crate::describe::PassedOver;
+use crate::diff::{self, DiffError};
+use crate::doctor;
 use crate::doctor::trial::{self, TRIAL_ARGUMENT};
-use crate::doctor::{self, DoctorAction};
 use crate::output::{self, OutputError};
 use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
 use crate::provider;
-use crate::run::{self, Done, PassedOver, RunError};
-use crate::selftest::{self, HOSTILE_ARGUMENT, SelftestError, SelftestRequest, SelftestVerdict};
+use crate::request::{
+    DiffRequest, DoctorAction, PolicyAction, RunRequest, SelftestRequest, VerifyRequest,
+};
+use crate::run::{self, Done, RunError};
+use crate::selftest::{self, HOSTILE_ARGUMENT, SelftestError, SelftestVerdict};
 
 /// Exit code for wrong use, a wrong policy, or an output that cannot be opened.
 const USAGE: u8 = 2;

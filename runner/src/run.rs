@@ -19,17 +19,18 @@ use sys::clock::Clock;
 use sys::process::let_one_signal_pass;
 use thiserror::Error;
 
+use crate::assemble;
 use crate::baseline::BaselineError;
 use crate::bundle::output_dir::OutputDirectoryError;
 use crate::bundle::{Bundle, Bundled};
-use crate::cli::RunRequest;
 use crate::collect::home_copy::{Kept, keep};
 use crate::collect::output::Extent;
 use crate::collect::{self, Capture, CollectSettings, Failure};
+use crate::describe::{self, PassedOver};
 use crate::output::{OutputError, WriteError};
 use crate::prepare::{PrepareError, Prepared, prepare};
+use crate::request::RunRequest;
 use crate::workload::Workload;
-use crate::{assemble, describe};
 
 mod digests;
 mod outputs;
@@ -198,13 +199,6 @@ fn evidence_of(
     }
     drop(trees);
     evidence
-}
-
-/// A tier that would have done, and the step that was refused there.
-#[derive(Debug)]
-pub(crate) struct PassedOver {
-    pub(crate) tier: Tier,
-    pub(crate) error: SetupError,
 }
 
 /// A run whose client has ended, or was not started.

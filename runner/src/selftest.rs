@@ -26,27 +26,17 @@ use sandbox::error::SetupError;
 use sandbox::guard::Guarded;
 use thiserror::Error;
 
-use crate::cli::{ClientProgram, Isolation, RunRequest};
 use crate::collect::Failure;
-use crate::run::{self, PassedOver, RunError};
+use crate::describe::{self, PassedOver};
+use crate::output;
+use crate::request::{ClientProgram, Isolation, RunRequest, SelftestRequest};
+use crate::run::{self, RunError};
 use crate::workload::Workload;
-use crate::{describe, output};
 use judge::{Input, Outcome, Status, full_name};
 use targets::Targets;
 
 pub(crate) use probes::hostile::{HOSTILE_ARGUMENT, main};
 pub use show::schema;
-
-/// Arguments of `runner selftest`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SelftestRequest {
-    /// Requested isolation.
-    pub isolation: Isolation,
-    /// Form of the answer.
-    pub form: Form,
-    /// True if an inconclusive class changes the exit code.
-    pub strict: bool,
-}
 
 /// Errors of `runner selftest`.
 #[derive(Debug, Error)]

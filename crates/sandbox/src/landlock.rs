@@ -22,8 +22,7 @@ use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::error::{AsErrno, At as _, SetupError, Step};
-use super::plan::Ports;
-use super::plan::{Bind, BindKind, Plan};
+use super::plan::{Bind, BindKind, Plan, Ports};
 use super::proc::Inside;
 use super::weaken::Protection;
 

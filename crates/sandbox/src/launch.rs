@@ -20,8 +20,7 @@ use sys::process::{Side, clone_process, default_signals};
 
 use super::error::{At as _, SetupError, Step};
 use super::message::{self, Launch};
-use super::plan::Plan;
-use super::plan::Ports;
+use super::plan::{Plan, Ports};
 use super::proc::Inside;
 use super::weaken::Protection;
 use super::{filter, landlock, limits, self_check};

@@ -7,10 +7,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::weaken::Protection;
 use model::case::{Access, Device, Tier};
 use model::layout::{HOME, INSIDE_ID, TMP, WORK};
 use serde::{Deserialize, Serialize};
+
+use super::weaken::Protection;
 
 pub use model::profile::BASE_URL;
 pub use probes::canary::CanaryTargets;

@@ -17,12 +17,10 @@ use serde::{Deserialize, Serialize};
 use sys::fds::survives_exec;
 
 use super::core_dumps;
-use super::error::errno_of;
-use super::error::{At as _, SetupError, Step};
+use super::error::{At as _, SetupError, Step, errno_of};
 use super::landlock::LandlockReport;
 use super::plan::Plan;
-use super::proc::Inside;
-use super::proc::Proc;
+use super::proc::{Inside, Proc};
 
 /// Namespaces that the client has of its own, as named in /proc/self/ns.
 pub(super) const NAMESPACES: [&str; 7] = ["user", "net", "mnt", "pid", "ipc", "uts", "cgroup"];

@@ -28,14 +28,12 @@ use sys::process::{Side, clone_process, default_child_signal};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::runtime::Runtime;
 
-use super::error::errno_of;
-use super::error::{At as _, SetupError, Step};
+use super::error::{At as _, SetupError, Step, errno_of};
 use super::held::SocketDiag;
 use super::init::{self, Inheritance};
 use super::message::{self, FromStage, ToStage};
 use super::netns_check::{self, Network};
-use super::plan::Ports;
-use super::plan::{Identity, Plan};
+use super::plan::{Identity, Plan, Ports};
 use super::resolver::{self, Resolver};
 use super::weaken::Protection;
 use super::{core_dumps, filter, identity, landlock, privilege};

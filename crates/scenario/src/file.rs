@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::content::{self, BlockFile, Deltas, StopWord, Turn};
 use super::fault::{self, BreakPoint, CutFile, ErrorEvent, EventFault, MAX_FAULTS, StallFile};
 use super::framing::Framing;
-use super::limits;
 use super::pacing::{Chunking, CutAt, MAX_CUTS, MAX_DELAY, Pace, delay};
 use super::reply::{ErrorAnswer, Literal, Redirect};
-use super::{Answer, Says, Scenario, ScenarioError, builtin};
+use super::{Answer, Says, Scenario, ScenarioError, builtin, limits};
 use crate::script;
 
 /// One answer, and those that follow it. An absent key is not the same as its default: a whole answer that

@@ -2,10 +2,11 @@
 //!
 //! Must not know what stands in them.
 
-use std::fs::{FileType, OpenOptions};
+use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, Read as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use model::quote::shown_path;
 use thiserror::Error;
@@ -85,6 +86,20 @@ fn describe(kind: FileType) -> &'static str {
         "a socket"
     } else {
         "a device"
+    }
+}
+
+/// Path of an open file without links.
+///
+/// # Errors
+/// An error of reading /proc/self/fd. `InvalidFilename` if the file has no name, or if its path does not begin at the
+/// root.
+pub fn name_of(file: &File) -> io::Result<PathBuf> {
+    let name = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    if name.is_absolute() {
+        Ok(name)
+    } else {
+        Err(io::ErrorKind::InvalidFilename.into())
     }
 }
 

@@ -11,8 +11,8 @@ use model::finding::Verdict;
 use report::Format;
 
 use super::*;
-use crate::cli::{Destination, ReportTarget};
 use crate::output;
+use crate::request::{Destination, ReportTarget};
 
 /// Report after the lock file was compared or written.
 fn settled(baseline: &Baseline, mut report: Report) -> Report {

@@ -22,7 +22,7 @@ use thiserror::Error;
 
 use super::manifest;
 use crate::collect::copy::directory;
-use crate::output::name_of;
+use sys::read::name_of;
 
 /// What the manifest is called until everything else is there.
 const UNFINISHED: &str = ".unfinished";

@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use super::verify::{Verified, verify};
 use super::*;
+use crate::request::VerifyRequest;
 
 /// The report of a run that left no file.
 fn report() -> Report {

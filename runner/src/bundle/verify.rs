@@ -21,10 +21,11 @@ use nix::sys::stat::{Mode, fstatat};
 use serde::Deserialize;
 use thiserror::Error;
 
+use super::REPORT;
 use super::manifest::{self, Directory, Listed, Manifest, ManifestError, Node, Run, shown};
-use super::{REPORT, VerifyRequest};
 use crate::collect::copy::directory;
 use crate::collect::files::kind;
+use crate::request::VerifyRequest;
 
 /// A larger report is not compared.
 const MOST_REPORT_BYTES: u64 = 2 * 1024 * 1024 * 1024;

@@ -12,10 +12,10 @@ use model::quote::shown_path;
 use policy::{self, may_be_shown};
 use scenario::Scenario;
 
-use super::program::ClientProgram;
 use super::values::VariableArgument;
-use super::{AuditOptions, RunRequest, UsageError, reports, resolve};
+use super::{AuditOptions, UsageError, reports, resolve};
 use crate::audit::{Caller, is_shown, show_program};
+use crate::request::{ClientProgram, RunRequest};
 use crate::workload::Workload;
 
 /// Value of `--stub` for a run without a stub.

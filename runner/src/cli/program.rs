@@ -9,17 +9,7 @@ use std::{env, io};
 use model::quote::shown_path;
 
 use super::UsageError;
-
-/// The program under test.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ClientProgram {
-    /// The reference client, which is part of this executable.
-    Reference,
-    /// The hostile client of `runner selftest`, which is part of this executable.
-    Hostile,
-    /// An executable file; the path is absolute.
-    File(PathBuf),
-}
+use crate::request::ClientProgram;
 
 impl ClientProgram {
     /// Finds a program. A name with `/` is a path; any other name is looked up in `search_path`, as execvp(3) does.

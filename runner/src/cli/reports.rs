@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{self, Path, PathBuf};
+use std::path::{self, Path};
 
 use model::quote::shown_path;
 use report::Format;
@@ -13,26 +13,7 @@ use sys::streams::{self, Stream};
 
 use super::UsageError;
 use super::values::ReportArgument;
-
-/// One report to write.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ReportTarget {
-    /// Format of the report.
-    pub format: Format,
-    /// Destination of the report.
-    pub destination: Destination,
-}
-
-/// Destination of a report.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Destination {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
-    /// A file, as typed. It is opened before the run.
-    File(PathBuf),
-}
+use crate::request::{Destination, ReportTarget};
 
 /// The reports in the order of the command line. A human report is added at the end unless one goes to standard
 /// output.
@@ -107,6 +88,8 @@ pub(super) fn targets_of_audit(
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     fn resolved(

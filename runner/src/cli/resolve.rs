@@ -1,26 +1,22 @@
 //! Meaning of a command line: reads policies, finds programs, rejects contradictions.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
-use std::time::Duration;
 
 use model::case::{Case, Tier};
 use model::profile::{Profile, Settings};
 use model::quote::{quoted, with_nearest};
-use policy::init::PolicyName;
 use policy::{self, Reference};
 use report::Form;
 use scenario::Scenario;
 
 use super::{
-    Cli, CliCommand, ClientProgram, DiffOptions, DoctorOptions, InitCommand, IsolationArgument,
-    PolicyCommand, ReportTarget, RunOptions, SchemaForm, SelftestOptions, UsageError, audit,
-    reports,
+    Cli, CliCommand, DiffOptions, DoctorOptions, InitCommand, IsolationArgument, PolicyCommand,
+    RunOptions, SelftestOptions, UsageError, audit, reports,
 };
-use crate::bundle::VerifyRequest;
-use crate::diff::DiffRequest;
-use crate::doctor::DoctorAction;
-use crate::selftest::SelftestRequest;
+use crate::request::{
+    Baseline, ClientProgram, DiffRequest, DoctorAction, InitAction, Isolation, PolicyAction,
+    RunRequest, SelftestRequest, VerifyRequest,
+};
 use crate::workload::Workload;
 
 /// A command with its arguments resolved.
@@ -38,85 +34,6 @@ pub(crate) enum Command {
     Diff(DiffRequest),
     /// A verification of a directory of `--out`.
     Verify(VerifyRequest),
-}
-
-/// One run, with all settings of the command line and the policies. A required digest of the case has already been
-/// compared.
-#[derive(Debug)]
-pub(crate) struct RunRequest {
-    /// The client with its case, or the audited program.
-    pub workload: Workload,
-    /// The executable to run.
-    pub client: ClientProgram,
-    /// The reports to write; always includes a human report.
-    pub reports: Vec<ReportTarget>,
-    /// The requested isolation of the network.
-    pub isolation: Isolation,
-    /// Wall time that replaces the case's.
-    pub timeout: Option<Duration>,
-    /// Directory for the evidence.
-    pub out: Option<PathBuf>,
-    /// The lock file to compare or to write.
-    pub baseline: Option<Baseline>,
-    /// True if a copy of the home is kept.
-    pub keep_home: bool,
-}
-
-/// Use of a lock file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Baseline {
-    /// Compare the behaviour with the file.
-    Compare(PathBuf),
-    /// Write the behaviour to the file.
-    Update(PathBuf),
-}
-
-/// Kinds of isolation that the run accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Isolation {
-    /// The strongest kind that the host supports and the case accepts.
-    Auto,
-    /// Exactly this kind.
-    Demanded(Tier),
-}
-
-impl RunRequest {
-    /// Kinds of isolation to try, strongest first.
-    pub(crate) fn tiers(&self) -> Vec<Tier> {
-        match self.isolation {
-            Isolation::Auto => self.workload.sandbox().tiers.clone(),
-            Isolation::Demanded(tier) => vec![tier],
-        }
-    }
-}
-
-/// An action on policy files.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PolicyAction {
-    /// List the built-in files.
-    List,
-    /// Print the built-in file of this name.
-    Show(String),
-    /// Parse the files.
-    Check(Vec<PathBuf>),
-    /// Print a schema.
-    Schema(SchemaForm),
-    /// Print a file to start from.
-    Init(InitAction),
-}
-
-/// Kind and contents of a file to start from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum InitAction {
-    /// A case with this name.
-    Case(PolicyName),
-    /// A profile with this name, and with the libraries of a program.
-    Profile {
-        /// Name of the profile.
-        name: PolicyName,
-        /// The program whose libraries are added.
-        client: Option<PathBuf>,
-    },
 }
 
 impl Cli {

@@ -10,6 +10,7 @@ use policy;
 use report::Format;
 
 use super::*;
+use crate::request::{ClientProgram, Destination, Isolation, ReportTarget, RunRequest};
 use crate::workload::Workload;
 
 fn resolve(words: &[&str]) -> Result<Command, UsageError> {
@@ -335,7 +336,7 @@ fn the_help_names_every_format_of_a_report() {
 
 #[test]
 fn the_doctor_writes_one_thing() {
-    use crate::doctor::DoctorAction;
+    use crate::request::DoctorAction;
     for (words, expected) in [
         (&["doctor"][..], DoctorAction::Human),
         (&["doctor", "--json"], DoctorAction::Json),

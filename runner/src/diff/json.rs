@@ -4,9 +4,8 @@ use judge::facts::Rule;
 use model::case::Tier;
 use model::schema;
 use model::schema::values::{Sha256, Timestamp, closed_sets};
-use report::RenderError;
-use report::json;
 use report::json::change_form::ChangeForm;
+use report::{RenderError, json};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 

@@ -12,6 +12,7 @@ use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, openat, openat2, renameat
 use nix::sys::stat::{Mode, SFlag, fchmod, fstat, fstatat};
 use nix::unistd::{Gid, Uid, UnlinkatFlags, fchown, geteuid, unlinkat};
 use sys::random;
+use sys::read::name_of;
 
 /// A name in an open directory.
 #[derive(Debug)]
@@ -162,20 +163,6 @@ impl Ownership {
             }
         }
         fchmod(file, self.mode).map_err(Into::into)
-    }
-}
-
-/// Path of an open file without links.
-///
-/// # Errors
-/// An error of reading /proc/self/fd. `InvalidFilename` if the file has no name, or if its path does not begin at the
-/// root.
-pub(crate) fn name_of(file: &File) -> io::Result<PathBuf> {
-    let name = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
-    if name.is_absolute() {
-        Ok(name)
-    } else {
-        Err(io::ErrorKind::InvalidFilename.into())
     }
 }
 

@@ -10,9 +10,9 @@ use sys::process::hold_signals;
 use super::{RunError, colour};
 use crate::baseline::{self, Opened};
 use crate::bundle::{self, Bundle, Bundled};
-use crate::cli::{Baseline, ClientProgram, RunRequest};
 use crate::collect::home_copy;
 use crate::output::{self, Input, Output, WriteError};
+use crate::request::{Baseline, ClientProgram, RunRequest};
 use crate::workload::Workload;
 
 /// Proved to be writable.
@@ -79,9 +79,11 @@ impl Outputs {
     pub(super) fn write(self, report: &mut Report, before: &mut Vec<u8>) -> Written {
         let unlocked = self.lock.and_then(|lock| lock.settle(report).err());
         let mut lost = write(self.reports, report, before);
+        let mut missing = Vec::new();
         let bundled = self
             .bundle
-            .and_then(|bundle| bundle.finish(report, &mut lost));
+            .and_then(|bundle| bundle.finish(report, &mut missing));
+        lost.extend(missing.into_iter().map(WriteError::from));
         lost.extend(unlocked);
         Written { lost, bundled }
     }

@@ -119,10 +119,10 @@ fn seen_inside(path: &Path, binds: &[Bind]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::plan::BindKind;
     use model::case::Access;
 
     use super::*;
+    use crate::plan::BindKind;
 
     #[test]
     fn a_directory_that_is_shown_by_another_name_is_no_canary() {

@@ -15,8 +15,7 @@ use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 
 use super::super::error::{At as _, SetupError, Step};
-use super::super::plan::Ports;
-use super::super::plan::{Bind, BindKind, RootPlan};
+use super::super::plan::{Bind, BindKind, Ports, RootPlan};
 use super::{LandlockError, REQUIRED_ALONE, REVIEWED, own_rights, rights};
 
 /// Files of the container that name services read; they tell its users and its names.

@@ -1,0 +1,186 @@
+//! Requests: what one command line asks for, with its policies read and its values checked.
+//!
+//! The command line makes them, and every command takes its own.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use model::case::Tier;
+use policy::init::PolicyName;
+use report::{Form, Format};
+
+use crate::workload::Workload;
+
+/// One run, with all settings of the command line and the policies. A required digest of the case has already been
+/// compared.
+#[derive(Debug)]
+pub(crate) struct RunRequest {
+    /// The client with its case, or the audited program.
+    pub workload: Workload,
+    /// The executable to run.
+    pub client: ClientProgram,
+    /// The reports to write; always includes a human report.
+    pub reports: Vec<ReportTarget>,
+    /// The requested isolation of the network.
+    pub isolation: Isolation,
+    /// Wall time that replaces the case's.
+    pub timeout: Option<Duration>,
+    /// Directory for the evidence.
+    pub out: Option<PathBuf>,
+    /// The lock file to compare or to write.
+    pub baseline: Option<Baseline>,
+    /// True if a copy of the home is kept.
+    pub keep_home: bool,
+}
+
+impl RunRequest {
+    /// Kinds of isolation to try, strongest first.
+    pub(crate) fn tiers(&self) -> Vec<Tier> {
+        match self.isolation {
+            Isolation::Auto => self.workload.sandbox().tiers.clone(),
+            Isolation::Demanded(tier) => vec![tier],
+        }
+    }
+}
+
+/// The program under test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ClientProgram {
+    /// The reference client, which is part of this executable.
+    Reference,
+    /// The hostile client of `runner selftest`, which is part of this executable.
+    Hostile,
+    /// An executable file; the path is absolute.
+    File(PathBuf),
+}
+
+/// One report to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReportTarget {
+    /// Format of the report.
+    pub format: Format,
+    /// Destination of the report.
+    pub destination: Destination,
+}
+
+/// Destination of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+    /// A file, as typed. It is opened before the run.
+    File(PathBuf),
+}
+
+/// Use of a lock file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Baseline {
+    /// Compare the behaviour with the file.
+    Compare(PathBuf),
+    /// Write the behaviour to the file.
+    Update(PathBuf),
+}
+
+/// Kinds of isolation that the run accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Isolation {
+    /// The strongest kind that the host supports and the case accepts.
+    Auto,
+    /// Exactly this kind.
+    Demanded(Tier),
+}
+
+/// An action on policy files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PolicyAction {
+    /// List the built-in files.
+    List,
+    /// Print the built-in file of this name.
+    Show(String),
+    /// Parse the files.
+    Check(Vec<PathBuf>),
+    /// Print a schema.
+    Schema(SchemaForm),
+    /// Print a file to start from.
+    Init(InitAction),
+}
+
+/// Kind and contents of a file to start from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum InitAction {
+    /// A case with this name.
+    Case(PolicyName),
+    /// A profile with this name, and with the libraries of a program.
+    Profile {
+        /// Name of the profile.
+        name: PolicyName,
+        /// The program whose libraries are added.
+        client: Option<PathBuf>,
+    },
+}
+
+/// Kinds of schema of `runner policy schema`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaForm {
+    /// Case files
+    Case,
+    /// Client profiles
+    Profile,
+    /// The policy of audits
+    Audit,
+    /// Reports of `--report json`
+    Report,
+    /// Output of `runner doctor --json`
+    Doctor,
+    /// Output of `runner selftest --json`
+    Selftest,
+    /// Manifests of `--out`
+    Manifest,
+    /// Output of `runner diff --json`
+    Diff,
+}
+
+/// What is to be verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct VerifyRequest {
+    /// The bundle.
+    pub directory: PathBuf,
+    /// SHA-256 that its manifest must have, lower-case hex.
+    pub required: Option<String>,
+}
+
+/// Arguments of `runner diff`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DiffRequest {
+    /// Old run: a JSON report, or a directory of `--out`.
+    pub old: PathBuf,
+    /// New run, in the same forms.
+    pub new: PathBuf,
+    /// Form of the answer.
+    pub form: Form,
+}
+
+/// Output of `runner doctor`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DoctorAction {
+    /// The result as text.
+    Human,
+    /// The result as JSON.
+    Json,
+    /// The AppArmor profile for this executable, without any test.
+    AppArmor,
+}
+
+/// Arguments of `runner selftest`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SelftestRequest {
+    /// Requested isolation.
+    pub isolation: Isolation,
+    /// Form of the answer.
+    pub form: Form,
+    /// True if an inconclusive class changes the exit code.
+    pub strict: bool,
+}
