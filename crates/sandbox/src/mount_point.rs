@@ -1,8 +1,8 @@
-//! Where a mount goes: a path of the new root, followed within that root alone.
+//! Mount points: paths of the new root, resolved within that root.
 //!
-//! The host is still there while the new root is filled, and a directory of it that was mounted inside may hold
-//! links. By openat2(2) with RESOLVE_IN_ROOT they lead where they will lead the client. What is missing is made by
-//! descriptor, and only in the new root's own file system: never on the host.
+//! The host's files are still reachable while init fills the new root, and a mounted host directory may hold links.
+//! openat2(2) with RESOLVE_IN_ROOT resolves links as the client will. Missing files and directories are made by
+//! descriptor, only in the new root's own file system, never on the host.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,21 +14,21 @@ use nix::sys::stat::{Mode, fstat, mkdirat};
 
 use super::plan::BindKind;
 
-/// Symbolic links that are followed to what is not there yet, MAXSYMLINKS of linux/namei.h.
-const MOST_LINKS: usize = 40;
+/// Maximum number of followed links to missing targets: MAXSYMLINKS of linux/namei.h.
+const MAX_LINKS: usize = 40;
 
-/// How often one question is asked again.
-const PATIENCE: usize = 10_000;
+/// Maximum number of openat2(2) calls for one path, of which all but the last fail with `EAGAIN`.
+const MAX_TRIES: usize = 10_000;
 
-/// Opens `path` below `root`, and makes it, with the directories above it, where it is missing.
+/// Opens `path` below `root`. Makes the object and the directories above it if they are missing.
 ///
 /// # Errors
-/// The errno of openat2(2), mkdir(2) or open(2): `EROFS` for what would have to be made in a tree of the host,
-/// `ELOOP` where links go round, `ENOTDIR` or `EISDIR` where something else is in the way.
+/// The errno of openat2(2), mkdir(2) or open(2): `EROFS` if the object is missing in a tree of the host, `ELOOP` for a
+/// circle of links, `ENOTDIR` or `EISDIR` for an object of another kind.
 pub(super) fn open(root: impl AsFd, path: &Path, kind: BindKind) -> Result<OwnedFd, Errno> {
     let root = root.as_fd();
     let mut path: PathBuf = path.components().filter(is_below).collect();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         let found = match within(&root, &path) {
             Err(Errno::ENOENT) => None,
             found => Some(found?),
@@ -40,7 +40,7 @@ pub(super) fn open(root: impl AsFd, path: &Path, kind: BindKind) -> Result<Owned
         let is_last = rest.as_os_str().is_empty();
         let kind = if is_last { kind } else { BindKind::Directory };
         if let Some(link) = link(&above.directory, &name)? {
-            // It leads nowhere yet: what it names is made.
+            // The link's target is missing, so make the target.
             path = if link.is_absolute() {
                 link.components().filter(is_below).collect()
             } else {
@@ -54,33 +54,33 @@ pub(super) fn open(root: impl AsFd, path: &Path, kind: BindKind) -> Result<Owned
     Err(Errno::ELOOP)
 }
 
-/// A directory and the way to it.
+/// The deepest existing directory of a path.
 struct Above {
     directory: OwnedFd,
     path: PathBuf,
 }
 
-/// The longest part of `path` that is there, the name that is missing in it, and what comes behind that.
+/// Splits `path` into its longest existing part, the first missing name, and the rest.
 fn first_missing(root: &impl AsFd, path: &Path) -> Result<(Above, OsString, PathBuf), Errno> {
-    let mut there = PathBuf::new();
-    let mut directory = within(root, &there)?;
+    let mut existing = PathBuf::new();
+    let mut directory = within(root, &existing)?;
     let mut parts = path.components();
     while let Some(part) = parts.next() {
-        let next = there.join(part);
+        let next = existing.join(part);
         match within(root, &next) {
-            Ok(found) => (directory, there) = (found, next),
+            Ok(found) => (directory, existing) = (found, next),
             Err(Errno::ENOENT) => {
                 let name = part.as_os_str().to_owned();
                 let above = Above {
                     directory,
-                    path: there,
+                    path: existing,
                 };
                 return Ok((above, name, parts.as_path().to_owned()));
             }
             Err(errno) => return Err(errno),
         }
     }
-    // It was missing a moment ago.
+    // Another process has made the missing part since the first lookup.
     Err(Errno::ESTALE)
 }
 
@@ -93,8 +93,8 @@ fn within(root: &impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     } else {
         path
     };
-    // Something was moved or mounted meanwhile, anywhere on this machine: openat2(2) says to ask again.
-    let mut answers = (0..PATIENCE).map(|_| openat2(root.as_fd(), path, how));
+    // Any rename or mount on this machine during the lookup may cause EAGAIN; openat2(2) advises to retry.
+    let mut answers = (0..MAX_TRIES).map(|_| openat2(root.as_fd(), path, how));
     answers
         .find(|answer| !matches!(answer, Err(Errno::EAGAIN)))
         .unwrap_or(Err(Errno::EAGAIN))
@@ -136,7 +136,7 @@ fn of_kind(found: OwnedFd, kind: BindKind) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Of a path from the root, what is below it.
+/// Checks for a component below the root: not `/` and not `.`.
 fn is_below(part: &Component<'_>) -> bool {
     !matches!(part, Component::RootDir | Component::CurDir)
 }
@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// A new root with a directory `host`, and how a path is opened in it.
+    /// A new root in a temporary directory.
     struct Root(tempfile::TempDir);
 
     impl Root {
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn nothing_is_made_in_another_file_system() {
         let root = File::open("/").unwrap();
-        // The one that is surely another is left as it is.
+        // /proc is certainly another file system, and no object is made there.
         let missing = Path::new("/proc/no-such-directory");
         assert_eq!(
             open(&root, missing, BindKind::Directory).unwrap_err(),

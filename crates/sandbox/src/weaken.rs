@@ -1,44 +1,44 @@
-//! Test builds only (feature `weaken`): protections switched off, so that a test can see them missed.
+//! Protections that test builds (feature `weaken`) switch off, so that the tests of each must fail.
 //!
-//! In every other build [`Plan::keeps`] is constant and nothing of this is in the program.
+//! In every other build [`Plan::keeps`] is constant.
 
 use serde::{Deserialize, Serialize};
 
 use super::plan::Plan;
 
-/// One protection, by the name that RUNNER_WEAKEN gives it.
+/// A protection, by its name in RUNNER_WEAKEN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protection {
-    /// A network namespace of its own.
+    /// New network namespace.
     NetworkNamespace,
-    /// The root is read-only.
+    /// Read-only root.
     ReadOnlyRoot,
-    /// Nothing is executable in the writable trees.
+    /// noexec on the writable trees.
     NoExec,
-    /// The five capability sets are empty.
+    /// Empty capability sets.
     Capabilities,
-    /// Init is out of reach.
+    /// Non-dumpable init.
     HiddenInit,
     /// Resource limits.
     Limits,
-    /// Landlock's rules.
+    /// Landlock rules.
     Landlock,
-    /// The calls that the filter refuses by itself.
+    /// Refusals by the filter itself.
     Filter,
-    /// The supervisor refuses.
+    /// Refusals by the supervisor.
     Refusals,
-    /// The supervisor records.
+    /// Records of the supervisor.
     Records,
-    /// There is a supervisor at all: to measure what it costs. Nothing of such a run is a claim.
+    /// Notifications to the supervisor. Without them a run measures its cost, and the report proves no claim.
     Ledger,
-    /// Nothing is started where a layer or a canary does not hold: to see what a client comes to without one.
+    /// Refusal to start the client if a layer or a probe does not hold. Without it a test observes the client.
     Judgement,
 }
 
 #[cfg(not(feature = "weaken"))]
 impl Plan {
-    /// Every protection is kept.
+    /// Returns `true`: every protection is active.
     pub const fn keeps(&self, _: Protection) -> bool {
         true
     }
@@ -46,13 +46,13 @@ impl Plan {
 
 #[cfg(feature = "weaken")]
 impl Plan {
-    /// Whether a protection is kept.
+    /// Checks whether a protection is active.
     pub(crate) fn keeps(&self, protection: Protection) -> bool {
         !self.weakened.contains(&protection)
     }
 }
 
-/// What RUNNER_WEAKEN names, separated by commas. What it misspells is not weakened, so its test fails.
+/// Protections named in RUNNER_WEAKEN, separated by commas. Unknown names are skipped, so that their test fails.
 #[cfg(feature = "weaken")]
 pub(crate) fn asked() -> Vec<Protection> {
     let names = std::env::var("RUNNER_WEAKEN").unwrap_or_default();
