@@ -1,4 +1,4 @@
-//! The layers of tier `inherited`, where namespaces are the container's and Landlock and the filter stand alone.
+//! Layers of tier `inherited`: the container's namespaces, with Landlock and the filter as the only own layers.
 
 use model::evidence::{Layer, LayerNeed, LayerStatus};
 
@@ -8,7 +8,7 @@ use super::{
     no_new_privileges, seccomp,
 };
 
-/// Every layer of this tier.
+/// Judges every layer of this tier.
 pub(super) fn layers(report: &SelfCheck, outside: &Outside<'_>) -> Vec<Layer> {
     let mut layers = vec![
         namespaces(),
@@ -26,7 +26,7 @@ pub(super) fn layers(report: &SelfCheck, outside: &Outside<'_>) -> Vec<Layer> {
     layers
 }
 
-/// Listed, so that nobody looks for it in vain.
+/// Returns the layer that says that the sandbox has no namespaces.
 fn namespaces() -> Layer {
     Layer {
         name: "namespaces".to_owned(),
@@ -51,7 +51,7 @@ fn identity(report: &SelfCheck, outside: &Outside<'_>) -> Layer {
     }
 }
 
-/// The bounding set can be emptied only by who has CAP_SETPCAP; no_new_privs makes it idle.
+/// Judges all sets but the bounding set: emptying that one needs CAP_SETPCAP, and no_new_privs makes it ineffective.
 fn capabilities(report: &SelfCheck) -> Layer {
     const NONE: &str = "0000000000000000";
     let sets = ["CapInh", "CapPrm", "CapEff", "CapAmb"];
@@ -64,7 +64,7 @@ fn capabilities(report: &SelfCheck) -> Layer {
         ([], bounding) => (
             true,
             format!(
-                "all but the bounding set are empty; that one is {bounding}, which nothing can gain"
+                "all but the bounding set are empty; no_new_privs prevents the use of that set, {bounding}"
             ),
         ),
         (left, _) => (false, format!("not empty: {}", left.join(" "))),

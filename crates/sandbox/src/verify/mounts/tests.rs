@@ -27,7 +27,7 @@ fn there(inode: u64, mount: u64) -> SeenBind {
     }
 }
 
-/// A writable tree, and a file in it that is named through a link and must not be written.
+/// Two rules: a writable tree, and a read-only file in it whose path leads through a link.
 fn binds() -> Vec<Bind> {
     vec![
         bind("/p", 1, Access::Write),
@@ -49,14 +49,17 @@ fn a_planned_mount_that_is_lost_or_covers_something_else_is_missed() {
     let lost = found(LINES, &[there(1, 11), there(2, 11)]).unwrap_err();
     assert!(lost.contains("/p/current/conf is mounted rw"), "{lost}");
     let other = found(LINES, &[there(1, 11), there(3, 12)]).unwrap_err();
-    assert!(other.contains("not what was to be shown"), "{other}");
+    assert!(other.contains("another object than planned"), "{other}");
     let unreached = SeenBind::Unreached {
         errno: Errno::ENOENT as i32,
     };
     let absent = found(LINES, &[there(1, 11), unreached]).unwrap_err();
-    assert_eq!(absent, "/p/current/conf is not there (ENOENT)");
+    assert_eq!(absent, "cannot open /p/current/conf: ENOENT");
     let unlisted = found(LINES, &[there(1, 11), there(2, 99)]).unwrap_err();
-    assert!(unlisted.contains("on no mount"), "{unlisted}");
+    assert!(
+        unlisted.contains("on a mount that is not listed"),
+        "{unlisted}"
+    );
     assert!(found(LINES, &[there(1, 11)]).is_err());
 }
 
@@ -82,7 +85,7 @@ fn a_mount_that_nobody_planned_or_that_is_more_open_is_found() {
 fn a_line_that_cannot_be_read_is_no_mount_less() {
     let seen = [there(1, 11), there(2, 12)];
     let error = judged_text(&[LINES, b"15 10 8:2 /\n"].concat(), true, &seen, &binds());
-    assert_eq!(error.unwrap_err(), "a line of mountinfo cannot be read");
+    assert_eq!(error.unwrap_err(), "cannot parse a line of mountinfo");
     assert_eq!(judged_text(LINES, true, &seen, &binds()), Ok(3));
 }
 
