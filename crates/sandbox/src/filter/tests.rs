@@ -1,5 +1,5 @@
-//! Every row of every table, assembled for every architecture, in the simulator. The values that arguments are tested
-//! for are the same on all of them.
+//! Tests of every row of every table, assembled for every architecture and run in the simulator. Tested argument values
+//! are the same on all architectures.
 
 mod around;
 mod foreign;
@@ -15,7 +15,7 @@ use super::*;
 /// Set in the number of an x32 call.
 const X32_BIT: u32 = 0x4000_0000;
 
-/// Each table with each architecture.
+/// Combines each table with each architecture.
 fn programs() -> impl Iterator<Item = (Filter, Architecture)> {
     let both =
         |filter: Filter| Architecture::ALL.map(|architecture| (filter.clone(), architecture));
@@ -24,7 +24,7 @@ fn programs() -> impl Iterator<Item = (Filter, Architecture)> {
         .flat_map(both)
 }
 
-/// What the program of `filter` says where `architecture` makes `call`; `None` where it has no such call.
+/// Runs `call` in the program of `filter`; `None` if `architecture` lacks the call.
 fn decided(
     filter: &Filter,
     architecture: Architecture,
@@ -46,33 +46,33 @@ fn outcome(action: Action) -> Outcome {
 }
 
 fn with_lookups() -> Filter {
-    Around {
+    Additions {
         lookups: true,
-        ..Around::default()
+        ..Additions::default()
     }
-    .the_clients_table()
+    .client_filter()
 }
 
 fn with_all() -> Filter {
-    Around {
+    Additions {
         no_set_id: true,
         shared: true,
         lookups: true,
     }
-    .the_clients_table()
+    .client_filter()
 }
 
-/// Where no namespace is the client's own.
+/// Runs a call with the rules of tier `inherited`.
 fn sharing(call: SystemCall, arguments: &[u64]) -> Outcome {
-    let filter = Around {
+    let filter = Additions {
         no_set_id: true,
         shared: true,
         lookups: false,
     };
-    everywhere(&filter.the_clients_table(), call, arguments)
+    everywhere(&filter.client_filter(), call, arguments)
 }
 
-/// What the client's program says on every architecture that has the call: the same.
+/// Runs a call in the client's program on every architecture that has the call, and expects equal results.
 fn client(call: SystemCall, arguments: &[u64]) -> Outcome {
     everywhere(&CLIENT, call, arguments)
 }
@@ -127,7 +127,7 @@ fn calls_from_424_on_have_one_number_everywhere() {
     }
 }
 
-/// What arm64 has no number for, and the call that does the same there.
+/// Calls that arm64 lacks, each with the call that replaces it there.
 const ONLY_ON_X86_64: &[(SystemCall, Option<SystemCall>)] = &[
     (SYS_access, Some(SYS_faccessat)),
     (SYS_chmod, Some(SYS_fchmodat)),
@@ -136,7 +136,7 @@ const ONLY_ON_X86_64: &[(SystemCall, Option<SystemCall>)] = &[
     (SYS_epoll_wait, Some(SYS_epoll_pwait)),
     (SYS_fork, Some(SYS_clone)),
     (SYS_futimesat, Some(SYS_utimensat)),
-    // Ports are no concept of arm64's.
+    // arm64 has no I/O ports.
     (SYS_ioperm, None),
     (SYS_iopl, None),
     (SYS_lchown, Some(SYS_fchownat)),
@@ -160,7 +160,7 @@ const ONLY_ON_X86_64: &[(SystemCall, Option<SystemCall>)] = &[
 
 #[test]
 fn a_call_that_arm64_lacks_is_known_and_what_replaces_it_is_decided_alike() {
-    // As the mode of mknod(2), no FIFO's.
+    // As a mode of mknod(2) the path pointer is no FIFO.
     let path = [3, 0x10_0000, 0, 0, 0, 0];
     for call in SystemCall::ALL {
         assert!(call.number(X86_64).is_some(), "{call:?}");
@@ -413,7 +413,7 @@ fn calls_that_reach_init_are_refused_and_the_same_on_others_are_not() {
         let other = arguments.map(|argument| if argument == 1 { 7 } else { argument });
         assert_eq!(client(call, &other), Outcome::Allowed, "{call:?}");
     }
-    // All processes of the user, init among them.
+    // All processes of the user, including init.
     assert_eq!(
         client(SYS_setpriority, &[2, 0]),
         Outcome::Refused(Errno::EPERM)

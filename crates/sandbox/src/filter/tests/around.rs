@@ -1,4 +1,4 @@
-//! What a plan puts around the client's table.
+//! Tests of the rules that a plan adds to the client's table.
 
 use super::*;
 
@@ -47,17 +47,17 @@ fn where_nothing_is_its_own_every_rule_of_the_clients_table_holds_as_well() {
     }
 }
 
-/// Where files lie on the host's disk, with lookups as in an audit.
+/// Runs a call with the rules for files on the host's disk, with lookups as in an audit.
 fn writing(call: SystemCall, arguments: &[u64]) -> Outcome {
-    let filter = Around {
+    let filter = Additions {
         no_set_id: true,
         lookups: true,
-        ..Around::default()
+        ..Additions::default()
     };
-    everywhere(&filter.the_clients_table(), call, arguments)
+    everywhere(&filter.client_filter(), call, arguments)
 }
 
-/// The calls that give a file its mode, what they are called with, and which argument the mode is.
+/// Calls that set the mode of a file, each with arguments and the index of the mode.
 const MODES: &[(SystemCall, [u64; 4], usize)] = {
     const CREATES: u64 = (libc::O_WRONLY | libc::O_CREAT) as u64;
     &[
@@ -111,7 +111,7 @@ fn no_call_that_gives_a_file_its_mode_gives_it_an_id() {
 
 #[test]
 fn what_opens_and_makes_nothing_has_no_mode_and_what_has_it_in_memory_is_not_there() {
-    // Whatever lies in the register of an argument that is not given.
+    // The register of an omitted argument may hold any value.
     for flags in [0, libc::O_RDWR | libc::O_DIRECTORY, libc::O_TRUNC] {
         let openat = writing(SYS_openat, &[3, 0x1000, flags as u64, u64::MAX]);
         assert_eq!(openat, Outcome::Notified, "{flags:o}");
@@ -156,7 +156,7 @@ fn where_nothing_is_its_own_only_harmless_commands_reach_a_file() {
             "{command:#x}"
         );
     }
-    // A terminal's, a disk's, and one that nobody knows.
+    // A command of terminals, a command of disks, and an unknown one.
     for command in [0x5401, 0x1277, 0xDEAD_BEEF] {
         let refused = Outcome::Refused(Errno::ENOTTY);
         assert_eq!(sharing(SYS_ioctl, &[3, command]), refused, "{command:#x}");
