@@ -37,7 +37,7 @@ impl Limits {
         let memory = plan.limits.data_bytes.saturating_add(2 * plan.root.bytes);
         Self {
             memory_bytes: memory.saturating_add(OWN_MEMORY),
-            processes: plan.offspring.saturating_add(OWN_PROCESSES),
+            processes: plan.process_limit.saturating_add(OWN_PROCESSES),
         }
     }
 }
@@ -74,7 +74,7 @@ impl Cgroup {
         let mut reason = String::new();
         for parent in own.ancestors().take_while(|one| one.starts_with(mount)) {
             remove_leftovers(parent);
-            match Self::make_in(parent).and_then(|group| group.with(limits)) {
+            match Self::make_in(parent).and_then(|group| group.set_limits(limits)) {
                 Ok(group) => return Ok(group),
                 Err(why) => reason = why,
             }
@@ -93,7 +93,7 @@ impl Cgroup {
         })
     }
 
-    fn with(mut self, limits: Limits) -> Result<Self, String> {
+    fn set_limits(mut self, limits: Limits) -> Result<Self, String> {
         let memory = limits.memory_bytes.to_string();
         let processes = limits.processes.to_string();
         let mut taken = Vec::new();
@@ -197,8 +197,8 @@ mod tests {
 
     /// Makes a directory with the files of a group.
     fn with_files(names: &[&str]) -> (tempfile::TempDir, Cgroup) {
-        let place = tempfile::tempdir().unwrap();
-        let directory = place.path().join("group");
+        let parent = tempfile::tempdir().unwrap();
+        let directory = parent.path().join("group");
         fs::create_dir(&directory).unwrap();
         for name in names {
             fs::write(directory.join(name), "").unwrap();
@@ -207,33 +207,33 @@ mod tests {
             directory,
             limits: String::new(),
         };
-        (place, group)
+        (parent, group)
     }
 
     #[test]
     fn limits_are_set_where_there_are_files_for_them() {
         let all = ["memory.max", "pids.max", "memory.swap.max"];
-        let (_place, group) = with_files(&all);
-        let group = group.with(LIMITS).unwrap();
+        let (_parent, group) = with_files(&all);
+        let group = group.set_limits(LIMITS).unwrap();
         let described = group.describe();
         let expected = "memory.max 1073741824, pids.max 50, memory.swap.max 0 in ";
         assert!(described.starts_with(expected), "{described}");
-        let (_place, group) = with_files(&["pids.max"]);
-        let described = group.with(LIMITS).unwrap().describe();
+        let (_parent, group) = with_files(&["pids.max"]);
+        let described = group.set_limits(LIMITS).unwrap().describe();
         assert!(described.starts_with("pids.max 50 in "), "{described}");
     }
 
     #[test]
     fn a_group_without_controllers_is_none_and_is_removed() {
-        let (place, group) = with_files(&[]);
-        let reason = group.with(LIMITS).unwrap_err();
+        let (parent, group) = with_files(&[]);
+        let reason = group.set_limits(LIMITS).unwrap_err();
         assert!(reason.ends_with("is in cgroup.subtree_control"), "{reason}");
-        assert!(!place.path().join("group").exists());
+        assert!(!parent.path().join("group").exists());
     }
 
     #[test]
     fn kills_for_want_of_memory_are_counted() {
-        let (_place, group) = with_files(&[]);
+        let (_parent, group) = with_files(&[]);
         assert_eq!(group.oom_kills(), 0);
         let events = "low 0\nhigh 0\nmax 7\noom 2\noom_kill 3\noom_group_kill 0\n";
         fs::write(group.directory.join("memory.events"), events).unwrap();
@@ -242,14 +242,14 @@ mod tests {
 
     #[test]
     fn only_groups_of_dead_runners_are_removed() {
-        let place = tempfile::tempdir().unwrap();
+        let parent = tempfile::tempdir().unwrap();
         let own = format!("runner-{}-a", std::process::id());
         let names = ["runner-4194305-a", &own, "runner-x-a", "other"];
         for name in names {
-            fs::create_dir(place.path().join(name)).unwrap();
+            fs::create_dir(parent.path().join(name)).unwrap();
         }
-        remove_leftovers(place.path());
-        let left = names.map(|name| place.path().join(name).exists());
+        remove_leftovers(parent.path());
+        let left = names.map(|name| parent.path().join(name).exists());
         assert_eq!(left, [false, true, true, true]);
     }
 

@@ -126,10 +126,10 @@ impl Additions {
         let parts = [
             (self.no_set_id, set_id::NO_SET_ID),
             (true, set_id::NO_ATTRIBUTES),
-            (self.shared, shared::FRONT),
+            (self.shared, shared::BEFORE),
             (true, socket_options::RULES),
             (true, &CLIENT.rules),
-            (self.shared, shared::BEHIND),
+            (self.shared, shared::AFTER),
             (self.lookups, LOOKUPS),
         ];
         let wanted = parts.into_iter().filter(|(wanted, _)| *wanted);

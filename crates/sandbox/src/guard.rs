@@ -95,7 +95,7 @@ impl TemporaryTrees {
     }
 
     /// Returns the paths for the client. Landlock closes the directory around them.
-    pub fn places(&self) -> ClientPaths {
+    pub fn client_paths(&self) -> ClientPaths {
         let base = self.0.path();
         ClientPaths {
             home: base.join(HOME),
@@ -120,7 +120,7 @@ impl Guarded {
     fn make(prefix: &str, contents: Contents) -> Result<Self, SetupError> {
         // The guard must not inherit descriptors of the caller.
         close_on_exec_from(3).at(Step::StartGuard)?;
-        let (line, guard_line) = UnixStream::pair().at(Step::StartGuard)?;
+        let (line, guard_socket) = UnixStream::pair().at(Step::StartGuard)?;
         default_child_signal();
         let name = format!("{prefix}-{}", random::token());
         let guard = Command::new(OWN_FILE)
@@ -128,7 +128,7 @@ impl Guarded {
             .args([GUARD_ARGUMENT, contents.word(), &name])
             .env_clear()
             .envs(env::var_os("TMPDIR").map(|directory| ("TMPDIR", directory)))
-            .stdin(Stdio::from(OwnedFd::from(guard_line)))
+            .stdin(Stdio::from(OwnedFd::from(guard_socket)))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -290,15 +290,15 @@ fn make_in_first(
 
 /// Makes a directory with its contents. Removes the directory if a part fails.
 fn make(directory: &Path, contents: Contents) -> io::Result<PathBuf> {
-    private(directory)?;
+    make_private(directory)?;
     let filled = || {
         let base = fs::canonicalize(directory)?;
         if contents == Contents::Nothing {
             return Ok(base);
         }
-        private(&base.join(HOME))?;
-        private(&base.join(TMP))?;
-        private(&base.join(WORK))?;
+        make_private(&base.join(HOME))?;
+        make_private(&base.join(TMP))?;
+        make_private(&base.join(WORK))?;
         fs::OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -314,7 +314,7 @@ fn make(directory: &Path, contents: Contents) -> io::Result<PathBuf> {
 }
 
 /// Makes a directory of mode 0700.
-fn private(directory: &Path) -> io::Result<()> {
+fn make_private(directory: &Path) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o700).create(directory)
 }
 
@@ -346,7 +346,7 @@ mod tests {
 
     /// Starts a guard that stops itself at once.
     fn stopped(name: &str) -> (Guarded, UnixStream) {
-        let (line, guard_line) = UnixStream::pair().unwrap();
+        let (line, guard_socket) = UnixStream::pair().unwrap();
         let script = "kill -STOP $$; exit 0";
         let guard = Command::new("/bin/sh")
             .args(["-c", script])
@@ -362,12 +362,12 @@ mod tests {
             line: Some(line),
             guard,
         };
-        (guarded, guard_line)
+        (guarded, guard_socket)
     }
 
     #[test]
     fn stopped_guard_is_named_at_the_limit() {
-        let (guarded, _guard_line) = stopped("runner-test-of-silence");
+        let (guarded, _guard_socket) = stopped("runner-test-of-silence");
         let error = guarded.receive_path(Duration::from_millis(1)).unwrap_err();
         assert_eq!(
             (error.step, error.errno),
@@ -385,7 +385,7 @@ mod tests {
         let name = format!("runner-test-{}", random::token());
         let directory = candidates().next().unwrap().join(&name);
         make(&directory, Contents::Trees).unwrap();
-        let (guarded, _guard_line) = stopped(&name);
+        let (guarded, _guard_socket) = stopped(&name);
         let process = Pid::from_raw(i32::try_from(guarded.guard.id()).unwrap());
         drop(guarded);
         assert!(!directory.exists());

@@ -21,7 +21,7 @@ const SEND_QUEUE: usize = 60;
 
 /// A socket of the client with unacknowledged bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct UnackedSocket {
     /// Address of the client's end.
     pub peer: SocketAddr,
     /// Bytes in the send queue; a FIN counts as one byte.
@@ -39,7 +39,7 @@ impl SocketDiag {
     /// The errno of the netlink socket or of the listing: `ENOENT` without the modules tcp_diag and inet_diag.
     pub(super) fn open() -> Result<Self, Errno> {
         let diag = Self(Socket::open(SockProtocol::NetlinkSockDiag)?);
-        diag.held_for(SocketAddr::from(([127, 0, 0, 1], 1)))?;
+        diag.list_unacknowledged(SocketAddr::from(([127, 0, 0, 1], 1)))?;
         Ok(diag)
     }
 
@@ -47,7 +47,7 @@ impl SocketDiag {
     ///
     /// # Errors
     /// The errno of the listing.
-    pub fn held_for(&self, server: SocketAddr) -> Result<Vec<Held>, Errno> {
+    pub fn list_unacknowledged(&self, server: SocketAddr) -> Result<Vec<UnackedSocket>, Errno> {
         let mut held = Vec::new();
         // An AF_INET6 socket reaches the same server by an IPv4-mapped address.
         for family in [libc::AF_INET, libc::AF_INET6] {
@@ -62,7 +62,7 @@ impl SocketDiag {
                 let bytes = u64::from(u32_at(message, SEND_QUEUE)?);
                 if bytes > 0 && endpoint(message, 1)? == server {
                     let peer = endpoint(message, 0)?;
-                    held.push(Held { peer, bytes });
+                    held.push(UnackedSocket { peer, bytes });
                 }
                 Some(())
             })?;
@@ -91,20 +91,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unread_bytes_are_held_until_read() {
+    fn unread_bytes_are_listed_until_read() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = listener.local_addr().unwrap();
         let mut client = TcpStream::connect(server).unwrap();
         let (accepted, _) = listener.accept().unwrap();
         let diag = SocketDiag::open().unwrap();
-        assert_eq!(diag.held_for(server), Ok(Vec::new()));
+        assert_eq!(diag.list_unacknowledged(server), Ok(Vec::new()));
         client.set_nonblocking(true).unwrap();
         while client.write(&[0; 65536]).is_ok() {}
         let peer = client.local_addr().unwrap();
         drop(client);
-        let held = diag.held_for(server).unwrap();
-        assert!(matches!(held[..], [Held { peer: held, bytes }] if held == peer && bytes > 1));
+        let held = diag.list_unacknowledged(server).unwrap();
+        assert!(
+            matches!(held[..], [UnackedSocket { peer: held, bytes }] if held == peer && bytes > 1)
+        );
         drop(accepted);
-        assert_eq!(diag.held_for(server), Ok(Vec::new()));
+        assert_eq!(diag.list_unacknowledged(server), Ok(Vec::new()));
     }
 }

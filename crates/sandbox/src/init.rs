@@ -41,7 +41,7 @@ pub(super) struct Inheritance {
 }
 
 /// The /proc that init and the self-check read.
-pub(super) struct Inside {
+pub(super) struct ProcView {
     pub(super) proc: Proc,
     /// The client sees the same /proc.
     pub(super) shows_proc: bool,
@@ -108,15 +108,15 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
     }
     let program = program(&plan.client, inheritance.ports.stub)?;
     let target = listen_inside(&plan.probe.inside_socket)?;
-    let inside = Inside { proc, shows_proc };
-    let client = ClientProcess::clone_from(plan, inheritance, &inside, &program)?;
+    let proc_view = ProcView { proc, shows_proc };
+    let client = ClientProcess::clone_from(plan, inheritance, &proc_view, &program)?;
     // Not before the clone: the client's process would inherit the flag, and an ordinary user's runner could not read
     // its memory.
     if plan.keeps(Protection::HiddenInit) {
         prctl::set_dumpable(false).at(Step::HideProcess)?;
     }
     message::send(&client.socket, &Launch::Settled, &[]).at(Step::Channel)?;
-    client.accompany(plan, inheritance, &inside.proc, target)
+    client.accompany(plan, inheritance, &proc_view.proc, target)
 }
 
 /// Sets the signal that init gets when the stage ends, because a stopped init polls neither gate nor channel.
@@ -208,7 +208,7 @@ impl ClientProcess {
     fn clone_from(
         plan: &Plan,
         inheritance: &Inheritance,
-        inside: &Inside,
+        proc_view: &ProcView,
         program: &Program,
     ) -> Result<Self, SetupError> {
         let mut watched = SigSet::empty();
@@ -229,7 +229,7 @@ impl ClientProcess {
             Side::Child => std::process::exit(launch::run(
                 plan,
                 inheritance.ports,
-                inside,
+                proc_view,
                 program,
                 &client_end,
             )),

@@ -21,7 +21,7 @@ use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::error::{AsErrno, At as _, SetupError, Step};
-use super::init::{Inside, Ports};
+use super::init::{Ports, ProcView};
 use super::plan::{Bind, BindKind, Plan};
 use super::weaken::Protection;
 
@@ -87,7 +87,7 @@ pub fn errno_within(error: &(dyn std::error::Error + 'static)) -> Errno {
 pub(super) fn restrict_client(
     plan: &Plan,
     ports: Ports,
-    inside: &Inside,
+    proc_view: &ProcView,
 ) -> Result<LandlockReport, SetupError> {
     if !plan.keeps(Protection::Landlock) {
         return Ok(LandlockReport {
@@ -98,7 +98,7 @@ pub(super) fn restrict_client(
         });
     }
     match plan.tier {
-        Tier::Namespace => client_ruleset(&plan.root.binds, inside.proc.directory())
+        Tier::Namespace => client_ruleset(&plan.root.binds, proc_view.proc.directory())
             .and_then(restrict)
             .at(Step::Landlock),
         Tier::Inherited => {

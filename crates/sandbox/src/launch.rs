@@ -19,7 +19,7 @@ use sys::fds::own_table_closing_from;
 use sys::process::{Side, clone_process, default_signals};
 
 use super::error::{At as _, SetupError, Step};
-use super::init::{Inside, Ports};
+use super::init::{Ports, ProcView};
 use super::message::{self, Launch};
 use super::plan::Plan;
 use super::weaken::Protection;
@@ -36,11 +36,11 @@ pub(super) struct Program {
 pub(super) fn run(
     plan: &Plan,
     ports: Ports,
-    inside: &Inside,
+    proc_view: &ProcView,
     program: &Program,
     socket: &OwnedFd,
 ) -> i32 {
-    let message = match restrict_and_probe(plan, ports, inside, socket) {
+    let message = match restrict_and_probe(plan, ports, proc_view, socket) {
         Ok(()) => {
             let Err(errno) = execve(&program.path, &program.arguments, &program.environment);
             Launch::NotStarted {
@@ -57,7 +57,7 @@ pub(super) fn run(
 fn restrict_and_probe(
     plan: &Plan,
     ports: Ports,
-    inside: &Inside,
+    proc_view: &ProcView,
     socket: &OwnedFd,
 ) -> Result<(), SetupError> {
     expect(socket, |message| matches!(message, Launch::Settled))?;
@@ -76,9 +76,9 @@ fn restrict_and_probe(
     chdir(directory).at_object(Step::OpenTrees, directory.display())?;
     if plan.keeps(Protection::Limits) {
         limits::apply(&plan.limits)?;
-        limits::prefer_as_victim(&inside.proc);
+        limits::prefer_as_victim(&proc_view.proc);
     }
-    let landlock = landlock::restrict_client(plan, ports, inside)?;
+    let landlock = landlock::restrict_client(plan, ports, proc_view)?;
     let filter = filter::for_client(plan);
     let descriptor = filter.install_with_listener().at(Step::Filter)?;
     message::send(socket, &Launch::Listening { descriptor }, &[]).at(Step::Channel)?;
@@ -86,7 +86,7 @@ fn restrict_and_probe(
     own_table_closing_from(3).at(Step::Channel)?;
     probe_in_child(socket, || {
         let report = Box::new(self_check::gather(
-            plan, inside, ports.stub, init, landlock,
+            plan, proc_view, ports.stub, init, landlock,
         )?);
         message::send(socket, &Launch::Probed { report }, &[]).at(Step::Channel)
     })?;

@@ -15,7 +15,7 @@
 //! | 4 death signal, parent compared | stage | finds that the runner has ended already |
 //! | 5 loopback up, links and routes listed | stage | a network with more than `lo` ends the run |
 //! | 6 sockets of stub and resolver | stage | made inside, unreachable from the host; port 53 needs a capability |
-//! | 7 pid, mount, ipc, uts, cgroup namespaces | stage → init | by clone: a stage in them could not start threads |
+//! | 7 pid, mount, ipc, uts, cgroup namespaces | stage → init | by clone, so that the stage itself stays outside |
 //! | 8 mounts private | init | first, so that no later mount is visible on the host |
 //! | 9 sources taken and sealed | init | while init may read them; a path must be the checked object |
 //! | 10 the namespace's user | init, stage | before any tmpfs: an unmapped owner makes it refuse every mkdir |
@@ -54,8 +54,8 @@
 //! Some known ways out of sandboxes cannot apply here:
 //!
 //! - Links of the client cannot mislead the clean-up or the walk: both use descriptors and follow no link.
-//! - State and policy cannot be written from inside: without `--write` the host is not writable, and no report may lie
-//!   below a shown path.
+//! - State and policy cannot be written from inside: of the host only the plan's writable paths can be written, and no
+//!   report may lie below a shown path.
 //! - A path that is replaced between check and use has another device or inode, and is refused.
 //! - Landlock's rule for unix sockets by path (ABI 9) is not needed: unix sockets are refused if directories of the host
 //!   or a whole container are visible.

@@ -29,17 +29,17 @@ pub(super) fn open(root: impl AsFd, path: &Path, kind: BindKind) -> Result<Owned
     let root = root.as_fd();
     let mut path: PathBuf = path.components().filter(is_below).collect();
     for _ in 0..MAX_LINKS {
-        let found = match within(&root, &path) {
+        let found = match resolve(&root, &path) {
             Err(Errno::ENOENT) => None,
             found => Some(found?),
         };
         if let Some(found) = found {
-            return of_kind(found, kind);
+            return check_kind(found, kind);
         }
         let (above, name, rest) = first_missing(&root, &path)?;
         let is_last = rest.as_os_str().is_empty();
         let kind = if is_last { kind } else { BindKind::Directory };
-        if let Some(link) = link(&above.directory, &name)? {
+        if let Some(link) = read_link(&above.directory, &name)? {
             // The link's target is missing, so make the target.
             path = if link.is_absolute() {
                 link.components().filter(is_below).collect()
@@ -63,11 +63,11 @@ struct Above {
 /// Splits `path` into its longest existing part, the first missing name, and the rest.
 fn first_missing(root: &impl AsFd, path: &Path) -> Result<(Above, OsString, PathBuf), Errno> {
     let mut existing = PathBuf::new();
-    let mut directory = within(root, &existing)?;
+    let mut directory = resolve(root, &existing)?;
     let mut parts = path.components();
     while let Some(part) = parts.next() {
         let next = existing.join(part);
-        match within(root, &next) {
+        match resolve(root, &next) {
             Ok(found) => (directory, existing) = (found, next),
             Err(Errno::ENOENT) => {
                 let name = part.as_os_str().to_owned();
@@ -84,7 +84,7 @@ fn first_missing(root: &impl AsFd, path: &Path) -> Result<(Above, OsString, Path
     Err(Errno::ESTALE)
 }
 
-fn within(root: &impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
+fn resolve(root: &impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     let how = OpenHow::new()
         .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
         .resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS);
@@ -100,7 +100,7 @@ fn within(root: &impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
         .unwrap_or(Err(Errno::EAGAIN))
 }
 
-fn link(directory: &impl AsFd, name: &OsStr) -> Result<Option<PathBuf>, Errno> {
+fn read_link(directory: &impl AsFd, name: &OsStr) -> Result<Option<PathBuf>, Errno> {
     match readlinkat(directory.as_fd(), name) {
         Ok(target) => Ok(Some(target.into())),
         Err(Errno::ENOENT | Errno::EINVAL) => Ok(None),
@@ -127,7 +127,7 @@ fn make(
     }
 }
 
-fn of_kind(found: OwnedFd, kind: BindKind) -> Result<OwnedFd, Errno> {
+fn check_kind(found: OwnedFd, kind: BindKind) -> Result<OwnedFd, Errno> {
     let mode = fstat(&found)?.st_mode & libc::S_IFMT;
     match (kind, mode == libc::S_IFDIR) {
         (BindKind::Directory, false) => Err(Errno::ENOTDIR),
@@ -211,7 +211,7 @@ mod tests {
             });
             let climb = Path::new("a/b/c/../../../a/b/c/../../../a/b");
             let top = File::open(root.0.path()).unwrap();
-            let found = (0..20_000).map(|_| within(&top, climb).map(drop));
+            let found = (0..20_000).map(|_| resolve(&top, climb).map(drop));
             let errors: Vec<_> = found.filter(Result::is_err).collect();
             ended.store(true, Ordering::Relaxed);
             assert_eq!(errors, []);

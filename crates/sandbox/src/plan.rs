@@ -66,14 +66,14 @@ pub struct Plan {
     /// Resource limits of the client.
     pub limits: ResourceLimits,
     /// Maximum number of processes and threads of the client. The supervisor counts them without a user namespace.
-    pub offspring: u64,
+    pub process_limit: u64,
     /// Targets of the canary.
     pub probe: CanaryTargets,
     /// Records the paths that the client looks up.
     pub lookups: bool,
     /// Test builds only: protections that are switched off.
     #[cfg(feature = "weaken")]
-    pub(crate) weakened: Vec<super::weaken::Protection>,
+    pub weakened: Vec<super::weaken::Protection>,
 }
 
 impl Plan {

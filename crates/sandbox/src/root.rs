@@ -198,7 +198,7 @@ pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupE
     tmpfs(&inside(WORK), &format!("mode=0700,{limits}"), sealed)?;
     let root = open_directory(base.as_os_str())?;
     for source in sources {
-        place(&root, source)?;
+        attach_source(&root, source)?;
     }
     let shows_proc = mount_proc(&inside("/proc"))?;
     enter(base)?;
@@ -335,7 +335,7 @@ fn remove_device(device: Device) -> Result<(), SetupError> {
 }
 
 /// Attaches a source below `base`. Makes the mount point if it is missing.
-fn place(base: &OwnedFd, source: Source) -> Result<(), SetupError> {
+fn attach_source(base: &OwnedFd, source: Source) -> Result<(), SetupError> {
     let target = mount_point::open(base, &source.target, source.kind)
         .at_object(Step::MakeTarget, source.target.display())?;
     attach(&source.tree, &target).at_object(Step::AttachSource, source.target.display())
@@ -368,7 +368,7 @@ fn show_harmless(target: &Path) -> Result<(), SetupError> {
         if !fs::symlink_metadata(&source).is_ok_and(|status| status.is_file()) {
             continue;
         }
-        place(
+        attach_source(
             &directory,
             Source {
                 tree: take_tree(source.as_os_str(), Seal::Data)?,

@@ -18,7 +18,7 @@ use sys::fds::survives_exec;
 
 use super::core_dumps;
 use super::error::{At as _, SetupError, Step};
-use super::init::Inside;
+use super::init::ProcView;
 use super::landlock::LandlockReport;
 use super::message::errno_of;
 use super::plan::Plan;
@@ -72,12 +72,12 @@ pub(crate) enum SeenBind {
 /// Reads the layers back and runs the canary.
 pub(super) fn gather(
     plan: &Plan,
-    inside: &Inside,
+    proc_view: &ProcView,
     port: u16,
     init: Pid,
     landlock: LandlockReport,
 ) -> Result<SelfCheck, SetupError> {
-    let read = |path: &str| inside.proc.read(path).at_object(Step::Probe, path);
+    let read = |path: &str| proc_view.proc.read(path).at_object(Step::Probe, path);
     let status = read("self/status")?;
     let status = status
         .lines()
@@ -86,7 +86,7 @@ pub(super) fn gather(
         .collect();
     let (stub_peer, reached) = reach_stub(port);
     let mut observations = vec![canary::observation(canary::STUB, Mode::Continued, reached)];
-    let kind = Kind::of(plan.tier, inside.shows_proc);
+    let kind = Kind::of(plan.tier, proc_view.shows_proc);
     let env = ProbeEnv {
         plan: &plan.probe,
         init,
@@ -95,17 +95,17 @@ pub(super) fn gather(
     observations.extend(canary::observe(kind, &env));
     Ok(SelfCheck {
         status,
-        namespaces: namespaces_by(&inside.proc)?,
-        mounts: inside
+        namespaces: namespaces_by(&proc_view.proc)?,
+        mounts: proc_view
             .proc
             .read_bytes("self/mountinfo")
             .at_object(Step::Probe, "self/mountinfo")?,
-        binds: binds(plan, &inside.proc)?,
-        shows_proc: inside.shows_proc,
+        binds: binds(plan, &proc_view.proc)?,
+        shows_proc: proc_view.shows_proc,
         host_name: host_name()?,
-        inherited: inherited(&inside.proc)?,
+        inherited: inherited(&proc_view.proc)?,
         limits: limits()?,
-        dump_filter: core_dumps::filter(&inside.proc),
+        dump_filter: core_dumps::filter(&proc_view.proc),
         landlock,
         observations,
         stub_peer,
@@ -136,10 +136,11 @@ fn binds(plan: &Plan, proc: &Proc) -> Result<Vec<SeenBind>, SetupError> {
         return Ok(Vec::new());
     }
     let binds = plan.root.binds.iter();
-    binds.map(|bind| seen(&bind.target, proc)).collect()
+    binds.map(|bind| inspect(&bind.target, proc)).collect()
 }
 
-fn seen(target: &OsStr, proc: &Proc) -> Result<SeenBind, SetupError> {
+/// Opens the target of a bind and reads its device, inode and mount.
+fn inspect(target: &OsStr, proc: &Proc) -> Result<SeenBind, SetupError> {
     let opened = match open(
         target,
         OFlag::O_PATH | OFlag::O_CLOEXEC,

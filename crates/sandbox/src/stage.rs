@@ -259,7 +259,7 @@ fn seal_network(plan: &Plan) -> Result<Network, SetupError> {
         )
         .at(Step::LoopbackUp)?;
         set_loopback_up(any).at(Step::LoopbackUp)?;
-        netns_check::bound_tcp_buffers();
+        netns_check::limit_tcp_buffers();
     }
     let network = Network::read().at(Step::ReadNetwork)?;
     match network.more_than_loopback() {

@@ -47,14 +47,14 @@ impl Plan {
 #[cfg(feature = "weaken")]
 impl Plan {
     /// Checks whether a protection is active.
-    pub(crate) fn keeps(&self, protection: Protection) -> bool {
+    pub fn keeps(&self, protection: Protection) -> bool {
         !self.weakened.contains(&protection)
     }
 }
 
 /// Protections named in RUNNER_WEAKEN, separated by commas. Unknown names are skipped, so that their test fails.
 #[cfg(feature = "weaken")]
-pub(crate) fn asked() -> Vec<Protection> {
+pub fn from_env() -> Vec<Protection> {
     let names = std::env::var("RUNNER_WEAKEN").unwrap_or_default();
     let named = names.split(',').map(serde_json::Value::from);
     named

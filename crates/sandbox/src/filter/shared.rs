@@ -14,7 +14,7 @@ const fn any_bit(argument: u8, bits: i32) -> Test {
 }
 
 /// Tests for a process id other than 0, the caller.
-const fn another(argument: u8) -> Test {
+const fn other_process(argument: u8) -> Test {
     Test::AnyOf {
         argument,
         mask: u32::MAX,
@@ -22,7 +22,7 @@ const fn another(argument: u8) -> Test {
 }
 
 /// Rules before the client's table.
-pub(super) const FRONT: &[Rule] = &[
+pub(super) const BEFORE: &[Rule] = &[
     // Landlock checks connect(2), but not a connection by TCP Fast Open. The supervisor refuses and records that, even
     // without an address. sendmsg(2) and sendmmsg(2) are always notified.
     notify_if(SYS_sendto, &[any_bit(3, libc::MSG_FASTOPEN)]),
@@ -59,19 +59,19 @@ pub(super) const FRONT: &[Rule] = &[
     refuse(SYS_mq_open, Errno::EPERM),
     refuse(SYS_mq_unlink, Errno::EPERM),
     // Priorities of the container's processes, which have the client's user.
-    refuse_if(SYS_setpriority, &[another(1)], Errno::EPERM),
-    refuse_if(SYS_sched_setscheduler, &[another(0)], Errno::EPERM),
-    refuse_if(SYS_sched_setparam, &[another(0)], Errno::EPERM),
-    refuse_if(SYS_sched_setattr, &[another(0)], Errno::EPERM),
-    refuse_if(SYS_sched_setaffinity, &[another(0)], Errno::EPERM),
-    refuse_if(SYS_ioprio_set, &[another(1)], Errno::EPERM),
+    refuse_if(SYS_setpriority, &[other_process(1)], Errno::EPERM),
+    refuse_if(SYS_sched_setscheduler, &[other_process(0)], Errno::EPERM),
+    refuse_if(SYS_sched_setparam, &[other_process(0)], Errno::EPERM),
+    refuse_if(SYS_sched_setattr, &[other_process(0)], Errno::EPERM),
+    refuse_if(SYS_sched_setaffinity, &[other_process(0)], Errno::EPERM),
+    refuse_if(SYS_ioprio_set, &[other_process(1)], Errno::EPERM),
 ];
 
 /// Rules after the client's table, which refuses clones with namespaces.
 ///
 /// The supervisor counts processes, and refuses new ones once the client has ended. Without a pid namespace the final
 /// kill would otherwise race with fork.
-pub(super) const BEHIND: &[Rule] = &[
+pub(super) const AFTER: &[Rule] = &[
     notify(SYS_fork),
     notify(SYS_vfork),
     notify(SYS_clone),

@@ -1,7 +1,7 @@
 //! Tests of every row of every table, assembled for every architecture and run in the simulator. Tested argument values
 //! are the same on all architectures.
 
-mod around;
+mod additions;
 mod foreign;
 mod lookups;
 mod socket_options;

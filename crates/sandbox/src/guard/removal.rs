@@ -42,7 +42,7 @@ pub(super) fn remove(base: &Path) -> nix::Result<()> {
 /// Removes the contents of `base`, a level at a time. An entry that cannot be removed does not stop the others.
 fn pass(base: &Path, moved: &mut u64) -> nix::Result<()> {
     let deadline = Instant::now() + MAX_DURATION;
-    let top = directory(&openat(AT_FDCWD, base, handle(), Mode::empty())?)?;
+    let top = directory(&openat(AT_FDCWD, base, handle_flags(), Mode::empty())?)?;
     loop {
         let names = names(&top)?;
         if names.is_empty() {
@@ -66,7 +66,7 @@ fn remove_one(top: &OwnedFd, name: &OsStr, moved: &mut u64) -> nix::Result<()> {
     if is_gone(unlinkat(top, name, UnlinkatFlags::NoRemoveDir))? {
         return Ok(());
     }
-    let inside = opened(top, name)?;
+    let inside = open_any_mode(top, name)?;
     for inner in names(&inside)? {
         if is_gone(unlinkat(
             &inside,
@@ -76,7 +76,7 @@ fn remove_one(top: &OwnedFd, name: &OsStr, moved: &mut u64) -> nix::Result<()> {
             continue;
         }
         // Moving a directory changes its entry `..`, which needs write permission on the directory itself.
-        drop(opened(&inside, &inner)?);
+        drop(open_any_mode(&inside, &inner)?);
         move_up(&inside, &inner, top, moved)?;
     }
     unlinkat(top, name, UnlinkatFlags::RemoveDir)
@@ -110,13 +110,13 @@ fn is_gone(unlinked: nix::Result<()>) -> nix::Result<bool> {
     }
 }
 
-fn handle() -> OFlag {
+fn handle_flags() -> OFlag {
     OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC
 }
 
 /// Opens a directory, even one whose mode the client has set to 0.
-fn opened(parent: &OwnedFd, name: &OsStr) -> nix::Result<OwnedFd> {
-    let handle = openat(parent, name, handle(), Mode::empty())?;
+fn open_any_mode(parent: &OwnedFd, name: &OsStr) -> nix::Result<OwnedFd> {
+    let handle = openat(parent, name, handle_flags(), Mode::empty())?;
     // A path in /proc/self/fd names the opened object, even if another object has its name now.
     let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
     let all = Mode::S_IRWXU;

@@ -30,7 +30,7 @@ impl Mount {
     }
 
     /// Checks that the mount permits no more than `access`.
-    fn keeps(&self, access: Access) -> bool {
+    fn permits_at_most(&self, access: Access) -> bool {
         match access {
             Access::Read => self.has_all(&["ro", "nosuid", "nodev", "noexec"]),
             Access::ReadExecute => self.has_all(&["ro", "nosuid", "nodev"]),
@@ -86,7 +86,7 @@ fn unescaped(mut word: &[u8]) -> Vec<u8> {
 /// Judges the mounts other than root, home, tmp and work: each is planned and permits no more than planned, and each
 /// planned object is found at its target.
 pub(super) fn layer(report: &SelfCheck, plan: &Plan) -> Layer {
-    let found = judged_text(
+    let found = check_text(
         &report.mounts,
         report.shows_proc,
         &report.binds,
@@ -112,7 +112,7 @@ pub(super) fn layer(report: &SelfCheck, plan: &Plan) -> Layer {
 }
 
 /// Counts the planned mounts, or describes the first deviation.
-fn judged_text(
+fn check_text(
     text: &[u8],
     shows_proc: bool,
     seen: &[SeenBind],
@@ -123,10 +123,10 @@ fn judged_text(
     if lines.filter(|line| !line.is_empty()).count() != mounts.len() {
         return Err("cannot parse a line of mountinfo".to_owned());
     }
-    judged(&mounts, shows_proc, seen, binds)
+    check(&mounts, shows_proc, seen, binds)
 }
 
-fn judged(
+fn check(
     mounts: &[Mount],
     shows_proc: bool,
     seen: &[SeenBind],
@@ -156,7 +156,7 @@ fn judged(
         } else if is_in("/dev") {
             mount.has_all(&["ro", "nosuid", "noexec"])
         } else {
-            governing(&planned, target).is_some_and(|access| mount.keeps(access))
+            planned_access(&planned, target).is_some_and(|access| mount.permits_at_most(access))
         };
         if !expected {
             let (target, kind) = (shown_path(target), &mount.kind);
@@ -187,7 +187,7 @@ fn mount_target<'m>(bind: &Bind, seen: SeenBind, mounts: &'m [Mount]) -> Result<
     }
     let mount = mounts.iter().find(|mount| mount.id == id);
     match mount {
-        Some(mount) if mount.keeps(bind.access) => Ok(&mount.target),
+        Some(mount) if mount.permits_at_most(bind.access) => Ok(&mount.target),
         Some(mount) => {
             let (options, wanted) = (mount.options.join(","), bind.access.word());
             Err(format!("{} is mounted {options}, not as {wanted}", name()))
@@ -197,7 +197,7 @@ fn mount_target<'m>(bind: &Bind, seen: SeenBind, mounts: &'m [Mount]) -> Result<
 }
 
 /// Returns the planned access for the mount at `target`: from its own rule, or from the nearest one above.
-fn governing(planned: &[(&Path, Access)], target: &Path) -> Option<Access> {
+fn planned_access(planned: &[(&Path, Access)], target: &Path) -> Option<Access> {
     let above = planned.iter().filter(|(path, _)| target.starts_with(path));
     let nearest = above.max_by_key(|(path, _)| path.as_os_str().len());
     nearest.map(|(_, access)| *access)

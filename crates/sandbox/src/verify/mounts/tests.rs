@@ -36,7 +36,7 @@ fn binds() -> Vec<Bind> {
 }
 
 fn found(lines: &[u8], seen: &[SeenBind]) -> Result<usize, String> {
-    judged(&parse_mounts(lines), true, seen, &binds())
+    check(&parse_mounts(lines), true, seen, &binds())
 }
 
 #[test]
@@ -84,9 +84,9 @@ fn a_mount_that_nobody_planned_or_that_is_more_open_is_found() {
 #[test]
 fn a_line_that_cannot_be_read_is_no_mount_less() {
     let seen = [there(1, 11), there(2, 12)];
-    let error = judged_text(&[LINES, b"15 10 8:2 /\n"].concat(), true, &seen, &binds());
+    let error = check_text(&[LINES, b"15 10 8:2 /\n"].concat(), true, &seen, &binds());
     assert_eq!(error.unwrap_err(), "cannot parse a line of mountinfo");
-    assert_eq!(judged_text(LINES, true, &seen, &binds()), Ok(3));
+    assert_eq!(check_text(LINES, true, &seen, &binds()), Ok(3));
 }
 
 #[test]
