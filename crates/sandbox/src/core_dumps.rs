@@ -1,8 +1,8 @@
 //! Core dumps of the client: their receiver, and a filter that leaves all memory out.
 //!
 //! An RLIMIT_CORE of one byte prevents a core file and the start of the host's core program (core(5)). Since Linux 6.16
-//! core_pattern may name a socket, for which the kernel ignores the limit. coredump_filter selects the memory in a dump;
-//! fork(2) and execve(2) keep it.
+//! core_pattern may name a socket, for which the kernel ignores the limit. The file coredump_filter selects the memory
+//! in a dump; fork(2) and execve(2) keep the selection.
 
 use std::fs;
 

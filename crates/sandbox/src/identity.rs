@@ -1,8 +1,8 @@
 //! User and group of the client: id 1000 inside.
 //!
-//! Outside, the client has an unused host id if root started the runner, and otherwise the id of the user who started
-//! it; never the host's root. Without a user namespace (tier `inherited`) the client keeps the runner's user, which may
-//! be the container's root, without capabilities.
+//! Outside, the client has an unused host id if root started the runner, and otherwise the id of the runner's user. The
+//! client is never the host's root. Without a user namespace (tier `inherited`) the client keeps the runner's user,
+//! which may be the container's root, without capabilities.
 
 use std::fs;
 use std::ops::Range;

@@ -346,8 +346,8 @@ impl ClientProcess {
         Ok(more)
     }
 
-    /// Sends the listener to the runner and closes it in the descriptor table that init and the client's process share,
-    /// so that only the runner can answer notifications.
+    /// Sends the listener to the runner and closes it here, so that only the runner can answer notifications. Init and
+    /// the client's process share one descriptor table, so no copy is left in either.
     fn detach(&self, inheritance: &Inheritance, descriptor: i32) -> Result<(), SetupError> {
         let listener = adopt(descriptor);
         message::send(

@@ -1,8 +1,8 @@
 //! Landlock rules: the path rules of the mounts, enforced a second time on the process itself.
 //!
 //! In tier `namespace` all file system rights of ABI 3 (Linux 6.2) are required. Newer rights and the two scopes are
-//! used if the kernel has them; the report lists them. TCP ports have no rules there, because the network namespace
-//! refuses all addresses beyond loopback, and each probe must show the errno of the layer whose claim it supports.
+//! used if the kernel has them; the report lists them. TCP ports have no rules there: the network namespace refuses all
+//! addresses beyond loopback. A second refusal would hide its errno, which the probes must show.
 //!
 //! In tier `inherited` Landlock is the only protection of the container's files, neighbours and processes. All of ABI 6
 //! is required, with the TCP ports and both scopes, and no rule covers the root.
@@ -82,8 +82,8 @@ pub fn errno_within(error: &(dyn std::error::Error + 'static)) -> Errno {
 
 /// Restricts the calling process to the client's paths.
 ///
-/// These are the plan's paths, the writable trees, and either the files of the new root or a few files of the container
-/// that most programs read.
+/// These are the plan's paths and the writable trees. A new root adds its own files, and tier `inherited` adds a few
+/// files of the container that most programs read.
 pub(super) fn restrict_client(
     plan: &Plan,
     ports: Ports,

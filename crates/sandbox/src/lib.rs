@@ -1,7 +1,7 @@
 //! The sandbox: up to four processes, set up in one order of steps.
 //!
-//! - The **runner**, on the host: starts the stage as a fresh exec of its own executable with an empty environment,
-//!   holds the control socket and the client's output pipes ([`spawn`]), and writes the id maps as root.
+//! - The **runner**, on the host: starts the stage as a fresh exec of its own executable with an empty environment
+//!   ([`spawn`]). The runner holds the control socket and the client's output pipes, and writes the id maps as root.
 //! - The **stage** ([`stage`]), which becomes the stub and the [`resolver`]: makes user and network namespace, loopback
 //!   and sockets. Then it enters a sandbox of its own without files, connections, programs or capabilities.
 //! - **Init** ([`init`]), pid 1 of the client's other namespaces: builds the root, launches, reaps and ends the client.

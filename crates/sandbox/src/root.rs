@@ -39,8 +39,8 @@ pub const DEVICE_LINKS: [(&str, &str); 5] = [
 
 /// Candidates for the temporary mount point of the new root; the first that exists is used.
 ///
-/// The mount may hide any files, because the sources have been taken by then. /proc is excluded: a fresh procfs can be
-/// mounted only while the old one is fully visible.
+/// The mount may hide any files, because the sources have been taken by then. But the list leaves out /proc: a fresh
+/// procfs can be mounted only while the old one is fully visible.
 const STAGING: [&str; 7] = ["/tmp", "/mnt", "/var", "/opt", "/usr", "/etc", "/sys"];
 
 /// A detached mount and its target.
@@ -380,8 +380,9 @@ fn show_harmless(target: &Path) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// Enters the new root. pivot_root(2) with both arguments `.` stacks the old root on the new one, so that the old root
-/// needs no directory and is detached at once.
+/// Enters the new root and detaches the old one.
+///
+/// With `.` as both arguments, pivot_root(2) stacks the old root on the new one, so the old root needs no directory.
 pub fn enter(base: &Path) -> Result<(), SetupError> {
     chdir(base).at(Step::PivotRoot)?;
     pivot_root(".", ".").at(Step::PivotRoot)?;

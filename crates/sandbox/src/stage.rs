@@ -1,8 +1,8 @@
 //! The stage: a fresh exec of this executable that makes the namespaces, starts init, and becomes the stub.
 //!
 //! The stage starts with an empty environment and three descriptors: the control socket on 0, the client's standard
-//! output and error on 1 and 2. The process is single-threaded. As stub and resolver it runs in the network namespace,
-//! in a sandbox that is tighter than the client's: no files, no new connections, no exec, no capabilities.
+//! output and error on 1 and 2. The process is single-threaded. As stub and resolver it runs in the network namespace.
+//! Its sandbox is tighter than the client's: no files, no new connections, no exec, no capabilities.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};

@@ -47,8 +47,8 @@ impl Isolation {
                     CanaryMode::Continued => "continued",
                 };
                 format!(
-                    "canary {} ({mode}): {} instead of {}",
-                    canary.name, canary.observed, canary.expected
+                    "probe {} ({mode}): expected {}, found {}",
+                    canary.name, canary.expected, canary.observed
                 )
             }))
             .collect();

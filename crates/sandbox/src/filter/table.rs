@@ -163,8 +163,8 @@ pub(crate) const CLIENT: Filter = Filter {
         notify(SYS_io_uring_setup),
         refuse(SYS_io_uring_enter, Errno::ENOSYS),
         refuse(SYS_io_uring_register, Errno::ENOSYS),
-        // A new user namespace grants all capabilities inside it. clone3 passes its flags in memory, which seccomp
-        // cannot read; ENOSYS makes every libc fall back to clone.
+        // A new user namespace grants all capabilities inside it. The call clone3 passes its flags in memory, which
+        // seccomp cannot read; ENOSYS makes every libc fall back to clone.
         refuse_if(
             SYS_clone,
             &[Test::AnyOf {

@@ -1,5 +1,6 @@
-//! Landlock rules of tier `inherited`, without a new root: each object is opened and compared with the checked one, and
-//! the rule applies to the opened object.
+//! Landlock rules of tier `inherited`, which has no new root.
+//!
+//! Each object is opened and compared with the checked one. The rule applies to the opened object.
 
 use std::fs::File;
 use std::io::ErrorKind;

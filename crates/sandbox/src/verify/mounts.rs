@@ -83,8 +83,9 @@ fn unescaped(mut word: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Judges the mounts other than root, home, tmp and work: each is planned and permits no more than planned, and each
-/// planned object is found at its target.
+/// Judges the mounts other than root, home, tmp and work.
+///
+/// Each mount must be planned and permit no more than planned. Each planned object must be found at its target.
 pub(super) fn layer(report: &SelfCheck, plan: &Plan) -> Layer {
     let found = check_text(
         &report.mounts,
