@@ -1,8 +1,8 @@
 //! An optional cgroup (version 2) of all processes of the sandbox; a run without one continues.
 //!
 //! Resource limits (setrlimit(2)) bound each process. memory.max and pids.max bound all processes together, with shared
-//! memory, memory files and kernel memory. The group is made below the runner's group or one of its ancestors: the first
-//! whose children have these limits (cgroups(7), "Delegation").
+//! memory, memory files and kernel memory. The group is made below the runner's group or one of its ancestors: the
+//! first whose children have these limits (cgroups(7), "Delegation").
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

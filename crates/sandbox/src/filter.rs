@@ -289,8 +289,8 @@ fn notify(number: u32) -> [Instruction; 2] {
     [branch(IF_EQUAL, number, 0, 1), decide(Action::Notify)]
 }
 
-/// Assembles a binary search over the sorted `calls`, with the rules of each call at its leaf. Expects the call's number
-/// in the accumulator.
+/// Assembles a binary search over the sorted `calls`, with the rules of each call at its leaf. Expects the call's
+/// number in the accumulator.
 fn search(calls: &[&[(u32, Rule)]], otherwise: Action) -> Vec<Instruction> {
     match calls {
         [] => vec![decide(otherwise)],

@@ -57,8 +57,8 @@
 //! - State and policy cannot be written from inside: of the host only the plan's writable paths can be written, and no
 //!   report may lie below a shown path.
 //! - A path that is replaced between check and use has another device or inode, and is refused.
-//! - Landlock's rule for unix sockets by path (ABI 9) is not needed: unix sockets are refused if directories of the host
-//!   or a whole container are visible.
+//! - Landlock's rule for unix sockets by path (ABI 9) is not needed: unix sockets are refused if directories of the
+//!   host or a whole container are visible.
 
 pub mod canary;
 pub mod cgroup;

@@ -1,7 +1,7 @@
 //! Mount points: paths of the new root, resolved within that root.
 //!
-//! The host's files are still reachable while init fills the new root, and a mounted host directory may hold links. With
-//! RESOLVE_IN_ROOT, openat2(2) resolves links as the client will. Missing files and directories are made by
+//! The host's files are still reachable while init fills the new root, and a mounted host directory may hold links.
+//! With RESOLVE_IN_ROOT, openat2(2) resolves links as the client will. Missing files and directories are made by
 //! descriptor, only in the new root's own file system, never on the host.
 
 use std::ffi::{OsStr, OsString};
@@ -23,8 +23,8 @@ const MAX_TRIES: usize = 10_000;
 /// Opens `path` below `root`. Makes the object and the directories above it if they are missing.
 ///
 /// # Errors
-/// The errno of openat2(2), mkdir(2) or open(2). `EROFS` means that the object is missing in a tree of the host, `ELOOP`
-/// a circle of links, and `ENOTDIR` or `EISDIR` an object of another kind.
+/// The errno of openat2(2), mkdir(2) or open(2). `EROFS` means that the object is missing in a tree of the host,
+/// `ELOOP` a circle of links, and `ENOTDIR` or `EISDIR` an object of another kind.
 pub(super) fn open(root: impl AsFd, path: &Path, kind: BindKind) -> Result<OwnedFd, Errno> {
     let root = root.as_fd();
     let mut path: PathBuf = path.components().filter(is_below).collect();

@@ -45,8 +45,8 @@ const TCP_BUFFERS: [(&str, &str); 2] = [
     ("/proc/sys/net/ipv4/tcp_rmem", "4096 131072 131072"),
 ];
 
-/// Sets the maximum size of the TCP buffers of this network namespace. Ignores errors: a container may have a read-only /proc/sys, and
-/// [`Network::read`] reads the resulting sizes.
+/// Sets the maximum size of the TCP buffers of this network namespace. Ignores errors: a container may have a read-only
+/// /proc/sys, and [`Network::read`] reads the resulting sizes.
 pub(super) fn limit_tcp_buffers() {
     for (path, sizes) in TCP_BUFFERS {
         let _ = fs::write(path, sizes);

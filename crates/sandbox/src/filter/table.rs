@@ -195,8 +195,8 @@ pub(crate) const CLIENT: Filter = Filter {
         refuse(SYS_process_vm_writev, Errno::EPERM),
         refuse(SYS_pidfd_getfd, Errno::EPERM),
         refuse(SYS_kcmp, Errno::EPERM),
-        // A lowered limit could blind or end init, for example without descriptors for the list of survivors. The kernel
-        // only requires equal ids for that. A process names itself by 0, as every libc does.
+        // A lowered limit could blind or end init, for example without descriptors for the list of survivors. The
+        // kernel only requires equal ids for that. A process names itself by 0, as every libc does.
         refuse_if(
             SYS_prlimit64,
             &[Test::AnyOf {

@@ -1,7 +1,7 @@
 //! Removal of a tree of any depth that its owner may still be changing, without following links.
 //!
-//! Deeper directories are moved up first, so that any depth needs only a few descriptors. Each directory is opened once,
-//! and all operations use that descriptor.
+//! Deeper directories are moved up first, so that any depth needs only a few descriptors. Each directory is opened
+//! once, and all operations use that descriptor.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsRawFd as _, OwnedFd};
