@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_set_where_there_are_files_for_them() {
+    fn limits_are_set_if_their_files_exist() {
         let all = ["memory.max", "pids.max", "memory.swap.max"];
         let (_parent, group) = with_files(&all);
         let group = group.set_limits(LIMITS).unwrap();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_without_controllers_is_none_and_is_removed() {
+    fn group_without_controllers_is_removed() {
         let (parent, group) = with_files(&[]);
         let reason = group.set_limits(LIMITS).unwrap_err();
         assert!(reason.ends_with("is in cgroup.subtree_control"), "{reason}");
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn kills_for_want_of_memory_are_counted() {
+    fn oom_kills_are_counted() {
         let (_parent, group) = with_files(&[]);
         assert_eq!(group.oom_kills(), 0);
         let events = "low 0\nhigh 0\nmax 7\noom 2\noom_kill 3\noom_group_kill 0\n";

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_dump_that_someone_gets_is_listed() {
+    fn only_a_received_dump_is_listed() {
         let listed = |receiver, bytes| {
             let layer = layer(Some(receiver), bytes, Some("00000000"))?;
             assert_eq!(layer.need, LayerNeed::IfOffered);

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_counter_is_no_zero() {
+    fn missing_counter_is_an_error() {
         for missing in ["OutNoRoutes", "ActiveOpens", "OutDatagrams", "Udp: 9 400\n"] {
             assert_eq!(counts(&SNMP.replace(missing, ""), None), None, "{missing}");
         }

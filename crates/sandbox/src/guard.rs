@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_has_closed_directories_and_an_open_file() {
+    fn made_directories_are_0700_and_the_file_0644() {
         let parent = tempfile::tempdir().unwrap();
         let base = make(&parent.path().join("base"), Contents::Trees).unwrap();
         let mode = |name: &str| {
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn stopped_guard_is_killed_and_stood_in_for() {
+    fn stopped_guard_is_killed_and_replaced() {
         let name = format!("runner-test-{}", random::token());
         let directory = candidates().next().unwrap().join(&name);
         make(&directory, Contents::Trees).unwrap();
@@ -393,12 +393,12 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_in_which_nothing_can_be_made_leaves_nothing() {
+    fn unwritable_parent_is_an_error() {
         assert!(make(Path::new("/proc/new"), Contents::Trees).is_err());
     }
 
     #[test]
-    fn the_first_directory_that_can_be_written_is_taken_and_the_first_failure_is_told() {
+    fn first_writable_parent_or_first_errno_is_returned() {
         let writable = tempfile::tempdir().unwrap();
         let name = OsStr::new("base");
         let two = ["/proc".into(), writable.path().to_owned()];
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_reaches_what_was_shut_and_what_lies_deep() {
+    fn removal_reaches_mode_0_and_deep_directories() {
         let parent = tempfile::tempdir().unwrap();
         let base = make(&parent.path().join("base"), Contents::Trees).unwrap();
         let mut at = fs::File::open(base.join(HOME)).map(OwnedFd::from).unwrap();
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_does_not_follow_a_link() {
+    fn removal_does_not_follow_links() {
         let outside = tempfile::tempdir().unwrap();
         let kept = outside.path().join("kept");
         fs::write(&kept, "").unwrap();
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_removing_uses_itself_are_in_nobodys_way() {
+    fn removal_avoids_existing_moved_names() {
         let parent = tempfile::tempdir().unwrap();
         let base = make(&parent.path().join("base"), Contents::Trees).unwrap();
         for name in ["moved-1/a/b", "moved-2", "home/d/e", "home/f/g"] {
@@ -461,7 +461,7 @@ mod tests {
 
     /// A client that has not ended yet may still make directories.
     #[test]
-    fn removing_goes_on_while_something_is_still_being_made() {
+    fn removal_repeats_while_entries_are_made() {
         let parent = tempfile::tempdir().unwrap();
         let base = make(&parent.path().join("base"), Contents::Trees).unwrap();
         for number in 0..60 {

@@ -412,7 +412,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_base_url_stands_where_the_placeholder_was() {
+    fn base_url_replaces_the_placeholder() {
         let filled = with_base_url(b"A={base_url}/x,{base_url}", b"http://127.0.0.1:9");
         assert_eq!(filled, b"A=http://127.0.0.1:9/x,http://127.0.0.1:9");
         assert_eq!(with_base_url(b"A=b{base_ur", b"u"), b"A=b{base_ur");

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_made_with_the_way_to_it() {
+    fn missing_object_is_made_with_its_parents() {
         let root = Root::new();
         let file = root.open("/a/b/file", BindKind::File).unwrap();
         assert_eq!(file, root.inode("a/b/file"));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absolute_link_leads_below_the_new_root_and_never_to_the_host() {
+    fn absolute_link_resolves_in_the_new_root() {
         let (root, host) = (Root::new(), tempfile::tempdir().unwrap());
         let outside = host.path().to_str().unwrap();
         fs::create_dir_all(host.path().join("one")).unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_climbs_is_found_while_files_are_moved_elsewhere() {
+    fn dotdot_path_resolves_during_renames() {
         let (root, elsewhere) = (Root::new(), tempfile::tempdir().unwrap());
         fs::create_dir_all(root.at("a/b/c")).unwrap();
         let [one, other] = ["one", "other"].map(|name| elsewhere.path().join(name));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_climbs_stays_in_the_root_and_one_that_goes_round_ends() {
+    fn links_stay_in_the_root_and_loops_are_eloop() {
         let root = Root::new();
         fs::create_dir(root.at("a")).unwrap();
         symlink("../../../../x", root.at("a/up")).unwrap();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_made_in_another_file_system() {
+    fn other_file_system_is_erofs() {
         let root = File::open("/").unwrap();
         // /proc is certainly another file system, and no object is made there.
         let missing = Path::new("/proc/no-such-directory");
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn something_else_in_the_way_is_an_error() {
+    fn object_of_another_kind_is_an_error() {
         let root = Root::new();
         fs::create_dir(root.at("directory")).unwrap();
         fs::write(root.at("file"), "").unwrap();

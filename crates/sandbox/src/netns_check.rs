@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_and_idle_tunnels_are_silent() {
+    fn loopback_and_idle_tunnels_are_sealed() {
         assert_eq!(sealed().more_than_loopback(), None);
     }
 

@@ -124,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_an_error() {
+    fn missing_file_is_an_error() {
         let proc = Proc::open().unwrap();
         assert_eq!(proc.read("no-such-file"), Err(Errno::ENOENT));
         assert_eq!(proc.numbers("no-such-file"), Err(Errno::ENOENT));
     }
 
     #[test]
-    fn what_is_harmless_is_there() {
+    fn harmless_files_exist() {
         let proc = Proc::open().unwrap();
         for file in HARMLESS {
             assert!(!proc.read(file).unwrap().is_empty(), "{file}");

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_may_look_like_the_rest_of_the_line() {
+    fn name_may_contain_parentheses_and_fields() {
         let line = "7 (a) S 1 (b) ) R 5 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 3 0 99";
         let process = parse(line).unwrap();
         assert_eq!(
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn descendants_are_found_over_generations_and_nobody_else_is() {
+    fn only_descendants_are_found() {
         let all = [(1, 0), (10, 1), (11, 10), (12, 11), (20, 1), (21, 20)];
         assert_eq!(below(&processes(10, &all)), [11, 12]);
         assert_eq!(below(&processes(20, &all)), [21]);

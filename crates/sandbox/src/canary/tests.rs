@@ -93,7 +93,7 @@ fn status(canaries: &[Canary], name: &str) -> CanaryStatus {
 }
 
 #[test]
-fn every_canary_is_held_when_errno_and_record_are_the_expected_ones() {
+fn probes_with_expected_errno_and_entry_are_held() {
     for kind in KINDS {
         let canaries = judge(kind, &as_expected(kind), &[], true);
         assert!(
@@ -107,7 +107,7 @@ fn every_canary_is_held_when_errno_and_record_are_the_expected_ones() {
 }
 
 #[test]
-fn another_errno_is_not_good_enough() {
+fn probe_with_another_errno_is_not_held() {
     for kind in KINDS {
         for index in 0..as_expected(kind).observed.len() {
             let mut results = as_expected(kind);
@@ -121,7 +121,7 @@ fn another_errno_is_not_good_enough() {
 }
 
 #[test]
-fn a_missing_canary_is_not_held() {
+fn missing_probe_is_not_held() {
     for kind in KINDS {
         for index in 0..as_expected(kind).observed.len() {
             let mut results = as_expected(kind);
@@ -136,7 +136,7 @@ fn a_missing_canary_is_not_held() {
 
 /// Several datagram probes make the same kind of socket, for which the ledger has one line.
 #[test]
-fn what_the_supervisor_did_not_record_is_not_held() {
+fn probe_without_ledger_entry_is_not_held() {
     for kind in KINDS {
         for gone in &as_expected(kind).recorded {
             let mut results = as_expected(kind);
@@ -149,7 +149,7 @@ fn what_the_supervisor_did_not_record_is_not_held() {
 }
 
 #[test]
-fn in_a_shared_network_a_datagram_canary_is_answered_where_its_socket_is_made() {
+fn inherited_datagram_probes_are_refused_at_socket() {
     let results = as_expected(Kind::Inherited);
     let sockets = results
         .recorded
@@ -161,7 +161,7 @@ fn in_a_shared_network_a_datagram_canary_is_answered_where_its_socket_is_made() 
 
 /// Docker disables IPv6 on the loopback of a container without a network.
 #[test]
-fn in_a_shared_network_the_kernel_may_refuse_ipv6_for_want_of_an_address() {
+fn inherited_network_may_lack_ipv6_addresses() {
     for kind in KINDS {
         for mode in Mode::BOTH {
             let mut results = as_expected(kind);
@@ -180,7 +180,7 @@ fn in_a_shared_network_the_kernel_may_refuse_ipv6_for_want_of_an_address() {
 }
 
 #[test]
-fn what_is_refused_outside_as_well_supports_no_claim_but_may_not_succeed_inside() {
+fn probe_refused_outside_must_still_fail_inside() {
     let kind = Kind::Namespace;
     let mut results = as_expected(kind);
     let judged = |results: &Results| status(&judge(kind, results, &["vsock"], true), "vsock");
@@ -208,7 +208,7 @@ fn unseen(kind: Kind, name: &'static str, forget: fn(&Attempt) -> bool) -> Vec<S
 }
 
 #[test]
-fn a_class_without_an_entry_is_unseen_where_the_host_refuses_it() {
+fn probe_refused_outside_without_entry_is_unseen() {
     for kind in KINDS {
         let ring = |attempt: &Attempt| attempt.syscall == "io_uring_setup";
         assert_eq!(unseen(kind, "io-uring", ring), ["io-uring"]);
@@ -219,7 +219,7 @@ fn a_class_without_an_entry_is_unseen_where_the_host_refuses_it() {
 }
 
 #[test]
-fn a_kernel_without_ipv6_hides_nothing() {
+fn kernel_without_ipv6_leaves_no_probe_unseen() {
     let kind = Kind::Namespace;
     let mut results = as_expected(kind);
     results
@@ -239,7 +239,7 @@ fn a_kernel_without_ipv6_hides_nothing() {
 }
 
 #[test]
-fn without_scopes_the_inner_abstract_socket_supports_no_claim() {
+fn abstract_socket_needs_scopes_for_a_claim() {
     let kind = Kind::Namespace;
     let mut results = as_expected(kind);
     results

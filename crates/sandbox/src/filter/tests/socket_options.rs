@@ -33,7 +33,7 @@ fn buffer_sizes_are_answered_and_not_set() {
 }
 
 #[test]
-fn other_options_are_notified_whatever_the_high_halves() {
+fn other_options_are_notified() {
     for (level, name) in [
         (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE),
         (libc::SOL_SOCKET, libc::SO_ZEROCOPY),
