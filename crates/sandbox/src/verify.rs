@@ -156,7 +156,7 @@ fn wide_tcp_buffers(network: &Network) -> Option<Layer> {
         ..layer(
             "TCP buffers",
             false,
-            "/proc/sys is read-only here, so connections inside may hold as much as net.ipv4.tcp_mem of this machine allows",
+            "/proc/sys is read-only here, so connections inside may buffer as much as net.ipv4.tcp_mem of this machine allows",
         )
     })
 }
@@ -266,7 +266,7 @@ fn writable(report: &SelfCheck, path: &str) -> Layer {
                 && mount.has_all(&["rw", "nosuid", "nodev", "noexec"])
                 && mount.super_options.contains("size=")
                 && mount.super_options.contains("nr_inodes="),
-            format!("tmpfs, nothing executable, {}", mount.super_options),
+            format!("tmpfs, noexec, {}", mount.super_options),
         ),
         other => (false, format!("{} mounts at {path}", other.len())),
     };
@@ -296,9 +296,9 @@ fn no_new_privileges(report: &SelfCheck) -> Layer {
 fn landlock(report: &SelfCheck) -> Layer {
     let found = &report.landlock;
     let newer = if found.full {
-        "and every newer one that was asked for"
+        "and all newer requested rights"
     } else {
-        "newer ones as far as it has them"
+        "and newer rights as far as the kernel has them"
     };
     layer(
         "landlock",
@@ -331,7 +331,7 @@ fn seccomp(report: &SelfCheck, outside: &Outside<'_>) -> Layer {
         "seccomp",
         ours,
         format!(
-            "mode {}, {filters} filter(s), {} of them outside",
+            "mode {}, {filters} filter(s), of which {} are the runner's",
             field(report, "Seccomp"),
             outside.filters
         ),
@@ -358,7 +358,7 @@ fn limits(report: &SelfCheck, outside: &Outside<'_>) -> Layer {
     let wanted = &outside.plan.limits;
     let together = match outside.cgroup {
         Ok(_) => String::new(),
-        Err(reason) => format!(", of each process alone (no cgroup: {reason})"),
+        Err(reason) => format!(", for each process separately (no cgroup: {reason})"),
     };
     let all = [
         ("RLIMIT_CORE", wanted.core_bytes),

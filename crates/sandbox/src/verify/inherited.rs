@@ -32,7 +32,7 @@ fn namespaces() -> Layer {
         name: "namespaces".to_owned(),
         need: LayerNeed::IfOffered,
         status: LayerStatus::Absent,
-        detail: "none of its own: network, files and processes are the container's".to_owned(),
+        detail: "none: network, files and processes are the container's".to_owned(),
     }
 }
 
@@ -43,7 +43,7 @@ fn identity(report: &SelfCheck, outside: &Outside<'_>) -> Layer {
     if uids == four(uid) && gids == four(gid) {
         let groups = field(report, "Groups");
         let detail = format!(
-            "uid {uid}, gid {gid} and groups {groups:?} of the container, who started the runner"
+            "uid {uid}, gid {gid} and groups {groups:?} of the container's user who started the runner"
         );
         layer("identity", true, detail)
     } else {
@@ -77,7 +77,7 @@ fn landlock(report: &SelfCheck) -> Layer {
     let whole = found.ports && found.scopes;
     let detail = if whole {
         format!(
-            "by path, TCP port and scope, before everything of the container; kernel ABI {}",
+            "by path, TCP port and scope, for all objects of the container; kernel ABI {}",
             found.abi
         )
     } else {

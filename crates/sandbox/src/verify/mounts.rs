@@ -102,11 +102,12 @@ pub(super) fn layer(report: &SelfCheck, plan: &Plan) -> Layer {
                 ""
             };
             let binds = plan.root.binds.iter();
-            let but = match binds.filter(|bind| bind.access == Access::Write).count() {
+            let except = match binds.filter(|bind| bind.access == Access::Write).count() {
                 0 => String::new(),
-                number => format!(", but {number} that the command line makes writable"),
+                number => format!(", except {number} that the command line makes writable"),
             };
-            let detail = format!("{count} beside the root, home and tmp: read-only{proc}{but}");
+            let detail =
+                format!("{count} in addition to root, home, tmp and work: read-only{proc}{except}");
             super::layer("mounts", true, detail)
         }
     }
