@@ -151,7 +151,7 @@ impl std::fmt::Display for Step {
             Self::StubSocket => "bind the stub's socket",
             Self::ResolverSocket => "bind the resolver's socket",
             Self::ListSockets => {
-                "list sockets by sock_diag(7), without which no run can prove that all was sent"
+                "list sockets by sock_diag(7), which a run needs to prove that all bytes have arrived"
             }
             Self::EventLoop => "set up the stub's event loop",
             Self::CloneInit => "make the pid, mount, ipc, uts and cgroup namespaces",
@@ -163,7 +163,7 @@ impl std::fmt::Display for Step {
             Self::AttachSource => "attach a path to the new root",
             Self::MountProc => "mount a fresh /proc",
             Self::PivotRoot => "enter the new root",
-            Self::RemoveDevice => "take a device out of the new root",
+            Self::RemoveDevice => "remove a device from the new root",
             Self::ReadOnlyRoot => "make the new root read-only",
             Self::HostName => "set the host name",
             Self::OpenTrees => "open the home and the temporary directory",

@@ -40,7 +40,7 @@
 //! - A [`guard`] makes home, temporary and working directory on the container's disk.
 //! - Landlock alone protects the container's other files.
 //! - Init is a subreaper instead of pid 1.
-//! - The filter has additional rules, and the supervisor does more.
+//! - [`filter`] and [`supervise`] have additional rules.
 //!
 //! The runner finds the tier of a host only by making the sandbox.
 //!
