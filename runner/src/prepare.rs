@@ -200,12 +200,12 @@ pub(crate) fn prepare(
         },
         client: client_plan(request, placed, &credential, places)?,
         limits: resource_limits(limits, tier),
-        offspring: limits.processes,
+        process_limit: limits.processes,
         probe: targets.plan(places),
         // They are told by paths of a root that is the client's own.
         lookups: workload.purpose() == Purpose::Audit && tier == Tier::Namespace,
         #[cfg(feature = "weaken")]
-        weakened: sandbox::weaken::asked(),
+        weakened: sandbox::weaken::from_env(),
     };
     let is_own_file = hidden_argument(&request.client).is_some();
     Ok(Prepared {

@@ -25,7 +25,7 @@ pub(crate) async fn serve(inside: Inside) -> io::Result<()> {
     let settings: Settings = serde_json::from_str(&inside.settings)?;
     let unacknowledged = inside.unacknowledged;
     let list = move |server| {
-        let held = unacknowledged.held_for(server)?;
+        let held = unacknowledged.list_unacknowledged(server)?;
         let held = held.into_iter().map(|held| stub::Held {
             peer: held.peer,
             bytes: held.bytes,

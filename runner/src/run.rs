@@ -227,7 +227,7 @@ fn launch_in_strongest_tier(
             Tier::Inherited => TemporaryTrees::make().map(Some),
         };
         let places = match &made {
-            Ok(Some(trees)) => trees.places(),
+            Ok(Some(trees)) => trees.client_paths(),
             Ok(None) | Err(_) => ClientPaths::in_own_root(),
         };
         let prepared = prepare(request, files, tier, &places)?;

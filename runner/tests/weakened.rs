@@ -84,13 +84,13 @@ fn without_landlock_each_of_its_canaries_tells_where_it_stands_alone() {
         shared,
         "landlock",
         &[
-            "canary host-directory (continued): ok instead of EACCES",
-            "canary write-outside (continued): ok instead of EACCES",
-            "canary landlock-read (continued): ok instead of EACCES",
-            "canary neighbour (continued): ok instead of EACCES",
-            "canary abstract-socket-outside (continued): ok instead of EPERM",
-            "canary abstract-socket-inside (continued): ok instead of EPERM",
-            "canary signal (continued): ok instead of EPERM",
+            "probe host-directory (continued): expected EACCES, found ok",
+            "probe write-outside (continued): expected EACCES, found ok",
+            "probe landlock-read (continued): expected EACCES, found ok",
+            "probe neighbour (continued): expected EACCES, found ok",
+            "probe abstract-socket-outside (continued): expected EPERM, found ok",
+            "probe abstract-socket-inside (continued): expected EPERM, found ok",
+            "probe signal (continued): expected EPERM, found ok",
         ],
     );
 }
@@ -101,9 +101,9 @@ fn without_the_supervisors_refusals_unix_sockets_and_listeners_tell_where_the_ne
         shared,
         "refusals",
         &[
-            "canary unix-socket (answered): ok instead of EACCES",
-            "canary udp4 (answered): ENETUNREACH instead of EACCES",
-            "canary io-uring (answered): ok instead of ENOSYS",
+            "probe unix-socket (answered): expected EACCES, found ok",
+            "probe udp4 (answered): expected EACCES, found ENETUNREACH",
+            "probe io-uring (answered): expected ENOSYS, found ok",
         ],
     );
 }
@@ -113,7 +113,7 @@ fn without_the_filters_own_refusals_its_canaries_tell_where_nothing_is_its_own()
     missed(
         shared,
         "filter",
-        &["canary terminal-input (continued): ENOTTY instead of EPERM"],
+        &["probe terminal-input (continued): expected EPERM, found ENOTTY"],
     );
 }
 
@@ -121,7 +121,7 @@ fn without_the_filters_own_refusals_its_canaries_tell_where_nothing_is_its_own()
 fn with_a_dumpable_init_and_no_landlock_a_shared_init_is_read_by_its_user() {
     let (code, said) = shared("landlock,hidden-init", true);
     assert_eq!(code, Some(3));
-    let told = "canary init-memory (continued): ok instead of EACCES";
+    let told = "probe init-memory (continued): expected EACCES, found ok";
     assert!(said.contains(told), "{said}");
     let (_, said) = shared("landlock", true);
     assert!(!said.contains("init-memory"), "{said}");
@@ -161,7 +161,7 @@ fn without_a_read_only_root_the_read_back_and_its_canary_tell() {
         "read-only-root",
         &[
             "root: ",
-            "canary write-root (continued): EACCES instead of EROFS",
+            "probe write-root (continued): expected EROFS, found EACCES",
         ],
     );
 }
@@ -189,8 +189,8 @@ fn without_landlock_its_two_canaries_tell() {
     misses(
         "landlock",
         &[
-            "canary landlock-read (continued): ok instead of EACCES",
-            "canary abstract-socket-inside (continued): ok instead of EPERM",
+            "probe landlock-read (continued): expected EACCES, found ok",
+            "probe abstract-socket-inside (continued): expected EPERM, found ok",
         ],
     );
 }
@@ -201,7 +201,7 @@ fn with_a_dumpable_init_and_no_landlock_its_memory_can_be_read_by_its_own_user()
     let (code, said) = case_b("landlock,hidden-init", true);
     assert_eq!(code, Some(3));
     assert!(
-        said.contains("canary init-memory (continued): ok instead of EACCES"),
+        said.contains("probe init-memory (continued): expected EACCES, found ok"),
         "{said}"
     );
     let (_, said) = case_b("landlock", true);
@@ -213,8 +213,8 @@ fn without_the_filters_own_refusals_its_canaries_tell() {
     misses(
         "filter",
         &[
-            "canary unshare (continued): ok instead of EPERM",
-            "canary terminal-input (continued): ENOTTY instead of EPERM",
+            "probe unshare (continued): expected EPERM, found ok",
+            "probe terminal-input (continued): expected EPERM, found ENOTTY",
         ],
     );
 }
@@ -223,7 +223,7 @@ fn without_the_filters_own_refusals_its_canaries_tell() {
 fn without_the_supervisors_refusals_its_canaries_tell() {
     misses(
         "refusals",
-        &["canary io-uring (answered): ok instead of ENOSYS"],
+        &["probe io-uring (answered): expected ENOSYS, found ok"],
     );
 }
 
@@ -233,8 +233,11 @@ fn without_the_supervisors_records_every_network_canary_tells() {
     let told: Vec<String> = ways
         .iter()
         .flat_map(|way| {
-            ["answered", "continued"]
-                .map(|mode| format!("canary {way} ({mode}): ENETUNREACH, not recorded"))
+            ["answered", "continued"].map(|mode| {
+                format!(
+                    "probe {way} ({mode}): expected ENETUNREACH, found ENETUNREACH, not recorded"
+                )
+            })
         })
         .collect();
     let told: Vec<&str> = told.iter().map(String::as_str).collect();

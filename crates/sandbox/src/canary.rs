@@ -1,4 +1,4 @@
-//! Judges the canaries: what was observed inside, what the supervisor recorded, what is refused outside as well.
+//! Judgement of the canary: results inside, ledger entries, and results outside of the same probes.
 
 pub mod outside;
 pub mod targets;
@@ -10,21 +10,22 @@ pub use probes::canary::{
     ABSTRACT_INSIDE, Expected, Kind, LedgerEntry, Mode, Observation, ROUTES, STUB, probes,
 };
 
-/// What a verdict on the canaries rests on.
+/// Evidence about the canary of one run.
 pub(super) struct Context<'a> {
     pub(super) kind: Kind,
     pub(super) stub_port: u16,
     pub(super) observed: &'a [Observation],
-    /// What the supervisor recorded while they ran.
+    /// Ledger entries from the time of the canary.
     pub(super) recorded: &'a [Attempt],
+    /// Names of the probes that are refused outside too.
     pub(super) refused_outside: &'a [&'static str],
     /// Landlock's scopes are enforced.
     pub(super) scopes: bool,
 }
 
 impl Context<'_> {
-    /// Puts what was observed beside what was expected. A canary that is missing was not held, and neither was
-    /// one that the supervisor should have recorded and did not.
+    /// Compares each probe's result with the expected one. A probe without a result, or without its expected ledger
+    /// entry, is not held.
     pub(super) fn judge(&self) -> Vec<Canary> {
         let reached = Expected {
             errno: None,
@@ -32,10 +33,10 @@ impl Context<'_> {
             record: None,
         };
         let mut canaries = vec![self.canary(STUB, Mode::Continued, reached)];
-        for way in ROUTES {
+        for route in ROUTES {
             for mode in Mode::BOTH {
-                let expected = way.expected(self.kind, mode, self.stub_port);
-                canaries.push(self.canary(way.name, mode, expected));
+                let expected = route.expected(self.kind, mode, self.stub_port);
+                canaries.push(self.canary(route.name, mode, expected));
             }
         }
         let probes = probes(self.kind);
@@ -59,7 +60,7 @@ impl Context<'_> {
             .record
             .is_none_or(|record| self.recorded.iter().any(|attempt| record.is(attempt)));
         let unscoped = name == ABSTRACT_INSIDE && !self.scopes;
-        // What the supervisor has recorded is its own doing, whatever happens outside.
+        // A ledger entry proves that the supervisor itself refused, even if the host refuses too.
         let is_seen = mode == Mode::Answered && as_expected && recorded;
         let refused_outside = self.refused_outside.contains(&name) && errno != Some(0);
         let without_claim = unscoped || (refused_outside && !is_seen);
@@ -68,15 +69,15 @@ impl Context<'_> {
             Some(_) if as_expected && recorded => CanaryStatus::Held,
             Some(_) | None => CanaryStatus::NotHeld,
         };
-        // Without a line of its own or of its socket, the call never came to the supervisor.
-        let asked = |record: LedgerEntry| {
+        // Without a ledger entry for the call or its socket, the call did not reach the supervisor.
+        let is_notified = |record: LedgerEntry| {
             self.recorded
                 .iter()
                 .any(|attempt| record.is(attempt) || record.is_socket(attempt))
         };
         let unseen = mode == Mode::Answered
             && status == CanaryStatus::NotApplicable
-            && expected.record.is_some_and(|record| !asked(record));
+            && expected.record.is_some_and(|record| !is_notified(record));
         let observed = match errno {
             None => "missing".to_owned(),
             Some(errno) if as_expected && !recorded => format!("{}, not recorded", text(errno)),

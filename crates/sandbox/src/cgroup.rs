@@ -1,9 +1,8 @@
-//! A cgroup of version 2 for everything in the sandbox, where one can be had: found by trying, and no run fails for
-//! lack of one.
+//! An optional cgroup (version 2) of all processes of the sandbox; a run without one continues.
 //!
-//! Resource limits hold each process alone; memory.max and pids.max hold all of them together, with shared memory,
-//! memory files and what the kernel holds for them. The group is made beside that of the runner, or above it, in the
-//! first directory whose children have these limits (cgroups(7), "Delegation").
+//! Resource limits (setrlimit(2)) bound each process. memory.max and pids.max bound all processes together, with shared
+//! memory, memory files and kernel memory. The group is made below the runner's group or one of its ancestors: the
+//! first whose children have these limits (cgroups(7), "Delegation").
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,33 +14,35 @@ use super::plan::Plan;
 
 const MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 const PREFIX: &str = "runner-";
-/// Memory of the stub, with the bodies that it keeps, and of init.
+/// Memory for the stub, with the bodies that it stores, and for init, in bytes.
 const OWN_MEMORY: u64 = 256 << 20;
-/// Processes and threads of our own.
+/// Processes and threads for stage and init.
 const OWN_PROCESSES: u64 = 16;
-/// A group can be removed once its last process has been reaped, which the kernel may tell late.
-const REMOVALS: u32 = 50;
-const BETWEEN_REMOVALS: Duration = Duration::from_millis(2);
+/// Maximum number of removals of a group: rmdir fails until the kernel has released the last reaped process.
+const MAX_REMOVALS: u32 = 50;
+const REMOVAL_PAUSE: Duration = Duration::from_millis(2);
 
 /// Limits of a group.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
+    /// Maximum memory (memory.max), in bytes.
     pub memory_bytes: u64,
+    /// Maximum number of processes and threads (pids.max).
     pub processes: u64,
 }
 
 impl Limits {
-    /// The limits of `plan`, and what the sandbox itself takes. Both trees of a root of the client's own are memory.
+    /// Adds the needs of the sandbox itself to the limits of `plan`. Two writable trees of a new root count as memory.
     pub(super) fn of(plan: &Plan) -> Self {
         let memory = plan.limits.data_bytes.saturating_add(2 * plan.root.bytes);
         Self {
             memory_bytes: memory.saturating_add(OWN_MEMORY),
-            processes: plan.offspring.saturating_add(OWN_PROCESSES),
+            processes: plan.process_limit.saturating_add(OWN_PROCESSES),
         }
     }
 }
 
-/// A group, and the limits that its kernel took. Its processes are ended, and it is removed, when this is dropped.
+/// A cgroup with the limits that the kernel accepted. Dropping this value kills its processes and removes the group.
 #[derive(Debug)]
 pub struct Cgroup {
     directory: PathBuf,
@@ -52,7 +53,7 @@ impl Cgroup {
     /// Makes a group with `limits`.
     ///
     /// # Errors
-    /// Why there is none, for a report.
+    /// The reason for the absence of a group, for a report.
     pub fn make(limits: Limits) -> Result<Self, String> {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let path = own.lines().find_map(|line| line.strip_prefix("0::/"));
@@ -68,12 +69,12 @@ impl Cgroup {
         Self::make_above(&Path::new(mount).join(path), Path::new(mount), limits)
     }
 
-    /// Tries `own` and all directories above it, up to the mount.
+    /// Tries `own` and its ancestors, up to the mount.
     fn make_above(own: &Path, mount: &Path, limits: Limits) -> Result<Self, String> {
         let mut reason = String::new();
         for parent in own.ancestors().take_while(|one| one.starts_with(mount)) {
             remove_leftovers(parent);
-            match Self::make_in(parent).and_then(|group| group.with(limits)) {
+            match Self::make_in(parent).and_then(|group| group.set_limits(limits)) {
                 Ok(group) => return Ok(group),
                 Err(why) => reason = why,
             }
@@ -92,7 +93,7 @@ impl Cgroup {
         })
     }
 
-    fn with(mut self, limits: Limits) -> Result<Self, String> {
+    fn set_limits(mut self, limits: Limits) -> Result<Self, String> {
         let memory = limits.memory_bytes.to_string();
         let processes = limits.processes.to_string();
         let mut taken = Vec::new();
@@ -108,7 +109,7 @@ impl Cgroup {
                 parent.display()
             ));
         }
-        // Without swap there is no such file.
+        // A kernel without swap accounting lacks the file.
         if self.set("memory.swap.max", "0").is_ok() {
             taken.push("memory.swap.max 0".to_owned());
         }
@@ -116,20 +117,20 @@ impl Cgroup {
         Ok(self)
     }
 
-    /// Puts a process, and with it all that it starts from now on, into the group.
+    /// Moves a process into the group. Its later children start in the group too.
     ///
     /// # Errors
-    /// As of write(2); `EACCES` where the group of that process is delegated by someone else.
+    /// Those of write(2); `EACCES` if another user delegated the group of that process.
     pub(super) fn admit(&self, process: u32) -> io::Result<()> {
         self.set("cgroup.procs", &process.to_string())
     }
 
-    /// Limits that are in force, as the kernel writes them, and where.
+    /// Describes the limits in the kernel's spelling, and the directory of the group.
     pub fn describe(&self) -> String {
         format!("{} in {}", self.limits, self.directory.display())
     }
 
-    /// Number of processes that were killed because memory.max was met.
+    /// Counts the processes that the kernel killed because of memory.max.
     pub fn oom_kills(&self) -> u64 {
         let events = self.read("memory.events");
         let kills = events
@@ -138,7 +139,7 @@ impl Cgroup {
         kills.and_then(|kills| kills.parse().ok()).unwrap_or(0)
     }
 
-    /// Never makes the file: outside of a cgroup file system there would be none to read.
+    /// Writes to an existing file. Making one would hide that the directory is no cgroup.
     fn set(&self, file: &str, value: &str) -> io::Result<()> {
         let path = self.directory.join(file);
         let mut file = fs::OpenOptions::new().write(true).open(path)?;
@@ -152,19 +153,19 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // Linux 5.14; before it, the stage's end is the end of all others.
+        // cgroup.kill exists since Linux 5.14. On older kernels the end of the stage ends all other processes.
         let _ = self.set("cgroup.kill", "1");
-        for _ in 0..REMOVALS {
+        for _ in 0..MAX_REMOVALS {
             match fs::remove_dir(&self.directory) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
                 _ => return,
             }
-            thread::sleep(BETWEEN_REMOVALS);
+            thread::sleep(REMOVAL_PAUSE);
         }
     }
 }
 
-/// Removes groups of runners that were killed before they could. One with processes stays: the kernel refuses.
+/// Removes groups of killed runners. The kernel refuses to remove a group with processes.
 fn remove_leftovers(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
@@ -194,10 +195,10 @@ mod tests {
         processes: 50,
     };
 
-    /// A directory that has the files of a group.
+    /// Makes a directory with the files of a group.
     fn with_files(names: &[&str]) -> (tempfile::TempDir, Cgroup) {
-        let place = tempfile::tempdir().unwrap();
-        let directory = place.path().join("group");
+        let parent = tempfile::tempdir().unwrap();
+        let directory = parent.path().join("group");
         fs::create_dir(&directory).unwrap();
         for name in names {
             fs::write(directory.join(name), "").unwrap();
@@ -206,33 +207,33 @@ mod tests {
             directory,
             limits: String::new(),
         };
-        (place, group)
+        (parent, group)
     }
 
     #[test]
-    fn limits_are_set_where_there_are_files_for_them() {
+    fn limits_are_set_if_their_files_exist() {
         let all = ["memory.max", "pids.max", "memory.swap.max"];
-        let (_place, group) = with_files(&all);
-        let group = group.with(LIMITS).unwrap();
+        let (_parent, group) = with_files(&all);
+        let group = group.set_limits(LIMITS).unwrap();
         let described = group.describe();
         let expected = "memory.max 1073741824, pids.max 50, memory.swap.max 0 in ";
         assert!(described.starts_with(expected), "{described}");
-        let (_place, group) = with_files(&["pids.max"]);
-        let described = group.with(LIMITS).unwrap().describe();
+        let (_parent, group) = with_files(&["pids.max"]);
+        let described = group.set_limits(LIMITS).unwrap().describe();
         assert!(described.starts_with("pids.max 50 in "), "{described}");
     }
 
     #[test]
-    fn a_group_without_controllers_is_none_and_is_removed() {
-        let (place, group) = with_files(&[]);
-        let reason = group.with(LIMITS).unwrap_err();
+    fn group_without_controllers_is_removed() {
+        let (parent, group) = with_files(&[]);
+        let reason = group.set_limits(LIMITS).unwrap_err();
         assert!(reason.ends_with("is in cgroup.subtree_control"), "{reason}");
-        assert!(!place.path().join("group").exists());
+        assert!(!parent.path().join("group").exists());
     }
 
     #[test]
-    fn kills_for_want_of_memory_are_counted() {
-        let (_place, group) = with_files(&[]);
+    fn oom_kills_are_counted() {
+        let (_parent, group) = with_files(&[]);
         assert_eq!(group.oom_kills(), 0);
         let events = "low 0\nhigh 0\nmax 7\noom 2\noom_kill 3\noom_group_kill 0\n";
         fs::write(group.directory.join("memory.events"), events).unwrap();
@@ -241,18 +242,18 @@ mod tests {
 
     #[test]
     fn only_groups_of_dead_runners_are_removed() {
-        let place = tempfile::tempdir().unwrap();
+        let parent = tempfile::tempdir().unwrap();
         let own = format!("runner-{}-a", std::process::id());
         let names = ["runner-4194305-a", &own, "runner-x-a", "other"];
         for name in names {
-            fs::create_dir(place.path().join(name)).unwrap();
+            fs::create_dir(parent.path().join(name)).unwrap();
         }
-        remove_leftovers(place.path());
-        let left = names.map(|name| place.path().join(name).exists());
+        remove_leftovers(parent.path());
+        let left = names.map(|name| parent.path().join(name).exists());
         assert_eq!(left, [false, true, true, true]);
     }
 
-    /// A real group of version 2, where whoever runs the tests may make one; it needs no controller.
+    /// Tests a real cgroup if the user of the tests may make one; no controller is needed.
     #[test]
     fn processes_of_a_group_end_with_it() {
         let mounts = MOUNTS.map(Path::new);

@@ -1,8 +1,8 @@
-//! Core dumps of the client: where the kernel hands them, and that none holds memory.
+//! Core dumps of the client: their receiver, and a filter that leaves all memory out.
 //!
-//! RLIMIT_CORE of one byte keeps a file from being written and a program of the host from being started (core(5)). The
-//! kernel does not ask for it where core_pattern names a socket, since Linux 6.16. What a dump holds of memory is up to
-//! coredump_filter, which is kept over fork(2) and execve(2).
+//! An RLIMIT_CORE of one byte prevents a core file and the start of the host's core program (core(5)). Since Linux 6.16
+//! core_pattern may name a socket, for which the kernel ignores the limit. The file coredump_filter selects the memory
+//! in a dump; fork(2) and execve(2) keep the selection.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use model::evidence::{Layer, LayerNeed, LayerStatus};
 use super::limits::CORE_BYTES;
 use super::proc::Proc;
 
-/// The layer's name in reports.
+/// Name of the layer in reports.
 pub const LAYER: &str = "core dumps";
 
 const PATTERN: &str = "/proc/sys/kernel/core_pattern";
@@ -20,15 +20,16 @@ const FILTER: &str = "self/coredump_filter";
 /// Receiver of core dumps, by the first byte of core_pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receiver {
+    /// A core file.
     File,
-    /// A program, started as the host's root.
+    /// A program that the kernel starts as the host's root.
     Program,
     /// A daemon that listens on a unix socket.
     Socket,
 }
 
 impl Receiver {
-    /// Reads the pattern of this machine; `None` where it cannot be read.
+    /// Reads the core_pattern of this machine; `None` if the file cannot be read.
     pub fn read() -> Option<Self> {
         fs::read(PATTERN).ok().map(|pattern| Self::of(&pattern))
     }
@@ -42,18 +43,18 @@ impl Receiver {
     }
 }
 
-/// Leaves memory out of the dumps of this process and of all that it starts. Read back by the probe.
+/// Leaves memory out of the core dumps of this process and its descendants. The self-check reads the filter back.
 pub(super) fn leave_out_memory() {
     let _ = fs::write("/proc/self/coredump_filter", "0");
 }
 
-/// Returns the filter of this process; `None` for a kernel that makes no dumps.
+/// Returns coredump_filter of this process; `None` for a kernel without core dumps.
 pub(super) fn filter(proc: &Proc) -> Option<String> {
     let filter = proc.read(FILTER).ok()?;
     Some(filter.trim().to_owned())
 }
 
-/// The layer, listed where a crash is told to someone on the host, or might be.
+/// Returns the layer if the host receives, or might receive, a core dump of the client.
 pub(super) fn layer(
     receiver: Option<Receiver>,
     core_bytes: u64,
@@ -63,11 +64,11 @@ pub(super) fn layer(
         Some(Receiver::File) => return None,
         Some(Receiver::Program) if core_bytes == CORE_BYTES => return None,
         Some(Receiver::Program) => {
-            "a program of this machine, which RLIMIT_CORE 0 does not keep from being started"
+            "a program of this machine, which the kernel starts despite RLIMIT_CORE 0"
         }
         Some(Receiver::Socket) => "a daemon of this machine, over the socket in core_pattern",
         None if core_bytes == CORE_BYTES => return None,
-        None => "whatever core_pattern names, which cannot be read here",
+        None => "an unknown receiver, because core_pattern cannot be read here",
     };
     let is_empty = filter.is_none_or(|filter| filter.chars().all(|digit| digit == '0'));
     let (need, what) = if is_empty {
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_dump_that_someone_gets_is_listed() {
+    fn only_a_received_dump_is_listed() {
         let listed = |receiver, bytes| {
             let layer = layer(Some(receiver), bytes, Some("00000000"))?;
             assert_eq!(layer.need, LayerNeed::IfOffered);

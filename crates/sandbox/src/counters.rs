@@ -1,9 +1,8 @@
-//! Kernel counters of the client's network namespace: the traffic that left a socket, whatever the client's memory held
-//! when the supervisor looked.
+//! Kernel counters of the traffic in the client's network namespace.
 //!
-//! A datagram that is sent over a connected socket needs no call with an address, and an address in memory may change
-//! between the look and the kernel's own copy. Neither escapes these counters (net/ipv4/proc.c, net/ipv6/proc.c), which
-//! the client cannot set back.
+//! The supervisor can miss traffic in two ways. A connected datagram socket sends without an address, and a client may
+//! change an address in memory after the supervisor has read it. These counters include both cases (net/ipv4/proc.c,
+//! net/ipv6/proc.c), and the client cannot reset them.
 
 use std::fs::File;
 use std::io;
@@ -16,13 +15,13 @@ use nix::sys::stat::Mode;
 
 use super::proc::Proc;
 
-/// Longest text that is read of one file; both are some 3 KiB.
-const TEXT: usize = 64 * 1024;
+/// Maximum size of a read file, in bytes; both files have about 3 KiB.
+const MAX_TEXT: usize = 64 * 1024;
 
-/// Counters at one moment, or their growth.
+/// Values of the counters, or their growth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Packets and connections for which there was no route: one for each connect(2) or send beyond loopback.
+    /// Packets and connections without a route: one for each connect(2) or send beyond loopback.
     pub unrouted: u64,
     /// TCP connections opened, refused ones included.
     pub connections: u64,
@@ -30,18 +29,19 @@ pub struct Counts {
     pub datagrams: u64,
 }
 
-/// The counters' files. They stay readable when every process of the namespace has ended.
+/// Open files of the counters, which stay readable after the end of every process of the namespace.
 #[derive(Debug)]
 pub struct Counters {
-    /// IPv4, and TCP over both families.
+    /// File /proc/net/snmp: IPv4, and TCP over both families.
     snmp: File,
-    /// `None` for a kernel without IPv6.
+    /// File /proc/net/snmp6; `None` for a kernel without IPv6.
     snmp6: Option<File>,
     start: Counts,
 }
 
-/// Opens the files in the calling process's network namespace, as [`Counters::new`] takes them: none where one of them
-/// cannot be opened. A process outside may not be able to (hidepid of proc(5)).
+/// Opens the files of the caller's network namespace, for [`Counters::new`]; an empty list if one cannot be opened.
+///
+/// The runner outside may not be able to open them (hidepid in proc(5)).
 pub(super) fn open(proc: &Proc) -> Vec<OwnedFd> {
     let open = |name| {
         let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
@@ -55,7 +55,7 @@ pub(super) fn open(proc: &Proc) -> Vec<OwnedFd> {
 }
 
 impl Counters {
-    /// Takes the files of both families; None without the first.
+    /// Takes the files of both families; `None` without the first one.
     pub fn new(mut files: impl Iterator<Item = OwnedFd>) -> Option<Self> {
         Some(Self {
             snmp: files.next()?.into(),
@@ -64,19 +64,19 @@ impl Counters {
         })
     }
 
-    /// Reads the counters from which growth counts.
+    /// Reads the counters as the base of [`growth`](Self::growth).
     ///
     /// # Errors
-    /// The error of read(2); `InvalidData` where a counter is missing.
+    /// The error of read(2); `InvalidData` for a missing counter.
     pub fn start(&mut self) -> io::Result<()> {
         self.start = self.now()?;
         Ok(())
     }
 
-    /// Growth since the start.
+    /// Computes the growth since the start.
     ///
     /// # Errors
-    /// As of [`start`](Self::start).
+    /// Those of [`start`](Self::start).
     pub fn growth(&self) -> io::Result<Counts> {
         let now = self.now()?;
         Ok(Counts {
@@ -94,7 +94,7 @@ impl Counters {
 }
 
 fn text(file: &File) -> io::Result<String> {
-    let mut bytes = vec![0; TEXT];
+    let mut bytes = vec![0; MAX_TEXT];
     let mut length = 0;
     loop {
         let rest = bytes.get_mut(length..).unwrap_or_default();
@@ -109,7 +109,7 @@ fn text(file: &File) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// UDP-Lite counters may be missing: a kernel without the protocol sends none.
+/// Adds the counters of both families. A missing UDP-Lite counter is 0, because the kernel lacks the protocol.
 fn counts(snmp: &str, snmp6: Option<&str>) -> Option<Counts> {
     let v4 = |protocol, counter| in_snmp(snmp, protocol, counter);
     let mut counts = Counts {
@@ -125,7 +125,7 @@ fn counts(snmp: &str, snmp6: Option<&str>) -> Option<Counts> {
     Some(counts)
 }
 
-/// Two lines for each protocol: the counters' names, then their values.
+/// Finds a counter in snmp, which has two lines for each protocol: names, then values.
 fn in_snmp(snmp: &str, protocol: &str, counter: &str) -> Option<u64> {
     let mut lines = snmp
         .lines()
@@ -171,14 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_counter_is_no_zero() {
+    fn missing_counter_is_an_error() {
         for missing in ["OutNoRoutes", "ActiveOpens", "OutDatagrams", "Udp: 9 400\n"] {
             assert_eq!(counts(&SNMP.replace(missing, ""), None), None, "{missing}");
         }
         assert_eq!(counts(SNMP, Some("Ip6OutNoRoutes 1\n")), None);
     }
 
-    /// Others may use this network meanwhile, so the growth has a lower bound only.
+    /// Tests only a lower bound of the growth, because other processes may use this network.
     #[test]
     fn connections_and_datagrams_are_counted() {
         let files = open(&Proc::open().unwrap());

@@ -1,15 +1,17 @@
-//! Why a sandbox could not be set up: the step, its object, the kernel's errno, and what to do about it.
+//! Errors of the set-up of a sandbox: the failed step, its object, the kernel's errno, and a hint with the remedy.
 
 use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
 
-/// One failed step. It travels from the stage and from init to the runner.
+/// A failed step of the set-up. The stage and init send this error to the runner as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("cannot {step}{}: {}", object_text(object), errno_text(*errno))]
 pub struct SetupError {
+    /// Failed step.
     pub step: Step,
-    /// What the step was about: a path, a name, a value; may be empty.
+    /// Object of the step: a path, a name, a value; may be empty.
     pub object: String,
+    /// The errno that the step failed with, as a raw number.
     pub errno: i32,
 }
 
@@ -26,56 +28,104 @@ fn errno_text(errno: i32) -> String {
     format!("{errno:?}, {}", errno.desc())
 }
 
-/// The steps of set-up, in the order in which they are made.
+/// Steps of the set-up, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Step {
+    /// Starts the guard process of the temporary directories (isolation `inherited`, selftest).
     StartGuard,
+    /// Makes a temporary directory on disk, in the guard.
     MakeTrees,
+    /// Starts the stage as a fresh exec, with its sockets, pipes and cgroup.
     StartStage,
+    /// Gives the output pipes to the client's host user.
     HandOverPipes,
+    /// Receives and decodes the plan, in the stage.
     ReceivePlan,
+    /// Drops root's supplementary groups.
     DropGroups,
+    /// Unshares the user and the network namespace.
     UserAndNetworkNamespace,
+    /// Writes the uid and gid maps.
     WriteIdMaps,
+    /// Changes to the mapped user and group.
     BecomeInsideUser,
+    /// Sets the parent-death signal and compares the parent with the plan.
     ArmDeathSignal,
+    /// Sets the loopback device up.
     LoopbackUp,
+    /// Lists links, addresses and routes.
     ReadNetwork,
+    /// Rejects a new network namespace that has more than loopback.
     ForeignNetwork,
+    /// Rejects a container network that has more than loopback.
     InheritedNetwork,
+    /// Binds the sockets of the stub.
     StubSocket,
+    /// Binds the socket of the resolver.
     ResolverSocket,
+    /// Opens the sock_diag(7) socket and lists once.
     ListSockets,
+    /// Makes the event loop of the stub.
     EventLoop,
+    /// Clones init into the other namespaces.
     CloneInit,
+    /// Makes every mount of the new mount namespace private.
     PrivateMounts,
+    /// Opens a host path as a detached, sealed mount, or for a Landlock rule.
     TakeSource,
+    /// Rejects a host path whose device or inode differs from the plan.
     SourceChanged,
+    /// Mounts a tmpfs of the new root.
     RootFilesystem,
+    /// Makes a file, directory or link of the new root.
     MakeTarget,
+    /// Attaches a detached mount to the new root.
     AttachSource,
+    /// Mounts procfs in the new root.
     MountProc,
+    /// Enters the new root and detaches the old one.
     PivotRoot,
+    /// Removes a device from /dev of the new root.
     RemoveDevice,
+    /// Remounts the new root read-only.
     ReadOnlyRoot,
+    /// Sets the host name.
     HostName,
+    /// Opens the client's home, temporary and working directory.
     OpenTrees,
+    /// Opens /dev/null as standard input.
     StandardInput,
+    /// Sets no_new_privs.
     NoNewPrivileges,
+    /// Makes a process non-dumpable.
     HideProcess,
+    /// Empties the capability sets.
     DropCapabilities,
+    /// Sets a resource limit of the client.
     SetLimit,
+    /// Applies the Landlock rules, with namespaces as a second layer.
     Landlock,
+    /// Applies the Landlock rules of isolation `inherited`, without namespaces.
     LandlockAlone,
+    /// Installs the seccomp filter.
     Filter,
+    /// Starts the supervisor, or makes the client's process readable for it.
     Supervise,
+    /// Clones the client's process, or ends it on request.
     CloneClient,
+    /// Starts a session (setsid(2)).
     NewSession,
+    /// Reads the layers back and runs the canary, inside.
     Probe,
+    /// Sends or receives a message between the processes of the sandbox.
     Channel,
+    /// Waits for child processes: signalfd, poll, /proc.
     Signals,
+    /// Reads the status of a path.
     Describe,
+    /// Runs the canary outside the sandbox.
     TryOutside,
+    /// Waits for the set-up to complete, in the runner.
     CompleteSetUp,
 }
 
@@ -101,57 +151,55 @@ impl std::fmt::Display for Step {
             Self::StubSocket => "bind the stub's socket",
             Self::ResolverSocket => "bind the resolver's socket",
             Self::ListSockets => {
-                "list sockets by sock_diag(7), without which no run can prove that all was sent"
+                "list sockets by sock_diag(7), which a run needs to prove that all bytes have arrived"
             }
             Self::EventLoop => "set up the stub's event loop",
             Self::CloneInit => "make the pid, mount, ipc, uts and cgroup namespaces",
             Self::PrivateMounts => "make the mounts private",
-            Self::TakeSource => "take a path that a rule names",
-            Self::SourceChanged => {
-                "take a path that a rule names: it is not the object that was checked"
-            }
+            Self::TakeSource => "open a path that a rule names",
+            Self::SourceChanged => "open a path that a rule names: it was replaced after the check",
             Self::RootFilesystem => "mount a file system of the new root",
             Self::MakeTarget => "make a file of the new root",
             Self::AttachSource => "attach a path to the new root",
             Self::MountProc => "mount a fresh /proc",
             Self::PivotRoot => "enter the new root",
-            Self::RemoveDevice => "take a device out of the new root",
+            Self::RemoveDevice => "remove a device from the new root",
             Self::ReadOnlyRoot => "make the new root read-only",
             Self::HostName => "set the host name",
             Self::OpenTrees => "open the home and the temporary directory",
             Self::StandardInput => "set standard input to /dev/null",
-            Self::HideProcess => "close this process to others of its user",
+            Self::HideProcess => "protect this process from others of its user",
             Self::NoNewPrivileges => "set no_new_privs",
             Self::DropCapabilities => "drop all capabilities",
             Self::SetLimit => "set a resource limit",
             Self::Landlock => "apply the Landlock rules",
-            Self::LandlockAlone => "apply the Landlock rules, which stand alone here",
+            Self::LandlockAlone => "apply the Landlock rules without namespaces",
             Self::Filter => "install the system call filter",
             Self::Supervise => "start the supervisor",
             Self::CloneClient => "make the client's process",
             Self::NewSession => "start a session of its own",
-            Self::Probe => "try the canaries",
-            Self::Channel => "talk to the runner",
+            Self::Probe => "run the canary",
+            Self::Channel => "exchange messages with the runner",
             Self::Signals => "watch for ended processes",
             Self::Describe => "read a path's status",
-            Self::TryOutside => "try the canaries outside the sandbox",
+            Self::TryOutside => "run the canary outside the sandbox",
             Self::CompleteSetUp => "complete the set-up",
         })
     }
 }
 
-/// What there was too little of, for whichever tier.
-const SHORT: [Errno; 4] = [Errno::EAGAIN, Errno::ENOMEM, Errno::EMFILE, Errno::ENFILE];
+/// Errnos of exhausted resources, which no other isolation avoids.
+const EXHAUSTED: [Errno; 4] = [Errno::EAGAIN, Errno::ENOMEM, Errno::EMFILE, Errno::ENFILE];
 
 impl SetupError {
-    /// Whether it is the namespaces or their mounts that this host refuses, so that a tier without any may do.
+    /// Checks whether the host refuses namespaces or their mounts, so that isolation `inherited` may still work.
     pub fn rules_out_namespaces(&self) -> bool {
         let errno = Errno::from_raw(self.errno);
-        if SHORT.contains(&errno) {
+        if EXHAUSTED.contains(&errno) {
             return false;
         }
-        // Without the call no path can be taken; another errno is about this path.
-        let is_the_call = matches!(errno, Errno::EPERM | Errno::ENOSYS);
+        // EPERM and ENOSYS are about open_tree(2) itself, any other errno about this path.
+        let is_call_refused = matches!(errno, Errno::EPERM | Errno::ENOSYS);
         matches!(
             self.step,
             Step::HandOverPipes
@@ -169,10 +217,10 @@ impl SetupError {
                 | Step::PivotRoot
                 | Step::ReadOnlyRoot
                 | Step::HostName
-        ) || (self.step == Step::TakeSource && is_the_call)
+        ) || (self.step == Step::TakeSource && is_call_refused)
     }
 
-    /// One line that says what to do, where the step and the errno tell.
+    /// Returns the remedy in one line; `None` if step and errno suggest none.
     pub fn hint(&self) -> Option<&'static str> {
         let errno = Errno::from_raw(self.errno);
         match (self.step, errno) {
@@ -183,7 +231,7 @@ impl SetupError {
                 "a process of the sandbox is stopped, or this machine is overloaded; start the runner again",
             ),
             (Step::CompleteSetUp, Errno::ESRCH) => Some(
-                "something outside the sandbox ended it: `sudo dmesg` names what the kernel ended for want of memory; start the runner again",
+                "a process of the sandbox was killed from outside: `sudo dmesg` lists the processes that the kernel killed when memory ran out; start the runner again",
             ),
             (_, Errno::EAGAIN | Errno::ENOMEM) => Some(
                 "raise the limits on processes and memory, as with `ulimit -u unlimited -v unlimited -d unlimited`",
@@ -195,13 +243,13 @@ impl SetupError {
                 Some("raise the limit of a file's length, as with `ulimit -f unlimited`")
             }
             (Step::UserAndNetworkNamespace, Errno::ENOSPC | Errno::EUSERS) => Some(
-                "namespaces are limited to none or used up: run `sudo sysctl user.max_user_namespaces=10000 user.max_net_namespaces=10000`",
+                "the limit of namespaces is 0 or used up: run `sudo sysctl user.max_user_namespaces=10000 user.max_net_namespaces=10000`",
             ),
             (Step::CloneInit, Errno::ENOSPC | Errno::EUSERS) => Some(
-                "namespaces are limited to none or used up: run `sudo sysctl user.max_pid_namespaces=10000 user.max_mnt_namespaces=10000 user.max_ipc_namespaces=10000 user.max_uts_namespaces=10000 user.max_cgroup_namespaces=10000`",
+                "the limit of namespaces is 0 or used up: run `sudo sysctl user.max_pid_namespaces=10000 user.max_mnt_namespaces=10000 user.max_ipc_namespaces=10000 user.max_uts_namespaces=10000 user.max_cgroup_namespaces=10000`",
             ),
             (Step::UserAndNetworkNamespace, Errno::EPERM | Errno::EACCES) => Some(
-                "user namespaces are refused here: on Debian run `sudo sysctl kernel.unprivileged_userns_clone=1`; in Docker add `--security-opt seccomp=unconfined`, or `--network none` for the tier inherited",
+                "user namespaces are refused here: on Debian run `sudo sysctl kernel.unprivileged_userns_clone=1`; in Docker add `--security-opt seccomp=unconfined`, or `--network none` for isolation `inherited`",
             ),
             (Step::UserAndNetworkNamespace, Errno::ENOSYS | Errno::EINVAL) => Some(
                 "this kernel was built without user or network namespaces; a distribution kernel has both",
@@ -214,16 +262,16 @@ impl SetupError {
                 | Step::BecomeInsideUser,
                 Errno::EPERM | Errno::EACCES,
             ) => Some(
-                "the namespace came without its capabilities, as AppArmor does on Ubuntu 24.04: load the profile that `runner doctor --apparmor` prints, or run `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
+                "the new user namespace has no capabilities, because of AppArmor on Ubuntu 24.04: load the profile that `runner doctor --apparmor` prints, or run `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
             ),
             (Step::HandOverPipes, Errno::EINVAL) => Some(
                 "started by the root of a user namespace with too few ids: give it 65536 of them (/etc/subuid and /etc/subgid), or start the runner as an ordinary user",
             ),
             (Step::HandOverPipes | Step::DropGroups, Errno::EPERM | Errno::EINVAL) => Some(
-                "started by a uid 0 that cannot become another user: one without CAP_CHOWN, CAP_SETGID and CAP_SETUID; start it as an ordinary user",
+                "uid 0 lacks CAP_CHOWN, CAP_SETGID or CAP_SETUID here and cannot become another user; start the runner as an ordinary user",
             ),
             (Step::Filter, Errno::EBUSY) => Some(
-                "a seccomp filter around the runner has a listener already, and there can be only one: as in WSL 2 and in some other sandboxes; start the runner outside of it",
+                "a seccomp filter around the runner has a listener already, as in WSL 2 and some sandboxes, and the kernel allows only one; start the runner outside of it",
             ),
             (Step::Filter, Errno::EINVAL | Errno::ENOSYS) => Some(
                 "this kernel or this container has no seccomp filters with user notification: Linux 5.19 (and for Landlock 6.2) or later is needed, and an engine that lets seccomp(2) through",
@@ -241,7 +289,7 @@ impl SetupError {
                 "a kernel with CONFIG_INET_DIAG is needed: run `sudo modprobe tcp_diag`; in a container, an engine that lets socket(2) with NETLINK_SOCK_DIAG through",
             ),
             (Step::MakeTrees, _) => Some(
-                "name a directory that can be written in TMPDIR, or give the container one: `--tmpfs /tmp`",
+                "name a writable directory in TMPDIR, or give the container one: `--tmpfs /tmp`",
             ),
             (Step::TakeSource, Errno::EACCES) => Some(
                 "the user who starts the runner must be able to read every path that the policy names",
@@ -251,11 +299,11 @@ impl SetupError {
     }
 }
 
-/// Puts step and object on an errno.
+/// Conversion of an errno into a [`SetupError`] with step and object.
 pub trait At<T> {
-    /// The failure of `step`.
+    /// Names the failed step.
     fn at(self, step: Step) -> Result<T, SetupError>;
-    /// The failure of `step` on `object`.
+    /// Names the failed step and its object.
     fn at_object(self, step: Step, object: impl std::fmt::Display) -> Result<T, SetupError>;
 }
 
@@ -273,7 +321,7 @@ impl<T, E: AsErrno> At<T> for Result<T, E> {
     }
 }
 
-/// An error that is an errno, or holds one.
+/// Conversion of an error into an errno.
 pub(crate) trait AsErrno {
     fn as_errno(&self) -> Errno;
 }
@@ -290,7 +338,7 @@ impl AsErrno for std::io::Error {
     }
 }
 
-/// The errno inside an I/O error; `EIO` for the ones that the standard library makes itself.
+/// Returns the errno of an I/O error; `EIO` for errors that the standard library makes itself.
 pub fn errno_of(error: &std::io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }

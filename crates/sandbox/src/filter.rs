@@ -1,14 +1,12 @@
-//! The seccomp filter: a reviewed table of rules, and the assembler that makes a program of it.
+//! The seccomp filter: a reviewed table of rules, and an assembler to classic BPF.
 //!
-//! A rule names a system call, tests of its arguments and an action; the first rule of a call whose tests
-//! all hold decides. Every program starts alike: a foreign architecture is killed, x32 numbers and numbers
-//! above the last that the table was reviewed against get `ENOSYS`. Where the table notifies, so are the calls of those
-//! interfaces that lead outwards ([`foreign`]).
+//! A rule names a system call, tests of its arguments and an action. The first rule of a call whose tests all hold
+//! decides. Each program first kills foreign architectures, and refuses x32 numbers and numbers above the last reviewed
+//! one with `ENOSYS`. If the table notifies, outward calls of those interfaces are notified too ([`foreign`]).
 //!
-//! We assemble it ourselves: one filter needs several actions and a notification, which no crate offers. An errno
-//! outranks a notification (seccomp(2)), so what is evidence is notified and nothing else refuses it. The unit
-//! tests run the program in a simulator over every row. This module knows neither processes nor the order of
-//! set-up.
+//! This module has its own assembler because no crate supports one filter with several actions and a notification. An
+//! errno outranks a notification (seccomp(2)), so calls that are evidence are notified and not refused by the filter.
+//! The unit tests run each row in a simulator. This module knows neither processes nor the order of the set-up.
 
 mod foreign;
 mod lookups;
@@ -39,71 +37,99 @@ pub(crate) use socket_options::SocketOption;
 pub use system_call::SystemCall;
 pub(crate) use table::STUB;
 
-/// What happens to a call.
+/// Action of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
+    /// Lets the kernel execute the call.
     Allow,
-    /// The call is not made and fails with this errno.
+    /// Fails the call with this errno.
     Refuse(Errno),
-    /// The call waits for the supervisor's answer.
+    /// Suspends the call until the supervisor answers.
     Notify,
-    /// The call is not made and answered as if it had been.
+    /// Skips the call and returns success.
     Skip,
 }
 
-/// A test of one argument's low 32 bits. All calls in the table take an int or a flag word there; the
-/// kernel ignores the high half, so a test that looked at it could be passed by setting it (CVE-2019-10063).
+/// Test of an argument, by its index from 0. Only the low 32 bits are compared, except by [`Test::NotNull`].
+///
+/// The tested arguments are ints or flag words, whose high half the kernel ignores. A test of the high half could be
+/// evaded by setting it (CVE-2019-10063).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Test {
-    /// `argument & mask == value`
-    Equals { argument: u8, mask: u32, value: u32 },
-    /// `argument & mask != 0`
-    AnyOf { argument: u8, mask: u32 },
-    /// `argument` is `from` plus a number below 32 whose bit is set in `bits`.
-    Among { argument: u8, from: u32, bits: u32 },
-    /// The pointer `argument` is not null: the one test that looks at both halves.
-    NotNull { argument: u8 },
+    /// Holds if `argument & mask == value`.
+    Equals {
+        /// Index of the argument.
+        argument: u8,
+        /// Compared bits.
+        mask: u32,
+        /// Expected value of these bits.
+        value: u32,
+    },
+    /// Holds if `argument & mask != 0`.
+    AnyOf {
+        /// Index of the argument.
+        argument: u8,
+        /// Tested bits.
+        mask: u32,
+    },
+    /// Holds if the argument is `from` plus a number below 32 whose bit is set in `bits`.
+    Among {
+        /// Index of the argument.
+        argument: u8,
+        /// Value that bit 0 stands for.
+        from: u32,
+        /// Accepted values, as distances from `from`.
+        bits: u32,
+    },
+    /// Holds if the pointer is not null, by both halves.
+    NotNull {
+        /// Index of the argument.
+        argument: u8,
+    },
 }
 
-/// One row of a table.
+/// A row of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
+    /// System call of the rule.
     pub call: SystemCall,
+    /// Tests that must all hold; an empty list always holds.
     pub when: &'static [Test],
+    /// Action if the tests hold.
     pub action: Action,
 }
 
-/// The client's table and what `plan` puts around it.
+/// Builds the client's filter: its table with the additions that `plan` needs.
 pub(crate) fn for_client(plan: &Plan) -> Filter {
-    let around = Around {
+    let additions = Additions {
         no_set_id: plan.is_inherited() || plan.writes_on_host(),
         shared: plan.is_inherited(),
         lookups: plan.lookups,
     };
-    around.the_clients_table().kept_by(plan)
+    additions.client_filter().without_weakened(plan)
 }
 
-/// What stands around the client's table. Of two rules for a call the first decides, so nothing that the table
-/// refuses is let through by what stands behind it.
+/// Additional rules before and after the client's table. The first rule of a call decides, so rules after the table
+/// cannot allow a call that the table refuses.
 #[derive(Clone, Copy, Debug, Default)]
-struct Around {
-    /// What the client makes lies on the host's disk.
+struct Additions {
+    /// The client's files lie on the host's disk.
     no_set_id: bool,
-    /// No namespace is the client's own.
+    /// The client shares the container's namespaces.
     shared: bool,
-    /// The paths that are looked up are evidence.
+    /// Looked-up paths are recorded.
     lookups: bool,
 }
 
-impl Around {
-    fn the_clients_table(self) -> Filter {
+impl Additions {
+    fn client_filter(self) -> Filter {
         let parts = [
             (self.no_set_id, set_id::NO_SET_ID),
             (true, set_id::NO_ATTRIBUTES),
-            (self.shared, shared::FRONT),
+            (self.shared, shared::BEFORE),
             (true, socket_options::RULES),
             (true, &CLIENT.rules),
-            (self.shared, shared::BEHIND),
+            (self.shared, shared::AFTER),
             (self.lookups, LOOKUPS),
         ];
         let wanted = parts.into_iter().filter(|(wanted, _)| *wanted);
@@ -114,16 +140,17 @@ impl Around {
     }
 }
 
-/// A table and what happens to a call that no rule decides.
+/// A table of rules with a default action.
 #[derive(Clone, Debug)]
 pub struct Filter {
+    /// Rules; of two rules for a call the first decides.
     pub rules: Cow<'static, [Rule]>,
+    /// Action for a call that no rule decides.
     pub otherwise: Action,
 }
 
 impl Filter {
-    /// The classic BPF program for this table on `architecture`. What a rule says of a call that it does not have
-    /// is left out.
+    /// Assembles the classic BPF program for `architecture`. Skips rules for calls that the architecture lacks.
     fn assemble(&self, architecture: Architecture) -> Vec<Instruction> {
         let numbered = |rule: &Rule| Some((rule.call.number(architecture)?, *rule));
         let mut rules: Vec<(u32, Rule)> = self.rules.iter().filter_map(numbered).collect();
@@ -135,9 +162,9 @@ impl Filter {
         program
     }
 
-    /// The table as `plan` keeps it; test builds can do without what it refuses, or without what it notifies.
+    /// Removes the rules that `plan` switches off: refusals or notifications, in test builds.
     #[cfg(feature = "weaken")]
-    fn kept_by(self, plan: &Plan) -> Self {
+    fn without_weakened(self, plan: &Plan) -> Self {
         let kept = |rule: &&Rule| match rule.action {
             Action::Refuse(_) | Action::Skip => plan.keeps(Protection::Filter),
             Action::Notify => plan.keeps(Protection::Ledger),
@@ -149,13 +176,13 @@ impl Filter {
         }
     }
 
-    /// The whole table.
+    /// Returns the whole table: only test builds switch rules off.
     #[cfg(not(feature = "weaken"))]
-    fn kept_by(self, _: &Plan) -> Self {
+    fn without_weakened(self, _: &Plan) -> Self {
         self
     }
 
-    /// Installs the filter for this process and everything that it starts.
+    /// Installs the filter for this process and its later children.
     ///
     /// # Errors
     /// The errno of seccomp(2).
@@ -163,7 +190,7 @@ impl Filter {
         seccomp::install(&self.assemble(Architecture::OWN))
     }
 
-    /// The same for a table that notifies: the number of the listener's descriptor in this process's table.
+    /// Installs a filter with notifications, and returns the number of the listener's descriptor.
     ///
     /// # Errors
     /// The errno of seccomp(2).
@@ -225,24 +252,29 @@ fn prologue(architecture: Architecture, notifies: bool) -> Vec<Instruction> {
     let interfaces = || Interface::beside(architecture).filter(|_| notifies);
     let (own, foreign): (Vec<_>, Vec<_>) =
         interfaces().partition(|interface| interface.audit == architecture.audit());
-    let mut elsewhere = Vec::new();
+    let mut other_architectures = Vec::new();
     for interface in foreign {
         let mut calls = vec![step(LOAD, NUMBER)];
         calls.extend(interface.numbers().flat_map(notify));
-        elsewhere.push(branch(IF_EQUAL, interface.audit, 0, calls.len() as u8));
-        elsewhere.extend(calls);
+        other_architectures.push(branch(IF_EQUAL, interface.audit, 0, calls.len() as u8));
+        other_architectures.extend(calls);
     }
-    elsewhere.push(step(RETURN, libc::SECCOMP_RET_KILL_PROCESS));
-    // An x32 number is one of these: it has bit 30 set.
+    other_architectures.push(step(RETURN, libc::SECCOMP_RET_KILL_PROCESS));
+    // x32 numbers are above the last reviewed one, because they have bit 30 set.
     let numbers = own.into_iter().flat_map(Interface::numbers);
     let mut beyond = Vec::from_iter(numbers.flat_map(notify));
     beyond.push(decide(Action::Refuse(Errno::ENOSYS)));
     [
         vec![
             step(LOAD, ARCHITECTURE),
-            branch(IF_EQUAL, architecture.audit(), elsewhere.len() as u8, 0),
+            branch(
+                IF_EQUAL,
+                architecture.audit(),
+                other_architectures.len() as u8,
+                0,
+            ),
         ],
-        elsewhere,
+        other_architectures,
         vec![
             step(LOAD, NUMBER),
             branch(IF_GREATER, LAST_REVIEWED, 0, beyond.len() as u8),
@@ -252,13 +284,13 @@ fn prologue(architecture: Architecture, notifies: bool) -> Vec<Instruction> {
     .concat()
 }
 
-/// Notifies the call with this number. The number is in the accumulator.
+/// Notifies the call with this number. Expects the call's number in the accumulator.
 fn notify(number: u32) -> [Instruction; 2] {
     [branch(IF_EQUAL, number, 0, 1), decide(Action::Notify)]
 }
 
-/// A binary search by number over `calls`, which are sorted, with the rules of each call at its leaf. The
-/// number is in the accumulator.
+/// Assembles a binary search over the sorted `calls`, with the rules of each call at its leaf. Expects the call's
+/// number in the accumulator.
 fn search(calls: &[&[(u32, Rule)]], otherwise: Action) -> Vec<Instruction> {
     match calls {
         [] => vec![decide(otherwise)],
@@ -293,11 +325,11 @@ fn leaf(rules: &[(u32, Rule)], otherwise: Action) -> Vec<Instruction> {
     program
 }
 
-/// The tests of one rule; where one fails, control goes on behind the rule.
+/// Assembles the tests of a rule and its action. If a test fails, control continues after the rule.
 fn rule(rule: &Rule) -> Vec<Instruction> {
     let mut program = vec![decide(rule.action)];
     for test in rule.when.iter().rev() {
-        // At most six arguments are tested, seven steps each: the distance always fits.
+        // At most six tests of at most seven instructions each, so the distance fits into a u8.
         let behind = program.len() as u8;
         let mut steps = match *test {
             Test::Equals {
@@ -344,7 +376,7 @@ fn rule(rule: &Rule) -> Vec<Instruction> {
     program
 }
 
-/// Offset of the low 32 bits of an argument on a little-endian machine, which all that we build for are.
+/// Returns the offset of the low 32 bits of an argument. All supported architectures are little-endian.
 fn low_half(argument: u8) -> u32 {
     ARGUMENTS + 8 * u32::from(argument)
 }

@@ -1,9 +1,9 @@
-//! The guard of a temporary directory on disk: makes it, and removes it when the runner lets go of it, however the
-//! runner ends. In tier `inherited` it holds the client's home and temporary directory; of a selftest, the targets.
+//! The guard process of a temporary directory on disk: makes the directory, and removes it when the runner ends.
 //!
-//! A process of its own, since a runner that is killed removes nothing. It makes the directories itself, so that
-//! there is no moment in which they exist and nobody would remove them. The runner holds one end of a socket; the
-//! guard waits for its end.
+//! The directory holds the client's home, temporary and working directory in tier `inherited`, and the targets of a
+//! selftest. A killed runner cannot clean up, so the guard is a separate process. The guard makes the directory itself,
+//! so that a directory never exists without a process that will remove it. The runner holds one end of a socket; when
+//! that closes, the guard removes the directory and ends.
 
 mod removal;
 
@@ -32,15 +32,14 @@ use super::plan::ClientPaths;
 use super::reaper::Condition;
 use removal::remove;
 
-/// Hidden first argument with which our own file is the guard.
+/// Hidden first argument that starts this executable as the guard.
 pub const GUARD_ARGUMENT: &str = "__guard";
 
-/// Where the directories are made: the first in which one can be. /dev/shm is writable in a container with a
-/// read-only root.
+/// Parent directories that are tried in this order. /dev/shm is writable in a container with a read-only root.
 const CANDIDATES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
-/// The guard makes its directories in this time.
+/// Maximum time for the guard to make its directories.
 const STARTING: Duration = Duration::from_secs(10);
-/// The guard removes its directories in this time, or the runner does.
+/// Maximum time for the guard to remove its directories; after that the runner removes them.
 const REMOVING: Duration = Duration::from_secs(2);
 
 /// Names below the directory that the guard makes.
@@ -48,13 +47,13 @@ const HOME: &str = "home";
 const TMP: &str = "tmp";
 const WORK: &str = "work";
 const UNRULED: &str = "unruled";
-/// Never made.
+/// Name at which no file is made.
 const NEW: &str = "new";
 
-/// What the guard makes.
+/// Contents of the guard's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Contents {
-    /// What a client has of it.
+    /// Home, temporary and working directory of a client, and the unruled file.
     Trees,
     Nothing,
 }
@@ -62,7 +61,7 @@ enum Contents {
 impl Contents {
     const ALL: [Self; 2] = [Self::Trees, Self::Nothing];
 
-    /// The word for it on the guard's command line.
+    /// Returns the argument on the guard's command line.
     fn word(self) -> &'static str {
         match self {
             Self::Trees => "trees",
@@ -71,32 +70,32 @@ impl Contents {
     }
 }
 
-/// A directory that only its user may enter. It is removed when this is dropped.
+/// A directory of mode 0700 with its guard. Dropping this value removes the directory.
 #[derive(Debug)]
 pub struct Guarded {
     base: PathBuf,
-    /// Known before the directory is made, so that it is removed also where the guard is lost before it tells.
+    /// Name of the directory, chosen by the runner, so that the runner can remove it if the guard ends early.
     name: String,
-    /// `None` once it has been let go.
+    /// The runner's end of the socket; `None` once closed.
     line: Option<UnixStream>,
     guard: Child,
 }
 
-/// Home and temporary directory of the client. They are removed when this is dropped.
+/// Home, temporary and working directory of the client on disk. Dropping this value removes them.
 #[derive(Debug)]
 pub struct TemporaryTrees(Guarded);
 
 impl TemporaryTrees {
-    /// Starts a guard that makes them.
+    /// Starts a guard that makes the directories.
     ///
     /// # Errors
-    /// The step that failed; nothing is left then.
+    /// The failed step; no directory is left then.
     pub fn make() -> Result<Self, SetupError> {
         Guarded::make("runner", Contents::Trees).map(Self)
     }
 
-    /// What the client has of them. The directory around them is closed to it.
-    pub fn places(&self) -> ClientPaths {
+    /// Returns the paths for the client. Landlock closes the directory around them.
+    pub fn client_paths(&self) -> ClientPaths {
         let base = self.0.path();
         ClientPaths {
             home: base.join(HOME),
@@ -110,18 +109,18 @@ impl TemporaryTrees {
 }
 
 impl Guarded {
-    /// Starts a guard that makes one with nothing in it, whose name begins so.
+    /// Starts a guard that makes an empty directory, whose name begins with `prefix`.
     ///
     /// # Errors
-    /// The step that failed; nothing is left then.
+    /// The failed step; no directory is left then.
     pub fn empty(prefix: &str) -> Result<Self, SetupError> {
         Self::make(prefix, Contents::Nothing)
     }
 
     fn make(prefix: &str, contents: Contents) -> Result<Self, SetupError> {
-        // Whatever our caller left open is nothing to the guard.
+        // The guard must not inherit descriptors of the caller.
         close_on_exec_from(3).at(Step::StartGuard)?;
-        let (line, theirs) = UnixStream::pair().at(Step::StartGuard)?;
+        let (line, guard_socket) = UnixStream::pair().at(Step::StartGuard)?;
         default_child_signal();
         let name = format!("{prefix}-{}", random::token());
         let guard = Command::new(OWN_FILE)
@@ -129,7 +128,7 @@ impl Guarded {
             .args([GUARD_ARGUMENT, contents.word(), &name])
             .env_clear()
             .envs(env::var_os("TMPDIR").map(|directory| ("TMPDIR", directory)))
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdin(Stdio::from(OwnedFd::from(guard_socket)))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -140,21 +139,21 @@ impl Guarded {
             line: Some(line),
             guard,
         };
-        made.base = made.told(STARTING)?;
+        made.base = made.receive_path(STARTING)?;
         Ok(made)
     }
 
-    /// The directory, or why there is none.
-    fn told(&self, limit: Duration) -> Result<PathBuf, SetupError> {
+    /// Receives the path of the directory, or the errno of making it, from the guard.
+    fn receive_path(&self, limit: Duration) -> Result<PathBuf, SetupError> {
         let line = self
             .line
             .as_ref()
             .ok_or(Errno::EPIPE)
             .at(Step::StartGuard)?;
         line.set_read_timeout(Some(limit)).at(Step::StartGuard)?;
-        let mut told = Vec::new();
-        let read = BufReader::new(line).read_until(b'\0', &mut told);
-        // The kernel's errno at the limit (socket(7)).
+        let mut answer = Vec::new();
+        let read = BufReader::new(line).read_until(b'\0', &mut answer);
+        // A read with SO_RCVTIMEO fails with EAGAIN at the limit (socket(7)).
         if read
             .as_ref()
             .is_err_and(|error| error.as_errno() == Errno::EAGAIN)
@@ -162,7 +161,7 @@ impl Guarded {
             return Err(Errno::ETIMEDOUT).at_object(Step::StartGuard, self.timeout_message(limit));
         }
         read.at(Step::StartGuard)?;
-        match told.split_last() {
+        match answer.split_last() {
             Some((b'\0', path)) if path.starts_with(b"/") => {
                 Ok(OsString::from_vec(path.to_vec()).into())
             }
@@ -175,18 +174,19 @@ impl Guarded {
         }
     }
 
-    /// Message about a guard that made no directory in time.
+    /// Describes a guard that made no directory in time.
     fn timeout_message(&self, limit: Duration) -> String {
         let process = self.guard.id();
         let condition = i32::try_from(process).ok().map(Pid::from_raw);
         let stopped = match condition.and_then(Condition::of) {
-            Some(Condition::Stopped) => " is stopped, and",
+            Some(Condition::Stopped) => " is stopped and",
             Some(Condition::Runs | Condition::Ended(_)) | None => "",
         };
         let limit = limit.as_secs();
-        format!("process {process}{stopped} made none within {limit} s")
+        format!("process {process}{stopped} made no directory within {limit} s")
     }
 
+    /// Returns the absolute path of the directory.
     pub fn path(&self) -> &Path {
         &self.base
     }
@@ -202,7 +202,7 @@ impl Drop for Guarded {
             ended = wait_within(&mut self.guard, REMOVING);
         }
         if !ended.is_ok_and(|status| status.is_some_and(|status| status.success())) {
-            // A killed guard has removed no directory; errors have no reader any more.
+            // A killed guard may have left the directory. A drop cannot report errors.
             for directory in candidates() {
                 let _ = remove(&directory.join(&self.name));
             }
@@ -210,7 +210,7 @@ impl Drop for Guarded {
     }
 }
 
-/// The parents that are tried, the user's own choice first.
+/// Lists the parent directories to try: TMPDIR if absolute, then [`CANDIDATES`].
 pub fn candidates() -> impl Iterator<Item = PathBuf> {
     let own = env::var_os("TMPDIR").map(PathBuf::from);
     let absolute = own.filter(|path| path.is_absolute());
@@ -226,7 +226,7 @@ fn candidates_text() -> String {
     format!("tried {}", all.join(", "))
 }
 
-/// Entry of the guard's process, which is told what to make, and the name of the directory.
+/// Runs the guard's process. The arguments are the contents and the name of the directory.
 pub fn main(arguments: &[OsString]) -> ExitCode {
     let [contents, name] = arguments else {
         return ExitCode::FAILURE;
@@ -244,25 +244,25 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     else {
         return ExitCode::FAILURE;
     };
-    // Ctrl-C goes to the whole foreground group; it is the runner's to answer.
+    // The terminal sends Ctrl-C to the whole foreground group, but only the runner handles it.
     let _ = setsid();
     ignore_terminal_signals();
-    // A stopped guard does not read the end of its line.
+    // SIGCONT resumes a stopped guard when the runner ends, so that the guard reads the end of its socket.
     let _ = prctl::set_pdeathsig(Signal::SIGCONT);
     let _ = prctl::set_dumpable(false);
     let base = match make_in_first(candidates(), name, contents) {
         Ok(base) => base,
         Err(errno) => {
-            // The runner waits for this; where it is gone, nobody does.
+            // Writing fails only if the runner has ended.
             let _ = line.write_all(format!("{}\0", errno as i32).as_bytes());
             return ExitCode::FAILURE;
         }
     };
-    let mut told = base.as_os_str().as_bytes().to_vec();
-    told.push(b'\0');
-    // Where this fails the runner is gone, and its end is read below.
-    let _ = line.write_all(&told);
-    // Nothing is ever sent: this returns when the other end is closed.
+    let mut answer = base.as_os_str().as_bytes().to_vec();
+    answer.push(b'\0');
+    // Writing fails only if the runner has ended, which the read below finds.
+    let _ = line.write_all(&answer);
+    // The runner sends no bytes, so the read returns when the runner closes its end.
     let _ = line.read_to_end(&mut Vec::new());
     match remove(&base) {
         Ok(()) => ExitCode::SUCCESS,
@@ -270,7 +270,7 @@ pub fn main(arguments: &[OsString]) -> ExitCode {
     }
 }
 
-/// In the first directory where it can be made; where there is none, why not in the one that comes first.
+/// Makes the directory in the first possible parent. If all fail, returns the errno of the first one.
 fn make_in_first(
     directories: impl Iterator<Item = PathBuf>,
     name: &OsStr,
@@ -288,17 +288,17 @@ fn make_in_first(
     Err(first.unwrap_or(Errno::ENOENT))
 }
 
-/// Makes a directory and everything in it; nothing where a part of it fails.
+/// Makes a directory with its contents. Removes the directory if a part fails.
 fn make(directory: &Path, contents: Contents) -> io::Result<PathBuf> {
-    private(directory)?;
+    make_private(directory)?;
     let filled = || {
         let base = fs::canonicalize(directory)?;
         if contents == Contents::Nothing {
             return Ok(base);
         }
-        private(&base.join(HOME))?;
-        private(&base.join(TMP))?;
-        private(&base.join(WORK))?;
+        make_private(&base.join(HOME))?;
+        make_private(&base.join(TMP))?;
+        make_private(&base.join(WORK))?;
         fs::OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -313,8 +313,8 @@ fn make(directory: &Path, contents: Contents) -> io::Result<PathBuf> {
     made
 }
 
-/// A new directory that only its user may enter.
-fn private(directory: &Path) -> io::Result<()> {
+/// Makes a directory of mode 0700.
+fn make_private(directory: &Path) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o700).create(directory)
 }
 
@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_has_closed_directories_and_an_open_file() {
+    fn made_directories_are_0700_and_the_file_0644() {
         let parent = tempfile::tempdir().unwrap();
         let base = make(&parent.path().join("base"), Contents::Trees).unwrap();
         let mode = |name: &str| {
@@ -344,9 +344,9 @@ mod tests {
         assert!(!base.exists());
     }
 
-    /// A guard that is stopped before it does anything.
+    /// Starts a guard that stops itself at once.
     fn stopped(name: &str) -> (Guarded, UnixStream) {
-        let (line, theirs) = UnixStream::pair().unwrap();
+        let (line, guard_socket) = UnixStream::pair().unwrap();
         let script = "kill -STOP $$; exit 0";
         let guard = Command::new("/bin/sh")
             .args(["-c", script])
@@ -362,30 +362,30 @@ mod tests {
             line: Some(line),
             guard,
         };
-        (guarded, theirs)
+        (guarded, guard_socket)
     }
 
     #[test]
     fn stopped_guard_is_named_at_the_limit() {
-        let (guarded, _theirs) = stopped("runner-test-of-silence");
-        let error = guarded.told(Duration::from_millis(1)).unwrap_err();
+        let (guarded, _guard_socket) = stopped("runner-test-of-silence");
+        let error = guarded.receive_path(Duration::from_millis(1)).unwrap_err();
         assert_eq!(
             (error.step, error.errno),
             (Step::StartGuard, Errno::ETIMEDOUT as i32)
         );
         let object = format!(
-            "process {} is stopped, and made none within 0 s",
+            "process {} is stopped and made no directory within 0 s",
             guarded.guard.id()
         );
         assert_eq!(error.object, object);
     }
 
     #[test]
-    fn stopped_guard_is_killed_and_stood_in_for() {
+    fn stopped_guard_is_killed_and_replaced() {
         let name = format!("runner-test-{}", random::token());
         let directory = candidates().next().unwrap().join(&name);
         make(&directory, Contents::Trees).unwrap();
-        let (guarded, _theirs) = stopped(&name);
+        let (guarded, _guard_socket) = stopped(&name);
         let process = Pid::from_raw(i32::try_from(guarded.guard.id()).unwrap());
         drop(guarded);
         assert!(!directory.exists());
@@ -393,12 +393,12 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_in_which_nothing_can_be_made_leaves_nothing() {
+    fn unwritable_parent_is_an_error() {
         assert!(make(Path::new("/proc/new"), Contents::Trees).is_err());
     }
 
     #[test]
-    fn the_first_directory_that_can_be_written_is_taken_and_the_first_failure_is_told() {
+    fn first_writable_parent_or_first_errno_is_returned() {
         let writable = tempfile::tempdir().unwrap();
         let name = OsStr::new("base");
         let two = ["/proc".into(), writable.path().to_owned()];
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_reaches_what_was_shut_and_what_lies_deep() {
+    fn removal_reaches_mode_0_and_deep_directories() {
         let parent = tempfile::tempdir().unwrap();
         let base = make(&parent.path().join("base"), Contents::Trees).unwrap();
         let mut at = fs::File::open(base.join(HOME)).map(OwnedFd::from).unwrap();
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_does_not_follow_a_link() {
+    fn removal_does_not_follow_links() {
         let outside = tempfile::tempdir().unwrap();
         let kept = outside.path().join("kept");
         fs::write(&kept, "").unwrap();
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_removing_uses_itself_are_in_nobodys_way() {
+    fn removal_avoids_existing_moved_names() {
         let parent = tempfile::tempdir().unwrap();
         let base = make(&parent.path().join("base"), Contents::Trees).unwrap();
         for name in ["moved-1/a/b", "moved-2", "home/d/e", "home/f/g"] {
@@ -459,9 +459,9 @@ mod tests {
         assert!(!base.exists());
     }
 
-    /// As a client does that is not ended yet.
+    /// A client that has not ended yet may still make directories.
     #[test]
-    fn removing_goes_on_while_something_is_still_being_made() {
+    fn removal_repeats_while_entries_are_made() {
         let parent = tempfile::tempdir().unwrap();
         let base = make(&parent.path().join("base"), Contents::Trees).unwrap();
         for number in 0..60 {
@@ -475,7 +475,7 @@ mod tests {
         });
         remove(&base).unwrap();
         busy.join().unwrap();
-        // It may have been made anew below a home that had been moved.
+        // The other thread may have made a directory below a moved home.
         let _ = remove(&base);
         assert!(!base.exists());
     }

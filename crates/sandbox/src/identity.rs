@@ -1,6 +1,8 @@
-//! Who the client is: user 1000 inside, and outside either a host id that nobody has or the user who started
-//! the runner. It is never the host's root. Without a user namespace (tier `inherited`) it is whoever started the
-//! runner, also the container's root, and then has no capability.
+//! User and group of the client: id 1000 inside.
+//!
+//! Outside, the client has an unused host id if root started the runner, and otherwise the id of the runner's user. The
+//! client is never the host's root. Without a user namespace (tier `inherited`) the client keeps the runner's user,
+//! which may be the container's root, without capabilities.
 
 use std::fs;
 use std::ops::Range;
@@ -14,12 +16,12 @@ use sys::read;
 use super::error::{At as _, SetupError, Step};
 use super::plan::Identity;
 
-/// Host ids that no allocation uses: containers end below (systemd's UIDS-GIDS.md), foreign ids start above.
+/// Host ids that systemd's UIDS-GIDS.md leaves unused: above the ids of containers, below the foreign ids.
 const FREE_IDS: Range<u32> = 1_879_048_192..2_147_352_576;
-/// Owner of whatever has no id in a user namespace.
+/// Id that a user namespace shows for unmapped ids.
 const OVERFLOW_ID: u32 = 65_534;
 
-/// The identity of the client for whoever runs this process.
+/// Chooses the identity of the client for the user of this process.
 pub fn for_caller(tier: Tier) -> Identity {
     let (uid, gid) = (Uid::current(), Gid::current());
     if tier == Tier::Inherited {
@@ -28,7 +30,7 @@ pub fn for_caller(tier: Tier) -> Identity {
             gid: gid.as_raw(),
         }
     } else if uid.is_root() {
-        // Without a free id the kernel refuses the map, and `doctor` names the cause.
+        // If no id is free, the kernel refuses the map later, and `doctor` names the cause.
         let ids = free_ids().unwrap_or(FREE_IDS);
         let host_id = ids.start + sys::random::below(ids.end - ids.start);
         Identity::Mapped { host_id }
@@ -40,11 +42,11 @@ pub fn for_caller(tier: Tier) -> Identity {
     }
 }
 
-/// Cause where [`free_ids`] has none.
+/// Error text for an empty result of [`free_ids`].
 pub const NO_FREE_ID: &str = "the user namespace maps no id that is free for the client, \
      by /proc/self/uid_map and /proc/self/gid_map";
 
-/// Ids that the client's user and group can have: mapped in our own user namespace, and free.
+/// Finds a range of ids for the client's user and group: mapped in the runner's user namespace, and unused.
 pub fn free_ids() -> Option<Range<u32>> {
     let read = |path: &str| read::system_text(path);
     let named = format!("{}\n{}", read("/etc/passwd"), read("/etc/group"));
@@ -56,7 +58,7 @@ pub fn free_ids() -> Option<Range<u32>> {
     )
 }
 
-/// The part of [`FREE_IDS`] that both maps hold; where there is none, the longest gap between the `used` ids.
+/// Finds the part of [`FREE_IDS`] that both maps contain, or else the longest gap between the `used` ids.
 fn free_among(uid_map: &str, gid_map: &str, used: &[u32]) -> Option<Range<u32>> {
     let (users, groups) = (mapped(uid_map), mapped(gid_map));
     let both: Vec<Range<u32>> = users
@@ -79,7 +81,7 @@ fn free_among(uid_map: &str, gid_map: &str, used: &[u32]) -> Option<Range<u32>> 
         .max_by_key(longest)
 }
 
-/// The ids inside of a namespace that its map holds.
+/// Parses the ids inside a namespace from its map.
 fn mapped(map: &str) -> Vec<Range<u32>> {
     map.lines()
         .filter_map(|line| {
@@ -99,7 +101,7 @@ fn field(line: &str, position: usize) -> Option<u32> {
     line.split(':').nth(position)?.parse().ok()
 }
 
-/// Host user and group of the client.
+/// Returns the host user id and group id of the client.
 pub fn host_ids(identity: Identity) -> (u32, u32) {
     match identity {
         Identity::Mapped { host_id } => (host_id, host_id),
@@ -107,7 +109,7 @@ pub fn host_ids(identity: Identity) -> (u32, u32) {
     }
 }
 
-/// Leaves root's supplementary groups behind; an ordinary user's cannot be left, and are not mapped inside.
+/// Drops the supplementary groups of root. An ordinary user cannot drop groups; they are not mapped inside.
 pub fn drop_groups(identity: Identity) -> Result<(), SetupError> {
     match identity {
         Identity::Mapped { .. } => setgroups(&[]).at(Step::DropGroups),
@@ -115,15 +117,15 @@ pub fn drop_groups(identity: Identity) -> Result<(), SetupError> {
     }
 }
 
-/// Writes the maps of the calling process's own user namespace: an ordinary user's path.
+/// Writes the id maps of the calling process's own user namespace, for a runner started by an ordinary user.
 pub fn map_own(uid: u32, gid: u32) -> Result<(), SetupError> {
     write("/proc/self/setgroups", "deny")?;
     write("/proc/self/uid_map", &format!("{INSIDE_ID} {uid} 1"))?;
     write("/proc/self/gid_map", &format!("{INSIDE_ID} {gid} 1"))
 }
 
-/// Writes the maps of another process's user namespace: root's path, since only a writer with CAP_SETUID
-/// outside may map an id that is not its own.
+/// Writes the id maps of another process's user namespace, for a runner started by root. Only a writer outside with
+/// CAP_SETUID may map an id other than its own (user_namespaces(7)).
 pub fn map_other(process: Pid, host_id: u32) -> Result<(), SetupError> {
     write(
         &format!("/proc/{process}/uid_map"),
@@ -135,7 +137,7 @@ pub fn map_other(process: Pid, host_id: u32) -> Result<(), SetupError> {
     )
 }
 
-/// Takes the group of the namespace; root's path, as soon as the maps are there.
+/// Changes to the mapped group, for a runner started by root, once the maps are written.
 pub fn become_inside_group(identity: Identity) -> Result<(), SetupError> {
     match identity {
         Identity::Mapped { .. } => {
@@ -146,8 +148,8 @@ pub fn become_inside_group(identity: Identity) -> Result<(), SetupError> {
     }
 }
 
-/// Takes the user of the namespace; an ordinary user has it since the maps were written. Note that it clears
-/// the death signal.
+/// Changes to the mapped user, which an ordinary user already is once the maps are written. The change clears the
+/// parent-death signal (prctl(2)).
 pub fn become_inside_user(identity: Identity) -> Result<(), SetupError> {
     if matches!(identity, Identity::Unmapped { .. }) {
         return Ok(());

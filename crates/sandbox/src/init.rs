@@ -1,10 +1,10 @@
-//! Init, pid 1 of the client's namespaces: builds the root, launches the client, reaps, and ends everything.
-//! Without namespaces (tier `inherited`) it is the subreaper of all that the client starts.
+//! Init, pid 1 of the client's namespaces: builds the root, launches the client, reaps, and ends all processes.
+//! Without namespaces (tier `inherited`), init is the subreaper of all processes that the client starts.
 //!
-//! Init is out of the client's reach: never in its Landlock domain, no capabilities, no signal handlers, not
-//! dumpable once the client's process exists. It polls two sockets, the gate (whose other end only the stage
-//! holds) and the channel (whose other end only the runner holds): when either closes it ends, and the
-//! kernel ends everything in its namespace with it. A subreaper ends everything itself before it ends.
+//! The client cannot affect init: init is outside of its Landlock domain and has no capabilities and no signal
+//! handlers. Init is not dumpable once the client's process exists. Init polls two sockets: the gate, whose other end
+//! only the stage holds, and the channel, whose other end only the runner holds. If either closes, init ends, and the
+//! kernel ends all processes of its pid namespace. A subreaper ends all its descendants before it ends.
 
 use std::ffi::{CString, OsString};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
@@ -27,20 +27,20 @@ use super::error::{At as _, SetupError, Step};
 use super::launch::{self, Program};
 use super::message::{self, ClientEnd, ExitStatus, FromInit, Launch, ToInit};
 use super::plan::{BASE_URL, ClientPlan, Plan, Ports};
-use super::proc::{Inside, Proc};
+use super::proc::{Proc, ProcView};
 use super::reaper::{self, Survivors};
 use super::root::{self, Entered};
 use super::weaken::Protection;
 use super::{counters, identity, privilege};
 
-/// What init inherits from the stage.
+/// Descriptors and ports that init inherits from the stage.
 pub(super) struct Inheritance {
     pub(super) channel: OwnedFd,
     pub(super) gate: OwnedFd,
     pub(super) ports: Ports,
 }
 
-/// Runs init to its end and gives the code to exit with.
+/// Runs init to its end and returns its exit code.
 pub(super) fn main(plan: &Plan, inheritance: &Inheritance) -> i32 {
     let outcome = run(plan, inheritance);
     let ended = if plan.is_inherited() {
@@ -53,7 +53,7 @@ pub(super) fn main(plan: &Plan, inheritance: &Inheritance) -> i32 {
     match outcome.and(ended) {
         Ok(()) => 0,
         Err(error) => {
-            // Where this fails the runner is gone, and there is nobody to tell.
+            // Sending fails only if the runner has ended.
             let _ = message::send(&inheritance.channel, &FromInit::Failed { error }, &[]);
             1
         }
@@ -68,7 +68,7 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
         proc,
         shows_proc,
     } = enter(plan)?;
-    // A change of user clears the death signal (prctl(2)).
+    // A change of user has cleared the death signal (prctl(2)).
     arm_death_signal(plan)?;
     let watch = trees.watch(plan.tier);
     let mut descriptors = trees.each().map(|(_, tree)| tree.as_raw_fd()).to_vec();
@@ -93,22 +93,23 @@ fn run(plan: &Plan, inheritance: &Inheritance) -> Result<(), SetupError> {
     }
     let program = program(&plan.client, inheritance.ports.stub)?;
     let target = listen_inside(&plan.probe.inside_socket)?;
-    let inside = Inside { proc, shows_proc };
-    let client = ClientProcess::clone_from(plan, inheritance, &inside, &program)?;
-    // Before the client's process exists this would make its memory unreadable to an ordinary user's runner.
+    let proc_view = ProcView { proc, shows_proc };
+    let client = ClientProcess::clone_from(plan, inheritance, &proc_view, &program)?;
+    // Not before the clone: the client's process would inherit the flag, and an ordinary user's runner could not read
+    // its memory.
     if plan.keeps(Protection::HiddenInit) {
         prctl::set_dumpable(false).at(Step::HideProcess)?;
     }
     message::send(&client.socket, &Launch::Settled, &[]).at(Step::Channel)?;
-    client.accompany(plan, inheritance, &inside.proc, target)
+    client.accompany(plan, inheritance, &proc_view.proc, target)
 }
 
-/// Sets the signal that init gets when the stage ends. A stopped init reads neither gate nor channel.
+/// Sets the signal that init gets when the stage ends, because a stopped init polls neither gate nor channel.
 fn arm_death_signal(plan: &Plan) -> Result<(), SetupError> {
     let signal = match plan.tier {
         // The kernel ends the pid namespace with its init.
         Tier::Namespace => Signal::SIGKILL,
-        // Init has to run once more, to end its descendants.
+        // Init has to continue, to end its descendants.
         Tier::Inherited => Signal::SIGCONT,
     };
     prctl::set_pdeathsig(signal).at(Step::ArmDeathSignal)
@@ -129,7 +130,7 @@ fn enter(plan: &Plan) -> Result<Entered, SetupError> {
     }
 }
 
-/// The live target of a canary: only Landlock's scope keeps the client's process from it.
+/// Listens on an abstract socket inside, a probe's target that only Landlock's scope protects.
 fn listen_inside(name: &str) -> Result<UnixListener, SetupError> {
     SocketAddr::from_abstract_name(name)
         .and_then(|address| UnixListener::bind_addr(&address))
@@ -150,7 +151,7 @@ fn program(plan: &ClientPlan, port: u16) -> Result<Program, SetupError> {
     })
 }
 
-/// Every placeholder replaced.
+/// Replaces each [`BASE_URL`] in `word` by `base_url`.
 fn with_base_url(word: &[u8], base_url: &[u8]) -> Vec<u8> {
     let mut filled = Vec::with_capacity(word.len());
     let mut rest = word;
@@ -170,9 +171,10 @@ fn with_base_url(word: &[u8], base_url: &[u8]) -> Vec<u8> {
 }
 
 fn c_string(bytes: Vec<u8>) -> Result<CString, SetupError> {
-    CString::new(bytes)
-        .map_err(|_| Errno::EINVAL)
-        .at_object(Step::ReceivePlan, "a NUL in an argument")
+    CString::new(bytes).map_err(|_| Errno::EINVAL).at_object(
+        Step::ReceivePlan,
+        "an argument or a variable contains a NUL byte",
+    )
 }
 
 /// The client, from its clone to its end.
@@ -180,9 +182,9 @@ struct ClientProcess {
     pid: Pid,
     /// Init's end of the launch socket.
     socket: OwnedFd,
-    /// The client's end, for as long as both share one table.
-    theirs: Option<OwnedFd>,
-    /// The runner has let it go: the end of the launch socket is then its exec, and before that its death.
+    /// The client's end, as long as both processes share one descriptor table.
+    client_end: Option<OwnedFd>,
+    /// The runner has sent [`ToInit::Go`]: a closed launch socket now means the exec, before that the client's death.
     released: bool,
     signals: SignalFd,
 }
@@ -191,7 +193,7 @@ impl ClientProcess {
     fn clone_from(
         plan: &Plan,
         inheritance: &Inheritance,
-        inside: &Inside,
+        proc_view: &ProcView,
         program: &Program,
     ) -> Result<Self, SetupError> {
         let mut watched = SigSet::empty();
@@ -200,7 +202,7 @@ impl ClientProcess {
         let signals =
             SignalFd::with_flags(&watched, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
                 .at(Step::Signals)?;
-        let (socket, theirs) = socketpair(
+        let (socket, client_end) = socketpair(
             AddressFamily::Unix,
             SockType::SeqPacket,
             None,
@@ -208,25 +210,25 @@ impl ClientProcess {
         )
         .at(Step::Channel)?;
         match clone_process(libc::CLONE_FILES).at(Step::CloneClient)? {
-            // Nothing is dropped here: the table is init's as well.
+            // exit() drops no descriptor: init uses the same table.
             Side::Child => std::process::exit(launch::run(
                 plan,
                 inheritance.ports,
-                inside,
+                proc_view,
                 program,
-                &theirs,
+                &client_end,
             )),
             Side::Parent(pid) => Ok(Self {
                 pid,
                 socket,
-                theirs: Some(theirs),
+                client_end: Some(client_end),
                 released: false,
                 signals,
             }),
         }
     }
 
-    /// Passes messages between runner and client until the client has ended, then ends everything else.
+    /// Passes messages between runner and client until the client has ended, then ends all other processes.
     fn accompany(
         mut self,
         plan: &Plan,
@@ -255,7 +257,7 @@ impl ClientProcess {
                 }
             }
             if ready.launch {
-                launching = self.pass_on(inheritance)?;
+                launching = self.forward(inheritance)?;
             }
             if ready.signal
                 && let Some(status) = self.reap()?
@@ -263,10 +265,10 @@ impl ClientProcess {
                 break status;
             }
         };
-        // The exec closed the socket and the client ended at once: both were ready together.
-        self.theirs = None;
+        // The client may exec and end before one poll(2) returns: the closed socket is still unread then.
+        self.client_end = None;
         if launching {
-            self.pass_on(inheritance)?;
+            self.forward(inheritance)?;
         }
         drop(target);
         let end = ClientEnd {
@@ -302,19 +304,19 @@ impl ClientProcess {
         })
     }
 
-    /// Hands what the client's process says before its exec to the runner; whether more may follow.
-    fn pass_on(&mut self, inheritance: &Inheritance) -> Result<bool, SetupError> {
+    /// Forwards a message of the client's process to the runner. Returns `true` if more messages may follow.
+    fn forward(&mut self, inheritance: &Inheritance) -> Result<bool, SetupError> {
         let received = match message::receive::<Launch>(&self.socket) {
             Err(Errno::ECONNRESET) => None,
             received => received.at(Step::Channel)?,
         };
-        let (told, more) = match received {
+        let (message, more) = match received {
             Some((Launch::Listening { descriptor }, _)) => {
                 return self.detach(inheritance, descriptor).map(|()| true);
             }
             Some((Launch::Probed { report }, _)) => {
-                // It has a table of its own by now, so only its own end is left for its exec to close.
-                self.theirs = None;
+                // The client's process has its own descriptor table now. After this, only its exec closes the socket.
+                self.client_end = None;
                 (FromInit::Probed { report }, true)
             }
             Some((Launch::NotStarted { errno }, _)) => (FromInit::NotStarted { errno }, false),
@@ -325,12 +327,12 @@ impl ClientProcess {
             None if self.released => (FromInit::Started, false),
             None => return Err(Errno::ECHILD).at(Step::Probe),
         };
-        message::send(&inheritance.channel, &told, &[]).at(Step::Channel)?;
+        message::send(&inheritance.channel, &message, &[]).at(Step::Channel)?;
         Ok(more)
     }
 
-    /// Sends the listener to the runner and closes it here, and with that for the client's process, which shares
-    /// this table: from then on only the runner answers.
+    /// Sends the listener to the runner and closes it here, so that only the runner can answer notifications. Init and
+    /// the client's process share one descriptor table, so no copy is left in either.
     fn detach(&self, inheritance: &Inheritance, descriptor: i32) -> Result<(), SetupError> {
         let listener = adopt(descriptor);
         message::send(
@@ -343,7 +345,7 @@ impl ClientProcess {
         message::send(&self.socket, &Launch::Detached, &[]).at(Step::Channel)
     }
 
-    /// Reaps whatever has ended; the client's status once it is among it.
+    /// Reaps all ended children. Returns the client's exit status if the client is among them.
     fn reap(&self) -> Result<Option<ExitStatus>, SetupError> {
         while self.signals.read_signal().at(Step::Signals)?.is_some() {}
         let mut status = None;
@@ -363,7 +365,7 @@ impl ClientProcess {
     }
 }
 
-/// Ends every process but init: first by waiting, then by SIGKILL. The ones that had to be killed are named.
+/// Waits for all processes but init, then kills the remaining ones. Returns the killed processes.
 fn end_everything(
     plan: &Plan,
     inheritance: &Inheritance,
@@ -382,7 +384,7 @@ fn end_everything(
     Ok(survivors)
 }
 
-/// Which of the polled descriptors have something.
+/// Readiness of the polled descriptors.
 struct Ready {
     gate: bool,
     channel: bool,
@@ -395,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_base_url_stands_where_the_placeholder_was() {
+    fn base_url_replaces_the_placeholder() {
         let filled = with_base_url(b"A={base_url}/x,{base_url}", b"http://127.0.0.1:9");
         assert_eq!(filled, b"A=http://127.0.0.1:9/x,http://127.0.0.1:9");
         assert_eq!(with_base_url(b"A=b{base_ur", b"u"), b"A=b{base_ur");

@@ -1,12 +1,11 @@
-//! Landlock: the same path rules as the mounts, enforced a second time and on the process itself.
+//! Landlock rules: the path rules of the mounts, enforced a second time on the process itself.
 //!
 //! In tier `namespace` all file system rights of ABI 3 (Linux 6.2) are required. Newer rights and the two scopes are
-//! asked for and taken where the kernel has them; the report says which. TCP ports are not ruled there: the network
-//! namespace refuses everything but loopback, and each canary must show the errno of the layer whose claim it
-//! supports.
+//! used if the kernel has them; the report lists them. TCP ports have no rules there: the network namespace refuses all
+//! addresses beyond loopback. A second refusal would hide its errno, which the probes must show.
 //!
-//! In tier `inherited` Landlock stands alone before the container's files, neighbours and processes: ABI 6 is
-//! required whole, with the TCP ports and both scopes, and no rule covers the root.
+//! In tier `inherited` Landlock is the only protection of the container's files, neighbours and processes. All of ABI 6
+//! is required, with the TCP ports and both scopes, and no rule covers the root.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -23,32 +22,32 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{AsErrno, At as _, SetupError, Step};
 use super::plan::{Bind, BindKind, Plan, Ports};
-use super::proc::Inside;
+use super::proc::ProcView;
 use super::weaken::Protection;
 
 mod shared;
 
-/// Without these there is no run.
+/// Required ABI in tier `namespace`.
 const REQUIRED: ABI = ABI::V3;
-/// Without these there is no run in tier `inherited`: TCP ports and the scopes are the wall to the neighbours.
+/// Required ABI in tier `inherited`, where only TCP port rules and scopes protect the container's other processes.
 const REQUIRED_ALONE: ABI = ABI::V6;
-/// The newest that was reviewed; the crate asks for what the kernel has of it.
+/// Newest reviewed ABI; the crate uses the part of it that the kernel has.
 const REVIEWED: ABI = ABI::V7;
 
-/// What was asked for and what the kernel enforces.
+/// Landlock rights that the kernel enforces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandlockReport {
-    /// The kernel's ABI.
+    /// ABI of the kernel.
     pub abi: i32,
-    /// Everything that was asked for is enforced.
+    /// All requested rights are enforced.
     pub(crate) full: bool,
     /// Scopes (abstract sockets, signals) are enforced: ABI 6.
     pub(crate) scopes: bool,
-    /// TCP connect and bind are ruled; never in tier `namespace`.
+    /// TCP connect and bind have rules; never in tier `namespace`.
     pub(crate) ports: bool,
 }
 
-/// Why a ruleset could not be applied.
+/// Failure to apply a ruleset.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LandlockError {
     #[error(transparent)]
@@ -65,7 +64,8 @@ impl AsErrno for LandlockError {
     }
 }
 
-/// The errno among the causes of an error of the crate; `EOPNOTSUPP` where the kernel lacks what was asked for.
+/// Finds the errno among the causes of an error of the landlock crate; `EOPNOTSUPP` if no cause has one, because the
+/// kernel lacks a right.
 pub fn errno_within(error: &(dyn std::error::Error + 'static)) -> Errno {
     let mut error = Some(error);
     while let Some(one) = error {
@@ -80,12 +80,14 @@ pub fn errno_within(error: &(dyn std::error::Error + 'static)) -> Errno {
     Errno::EOPNOTSUPP
 }
 
-/// Restricts the calling process to what the client may reach: the plan's paths, its own trees, and of names
-/// that are not the plan's the new root's, which are ours, or the few of the container that every program reads.
+/// Restricts the calling process to the client's paths.
+///
+/// These are the plan's paths and the writable trees. A new root adds its own files, and tier `inherited` adds a few
+/// files of the container that most programs read.
 pub(super) fn restrict_client(
     plan: &Plan,
     ports: Ports,
-    inside: &Inside,
+    proc_view: &ProcView,
 ) -> Result<LandlockReport, SetupError> {
     if !plan.keeps(Protection::Landlock) {
         return Ok(LandlockReport {
@@ -96,7 +98,7 @@ pub(super) fn restrict_client(
         });
     }
     match plan.tier {
-        Tier::Namespace => client_ruleset(&plan.root.binds, inside.proc.directory())
+        Tier::Namespace => client_ruleset(&plan.root.binds, proc_view.proc.directory())
             .and_then(restrict)
             .at(Step::Landlock),
         Tier::Inherited => {
@@ -110,8 +112,9 @@ pub(super) fn restrict_client(
     }
 }
 
-/// Restricts the calling process to no file at all and to no new TCP connection. Signals are not scoped: a
-/// scope on the stub would refuse its own death signal.
+/// Denies all files and all new TCP connections to the calling process.
+///
+/// Signals have no scope, because a scope would block the stub's parent-death signal.
 pub(super) fn restrict_stub(tier: Tier) -> Result<(), SetupError> {
     let step = match tier {
         Tier::Namespace => Step::Landlock,
@@ -120,7 +123,7 @@ pub(super) fn restrict_stub(tier: Tier) -> Result<(), SetupError> {
     stub_ruleset().and_then(restrict).map(drop).at(step)
 }
 
-/// Restricts the calling thread to TCP connections to `ports`, and to no file.
+/// Restricts the calling thread to TCP connections to `ports`, and denies it all files.
 pub(super) fn restrict_connector(
     ports: impl Iterator<Item = u16>,
 ) -> Result<LandlockReport, LandlockError> {
@@ -135,8 +138,8 @@ pub(super) fn restrict_connector(
     restrict(ruleset)
 }
 
-/// Forbids the calling process all TCP connections in tier `inherited`, where the supervisor makes them. The probe has
-/// reached the stub by then.
+/// Denies the calling process all TCP connections in tier `inherited`, where the supervisor makes them. Called after
+/// the self-check, which connects to the stub itself.
 pub(super) fn forbid_connections(plan: &Plan) -> Result<(), SetupError> {
     let kept = plan.keeps(Protection::Landlock) && plan.keeps(Protection::Refusals);
     if !plan.is_inherited() || !kept {
@@ -155,7 +158,8 @@ pub(super) fn forbid_connections(plan: &Plan) -> Result<(), SetupError> {
     ruleset().map(drop).at(Step::LandlockAlone)
 }
 
-/// The probe reads /proc by `proc`, also where the client sees another one: there it has no path to it.
+/// Builds the client's rules for a new root. The self-check reads /proc by the descriptor `proc`, which may be the
+/// container's /proc, to which no path leads.
 fn client_ruleset(binds: &[Bind], proc: &OwnedFd) -> Result<RulesetCreated, LandlockError> {
     let own = own_rights();
     let data = AccessFs::ReadFile | AccessFs::ReadDir;
@@ -177,18 +181,18 @@ fn client_ruleset(binds: &[Bind], proc: &OwnedFd) -> Result<RulesetCreated, Land
     Ok(ruleset)
 }
 
-/// Rights in home, temporary and working directory.
+/// Returns the rights in home, temporary and working directory.
 fn own_rights() -> BitFlags<AccessFs> {
     AccessFs::from_all(REVIEWED)
         & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
 }
 
-/// What may be done at or below a path of the host. A file has none of the rights of directories.
+/// Returns the rights at or below a path of the host. A file gets no rights of directories.
 fn rights(bind: &Bind) -> BitFlags<AccessFs> {
     let rights = match bind.access {
         Access::Read => AccessFs::ReadFile | AccessFs::ReadDir,
         Access::ReadExecute => AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::Execute,
-        // Neither sockets nor FIFOs nor devices: nothing by which a process outside could be talked to.
+        // Sockets, FIFOs and devices could reach a process outside.
         Access::Write => {
             AccessFs::from_write(REVIEWED)
                 & !(AccessFs::MakeChar

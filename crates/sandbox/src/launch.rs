@@ -1,9 +1,9 @@
-//! The client's process between its clone and its exec: the last restrictions, the probe, then the program.
+//! The client's process between its clone and its exec: the last restrictions, the self-check, then the program.
 //!
-//! It runs our code up to the exec and the client's from there. Everything that can be prepared was prepared
-//! by init before the clone. Until the listener of its filter has gone to the runner, it shares init's table of
-//! descriptors: neither side closes or replaces one that the other uses. From the filter on, only calls that it
-//! does not notify are made until then. What fails is told over the launch socket, and the program is not started.
+//! Init prepares everything that it can before the clone. Until the runner has the listener of the filter, the process
+//! shares init's descriptor table, and neither side closes a descriptor that the other uses. From the filter's
+//! installation until then, the process makes no call that the filter notifies. If a step fails, the process sends the
+//! error over the launch socket and does not start the program.
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
@@ -21,7 +21,7 @@ use sys::process::{Side, clone_process, default_signals};
 use super::error::{At as _, SetupError, Step};
 use super::message::{self, Launch};
 use super::plan::{Plan, Ports};
-use super::proc::Inside;
+use super::proc::ProcView;
 use super::weaken::Protection;
 use super::{filter, landlock, limits, self_check};
 
@@ -32,16 +32,15 @@ pub(super) struct Program {
     pub(super) environment: Vec<CString>,
 }
 
-/// Restricts this process, probes, and becomes the program. Returns only where that failed, with the code to
-/// exit with.
+/// Restricts this process, runs the self-check and executes the program. Returns an exit code only on failure.
 pub(super) fn run(
     plan: &Plan,
     ports: Ports,
-    inside: &Inside,
+    proc_view: &ProcView,
     program: &Program,
     socket: &OwnedFd,
 ) -> i32 {
-    let told = match restrict_and_probe(plan, ports, inside, socket) {
+    let message = match restrict_and_probe(plan, ports, proc_view, socket) {
         Ok(()) => {
             let Err(errno) = execve(&program.path, &program.arguments, &program.environment);
             Launch::NotStarted {
@@ -50,25 +49,25 @@ pub(super) fn run(
         }
         Err(error) => Launch::Failed { error },
     };
-    // Where this fails init is gone, and so are we in a moment.
-    let _ = message::send(socket, &told, &[]);
+    // Sending fails only if init has ended, and then the kernel ends this process too.
+    let _ = message::send(socket, &message, &[]);
     126
 }
 
 fn restrict_and_probe(
     plan: &Plan,
     ports: Ports,
-    inside: &Inside,
+    proc_view: &ProcView,
     socket: &OwnedFd,
 ) -> Result<(), SetupError> {
-    expect(socket, |told| matches!(told, Launch::Settled))?;
+    expect(socket, |message| matches!(message, Launch::Settled))?;
     let init = getppid();
     if plan.is_inherited() {
-        // Behind init, which ends everything that it can see; a program may take it back.
+        // A second means besides init, which ends all processes that it can see. A program may clear the signal.
         prctl::set_pdeathsig(Signal::SIGKILL).at(Step::ArmDeathSignal)?;
     }
-    // A changed user has closed this process to others, prctl(2); of them the supervisor must read what its calls
-    // point to, also as a root without CAP_SYS_PTRACE, as in a container.
+    // A change of user clears the dumpable flag (prctl(2)). The supervisor must read the memory of this process, also
+    // as a root without CAP_SYS_PTRACE in a container.
     prctl::set_dumpable(true).at(Step::Supervise)?;
     setsid().at(Step::NewSession)?;
     umask(Mode::from_bits_truncate(0o022));
@@ -77,26 +76,27 @@ fn restrict_and_probe(
     chdir(directory).at_object(Step::OpenTrees, directory.display())?;
     if plan.keeps(Protection::Limits) {
         limits::apply(&plan.limits)?;
-        limits::prefer_as_victim(&inside.proc);
+        limits::prefer_as_victim(&proc_view.proc);
     }
-    let landlock = landlock::restrict_client(plan, ports, inside)?;
+    let landlock = landlock::restrict_client(plan, ports, proc_view)?;
     let filter = filter::for_client(plan);
     let descriptor = filter.install_with_listener().at(Step::Filter)?;
     message::send(socket, &Launch::Listening { descriptor }, &[]).at(Step::Channel)?;
-    expect(socket, |told| matches!(told, Launch::Detached))?;
+    expect(socket, |message| matches!(message, Launch::Detached))?;
     own_table_closing_from(3).at(Step::Channel)?;
     probe_in_child(socket, || {
         let report = Box::new(self_check::gather(
-            plan, inside, ports.stub, init, landlock,
+            plan, proc_view, ports.stub, init, landlock,
         )?);
         message::send(socket, &Launch::Probed { report }, &[]).at(Step::Channel)
     })?;
-    expect(socket, |told| matches!(told, Launch::Go))?;
+    expect(socket, |message| matches!(message, Launch::Go))?;
     landlock::forbid_connections(plan)
 }
 
-/// Runs `work` in a child, so that whatever a canary gets hold of is gone when the program starts. The child
-/// tells its own failure; here it is enough to know of it.
+/// Runs `work` in a child, so that no object that a probe opened or made survives until the exec.
+///
+/// The child itself sends its error; the caller returns `ECHILD`.
 fn probe_in_child(
     socket: &OwnedFd,
     work: impl FnOnce() -> Result<(), SetupError>,
@@ -119,7 +119,7 @@ fn probe_in_child(
 
 fn expect(socket: &OwnedFd, wanted: fn(&Launch) -> bool) -> Result<(), SetupError> {
     match message::receive::<Launch>(socket).at(Step::Channel)? {
-        Some((told, _)) if wanted(&told) => Ok(()),
+        Some((message, _)) if wanted(&message) => Ok(()),
         _ => Err(Errno::EPROTO).at(Step::Channel),
     }
 }

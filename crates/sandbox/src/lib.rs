@@ -43,58 +43,65 @@
 //!
 //! # Processes
 //!
-//! - The **runner**, on the host: starts the stage as a fresh exec of its own file with an empty environment,
-//!   keeps the control socket and the client's output pipes ([`spawn`]), and writes the id maps as root.
-//! - The **stage** ([`stage`]), which becomes the stub and the [`resolver`]: user and network namespace,
-//!   loopback, their sockets;
-//!   then a sandbox of its own without files, connections, programs or capabilities.
-//! - **Init** ([`init`]), pid 1 of the client's other namespaces: root, launch, reaping, the end of everything.
+//! - The **runner**, on the host: starts the stage as a fresh exec of its own executable with an empty environment
+//!   ([`spawn`]). The runner holds the control socket and the client's output pipes, and writes the id maps as root.
+//! - The **stage** ([`stage`]), which becomes the stub and the [`resolver`]: makes user and network namespace, loopback
+//!   and sockets. Then it enters a sandbox of its own without files, connections, programs or capabilities.
+//! - **Init** ([`init`]), pid 1 of the client's other namespaces: builds the root, launches, reaps and ends the client.
+//! - The **guard** ([`guard`]), in tier `inherited`: makes and removes the temporary directories on disk.
 //!
-//! | step | who | why there |
+//! | step | process | reason for the place |
 //! |---|---|---|
 //! | 1 groups dropped (root) | stage | an unmapped group would stay with the client |
-//! | 2 user and network namespace | stage | always, also as root: capabilities end at its border |
+//! | 2 user and network namespace | stage | always, also as root: capabilities are limited to the namespace |
 //! | 3 id maps | runner (root), stage (user) | only a writer outside may map an id that is not its own |
-//! | 4 death signal, and who the parent is | stage | a runner that is gone is not noticed otherwise |
-//! | 5 loopback up, links and routes listed | stage | the run does not start where there is more than `lo` |
-//! | 6 the stub's socket and the resolver's | stage | made inside, unreachable from the host; port 53 takes a capability |
-//! | 7 pid, mount, ipc, uts, cgroup namespaces | stage → init | by clone: the stage must still start no thread in them |
-//! | 8 mounts private | init | first of all: nothing that follows shows on the host |
-//! | 9 sources taken and sealed | init | while they can still be read; a path is the object that was checked, or none |
-//! | 10 the namespace's user | init, stage | before any tmpfs: one that an unmapped id owns refuses every mkdir |
-//! | 11 root, home, tmp, /etc, /dev, /proc, binds | init | nothing of the host but what the plan names |
-//! | 12 pivot_root, old root gone, / read-only | init | |
+//! | 4 death signal, parent compared | stage | finds that the runner has ended already |
+//! | 5 loopback up, links and routes listed | stage | a network with more than `lo` ends the run |
+//! | 6 sockets of stub and resolver | stage | made inside, unreachable from the host; port 53 needs a capability |
+//! | 7 pid, mount, ipc, uts, cgroup namespaces | stage → init | by clone, so that the stage itself stays outside |
+//! | 8 mounts private | init | first, so that no later mount is visible on the host |
+//! | 9 sources taken and sealed | init | while init may read them; a path must be the checked object |
+//! | 10 the namespace's user | init, stage | before any tmpfs: an unmapped owner makes it refuse every mkdir |
+//! | 11 root, home, tmp, /etc, /dev, /proc, binds | init | of the host only the plan's paths |
+//! | 12 pivot_root, old root detached, / read-only | init | |
 //! | 13 no_new_privs, capabilities | init | inherited by the client's process |
 //! | 14 the client's process | init → client | then init is not dumpable: /proc/1 is closed to its own user |
 //! | 15 session, signals, limits | client | |
-//! | 16 Landlock | client | init is never in its domain |
-//! | 17 filter | client | last: the steps before need calls that it refuses or notifies |
-//! | 18 its listener to the runner | init | the client shares init's table of descriptors until then, and holds no copy |
-//! | 19 read-back and canaries | client's child | in the client's own domain, filter and credentials |
-//! | 20 judgement | runner | one layer or canary that does not hold, and nothing is executed |
+//! | 16 Landlock | client | init is never in the domain |
+//! | 17 filter | client | last: the steps before need calls that the filter refuses or notifies |
+//! | 18 listener to the runner | init | the client shares init's descriptor table until then, and keeps no copy |
+//! | 19 self-check and canary | client's child | in the client's own domain, filter and credentials |
+//! | 20 judgement | runner | a layer or probe that does not hold prevents the exec |
 //! | 21 exec | client | |
 //!
-//! From step 18 on the **supervisor** ([`supervise`]), a thread of the runner, answers what the filter notifies
-//! and keeps the ledger.
+//! From step 18 on the **supervisor** ([`supervise`]), a thread of the runner, answers the filter's notifications and
+//! keeps the ledger.
 //!
-//! A host may refuse namespaces. In tier `inherited` steps 1 to 3, the namespaces of step 7, and steps 8 to 12 are
-//! left out: the network is the container's and must have loopback only, a [`guard`] makes home and temporary
-//! directory on its disk, Landlock stands alone before everything else of it, and init is a subreaper in place of a
-//! pid 1. What the filter and the supervisor do more there is said where they do it. Which tier a host has is found
-//! by making the sandbox, and nothing else.
+//! A host may refuse namespaces. Tier `inherited` leaves out steps 1 to 3, the namespaces of step 7, and steps 8 to 12:
 //!
-//! The end: init polls a gate whose other end only the stage holds and a channel whose other end only the
-//! runner holds, and ends with either; the kernel ends everything in a pid namespace with its init. The stage
-//! ends with the control socket and by its death signal. Init has one as well, since a stopped process polls nothing:
-//! SIGKILL as pid 1, and SIGCONT as a subreaper, which has its descendants to end. Home and temporary directory are a
-//! tmpfs inside, so there is nothing on the host to remove; the guard, where there is one, removes when the runner is
-//! gone.
+//! - The network is the container's and must have loopback only.
+//! - A [`guard`] makes home, temporary and working directory on the container's disk.
+//! - Landlock alone protects the container's other files.
+//! - Init is a subreaper instead of pid 1.
+//! - [`filter`] and [`supervise`] have additional rules.
 //!
-//! Some known ways out of sandboxes cannot apply here. A link that the client leaves misleads no clean-up and no walk:
-//! both go by descriptors and follow none. State and policy cannot be written from inside, since nothing of the host is
-//! writable and no report may lie below a shown path. A path that is swapped between look and use is another device or
-//! inode, and is refused. Landlock's rule for sockets by path (ABI 9) is not needed, since unix sockets are refused
-//! where directories of the host or a whole container can be seen.
+//! The runner finds the tier of a host only by making the sandbox.
+//!
+//! The end: init polls a gate, whose other end only the stage holds, and a channel, whose other end only the runner
+//! holds. Init ends when either closes, and the kernel ends all processes of its pid namespace. The stage ends with the
+//! control socket and by its death signal. Init has a death signal too, because a stopped process polls nothing:
+//! SIGKILL as pid 1, and SIGCONT as a subreaper, which must end its descendants. Home and temporary directory are on a
+//! tmpfs inside, so the host needs no clean-up. The guard of tier `inherited` removes its directories when the runner
+//! ends.
+//!
+//! Some known ways out of sandboxes cannot apply here:
+//!
+//! - Links of the client cannot mislead the clean-up or the walk: both use descriptors and follow no link.
+//! - State and policy cannot be written from inside: of the host only the plan's writable paths can be written, and no
+//!   report may lie below a shown path.
+//! - A path that is replaced between check and use has another device or inode, and is refused.
+//! - Landlock's rule for unix sockets by path (ABI 9) is not needed: unix sockets are refused if directories of the
+//!   host or a whole container are visible.
 
 pub mod canary;
 pub mod cgroup;

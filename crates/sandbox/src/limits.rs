@@ -1,4 +1,5 @@
-//! setrlimit(2) for the client. RLIMIT_AS is left alone: runtimes with a JIT reserve far more than they use.
+//! Resource limits of the client (setrlimit(2)). RLIMIT_AS is not set: runtimes with a JIT reserve far more address
+//! space than they use.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
@@ -6,18 +7,19 @@ use super::error::{At as _, SetupError, Step};
 use super::plan::ResourceLimits;
 use super::proc::Proc;
 
-/// RLIMIT_CORE of the client. No core is so short, so none is written; and where the host hands cores to a
-/// program (core(5): a pattern that begins with a pipe), that program is started as the host's root whatever
-/// the limit is, 0 included, but for this one value, with which the kernel marks that very program. A hard limit of 0 that we
-/// were started with cannot be raised to it, and stays.
+/// RLIMIT_CORE of the client: too small for any core file, so the kernel writes none.
+///
+/// With a core_pattern that begins with a pipe (core(5)), the kernel starts the host's core program as root, for any
+/// limit but 1. The kernel uses 1 to mark that program itself. An inherited hard limit of 0 cannot be raised and stays.
 pub const CORE_BYTES: u64 = 1;
 
-/// RLIMIT_MSGQUEUE of the client: the kernel's own default, MQ_BYTES_MAX of linux/mqueue.h.
+/// RLIMIT_MSGQUEUE of the client: the kernel's default, MQ_BYTES_MAX of linux/mqueue.h.
 pub const QUEUE_BYTES: u64 = 819_200;
 
-/// Makes the kernel end the client before everything else where memory runs out (proc_pid_oom_score_adj(5)): files in
-/// memory and objects of the kernel, which no limit bounds, are held by its descriptors alone. Landlock keeps the client
-/// from taking it back. A /proc that cannot be written leaves the choice to the kernel.
+/// Makes the client the first victim of the OOM killer (proc_pid_oom_score_adj(5)).
+///
+/// No limit bounds memory files and kernel objects; the descriptors of the client keep them alive. Landlock prevents
+/// the client from lowering the score. If /proc is not writable, the kernel chooses.
 pub(super) fn prefer_as_victim(proc: &Proc) {
     let _ = proc.write("self/oom_score_adj", "1000");
 }
@@ -41,8 +43,10 @@ impl ResourceLimits {
     }
 }
 
-/// Sets each limit on the calling process, soft and hard alike but for the processor time: SIGXCPU, which names the
-/// cause, comes at the soft limit, and SIGKILL a second later.
+/// Sets each limit on the calling process, with equal soft and hard values except for the processor time.
+///
+/// At the soft limit of the processor time the kernel sends SIGXCPU, which names the cause, and at the hard limit
+/// SIGKILL.
 pub(super) fn apply(limits: &ResourceLimits) -> Result<(), SetupError> {
     let cpu = Resource::RLIMIT_CPU;
     setrlimit(cpu, limits.cpu_seconds, limits.cpu_hard_seconds).at_object(

@@ -1,9 +1,11 @@
-//! What runner, stage and init say to each other.
+//! Messages between the processes of a sandbox, as JSON.
 //!
-//! The control socket (runner and stage) is a stream: one JSON object a line; once the stage serves, the
-//! lines are the stub's journal. The channel (runner and init) and the launch socket (init and the client's
-//! process before its exec) keep message borders: one JSON object a message; so does the socket over which
-//! the resolver tells the runner what it was asked.
+//! | socket | between | form |
+//! |---|---|---|
+//! | control | runner and stage | stream, one JSON object a line; the stub's journal once the stage serves |
+//! | channel | runner and init | one JSON object a message |
+//! | launch | init and the client's process before its exec | one JSON object a message |
+//! | questions | runner and resolver | one JSON object a message |
 
 use std::io::{IoSlice, Read, Write};
 use std::net::SocketAddr;
@@ -20,30 +22,34 @@ use super::netns_check::Network;
 use super::self_check::SelfCheck;
 use crate::dns::Asked;
 
-/// Longest message on the channel and the launch socket.
-const LONGEST: usize = 128 * 1024;
-/// Longest line that the stage takes from the runner before it serves.
-const LONGEST_LINE: usize = 256;
+/// Maximum size of a message on the channel and the launch socket, in bytes.
+const MAX_MESSAGE: usize = 128 * 1024;
+/// Maximum length of a line from the runner before the stage serves, in bytes.
+const MAX_LINE: usize = 256;
 
-/// From the stage, before it serves.
+/// Messages of the stage before it serves.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "stage", rename_all = "snake_case")]
 pub enum FromStage {
-    /// The user namespace exists; the runner is to write its maps.
+    /// The user namespace exists; the runner has to write its maps.
     Unmapped,
     /// The network namespace is sealed, the stub listens and init was started. The journal follows.
     Serving {
+        /// TCP port of the stub on 127.0.0.1.
         port: u16,
-        /// Of the second host, where the scenario leads to one.
+        /// Address of the second host, if the scenario has one.
         elsewhere: Option<SocketAddr>,
+        /// Links and routes of the network namespace.
         network: Network,
     },
+    /// The set-up failed and the stage ends.
     Failed {
+        /// The failed step.
         error: SetupError,
     },
 }
 
-/// To the stage, before it serves.
+/// Messages to the stage before it serves.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "stage", rename_all = "snake_case")]
 pub enum ToStage {
@@ -51,99 +57,118 @@ pub enum ToStage {
     Mapped,
 }
 
-/// From init.
+/// Messages of init to the runner.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "init", rename_all = "snake_case")]
 pub enum FromInit {
-    /// The root is built. Descriptors come along: its trees, the fanotify group if `watched`, and the files of the
-    /// traffic counters.
+    /// The root is built. The message carries descriptors: the writable trees, the fanotify group if `watched`, and
+    /// the files of the traffic counters.
     Root {
+        /// A fanotify group watches the writable trees.
         watched: bool,
     },
-    /// The client's process has its filter; the listener's descriptor comes along.
+    /// The client's process has its filter. The message carries the descriptor of the listener.
     Listening,
-    /// What the client's process read back and tried, before its exec.
+    /// The client's process has read its layers back and run the canary, before its exec.
     Probed {
+        /// Result of the self-check.
         report: Box<SelfCheck>,
     },
     /// The exec succeeded.
     Started,
     /// The exec failed.
     NotStarted {
+        /// The errno of execve(2).
         errno: i32,
     },
-    /// The client has ended and left processes, which are about to be ended; nothing may be started any more. Only
-    /// without a pid namespace, which would end them all at once.
+    /// The client has ended and left processes; the supervisor has to refuse new ones before init kills the rest.
+    /// Sent only without a pid namespace, whose end kills all its processes at once.
     Ending,
-    /// The client has ended and so has everything that it started.
+    /// The client and all processes that it started have ended.
     Ended {
+        /// Exit status of the client, and the processes it left.
         end: ClientEnd,
     },
+    /// A step failed and init ends.
     Failed {
+        /// The failed step.
         error: SetupError,
     },
 }
 
-/// To init.
+/// Messages of the runner to init.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "init", rename_all = "snake_case")]
 pub enum ToInit {
-    /// Every layer holds: the client may be executed.
+    /// Executes the client: every layer holds.
     Go,
-    /// End the client now.
+    /// Kills the client.
     End,
 }
 
-/// How the client ended, and what it left running.
+/// Exit status of the client, and the processes that it left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientEnd {
+    /// Exit status of the client.
     pub status: ExitStatus,
-    /// Processes that were still there 200 ms later, at most [`MOST_SURVIVORS`] of them.
+    /// Ids and names of the processes that still ran 200 ms later, at most [`MAX_SURVIVORS`].
     pub survivors: Vec<(i32, String)>,
 }
 
-/// Survivors that are named; the rest is ended all the same.
-pub(crate) const MOST_SURVIVORS: usize = 64;
+/// Maximum number of listed survivors; init ends the others too.
+pub(crate) const MAX_SURVIVORS: usize = 64;
 
 /// wait(2) status of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ExitStatus {
+    /// Exit code.
     Code(i32),
+    /// Number of the signal that killed the client.
     Signal(i32),
 }
 
-/// From the resolver in the stage, on a socket of its own with message borders.
+/// Messages of the resolver in the stage to the runner, on a socket of their own.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "resolver", rename_all = "snake_case")]
 pub enum FromResolver {
-    /// Asked this often since it was last told.
-    Asked { asked: Asked, count: u64 },
-    /// The last message: nothing is missing but `unheard` questions. `datagrams` were sent to the resolver or by it.
-    Ended { unheard: u64, datagrams: u64 },
+    /// A queried name.
+    Asked {
+        /// The question.
+        asked: Asked,
+        /// Number of queries since the last message about this question.
+        count: u64,
+    },
+    /// The last message: all questions but the `unheard` ones have been reported.
+    Ended {
+        /// Number of questions that were not reported.
+        unheard: u64,
+        /// Number of datagrams to and from the resolver.
+        datagrams: u64,
+    },
 }
 
-/// Between init and the client's process before its exec.
+/// Messages between init and the client's process before its exec.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "launch", rename_all = "snake_case")]
 pub(crate) enum Launch {
-    /// To the client: init is out of reach now, the probes mean something.
+    /// To the client: init is protected, so that probes of init are valid.
     Settled,
-    /// From the client: its filter is installed, and the listener has this number in the table that it shares
-    /// with init.
+    /// From the client: the filter is installed. `descriptor` is the listener in the descriptor table that init and
+    /// the client's process share.
     Listening { descriptor: i32 },
-    /// To the client: the listener has gone to the runner.
+    /// To the client: the runner has the listener.
     Detached,
-    /// To the client: go on to the exec.
+    /// To the client: execute the program.
     Go,
-    /// From the client.
+    /// From the client: result of the self-check.
     Probed { report: Box<SelfCheck> },
-    /// From the client: the exec failed. Where it succeeds, the socket closes.
+    /// From the client: the exec failed. A successful exec closes the socket instead.
     NotStarted { errno: i32 },
-    /// From the client.
+    /// From the client: a step failed.
     Failed { error: SetupError },
 }
 
-/// Sends one message and descriptors along with it.
+/// Sends one message, with descriptors.
 ///
 /// # Errors
 /// The errno of sendmsg(2).
@@ -155,7 +180,7 @@ pub fn send(
     let bytes = serde_json::to_vec(message).map_err(|_| Errno::EINVAL)?;
     let number = socket.as_fd().as_raw_fd();
     if descriptors.is_empty() {
-        // send(2), which the client's filter does not notify: it speaks before anybody supervises it.
+        // The client's process sends before the supervisor runs, so use send(2), which its filter does not notify.
         return nix::sys::socket::send(number, &bytes, MsgFlags::MSG_NOSIGNAL).map(drop);
     }
     let rights = [ControlMessage::ScmRights(descriptors)];
@@ -163,15 +188,15 @@ pub fn send(
     sendmsg::<()>(number, &slices, &rights, MsgFlags::MSG_NOSIGNAL, None).map(drop)
 }
 
-/// Receives one message and the descriptors that came along; `None` where the peer has closed.
+/// Receives one message with its descriptors; `None` if the peer has closed the socket.
 ///
 /// # Errors
-/// The errno of recvmsg(2); `EBADMSG` for what is no message of this type.
+/// The errno of recvmsg(2); `EBADMSG` for any other kind of message.
 pub fn receive<T: DeserializeOwned>(
     socket: impl AsFd,
 ) -> Result<Option<(T, Vec<std::os::fd::OwnedFd>)>, Errno> {
-    // Not zeroed by hand and touched only as far as the message goes: fresh pages are what starting costs.
-    let mut buffer = vec![0; LONGEST];
+    // vec! maps zeroed pages lazily: only the pages of the message are touched, which keeps the start fast.
+    let mut buffer = vec![0; MAX_MESSAGE];
     let (length, descriptors) = fds::receive(socket, &mut buffer)?;
     if length == 0 {
         return Ok(None);
@@ -191,14 +216,14 @@ pub fn write_line(mut stream: impl Write, message: &impl Serialize) -> Result<()
     stream.write_all(&line).map_err(|error| errno_of(&error))
 }
 
-/// Reads one line from a stream and not a byte more, since another reader goes on behind it.
+/// Reads exactly one line from a stream, because another reader takes the following bytes.
 ///
 /// # Errors
-/// The errno of read(2); `EPIPE` where the stream ends, `EBADMSG` for what is no message of this type.
+/// The errno of read(2); `EPIPE` at the end of the stream; `EBADMSG` for any other kind of message.
 pub(crate) fn read_line<T: DeserializeOwned>(mut stream: impl Read) -> Result<T, Errno> {
     let mut line = Vec::new();
     let mut byte = [0; 1];
-    while line.len() < LONGEST_LINE {
+    while line.len() < MAX_LINE {
         match stream.read(&mut byte).map_err(|error| errno_of(&error))? {
             0 => return Err(Errno::EPIPE),
             _ if byte == *b"\n" => {

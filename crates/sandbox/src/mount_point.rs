@@ -1,8 +1,8 @@
-//! Where a mount goes: a path of the new root, followed within that root alone.
+//! Mount points: paths of the new root, resolved within that root.
 //!
-//! The host is still there while the new root is filled, and a directory of it that was mounted inside may hold
-//! links. By openat2(2) with RESOLVE_IN_ROOT they lead where they will lead the client. What is missing is made by
-//! descriptor, and only in the new root's own file system: never on the host.
+//! The host's files are still reachable while init fills the new root, and a mounted host directory may hold links.
+//! With RESOLVE_IN_ROOT, openat2(2) resolves links as the client will. Missing files and directories are made by
+//! descriptor, only in the new root's own file system, never on the host.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,33 +14,33 @@ use nix::sys::stat::{Mode, fstat, mkdirat};
 
 use super::plan::BindKind;
 
-/// Symbolic links that are followed to what is not there yet, MAXSYMLINKS of linux/namei.h.
-const MOST_LINKS: usize = 40;
+/// Maximum number of followed links to missing targets: MAXSYMLINKS of linux/namei.h.
+const MAX_LINKS: usize = 40;
 
-/// How often one question is asked again.
-const PATIENCE: usize = 10_000;
+/// Maximum number of openat2(2) calls for one path, of which all but the last fail with `EAGAIN`.
+const MAX_TRIES: usize = 10_000;
 
-/// Opens `path` below `root`, and makes it, with the directories above it, where it is missing.
+/// Opens `path` below `root`. Makes the object and the directories above it if they are missing.
 ///
 /// # Errors
-/// The errno of openat2(2), mkdir(2) or open(2): `EROFS` for what would have to be made in a tree of the host,
-/// `ELOOP` where links go round, `ENOTDIR` or `EISDIR` where something else is in the way.
+/// The errno of openat2(2), mkdir(2) or open(2). `EROFS` means that the object is missing in a tree of the host,
+/// `ELOOP` a circle of links, and `ENOTDIR` or `EISDIR` an object of another kind.
 pub(super) fn open(root: impl AsFd, path: &Path, kind: BindKind) -> Result<OwnedFd, Errno> {
     let root = root.as_fd();
     let mut path: PathBuf = path.components().filter(is_below).collect();
-    for _ in 0..MOST_LINKS {
-        let found = match within(&root, &path) {
+    for _ in 0..MAX_LINKS {
+        let found = match resolve(&root, &path) {
             Err(Errno::ENOENT) => None,
             found => Some(found?),
         };
         if let Some(found) = found {
-            return of_kind(found, kind);
+            return check_kind(found, kind);
         }
         let (above, name, rest) = first_missing(&root, &path)?;
         let is_last = rest.as_os_str().is_empty();
         let kind = if is_last { kind } else { BindKind::Directory };
-        if let Some(link) = link(&above.directory, &name)? {
-            // It leads nowhere yet: what it names is made.
+        if let Some(link) = read_link(&above.directory, &name)? {
+            // The link's target is missing, so make the target.
             path = if link.is_absolute() {
                 link.components().filter(is_below).collect()
             } else {
@@ -54,37 +54,37 @@ pub(super) fn open(root: impl AsFd, path: &Path, kind: BindKind) -> Result<Owned
     Err(Errno::ELOOP)
 }
 
-/// A directory and the way to it.
+/// The deepest existing directory of a path.
 struct Above {
     directory: OwnedFd,
     path: PathBuf,
 }
 
-/// The longest part of `path` that is there, the name that is missing in it, and what comes behind that.
+/// Splits `path` into its longest existing part, the first missing name, and the rest.
 fn first_missing(root: &impl AsFd, path: &Path) -> Result<(Above, OsString, PathBuf), Errno> {
-    let mut there = PathBuf::new();
-    let mut directory = within(root, &there)?;
+    let mut existing = PathBuf::new();
+    let mut directory = resolve(root, &existing)?;
     let mut parts = path.components();
     while let Some(part) = parts.next() {
-        let next = there.join(part);
-        match within(root, &next) {
-            Ok(found) => (directory, there) = (found, next),
+        let next = existing.join(part);
+        match resolve(root, &next) {
+            Ok(found) => (directory, existing) = (found, next),
             Err(Errno::ENOENT) => {
                 let name = part.as_os_str().to_owned();
                 let above = Above {
                     directory,
-                    path: there,
+                    path: existing,
                 };
                 return Ok((above, name, parts.as_path().to_owned()));
             }
             Err(errno) => return Err(errno),
         }
     }
-    // It was missing a moment ago.
+    // Another process has made the missing part since the first lookup.
     Err(Errno::ESTALE)
 }
 
-fn within(root: &impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
+fn resolve(root: &impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     let how = OpenHow::new()
         .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
         .resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS);
@@ -93,14 +93,14 @@ fn within(root: &impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     } else {
         path
     };
-    // Something was moved or mounted meanwhile, anywhere on this machine: openat2(2) says to ask again.
-    let mut answers = (0..PATIENCE).map(|_| openat2(root.as_fd(), path, how));
+    // Any rename or mount on this machine during the lookup may cause EAGAIN; openat2(2) advises to retry.
+    let mut answers = (0..MAX_TRIES).map(|_| openat2(root.as_fd(), path, how));
     answers
         .find(|answer| !matches!(answer, Err(Errno::EAGAIN)))
         .unwrap_or(Err(Errno::EAGAIN))
 }
 
-fn link(directory: &impl AsFd, name: &OsStr) -> Result<Option<PathBuf>, Errno> {
+fn read_link(directory: &impl AsFd, name: &OsStr) -> Result<Option<PathBuf>, Errno> {
     match readlinkat(directory.as_fd(), name) {
         Ok(target) => Ok(Some(target.into())),
         Err(Errno::ENOENT | Errno::EINVAL) => Ok(None),
@@ -127,7 +127,7 @@ fn make(
     }
 }
 
-fn of_kind(found: OwnedFd, kind: BindKind) -> Result<OwnedFd, Errno> {
+fn check_kind(found: OwnedFd, kind: BindKind) -> Result<OwnedFd, Errno> {
     let mode = fstat(&found)?.st_mode & libc::S_IFMT;
     match (kind, mode == libc::S_IFDIR) {
         (BindKind::Directory, false) => Err(Errno::ENOTDIR),
@@ -136,7 +136,7 @@ fn of_kind(found: OwnedFd, kind: BindKind) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Of a path from the root, what is below it.
+/// Checks for a component below the root: not `/` and not `.`.
 fn is_below(part: &Component<'_>) -> bool {
     !matches!(part, Component::RootDir | Component::CurDir)
 }
@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// A new root with a directory `host`, and how a path is opened in it.
+    /// A new root in a temporary directory.
     struct Root(tempfile::TempDir);
 
     impl Root {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_made_with_the_way_to_it() {
+    fn missing_object_is_made_with_its_parents() {
         let root = Root::new();
         let file = root.open("/a/b/file", BindKind::File).unwrap();
         assert_eq!(file, root.inode("a/b/file"));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absolute_link_leads_below_the_new_root_and_never_to_the_host() {
+    fn absolute_link_resolves_in_the_new_root() {
         let (root, host) = (Root::new(), tempfile::tempdir().unwrap());
         let outside = host.path().to_str().unwrap();
         fs::create_dir_all(host.path().join("one")).unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_climbs_is_found_while_files_are_moved_elsewhere() {
+    fn dotdot_path_resolves_during_renames() {
         let (root, elsewhere) = (Root::new(), tempfile::tempdir().unwrap());
         fs::create_dir_all(root.at("a/b/c")).unwrap();
         let [one, other] = ["one", "other"].map(|name| elsewhere.path().join(name));
@@ -211,7 +211,7 @@ mod tests {
             });
             let climb = Path::new("a/b/c/../../../a/b/c/../../../a/b");
             let top = File::open(root.0.path()).unwrap();
-            let found = (0..20_000).map(|_| within(&top, climb).map(drop));
+            let found = (0..20_000).map(|_| resolve(&top, climb).map(drop));
             let errors: Vec<_> = found.filter(Result::is_err).collect();
             ended.store(true, Ordering::Relaxed);
             assert_eq!(errors, []);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_climbs_stays_in_the_root_and_one_that_goes_round_ends() {
+    fn links_stay_in_the_root_and_loops_are_eloop() {
         let root = Root::new();
         fs::create_dir(root.at("a")).unwrap();
         symlink("../../../../x", root.at("a/up")).unwrap();
@@ -230,9 +230,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_made_in_another_file_system() {
+    fn other_file_system_is_erofs() {
         let root = File::open("/").unwrap();
-        // The one that is surely another is left as it is.
+        // /proc is certainly another file system, and no object is made there.
         let missing = Path::new("/proc/no-such-directory");
         assert_eq!(
             open(&root, missing, BindKind::Directory).unwrap_err(),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn something_else_in_the_way_is_an_error() {
+    fn object_of_another_kind_is_an_error() {
         let root = Root::new();
         fs::create_dir(root.at("directory")).unwrap();
         fs::write(root.at("file"), "").unwrap();

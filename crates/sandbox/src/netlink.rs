@@ -1,4 +1,4 @@
-//! Dumps by netlink(7): one request, one answer in several messages.
+//! Dump requests by netlink(7), each with an answer of several messages.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
@@ -7,9 +7,9 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket,
 };
 
-/// sizeof(struct nlmsghdr).
+/// Size of struct nlmsghdr.
 const HEADER_BYTES: usize = 16;
-/// The kernel fills buffers of at most 32 KiB for a dump (netlink_dump in net/netlink/af_netlink.c).
+/// Size of the receive buffer: the kernel's maximum for a dump (netlink_dump in net/netlink/af_netlink.c).
 const BUFFER_BYTES: usize = 32 * 1024;
 
 /// A netlink socket of one protocol.
@@ -31,10 +31,10 @@ impl Socket {
         .map(Self)
     }
 
-    /// Sends one dump request with `body` and hands the body of each message of the answer to `take`.
+    /// Sends a dump request with `body` and calls `take` with the body of each message of the answer.
     ///
     /// # Errors
-    /// The errno of the socket or of the answer; `EBADMSG` for an answer that is cut short.
+    /// The errno of the socket or of the answer; `EBADMSG` for a truncated answer.
     pub(super) fn dump(
         &self,
         kind: u16,
@@ -53,15 +53,15 @@ impl Socket {
             let length = recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::MSG_TRUNC)?;
             let mut rest = buffer.get(..length).ok_or(Errno::EMSGSIZE)?;
             while !rest.is_empty() {
-                let length = number(rest, 0).ok_or(Errno::EBADMSG)? as usize;
+                let length = u32_at(rest, 0).ok_or(Errno::EBADMSG)? as usize;
                 let message = rest
                     .get(..length)
                     .filter(|message| message.len() >= HEADER_BYTES)
                     .ok_or(Errno::EBADMSG)?;
-                match i32::from(half(message, 4).ok_or(Errno::EBADMSG)?) {
+                match i32::from(u16_at(message, 4).ok_or(Errno::EBADMSG)?) {
                     libc::NLMSG_DONE => return Ok(()),
                     libc::NLMSG_ERROR => {
-                        let code = number(message, HEADER_BYTES).ok_or(Errno::EBADMSG)?;
+                        let code = u32_at(message, HEADER_BYTES).ok_or(Errno::EBADMSG)?;
                         return Err(Errno::from_raw(-(code as i32)));
                     }
                     _ => take(message.get(HEADER_BYTES..).unwrap_or_default())
@@ -73,17 +73,17 @@ impl Socket {
     }
 }
 
-/// A native-endian u32 at an offset.
-pub(super) fn number(bytes: &[u8], at: usize) -> Option<u32> {
+/// Reads a native-endian u32 at an offset.
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// A native-endian u16 at an offset.
-pub(super) fn half(bytes: &[u8], at: usize) -> Option<u16> {
+/// Reads a native-endian u16 at an offset.
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// `length` rounded up to NLMSG_ALIGNTO.
+/// Rounds `length` up to NLMSG_ALIGNTO.
 pub(super) fn aligned(length: usize) -> usize {
     (length + 3) & !3
 }

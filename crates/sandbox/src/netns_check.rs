@@ -1,8 +1,7 @@
-//! Network silence: what links, addresses and routes a network namespace has, asked by rtnetlink(7).
+//! Check that a network namespace has loopback only: links, addresses and routes by rtnetlink(7).
 //!
-//! A namespace is sealed when no link but `lo` is up or has an address, and no route leads through another
-//! device. Links that the kernel makes by itself in each new namespace (fallback tunnels, down and without
-//! an address) are listed and do no harm.
+//! A namespace is sealed if only `lo` is up or has addresses, and all routes lead through `lo`. The kernel makes
+//! fallback tunnels in each new namespace, down and without an address. They are listed and permitted.
 
 use std::fs;
 use std::net::IpAddr;
@@ -11,19 +10,19 @@ use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
 use serde::{Deserialize, Serialize};
 
-use super::netlink::{Socket, aligned, half, number};
+use super::netlink::{Socket, aligned, u16_at, u32_at};
 
-/// What the kernel lists of the network namespace of this process.
+/// Links and routes of the network namespace of this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
     pub(crate) links: Vec<Link>,
-    /// Indices of the devices through which a route leads, without repetition.
+    /// Distinct indices of the output devices of all routes.
     pub(crate) route_devices: Vec<u32>,
-    /// The larger of the largest send and receive buffer of a TCP socket, in bytes; `None` where that cannot be read.
+    /// Maximum of a TCP socket's send and receive buffer, in bytes; `None` if the settings cannot be read.
     pub(crate) tcp_buffer: Option<u64>,
 }
 
-/// One link.
+/// A network interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Link {
     pub(crate) index: u32,
@@ -33,21 +32,22 @@ pub(crate) struct Link {
     pub(crate) addresses: Vec<IpAddr>,
 }
 
-/// A zeroed body as long as any of the three request bodies: lists everything.
+/// Zeroed request body, as long as the longest of the three kinds, which selects all entries.
 const ANY: [u8; 16] = [0; 16];
 
-/// Largest send and receive buffer of a TCP socket in a network of the client's own: what a receive buffer begins
-/// with. tcp(7) would let them grow to some 40 MiB a socket.
+/// Maximum send and receive buffer of a TCP socket in a new network namespace, in bytes.
+///
+/// The value is the kernel's initial receive buffer. By default buffers may grow to about 40 MiB a socket (tcp(7)).
 pub(crate) const TCP_BUFFER: u64 = 131_072;
-/// Smallest, first and largest size (tcp(7)); all but the largest are the kernel's defaults.
+/// Minimum, default and maximum size (tcp(7)); minimum and default are the kernel's.
 const TCP_BUFFERS: [(&str, &str); 2] = [
     ("/proc/sys/net/ipv4/tcp_wmem", "4096 16384 131072"),
     ("/proc/sys/net/ipv4/tcp_rmem", "4096 131072 131072"),
 ];
 
-/// Bounds what a TCP socket of this network namespace holds. A container whose /proc/sys is read-only refuses, which
-/// [`Network::read`] finds.
-pub(super) fn bound_tcp_buffers() {
+/// Sets the maximum size of the TCP buffers of this network namespace. Ignores errors: a container may have a read-only
+/// /proc/sys, and [`Network::read`] reads the resulting sizes.
+pub(super) fn limit_tcp_buffers() {
     for (path, sizes) in TCP_BUFFERS {
         let _ = fs::write(path, sizes);
     }
@@ -63,10 +63,10 @@ fn tcp_buffer() -> Option<u64> {
 }
 
 impl Network {
-    /// Asks the kernel.
+    /// Lists links, addresses and routes.
     ///
     /// # Errors
-    /// The errno of the netlink socket; `EBADMSG` for an answer that is cut short.
+    /// The errno of the netlink socket; `EBADMSG` for a truncated answer.
     pub fn read() -> Result<Self, Errno> {
         let socket = Socket::open(SockProtocol::NetlinkRoute)?;
         let mut network = Self {
@@ -79,7 +79,7 @@ impl Network {
         Ok(network)
     }
 
-    /// The first thing that makes this namespace more than loopback, for people; `None` if it is sealed.
+    /// Describes the first link, address or route beyond loopback, for people; `None` for a sealed namespace.
     pub fn more_than_loopback(&self) -> Option<String> {
         let foreign = self.links.iter().filter(|link| !link.loopback);
         for link in foreign.clone() {
@@ -107,12 +107,12 @@ impl Network {
         Some(format!("a route leads through device {device} ({name})"))
     }
 
-    /// Whether the loopback device can be used.
+    /// Checks whether the loopback device is up.
     pub(crate) fn is_loopback_up(&self) -> bool {
         self.links.iter().any(|link| link.loopback && link.up)
     }
 
-    /// What there is, in one line for people.
+    /// Lists the links in one line for people, for a namespace whose routes all lead through `lo`.
     pub fn describe(&self) -> String {
         let links: Vec<String> = self
             .links
@@ -129,7 +129,7 @@ impl Network {
 
     fn add_link(&mut self, body: &[u8]) -> Option<()> {
         // struct ifinfomsg: family, pad, type (u16), index (i32), flags (u32), change.
-        let flags = number(body, 8)?;
+        let flags = u32_at(body, 8)?;
         let name = attributes(body.get(16..)?)
             .find(|(kind, _)| *kind == libc::IFLA_IFNAME)
             .map(|(_, value)| {
@@ -138,7 +138,7 @@ impl Network {
                     .to_owned()
             })?;
         self.links.push(Link {
-            index: number(body, 4)?,
+            index: u32_at(body, 4)?,
             name,
             up: flags & libc::IFF_UP as u32 != 0,
             loopback: flags & libc::IFF_LOOPBACK as u32 != 0,
@@ -149,13 +149,13 @@ impl Network {
 
     fn add_address(&mut self, body: &[u8]) -> Option<()> {
         // struct ifaddrmsg: family, prefix length, flags, scope, index (u32).
-        let index = number(body, 4)?;
+        let index = u32_at(body, 4)?;
         let found = |wanted: u16| {
             attributes(body.get(8..).unwrap_or_default())
                 .find(|(kind, _)| *kind == wanted)
                 .and_then(|(_, value)| address(value))
         };
-        // On a point-to-point link IFA_ADDRESS is the peer's; IFA_LOCAL is ours where it exists.
+        // On a point-to-point link IFA_ADDRESS is the peer's address, and IFA_LOCAL the own one.
         let address = found(libc::IFA_LOCAL).or_else(|| found(libc::IFA_ADDRESS))?;
         self.links
             .iter_mut()
@@ -177,23 +177,23 @@ impl Network {
         let attributes = || attributes(body.get(12..).unwrap_or_default());
         let device = attributes()
             .find(|(kind, _)| *kind == libc::RTA_OIF)
-            .and_then(|(_, value)| number(value, 0));
+            .and_then(|(_, value)| u32_at(value, 0));
         match device {
             _ if refusing => {}
             Some(device) if self.route_devices.contains(&device) => {}
             Some(device) => self.route_devices.push(device),
-            // A multipath route names its devices elsewhere; device 0 is no link, so it is found foreign.
+            // A multipath route names its devices in another attribute. No link has index 0, so the route is rejected.
             None => self.route_devices.push(0),
         }
         Some(())
     }
 }
 
-/// The attributes behind a message's fixed part: struct rtattr, then its value.
+/// Parses the attributes after a message's fixed part, each a struct rtattr and its value.
 fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
-        let length = usize::from(half(rest, 0)?);
-        let kind = half(rest, 2)?;
+        let length = usize::from(u16_at(rest, 0)?);
+        let kind = u16_at(rest, 2)?;
         let value = rest.get(4..length)?;
         rest = rest.get(aligned(length)..).unwrap_or_default();
         Some((kind, value))
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_and_idle_tunnels_are_silent() {
+    fn loopback_and_idle_tunnels_are_sealed() {
         assert_eq!(sealed().more_than_loopback(), None);
     }
 

@@ -1,8 +1,7 @@
-//! The plan of one sandbox: everything that allocates, resolves or compiles, done before a namespace exists.
+//! The plan of one sandbox: plain data that the runner resolves before a namespace exists.
 //!
-//! Plain data, sent to the stage over the control socket in a sealed memory file. Paths on the host are
-//! resolved and identified (device and inode) by the runner; the stage mounts an object only if it is still
-//! the one that was resolved.
+//! The runner sends the plan to the stage over the control socket, in a sealed memory file. The runner resolves each
+//! host path and records its device and inode. Init mounts an object only if both are unchanged.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,26 +15,29 @@ use super::weaken::Protection;
 pub use model::profile::BASE_URL;
 pub use probes::canary::CanaryTargets;
 
-/// A file of a new root that everybody may read by its mode, and that no Landlock rule names.
+/// World-readable file of a new root that no Landlock rule names.
 pub(crate) const UNRULED_FILE: &str = "/.canary";
-/// A file of a new root that is not there.
+/// Path in a new root where no file exists.
 const NEW_FILE: &str = "/canary";
-/// Where the client's own directories are, and what beside them must stay closed to it.
+/// The client's own directories, and the paths that the canary tries beside them.
 #[derive(Clone, Debug)]
 pub struct ClientPaths {
+    /// Home directory.
     pub home: PathBuf,
+    /// Temporary directory.
     pub tmp: PathBuf,
+    /// Working directory.
     pub work: PathBuf,
-    /// A file that everybody may read by its mode, and that no rule names.
+    /// World-readable file that no rule names.
     pub unruled_file: PathBuf,
-    /// A file that is not there.
+    /// Path outside the client's directories where no file exists.
     pub outside_file: PathBuf,
-    /// A directory that its user may open; `None`: one of the host is to be found.
+    /// Directory that file modes let the user open; with `None` the runner picks a directory of the host.
     pub closed_directory: Option<PathBuf>,
 }
 
 impl ClientPaths {
-    /// In a root of the client's own.
+    /// Returns the paths in a new root.
     pub fn in_own_root() -> Self {
         Self {
             home: HOME.into(),
@@ -48,35 +50,41 @@ impl ClientPaths {
     }
 }
 
-/// What the stage and init carry out.
+/// Everything that the stage and init carry out.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// The process to which the stage must still belong when it has armed its death signal.
+    /// Process id of the runner: the stage ends if its parent differs after the death signal is armed.
     pub runner_pid: i32,
-    /// What seals the network, and whether there is a root of the client's own.
+    /// Isolation: with namespaces and a new root, or in those of the container.
     pub tier: Tier,
+    /// User and group of the client on the host.
     pub identity: Identity,
+    /// The server that the client may reach.
     pub server: ServerPlan,
+    /// Files that the client sees.
     pub root: RootPlan,
+    /// Command line, environment and directory of the client.
     pub client: ClientPlan,
+    /// Resource limits of the client.
     pub limits: ResourceLimits,
-    /// Processes and threads that the client may have, where the supervisor counts them: only without a user namespace.
-    pub offspring: u64,
+    /// Maximum number of processes and threads of the client. The supervisor counts them without a user namespace.
+    pub process_limit: u64,
+    /// Targets of the canary.
     pub probe: CanaryTargets,
-    /// The paths that the client looks up are evidence.
+    /// Records the paths that the client looks up.
     pub lookups: bool,
-    /// Test builds only: the protections that are switched off.
+    /// Test builds only: protections that are switched off.
     #[cfg(feature = "weaken")]
-    pub(crate) weakened: Vec<super::weaken::Protection>,
+    pub weakened: Vec<super::weaken::Protection>,
 }
 
 impl Plan {
-    /// Whether the network, and everything else that is not a file, is shared with whoever else is in the container.
+    /// Checks for isolation `inherited`: network, processes and IPC are shared with the container.
     pub fn is_inherited(&self) -> bool {
         self.tier == Tier::Inherited
     }
 
-    /// Whether files that the client makes may lie where the host has them.
+    /// Checks whether the client may write to a path of the host.
     pub(crate) fn writes_on_host(&self) -> bool {
         self.root
             .binds
@@ -84,7 +92,7 @@ impl Plan {
             .any(|bind| bind.access == Access::Write)
     }
 
-    /// The client's user id, as it sees it.
+    /// Returns the client's user id as seen inside.
     pub fn client_uid(&self) -> u32 {
         match self.identity {
             Identity::Mapped { .. } | Identity::Own { .. } => INSIDE_ID,
@@ -92,7 +100,7 @@ impl Plan {
         }
     }
 
-    /// Whether a directory of the host is shown, and not only single files.
+    /// Checks whether the plan shows a directory of the host, not only single files.
     pub(crate) fn shows_host_directories(&self) -> bool {
         self.root
             .binds
@@ -111,106 +119,133 @@ impl Plan {
 
 #[cfg(feature = "weaken")]
 impl Plan {
-    /// Whether a protection is kept.
+    /// Tests for a protection that is kept.
     pub fn keeps(&self, protection: Protection) -> bool {
         !self.weakened.contains(&protection)
     }
 }
 
-/// Which host user the client's user is.
+/// User and group of the client on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Identity {
-    /// Started by root: a free host id, in maps that the runner writes.
-    Mapped { host_id: u32 },
-    /// Started by an ordinary user: that user, in maps that the stage writes for itself.
-    Own { uid: u32, gid: u32 },
-    /// Without a user namespace: whoever started the runner, and only without capabilities.
-    Unmapped { uid: u32, gid: u32 },
+    /// Started by root: an unused host id, in maps that the runner writes.
+    Mapped {
+        /// Host user id and host group id.
+        host_id: u32,
+    },
+    /// Started by an ordinary user: that user, in maps that the stage writes itself.
+    Own {
+        /// Host user id.
+        uid: u32,
+        /// Host group id.
+        gid: u32,
+    },
+    /// Without a user namespace: the user who started the runner, without capabilities.
+    Unmapped {
+        /// User id, inside and outside.
+        uid: u32,
+        /// Group id, inside and outside.
+        gid: u32,
+    },
 }
 
-/// The one server that the client may reach: the function given to [`crate::stage::main`].
+/// Settings of the only server that the client may reach: the function given to [`crate::stage::main`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ServerPlan {
-    /// Settings of the server's function, as it encodes them; the sandbox passes them on unread.
+    /// Settings in the server's own encoding; the sandbox passes them on unread.
     pub settings: String,
-    /// The server also listens on a second loopback host, 127.0.0.2.
+    /// Adds a listener on a second loopback host, 127.0.0.2.
     pub needs_elsewhere: bool,
-    /// The client is told where it is. Where it is not, a connection there is an attempt as any other.
+    /// The client is given the server's address. Without that, a connection to the server counts as an attempt.
     pub is_known: bool,
-    /// The credential of the run, which the resolver looks for in the names that it is asked for.
+    /// Credential of the run, for which the resolver scans queried names.
     pub credential: String,
 }
 
-/// Where the stub listens.
+/// TCP ports of the stub.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ports {
     pub(super) stub: u16,
-    /// Of the second host, where the scenario leads to one.
+    /// Port of the second host, if the scenario has one.
     pub(super) elsewhere: Option<u16>,
 }
 
-/// What the client sees of files, beside those of a new root that are always the same.
+/// Files that the client sees, in addition to the fixed files of a new root.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RootPlan {
-    /// Home of the client, as it names it.
+    /// Home directory, as a path inside.
     pub home: OsString,
-    /// Its temporary directory, as it names it.
+    /// Temporary directory, as a path inside.
     pub tmp: OsString,
-    /// Its own working directory, as it names it.
+    /// Working directory of the client's own, as a path inside.
     pub work: OsString,
-    /// Size of each of the three.
+    /// Size of each of these three directories, in bytes.
     pub bytes: u64,
-    /// Inodes of each of the three.
+    /// Maximum number of inodes of each of these three directories.
     pub files: u64,
+    /// Host paths that the client sees, each with its access.
     pub binds: Vec<Bind>,
-    /// Device nodes of the host that /dev holds; no other.
+    /// Device nodes of the host in /dev, a complete list.
     pub devices: Vec<Device>,
 }
 
-/// One object of the host that the client sees: the same rule for the mount and for Landlock.
+/// Host path that the client sees: one rule for the mount and for Landlock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bind {
     /// Absolute path on the host, resolved.
     pub source: OsString,
     /// Absolute path inside.
     pub target: OsString,
+    /// Device number of the checked object (`st_dev`).
     pub device: u64,
+    /// Inode number of the checked object.
     pub inode: u64,
+    /// File or directory.
     pub kind: BindKind,
+    /// Access of the client.
     pub access: Access,
 }
 
-/// What a bind mount covers.
+/// Kind of object that a bind mount shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BindKind {
+    /// Anything but a directory.
     File,
+    /// A directory with everything below it.
     Directory,
 }
 
-/// How the client is started.
+/// Command line, environment and directory of the client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClientPlan {
     /// Absolute path inside.
     pub program: OsString,
-    /// `argv`, from 0. In here and in the environment [`BASE_URL`] stands for the stub's base URL, which is known
-    /// once it listens.
+    /// `argv`, from 0. Init replaces [`BASE_URL`] in arguments and environment, once the stub listens and its port is
+    /// known.
     pub arguments: Vec<OsString>,
-    /// `NAME=value`.
+    /// Environment, each entry as `NAME=value`.
     pub environment: Vec<OsString>,
-    /// Absolute path inside of the directory that it starts in.
+    /// Current directory at the start, as an absolute path inside.
     pub directory: OsString,
 }
 
 /// setrlimit(2) values of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceLimits {
+    /// RLIMIT_CORE: size of a core dump.
     pub core_bytes: u64,
+    /// RLIMIT_DATA: private writable memory of each process.
     pub data_bytes: u64,
+    /// RLIMIT_NPROC: processes and threads of the user.
     pub processes: u64,
+    /// RLIMIT_CPU, soft: processor time until SIGXCPU.
     pub cpu_seconds: u64,
+    /// RLIMIT_CPU, hard: processor time until SIGKILL.
     pub cpu_hard_seconds: u64,
+    /// RLIMIT_NOFILE: open descriptors of each process.
     pub open_files: u64,
+    /// RLIMIT_FSIZE: size of a written file.
     pub file_bytes: u64,
-    /// Of POSIX message queues.
+    /// RLIMIT_MSGQUEUE: memory of POSIX message queues.
     pub queue_bytes: u64,
 }

@@ -1,4 +1,4 @@
-//! no_new_privs, and the five capability sets: emptied here, read back by the probe.
+//! no_new_privs and the five capability sets.
 
 use caps::CapSet;
 use model::case::Tier;
@@ -12,9 +12,10 @@ pub fn set_no_new_privileges() -> Result<(), SetupError> {
     prctl::set_no_new_privs().at(Step::NoNewPrivileges)
 }
 
-/// Empties all five sets. The bounding set goes first, while CAP_SETPCAP is there. Without a user namespace an
-/// ordinary user never has that: then the bounding set stays as it is, and no_new_privs keeps anything in it from
-/// being gained.
+/// Empties all five capability sets, the bounding set first, because that needs CAP_SETPCAP.
+///
+/// Without a user namespace an ordinary user lacks CAP_SETPCAP. The bounding set then stays, and no_new_privs prevents
+/// the process from gaining its capabilities.
 pub fn drop_all(tier: Tier) -> Result<(), SetupError> {
     for (set, name) in [
         (CapSet::Bounding, "bounding"),

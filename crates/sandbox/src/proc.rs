@@ -1,9 +1,9 @@
-//! /proc as this process reads it: the client's own, or the one of the container where a fresh one cannot be mounted.
+//! The /proc that init and the self-check read: the client's, or the container's if no fresh one can be mounted.
 //!
-//! An engine covers files of /proc, and then the kernel mounts no other one for a user namespace (mount_too_revealing
-//! in fs/namespace.c). The client does without: an empty directory, and the few files that tell of the machine and of
-//! nobody on it. Init and the probe still read the container's, by a descriptor that was opened before the root
-//! changed and that no exec survives. In it a process has its id in the container, and `self` is the reader.
+//! Container engines cover files of /proc. The kernel then refuses a fresh procfs in a user namespace
+//! (mount_too_revealing in fs/namespace.c). The client gets a directory with a few files about the machine, without
+//! its processes. Init and the self-check read the container's /proc, by a descriptor that was opened before
+//! pivot_root and is closed on exec. That /proc lists a process by its id in the container; `self` is the reader.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -18,7 +18,7 @@ use nix::sys::stat::Mode;
 
 use super::error::AsErrno as _;
 
-/// Files of /proc that say the same to everybody: what programs read to learn of processors, memory and time.
+/// Files of /proc about processors, memory and time, which do not depend on the reading process.
 pub(crate) const HARMLESS: [&str; 7] = [
     "cpuinfo",
     "filesystems",
@@ -29,10 +29,10 @@ pub(crate) const HARMLESS: [&str; 7] = [
     "version",
 ];
 
-/// How /proc is read inside.
-pub(super) struct Inside {
+/// The /proc that init and the self-check read.
+pub(super) struct ProcView {
     pub(super) proc: Proc,
-    /// The client has that one too.
+    /// The client sees the same /proc.
     pub(super) shows_proc: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Proc {
 }
 
 impl Proc {
-    /// The one that is mounted at /proc now.
+    /// Opens the mounted /proc.
     ///
     /// # Errors
     /// The errno of open(2).
@@ -53,24 +53,24 @@ impl Proc {
         Ok(Self { directory })
     }
 
-    /// The descriptor, for a rule about it.
+    /// Returns the descriptor, for a Landlock rule.
     pub(super) fn directory(&self) -> &OwnedFd {
         &self.directory
     }
 
-    /// A file, by its path below /proc.
+    /// Reads a file as text, by its path below /proc.
     ///
     /// # Errors
-    /// The errno of open(2) or read(2); `ESRCH` for a process that has ended meanwhile.
+    /// The errno of open(2) or read(2); `ESRCH` for a process that ended during the read.
     pub(super) fn read(&self, path: &str) -> Result<String, Errno> {
         let bytes = self.read_bytes(path)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The same as it is: paths in it need not be text.
+    /// Reads a file as bytes, for paths that are not UTF-8.
     ///
     /// # Errors
-    /// As for [`Self::read`].
+    /// Those of [`Self::read`].
     pub(super) fn read_bytes(&self, path: &str) -> Result<Vec<u8>, Errno> {
         let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
         let mut file = File::from(openat(&self.directory, path, flags, Mode::empty())?);
@@ -91,7 +91,7 @@ impl Proc {
             .map_err(|error| error.as_errno())
     }
 
-    /// Where a link leads.
+    /// Reads a symbolic link.
     ///
     /// # Errors
     /// The errno of readlink(2).
@@ -99,7 +99,7 @@ impl Proc {
         readlinkat(&self.directory, path)
     }
 
-    /// The names in a directory that are numbers: processes, or descriptors. `.` is /proc itself.
+    /// Lists the numeric names of a directory: processes or descriptors. The path `.` is /proc itself.
     ///
     /// # Errors
     /// The errno of open(2) or getdents(2).
@@ -131,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_an_error() {
+    fn missing_file_is_an_error() {
         let proc = Proc::open().unwrap();
         assert_eq!(proc.read("no-such-file"), Err(Errno::ENOENT));
         assert_eq!(proc.numbers("no-such-file"), Err(Errno::ENOENT));
     }
 
     #[test]
-    fn what_is_harmless_is_there() {
+    fn harmless_files_exist() {
         let proc = Proc::open().unwrap();
         for file in HARMLESS {
             assert!(!proc.read(file).unwrap().is_empty(), "{file}");

@@ -1,9 +1,9 @@
-//! The end of everything that the client started: who is still there, and that nobody is afterwards.
+//! The end of all processes that the client started, and the list of those that had to be killed.
 //!
-//! Two ways. Pid 1 of a namespace signals all of it at once. Without a pid namespace init is a subreaper
-//! (PR_SET_CHILD_SUBREAPER): whatever loses its parent becomes its child, so it ends its children, generation after
-//! generation, until there is none. That ends because nobody forks any more by then: the supervisor refuses it, and
-//! where the supervisor is gone the kernel does (seccomp_unotify(2)).
+//! - Pid 1 of a pid namespace kills all its processes with one kill(2).
+//! - Without a pid namespace init is a subreaper (PR_SET_CHILD_SUBREAPER), and orphans become its children. Init kills
+//!   its children, generation after generation. The loop ends, because the supervisor refuses new processes by then.
+//!   Without a supervisor the kernel refuses them (seccomp_unotify(2)).
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,15 +15,16 @@ use nix::unistd::Pid;
 use sys::process::{self, Reaped};
 
 use super::error::{At as _, SetupError, Step};
-use super::message::MOST_SURVIVORS;
+use super::message::MAX_SURVIVORS;
 use super::proc::Proc;
 
-/// Processes by their ids, with their names.
+/// Ids and names of processes.
 pub(super) type Survivors = Vec<(i32, String)>;
 
-/// Waits until every process of the client has ended, and no longer than [`GRACE`]; `None` where none is left, and
-/// else the ones that are, of which some may just be ending. Each of them is a child or will be one, so "no child"
-/// means "no process".
+/// Waits until every process of the client has ended, for at most [`GRACE`]. Returns the remaining processes, of which
+/// some may be ending, or `None`.
+///
+/// Each process is a child of the caller or will become one, so "no child" means "no process".
 pub(super) fn wait_for_all(proc: &Proc) -> Result<Option<Survivors>, SetupError> {
     let deadline = Instant::now() + GRACE;
     while reap_one(libc::WNOHANG)? {
@@ -34,9 +35,9 @@ pub(super) fn wait_for_all(proc: &Proc) -> Result<Option<Survivors>, SetupError>
     Ok(None)
 }
 
-/// Ends every process of the pid namespace but its init, which calls this.
+/// Kills and reaps every process of the pid namespace but the caller, its init.
 pub(super) fn end_namespace() -> Result<(), SetupError> {
-    // kill(2) -1: everything in this namespace but init itself.
+    // Pid -1 of kill(2): every process of this namespace but the caller.
     match kill(Pid::from_raw(-1), Signal::SIGKILL) {
         Ok(()) | Err(Errno::ESRCH) => {}
         Err(errno) => return Err(errno).at(Step::Signals),
@@ -45,7 +46,7 @@ pub(super) fn end_namespace() -> Result<(), SetupError> {
     Ok(())
 }
 
-/// Ends every descendant of the calling process, a subreaper.
+/// Kills and reaps every descendant of the calling process, a subreaper.
 pub(super) fn end_descendants(proc: &Proc) -> Result<(), SetupError> {
     loop {
         kill_children(proc)?;
@@ -63,16 +64,16 @@ fn kill_children(proc: &Proc) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// Sends SIGKILL to children of the calling process. One that has not been reaped keeps its id, so the signal cannot
-/// meet another process.
+/// Sends SIGKILL to children of the calling process. An unreaped child keeps its id, so the signal cannot hit another
+/// process.
 pub(super) fn kill_each(children: &[Pid]) {
     for child in children {
-        // One that has ended in between waits to be reaped.
+        // kill fails for a child that has ended; a later wait reaps it.
         let _ = kill(*child, Signal::SIGKILL);
     }
 }
 
-/// Whether a process is a client's: under more system call filters than the calling process, which it can never shed.
+/// Checks whether a process is a client's: it has more seccomp filters than the caller, and filters are permanent.
 pub(super) fn is_filtered(process: Pid) -> bool {
     let filters = |of: &str| {
         let status = Proc::open()
@@ -88,32 +89,33 @@ pub(super) fn is_filtered(process: Pid) -> bool {
         .is_some_and(|(its, own)| its > own)
 }
 
-/// Checks for a process whose first arguments are these.
+/// Checks whether the command line of a process begins with `arguments`.
 pub(super) fn is_called(process: Pid, arguments: &[&str]) -> bool {
     let line = Proc::open().and_then(|proc| proc.read_bytes(&format!("{process}/cmdline")));
     let name: String = arguments.iter().flat_map(|word| [*word, "\0"]).collect();
     line.is_ok_and(|line| line.starts_with(name.as_bytes()))
 }
 
-/// Threads of every process below the calling one.
+/// Counts the threads of all descendants of the calling process.
 pub(super) fn threads_below_this_process() -> Result<u64, SetupError> {
     let processes = Processes::read_anew()?;
     let below = processes.descendants();
     Ok(below.map(|(_, process)| process.threads).sum())
 }
 
-/// Condition of a process, as /proc shows it.
+/// State of a process, from /proc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
+    /// Running or sleeping.
     Runs,
-    /// By a signal such as SIGSTOP, or by a debugger.
+    /// Stopped by a signal such as SIGSTOP, or by a debugger.
     Stopped,
-    /// The end in words: `was ended by SIGKILL`.
+    /// Ended, with the status in words: `was ended by SIGKILL`.
     Ended(String),
 }
 
 impl Condition {
-    /// Reads the condition of a process; None for one that /proc does not show.
+    /// Reads the condition of a process; `None` for a process that /proc does not show.
     pub fn of(process: Pid) -> Option<Self> {
         let status = Proc::open()
             .and_then(|proc| proc.read(&format!("{process}/stat")))
@@ -121,7 +123,7 @@ impl Condition {
         Self::parse(&status)
     }
 
-    /// proc_pid_stat(5): the state is the third field, and the last one is the status that wait(2) will give.
+    /// Parses the state (third field) and the wait(2) status (last field) of proc_pid_stat(5).
     fn parse(status: &str) -> Option<Self> {
         let (_, fields) = status.rsplit_once(") ")?;
         Some(match fields.chars().next()? {
@@ -144,13 +146,13 @@ fn how_ended(status: libc::c_int) -> String {
         };
     }
     match libc::WEXITSTATUS(status) {
-        // The kernel shows 0 to a process that may not trace this one (proc(5)).
+        // The kernel shows 0 to a reader that may not trace the process (proc(5)).
         0 => "has ended".to_owned(),
         code => format!("has exited with code {code}"),
     }
 }
 
-/// Returns the child of `parent`, where there is exactly one.
+/// Returns the only child of `parent`; `None` for no child or several.
 pub fn only_child_of(parent: Pid) -> Option<Pid> {
     let mut processes = Processes::read_anew().ok()?;
     processes.own = parent.as_raw();
@@ -160,12 +162,12 @@ pub fn only_child_of(parent: Pid) -> Option<Pid> {
     }
 }
 
-/// The children of the calling process, in the order of their ids.
+/// Lists the children of the calling process, sorted by id.
 pub(super) fn children() -> Result<Vec<Pid>, SetupError> {
     Processes::read_anew().map(|processes| processes.children())
 }
 
-/// Reaps one process, or waits a moment where none has ended; whether one may be left.
+/// Reaps one process, or sleeps 2 ms if none has ended. Returns `false` if there is no child.
 fn reap_one(flags: libc::c_int) -> Result<bool, SetupError> {
     match process::reap(flags) {
         Ok(Reaped::NoChild) => return Ok(false),
@@ -176,26 +178,26 @@ fn reap_one(flags: libc::c_int) -> Result<bool, SetupError> {
     Ok(true)
 }
 
-/// Descendants of init, which calls this, from /proc. There are some when this is called, so a list that cannot be
-/// had is an error and not an empty list.
+/// Lists the descendants of the caller, init, from /proc. A failed read is an error: an empty list would be wrong,
+/// because the caller has children.
 fn survivors(proc: &Proc) -> Result<Survivors, SetupError> {
     let processes = Processes::read(proc)?;
-    let named = processes.descendants().take(MOST_SURVIVORS);
+    let named = processes.descendants().take(MAX_SURVIVORS);
     Ok(named
-        .map(|(pid, process)| (inside(proc, pid), process.name.clone()))
+        .map(|(pid, process)| (pid_inside(proc, pid), process.name.clone()))
         .collect())
 }
 
-/// The id by which the client knows a process; the same number where /proc is its own.
-fn inside(proc: &Proc, pid: i32) -> i32 {
+/// Returns the process id in the client's pid namespace, which differs from `pid` only in a container's /proc.
+fn pid_inside(proc: &Proc, pid: i32) -> i32 {
     let status = proc.read(&format!("{pid}/status")).unwrap_or_default();
     let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
-    // proc_pid_status(5): an id for each nested namespace, the innermost last.
+    // NSpid has an id for each nested namespace, the innermost last (proc_pid_status(5)).
     let innermost = ids.and_then(|ids| ids.split_whitespace().last());
     innermost.and_then(|id| id.parse().ok()).unwrap_or(pid)
 }
 
-/// What /proc lists, by process id, and which of them reads it.
+/// Processes in /proc by id, and the id of the reader.
 struct Processes {
     own: i32,
     all: BTreeMap<i32, Process>,
@@ -215,7 +217,7 @@ impl Processes {
     }
 
     fn read(proc: &Proc) -> Result<Self, SetupError> {
-        // One that has ended in between has no status to be read.
+        // A process that has ended since the listing has no status; skip it.
         let read = |pid: i32| {
             let status = proc.read(&format!("{pid}/stat")).ok()?;
             Some((pid, parse(&status)?))
@@ -229,17 +231,17 @@ impl Processes {
         })
     }
 
-    /// Of the process that reads, in the order of their ids.
+    /// Lists the children of the reader, sorted by id.
     fn children(&self) -> Vec<Pid> {
         let ours = self.all.iter().filter(|(_, one)| one.parent == self.own);
         ours.map(|(pid, _)| Pid::from_raw(*pid)).collect()
     }
 
-    /// Everything below the process that reads, by process id.
+    /// Lists the descendants of the reader, sorted by id.
     fn descendants(&self) -> impl Iterator<Item = (i32, &Process)> {
         let parent = |pid: &i32| self.all.get(pid).map(|one| one.parent);
         let is_below = move |pid: &i32| {
-            // The list is no snapshot, so it might hold a circle; no line of descent is longer than the list.
+            // /proc is read process by process, so the list may hold a circle. No ancestry is longer than the list.
             std::iter::successors(parent(pid), parent)
                 .take(self.all.len())
                 .any(|parent| parent == self.own)
@@ -249,13 +251,13 @@ impl Processes {
     }
 }
 
-/// proc_pid_stat(5): `pid (name) state ppid … num_threads …`; the name may hold anything, parentheses too.
+/// Parses proc_pid_stat(5): `pid (name) state ppid … num_threads …`. The name may contain any character but NUL.
 fn parse(status: &str) -> Option<Process> {
     let (front, rest) = status.rsplit_once(") ")?;
     let (_, name) = front.split_once(" (")?;
     let mut fields = rest.split(' ');
     let parent = fields.nth(1)?.parse().ok()?;
-    // The twentieth of all, of which the fourth was the last one taken.
+    // num_threads is the twentieth field of the line; the iterator is after the fourth.
     let threads = fields.nth(15)?.parse().ok()?;
     Some(Process {
         parent,
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_may_look_like_the_rest_of_the_line() {
+    fn name_may_contain_parentheses_and_fields() {
         let line = "7 (a) S 1 (b) ) R 5 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 3 0 99";
         let process = parse(line).unwrap();
         assert_eq!(
@@ -313,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn descendants_are_found_over_generations_and_nobody_else_is() {
+    fn only_descendants_are_found() {
         let all = [(1, 0), (10, 1), (11, 10), (12, 11), (20, 1), (21, 20)];
         assert_eq!(below(&processes(10, &all)), [11, 12]);
         assert_eq!(below(&processes(20, &all)), [21]);

@@ -1,8 +1,8 @@
-//! The new root of the client: a tmpfs with nothing of the host but what the plan names.
+//! The new root of the client: a tmpfs with only those host paths that the plan names.
 //!
-//! Two steps, because the user changes in between: the sources are taken while init can still read them;
-//! the file systems are mounted afterwards, since a tmpfs whose root belongs to an id outside the maps
-//! refuses every mkdir with EOVERFLOW.
+//! Two steps, with a change of user in between. Before the change init takes the sources as detached mounts, while it
+//! may still read them. After the change init mounts the file systems: a tmpfs whose root has an unmapped owner refuses
+//! every mkdir with EOVERFLOW.
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, DirBuilder};
@@ -28,7 +28,7 @@ use super::plan::{Bind, BindKind, Plan, RootPlan, UNRULED_FILE};
 use super::proc::{HARMLESS, Proc};
 use super::weaken::Protection;
 
-/// Links in /dev, and where they lead.
+/// Symbolic links in /dev, with their targets.
 pub const DEVICE_LINKS: [(&str, &str); 5] = [
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),
@@ -37,28 +37,30 @@ pub const DEVICE_LINKS: [(&str, &str); 5] = [
     ("shm", TMP),
 ];
 
-/// Directories on any of which the new root is mounted before it becomes the root. The sources have been
-/// taken by then, so it does not matter what it hides. /proc is not among them: a fresh /proc can be mounted
-/// only where the old one is still fully visible.
+/// Candidates for the temporary mount point of the new root; the first that exists is used.
+///
+/// The mount may hide any files, because the sources have been taken by then. But the list leaves out /proc: a fresh
+/// procfs can be mounted only while the old one is fully visible.
 const STAGING: [&str; 7] = ["/tmp", "/mnt", "/var", "/opt", "/usr", "/etc", "/sys"];
 
-/// A detached mount and where it goes.
+/// A detached mount and its target.
 pub(super) struct Source {
     tree: OwnedFd,
     target: PathBuf,
     kind: BindKind,
 }
 
-/// The client's writable trees, which the runner walks when everything has ended.
+/// Descriptors of the client's writable trees, which the runner walks after the end of all processes.
 #[derive(Debug)]
 pub struct Trees {
+    /// Home directory.
     pub home: OwnedFd,
     tmp: OwnedFd,
     work: OwnedFd,
 }
 
 impl Trees {
-    /// From the descriptors of [`Self::each`], in its order.
+    /// Takes three descriptors in the order of [`Self::each`]; `None` if one is missing.
     pub fn from_each(mut descriptors: impl Iterator<Item = OwnedFd>) -> Option<Self> {
         Some(Self {
             home: descriptors.next()?,
@@ -67,11 +69,13 @@ impl Trees {
         })
     }
 
+    /// Lists the trees: home, temporary and working directory.
     pub fn each(&self) -> [(Root, &OwnedFd); 3] {
         let Self { home, tmp, work } = self;
         [(Root::Home, home), (Root::Tmp, tmp), (Root::Work, work)]
     }
 
+    /// Returns the descriptors in the order of [`Self::each`].
     pub fn into_each(self) -> [(Root, OwnedFd); 3] {
         let Self { home, tmp, work } = self;
         [(Root::Home, home), (Root::Tmp, tmp), (Root::Work, work)]
@@ -86,8 +90,8 @@ impl Trees {
         })
     }
 
-    /// The fanotify(7) group that is told what gets a name in them. `None` where the file systems are the container's,
-    /// or the kernel allows no such group: then the runner watches directory by directory.
+    /// Makes a fanotify(7) group that reports new names in the trees. Returns `None` for file systems of the container
+    /// and for kernels that refuse the group; then the runner watches each directory.
     pub(super) fn watch(&self, tier: Tier) -> Option<OwnedFd> {
         match tier {
             Tier::Namespace => marks::group(&self.each().map(|(_, tree)| tree)).ok(),
@@ -96,18 +100,18 @@ impl Trees {
     }
 }
 
-/// The new root as it was entered.
+/// Descriptors of the entered root.
 pub(super) struct Entered {
     pub(super) trees: Trees,
-    /// /dev/null, to be the client's standard input.
+    /// /dev/null, for the client's standard input.
     pub(super) null: OwnedFd,
-    /// By which init and the probe read /proc.
+    /// The /proc that init and the self-check read.
     pub(super) proc: Proc,
-    /// The client has that one too.
+    /// The client sees the same /proc.
     pub(super) shows_proc: bool,
 }
 
-/// Cuts this mount namespace off: nothing that is mounted here shows outside, and the other way round.
+/// Makes every mount private, so that no mount event propagates into or out of this mount namespace.
 pub fn make_private() -> Result<(), SetupError> {
     mount(
         None::<&str>,
@@ -119,8 +123,8 @@ pub fn make_private() -> Result<(), SetupError> {
     .at(Step::PrivateMounts)
 }
 
-/// Takes every path of the plan and every device, sealed, as detached mounts. /dev/null is always among them:
-/// it is the client's standard input.
+/// Takes every path of the plan and every device as a sealed, detached mount. /dev/null is always included, for the
+/// client's standard input.
 pub(super) fn take_sources(plan: &RootPlan) -> Result<Vec<Source>, SetupError> {
     let mut sources = Vec::new();
     for bind in &plan.binds {
@@ -161,6 +165,7 @@ fn take(bind: &Bind) -> Result<Source, SetupError> {
     })
 }
 
+/// Clones the mount at `path` as a detached mount with the attributes of `how`.
 pub fn take_tree(path: &OsStr, how: Seal) -> Result<OwnedFd, SetupError> {
     let at = || Path::new(path).display();
     let name = c_path(path.as_bytes())?;
@@ -169,7 +174,7 @@ pub fn take_tree(path: &OsStr, how: Seal) -> Result<OwnedFd, SetupError> {
     Ok(tree)
 }
 
-/// Mounts the new root, fills it, enters it, and leaves nothing of the old one.
+/// Mounts the new root, fills it, enters it and detaches the old one.
 pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupError> {
     let outer = Proc::open().at_object(Step::Describe, "/proc")?;
     let base = staging()?;
@@ -193,7 +198,7 @@ pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupE
     tmpfs(&inside(WORK), &format!("mode=0700,{limits}"), sealed)?;
     let root = open_directory(base.as_os_str())?;
     for source in sources {
-        place(&root, source)?;
+        attach_source(&root, source)?;
     }
     let shows_proc = mount_proc(&inside("/proc"))?;
     enter(base)?;
@@ -205,8 +210,7 @@ pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupE
         make_read_only()?;
     }
     match sethostname(HOST_NAME) {
-        // A container's filter may allow the namespace and refuse the call, as Podman's does. What the client sees
-        // then is the container's name.
+        // Podman's filter allows the UTS namespace and refuses sethostname(2). The client sees the container's name.
         Ok(()) | Err(Errno::EPERM) => {}
         Err(error) => return Err(error).at_object(Step::HostName, HOST_NAME),
     }
@@ -228,7 +232,7 @@ pub(super) fn build(plan: &Plan, sources: Vec<Source>) -> Result<Entered, SetupE
     })
 }
 
-/// The container's root as it is, where none can be made: Landlock alone says what of it is reached.
+/// Opens the trees in the container's root, for tier `inherited`. Landlock alone restricts the other paths.
 pub(super) fn shared(plan: &RootPlan) -> Result<Entered, SetupError> {
     let trees = Trees {
         home: open_directory(&plan.home)?,
@@ -243,6 +247,7 @@ pub(super) fn shared(plan: &RootPlan) -> Result<Entered, SetupError> {
     })
 }
 
+/// Returns the directory on which the new root is mounted before it becomes the root.
 pub fn staging() -> Result<&'static Path, SetupError> {
     STAGING
         .into_iter()
@@ -255,6 +260,7 @@ pub fn staging() -> Result<&'static Path, SetupError> {
         )
 }
 
+/// Mounts a tmpfs with nosuid, nodev, `flags` and the mount options `options`.
 pub fn tmpfs(target: &Path, options: &str, flags: MsFlags) -> Result<(), SetupError> {
     let flags = flags | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount(Some("tmpfs"), target, Some("tmpfs"), flags, Some(options))
@@ -269,7 +275,8 @@ fn write_etc(etc: &Path) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// Our own name service files, by their names in /etc: the host's would tell its users, names and resolver.
+/// Name service files of the new root, by their names in /etc. The host's files would reveal its users, names and
+/// resolver.
 pub fn etc_files() -> [(&'static str, String); 6] {
     let id = INSIDE_ID;
     [
@@ -284,7 +291,7 @@ pub fn etc_files() -> [(&'static str, String); 6] {
             "nsswitch.conf",
             "passwd: files\ngroup: files\nhosts: files dns\n".to_owned(),
         ),
-        // The resolver in the stage, to which no name exists.
+        // The resolver in the stage, which resolves no name.
         (
             "resolv.conf",
             "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n".to_owned(),
@@ -320,15 +327,15 @@ fn standard_input() -> Result<OwnedFd, SetupError> {
     open(path.as_str(), flags, Mode::empty()).at(Step::StandardInput)
 }
 
-/// Takes a device out of /dev again; what was opened of it stays open.
+/// Removes a device from /dev; open descriptors of the device stay open.
 fn remove_device(device: Device) -> Result<(), SetupError> {
     let path = device_path(device);
     umount2(path.as_str(), MntFlags::MNT_DETACH).at_object(Step::RemoveDevice, &path)?;
     fs::remove_file(&path).at_object(Step::RemoveDevice, &path)
 }
 
-/// Attaches a source below `base`, a file or directory of which is made for it where there is none.
-fn place(base: &OwnedFd, source: Source) -> Result<(), SetupError> {
+/// Attaches a source below `base`. Makes the mount point if it is missing.
+fn attach_source(base: &OwnedFd, source: Source) -> Result<(), SetupError> {
     let target = mount_point::open(base, &source.target, source.kind)
         .at_object(Step::MakeTarget, source.target.display())?;
     attach(&source.tree, &target).at_object(Step::AttachSource, source.target.display())
@@ -342,7 +349,8 @@ fn make_directory(path: &Path) -> Result<(), SetupError> {
         .at_object(Step::MakeTarget, path.display())
 }
 
-/// A fresh /proc, or what there can be of one; whether it is fresh.
+/// Mounts a fresh procfs. If the kernel refuses with `EPERM`, shows harmless files of the old /proc and returns
+/// `false`.
 pub fn mount_proc(target: &Path) -> Result<bool, SetupError> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     match mount(Some("proc"), target, Some("proc"), flags, None::<&str>) {
@@ -352,8 +360,7 @@ pub fn mount_proc(target: &Path) -> Result<bool, SetupError> {
     }
 }
 
-/// The files of the container's /proc that tell of nobody on the machine. One that is not there, or is covered, is
-/// not shown.
+/// Attaches the files of the container's /proc that reveal no process. Skips missing and covered files.
 fn show_harmless(target: &Path) -> Result<(), SetupError> {
     let directory = open_directory(target.as_os_str())?;
     for name in HARMLESS {
@@ -361,7 +368,7 @@ fn show_harmless(target: &Path) -> Result<(), SetupError> {
         if !fs::symlink_metadata(&source).is_ok_and(|status| status.is_file()) {
             continue;
         }
-        place(
+        attach_source(
             &directory,
             Source {
                 tree: take_tree(source.as_os_str(), Seal::Data)?,
@@ -373,8 +380,9 @@ fn show_harmless(target: &Path) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// pivot_root(2) with both arguments `.`: the old root lies on top of the new one and is detached from there,
-/// so that no directory has to be made for it.
+/// Enters the new root and detaches the old one.
+///
+/// With `.` as both arguments, pivot_root(2) stacks the old root on the new one, so the old root needs no directory.
 pub fn enter(base: &Path) -> Result<(), SetupError> {
     chdir(base).at(Step::PivotRoot)?;
     pivot_root(".", ".").at(Step::PivotRoot)?;
@@ -399,5 +407,5 @@ fn open_directory(path: &OsStr) -> Result<OwnedFd, SetupError> {
 fn c_path(bytes: &[u8]) -> Result<CString, SetupError> {
     CString::new(bytes)
         .map_err(|_| Errno::EINVAL)
-        .at_object(Step::TakeSource, "a path with a NUL")
+        .at_object(Step::TakeSource, "the path contains a NUL byte")
 }

@@ -262,24 +262,24 @@ impl Sandbox {
                 directory: paths.work.into(),
             },
             limits: limits(),
-            offspring: PROCESSES,
+            process_limit: MAX_PROCESSES,
             probe,
             lookups: false,
             #[cfg(feature = "weaken")]
-            weakened: super::weaken::asked(),
+            weakened: super::weaken::from_env(),
         };
         Ok((plan, targets))
     }
 }
 
 /// Processes and threads of the program.
-const PROCESSES: u64 = 512;
+const MAX_PROCESSES: u64 = 512;
 
 fn limits() -> ResourceLimits {
     ResourceLimits {
         core_bytes: CORE_BYTES,
         data_bytes: 4 << 30,
-        processes: PROCESSES,
+        processes: MAX_PROCESSES,
         cpu_seconds: 60,
         cpu_hard_seconds: 61,
         open_files: 1024,

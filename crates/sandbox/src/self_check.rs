@@ -1,6 +1,6 @@
-//! The probe: what the client's process reads back of itself, and its canaries, just before its exec.
+//! The self-check: reads the layers back and runs the canary in the client's process, just before its exec.
 //!
-//! Gathering happens inside, in a child of that process; [`crate::readback`] judges it outside.
+//! The values are gathered inside, in a child of that process. [`crate::verify`] judges them outside.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -20,60 +20,62 @@ use super::core_dumps;
 use super::error::{At as _, SetupError, Step, errno_of};
 use super::landlock::LandlockReport;
 use super::plan::Plan;
-use super::proc::{Inside, Proc};
+use super::proc::{Proc, ProcView};
 
-/// Namespaces that the client has of its own, as named in /proc/self/ns.
+/// Namespaces that differ from the runner's, by their names in /proc/self/ns.
 pub(super) const NAMESPACES: [&str; 7] = ["user", "net", "mnt", "pid", "ipc", "uts", "cgroup"];
 
-/// Everything that was read back and tried.
+/// Values read back inside, and results of the probes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SelfCheck {
-    /// /proc/self/status, by key.
+    /// Fields of /proc/self/status, by key.
     pub(crate) status: BTreeMap<String, String>,
-    /// /proc/self/ns, by name: `net:[4026531840]`.
+    /// Links of /proc/self/ns, by name: `net:[4026531840]`.
     pub(crate) namespaces: BTreeMap<String, String>,
-    /// /proc/self/mountinfo.
+    /// Text of /proc/self/mountinfo.
     pub(crate) mounts: Vec<u8>,
-    /// What lies at each bind's target, in the plan's order; nothing where the plan mounts nothing.
+    /// Objects at the targets of the binds, in the plan's order; empty in tier `inherited`.
     pub(crate) binds: Vec<SeenBind>,
     /// The client has a whole /proc.
     pub(crate) shows_proc: bool,
-    /// uname(2).
+    /// Node name of uname(2).
     pub(crate) host_name: String,
-    /// Descriptors that the exec will not close, beyond 0, 1 and 2.
+    /// Descriptors above 2 without FD_CLOEXEC.
     pub(crate) inherited: Vec<i32>,
-    /// RLIMIT_* by name, soft and hard.
+    /// Soft and hard resource limits, by name (`RLIMIT_CORE`).
     pub(crate) limits: BTreeMap<String, (u64, u64)>,
-    /// /proc/self/coredump_filter.
+    /// Text of /proc/self/coredump_filter.
     pub(crate) dump_filter: Option<String>,
+    /// Landlock rights that the kernel enforces.
     pub landlock: LandlockReport,
+    /// Results of the probes.
     pub(crate) observations: Vec<Observation>,
-    /// Our end of the canary's connection to the stub, by which it is told from the client's.
+    /// Client address of the canary's connection to the stub, which distinguishes it from the client's connections.
     pub stub_peer: Option<SocketAddr>,
 }
 
-/// What the client finds by the name of a bind.
+/// Object that the client finds at the target of a bind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum SeenBind {
     There {
         device: u64,
         inode: u64,
-        /// Id of the mount that it is reached by, as in mountinfo.
+        /// Id of its mount, as in mountinfo.
         mount: u64,
     },
-    /// The errno of opening it.
+    /// The target cannot be opened.
     Unreached { errno: i32 },
 }
 
-/// Reads back and tries everything.
+/// Reads the layers back and runs the canary.
 pub(super) fn gather(
     plan: &Plan,
-    inside: &Inside,
+    proc_view: &ProcView,
     port: u16,
     init: Pid,
     landlock: LandlockReport,
 ) -> Result<SelfCheck, SetupError> {
-    let read = |path: &str| inside.proc.read(path).at_object(Step::Probe, path);
+    let read = |path: &str| proc_view.proc.read(path).at_object(Step::Probe, path);
     let status = read("self/status")?;
     let status = status
         .lines()
@@ -82,7 +84,7 @@ pub(super) fn gather(
         .collect();
     let (stub_peer, reached) = reach_stub(port);
     let mut observations = vec![canary::observation(canary::STUB, Mode::Continued, reached)];
-    let kind = Kind::of(plan.tier, inside.shows_proc);
+    let kind = Kind::of(plan.tier, proc_view.shows_proc);
     let env = ProbeEnv {
         plan: &plan.probe,
         init,
@@ -91,24 +93,24 @@ pub(super) fn gather(
     observations.extend(canary::observe(kind, &env));
     Ok(SelfCheck {
         status,
-        namespaces: namespaces_by(&inside.proc)?,
-        mounts: inside
+        namespaces: namespaces_by(&proc_view.proc)?,
+        mounts: proc_view
             .proc
             .read_bytes("self/mountinfo")
             .at_object(Step::Probe, "self/mountinfo")?,
-        binds: binds(plan, &inside.proc)?,
-        shows_proc: inside.shows_proc,
+        binds: binds(plan, &proc_view.proc)?,
+        shows_proc: proc_view.shows_proc,
         host_name: host_name()?,
-        inherited: inherited(&inside.proc)?,
+        inherited: inherited(&proc_view.proc)?,
         limits: limits()?,
-        dump_filter: core_dumps::filter(&inside.proc),
+        dump_filter: core_dumps::filter(&proc_view.proc),
         landlock,
         observations,
         stub_peer,
     })
 }
 
-/// The namespaces of the calling process: the client's, and the runner's, which they must differ from.
+/// Reads the namespace links of the calling process, the client or the runner.
 ///
 /// # Errors
 /// The errno of readlink(2) on /proc/self/ns.
@@ -132,10 +134,11 @@ fn binds(plan: &Plan, proc: &Proc) -> Result<Vec<SeenBind>, SetupError> {
         return Ok(Vec::new());
     }
     let binds = plan.root.binds.iter();
-    binds.map(|bind| seen(&bind.target, proc)).collect()
+    binds.map(|bind| inspect(&bind.target, proc)).collect()
 }
 
-fn seen(target: &OsStr, proc: &Proc) -> Result<SeenBind, SetupError> {
+/// Opens the target of a bind and reads its device, inode and mount.
+fn inspect(target: &OsStr, proc: &Proc) -> Result<SeenBind, SetupError> {
     let opened = match open(
         target,
         OFlag::O_PATH | OFlag::O_CLOEXEC,
@@ -150,8 +153,8 @@ fn seen(target: &OsStr, proc: &Proc) -> Result<SeenBind, SetupError> {
     };
     let status = fstat(&opened).at_object(Step::Probe, target.display())?;
     let path = format!("self/fdinfo/{}", opened.as_raw_fd());
-    let told = proc.read(&path).at_object(Step::Probe, &path)?;
-    let mount = told.lines().find_map(|line| line.strip_prefix("mnt_id:"));
+    let info = proc.read(&path).at_object(Step::Probe, &path)?;
+    let mount = info.lines().find_map(|line| line.strip_prefix("mnt_id:"));
     let mount = mount
         .and_then(|id| id.trim().parse().ok())
         .ok_or(Errno::ENODATA)

@@ -1,6 +1,6 @@
-//! The runner's side of the start: sockets, pipes, and the stage as a fresh exec of our own file.
+//! The runner's side of the start: sockets, pipes, and the stage as a fresh exec of this executable.
 //!
-//! Never a fork of this process: the stage would carry its heap and its environment, host secrets included.
+//! A fork would copy the runner's heap and environment with secrets of the host into the stage.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -27,40 +27,43 @@ use super::error::{At as _, SetupError, Step};
 use super::plan::{Identity, Plan};
 use super::{identity, reaper};
 
-/// Hidden first argument with which our own file is the stage.
+/// Hidden first argument that starts this executable as the stage.
 pub const STAGE_ARGUMENT: &str = "__stage";
-/// First argument of the stage, and so of init, which it forks.
+/// `argv[0]` of the stage and of init, its fork.
 const STAGE_NAME: &str = "runner-stage";
 
-/// The kernel ends everything in a pid namespace with its init; this long we wait to see it.
+/// Maximum wait for the end of the sandbox's processes, which the kernel ends with the init of their pid namespace.
 const LAST_GASP: Duration = Duration::from_secs(2);
 
-/// The started stage and everything that leads to it. It ends when this is dropped.
+/// The started stage, with its sockets and pipes. Dropping this value ends the stage.
 #[must_use = "the stage ends when it is dropped"]
 pub struct Stage {
+    /// Process of the stage.
     pub process: Child,
+    /// Stream socket to the stage.
     pub control: UnixStream,
-    /// To init; messages keep their borders.
+    /// Seqpacket socket to init.
     pub channel: OwnedFd,
-    /// From the resolver; messages keep their borders.
+    /// Seqpacket socket from the resolver.
     pub questions: OwnedFd,
-    /// The reading ends of the client's output, until they are taken.
+    /// Reading end of the client's standard output, until taken.
     pub stdout: Option<OwnedFd>,
+    /// Reading end of the client's standard error, until taken.
     pub stderr: Option<OwnedFd>,
-    /// The group of everything in the sandbox, or why there is none.
+    /// Cgroup of all processes of the sandbox, or the reason for its absence.
     pub cgroup: Result<Cgroup, String>,
-    /// A pid namespace ends by itself what was started in it.
+    /// The sandbox has a pid namespace, whose processes the kernel ends with init.
     ends_by_itself: bool,
-    /// Other children of ours, which are to live on: the guard, and whoever was there before us in this process.
+    /// Other children of this process, which must live on: the guard, and children from before the sandbox.
     others: Vec<Pid>,
 }
 
 /// Starts the stage and sends it the plan.
 ///
 /// # Errors
-/// The step that failed; nothing is left running.
+/// The failed step. No process is left then.
 pub fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
-    // Whatever our caller left open is nothing to the stage: it becomes the stub, and init's parent.
+    // The stage becomes the stub and the parent of init, so it must not inherit descriptors of the caller.
     close_on_exec_from(3).at(Step::StartStage)?;
     let others = other_children()?;
     let (control, stage_control) = UnixStream::pair().at(Step::StartStage)?;
@@ -79,7 +82,7 @@ pub fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
         .stderr(Stdio::from(client_stderr))
         .spawn()
         .at_object(Step::StartStage, OWN_FILE)?;
-    // Before it has the plan the stage starts nothing.
+    // The stage starts no process before it has the plan, so all later ones are in the group.
     let cgroup = Cgroup::make(cgroup::Limits::of(plan)).and_then(|group| {
         let admitted = group.admit(process.id());
         admitted.map(|()| group).map_err(|error| error.to_string())
@@ -103,7 +106,7 @@ pub fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
 }
 
 impl Stage {
-    /// Adds to `error` that the stage has ended, where its end is what the peer of a closed socket sees.
+    /// Adds the exit status of the stage to an `EPIPE`, which a closed socket gives.
     fn with_end(&mut self, mut error: SetupError) -> SetupError {
         if error.errno == Errno::EPIPE as i32
             && let Ok(Some(status)) = wait_within(&mut self.process, LAST_GASP)
@@ -123,27 +126,28 @@ impl Stage {
     }
 }
 
-/// Ends the stage, and with it init and everything that init started. Nothing of it is left then, not
-/// even an exit status for somebody else to fetch: init, whose parent the stage was, has become our child. Only a
-/// process that the kernel itself cannot end within [`LAST_GASP`] is not waited for.
+/// Ends and reaps the stage, init and all processes that init started.
+///
+/// Init becomes a child of the runner when the stage ends, because the runner is a subreaper. A process that the
+/// kernel cannot end within [`LAST_GASP`] is left.
 impl Drop for Stage {
     fn drop(&mut self) {
-        // It fails only for a process that has been reaped already.
+        // kill fails only for a process that has been reaped already.
         let _ = self.process.kill();
         let _ = wait_within(&mut self.process, LAST_GASP);
         if self.is_alone_within(LAST_GASP) {
             return;
         }
-        // Init was stopped before it had a death signal, or was lost, and nobody else ends what it started.
+        // Init was stopped before it had a death signal, or was killed, and cannot end its processes.
         let deadline = Instant::now() + LAST_GASP;
         while !self.is_alone_within(Duration::from_millis(2)) && Instant::now() < deadline {
-            reaper::kill_each(&self.left());
+            reaper::kill_each(&self.remaining());
         }
     }
 }
 
 impl Stage {
-    /// Reaps, until nothing of the sandbox is left.
+    /// Reaps until no process of the sandbox is left, or until `time` is over.
     fn is_alone_within(&self, time: Duration) -> bool {
         let deadline = Instant::now() + time;
         while !self.is_alone() {
@@ -158,28 +162,28 @@ impl Stage {
     fn is_alone(&self) -> bool {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
             Err(Errno::ECHILD) => true,
-            // Looking takes longer than waiting, and most often nobody else was there.
+            // Reading /proc is slower than waiting, so skip it in the usual case without other children.
             Ok(WaitStatus::StillAlive) if self.ends_by_itself && self.others.is_empty() => false,
-            Ok(WaitStatus::StillAlive) => self.left().is_empty(),
+            Ok(WaitStatus::StillAlive) => self.remaining().is_empty(),
             _ => false,
         }
     }
 
-    /// Our children that are the sandbox's. Without a pid namespace whoever loses its parent may become ours, and need
-    /// have nothing to do with it.
-    fn left(&self) -> Vec<Pid> {
+    /// Lists the children of this process that belong to the sandbox. Without a pid namespace, any orphan below this
+    /// subreaper may become its child.
+    fn remaining(&self) -> Vec<Pid> {
         let mut children = reaper::children().unwrap_or_default();
         children.retain(|child| {
-            let is_the_sandboxs = self.ends_by_itself
+            let is_in_sandbox = self.ends_by_itself
                 || reaper::is_called(*child, &[STAGE_NAME, STAGE_ARGUMENT])
                 || reaper::is_filtered(*child);
-            !self.others.contains(child) && is_the_sandboxs
+            !self.others.contains(child) && is_in_sandbox
         });
         children
     }
 }
 
-/// Who is our child before there is a sandbox. Nobody, as a rule, and that is asked for first.
+/// Lists the children of this process from before the sandbox. A cheap waitid(2) finds the usual case of no child.
 fn other_children() -> Result<Vec<Pid>, SetupError> {
     let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
     match waitid(Id::All, flags) {
@@ -188,7 +192,7 @@ fn other_children() -> Result<Vec<Pid>, SetupError> {
     }
 }
 
-/// Two ends of a socket that keeps message borders.
+/// Makes a pair of seqpacket sockets.
 fn message_pair() -> Result<(OwnedFd, OwnedFd), SetupError> {
     socketpair(
         AddressFamily::Unix,
@@ -199,7 +203,7 @@ fn message_pair() -> Result<(OwnedFd, OwnedFd), SetupError> {
     .at(Step::StartStage)
 }
 
-/// A pipe whose writing end belongs to the client's user, so that it may open /dev/stdout.
+/// Makes a pipe whose writing end belongs to the client's user, so that the client may open /dev/stdout.
 fn client_pipe(plan: &Plan) -> Result<(OwnedFd, OwnedFd), SetupError> {
     let (read, write) = pipe2(OFlag::O_CLOEXEC).at(Step::StartStage)?;
     let (uid, gid) = identity::host_ids(plan.identity);
@@ -213,8 +217,8 @@ fn client_pipe(plan: &Plan) -> Result<(OwnedFd, OwnedFd), SetupError> {
     Ok((read, write))
 }
 
-/// The plan holds the credential, so it goes through memory, not through arguments or a file. Along with it
-/// go the stage's ends of the sockets.
+/// Sends the plan and the stage's ends of the sockets. The plan holds the credential, so it travels in a sealed memory
+/// file, not in arguments or on disk.
 fn send_plan(plan: &Plan, control: &UnixStream, ends: &[OwnedFd; 2]) -> Result<(), SetupError> {
     let text = serde_json::to_vec(plan)
         .map_err(|_| Errno::EINVAL)

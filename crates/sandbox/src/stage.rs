@@ -1,9 +1,8 @@
-//! The stage: a fresh exec of our own file that makes the namespaces, starts init, and becomes the stub.
+//! The stage: a fresh exec of this executable that makes the namespaces, starts init, and becomes the stub.
 //!
-//! It starts with an empty environment and three descriptors: the control socket on 0, the client's standard
-//! output and error on 1 and 2. It is single-threaded. As the stub, with the resolver beside it, it lives in
-//! the network namespace, in a sandbox of its own that is tighter than the client's: no file, no connection,
-//! no exec, no capability.
+//! The stage starts with an empty environment and three descriptors: the control socket on 0, the client's standard
+//! output and error on 1 and 2. The process is single-threaded. As stub and resolver it runs in the network namespace.
+//! Its sandbox is tighter than the client's: no files, no new connections, no exec, no capabilities.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
@@ -38,7 +37,7 @@ use super::resolver::{self, Resolver};
 use super::weaken::Protection;
 use super::{core_dumps, filter, identity, landlock, privilege};
 
-/// What the process is after the clone.
+/// Role of the process after the clone of init.
 enum Role {
     Init(Inheritance),
     Stub {
@@ -48,47 +47,48 @@ enum Role {
     },
 }
 
-/// What the plan came with.
+/// Socket ends that arrive together with the plan.
 struct Ends {
     /// Init's end of its channel to the runner.
     channel: OwnedFd,
-    /// On which the resolver tells the runner what it was asked.
+    /// The resolver's end of the socket on which it reports questions.
     questions: OwnedFd,
 }
 
-/// Address of the second host: loopback as well, and yet another host to a client.
+/// Address of the second host: a loopback address that differs from the stub's.
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-/// What the stage serves on.
+/// Sockets of the stub and the resolver.
 struct Sockets {
     stub: TcpListener,
-    /// The second host, where the scenario leads to one.
+    /// Listener of the second host, if the scenario has one.
     elsewhere: Option<TcpListener>,
     resolver: UdpSocket,
     questions: OwnedFd,
 }
 
-/// What the server's function gets, inside the sealed network namespace. It makes no new socket and opens no file.
+/// Arguments of the server's function, which runs inside the sealed network namespace. The filter refuses new sockets
+/// and files.
 pub struct Inside {
-    /// [`ServerPlan::settings`](super::plan::ServerPlan::settings).
+    /// Settings from [`ServerPlan::settings`](super::plan::ServerPlan::settings).
     pub settings: String,
-    /// On 127.0.0.1.
+    /// Listener on 127.0.0.1.
     pub listener: TcpListener,
-    /// On 127.0.0.2, where the plan asks for it.
+    /// Listener on 127.0.0.2, if the plan asks for one.
     pub elsewhere: Option<TcpListener>,
-    /// The credential of the run.
+    /// Scanner for the credential of the run.
     pub credential: Option<SecretScanner>,
-    /// Lists bytes that clients of the server still have to deliver.
+    /// Lister of bytes that are still in the send queues of the server's clients.
     pub unacknowledged: SocketDiag,
-    /// Orders of the runner.
+    /// Commands of the runner.
     pub from_runner: OwnedReadHalf,
-    /// What the runner reads, in lines.
+    /// Journal for the runner, one entry a line.
     pub to_runner: OwnedWriteHalf,
 }
 
-/// Entry of the stage's process; `serve` is what it does once it is sealed.
+/// Runs the stage's process; `serve` is the server's function, called after the last restriction.
 pub fn main(serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>) -> ExitCode {
-    // Armed once more below, where a failure is told. A stage that is stopped before it has its plan must end too.
+    // A stage that is stopped before it has its plan must end too. Set again below, where an error is reported.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let Ok(control) = std::io::stdin()
         .as_fd()
@@ -106,7 +106,7 @@ pub fn main(serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>) -> ExitCode 
                 gate,
             } => {
                 become_stub(&plan, &control, sockets, network, serve)?;
-                // Held to the end: init lives while this end is open.
+                // Init ends when this end of the gate closes.
                 drop(gate);
                 Ok(None)
             }
@@ -115,12 +115,13 @@ pub fn main(serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>) -> ExitCode 
     match done {
         Ok(None) => ExitCode::SUCCESS,
         Ok(Some((plan, inheritance))) => {
-            // Its copy would keep the control socket open when the stage is gone; 0 follows in init.
+            // A copy in init would keep the control socket open after the stage's end. Init replaces descriptor 0
+            // later.
             drop(control);
             std::process::exit(init::main(&plan, &inheritance))
         }
         Err(error) => {
-            // Where this fails the runner is gone, and there is nobody to tell.
+            // Writing fails only if the runner has ended.
             let _ = message::write_line(&control, &FromStage::Failed { error });
             ExitCode::FAILURE
         }
@@ -129,11 +130,11 @@ pub fn main(serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>) -> ExitCode 
 
 fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role, SetupError> {
     chdir("/").at(Step::ReceivePlan)?;
-    // Our caller's habits are not the sandbox's.
+    // Reset SIGCHLD and the umask inherited from the caller.
     default_child_signal();
     umask(Mode::from_bits_truncate(0o022));
     core_dumps::leave_out_memory();
-    // Ctrl-C goes to the whole foreground group; it is the runner's to answer.
+    // The terminal sends Ctrl-C to the whole foreground group, but only the runner handles it.
     setsid().at(Step::NewSession)?;
     if !plan.is_inherited() {
         identity::drop_groups(plan.identity)?;
@@ -160,7 +161,7 @@ fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role
         SockFlag::SOCK_CLOEXEC,
     )
     .at(Step::CloneInit)?;
-    // On each side, what the other one holds is closed at the end of this function.
+    // Each side closes the descriptors of the other side at the end of this function.
     Ok(
         match clone_process(init_namespaces(plan)).at(Step::CloneInit)? {
             Side::Child => Role::Init(Inheritance {
@@ -193,7 +194,7 @@ fn namespaces(plan: &Plan) -> CloneFlags {
     }
 }
 
-/// Namespaces of init and the client; the user and the network namespace are the stage's.
+/// Clone flags of the namespaces of init and the client, in addition to the stage's user and network namespace.
 pub const INIT_NAMESPACES: libc::c_int = libc::CLONE_NEWPID
     | libc::CLONE_NEWNS
     | libc::CLONE_NEWIPC
@@ -237,7 +238,7 @@ fn write_maps(control: &UnixStream, identity: Identity) -> Result<(), SetupError
     }
 }
 
-/// The stage dies with the runner; a runner that has died already is no longer our parent.
+/// Makes the kernel kill the stage when the runner ends. If the runner has ended already, the parent has changed.
 fn arm_death_signal(plan: &Plan) -> Result<(), SetupError> {
     prctl::set_pdeathsig(Signal::SIGKILL).at(Step::ArmDeathSignal)?;
     if getppid().as_raw() == plan.runner_pid {
@@ -247,7 +248,7 @@ fn arm_death_signal(plan: &Plan) -> Result<(), SetupError> {
     }
 }
 
-/// Brings our own loopback device up, or takes the network as it is; in both cases there must be nothing else.
+/// Sets loopback up in a new network namespace, and rejects a network with more than loopback.
 fn seal_network(plan: &Plan) -> Result<Network, SetupError> {
     if !plan.is_inherited() {
         let any = socket(
@@ -258,7 +259,7 @@ fn seal_network(plan: &Plan) -> Result<Network, SetupError> {
         )
         .at(Step::LoopbackUp)?;
         set_loopback_up(any).at(Step::LoopbackUp)?;
-        netns_check::bound_tcp_buffers();
+        netns_check::limit_tcp_buffers();
     }
     let network = Network::read().at(Step::ReadNetwork)?;
     match network.more_than_loopback() {
@@ -290,7 +291,7 @@ fn become_stub(
     prctl::set_dumpable(false).at(Step::HideProcess)?;
     null_stdio()?;
     let diag = SocketDiag::open().at(Step::ListSockets)?;
-    // Its descriptors are made now: the filter makes none later.
+    // Made now, because the filter refuses new descriptors later.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
@@ -299,7 +300,7 @@ fn become_stub(
     privilege::set_no_new_privileges()?;
     privilege::drop_all(plan.tier)?;
     landlock::restrict_stub(plan.tier)?;
-    // Taking the user of the namespace has cleared it.
+    // The change of user has cleared the death signal (prctl(2)).
     arm_death_signal(plan)?;
     filter::STUB.install().at(Step::Filter)?;
     let serving = FromStage::Serving {
@@ -311,7 +312,7 @@ fn become_stub(
     serve_inside(plan, &runtime, control, (sockets, diag), serve)
 }
 
-/// The client's pipes reach their end only when the stage no longer holds them.
+/// Replaces descriptors 0 to 2 by /dev/null, because an open copy would delay the end of the client's pipes.
 fn null_stdio() -> Result<(), SetupError> {
     let null = open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty())
         .at(Step::StandardInput)?;
@@ -345,19 +346,19 @@ fn serve_inside(
                 to_runner,
             };
             let outcome = tokio::select! {
-                // A flood of questions does not hold the journal.
+                // Biased, so that a flood of DNS queries cannot delay the journal.
                 biased;
                 outcome = serve(inside) => outcome,
                 never = resolver.run() => match never {},
             };
-            // The client has ended, so what it asked has arrived.
+            // The client has ended, so all its queries have arrived.
             resolver.finish().await;
             Ok(outcome)
         })
     };
     match served() {
         Ok(Ok(())) => Ok(()),
-        // The journal itself is lost: the runner sees it end before it is done.
+        // The journal is incomplete: the runner sees its stream end early.
         Ok(Err(_)) => Err(Errno::EPIPE).at(Step::Channel),
         Err(error) => Err(errno_of(&error)).at(Step::Channel),
     }

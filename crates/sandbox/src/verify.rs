@@ -1,4 +1,4 @@
-//! The layers as the kernel tells them: what the probe read back, judged outside.
+//! Judgement of the sandbox's layers, outside, from the values that the self-check read back inside.
 
 mod inherited;
 mod mounts;
@@ -19,15 +19,17 @@ use super::self_check::{NAMESPACES, SelfCheck};
 
 pub use super::canary::{self, Kind};
 
-/// Layers and canaries of one run.
+/// Judged layers and probes of one run.
 #[derive(Clone, Debug, Default)]
 pub struct Isolation {
+    /// Layers of the sandbox.
     pub layers: Vec<Layer>,
+    /// Probes of the canary.
     pub canaries: Vec<Canary>,
 }
 
 impl Isolation {
-    /// What does not hold, for people; `None` where the client may be started.
+    /// Describes all layers and probes that do not hold, for people; `None` if the client may be started.
     pub fn broken(&self) -> Option<String> {
         let lost = |layer: &&Layer| {
             layer.need == LayerNeed::Required && layer.status != LayerStatus::Enforced
@@ -45,8 +47,8 @@ impl Isolation {
                     CanaryMode::Continued => "continued",
                 };
                 format!(
-                    "canary {} ({mode}): {} instead of {}",
-                    canary.name, canary.observed, canary.expected
+                    "probe {} ({mode}): expected {}, found {}",
+                    canary.name, canary.expected, canary.observed
                 )
             }))
             .collect();
@@ -54,30 +56,33 @@ impl Isolation {
     }
 }
 
-/// What the runner knows from outside.
+/// Facts that the runner knows from outside.
 pub struct Outside<'a> {
+    /// Plan of the sandbox.
     pub plan: &'a Plan,
+    /// Links and routes of the client's network namespace.
     pub network: &'a Network,
+    /// TCP port of the stub.
     pub stub_port: u16,
-    /// /proc/self/ns of the runner.
+    /// Links of /proc/self/ns of the runner, by name.
     pub namespaces: &'a BTreeMap<String, String>,
-    /// Seccomp filters of the runner itself.
+    /// Number of seccomp filters of the runner itself.
     pub filters: u32,
-    /// Canaries that are refused to the runner as well.
+    /// Names of the probes that are refused outside too.
     pub refused: &'a [&'static str],
-    /// What the supervisor recorded of the canaries.
+    /// Ledger entries of the probes.
     pub recorded: &'a [Attempt],
-    /// Limits of the sandbox's cgroup, or why it has none.
+    /// Limits of the sandbox's cgroup, or the reason for its absence.
     pub cgroup: &'a Result<String, String>,
 }
 
-/// Judges what was read back.
+/// Judges the result of the self-check.
 pub fn judge(report: &SelfCheck, outside: &Outside<'_>) -> Isolation {
     let layers = match outside.plan.tier {
         Tier::Namespace => own_layers(report, outside),
         Tier::Inherited => inherited::layers(report, outside),
     };
-    let ground = canary::Context {
+    let context = canary::Context {
         kind: Kind::of(outside.plan.tier, report.shows_proc),
         stub_port: outside.stub_port,
         observed: &report.observations,
@@ -87,11 +92,11 @@ pub fn judge(report: &SelfCheck, outside: &Outside<'_>) -> Isolation {
     };
     Isolation {
         layers,
-        canaries: ground.judge(),
+        canaries: context.judge(),
     }
 }
 
-/// The layers of a sandbox with namespaces of its own.
+/// Judges the layers of a sandbox with its own namespaces.
 fn own_layers(report: &SelfCheck, outside: &Outside<'_>) -> Vec<Layer> {
     let namespaces = NAMESPACES.iter();
     let mut layers: Vec<Layer> = namespaces
@@ -121,7 +126,7 @@ fn own_layers(report: &SelfCheck, outside: &Outside<'_>) -> Vec<Layer> {
     layers
 }
 
-/// Only listed where it is not there.
+/// Returns the layer of a sandbox without a fresh /proc.
 fn without_proc() -> Layer {
     let files = HARMLESS.join(", ");
     Layer {
@@ -130,7 +135,7 @@ fn without_proc() -> Layer {
             "fresh /proc",
             false,
             format!(
-                "this container covers its own, so the client has only {files} of it; Docker mounts one with `--security-opt systempaths=unconfined`, Podman with `--security-opt unmask=ALL`"
+                "this container covers files of its own /proc, so the client has only {files} of it; Docker mounts one with `--security-opt systempaths=unconfined`, Podman with `--security-opt unmask=ALL`"
             ),
         )
     }
@@ -141,7 +146,7 @@ fn dumped_core(report: &SelfCheck, plan: &Plan) -> Option<Layer> {
     core_dumps::layer(Receiver::read(), plan.limits.core_bytes, filter)
 }
 
-/// Only listed where it is not there.
+/// Returns the layer of a network whose TCP buffers could not be limited.
 fn wide_tcp_buffers(network: &Network) -> Option<Layer> {
     if network.tcp_buffer == Some(TCP_BUFFER) {
         return None;
@@ -151,24 +156,24 @@ fn wide_tcp_buffers(network: &Network) -> Option<Layer> {
         ..layer(
             "TCP buffers",
             false,
-            "/proc/sys is read-only here, so connections inside may hold as much as net.ipv4.tcp_mem of this machine allows",
+            "/proc/sys is read-only here, so connections inside may buffer as much as net.ipv4.tcp_mem of this machine allows",
         )
     })
 }
 
-/// Only listed where it is not there: Podman's filter allows the namespace and refuses the call.
+/// Returns the layer of a sandbox with the container's host name: Podman's filter refuses sethostname(2).
 fn without_host_name() -> Layer {
     Layer {
         need: LayerNeed::IfOffered,
         ..layer(
             "host name",
             false,
-            "this container lets no name be set, so the client sees the container's",
+            "this container refuses sethostname(2), so the client sees the container's name",
         )
     }
 }
 
-/// Seccomp filters of the calling process, which the client's are one more than.
+/// Counts the seccomp filters of the calling process; the client has one more.
 pub fn own_filters() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let found = status
@@ -216,7 +221,7 @@ fn network(network: &Network) -> Layer {
     }
 }
 
-/// One field of /proc/self/status; empty where it is not there.
+/// Returns a field of /proc/self/status, or an empty string for a missing one.
 fn field<'a>(report: &'a SelfCheck, name: &str) -> &'a str {
     report
         .status
@@ -245,7 +250,7 @@ fn root(report: &SelfCheck) -> Layer {
     if sealed.eq([true]) {
         layer("root", true, "a tmpfs of its own, read-only")
     } else {
-        layer("root", false, "not one read-only tmpfs")
+        layer("root", false, "expected one read-only tmpfs at /")
     }
 }
 
@@ -261,7 +266,7 @@ fn writable(report: &SelfCheck, path: &str) -> Layer {
                 && mount.has_all(&["rw", "nosuid", "nodev", "noexec"])
                 && mount.super_options.contains("size=")
                 && mount.super_options.contains("nr_inodes="),
-            format!("tmpfs, nothing executable, {}", mount.super_options),
+            format!("tmpfs, noexec, {}", mount.super_options),
         ),
         other => (false, format!("{} mounts at {path}", other.len())),
     };
@@ -291,9 +296,9 @@ fn no_new_privileges(report: &SelfCheck) -> Layer {
 fn landlock(report: &SelfCheck) -> Layer {
     let found = &report.landlock;
     let newer = if found.full {
-        "and every newer one that was asked for"
+        "and all newer requested rights"
     } else {
-        "newer ones as far as it has them"
+        "and newer rights as far as the kernel has them"
     };
     layer(
         "landlock",
@@ -305,7 +310,7 @@ fn landlock(report: &SelfCheck) -> Layer {
     )
 }
 
-/// Came with ABI 6; without it the network and pid namespaces stand alone.
+/// Judges the scopes of Landlock ABI 6. Without scopes the network and pid namespaces are the only layer.
 fn landlock_scopes(report: &SelfCheck) -> Layer {
     let scopes = layer(
         "landlock scopes",
@@ -318,7 +323,7 @@ fn landlock_scopes(report: &SelfCheck) -> Layer {
     }
 }
 
-/// A container may have a filter of its own: ours comes on top of what the runner has.
+/// Judges the filter: the client must have one seccomp filter more than the runner, which may have a container's.
 fn seccomp(report: &SelfCheck, outside: &Outside<'_>) -> Layer {
     let filters: u32 = field(report, "Seccomp_filters").parse().unwrap_or(0);
     let ours = field(report, "Seccomp") == "2" && filters == outside.filters + 1;
@@ -326,7 +331,7 @@ fn seccomp(report: &SelfCheck, outside: &Outside<'_>) -> Layer {
         "seccomp",
         ours,
         format!(
-            "mode {}, {filters} filter(s), {} of them outside",
+            "mode {}, {filters} filter(s), of which {} are the runner's",
             field(report, "Seccomp"),
             outside.filters
         ),
@@ -340,7 +345,7 @@ fn descriptors(report: &SelfCheck) -> Layer {
     }
 }
 
-/// Only listed where there is one.
+/// Returns the layer of the cgroup, if there is one.
 fn cgroup(outside: &Outside<'_>) -> Option<Layer> {
     let limits = outside.cgroup.as_ref().ok()?;
     Some(Layer {
@@ -353,7 +358,7 @@ fn limits(report: &SelfCheck, outside: &Outside<'_>) -> Layer {
     let wanted = &outside.plan.limits;
     let together = match outside.cgroup {
         Ok(_) => String::new(),
-        Err(reason) => format!(", of each process alone (no cgroup: {reason})"),
+        Err(reason) => format!(", for each process separately (no cgroup: {reason})"),
     };
     let all = [
         ("RLIMIT_CORE", wanted.core_bytes),

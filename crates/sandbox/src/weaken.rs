@@ -1,42 +1,44 @@
-//! Test builds only (feature `weaken`): protections switched off, so that a test can see them missed.
+//! Protections that test builds (feature `weaken`) switch off, so that the tests of each must fail.
 //!
-//! In every other build [`Plan::keeps`] is constant and nothing of this is in the program.
+//! In every other build [`Plan::keeps`](super::plan::Plan::keeps) is constant.
 
 use serde::{Deserialize, Serialize};
 
-/// One protection, by the name that RUNNER_WEAKEN gives it.
+/// A protection, by its name in RUNNER_WEAKEN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protection {
-    /// A network namespace of its own.
+    /// New network namespace.
     NetworkNamespace,
-    /// The root is read-only.
+    /// Read-only root.
     ReadOnlyRoot,
-    /// Nothing is executable in the writable trees.
+    /// noexec on the writable trees.
     NoExec,
-    /// The five capability sets are empty.
+    /// Empty capability sets.
     Capabilities,
-    /// Init is out of reach.
+    /// Non-dumpable init.
     HiddenInit,
     /// Resource limits.
     Limits,
-    /// Landlock's rules.
+    /// Landlock rules.
     Landlock,
-    /// The calls that the filter refuses by itself.
+    /// Refusals by the filter itself.
     Filter,
-    /// The supervisor refuses.
+    /// Refusals by the supervisor.
     Refusals,
-    /// The supervisor records.
+    /// Records of the supervisor.
     Records,
-    /// There is a supervisor at all: to measure what it costs. Nothing of such a run is a claim.
+    /// Notifications to the supervisor. Without them a run measures its cost, and the report proves no claim.
     Ledger,
-    /// Nothing is started where a layer or a canary does not hold: to see what a client comes to without one.
+    /// Refusal to start the client if a layer or a probe does not hold. Without it a test observes the client.
     Judgement,
 }
 
-/// What RUNNER_WEAKEN names, separated by commas. What it misspells is not weakened, so its test fails.
+#[cfg(not(feature = "weaken"))]
+
+/// Protections named in RUNNER_WEAKEN, separated by commas. Unknown names are skipped, so that their test fails.
 #[cfg(feature = "weaken")]
-pub fn asked() -> Vec<Protection> {
+pub fn from_env() -> Vec<Protection> {
     let names = std::env::var("RUNNER_WEAKEN").unwrap_or_default();
     let named = names.split(',').map(serde_json::Value::from);
     named

@@ -15,11 +15,11 @@ use model::layout::PROGRAM_DIRECTORY;
 use model::quote::shown_path;
 use nix::unistd::{AccessFlags, access};
 use sandbox::identity;
+use sys::read::name_of;
 use sandbox::plan::{Bind, BindKind, Identity};
 
 use super::PrepareError;
 use crate::home_dirs::HomeDirs;
-use crate::output::name_of;
 use crate::workload::Workload;
 
 /// Trees that no path rule may lead into: they are the kernel's or hold other programs' sockets.

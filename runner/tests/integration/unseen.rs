@@ -70,7 +70,7 @@ fn filter_that_ends_callers_is_named() {
     for words in ["io-uring-deadly", "io-uring-ends-thread"] {
         let done = case_b(words).json();
         done.assert_verdict(3, "errored");
-        let message = "cannot try the canaries outside the sandbox (io-uring: its process ";
+        let message = "cannot run the canary outside the sandbox (io-uring: its process ";
         assert!(done.stderr.contains(message), "{}", done.stderr);
         assert!(done.stderr.contains("hint: a filter around the runner"));
     }

@@ -1,5 +1,4 @@
-//! The canaries' attempts outside of the sandbox, by a process of its own: a filter around `runner` may end whoever
-//! makes such a call.
+//! Probes outside of the sandbox, in a separate process, because a seccomp filter around `runner` may kill the caller.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
@@ -19,19 +18,21 @@ use sys::process::{OWN_FILE, read_to_end_within, wait_within};
 use super::{Kind, ROUTES, probes};
 use crate::error::{At as _, SetupError, Step};
 
-/// Hidden first argument with which our own file makes these attempts.
+/// Hidden first argument that starts this executable as the process of the outside probes.
 pub const OUTSIDE_ARGUMENT: &str = "__outside";
 
-/// For all attempts together.
+/// Maximum time for all probes together.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Second word of a line, behind the name of an attempt: written before the attempt, and after it.
+/// Second word of a line before a probe; the first word is the probe's name.
 const TRIED: &str = "tried";
+/// Second word of a line after a probe that succeeded.
 const MADE: &str = "made";
+/// Second word of a line after a probe that failed.
 const REFUSED: &str = "refused";
 
-/// The process that makes the attempts.
-#[must_use = "it is reaped when it is asked for its answers"]
+/// The process that runs the probes outside.
+#[must_use = "`refused` reaps the process"]
 pub struct Outside {
     process: Child,
     tier: Tier,
@@ -41,7 +42,7 @@ impl Outside {
     /// Starts the process.
     ///
     /// # Errors
-    /// The errno with which it could not be started.
+    /// The errno of starting the process.
     pub fn start(tier: Tier, plan: &CanaryTargets) -> Result<Self, SetupError> {
         let mut process = Command::new(OWN_FILE)
             .arg0("runner-outside")
@@ -55,25 +56,25 @@ impl Outside {
         let text = serde_json::to_vec(plan)
             .map_err(|_| Errno::EINVAL)
             .at(Step::TryOutside)?;
-        // Less than a pipe holds. A process that has ended is found when it is asked.
+        // The plan fits into the pipe's buffer. If the process has ended, `refused` reports that.
         let _ = process.stdin.take().map(|mut pipe| pipe.write_all(&text));
         Ok(Self { process, tier })
     }
 
-    /// Names of the canaries that are refused outside as well.
+    /// Returns the names of the probes that are refused outside too.
     ///
     /// # Errors
-    /// The attempt with which the process ended, or the limit of time.
+    /// The probe that ended the process, or `ETIMEDOUT` at the limit of time.
     pub fn refused(mut self) -> Result<Vec<&'static str>, SetupError> {
         let stdout = self.process.stdout.take().map(OwnedFd::from);
-        let said = read_to_end_within([stdout], LIMIT);
-        let _ = said.is_none().then(|| self.process.kill());
+        let output = read_to_end_within([stdout], LIMIT);
+        let _ = output.is_none().then(|| self.process.kill());
         let ended = wait_within(&mut self.process, LIMIT).at(Step::TryOutside)?;
-        let (Some([said]), Some(status)) = (said, ended) else {
+        let (Some([output]), Some(status)) = (output, ended) else {
             return Err(Errno::ETIMEDOUT).at(Step::TryOutside);
         };
-        let said = String::from_utf8_lossy(&said);
-        let lines = || said.lines().filter_map(|line| line.split_once(' '));
+        let output = String::from_utf8_lossy(&output);
+        let lines = || output.lines().filter_map(|line| line.split_once(' '));
         if !status.success() {
             let last = lines().next_back().map_or("none", |(name, _)| name);
             let how = match status.signal().map(Signal::try_from) {
@@ -84,28 +85,29 @@ impl Outside {
         }
         let is_refused = |name: &str| lines().any(|line| line == (name, REFUSED));
         let names = attempts(self.tier).map(|(name, _)| name);
-        let missing = |name: &&str| !lines().any(|(known, said)| known == *name && said != TRIED);
+        let missing = |name: &&str| !lines().any(|(known, word)| known == *name && word != TRIED);
         let names: Vec<&'static str> = names.collect();
         if let Some(name) = names.iter().find(|name| missing(name)) {
             // SECCOMP_RET_KILL_THREAD ends a process of one thread with status 0.
-            let how = format!("{name}: its process ended in it");
+            let how = format!("{name}: its process ended during the call");
             return Err(Errno::EPERM).at_object(Step::TryOutside, how);
         }
         Ok(names.into_iter().filter(|name| is_refused(name)).collect())
     }
 }
 
-/// The attempts that mean something outside. None of them is about /proc.
+/// Lists the probes that have an outside variant. They do not use /proc.
 fn attempts(tier: Tier) -> impl Iterator<Item = (&'static str, Try)> {
-    let ways = ROUTES.iter().map(|way| (way.name, way.outside));
+    let routes = ROUTES.iter().map(|route| (route.name, route.outside));
     let probes = probes(Kind::of(tier, true)).map(|probe| (probe.name, probe.outside));
-    ways.chain(probes)
+    routes
+        .chain(probes)
         .filter_map(|(name, outside)| Some((name, outside?)))
 }
 
-/// Entry of the process, which is told the tier, and the plan on standard input.
+/// Runs the process of the outside probes. The argument is the tier; standard input has the targets as JSON.
 pub fn main(arguments: &[OsString]) -> ExitCode {
-    // A stopped process reads nothing of the runner's end.
+    // A stopped process cannot notice the end of the runner.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let tier = Tier::ALL
         .into_iter()

@@ -28,7 +28,7 @@ fn record(
     }
 }
 
-struct Tried {
+struct Results {
     observed: Vec<Observation>,
     recorded: Vec<Attempt>,
 }
@@ -36,14 +36,14 @@ struct Tried {
 const STUB_PORT: u16 = 8000;
 const KINDS: [Kind; 3] = [Kind::Namespace, Kind::NamespaceWithoutProc, Kind::Inherited];
 
-fn as_expected(kind: Kind) -> Tried {
+fn as_expected(kind: Kind) -> Results {
     let mut observed = vec![observation(STUB, Mode::Continued, Ok(()))];
     let mut recorded = Vec::new();
-    let ways = ROUTES.iter().flat_map(|way| {
-        Mode::BOTH.map(|mode| (way.name, mode, way.expected(kind, mode, STUB_PORT)))
+    let routes = ROUTES.iter().flat_map(|route| {
+        Mode::BOTH.map(|mode| (route.name, mode, route.expected(kind, mode, STUB_PORT)))
     });
     let probes = probes(kind).map(|probe| (probe.name, probe.mode(), probe.expected()));
-    for (name, mode, expected) in ways.chain(probes) {
+    for (name, mode, expected) in routes.chain(probes) {
         observed.push(observation(name, mode, expected.errno.map_or(Ok(()), Err)));
         if let Some(LedgerEntry {
             syscall,
@@ -56,11 +56,16 @@ fn as_expected(kind: Kind) -> Tried {
             recorded.push(record(syscall, family, address, port, outcome));
         }
     }
-    Tried { observed, recorded }
+    Results { observed, recorded }
 }
 
-fn judge(kind: Kind, tried: &Tried, refused_outside: &[&'static str], scopes: bool) -> Vec<Canary> {
-    let Tried { observed, recorded } = tried;
+fn judge(
+    kind: Kind,
+    results: &Results,
+    refused_outside: &[&'static str],
+    scopes: bool,
+) -> Vec<Canary> {
+    let Results { observed, recorded } = results;
     Context {
         kind,
         stub_port: STUB_PORT,
@@ -88,7 +93,7 @@ fn status(canaries: &[Canary], name: &str) -> CanaryStatus {
 }
 
 #[test]
-fn every_canary_is_held_when_errno_and_record_are_the_expected_ones() {
+fn probes_with_expected_errno_and_entry_are_held() {
     for kind in KINDS {
         let canaries = judge(kind, &as_expected(kind), &[], true);
         assert!(
@@ -102,41 +107,41 @@ fn every_canary_is_held_when_errno_and_record_are_the_expected_ones() {
 }
 
 #[test]
-fn another_errno_is_not_good_enough() {
+fn probe_with_another_errno_is_not_held() {
     for kind in KINDS {
         for index in 0..as_expected(kind).observed.len() {
-            let mut tried = as_expected(kind);
-            tried.observed[index].errno = Errno::EXDEV as i32;
+            let mut results = as_expected(kind);
+            results.observed[index].errno = Errno::EXDEV as i32;
             assert_eq!(
-                not_held(&judge(kind, &tried, &[], true)),
-                [tried.observed[index].name.as_str()]
+                not_held(&judge(kind, &results, &[], true)),
+                [results.observed[index].name.as_str()]
             );
         }
     }
 }
 
 #[test]
-fn a_missing_canary_is_not_held() {
+fn missing_probe_is_not_held() {
     for kind in KINDS {
         for index in 0..as_expected(kind).observed.len() {
-            let mut tried = as_expected(kind);
-            let missing = tried.observed.remove(index);
+            let mut results = as_expected(kind);
+            let missing = results.observed.remove(index);
             assert_eq!(
-                not_held(&judge(kind, &tried, &[], true)),
+                not_held(&judge(kind, &results, &[], true)),
                 [missing.name.as_str()]
             );
         }
     }
 }
 
-/// Several datagram canaries ask for the same socket, of which the ledger has one line.
+/// Several datagram probes make the same kind of socket, for which the ledger has one line.
 #[test]
-fn what_the_supervisor_did_not_record_is_not_held() {
+fn probe_without_ledger_entry_is_not_held() {
     for kind in KINDS {
         for gone in &as_expected(kind).recorded {
-            let mut tried = as_expected(kind);
-            tried.recorded.retain(|attempt| attempt != gone);
-            let lost = not_held(&judge(kind, &tried, &[], true)).len();
+            let mut results = as_expected(kind);
+            results.recorded.retain(|attempt| attempt != gone);
+            let lost = not_held(&judge(kind, &results, &[], true)).len();
             let same = as_expected(kind).recorded;
             assert_eq!(lost, same.iter().filter(|other| *other == gone).count());
         }
@@ -144,20 +149,23 @@ fn what_the_supervisor_did_not_record_is_not_held() {
 }
 
 #[test]
-fn in_a_shared_network_a_datagram_canary_is_answered_where_its_socket_is_made() {
-    let tried = as_expected(Kind::Inherited);
-    let sockets = tried.recorded.iter().filter(|one| one.syscall == "socket");
+fn inherited_datagram_probes_are_refused_at_socket() {
+    let results = as_expected(Kind::Inherited);
+    let sockets = results
+        .recorded
+        .iter()
+        .filter(|one| one.syscall == "socket");
     let denied = Outcome::Denied(Errno::EACCES);
     assert_eq!(sockets.filter(|one| one.outcome == denied).count(), 5);
 }
 
-/// Docker switches IPv6 off on the loopback of a container without a network.
+/// Docker disables IPv6 on the loopback of a container without a network.
 #[test]
-fn in_a_shared_network_the_kernel_may_refuse_ipv6_for_want_of_an_address() {
+fn inherited_network_may_lack_ipv6_addresses() {
     for kind in KINDS {
         for mode in Mode::BOTH {
-            let mut tried = as_expected(kind);
-            for one in &mut tried.observed {
+            let mut results = as_expected(kind);
+            for one in &mut results.observed {
                 if one.mode == mode && ["tcp4", "tcp6", "udp6"].contains(&one.name.as_str()) {
                     one.errno = Errno::EADDRNOTAVAIL as i32;
                 }
@@ -166,41 +174,41 @@ fn in_a_shared_network_the_kernel_may_refuse_ipv6_for_want_of_an_address() {
                 (Kind::Inherited, Mode::Continued) => &["tcp4"],
                 _ => &["tcp4", "tcp6", "udp6"],
             };
-            assert_eq!(not_held(&judge(kind, &tried, &[], true)), expected);
+            assert_eq!(not_held(&judge(kind, &results, &[], true)), expected);
         }
     }
 }
 
 #[test]
-fn what_is_refused_outside_as_well_supports_no_claim_but_may_not_succeed_inside() {
+fn probe_refused_outside_must_still_fail_inside() {
     let kind = Kind::Namespace;
-    let mut tried = as_expected(kind);
-    let judged = |tried: &Tried| status(&judge(kind, tried, &["vsock"], true), "vsock");
-    assert_eq!(judged(&tried), CanaryStatus::Held, "it was recorded");
-    tried
+    let mut results = as_expected(kind);
+    let judged = |results: &Results| status(&judge(kind, results, &["vsock"], true), "vsock");
+    assert_eq!(judged(&results), CanaryStatus::Held, "it was recorded");
+    results
         .recorded
         .retain(|attempt| attempt.family.as_deref() != Some("vsock"));
-    assert_eq!(judged(&tried), CanaryStatus::NotApplicable);
-    tried
+    assert_eq!(judged(&results), CanaryStatus::NotApplicable);
+    results
         .observed
         .iter_mut()
         .find(|one| one.name == "vsock")
         .unwrap()
         .errno = 0;
-    assert_eq!(judged(&tried), CanaryStatus::NotHeld);
+    assert_eq!(judged(&results), CanaryStatus::NotHeld);
 }
 
-/// The classes that are named as unseen where these canaries are refused outside as well, and have no entry.
+/// Names the unseen probes, if `name` is refused outside too and the entries of `forget` are missing.
 fn unseen(kind: Kind, name: &'static str, forget: fn(&Attempt) -> bool) -> Vec<String> {
-    let mut tried = as_expected(kind);
-    tried.recorded.retain(|attempt| !forget(attempt));
-    let canaries = judge(kind, &tried, &[name], true);
+    let mut results = as_expected(kind);
+    results.recorded.retain(|attempt| !forget(attempt));
+    let canaries = judge(kind, &results, &[name], true);
     let unseen = canaries.into_iter().filter(|canary| canary.unseen);
     unseen.map(|canary| canary.name).collect()
 }
 
 #[test]
-fn a_class_without_an_entry_is_unseen_where_the_host_refuses_it() {
+fn probe_refused_outside_without_entry_is_unseen() {
     for kind in KINDS {
         let ring = |attempt: &Attempt| attempt.syscall == "io_uring_setup";
         assert_eq!(unseen(kind, "io-uring", ring), ["io-uring"]);
@@ -211,41 +219,41 @@ fn a_class_without_an_entry_is_unseen_where_the_host_refuses_it() {
 }
 
 #[test]
-fn a_kernel_without_ipv6_hides_nothing() {
+fn kernel_without_ipv6_leaves_no_probe_unseen() {
     let kind = Kind::Namespace;
-    let mut tried = as_expected(kind);
-    tried
+    let mut results = as_expected(kind);
+    results
         .recorded
         .retain(|attempt| attempt.family.as_deref() != Some("inet6"));
-    let hidden = judge(kind, &tried, &["tcp6", "udp6"], true);
+    let hidden = judge(kind, &results, &["tcp6", "udp6"], true);
     assert_eq!(hidden.iter().filter(|canary| canary.unseen).count(), 2);
-    tried.recorded.push(record(
+    results.recorded.push(record(
         "socket",
         Some("inet6"),
         None,
         None,
         Outcome::Allowed,
     ));
-    let asked = judge(kind, &tried, &["tcp6", "udp6"], true);
+    let asked = judge(kind, &results, &["tcp6", "udp6"], true);
     assert!(asked.iter().all(|canary| !canary.unseen));
 }
 
 #[test]
-fn without_scopes_the_inner_abstract_socket_supports_no_claim() {
+fn abstract_socket_needs_scopes_for_a_claim() {
     let kind = Kind::Namespace;
-    let mut tried = as_expected(kind);
-    tried
+    let mut results = as_expected(kind);
+    results
         .observed
         .iter_mut()
         .find(|one| one.name == ABSTRACT_INSIDE)
         .unwrap()
         .errno = 0;
     assert_eq!(
-        status(&judge(kind, &tried, &[], false), ABSTRACT_INSIDE),
+        status(&judge(kind, &results, &[], false), ABSTRACT_INSIDE),
         CanaryStatus::NotApplicable
     );
     assert_eq!(
-        status(&judge(kind, &tried, &[], true), ABSTRACT_INSIDE),
+        status(&judge(kind, &results, &[], true), ABSTRACT_INSIDE),
         CanaryStatus::NotHeld
     );
 }

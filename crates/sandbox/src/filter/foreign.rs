@@ -1,7 +1,7 @@
-//! Calls that lead outwards by another interface of the kernel: 32-bit programs, and x32.
+//! Outward calls of the kernel's other system call interfaces: 32-bit programs, and x32.
 //!
-//! They are notified, so that each is in the ledger, and refused. All other calls of those interfaces are killed or do
-//! not exist. The numbers are of `arch/x86/entry/syscalls/syscall_32.tbl` and `syscall_64.tbl` (x32), and of
+//! Such calls are notified for the ledger, and refused by the supervisor. Other calls of those interfaces are killed or
+//! fail with `ENOSYS`. The numbers are from `arch/x86/entry/syscalls/syscall_32.tbl`, `syscall_64.tbl` (x32), and
 //! `arch/arm/tools/syscall.tbl`.
 
 use super::system_call::Architecture;
@@ -14,7 +14,7 @@ pub(crate) struct ForeignCall {
 }
 
 impl ForeignCall {
-    /// The call with this number in `seccomp_data`, which has this `AUDIT_ARCH_*`.
+    /// Finds a call by the `AUDIT_ARCH_*` value and the number in `seccomp_data`.
     pub(crate) fn numbered(audit: u32, number: u32) -> Option<Self> {
         let mut interfaces = Interface::beside(Architecture::OWN);
         let interface = interfaces.find(|interface| interface.audit == audit)?;
@@ -23,25 +23,25 @@ impl ForeignCall {
         Some(Self { name, interface })
     }
 
-    /// `i386`, `x32` or `arm`.
+    /// Returns the name of the interface: `i386`, `x32` or `arm`.
     pub(crate) fn interface(self) -> &'static str {
         self.interface.name
     }
 }
 
-/// An interface beside that of the native programs of a kernel.
+/// A system call interface other than the native one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Interface {
     name: &'static str,
     pub(super) audit: u32,
-    /// Set in every number.
+    /// Bit that is set in every number.
     bit: u32,
-    /// Calls that make, connect or use a socket, or a ring that can.
+    /// Calls that make, connect or use a socket, or an io_uring.
     outward: &'static [(u32, &'static str)],
 }
 
 impl Interface {
-    /// The interfaces of a kernel of this architecture.
+    /// Lists the other interfaces of a kernel of this architecture.
     pub(super) fn beside(architecture: Architecture) -> impl Iterator<Item = &'static Self> {
         let interfaces: &[Self] = match architecture {
             Architecture::X86_64 => &[I386, X32],
@@ -50,7 +50,7 @@ impl Interface {
         interfaces.iter()
     }
 
-    /// Numbers of the calls that are notified.
+    /// Lists the numbers of the notified calls.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
         self.outward.iter().map(|(number, _)| number | self.bit)
     }

@@ -1,18 +1,22 @@
-//! The calls that look a path up, as data: what a client's filter notifies beside the table where lookups are asked
-//! for.
+//! Calls that look up a path, as data. A client's filter notifies them after its table if lookups are recorded.
 //!
-//! In it are the calls that name an object by its path in order to open, describe, enter, make, remove, rename or
-//! change it. Not in it: calls on a descriptor alone; statfs(2) and the readers of extended attributes, which ask
-//! about what another call here has found; inotify_add_watch(2), which watches what was listed; execve(2), which
-//! the table notifies always. Lookups are help for a reader and no boundary: mounts and Landlock decide what is
-//! reached, and a client that wants to look something up unseen has ways to.
+//! The list has the calls that open, describe, enter, make, remove, rename or change an object by its path. It leaves
+//! out:
+//!
+//! - calls on a descriptor alone
+//! - statfs(2) and the readers of extended attributes, which follow another call of the list
+//! - inotify_add_watch(2), which watches listed objects
+//! - execve(2), which the table always notifies
+//!
+//! Lookups help the reader of a report and are no boundary. Mounts and Landlock restrict the paths, and a client can
+//! look up a path without a record.
 
 use super::system_call::SystemCall::*;
 use super::table::{notify, notify_if};
 use super::{Rule, Test};
 
-/// The flags in `argument` do not say that the path is empty. With AT_EMPTY_PATH a call is about its descriptor:
-/// that is how several libcs spell fstat(2), once for each file that they open.
+/// Tests that the flags in `argument` lack AT_EMPTY_PATH. With that flag a call is about its descriptor: several libcs
+/// implement fstat(2) so, once for each opened file.
 const fn named(argument: u8) -> Test {
     Test::Equals {
         argument,
@@ -21,17 +25,17 @@ const fn named(argument: u8) -> Test {
     }
 }
 
-/// Without a path utimensat(2) and futimesat(2) are about their descriptor.
+/// Tests for a path: with a null path utimensat(2) and futimesat(2) are about their descriptor.
 const PATH_OF_TIMES: Test = Test::NotNull { argument: 1 };
 
-/// In the order of what they want.
+/// Notified lookups, grouped by purpose.
 pub(crate) const LOOKUPS: &[Rule] = &[
-    // What is opened; the flags tell reading from writing.
+    // Open. The flags distinguish reading from writing.
     notify(SYS_open),
     notify(SYS_creat),
     notify(SYS_openat),
     notify(SYS_openat2),
-    // What is asked about: most programs ask whether a file is there before they open it.
+    // Describe or enter. Most programs check that a file exists before they open it.
     notify(SYS_stat),
     notify(SYS_lstat),
     notify_if(SYS_newfstatat, &[named(3)]),
@@ -42,7 +46,7 @@ pub(crate) const LOOKUPS: &[Rule] = &[
     notify(SYS_readlink),
     notify(SYS_readlinkat),
     notify(SYS_chdir),
-    // What is made.
+    // Make.
     notify(SYS_mkdir),
     notify(SYS_mkdirat),
     notify(SYS_mknod),
@@ -51,14 +55,14 @@ pub(crate) const LOOKUPS: &[Rule] = &[
     notify(SYS_symlinkat),
     notify(SYS_link),
     notify(SYS_linkat),
-    // What is removed or renamed.
+    // Remove or rename.
     notify(SYS_unlink),
     notify(SYS_unlinkat),
     notify(SYS_rmdir),
     notify(SYS_rename),
     notify(SYS_renameat),
     notify(SYS_renameat2),
-    // What is changed in place.
+    // Change in place.
     notify(SYS_truncate),
     notify(SYS_chmod),
     notify(SYS_fchmodat),

@@ -1,4 +1,4 @@
-//! What the client's table lacks where something of the host is shared with the client, as data.
+//! Rules for tier `inherited`, where the client shares the container's namespaces, as data.
 
 use nix::errno::Errno;
 
@@ -13,21 +13,21 @@ const fn any_bit(argument: u8, bits: i32) -> Test {
     }
 }
 
-/// Any other process than the caller, which is 0.
-const fn another(argument: u8) -> Test {
+/// Tests for a process id other than 0, the caller.
+const fn other_process(argument: u8) -> Test {
     Test::AnyOf {
         argument,
         mask: u32::MAX,
     }
 }
 
-/// Where no namespace is the client's own, in front of its table.
-pub(super) const FRONT: &[Rule] = &[
-    // Landlock sees a connection that connect(2) opens, and not one that a message does. The supervisor refuses and
-    // records it, also without an address; sendmsg(2) and sendmmsg(2) it is always asked.
+/// Rules before the client's table.
+pub(super) const BEFORE: &[Rule] = &[
+    // Landlock checks connect(2), but not a connection by TCP Fast Open. The supervisor refuses and records that, even
+    // without an address. sendmsg(2) and sendmmsg(2) are always notified.
     notify_if(SYS_sendto, &[any_bit(3, libc::MSG_FASTOPEN)]),
-    // Landlock rules what a file holds and not what it is: the container's files are the client's user's own. The
-    // supervisor changes mode and times of those in home and temporary directory itself.
+    // Landlock has no right for mode, owner and times, and the client's user owns files of the container. The
+    // supervisor itself changes mode and times of files in the client's writable directories.
     notify(SYS_chmod),
     notify(SYS_fchmod),
     notify(SYS_fchmodat),
@@ -44,7 +44,7 @@ pub(super) const FRONT: &[Rule] = &[
     refuse(SYS_lremovexattr, Errno::EPERM),
     refuse(SYS_fremovexattr, Errno::EPERM),
     refuse(SYS_removexattrat, Errno::EPERM),
-    // The container's memory segments, semaphores and queues.
+    // System V and POSIX IPC objects of the container.
     refuse(SYS_shmget, Errno::EPERM),
     refuse(SYS_shmat, Errno::EPERM),
     refuse(SYS_shmctl, Errno::EPERM),
@@ -58,24 +58,25 @@ pub(super) const FRONT: &[Rule] = &[
     refuse(SYS_msgctl, Errno::EPERM),
     refuse(SYS_mq_open, Errno::EPERM),
     refuse(SYS_mq_unlink, Errno::EPERM),
-    // The container's processes are of the client's user: their pace is theirs.
-    refuse_if(SYS_setpriority, &[another(1)], Errno::EPERM),
-    refuse_if(SYS_sched_setscheduler, &[another(0)], Errno::EPERM),
-    refuse_if(SYS_sched_setparam, &[another(0)], Errno::EPERM),
-    refuse_if(SYS_sched_setattr, &[another(0)], Errno::EPERM),
-    refuse_if(SYS_sched_setaffinity, &[another(0)], Errno::EPERM),
-    refuse_if(SYS_ioprio_set, &[another(1)], Errno::EPERM),
+    // Priorities of the container's processes, which have the client's user.
+    refuse_if(SYS_setpriority, &[other_process(1)], Errno::EPERM),
+    refuse_if(SYS_sched_setscheduler, &[other_process(0)], Errno::EPERM),
+    refuse_if(SYS_sched_setparam, &[other_process(0)], Errno::EPERM),
+    refuse_if(SYS_sched_setattr, &[other_process(0)], Errno::EPERM),
+    refuse_if(SYS_sched_setaffinity, &[other_process(0)], Errno::EPERM),
+    refuse_if(SYS_ioprio_set, &[other_process(1)], Errno::EPERM),
 ];
 
-/// The same, behind its table, which refuses clones with namespaces: the supervisor counts what is made, and lets
-/// nothing be made once the client has ended. Without a pid namespace whoever ends processes would otherwise run after
-/// new ones.
-pub(super) const BEHIND: &[Rule] = &[
+/// Rules after the client's table, which refuses clones with namespaces.
+///
+/// The supervisor counts processes, and refuses new ones once the client has ended. Without a pid namespace the final
+/// kill would otherwise race with fork.
+pub(super) const AFTER: &[Rule] = &[
     notify(SYS_fork),
     notify(SYS_vfork),
     notify(SYS_clone),
-    // Of ioctl(2) what every program asks of its descriptors and sockets; other commands change what they are called
-    // on, also where that was opened for reading. ENOTTY: there is no such command for this file.
+    // Only common ioctl(2) commands are allowed: others can change a file that is open for reading only. ENOTTY means
+    // that the file does not support the command.
     allow_if(SYS_ioctl, &[is(1, libc::FIONREAD as i32)]),
     allow_if(SYS_ioctl, &[is(1, libc::FIONBIO as i32)]),
     allow_if(SYS_ioctl, &[is(1, libc::FIOCLEX as i32)]),
@@ -85,7 +86,7 @@ pub(super) const BEHIND: &[Rule] = &[
     refuse(SYS_ioctl, Errno::ENOTTY),
 ];
 
-/// SIOC* of linux/sockios.h, which read of a network; whatever changes one takes a capability.
+/// SIOC* commands of linux/sockios.h, which read network settings; changing a setting needs a capability.
 const INTERFACES: Test = Test::Equals {
     argument: 1,
     mask: 0xFFFF_FF00,

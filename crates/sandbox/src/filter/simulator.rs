@@ -1,4 +1,4 @@
-//! A classic BPF machine for the tests: what the kernel would answer, without the kernel.
+//! A classic BPF interpreter for the tests, with the kernel's results.
 
 use nix::errno::Errno;
 use sys::seccomp::Instruction;
@@ -30,7 +30,7 @@ impl Call {
 pub(super) enum Outcome {
     Allowed,
     Refused(Errno),
-    /// Not made, and answered with success.
+    /// The call is skipped and returns success.
     Skipped,
     Killed,
     Notified,

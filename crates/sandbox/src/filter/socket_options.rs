@@ -1,14 +1,13 @@
-//! Socket options, as data: the ones that the client may set, and the names of those that are attempts.
+//! Socket options as data: those that the client may set, and the names of those that are attempts.
 //!
-//! An option can delay bytes beyond the client's end, replace the protocol, or send datagrams of its own, so a list of
-//! level and name allows what programs set, and the supervisor refuses and records everything else. Both are
-//! registers of setsockopt(2).
+//! A socket option can delay bytes beyond the client's end, replace the protocol, or send datagrams. So a list of level
+//! and name, both registers of setsockopt(2), allows common options. The supervisor refuses and records all others.
 
 use super::system_call::SystemCall::*;
 use super::table::{allow_if, is, notify, skip_if};
 use super::{Rule, Test};
 
-/// linux/tcp.h, linux/udp.h, linux/in.h, linux/in6.h and asm-generic/socket.h, where libc has no name.
+// Options that libc lacks, from linux/tcp.h, linux/udp.h, linux/in.h, linux/in6.h and asm-generic/socket.h.
 const TCP_REPAIR_WINDOW: i32 = 29;
 const TCP_TX_DELAY: i32 = 37;
 const TCP_AO_ADD_KEY: i32 = 38;
@@ -28,7 +27,7 @@ const MCAST_JOIN_SOURCE_GROUP: i32 = 46;
 const MCAST_MSFILTER: i32 = 48;
 const SOL_MPTCP: i32 = 284;
 
-/// Allowed options of SOL_SOCKET. SO_LINGER without a time resets, which is a finding of its own.
+/// Allowed options of SOL_SOCKET. SO_LINGER with time 0 resets the connection, which is a separate finding.
 const SOCKET: &[i32] = &[
     libc::SO_DEBUG,
     libc::SO_REUSEADDR,
@@ -54,7 +53,7 @@ const SOCKET: &[i32] = &[
     libc::SO_INCOMING_CPU,
 ];
 
-/// Allowed options of IPPROTO_TCP. What TCP_CORK holds is sent when the socket is closed (tcp(7)).
+/// Allowed options of IPPROTO_TCP. The kernel sends corked bytes (TCP_CORK) when the socket is closed (tcp(7)).
 const TCP: &[i32] = &[
     libc::TCP_NODELAY,
     libc::TCP_MAXSEG,
@@ -115,13 +114,13 @@ const IPV6: &[i32] = &[
     libc::IPV6_FREEBIND,
 ];
 
-/// Allowed options of IPPROTO_UDP: several datagrams of one call, which the receiver counts apart.
+/// Allowed options of IPPROTO_UDP: segmentation offload. The receiver counts each datagram.
 const UDP: &[i32] = &[libc::UDP_SEGMENT, libc::UDP_GRO];
 
 /// Rules of setsockopt(2).
 pub(super) const RULES: &[Rule] = &[
-    // The supervisor bounds the number of sockets, so their buffers keep the size that they are made with. Success,
-    // because the kernel grants less than was asked for as well, without an error (socket(7)).
+    // The supervisor bounds the number of sockets, so buffers keep their initial size. The call returns success,
+    // because the kernel itself silently grants less than requested (socket(7)).
     skip_if(
         SYS_setsockopt,
         &[level(libc::SOL_SOCKET), is(2, libc::SO_SNDBUF)],
@@ -153,7 +152,7 @@ pub(super) const RULES: &[Rule] = &[
         &[level(libc::IPPROTO_IPV6), among(64, IPV6)],
     ),
     allow_if(SYS_setsockopt, &[level(libc::IPPROTO_UDP), among(96, UDP)]),
-    // Options of route lists are about answers only.
+    // Options of netlink sockets affect only the answers.
     allow_if(SYS_setsockopt, &[level(libc::SOL_NETLINK)]),
     notify(SYS_setsockopt),
 ];
@@ -162,7 +161,7 @@ const fn level(level: i32) -> Test {
     is(1, level)
 }
 
-/// The options among `from` to `from + 31`.
+/// Tests for those of `options` that are `from` to `from + 31`.
 const fn among(from: u32, options: &[i32]) -> Test {
     let (mut bits, mut index) = (0, 0);
     while index < options.len() {
@@ -179,8 +178,8 @@ const fn among(from: u32, options: &[i32]) -> Test {
     }
 }
 
-/// Options that are attempts, by level and name: they keep bytes in flight, replace the protocol, route around the
-/// address that was seen, or join a group, which sends a datagram.
+/// Options that are attempts, with level, number and name. They delay bytes, replace the protocol, route around the
+/// recorded address, or join a group, which sends a datagram.
 pub(super) const ATTEMPTS: &[(i32, i32, &str)] = &[
     (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, "SO_ATTACH_FILTER"),
     (libc::SOL_SOCKET, libc::SO_ATTACH_BPF, "SO_ATTACH_BPF"),
@@ -281,7 +280,7 @@ pub(super) const ATTEMPTS: &[(i32, i32, &str)] = &[
     ),
 ];
 
-/// A socket option that is not in the list of allowed ones.
+/// A socket option that the filter notifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SocketOption {
     pub(crate) level: i32,
@@ -289,7 +288,7 @@ pub(crate) struct SocketOption {
 }
 
 impl SocketOption {
-    /// The header's name where the option is an attempt.
+    /// Returns the option's name if setting it is an attempt.
     pub(crate) fn attempt(self) -> Option<&'static str> {
         if self.level == SOL_MPTCP {
             return Some("MPTCP");
@@ -300,7 +299,7 @@ impl SocketOption {
             .map(|(_, _, label)| *label)
     }
 
-    /// The name for the ledger: the header's, or both numbers.
+    /// Returns the text for the ledger: the option's name, or its number and level.
     pub(crate) fn label(self) -> String {
         self.attempt().map_or_else(
             || format!("option {} of level {}", self.name, self.level),

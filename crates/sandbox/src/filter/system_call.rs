@@ -1,16 +1,16 @@
-//! System calls by name, with their number on each architecture that we build for.
+//! System calls by name, with their number on each supported architecture.
 //!
 //! The numbers are reviewed data: `arch/x86/entry/syscalls/syscall_64.tbl` for x86-64, `scripts/syscall.tbl` with the
 //! ABIs `common`, `64`, `renameat` and `rlimit` for arm64 (until Linux 6.10 `include/uapi/asm-generic/unistd.h`).
 //! Every build compares its own column with libc's. This module knows no rule.
 
-/// An architecture that has a program of its own.
+/// A supported architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     not(test),
     expect(
         dead_code,
-        reason = "a build has use for its own, the unit tests for both"
+        reason = "a build uses its own architecture, the unit tests use both"
     )
 )]
 pub(crate) enum Architecture {
@@ -22,13 +22,13 @@ impl Architecture {
     #[cfg(test)]
     pub(super) const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
 
-    /// The one that this is built for.
+    /// Architecture of this build.
     #[cfg(target_arch = "x86_64")]
     pub(crate) const OWN: Self = Self::X86_64;
     #[cfg(target_arch = "aarch64")]
     pub(crate) const OWN: Self = Self::Aarch64;
 
-    /// AUDIT_ARCH_* of linux/audit.h: the ELF machine, 64 bits, little-endian.
+    /// Returns AUDIT_ARCH_* of linux/audit.h: the ELF machine, 64 bits, little-endian.
     pub(super) const fn audit(self) -> u32 {
         match self {
             Self::X86_64 => 0xC000_003E,
@@ -44,11 +44,10 @@ impl Architecture {
 )))]
 compile_error!("no system call numbers were reviewed for this architecture");
 
-/// Linux 6.17 (`file_setattr`): every call up to this number was looked at. Calls from 424 on have one number on all
-/// architectures, so that this one holds for each.
+/// Highest reviewed number: `file_setattr` of Linux 6.17. Calls from 424 on have the same number on all architectures.
 pub(super) const LAST_REVIEWED: u32 = 469;
 
-/// A row: the name as libc spells it, the number on x86-64, the number on arm64; `-` where there is no such call.
+// A row has the name as libc spells it, the number on x86-64, and the number on arm64; `-` for a missing call.
 macro_rules! system_calls {
     (
         named_by_libc { $($name:ident $x86_64:tt $aarch64:tt,)* }
@@ -58,14 +57,20 @@ macro_rules! system_calls {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[expect(non_camel_case_types, reason = "libc's spelling")]
         pub enum SystemCall {
-            $($name,)*
-            $($new,)*
+            $(
+                #[doc = concat!("The call `", stringify!($name), "`.")]
+                $name,
+            )*
+            $(
+                #[doc = concat!("The call `", stringify!($new), "`.")]
+                $new,
+            )*
         }
 
         impl SystemCall {
             pub(crate) const ALL: &[Self] = &[$(Self::$name,)* $(Self::$new,)*];
 
-            /// Its name in section 2 of the manual.
+            /// Returns the name of the manual page in section 2.
             pub(crate) fn name(self) -> &'static str {
                 let name = match self {
                     $(Self::$name => stringify!($name),)*
@@ -74,7 +79,7 @@ macro_rules! system_calls {
                 name.trim_start_matches("SYS_")
             }
 
-            /// Its number, where `architecture` has it.
+            /// Returns the number on `architecture`; `None` if the architecture lacks the call.
             pub(crate) const fn number(self, architecture: Architecture) -> Option<u32> {
                 let [x86_64, aarch64] = match self {
                     $(Self::$name => [number!($x86_64), number!($aarch64)],)*
@@ -87,7 +92,7 @@ macro_rules! system_calls {
             }
         }
 
-        // A wrong number does not compile, also for an architecture that only a cross build sees.
+        // A number that differs from libc's does not compile. A cross build checks the other column.
         #[cfg(target_arch = "x86_64")]
         const _: () = { $(compare!($name $x86_64);)* };
         #[cfg(target_arch = "aarch64")]
@@ -96,11 +101,11 @@ macro_rules! system_calls {
 }
 
 impl SystemCall {
-    /// The call with this number on the architecture that this is built for.
+    /// Finds a call by its number on the architecture of this build.
     pub(crate) fn numbered(number: libc::c_long) -> Option<Self> {
         let number = u32::try_from(number).ok()?;
-        let is_it = |call: &Self| call.number(Architecture::OWN) == Some(number);
-        Self::ALL.iter().copied().find(is_it)
+        let has_number = |call: &Self| call.number(Architecture::OWN) == Some(number);
+        Self::ALL.iter().copied().find(has_number)
     }
 }
 

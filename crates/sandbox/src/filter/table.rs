@@ -1,9 +1,8 @@
-//! The two tables, as data: one for the client, one for the stub.
+//! The tables of the client and of the stub, as data.
 //!
-//! The client's table refuses: what it does not name is allowed, up to the last number reviewed. The
-//! boundary is made of namespaces, Landlock and empty capability sets; the table takes away the calls that
-//! have led out of such boundaries, and the ones that would make evidence incomplete. The stub's table
-//! allows: what it does not name is refused, since the stub's needs are known.
+//! The client's table is a deny list: other calls up to the last reviewed number are allowed. Namespaces, Landlock and
+//! empty capability sets are the boundary. The table refuses calls that have led out of such boundaries, and calls that
+//! would make evidence incomplete. The stub's table is an allow list, because the needs of the stub are known.
 
 use std::borrow::Cow;
 
@@ -12,7 +11,7 @@ use nix::errno::Errno;
 use super::system_call::SystemCall::{self, *};
 use super::{Action, Filter, Rule, Test};
 
-/// linux/ioprio.h.
+/// Target of ioprio_set(2): all processes of a user (linux/ioprio.h).
 const IOPRIO_WHO_USER: i32 = 3;
 
 pub(super) const fn refuse(call: SystemCall, errno: Errno) -> Rule {
@@ -79,7 +78,7 @@ pub(super) const fn is(argument: u8, value: i32) -> Test {
     }
 }
 
-/// CLONE_NEW* bits of clone(2); CLONE_NEWTIME is a signal number there and only means anything to clone3.
+/// CLONE_NEW* bits of clone(2). CLONE_NEWTIME is left out: clone(2) reads that bit as part of the signal number.
 const NEW_NAMESPACE: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
@@ -88,7 +87,7 @@ const NEW_NAMESPACE: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u32;
 
-/// A mode that makes a FIFO.
+/// Tests for the mode of a FIFO.
 const fn fifo(argument: u8) -> Test {
     Test::Equals {
         argument,
@@ -97,18 +96,18 @@ const fn fifo(argument: u8) -> Test {
     }
 }
 
-/// What the client may not call.
+/// Rules of the client.
 pub(crate) const CLIENT: Filter = Filter {
     otherwise: Action::Allow,
     rules: Cow::Borrowed(&[
-        // Where the client goes, and what it starts: the supervisor records it, and answers. A message without
-        // an address goes where its socket is connected to, which was recorded then.
+        // The supervisor records and answers connections, messages and exec. A message without an address goes to the
+        // connected address, which was recorded by connect(2).
         notify(SYS_socket),
         notify(SYS_connect),
         notify(SYS_bind),
         notify(SYS_listen),
         notify_if(SYS_sendto, &[Test::NotNull { argument: 4 }]),
-        // The place of an urgent byte reaches the receiver beside the bytes that it reads (tcp(7)).
+        // The position of an urgent byte carries information to the receiver, in addition to the bytes (tcp(7)).
         notify_if(
             SYS_sendto,
             &[Test::AnyOf {
@@ -120,19 +119,20 @@ pub(crate) const CLIENT: Filter = Filter {
         notify(SYS_sendmmsg),
         notify(SYS_execve),
         notify(SYS_execveat),
-        // A process that is not dumpable cannot be read: the supervisor only says that it was done.
+        // The supervisor cannot read a process that is not dumpable, so it skips a call that clears the flag and
+        // returns success.
         notify_if(SYS_prctl, &[is(0, libc::PR_SET_DUMPABLE)]),
         notify(SYS_socketpair),
-        // The supervisor bounds what System V objects hold, which is kernel memory of no process.
+        // The supervisor bounds System V objects, whose memory counts for no process.
         notify(SYS_shmget),
         notify(SYS_semget),
         notify(SYS_msgget),
-        // As it bounds the number of pipes, and of FIFOs, which are pipes while they are open.
+        // The supervisor bounds the number of pipes, and of FIFOs, which are pipes while open.
         notify(SYS_pipe),
         notify(SYS_pipe2),
         notify_if(SYS_mknod, &[fifo(1)]),
         notify_if(SYS_mknodat, &[fifo(2)]),
-        // A mapping that grows downwards counts as stack, and secret memory as nothing: no limit holds either.
+        // No limit bounds them: a mapping that grows downwards counts as stack, and secret memory is not counted.
         refuse_if(
             SYS_mmap,
             &[Test::AnyOf {
@@ -142,7 +142,7 @@ pub(crate) const CLIENT: Filter = Filter {
             Errno::EINVAL,
         ),
         refuse(SYS_memfd_secret, Errno::ENOSYS),
-        // Memory of these is no process's own either.
+        // The supervisor bounds memory files and shared mappings, whose memory counts for no process.
         notify(SYS_memfd_create),
         notify_if(
             SYS_mmap,
@@ -152,18 +152,19 @@ pub(crate) const CLIENT: Filter = Filter {
                 value: (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u32,
             }],
         ),
-        // A ruleset may have a rule for each port, and each domain has a copy of them.
+        // The supervisor bounds Landlock rules and domains: a ruleset may have a rule for each port, and each domain
+        // copies them.
         notify(SYS_landlock_add_rule),
         notify(SYS_landlock_restrict_self),
-        // A pipe that holds one byte of a huge page holds all of it, also after its owner has unmapped it. ENOSYS:
-        // programs fall back to write(2).
+        // vmsplice can pin a whole huge page by one byte in a pipe, even after an unmap. ENOSYS makes programs fall
+        // back to write(2).
         refuse(SYS_vmsplice, Errno::ENOSYS),
-        // A ring makes calls that no filter sees. ENOSYS: runtimes fall back, EPERM kills some.
+        // io_uring makes calls that seccomp does not see. ENOSYS makes runtimes fall back; EPERM would end some.
         notify(SYS_io_uring_setup),
         refuse(SYS_io_uring_enter, Errno::ENOSYS),
         refuse(SYS_io_uring_register, Errno::ENOSYS),
-        // A namespace of one's own gives back every capability inside it. clone3 passes its flags in
-        // memory, where a filter cannot read; ENOSYS makes every libc fall back to clone.
+        // A new user namespace grants all capabilities inside it. The call clone3 passes its flags in memory, which
+        // seccomp cannot read; ENOSYS makes every libc fall back to clone.
         refuse_if(
             SYS_clone,
             &[Test::AnyOf {
@@ -175,7 +176,7 @@ pub(crate) const CLIENT: Filter = Filter {
         refuse(SYS_clone3, Errno::ENOSYS),
         refuse(SYS_unshare, Errno::EPERM),
         refuse(SYS_setns, Errno::EPERM),
-        // Mounts, old and new interface.
+        // Mounts, by the old and the new interface.
         refuse(SYS_mount, Errno::EPERM),
         refuse(SYS_umount2, Errno::EPERM),
         refuse(SYS_pivot_root, Errno::EPERM),
@@ -194,8 +195,8 @@ pub(crate) const CLIENT: Filter = Filter {
         refuse(SYS_process_vm_writev, Errno::EPERM),
         refuse(SYS_pidfd_getfd, Errno::EPERM),
         refuse(SYS_kcmp, Errno::EPERM),
-        // A limit of init's would blind it or end it, and the kernel asks for no more than the same ids:
-        // without descriptors init listed no survivor. Own limits are named by 0, as every libc does.
+        // A lowered limit could blind or end init, for example without descriptors for the list of survivors. The
+        // kernel only requires equal ids for that. A process names itself by 0, as every libc does.
         refuse_if(
             SYS_prlimit64,
             &[Test::AnyOf {
@@ -204,8 +205,8 @@ pub(crate) const CLIENT: Filter = Filter {
             }],
             Errno::EPERM,
         ),
-        // The limit for cores stays as it was set: at 0 a crash would start the host's program for cores.
-        // Success, because many programs forbid their own cores and end where they cannot.
+        // RLIMIT_CORE must not change: at 0 a crash would start the host's core program. The call returns success,
+        // because many programs disable their core dumps and end if that fails.
         skip_if(
             SYS_prlimit64,
             &[
@@ -214,26 +215,26 @@ pub(crate) const CLIENT: Filter = Filter {
             ],
         ),
         skip_if(SYS_setrlimit, &[is(0, libc::RLIMIT_CORE as i32)]),
-        // Large parts of the kernel that no client needs and many faults were found in.
+        // Large parts of the kernel with many known faults, which clients do not need.
         refuse(SYS_bpf, Errno::EPERM),
         refuse(SYS_perf_event_open, Errno::EPERM),
         refuse(SYS_userfaultfd, Errno::EPERM),
         refuse(SYS_fanotify_init, Errno::EPERM),
         refuse(SYS_quotactl, Errno::EPERM),
         refuse(SYS_quotactl_fd, Errno::EPERM),
-        // Keyrings are bound to no namespace of ours.
+        // Keyrings of the user and session, which the sandbox does not isolate.
         refuse(SYS_add_key, Errno::EPERM),
         refuse(SYS_request_key, Errno::EPERM),
         refuse(SYS_keyctl, Errno::EPERM),
-        // Files by handle go round paths, and so round mounts.
+        // File handles bypass paths and mounts.
         refuse(SYS_name_to_handle_at, Errno::EPERM),
         refuse(SYS_open_by_handle_at, Errno::EPERM),
-        // Attributes beside a file's content: nobody would look there for what the client left.
+        // Extended attributes could hold data that the walk of the left files does not read.
         refuse(SYS_setxattr, Errno::EOPNOTSUPP),
         refuse(SYS_lsetxattr, Errno::EOPNOTSUPP),
         refuse(SYS_fsetxattr, Errno::EOPNOTSUPP),
         refuse(SYS_setxattrat, Errno::EOPNOTSUPP),
-        // Init has the client's ids: what could slow it down could make a time-out look like a lost init.
+        // Init has the client's ids. A lowered priority of init could look like a lost init at a time-out.
         refuse_if(
             SYS_setpriority,
             &[is(0, libc::PRIO_USER as i32)],
@@ -246,8 +247,7 @@ pub(crate) const CLIENT: Filter = Filter {
         refuse_if(SYS_sched_setaffinity, &[is(0, 1)], Errno::EPERM),
         refuse_if(SYS_ioprio_set, &[is(0, IOPRIO_WHO_USER)], Errno::EPERM),
         refuse_if(SYS_ioprio_set, &[is(1, 1)], Errno::EPERM),
-        // A listener of the client's own would answer its calls in place of the supervisor. The kernel refuses a
-        // second one today, with this errno.
+        // A second listener could answer calls in place of the supervisor. Current kernels refuse one with EBUSY too.
         refuse_if(
             SYS_seccomp,
             &[Test::AnyOf {
@@ -256,12 +256,12 @@ pub(crate) const CLIENT: Filter = Filter {
             }],
             Errno::EBUSY,
         ),
-        // Whoever opens a file that another has leased waits until it is given back, outside as well.
+        // A lease makes other processes wait at open(2), also outside of the sandbox.
         refuse_if(SYS_fcntl, &[is(1, libc::F_SETLEASE)], Errno::EACCES),
-        // Input pushed into a terminal is typed by whoever owns it (CVE-2017-5226).
+        // TIOCSTI injects input that the terminal's owner would execute (CVE-2017-5226).
         refuse_if(SYS_ioctl, &[is(1, libc::TIOCSTI as i32)], Errno::EPERM),
         refuse_if(SYS_ioctl, &[is(1, libc::TIOCLINUX as i32)], Errno::EPERM),
-        // The machine itself; all of it needs a capability as well.
+        // The machine itself. All these calls also need a capability.
         refuse(SYS_syslog, Errno::EPERM),
         refuse(SYS_acct, Errno::EPERM),
         refuse(SYS_reboot, Errno::EPERM),
@@ -277,11 +277,11 @@ pub(crate) const CLIENT: Filter = Filter {
     ]),
 };
 
-/// What the stub may call: an event loop over sockets that it holds already, memory, time, its own end.
+/// Rules of the stub: an event loop over existing sockets, memory, time, and exit.
 pub(crate) const STUB: Filter = Filter {
     otherwise: Action::Refuse(Errno::EPERM),
     rules: Cow::Borrowed(&[
-        // Its connections and its journal.
+        // Connections and the journal.
         allow(SYS_accept4),
         allow(SYS_read),
         allow(SYS_readv),
@@ -300,14 +300,14 @@ pub(crate) const STUB: Filter = Filter {
         allow(SYS_fcntl),
         allow_if(SYS_ioctl, &[is(1, libc::FIONREAD as i32)]),
         allow_if(SYS_ioctl, &[is(1, libc::FIONBIO as i32)]),
-        // Its event loop.
+        // Event loop.
         allow(SYS_epoll_ctl),
         allow(SYS_epoll_wait),
         allow(SYS_epoll_pwait),
         allow(SYS_poll),
         allow(SYS_ppoll),
         allow(SYS_futex),
-        // Time and chance.
+        // Time and random numbers.
         allow(SYS_clock_gettime),
         allow(SYS_clock_nanosleep),
         allow(SYS_nanosleep),
@@ -320,7 +320,7 @@ pub(crate) const STUB: Filter = Filter {
         allow(SYS_mremap),
         allow(SYS_mprotect),
         allow(SYS_madvise),
-        // Itself.
+        // The process itself.
         allow(SYS_getpid),
         allow(SYS_gettid),
         allow(SYS_sched_yield),

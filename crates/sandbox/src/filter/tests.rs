@@ -1,7 +1,7 @@
-//! Every row of every table, assembled for every architecture, in the simulator. The values that arguments are tested
-//! for are the same on all of them.
+//! Tests of every row of every table, assembled for every architecture and run in the simulator. Tested argument values
+//! are the same on all architectures.
 
-mod around;
+mod additions;
 mod foreign;
 mod lookups;
 mod socket_options;
@@ -15,7 +15,7 @@ use super::*;
 /// Set in the number of an x32 call.
 const X32_BIT: u32 = 0x4000_0000;
 
-/// Each table with each architecture.
+/// Combines each table with each architecture.
 fn programs() -> impl Iterator<Item = (Filter, Architecture)> {
     let both =
         |filter: Filter| Architecture::ALL.map(|architecture| (filter.clone(), architecture));
@@ -24,7 +24,7 @@ fn programs() -> impl Iterator<Item = (Filter, Architecture)> {
         .flat_map(both)
 }
 
-/// What the program of `filter` says where `architecture` makes `call`; `None` where it has no such call.
+/// Runs `call` in the program of `filter`; `None` if `architecture` lacks the call.
 fn decided(
     filter: &Filter,
     architecture: Architecture,
@@ -46,33 +46,33 @@ fn outcome(action: Action) -> Outcome {
 }
 
 fn with_lookups() -> Filter {
-    Around {
+    Additions {
         lookups: true,
-        ..Around::default()
+        ..Additions::default()
     }
-    .the_clients_table()
+    .client_filter()
 }
 
 fn with_all() -> Filter {
-    Around {
+    Additions {
         no_set_id: true,
         shared: true,
         lookups: true,
     }
-    .the_clients_table()
+    .client_filter()
 }
 
-/// Where no namespace is the client's own.
+/// Runs a call with the rules of tier `inherited`.
 fn sharing(call: SystemCall, arguments: &[u64]) -> Outcome {
-    let filter = Around {
+    let filter = Additions {
         no_set_id: true,
         shared: true,
         lookups: false,
     };
-    everywhere(&filter.the_clients_table(), call, arguments)
+    everywhere(&filter.client_filter(), call, arguments)
 }
 
-/// What the client's program says on every architecture that has the call: the same.
+/// Runs a call in the client's program on every architecture that has the call, and expects equal results.
 fn client(call: SystemCall, arguments: &[u64]) -> Outcome {
     everywhere(&CLIENT, call, arguments)
 }
@@ -102,7 +102,7 @@ fn numbers_above_the_last_reviewed_one_do_not_exist() {
 }
 
 #[test]
-fn no_number_is_two_calls_and_none_is_above_the_last_reviewed_one() {
+fn numbers_are_unique_and_reviewed() {
     for architecture in Architecture::ALL {
         let numbers = SystemCall::ALL
             .iter()
@@ -127,7 +127,7 @@ fn calls_from_424_on_have_one_number_everywhere() {
     }
 }
 
-/// What arm64 has no number for, and the call that does the same there.
+/// Calls that arm64 lacks, each with the call that replaces it there.
 const ONLY_ON_X86_64: &[(SystemCall, Option<SystemCall>)] = &[
     (SYS_access, Some(SYS_faccessat)),
     (SYS_chmod, Some(SYS_fchmodat)),
@@ -136,7 +136,7 @@ const ONLY_ON_X86_64: &[(SystemCall, Option<SystemCall>)] = &[
     (SYS_epoll_wait, Some(SYS_epoll_pwait)),
     (SYS_fork, Some(SYS_clone)),
     (SYS_futimesat, Some(SYS_utimensat)),
-    // Ports are no concept of arm64's.
+    // arm64 has no I/O ports.
     (SYS_ioperm, None),
     (SYS_iopl, None),
     (SYS_lchown, Some(SYS_fchownat)),
@@ -159,8 +159,8 @@ const ONLY_ON_X86_64: &[(SystemCall, Option<SystemCall>)] = &[
 ];
 
 #[test]
-fn a_call_that_arm64_lacks_is_known_and_what_replaces_it_is_decided_alike() {
-    // As the mode of mknod(2), no FIFO's.
+fn arm64_replacements_are_decided_as_the_missing_call() {
+    // As a mode of mknod(2) the path pointer is no FIFO.
     let path = [3, 0x10_0000, 0, 0, 0, 0];
     for call in SystemCall::ALL {
         assert!(call.number(X86_64).is_some(), "{call:?}");
@@ -184,7 +184,7 @@ fn a_call_that_arm64_lacks_is_known_and_what_replaces_it_is_decided_alike() {
 }
 
 #[test]
-fn a_rule_without_tests_decides_whatever_the_arguments_are() {
+fn rule_without_tests_ignores_the_arguments() {
     for filter in [CLIENT, with_lookups(), with_all(), STUB] {
         for rule in filter.rules.iter().filter(|rule| rule.when.is_empty()) {
             let first = filter.rules.iter().find(|other| other.call == rule.call);
@@ -201,7 +201,7 @@ fn a_rule_without_tests_decides_whatever_the_arguments_are() {
 }
 
 #[test]
-fn a_number_without_a_rule_gets_what_the_table_says_otherwise() {
+fn number_without_rule_gets_the_default_action() {
     for (filter, architecture) in programs() {
         let program = filter.assemble(architecture);
         for number in 0..=LAST_REVIEWED {
@@ -221,7 +221,7 @@ fn a_number_without_a_rule_gets_what_the_table_says_otherwise() {
 }
 
 #[test]
-fn a_message_is_notified_only_where_it_names_a_destination() {
+fn message_is_notified_only_with_a_destination() {
     let send = |address: u64| client(SYS_sendto, &[3, 0x1000, 5, 0, address, 16]);
     assert_eq!(send(0), Outcome::Allowed);
     for address in [1, 0xFFFF_FFFF, 1 << 32, 0x7FFF_0000_0000, u64::MAX] {
@@ -245,7 +245,7 @@ fn urgent_data_is_notified_with_and_without_a_destination() {
 }
 
 #[test]
-fn what_is_evidence_is_notified_and_not_refused() {
+fn calls_that_are_evidence_are_notified() {
     for number in [
         SYS_socket,
         SYS_connect,
@@ -271,7 +271,7 @@ fn what_is_evidence_is_notified_and_not_refused() {
 }
 
 #[test]
-fn of_what_mknod_makes_only_fifos_are_counted() {
+fn mknod_is_notified_only_for_fifos() {
     for (call, mode_at) in [(SYS_mknod, 1), (SYS_mknodat, 2)] {
         let with = |mode: u32, high: u64| {
             let mut arguments = [0x1000; 4];
@@ -306,7 +306,7 @@ fn the_high_half_of_an_argument_changes_nothing() {
 }
 
 #[test]
-fn limits_are_read_and_set_but_not_of_others_and_not_for_cores() {
+fn only_own_limits_but_cores_are_set() {
     let (core, files) = (libc::RLIMIT_CORE as u64, libc::RLIMIT_NOFILE as u64);
     let prlimit = |arguments: &[u64]| client(SYS_prlimit64, arguments);
     for new in [1, 1 << 32, u64::MAX] {
@@ -351,7 +351,7 @@ fn clone_makes_threads_and_processes_but_no_namespace() {
 }
 
 #[test]
-fn a_jump_over_more_than_255_steps_lands_where_a_short_one_would() {
+fn jump_over_255_instructions_lands_correctly() {
     let refused = |index: usize| Errno::from_raw(index as i32 % 34 + 1);
     let rules: Vec<Rule> = SystemCall::ALL
         .iter()
@@ -396,7 +396,7 @@ fn the_stub_may_neither_open_connect_nor_execute() {
 }
 
 #[test]
-fn calls_that_reach_init_are_refused_and_the_same_on_others_are_not() {
+fn priority_calls_on_init_only_are_refused() {
     for (call, arguments) in [
         (SYS_setpriority, [0, 1]),
         (SYS_sched_setscheduler, [1, 0]),
@@ -413,7 +413,7 @@ fn calls_that_reach_init_are_refused_and_the_same_on_others_are_not() {
         let other = arguments.map(|argument| if argument == 1 { 7 } else { argument });
         assert_eq!(client(call, &other), Outcome::Allowed, "{call:?}");
     }
-    // All processes of the user, init among them.
+    // All processes of the user, including init.
     assert_eq!(
         client(SYS_setpriority, &[2, 0]),
         Outcome::Refused(Errno::EPERM)

@@ -1,7 +1,7 @@
-//! Removes a tree whose owner may still be changing it, whatever its depth, and follows no link.
+//! Removal of a tree of any depth that its owner may still be changing, without following links.
 //!
-//! What lies deeper is first moved up, so that no depth takes more than a few descriptors. A directory is opened once,
-//! and what is done to it is done to what was opened.
+//! Deeper directories are moved up first, so that any depth needs only a few descriptors. Each directory is opened
+//! once, and all operations use that descriptor.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -15,18 +15,18 @@ use nix::fcntl::{AT_FDCWD, OFlag, RenameFlags, openat, renameat, renameat2};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-/// What ended with the runner may still be ending, and writing.
-const REMOVING: Duration = Duration::from_secs(10);
-/// Between two passes.
+/// Maximum time for a removal: processes of the client may still be ending, and writing.
+const MAX_DURATION: Duration = Duration::from_secs(10);
+/// Pause between two passes.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Removes a directory and everything below it, and does so again while something is still being made there.
+/// Removes a directory with its contents. Repeats that while other processes make new entries.
 ///
 /// # Errors
-/// What stood in the way to the end.
+/// The errno of the last pass.
 pub(super) fn remove(base: &Path) -> nix::Result<()> {
-    let deadline = Instant::now() + REMOVING;
-    // Over all passes: a name that one has used may still be there.
+    let deadline = Instant::now() + MAX_DURATION;
+    // Counts over all passes, because a name of an earlier pass may still exist.
     let mut moved = 0;
     loop {
         let removed = pass(base, &mut moved)
@@ -39,10 +39,10 @@ pub(super) fn remove(base: &Path) -> nix::Result<()> {
     }
 }
 
-/// Removes what lies in `base`, a level at a time. What cannot be removed now keeps nothing else from being removed.
+/// Removes the contents of `base`, a level at a time. An entry that cannot be removed does not stop the others.
 fn pass(base: &Path, moved: &mut u64) -> nix::Result<()> {
-    let deadline = Instant::now() + REMOVING;
-    let top = directory(&openat(AT_FDCWD, base, handle(), Mode::empty())?)?;
+    let deadline = Instant::now() + MAX_DURATION;
+    let top = directory(&openat(AT_FDCWD, base, handle_flags(), Mode::empty())?)?;
     loop {
         let names = names(&top)?;
         if names.is_empty() {
@@ -61,12 +61,12 @@ fn pass(base: &Path, moved: &mut u64) -> nix::Result<()> {
     }
 }
 
-/// Removes an entry of `top`; of a directory, what lies in it is removed or moved up first.
+/// Removes an entry of `top`. Of a directory, removes its files and moves its subdirectories up first.
 fn remove_one(top: &OwnedFd, name: &OsStr, moved: &mut u64) -> nix::Result<()> {
     if is_gone(unlinkat(top, name, UnlinkatFlags::NoRemoveDir))? {
         return Ok(());
     }
-    let inside = opened(top, name)?;
+    let inside = open_any_mode(top, name)?;
     for inner in names(&inside)? {
         if is_gone(unlinkat(
             &inside,
@@ -75,8 +75,8 @@ fn remove_one(top: &OwnedFd, name: &OsStr, moved: &mut u64) -> nix::Result<()> {
         ))? {
             continue;
         }
-        // Moving a directory changes its entry `..`, so it must be open to us too.
-        drop(opened(&inside, &inner)?);
+        // Moving a directory changes its entry `..`, which needs write permission on the directory itself.
+        drop(open_any_mode(&inside, &inner)?);
         move_up(&inside, &inner, top, moved)?;
     }
     unlinkat(top, name, UnlinkatFlags::RemoveDir)
@@ -94,14 +94,14 @@ fn move_up(from: &OwnedFd, name: &OsStr, top: &OwnedFd, moved: &mut u64) -> nix:
             RenameFlags::RENAME_NOREPLACE,
         ) {
             Err(Errno::EEXIST) => {}
-            // Not every file system has the flag.
+            // Some file systems lack the flag.
             Err(Errno::EINVAL) => return renameat(from, name, top, free.as_str()),
             renamed => return renamed,
         }
     }
 }
 
-/// Whether an object is removed; a directory is not.
+/// Checks whether unlinkat(2) removed the object; `false` for a directory.
 fn is_gone(unlinked: nix::Result<()>) -> nix::Result<bool> {
     match unlinked {
         Ok(()) | Err(Errno::ENOENT) => Ok(true),
@@ -110,14 +110,14 @@ fn is_gone(unlinked: nix::Result<()>) -> nix::Result<bool> {
     }
 }
 
-fn handle() -> OFlag {
+fn handle_flags() -> OFlag {
     OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC
 }
 
-/// Opens a directory, also one that the client has shut.
-fn opened(parent: &OwnedFd, name: &OsStr) -> nix::Result<OwnedFd> {
-    let handle = openat(parent, name, handle(), Mode::empty())?;
-    // The link of the kernel leads to what was opened, and not to what has its name by now.
+/// Opens a directory, even one whose mode the client has set to 0.
+fn open_any_mode(parent: &OwnedFd, name: &OsStr) -> nix::Result<OwnedFd> {
+    let handle = openat(parent, name, handle_flags(), Mode::empty())?;
+    // A path in /proc/self/fd names the opened object, even if another object has its name now.
     let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
     let all = Mode::S_IRWXU;
     fchmodat(AT_FDCWD, path.as_str(), all, FchmodatFlags::FollowSymlink)?;

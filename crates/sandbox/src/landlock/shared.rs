@@ -1,5 +1,6 @@
-//! The client's rules where it has no root of its own: every object is opened first and compared with the one that
-//! was checked, and the rule is for what was opened.
+//! Landlock rules of tier `inherited`, which has no new root.
+//!
+//! Each object is opened and compared with the checked one. The rule applies to the opened object.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -18,7 +19,7 @@ use super::super::error::{At as _, SetupError, Step};
 use super::super::plan::{Bind, BindKind, Ports, RootPlan};
 use super::{LandlockError, REQUIRED_ALONE, REVIEWED, own_rights, rights};
 
-/// Files of the container that name services read; they tell its users and its names.
+/// Files of the container that name services read. They reveal its users and host names.
 const NAME_SERVICE: [&str; 6] = [
     "/etc/passwd",
     "/etc/group",
@@ -28,10 +29,10 @@ const NAME_SERVICE: [&str; 6] = [
     "/etc/resolv.conf",
 ];
 
-/// The rules of tier `inherited`.
+/// Builds the client's rules for tier `inherited`.
 ///
 /// # Errors
-/// The path that is not what it was, or what the kernel does not enforce.
+/// The path that was replaced, or the error of the ruleset.
 pub(super) fn client_ruleset(root: &RootPlan, ports: Ports) -> Result<RulesetCreated, SetupError> {
     let mut rules = Vec::new();
     for tree in [&root.home, &root.tmp, &root.work] {
@@ -40,7 +41,7 @@ pub(super) fn client_ruleset(root: &RootPlan, ports: Ports) -> Result<RulesetCre
     let data = AccessFs::ReadFile | AccessFs::ReadDir;
     rules.push((open(Path::new("/proc"))?, data));
     for path in NAME_SERVICE {
-        // A link there leads to what the container itself shows by that name.
+        // Links are followed: the target is the container's own file of that name.
         if let Some(file) = if_present(path)? {
             rules.push((file, AccessFs::ReadFile.into()));
         }
@@ -79,7 +80,7 @@ fn ruleset(
     Ok(ruleset)
 }
 
-/// Opens a path that was resolved: a link in it was put there since.
+/// Opens a resolved path and refuses links, which another process must have made since.
 fn open(path: &Path) -> Result<OwnedFd, SetupError> {
     let how = OpenHow::new()
         .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
@@ -87,7 +88,8 @@ fn open(path: &Path) -> Result<OwnedFd, SetupError> {
     openat2(AT_FDCWD, path, how).at_object(Step::TakeSource, path.display())
 }
 
-/// What the runner may not read, its client may not read either: Podman keeps the /etc/passwd that it makes to root.
+/// Opens a file if it exists and the runner may read it. Podman's /etc/passwd is readable by root only, and the client
+/// has no more rights than the runner.
 fn if_present(path: &str) -> Result<Option<OwnedFd>, SetupError> {
     match File::open(path) {
         Ok(file) => Ok(Some(file.into())),
@@ -103,7 +105,7 @@ fn if_present(path: &str) -> Result<Option<OwnedFd>, SetupError> {
     }
 }
 
-/// The object of a rule, if it still is the one that was checked.
+/// Opens the object of a rule and compares it with the checked one.
 fn checked(bind: &Bind) -> Result<OwnedFd, SetupError> {
     let source = Path::new(&bind.source);
     let file = File::from(open(source)?);

@@ -1,4 +1,4 @@
-//! The layers of tier `inherited`, where namespaces are the container's and Landlock and the filter stand alone.
+//! Layers of tier `inherited`: the container's namespaces, with Landlock and the filter as the only own layers.
 
 use model::evidence::{Layer, LayerNeed, LayerStatus};
 
@@ -8,7 +8,7 @@ use super::{
     no_new_privileges, seccomp,
 };
 
-/// Every layer of this tier.
+/// Judges every layer of this tier.
 pub(super) fn layers(report: &SelfCheck, outside: &Outside<'_>) -> Vec<Layer> {
     let mut layers = vec![
         namespaces(),
@@ -26,13 +26,13 @@ pub(super) fn layers(report: &SelfCheck, outside: &Outside<'_>) -> Vec<Layer> {
     layers
 }
 
-/// Listed, so that nobody looks for it in vain.
+/// Returns the layer that says that the sandbox has no namespaces.
 fn namespaces() -> Layer {
     Layer {
         name: "namespaces".to_owned(),
         need: LayerNeed::IfOffered,
         status: LayerStatus::Absent,
-        detail: "none of its own: network, files and processes are the container's".to_owned(),
+        detail: "none: network, files and processes are the container's".to_owned(),
     }
 }
 
@@ -43,7 +43,7 @@ fn identity(report: &SelfCheck, outside: &Outside<'_>) -> Layer {
     if uids == four(uid) && gids == four(gid) {
         let groups = field(report, "Groups");
         let detail = format!(
-            "uid {uid}, gid {gid} and groups {groups:?} of the container, who started the runner"
+            "uid {uid}, gid {gid} and groups {groups:?} of the container's user who started the runner"
         );
         layer("identity", true, detail)
     } else {
@@ -51,7 +51,7 @@ fn identity(report: &SelfCheck, outside: &Outside<'_>) -> Layer {
     }
 }
 
-/// The bounding set can be emptied only by who has CAP_SETPCAP; no_new_privs makes it idle.
+/// Judges all sets but the bounding set: emptying that one needs CAP_SETPCAP, and no_new_privs makes it ineffective.
 fn capabilities(report: &SelfCheck) -> Layer {
     const NONE: &str = "0000000000000000";
     let sets = ["CapInh", "CapPrm", "CapEff", "CapAmb"];
@@ -64,7 +64,7 @@ fn capabilities(report: &SelfCheck) -> Layer {
         ([], bounding) => (
             true,
             format!(
-                "all but the bounding set are empty; that one is {bounding}, which nothing can gain"
+                "all but the bounding set are empty; no_new_privs prevents the use of that set, {bounding}"
             ),
         ),
         (left, _) => (false, format!("not empty: {}", left.join(" "))),
@@ -77,7 +77,7 @@ fn landlock(report: &SelfCheck) -> Layer {
     let whole = found.ports && found.scopes;
     let detail = if whole {
         format!(
-            "by path, TCP port and scope, before everything of the container; kernel ABI {}",
+            "by path, TCP port and scope, for all objects of the container; kernel ABI {}",
             found.abi
         )
     } else {

@@ -1,4 +1,4 @@
-//! The mounts: every one that is there was planned, and every one that was planned is there.
+//! Comparison of the mounts inside with the plan: every mount is planned, and every planned one is present.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -13,7 +13,7 @@ use nix::errno::Errno;
 use super::super::plan::{Bind, Plan};
 use super::super::self_check::{SeenBind, SelfCheck};
 
-/// One line of /proc/self/mountinfo, as far as it is judged.
+/// The judged fields of a line of /proc/self/mountinfo.
 #[derive(Debug)]
 pub(super) struct Mount {
     id: u64,
@@ -29,18 +29,18 @@ impl Mount {
         wanted.all(|option| self.options.iter().any(|one| one == option))
     }
 
-    /// Whether it lets no more than a rule of this access does.
-    fn keeps(&self, access: Access) -> bool {
+    /// Checks that the mount permits no more than `access`.
+    fn permits_at_most(&self, access: Access) -> bool {
         match access {
             Access::Read => self.has_all(&["ro", "nosuid", "nodev", "noexec"]),
             Access::ReadExecute => self.has_all(&["ro", "nosuid", "nodev"]),
-            // Whether it is `rw` is for the host to say: it may be read-only there.
+            // `rw` is not required: the host's file system may be read-only.
             Access::Write => self.has_all(&["nosuid", "nodev", "noexec"]),
         }
     }
 }
 
-/// proc_pid_mountinfo(5). A line that cannot be read is left out.
+/// Parses mountinfo (proc_pid_mountinfo(5)). Skips malformed lines.
 pub(super) fn parse_mounts(text: &[u8]) -> Vec<Mount> {
     text.split(|byte| *byte == b'\n')
         .filter_map(parse)
@@ -49,7 +49,7 @@ pub(super) fn parse_mounts(text: &[u8]) -> Vec<Mount> {
 
 fn parse(line: &[u8]) -> Option<Mount> {
     let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
-    // Fields without a number stand before a lone hyphen.
+    // A field `-` ends the optional fields, whose number varies.
     let hyphen = words.iter().skip(6).position(|word| *word == b"-")? + 6;
     let text = |index: usize| Some(String::from_utf8_lossy(words.get(index)?).into_owned());
     Some(Mount {
@@ -61,7 +61,7 @@ fn parse(line: &[u8]) -> Option<Mount> {
     })
 }
 
-/// Space, tab, newline and backslash stand as a backslash and three octal digits (mangle_path in fs/seq_file.c).
+/// Decodes space, tab, newline and backslash from a backslash with three octal digits (mangle_path in fs/seq_file.c).
 fn unescaped(mut word: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(word.len());
     while let Some((first, rest)) = word.split_first() {
@@ -83,10 +83,11 @@ fn unescaped(mut word: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Whatever is mounted beside the root, home and tmp was planned and is no more open than planned, and whatever was
-/// planned is found by its name.
+/// Judges the mounts other than root, home, tmp and work.
+///
+/// Each mount must be planned and permit no more than planned. Each planned object must be found at its target.
 pub(super) fn layer(report: &SelfCheck, plan: &Plan) -> Layer {
-    let found = judged_text(
+    let found = check_text(
         &report.mounts,
         report.shows_proc,
         &report.binds,
@@ -101,18 +102,19 @@ pub(super) fn layer(report: &SelfCheck, plan: &Plan) -> Layer {
                 ""
             };
             let binds = plan.root.binds.iter();
-            let but = match binds.filter(|bind| bind.access == Access::Write).count() {
+            let except = match binds.filter(|bind| bind.access == Access::Write).count() {
                 0 => String::new(),
-                number => format!(", but {number} that the command line makes writable"),
+                number => format!(", except {number} that the command line makes writable"),
             };
-            let detail = format!("{count} beside the root, home and tmp: read-only{proc}{but}");
+            let detail =
+                format!("{count} in addition to root, home, tmp and work: read-only{proc}{except}");
             super::layer("mounts", true, detail)
         }
     }
 }
 
-/// How many there are, or the first that is not as it should be.
-fn judged_text(
+/// Counts the planned mounts, or describes the first deviation.
+fn check_text(
     text: &[u8],
     shows_proc: bool,
     seen: &[SeenBind],
@@ -121,12 +123,12 @@ fn judged_text(
     let mounts = parse_mounts(text);
     let lines = text.split(|byte| *byte == b'\n');
     if lines.filter(|line| !line.is_empty()).count() != mounts.len() {
-        return Err("a line of mountinfo cannot be read".to_owned());
+        return Err("cannot parse a line of mountinfo".to_owned());
     }
-    judged(&mounts, shows_proc, seen, binds)
+    check(&mounts, shows_proc, seen, binds)
 }
 
-fn judged(
+fn check(
     mounts: &[Mount],
     shows_proc: bool,
     seen: &[SeenBind],
@@ -134,11 +136,11 @@ fn judged(
 ) -> Result<usize, String> {
     if seen.len() != binds.len() {
         let (found, wanted) = (seen.len(), binds.len());
-        return Err(format!("{found} of {wanted} planned paths were looked for"));
+        return Err(format!("expected {wanted} checked paths, found {found}"));
     }
     let mut planned = Vec::new();
     for (bind, seen) in binds.iter().zip(seen) {
-        planned.push((placed(bind, *seen, mounts)?, bind.access));
+        planned.push((mount_target(bind, *seen, mounts)?, bind.access));
     }
     let mut count = 0;
     let own = ["/", HOME, TMP, WORK].map(Path::new);
@@ -149,14 +151,14 @@ fn judged(
         let target = mount.target.as_path();
         let is_in = |tree: &str| target.starts_with(tree) && target != Path::new(tree);
         let expected = if !shows_proc && is_in("/proc") {
-            // Files of the container's, where there is no fresh one.
+            // Without a fresh procfs, files of the container's /proc are attached.
             mount.has_all(&["ro", "nosuid", "nodev", "noexec"])
         } else if target == Path::new("/proc") {
             mount.kind == "proc" && mount.has_all(&["nosuid", "nodev", "noexec"])
         } else if is_in("/dev") {
             mount.has_all(&["ro", "nosuid", "noexec"])
         } else {
-            governing(&planned, target).is_some_and(|access| mount.keeps(access))
+            planned_access(&planned, target).is_some_and(|access| mount.permits_at_most(access))
         };
         if !expected {
             let (target, kind) = (shown_path(target), &mount.kind);
@@ -167,9 +169,9 @@ fn judged(
     Ok(count)
 }
 
-/// Where a bind is mounted, links followed: by its name the planned object must be found, on a mount that
-/// lets no more than the rule.
-fn placed<'m>(bind: &Bind, seen: SeenBind, mounts: &'m [Mount]) -> Result<&'m Path, String> {
+/// Returns the mount point of a bind after resolving links. The planned object must be found at the bind's target, on a
+/// mount that permits no more than the rule.
+fn mount_target<'m>(bind: &Bind, seen: SeenBind, mounts: &'m [Mount]) -> Result<&'m Path, String> {
     let name = || shown_path(Path::new(&bind.target));
     let (object, id) = match seen {
         SeenBind::There {
@@ -179,25 +181,25 @@ fn placed<'m>(bind: &Bind, seen: SeenBind, mounts: &'m [Mount]) -> Result<&'m Pa
         } => ((device, inode), mount),
         SeenBind::Unreached { errno } => {
             let errno = Errno::from_raw(errno);
-            return Err(format!("{} is not there ({errno:?})", name()));
+            return Err(format!("cannot open {}: {errno:?}", name()));
         }
     };
     if object != (bind.device, bind.inode) {
-        return Err(format!("{} is not what was to be shown there", name()));
+        return Err(format!("{} is another object than planned", name()));
     }
     let mount = mounts.iter().find(|mount| mount.id == id);
     match mount {
-        Some(mount) if mount.keeps(bind.access) => Ok(&mount.target),
+        Some(mount) if mount.permits_at_most(bind.access) => Ok(&mount.target),
         Some(mount) => {
             let (options, wanted) = (mount.options.join(","), bind.access.word());
             Err(format!("{} is mounted {options}, not as {wanted}", name()))
         }
-        None => Err(format!("{} is on no mount that is listed", name())),
+        None => Err(format!("{} is on a mount that is not listed", name())),
     }
 }
 
-/// What the plan says of the mount at `target`: its own rule, or the nearest above it.
-fn governing(planned: &[(&Path, Access)], target: &Path) -> Option<Access> {
+/// Returns the planned access for the mount at `target`: from its own rule, or from the nearest one above.
+fn planned_access(planned: &[(&Path, Access)], target: &Path) -> Option<Access> {
     let above = planned.iter().filter(|(path, _)| target.starts_with(path));
     let nearest = above.max_by_key(|(path, _)| path.as_os_str().len());
     nearest.map(|(_, access)| *access)

@@ -170,7 +170,7 @@ fn landlock_is_no_option_without_namespaces() {
         "network,namespaces,landlock",
         [
             "cannot make a user namespace",
-            "Landlock rules, which stand alone here",
+            "Landlock rules without namespaces",
         ],
         "Landlock ABI 6",
     );

@@ -1,13 +1,13 @@
-//! Calls by other interfaces than the native one.
+//! Tests of calls by non-native interfaces.
 
 use super::*;
 
-/// linux/audit.h. The first two run on the kernels of the two that are ours.
+// Values of linux/audit.h. Kernels of the supported architectures also run programs of the first two.
 const AUDIT_ARCH_I386: u32 = 0x4000_0003;
 const AUDIT_ARCH_ARM: u32 = 0x4000_0028;
 const AUDIT_ARCH_RISCV64: u32 = 0xC000_00F3;
 
-/// Calls of another interface that the filter notifies; none for a table without notifications.
+/// Lists the calls of another interface that the filter notifies; empty for a table without notifications.
 fn notified(filter: &Filter, architecture: Architecture, audit: u32) -> Vec<u32> {
     let notifies = filter
         .rules

@@ -1,11 +1,11 @@
-//! The calls that look a path up, where they are asked for.
+//! Tests of the notified lookups.
 
 use super::*;
 
 #[test]
-fn lookups_are_notified_where_they_are_asked_for_and_change_nothing_else() {
+fn lookups_only_add_notifications() {
     for architecture in Architecture::ALL {
-        let [without, with] = [Around::default().the_clients_table(), with_lookups()]
+        let [without, with] = [Additions::default().client_filter(), with_lookups()]
             .map(|one| one.assemble(architecture));
         for number in 0..=LAST_REVIEWED + 1 {
             let has_it = |rule: &Rule| rule.call.number(architecture) == Some(number);
@@ -31,9 +31,9 @@ fn each_lookup_is_notified_with_a_path_and_no_flag() {
     }
 }
 
-/// But for FIFOs, which are counted besides.
+/// Only mknod(2) and mknodat(2) are in both, because FIFOs are counted.
 #[test]
-fn no_call_is_both_in_the_clients_table_and_a_lookup() {
+fn only_mknod_is_in_both_table_and_lookups() {
     for rule in LOOKUPS {
         let twice = CLIENT.rules.iter().any(|other| other.call == rule.call);
         let makes_fifos = matches!(rule.call, SYS_mknod | SYS_mknodat);
@@ -42,7 +42,7 @@ fn no_call_is_both_in_the_clients_table_and_a_lookup() {
 }
 
 #[test]
-fn what_is_asked_of_a_descriptor_is_no_lookup() {
+fn descriptor_calls_are_no_lookups() {
     let empty = libc::AT_EMPTY_PATH as u64;
     for (call, arguments) in [
         (SYS_newfstatat, [3, 0x1000, 0x2000, empty, 0]),

@@ -1,9 +1,9 @@
-//! Which socket options are set without the supervisor.
+//! Tests of the socket options that need no supervisor.
 
 use super::*;
 
 fn option(level: i32, name: i32) -> Outcome {
-    let filter = Around::default().the_clients_table();
+    let filter = Additions::default().client_filter();
     everywhere(&filter, SYS_setsockopt, &[3, level as u64, name as u64])
 }
 
@@ -33,7 +33,7 @@ fn buffer_sizes_are_answered_and_not_set() {
 }
 
 #[test]
-fn other_options_are_notified_whatever_the_high_halves() {
+fn other_options_are_notified() {
     for (level, name) in [
         (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE),
         (libc::SOL_SOCKET, libc::SO_ZEROCOPY),
@@ -50,7 +50,7 @@ fn other_options_are_notified_whatever_the_high_halves() {
     ] {
         assert_eq!(option(level, name), Outcome::Notified, "{level} {name}");
     }
-    let filter = Around::default().the_clients_table();
+    let filter = Additions::default().client_filter();
     let high = 1 << 32;
     let pacing = [
         3,

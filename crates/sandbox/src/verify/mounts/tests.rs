@@ -27,7 +27,7 @@ fn there(inode: u64, mount: u64) -> SeenBind {
     }
 }
 
-/// A writable tree, and a file in it that is named through a link and must not be written.
+/// Two rules: a writable tree, and a read-only file in it whose path leads through a link.
 fn binds() -> Vec<Bind> {
     vec![
         bind("/p", 1, Access::Write),
@@ -36,32 +36,35 @@ fn binds() -> Vec<Bind> {
 }
 
 fn found(lines: &[u8], seen: &[SeenBind]) -> Result<usize, String> {
-    judged(&parse_mounts(lines), true, seen, &binds())
+    check(&parse_mounts(lines), true, seen, &binds())
 }
 
 #[test]
-fn what_was_planned_and_is_there_is_counted_by_whatever_name_it_was_planned() {
+fn planned_mounts_are_counted_through_links() {
     assert_eq!(found(LINES, &[there(1, 11), there(2, 12)]), Ok(3));
 }
 
 #[test]
-fn a_planned_mount_that_is_lost_or_covers_something_else_is_missed() {
+fn missing_or_wrong_planned_mount_is_found() {
     let lost = found(LINES, &[there(1, 11), there(2, 11)]).unwrap_err();
     assert!(lost.contains("/p/current/conf is mounted rw"), "{lost}");
     let other = found(LINES, &[there(1, 11), there(3, 12)]).unwrap_err();
-    assert!(other.contains("not what was to be shown"), "{other}");
+    assert!(other.contains("another object than planned"), "{other}");
     let unreached = SeenBind::Unreached {
         errno: Errno::ENOENT as i32,
     };
     let absent = found(LINES, &[there(1, 11), unreached]).unwrap_err();
-    assert_eq!(absent, "/p/current/conf is not there (ENOENT)");
+    assert_eq!(absent, "cannot open /p/current/conf: ENOENT");
     let unlisted = found(LINES, &[there(1, 11), there(2, 99)]).unwrap_err();
-    assert!(unlisted.contains("on no mount"), "{unlisted}");
+    assert!(
+        unlisted.contains("on a mount that is not listed"),
+        "{unlisted}"
+    );
     assert!(found(LINES, &[there(1, 11)]).is_err());
 }
 
 #[test]
-fn a_mount_that_nobody_planned_or_that_is_more_open_is_found() {
+fn unplanned_or_wider_mount_is_found() {
     let seen = [there(1, 11), there(2, 12)];
     let with = |line: &[u8]| found(&[LINES, line].concat(), &seen);
     let below = b"14 11 8:2 / /p/sub rw,nosuid,nodev,noexec - ext4 /dev/sdb rw\n";
@@ -79,15 +82,15 @@ fn a_mount_that_nobody_planned_or_that_is_more_open_is_found() {
 }
 
 #[test]
-fn a_line_that_cannot_be_read_is_no_mount_less() {
+fn malformed_line_is_an_error() {
     let seen = [there(1, 11), there(2, 12)];
-    let error = judged_text(&[LINES, b"15 10 8:2 /\n"].concat(), true, &seen, &binds());
-    assert_eq!(error.unwrap_err(), "a line of mountinfo cannot be read");
-    assert_eq!(judged_text(LINES, true, &seen, &binds()), Ok(3));
+    let error = check_text(&[LINES, b"15 10 8:2 /\n"].concat(), true, &seen, &binds());
+    assert_eq!(error.unwrap_err(), "cannot parse a line of mountinfo");
+    assert_eq!(check_text(LINES, true, &seen, &binds()), Ok(3));
 }
 
 #[test]
-fn what_the_kernel_escapes_is_read_as_it_was_and_the_rest_as_it_is() {
+fn octal_escapes_are_decoded() {
     let line = b"1 0 8:1 / /a\\040b\\011c\\012d\\134e\xff\\x ro master:1 - ext4 - rw\n";
     let mounts = parse_mounts(line);
     let target = OsString::from_vec(b"/a b\tc\nd\\e\xff\\x".to_vec());

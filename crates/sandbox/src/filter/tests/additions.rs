@@ -1,9 +1,9 @@
-//! What a plan puts around the client's table.
+//! Tests of the rules that a plan adds to the client's table.
 
 use super::*;
 
 #[test]
-fn where_nothing_is_its_own_fast_open_is_notified() {
+fn inherited_fast_open_is_notified() {
     let fast = libc::MSG_FASTOPEN as u64;
     for (call, flags) in [(SYS_sendto, 3), (SYS_sendmsg, 2), (SYS_sendmmsg, 3)] {
         let with = |value: u64| {
@@ -20,7 +20,7 @@ fn where_nothing_is_its_own_fast_open_is_notified() {
 }
 
 #[test]
-fn where_nothing_is_its_own_processes_and_threads_wait_for_the_supervisor() {
+fn inherited_clones_are_notified() {
     let clone = |flags: i32| sharing(SYS_clone, &[flags as u64]);
     assert_eq!(clone(libc::SIGCHLD), Outcome::Notified);
     assert_eq!(clone(libc::CLONE_VM | libc::CLONE_VFORK), Outcome::Notified);
@@ -31,7 +31,7 @@ fn where_nothing_is_its_own_processes_and_threads_wait_for_the_supervisor() {
 }
 
 #[test]
-fn where_nothing_is_its_own_every_rule_of_the_clients_table_holds_as_well() {
+fn inherited_rules_only_tighten_the_table() {
     for rule in CLIENT.rules.iter() {
         for fill in FILLS {
             let arguments = [fill; 6];
@@ -47,17 +47,17 @@ fn where_nothing_is_its_own_every_rule_of_the_clients_table_holds_as_well() {
     }
 }
 
-/// Where files lie on the host's disk, with lookups as in an audit.
+/// Runs a call with the rules for files on the host's disk, with lookups as in an audit.
 fn writing(call: SystemCall, arguments: &[u64]) -> Outcome {
-    let filter = Around {
+    let filter = Additions {
         no_set_id: true,
         lookups: true,
-        ..Around::default()
+        ..Additions::default()
     };
-    everywhere(&filter.the_clients_table(), call, arguments)
+    everywhere(&filter.client_filter(), call, arguments)
 }
 
-/// The calls that give a file its mode, what they are called with, and which argument the mode is.
+/// Calls that set the mode of a file, each with arguments and the index of the mode.
 const MODES: &[(SystemCall, [u64; 4], usize)] = {
     const CREATES: u64 = (libc::O_WRONLY | libc::O_CREAT) as u64;
     &[
@@ -81,7 +81,7 @@ const MODES: &[(SystemCall, [u64; 4], usize)] = {
 };
 
 #[test]
-fn no_call_that_gives_a_file_its_mode_gives_it_an_id() {
+fn set_id_modes_are_refused_in_every_call() {
     for (call, arguments, mode_at) in MODES {
         let with = |mode: u64| {
             let mut arguments = *arguments;
@@ -110,8 +110,8 @@ fn no_call_that_gives_a_file_its_mode_gives_it_an_id() {
 }
 
 #[test]
-fn what_opens_and_makes_nothing_has_no_mode_and_what_has_it_in_memory_is_not_there() {
-    // Whatever lies in the register of an argument that is not given.
+fn open_without_create_ignores_mode_and_openat2_is_enosys() {
+    // The register of an omitted argument may hold any value.
     for flags in [0, libc::O_RDWR | libc::O_DIRECTORY, libc::O_TRUNC] {
         let openat = writing(SYS_openat, &[3, 0x1000, flags as u64, u64::MAX]);
         assert_eq!(openat, Outcome::Notified, "{flags:o}");
@@ -131,7 +131,7 @@ const LASTING: [u64; 5] = [
 ];
 
 #[test]
-fn no_attribute_that_outlasts_the_run_is_set() {
+fn lasting_attributes_are_refused() {
     let high = 1_u64 << 32;
     for command in LASTING {
         for command in [command, command | high] {
@@ -148,7 +148,7 @@ fn no_attribute_that_outlasts_the_run_is_set() {
 }
 
 #[test]
-fn where_nothing_is_its_own_only_harmless_commands_reach_a_file() {
+fn inherited_ioctl_allows_only_listed_commands() {
     for command in [libc::FIONREAD, libc::FIONBIO, libc::FIOCLEX, 0x8933] {
         assert_eq!(
             sharing(SYS_ioctl, &[3, command]),
@@ -156,7 +156,7 @@ fn where_nothing_is_its_own_only_harmless_commands_reach_a_file() {
             "{command:#x}"
         );
     }
-    // A terminal's, a disk's, and one that nobody knows.
+    // A command of terminals, a command of disks, and an unknown one.
     for command in [0x5401, 0x1277, 0xDEAD_BEEF] {
         let refused = Outcome::Refused(Errno::ENOTTY);
         assert_eq!(sharing(SYS_ioctl, &[3, command]), refused, "{command:#x}");
@@ -170,7 +170,7 @@ fn where_nothing_is_its_own_only_harmless_commands_reach_a_file() {
 }
 
 #[test]
-fn nobody_leases_a_file() {
+fn file_leases_are_refused() {
     let fcntl = |command: i32| client(SYS_fcntl, &[3, command as u64, 0]);
     assert_eq!(fcntl(libc::F_SETLEASE), Outcome::Refused(Errno::EACCES));
     assert_eq!(fcntl(libc::F_SETFD), Outcome::Allowed);
