@@ -34,8 +34,6 @@ pub enum Protection {
     Judgement,
 }
 
-#[cfg(not(feature = "weaken"))]
-
 /// Protections named in RUNNER_WEAKEN, separated by commas. Unknown names are skipped, so that their test fails.
 #[cfg(feature = "weaken")]
 pub fn from_env() -> Vec<Protection> {

@@ -23,7 +23,7 @@ pub(super) fn identity(report: &Report) -> Markup {
         ..
     } = report;
     let (policy, subject) = match report.purpose {
-        Purpose::Judge => ("Case", "ClientText"),
+        Purpose::Judge => ("Case", "Client"),
         Purpose::Audit => ("Policy", "Program"),
     };
     let landlock = match host.landlock_abi {

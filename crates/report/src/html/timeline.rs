@@ -74,7 +74,7 @@ fn lanes(report: &Report) -> Vec<Lane> {
     let moments = evidence.moments;
     let whole = u64::try_from(evidence.duration.as_micros()).unwrap_or(u64::MAX);
     let client = match report.purpose {
-        Purpose::Judge => "ClientText",
+        Purpose::Judge => "Client",
         Purpose::Audit => "Program",
     };
     // What was begun and did not come to its end went on until the end of the run.
