@@ -1,4 +1,4 @@
-//! What the client said: its records on standard output, and the end of its standard error.
+//! Sections on the client's output: records on standard output, and the end of standard error.
 
 use maud::html;
 use model::evidence::{Before, Line, Record};
@@ -10,7 +10,7 @@ use super::text::{at, bytes, code};
 use crate::html::text::ClientText;
 use crate::phrases;
 
-/// Equal records in a row are one line.
+/// Draws the records; consecutive records of one kind share a row.
 pub(super) fn records(report: &Report) -> Section {
     let records = &report.evidence.records;
     let runs: Vec<&[Record]> = records
