@@ -53,18 +53,14 @@ fn judged(page: &mut Page, report: &Report) -> fmt::Result {
 fn audited(page: &mut Page, report: &Report) -> fmt::Result {
     verdict(page, report)?;
     unsound(page, report)?;
-    attempts(page, report, "What it tried")?;
+    attempts(page, report, "Attempts of the program")?;
     names(page, report)?;
     requests(page, report, None)?;
     lookups(page, report)?;
     findings(page, report, |finding| !is_shown_as_attempts(finding))?;
     files(page, report)?;
     programs(page, report)?;
-    wider_rules(
-        page,
-        report,
-        "What the command line adds to what every program is shown",
-    )?;
+    wider_rules(page, report, "Rules added by the command line")?;
     claims(page, report)?;
     gaps(page, report)?;
     not_proved(page, report)

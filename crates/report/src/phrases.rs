@@ -110,7 +110,7 @@ fn credentials(request: &Request) -> String {
 pub(super) fn unsound(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Errored => "Why this run does not judge the client",
-        Verdict::Failed | Verdict::Passed => "What this run lost",
+        Verdict::Failed | Verdict::Passed => "Evidence that this run lost",
     }
 }
 
@@ -133,7 +133,7 @@ pub(super) fn exit(evidence: &Evidence) -> String {
     evidence.at_limit(how)
 }
 
-/// Quotes a path as one shell word, because the program chose it and could imitate an option.
+/// Quotes a path as one shell word, if needed. The program chose the path and could imitate an option of the runner.
 pub(super) fn quoted(path: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+:,@%=".contains(c);
     if !path.is_empty() && path.chars().all(is_plain) {

@@ -92,8 +92,9 @@ fn the_bounds_of_the_limits_are_those_of_the_parser() {
             (Some(least), Some(most)) => format!("{least} to {most}"),
             // The description of a size or time ends with its bounds.
             _ => {
-                let told = limit["description"].as_str().unwrap();
-                told.trim_end_matches('.')
+                let description = limit["description"].as_str().unwrap();
+                description
+                    .trim_end_matches('.')
                     .rsplit(". ")
                     .next()
                     .unwrap()

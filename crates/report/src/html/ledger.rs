@@ -35,7 +35,7 @@ pub(super) fn attempts(report: &Report) -> Section {
     };
     let title = match report.purpose {
         Purpose::Judge => "Attempts",
-        Purpose::Audit => "What it tried",
+        Purpose::Audit => "Attempts of the program",
     };
     let all = groups.iter().map(|group| group.count);
     let all = all.fold(unlisted.attempts(), u64::saturating_add);

@@ -21,7 +21,7 @@ pub(super) fn records(report: &Report) -> Section {
         Column::Word("read at"),
         Column::Text("record"),
         Column::Number("bytes"),
-        Column::Text("was there before"),
+        Column::Text("written before"),
     ];
     let body = html! {
         @if records.is_empty() {
@@ -74,6 +74,6 @@ pub(super) fn stderr(report: &Report) -> Option<Section> {
         ol.said { (shown) }
         (missing(cut, lines.len()))
     };
-    let note = format!("{}, the end of it", bytes(stderr.bytes));
+    let note = format!("last part of {}", bytes(stderr.bytes));
     Some(Section::new("stderr", "Standard error", body).with_note(note))
 }

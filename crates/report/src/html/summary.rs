@@ -194,7 +194,7 @@ pub(super) fn wider_rules(report: &Report) -> Option<Section> {
     }
     let title = match report.purpose {
         Purpose::Judge => "Rules that are wider than the built-in case",
-        Purpose::Audit => "What the command line adds to what every program is shown",
+        Purpose::Audit => "Rules added by the command line",
     };
     let columns = [Column::Text("allowed"), Column::Text("reason")];
     let body = Budget::OURS.table(columns, rules, |wider| {

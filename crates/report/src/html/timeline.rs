@@ -53,8 +53,8 @@ pub(super) fn section(report: &Report) -> Section {
     let body = html! {
         (drawing::figure(&lanes, total, evidence.moments.released_us))
         details {
-            summary { "The same in words" }
-            (in_words(&lanes))
+            summary { "Timeline as a table" }
+            (as_table(&lanes))
         }
     };
     Section::new("timeline", "Timeline", body).with_note(duration(total))
@@ -214,7 +214,7 @@ fn dots(moments: impl Iterator<Item = (u64, String)>) -> Vec<Mark> {
 }
 
 /// Draws a table of the lanes, each with its first and last moment.
-fn in_words(lanes: &[Lane]) -> Markup {
+fn as_table(lanes: &[Lane]) -> Markup {
     let columns = [
         Column::Word("part"),
         Column::Text("what"),

@@ -37,7 +37,7 @@ pub(super) fn any_requests(report: &Report) -> Option<Section> {
     let lines = Budget::CLIENT.first(requests, line);
     let cut = requests.len() - lines.len();
     let mut left = MAX_DETAIL_BYTES;
-    let mut bare = 0;
+    let mut cut_details = 0;
     let mut shown = String::new();
     for (request, line) in requests.iter().zip(lines) {
         let details = details(request, is_open);
@@ -47,7 +47,7 @@ pub(super) fn any_requests(report: &Report) -> Option<Section> {
                 details
             }
             None => {
-                bare += 1;
+                cut_details += 1;
                 html! { p.cut { "Cut: its head and body." } }
             }
         };
@@ -56,9 +56,9 @@ pub(super) fn any_requests(report: &Report) -> Option<Section> {
     let body = html! {
         (PreEscaped(shown))
         (missing(cut, requests.len()))
-        @if bare > 0 {
+        @if cut_details > 0 {
             p.cut {
-                "Cut: head and body of " (number_of(bare, "request")) " of " (phrases::grouped(requests.len() as u64)) "."
+                "Cut: head and body of " (number_of(cut_details, "request")) " of " (phrases::grouped(requests.len() as u64)) "."
             }
         }
     };

@@ -28,11 +28,7 @@ pub(super) fn render(page: &mut Page<String>, report: &Report) -> fmt::Result {
     evidence::survivors(page, report)?;
     evidence::isolation_in_short(page, report)?;
     evidence::gaps(page, report)?;
-    super::wider_rules(
-        page,
-        report,
-        "What the command line adds to what every program is shown",
-    )?;
+    super::wider_rules(page, report, "Rules added by the command line")?;
     super::claims(page, report)?;
     page.blank()?;
     summary(page, report)

@@ -193,7 +193,7 @@ fn stderr(page: &mut Page<String>, report: &Report) -> fmt::Result {
         return Ok(());
     }
     page.heading(&format!(
-        "Standard error, {} bytes, the end of it",
+        "Standard error, last part of {} bytes",
         grouped(stderr.bytes)
     ))?;
     let rows: Vec<_> = stderr

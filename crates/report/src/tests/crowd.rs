@@ -14,8 +14,9 @@ use crate::claims;
 const MANY: usize = 120;
 /// Length of a text near the limit of a page, in characters.
 const WIDE: usize = 900;
-/// A character that is six bytes of a page, and one that is four bytes of a summary.
+/// Character that takes six bytes on a page.
 const OF_A_PAGE: &str = "\"";
+/// Character that takes four bytes in a summary.
 const OF_A_SUMMARY: &str = "\u{1f512}";
 /// Maximum size of a page, in bytes.
 const MAX_PAGE_BYTES: usize = 12 << 20;
