@@ -67,7 +67,7 @@ pub enum PolicyError {
     #[error("{0}")]
     Fault(Box<Fault>),
     /// The policy is of another kind than wanted.
-    #[error("{file} is of the kind {found}, but a {wanted} is needed here", found = found.word(), wanted = wanted.word())]
+    #[error("{file}: expected a policy of the kind {}, found {}", wanted.word(), found.word())]
     WrongKind {
         file: String,
         found: Kind,

@@ -82,13 +82,17 @@ impl Search {
         }
         let by_run_path = headers.run_path.iter().find_map(|directory| {
             let origin = asking.parent()?.to_str()?;
-            let moves = asking == self.program && directory.contains("ORIGIN");
+            // Inside the sandbox, the program has another path, so its `$ORIGIN` differs.
+            let is_moved = asking == self.program && directory.contains("ORIGIN");
             let directory = directory
                 .replace("${ORIGIN}", origin)
                 .replace("$ORIGIN", origin);
             // A path rule must not contain `..`.
             let directory = fs::canonicalize(directory).ok()?;
-            self.at(&directory.join(name), moves.then_some(directory.as_path()))
+            self.at(
+                &directory.join(name),
+                is_moved.then_some(directory.as_path()),
+            )
         });
         let by_default = || {
             self.default_dirs

@@ -112,7 +112,7 @@ fn a_profile_is_no_case() {
     assert!(
         error
             .to_string()
-            .ends_with("p.toml is of the kind profile, but a case is needed here"),
+            .ends_with("p.toml: expected a policy of the kind case, found profile"),
         "{error}"
     );
     assert_eq!(error.hint(), "give the profile with --profile");
