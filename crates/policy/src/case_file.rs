@@ -217,7 +217,7 @@ fn tiers(file: &Spanned<Vec<Spanned<String>>>) -> Result<Vec<Tier>, Flaw> {
         if parsed.last().is_some_and(|stronger| *stronger >= tier) {
             return Err(Flaw::new(
                 value.span(),
-                "each tier once, strongest first",
+                "each isolation once, strongest first",
                 quoted(value.get_ref()),
                 hint,
             ));
@@ -225,7 +225,12 @@ fn tiers(file: &Spanned<Vec<Spanned<String>>>) -> Result<Vec<Tier>, Flaw> {
         parsed.push(tier);
     }
     if parsed.is_empty() {
-        return Err(Flaw::new(file.span(), "at least one tier", "none", hint));
+        return Err(Flaw::new(
+            file.span(),
+            "at least one isolation",
+            "none",
+            hint,
+        ));
     }
     Ok(parsed)
 }

@@ -1,7 +1,7 @@
 //! Durations and sizes in policy files: `60s`, `256 MiB`.
 //!
-//! Owns the grammar: a whole number, at most one space, a unit. Fractions, sums and numbers without a unit are errors,
-//! because a missing unit is a common cause of values wrong by a factor of a thousand. Keys and bounds are elsewhere.
+//! Owns the grammar: a whole number, at most one space, a unit. Fractions, sums and numbers without a unit are errors.
+//! A missing unit is a common cause of values wrong by a factor of a thousand. Keys and bounds are elsewhere.
 
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 //!
 //! The page is one file without scripts. It loads no other file and links only to its own sections; a content security
 //! policy makes the browser enforce both. Text of the client is always escaped. Each part of the evidence has its own
-//! size budget, so that one part cannot displace another, and the page counts the entries that it cuts.
+//! size budget, so that one part cannot displace another. The page counts the entries that it cuts.
 
 use model::report::{Purpose, Report};
 
