@@ -1,4 +1,4 @@
-//! The wire form of the policy of audits, and its way into [`AuditPolicy`].
+//! File form of the audit policy, parsed into [`AuditPolicy`].
 
 use model::audit::AuditPolicy;
 use model::case::Origin;
@@ -15,31 +15,31 @@ use super::profile_file::{VariableFile, environment};
 use super::schema::{Name, Sentence};
 use super::values::{name, sentence};
 
-/// What an audited program is shown and allowed, whatever it is.
+/// Paths, limits and environment of every audited program.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Policy of audits of runner")]
 pub(super) struct AuditFile {
-    /// The form of this file.
+    /// Schema of this file.
     #[serde(rename = "schema")]
     #[schemars(with = "String")]
     _schema: IgnoredAny,
     /// Short name, as in reports: `audit`.
     #[schemars(with = "Name")]
     name: Spanned<String>,
-    /// One line for people.
+    /// Summary, one line.
     #[schemars(with = "Sentence")]
     summary: Spanned<String>,
-    /// What the provider stub answers, where there is one.
+    /// Answers of the provider stub, if the audit has one.
     stub: Scenario,
-    /// What the sandbox allows beyond nothing.
+    /// Permissions of the sandbox.
     sandbox: SandboxFile,
-    /// The environment, before the options of the command line; no variable has `cases`.
+    /// Environment, before the options of the command line; no variable has `cases`.
     environment: Vec<VariableFile>,
 }
 
 impl AuditFile {
-    /// The whole file, or the first thing in it that is wrong.
+    /// Parses the whole file. Returns the first fault on error.
     pub(super) fn into_policy(self, origin: Origin) -> Result<AuditPolicy, Flaw> {
         sentence(self.summary)?;
         Ok(AuditPolicy {

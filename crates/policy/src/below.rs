@@ -1,29 +1,32 @@
-//! Paths as a repository names them.
+//! Paths relative to a repository.
 
 use std::path::{Component, Path, PathBuf};
 
-/// What of `path` lies below `directory`; the file's name where it lies elsewhere, or below the root only, which is
-/// nobody's project. A path with `..` is looked up, as what is a link decides where it leads.
+/// Returns `path` relative to `directory`, or the file name of a path outside of it.
+///
+/// The root directory counts as outside, because no project is there. A path with `..` is resolved first, because it may
+/// pass through symbolic links.
 pub fn below(directory: Option<&Path>, path: &Path) -> PathBuf {
-    let name = || path.file_name().map(PathBuf::from).unwrap_or_default();
+    let file_name = || path.file_name().map(PathBuf::from).unwrap_or_default();
     let Some(directory) = directory.filter(|directory| directory.parent().is_some()) else {
-        return name();
+        return file_name();
     };
-    let typed = directory.join(path);
-    let found = || {
-        let parent = typed.parent()?.canonicalize().ok()?;
-        Some(parent.join(typed.file_name()?))
+    let joined = directory.join(path);
+    let resolved = || {
+        let parent = joined.parent()?.canonicalize().ok()?;
+        Some(parent.join(joined.file_name()?))
     };
-    downwards(directory, &typed)
-        .or_else(|| downwards(directory, &found()?))
-        .unwrap_or_else(name)
+    relative(directory, &joined)
+        .or_else(|| relative(directory, &resolved()?))
+        .unwrap_or_else(file_name)
 }
 
-fn downwards(directory: &Path, path: &Path) -> Option<PathBuf> {
+/// Returns `path` relative to `directory`, without `..`; `None` for a path outside of it.
+fn relative(directory: &Path, path: &Path) -> Option<PathBuf> {
     let rest = path.strip_prefix(directory).ok()?;
     let mut components = rest.components();
     let is_plain = components.all(|component| matches!(component, Component::Normal(_)));
-    // Collected anew: `a//b` and `a/./b` are `a/b`.
+    // Collecting the components turns `a//b` and `a/./b` into `a/b`.
     is_plain.then(|| rest.components().collect())
 }
 

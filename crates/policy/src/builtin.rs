@@ -1,20 +1,20 @@
-//! The policies that the executable carries, byte for byte as they stand in `policies/`.
+//! Built-in policies: the files of `policies/`, embedded byte for byte.
 
 use model::quote::{known_words, quoted};
 
 use super::{Kind, PolicyError};
 
-/// A policy that the executable carries.
+/// Policy embedded in the executable.
 #[derive(Debug)]
 pub(super) struct BuiltIn {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
-    /// In the repository.
+    /// Path in the repository.
     pub(super) file: &'static str,
     pub(super) text: &'static str,
 }
 
-/// Every built-in policy; names are unique over all kinds.
+/// Built-in policies. Names are unique over all kinds.
 pub(super) static ALL: [BuiltIn; 5] = [
     BuiltIn {
         name: "case-a",
@@ -48,15 +48,21 @@ pub(super) static ALL: [BuiltIn; 5] = [
     },
 ];
 
-/// The built-in policy of that name, of the wanted kind if one is wanted.
+/// Returns the built-in policy of a name, and of a kind if one is wanted.
+///
+/// # Errors
+/// [`PolicyError::UnknownName`].
 pub(super) fn find(name: &str, wanted: Option<Kind>) -> Result<&'static BuiltIn, PolicyError> {
-    let fits = |builtin: &&BuiltIn| wanted.is_none_or(|kind| kind == builtin.kind);
+    let is_wanted = |builtin: &&BuiltIn| wanted.is_none_or(|kind| kind == builtin.kind);
     ALL.iter()
-        .filter(fits)
+        .filter(is_wanted)
         .find(|builtin| builtin.name == name)
         .ok_or_else(|| PolicyError::UnknownName {
             wanted,
             name: quoted(name),
-            hint: known_words(name, ALL.iter().filter(fits).map(|builtin| builtin.name)),
+            hint: known_words(
+                name,
+                ALL.iter().filter(is_wanted).map(|builtin| builtin.name),
+            ),
         })
 }

@@ -1,4 +1,4 @@
-//! The wire form of a case file, and its way into [`Case`].
+//! File form of a case, parsed into [`Case`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -17,52 +17,52 @@ use toml::Spanned;
 use super::error::Flaw;
 use super::limits::LimitsFile;
 use super::schema::{Name, Sentence, Text};
-use super::values::{PathRuleFile, name, once, one_of, path_rules, sentence, word};
+use super::values::{PathRuleFile, name, one_of, path_rules, reject_repeated, sentence, word};
 
-/// Blocks beyond this many are a slip.
+/// Maximum number of text blocks; a larger number is a typing error.
 const MAX_BLOCKS: usize = 1_000;
 
-/// What an agent client is asked to do, what the provider stub answers, what the sandbox allows, and what must be
-/// seen. Every key without which the file has no meaning is required; unknown keys are errors.
+/// Case of a run: the request to the client, the answers of the provider stub, the permissions of the sandbox, and the
+/// expectations. Keys without a meaningful default are required; unknown keys are errors.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Case file of runner")]
 pub(super) struct CaseFile {
-    /// The form of this file.
+    /// Schema of this file.
     #[serde(rename = "schema")]
     #[schemars(with = "String")]
     _schema: IgnoredAny,
     /// Short name, as in reports: `case-b`.
     #[schemars(with = "Name")]
     name: Spanned<String>,
-    /// Another case, of which this one is a copy: what a profile sets for that one is set for this one too.
+    /// Another case, which this one copies: settings of a profile for that case apply to this one too.
     #[schemars(with = "Option<Name>")]
     like: Option<Spanned<String>>,
-    /// One line for people.
+    /// Summary, one line.
     #[schemars(with = "Sentence")]
     summary: Spanned<String>,
-    /// What the client is asked to do, in terms that every client has; a profile spells them.
+    /// Request to the client, in terms of every client; the profile maps them to options.
     invocation: InvocationFile,
-    /// What the provider stub answers to the message request.
+    /// Answer of the provider stub to the message request.
     stub: Scenario,
-    /// What the sandbox allows beyond nothing.
+    /// Permissions of the sandbox.
     sandbox: SandboxFile,
-    /// What must be seen.
+    /// Expectations.
     expect: ExpectFile,
 }
 
-/// What the client is asked to do.
+/// Request to the client.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Invocation")]
 struct InvocationFile {
-    /// What the user says.
+    /// Prompt of the user.
     #[schemars(with = "Text")]
     prompt: Spanned<String>,
-    /// Replaces the client's own system prompt.
+    /// System prompt in place of the client's own.
     #[schemars(with = "Option<Text>")]
     system_prompt: Option<Spanned<String>>,
-    /// The model to ask for; without it the client's own default.
+    /// Model to request; without this key, the client's own default.
     #[schemars(with = "Option<Text>")]
     model: Option<Spanned<String>>,
     /// Switches without a value, each once.
@@ -70,98 +70,98 @@ struct InvocationFile {
     switches: Vec<Spanned<String>>,
 }
 
-/// What the sandbox allows.
+/// Permissions of the sandbox.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Sandbox")]
 pub(super) struct SandboxFile {
-    /// Tiers in which a verdict of this case is meaningful, strongest first.
+    /// Kinds of isolation in which a verdict of this case is meaningful, strongest first.
     #[schemars(with = "Vec<Tier>", length(min = 1), extend("uniqueItems" = true))]
     tiers: Spanned<Vec<Spanned<String>>>,
-    /// The bounds of a run.
+    /// Limits of a run.
     limits: LimitsFile,
-    /// Further paths of the host to show, read-only. What one client needs to start stands in its profile.
+    /// Further paths of the host to show, read-only. The profile has the paths that one client needs to start.
     #[serde(default)]
     paths: Vec<PathRuleFile>,
 }
 
-/// What must be seen.
+/// Expectations of the case.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Expect")]
 struct ExpectFile {
-    /// Of the requests.
+    /// Expectations of the requests.
     requests: ExpectRequests,
-    /// Of the body of the message request.
+    /// Expectations of the body of the message request.
     body: ExpectBody,
-    /// Of the records on standard output.
+    /// Expectations of the records on standard output.
     records: ExpectRecords,
-    /// Of what the client tries beside its way to the stub; without this table the ledger may have limits.
+    /// Expectations of the client's other attempts; without this table, the ledger may have limits.
     outbound: Option<ExpectOutbound>,
 }
 
-/// What must be seen of the requests.
+/// Expectations of the requests.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ExpectRequests {
-    /// Whether `HEAD /` may come before the message request.
+    /// Permission for `HEAD /` before the message request.
     #[schemars(with = "Preflight")]
     preflight: Spanned<String>,
 }
 
-/// What must be seen of the body of the message request.
+/// Expectations of the body of the message request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ExpectBody {
-    /// Text blocks of the one user message.
+    /// Number of text blocks of the one user message.
     #[schemars(with = "usize", range(max = MAX_BLOCKS))]
     user_blocks: Spanned<usize>,
-    /// Text blocks of the system input.
+    /// Number of text blocks of the system input.
     #[schemars(with = "usize", range(max = MAX_BLOCKS))]
     system_blocks: Spanned<usize>,
-    /// Which blocks carry `cache_control`; without this table that is not checked.
+    /// Blocks with `cache_control`; without this table, no check is made.
     cache_control: Option<ExpectCacheControl>,
-    /// The top-level fields with their JSON types: these and no others.
+    /// Top-level fields with their JSON types, and no others.
     #[schemars(with = "BTreeMap<String, JsonKind>", extend("minProperties" = 1))]
     fields: Spanned<BTreeMap<String, Spanned<String>>>,
 }
 
-/// Which blocks of the message request carry `cache_control`.
+/// Blocks of the message request with `cache_control`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ExpectCacheControl {
-    /// How many of the system blocks.
+    /// Number of system blocks with the mark.
     #[schemars(with = "usize", range(max = MAX_BLOCKS))]
     system_count: Spanned<usize>,
-    /// Which blocks of the user message, counted from 1; no other does.
+    /// Blocks of the user message with the mark, counted from 1, and no others.
     #[schemars(with = "Vec<usize>", inner(range(min = 1, max = MAX_BLOCKS)), extend("uniqueItems" = true))]
     user: Vec<Spanned<usize>>,
 }
 
-/// What must be seen of the records on standard output.
+/// Expectations of the records on standard output.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ExpectRecords {
-    /// Each provider event has a record. It agrees with the switch `partial-messages`.
+    /// True if each provider event has a record. The value must agree with the switch `partial-messages`.
     #[schemars(with = "bool")]
     partial_messages: Spanned<bool>,
 }
 
-/// What must be seen of the client's attempts.
+/// Expectations of the client's attempts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ExpectOutbound {
-    /// A class of attempts that a filter outside of the sandbox hides from the ledger makes the run errored.
+    /// True if the run is errored when a filter outside of the sandbox hides a class of attempts from the ledger.
     complete_ledger: bool,
 }
 
 impl CaseFile {
-    /// The whole file, or the first thing in it that is wrong.
+    /// Parses the whole file. Returns the first fault on error.
     pub(super) fn into_case(self, origin: Origin) -> Result<Case, Flaw> {
         let invocation = Invocation::try_from(self.invocation)?;
         let records = self.expect.records.partial_messages;
         let outbound = self.expect.outbound;
-        let partial_messages = agrees_with_switches(&records, &invocation.switches)?;
+        let partial_messages = check_agreement(&records, &invocation.switches)?;
         Ok(Case {
             name: name(self.name)?,
             like: self.like.map(name).transpose()?,
@@ -185,7 +185,7 @@ impl TryFrom<InvocationFile> for Invocation {
         let mut seen = BTreeSet::new();
         let mut switches = Vec::new();
         for switch in &file.switches {
-            once(&mut seen, switch, "each switch once")?;
+            reject_repeated(&mut seen, switch, "each switch once")?;
             switches.push(one_of(switch, &Switch::ALL, Switch::word)?);
         }
         Ok(Self {
@@ -217,7 +217,7 @@ fn tiers(file: &Spanned<Vec<Spanned<String>>>) -> Result<Vec<Tier>, Flaw> {
         if parsed.last().is_some_and(|stronger| *stronger >= tier) {
             return Err(Flaw::new(
                 value.span(),
-                "each tier once, strongest first",
+                "each isolation once, strongest first",
                 quoted(value.get_ref()),
                 hint,
             ));
@@ -225,7 +225,12 @@ fn tiers(file: &Spanned<Vec<Spanned<String>>>) -> Result<Vec<Tier>, Flaw> {
         parsed.push(tier);
     }
     if parsed.is_empty() {
-        return Err(Flaw::new(file.span(), "at least one tier", "none", hint));
+        return Err(Flaw::new(
+            file.span(),
+            "at least one isolation",
+            "none",
+            hint,
+        ));
     }
     Ok(parsed)
 }
@@ -275,7 +280,7 @@ fn marked(
     let system_count = between(
         &marks.system_count,
         0..system_blocks + 1,
-        "there are only so many system blocks",
+        "the system input has no more blocks",
     )?;
     let mut user = Vec::new();
     for block in &marks.user {
@@ -310,8 +315,8 @@ fn between(value: &Spanned<usize>, range: Range<usize>, hint: &str) -> Result<us
     Err(Flaw::new(value.span(), expected, number, hint))
 }
 
-/// A case that asks for partial messages and does not expect them, or the reverse, is a slip.
-fn agrees_with_switches(expected: &Spanned<bool>, switches: &[Switch]) -> Result<bool, Flaw> {
+/// Rejects a case that has the switch `partial-messages` without expecting the records, or the reverse.
+fn check_agreement(expected: &Spanned<bool>, switches: &[Switch]) -> Result<bool, Flaw> {
     let switched_on = switches.contains(&Switch::PartialMessages);
     if *expected.get_ref() == switched_on {
         return Ok(switched_on);

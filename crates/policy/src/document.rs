@@ -1,7 +1,7 @@
-//! One policy file: its bytes, their digest, its kind, the line of each key, and the place of each fault.
+//! One policy file: bytes, digest, kind, the line of each key, and the position of each fault.
 //!
-//! Owns reading: a regular file only, opened without waiting, bounded in length, UTF-8.
-//! Knows nothing of the keys beyond `schema` and `summary`.
+//! Owns reading: regular files only, opened without blocking, limited in length, UTF-8. Of the keys, it knows `schema`
+//! and `summary` only.
 
 use std::path::{Path, PathBuf};
 
@@ -22,10 +22,10 @@ use super::structure::{self, key_at};
 use super::{Entry, Fault, Kind, PolicyError, Reference, builtin};
 use crate::below;
 
-/// A policy file that was read, not yet parsed into a domain value.
+/// Policy file that was read, but not parsed into the model yet.
 #[derive(Debug)]
 pub(super) struct Document {
-    /// For messages.
+    /// Name of the file for messages.
     file: String,
     text: String,
     origin: Origin,
@@ -33,7 +33,7 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Reads a built-in or a file, and checks that it is of the wanted kind, if one is wanted.
+    /// Reads a built-in policy or a file, and checks its kind if one is wanted.
     pub(super) fn load(reference: &Reference, wanted: Option<Kind>) -> Result<Self, PolicyError> {
         let (file, source, path, bytes) = match reference {
             Reference::BuiltIn(name) => {
@@ -59,7 +59,7 @@ impl Document {
         Ok(document)
     }
 
-    /// Takes the bytes of a file for what its `schema` says.
+    /// Detects the kind of a file by its key `schema`.
     pub(super) fn from_bytes(
         file: String,
         source: Source,
@@ -97,28 +97,28 @@ impl Document {
         }
     }
 
-    /// The file as a case.
+    /// Parses the file as a case.
     pub(super) fn case(&self) -> Result<Case, PolicyError> {
         let file: CaseFile = self.parse()?;
         file.into_case(self.origin.clone())
             .map_err(|flaw| self.fault(flaw))
     }
 
-    /// The file as a profile.
+    /// Parses the file as a profile.
     pub(super) fn profile(&self) -> Result<Profile, PolicyError> {
         let file: ProfileFile = self.parse()?;
         file.into_profile(self.origin.clone())
             .map_err(|flaw| self.fault(flaw))
     }
 
-    /// The file as the policy of audits.
+    /// Parses the file as an audit policy.
     pub(super) fn audit(&self) -> Result<AuditPolicy, PolicyError> {
         let file: AuditFile = self.parse()?;
         file.into_policy(self.origin.clone())
             .map_err(|flaw| self.fault(flaw))
     }
 
-    /// The file as what it says it is.
+    /// Parses the file as its own kind, and returns its entry in listings.
     pub(super) fn entry(&self) -> Result<Entry, PolicyError> {
         let name = match self.kind {
             Kind::Case => self.case()?.name,

@@ -1,8 +1,9 @@
-//! What a program asks of the host: its loader, and the libraries that the loader will look for.
+//! Dependencies of an ELF program: its loader, and the libraries that the loader opens.
 //!
-//! Files are read and never run: ldd(1) may run what it is asked about. The search follows ld.so(8), with one
-//! difference. The sandbox has no /etc/ld.so.cache, so what the host's loader finds by its configuration, or beside
-//! the program, is found inside by LD_LIBRARY_PATH. What a program opens later by dlopen(3) stands in no header.
+//! Files are read and never executed, unlike with ldd(1), which may execute the program. The search follows ld.so(8),
+//! with one difference: the sandbox has no /etc/ld.so.cache. LD_LIBRARY_PATH therefore names the directories that the
+//! host's loader finds by its configuration, or next to the program. Libraries opened later by dlopen(3) are in no
+//! header, so that they are not found here.
 
 mod elf;
 mod search;
@@ -16,74 +17,74 @@ use std::path::{Path, PathBuf};
 use model::quote::shown_path;
 use thiserror::Error;
 
-use elf::{Asked, Unread};
+use elf::{ElfHeaders, ElfReadError};
 use search::{Found, Search};
 
-/// Libraries beyond this many are a loop or a slip.
-const MOST_LIBRARIES: usize = 1_000;
+/// Maximum number of libraries of a program; more are a loop or a defect.
+const MAX_LIBRARIES: usize = 1_000;
 
-/// What a program asks of the host.
+/// Loader and libraries of a program.
 #[derive(Debug, Default)]
 pub struct ElfDeps {
-    /// The program, as it was named.
+    /// Path of the program, as given.
     program: PathBuf,
-    /// Its loader, as the program names it; a static program has none.
+    /// Loader that the program names; `None` for a static program.
     pub(crate) loader: Option<PathBuf>,
-    /// What was found, in the order in which the loader will look.
+    /// Libraries found, in the order of the search.
     pub(crate) libraries: Vec<Library>,
-    /// What was not found.
+    /// Libraries not found.
     pub(crate) missing: Vec<Missing>,
-    /// Where the loader inside must look beside its own directories.
+    /// Directories for LD_LIBRARY_PATH: the loader inside does not search them itself.
     pub(crate) directories: Vec<PathBuf>,
 }
 
-/// A library that was found.
+/// Library that was found.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Library {
-    /// As the loader will open it.
+    /// Path that the loader opens.
     pub(crate) path: PathBuf,
-    /// Name of the file that needs it.
+    /// Name of the file that needs the library, escaped.
     pub(crate) needed_by: String,
 }
 
-/// A library that was not found.
+/// Library that was not found.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
-    /// As it is asked for.
+    /// Name in the header, escaped.
     pub(crate) name: String,
-    /// Name of the file that needs it.
+    /// Name of the file that needs the library, escaped.
     pub(crate) needed_by: String,
 }
 
-/// Why it cannot be said what a program needs.
+/// Failure to read the dependencies of a program.
 #[derive(Debug, Error)]
 pub enum ElfError {
     /// open(2) or read(2) failed.
     #[error("cannot read the program {program}")]
     Read {
-        /// Escaped.
+        /// Path of the program, escaped.
         program: String,
-        /// From the system.
+        /// Error of the system call.
         source: io::Error,
     },
-    /// A script.
+    /// The program is a script.
     #[error("the program {program} is a script")]
     Script {
-        /// Escaped.
+        /// Path of the program, escaped.
         program: String,
     },
-    /// Anything else than a 64-bit ELF file.
-    #[error("the program {program} is no 64-bit ELF file: {reason}")]
+    /// The program is not a 64-bit ELF file.
+    #[error("the program {program} is not a 64-bit ELF file: {reason}")]
     NotElf {
-        /// Escaped.
+        /// Path of the program, escaped.
         program: String,
-        /// From the reader of such files.
+        /// Reason, from the ELF parser.
         reason: String,
     },
 }
 
 impl ElfError {
-    /// What the user can do about it, in one line.
+    /// Returns a remedy, in one line.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Read { .. } => None,
@@ -96,43 +97,48 @@ impl ElfError {
 }
 
 impl ElfDeps {
-    /// Reads a program and whatever it needs, and what that needs in turn.
+    /// Reads the dependencies of a program, and those of its libraries in turn.
     ///
     /// # Errors
-    /// The program itself is no ELF file that can be read. A library that cannot be had is only missing.
+    /// The program is not a readable ELF file. A library that cannot be read counts as missing instead.
     pub fn of(program: &Path) -> Result<Self, ElfError> {
-        let asked = Asked::read(program).map_err(|unread| unread.told(program))?;
-        let search = Search::new(&asked, program);
-        let mut needs = Self {
+        let headers = ElfHeaders::read(program).map_err(|error| error.with_program(program))?;
+        let search = Search::new(&headers, program);
+        let mut deps = Self {
             program: program.to_owned(),
-            loader: asked.interpreter.clone(),
+            loader: headers.interpreter.clone(),
             ..Self::default()
         };
         let mut seen = BTreeSet::new();
-        let mut waiting = VecDeque::from([(program.to_owned(), asked)]);
-        while let Some((path, asked)) = waiting.pop_front() {
-            for name in &asked.needed {
-                if search.is_loader_itself(name)
-                    || seen.len() >= MOST_LIBRARIES
+        let mut waiting = VecDeque::from([(program.to_owned(), headers)]);
+        while let Some((path, headers)) = waiting.pop_front() {
+            for name in &headers.needed {
+                if search.is_in_loader(name)
+                    || seen.len() >= MAX_LIBRARIES
                     || !seen.insert(name.clone())
                 {
                     continue;
                 }
-                if let Some(found) = needs.add(name, &path, search.find(name, &path, &asked)) {
+                if let Some(found) = deps.add(name, &path, search.find(name, &path, &headers)) {
                     waiting.push_back(found);
                 }
             }
         }
-        Ok(needs)
+        Ok(deps)
     }
 
-    /// The program's own name.
+    /// Returns the file name of the program.
     pub(crate) fn name(&self) -> Option<&str> {
         self.program.file_name()?.to_str()
     }
 
-    /// Notes where a library is; gives what is to be read next.
-    fn add(&mut self, name: &str, asking: &Path, found: Option<Found>) -> Option<(PathBuf, Asked)> {
+    /// Records a library, and returns its headers, which are read next.
+    fn add(
+        &mut self,
+        name: &str,
+        asking: &Path,
+        found: Option<Found>,
+    ) -> Option<(PathBuf, ElfHeaders)> {
         let needed_by = shown_path(Path::new(asking.file_name().unwrap_or_default()));
         let Some(found) = found else {
             let name = shown_path(Path::new(name));
@@ -149,12 +155,12 @@ impl ElfDeps {
         {
             self.directories.push(directory);
         }
-        Some((path, found.asked))
+        Some((path, found.headers))
     }
 }
 
-impl Unread {
-    fn told(self, program: &Path) -> ElfError {
+impl ElfReadError {
+    fn with_program(self, program: &Path) -> ElfError {
         let program = shown_path(program);
         match self {
             Self::Io(source) => ElfError::Read { program, source },

@@ -1,6 +1,6 @@
-//! Why a policy could not be had, with the place, what was expected there, and what helps.
+//! Errors of policies: position, expected and found values, and a hint.
 //!
-//! A file is text from somewhere: what is quoted of it is escaped and cut, so that an error stays one line.
+//! Quotes from a file are escaped and cut, because the file is untrusted and an error must stay one line.
 
 use std::ops::Range;
 use std::{fmt, io};
@@ -9,19 +9,19 @@ use thiserror::Error;
 
 use super::Kind;
 
-pub use model::quote::Position;
+pub(crate) use model::quote::Position;
 
-/// The longest policy file that is read, in bytes.
+/// Maximum size of a policy file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 256 * 1024;
 
-/// Why a policy could not be had. `file` is its name for messages: a path, escaped, or `built-in case-a`.
+/// Failure to load a policy. `file` is the name for messages: an escaped path, or `built-in case-a`.
 #[derive(Debug, Error)]
 #[allow(
     missing_docs,
-    reason = "`file`, `at`, `found` and `wanted` say the same in each variant"
+    reason = "`file`, `at`, `found` and `wanted` mean the same in each variant"
 )]
 pub enum PolicyError {
-    /// A name that is none of the built-in ones; `wanted` is `None` where either kind would do.
+    /// Unknown name of a built-in policy; `wanted` is `None` if any kind is accepted.
     #[error("no built-in {} is named {name}", wanted.map_or("policy", Kind::word))]
     UnknownName {
         wanted: Option<Kind>,
@@ -42,20 +42,20 @@ pub enum PolicyError {
         #[source]
         source: io::Error,
     },
-    /// A directory, FIFO, socket or device.
+    /// The file is a directory, FIFO, socket or device.
     #[error("{file} is {found}, not a regular file")]
     NotAFile { file: String, found: &'static str },
-    /// Longer than [`MAX_FILE_BYTES`].
+    /// The file is longer than [`MAX_FILE_BYTES`].
     #[error("{file} is longer than {MAX_FILE_BYTES} bytes")]
     TooLarge { file: String },
-    /// Not text.
+    /// The file is not UTF-8.
     #[error("{file}:{at}: expected UTF-8 text, found the byte {byte:#04x}")]
     NotUtf8 {
         file: String,
         at: Position,
         byte: u8,
     },
-    /// Text, but not TOML.
+    /// The text is not TOML.
     #[error("{file}:{at}: not well-formed TOML: {message}, at {found}")]
     Syntax {
         file: String,
@@ -63,11 +63,11 @@ pub enum PolicyError {
         message: String,
         found: String,
     },
-    /// TOML, but no policy.
+    /// The TOML document is not a valid policy.
     #[error("{0}")]
     Fault(Box<Fault>),
-    /// A policy of the other kind.
-    #[error("{file} is of the kind {found}, but a {wanted} is needed here", found = found.word(), wanted = wanted.word())]
+    /// The policy is of another kind than wanted.
+    #[error("{file}: expected a policy of the kind {}, found {}", wanted.word(), found.word())]
     WrongKind {
         file: String,
         found: Kind,
@@ -76,7 +76,7 @@ pub enum PolicyError {
 }
 
 impl PolicyError {
-    /// What the user can do about it, in one line.
+    /// Returns a remedy, in one line.
     pub fn hint(&self) -> String {
         match self {
             Self::UnknownName { hint, .. } => hint.clone(),
@@ -90,24 +90,24 @@ impl PolicyError {
             Self::Syntax { .. } => "`runner policy show case-a` prints a well-formed file".into(),
             Self::Fault(fault) => fault.hint.clone(),
             Self::WrongKind { found: Kind::Profile, .. } => "give the profile with --profile".into(),
-            Self::WrongKind { found: Kind::Audit, .. } => "the policy of audits is built in; `runner audit` uses it".into(),
+            Self::WrongKind { found: Kind::Audit, .. } => "the audit policy is built in; `runner audit` uses it".into(),
             Self::WrongKind { found: Kind::Case, .. } => "run the case with `runner run CASE.toml`".into(),
         }
     }
 }
 
-/// A file that is well-formed TOML and yet no policy.
+/// Fault in well-formed TOML.
 #[derive(Debug)]
 pub struct Fault {
-    /// Its name for messages.
+    /// Name of the file for messages.
     pub file: String,
-    /// Where the fault begins.
+    /// Position of the fault.
     pub at: Position,
-    /// Dotted path of the key, where there is one.
+    /// Dotted path of the key; `None` at the top level.
     pub key: Option<String>,
-    /// `expected …, found …`
+    /// Description: `expected …, found …`.
     pub problem: String,
-    /// What helps.
+    /// Remedy, in one line.
     pub hint: String,
 }
 
@@ -121,7 +121,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A fault found in a value, before its place in the file is worked out.
+/// Fault at a byte range, before its line and key are known.
 #[derive(Debug)]
 pub(super) struct Flaw {
     pub(super) span: Range<usize>,

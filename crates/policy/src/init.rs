@@ -1,4 +1,4 @@
-//! The files that `runner policy init` prints: right as they are, each key explained, what is optional commented out.
+//! Templates of `runner policy init`: valid files with an explanation of each key; optional keys are commented out.
 
 use std::path::{Path, PathBuf};
 
@@ -10,64 +10,64 @@ use crate::elf_deps::ElfDeps;
 const CASE: &str = include_str!("init/case.toml");
 const PROFILE: &str = include_str!("init/profile.toml");
 
-/// What the templates are named.
+/// Placeholder names in the templates.
 const CASE_NAME: &str = "\"my-case\"";
 const PROFILE_NAME: &str = "\"my-client\"";
 
-/// What the profile names the program.
+/// Name of the program in the template of a profile.
 const PROGRAM: &str = "program = \"agent-cli\"";
 
-/// The name of a policy, a client or a program: letters, digits, `.`, `_` and `-`.
+/// Name of a policy, a client or a program: 1 to 64 letters, digits, `.`, `_` and `-`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyName(String);
 
 impl PolicyName {
-    /// `None` where the text is no such name.
+    /// Parses a name. Returns `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         values::is_name(text).then(|| Self(text.to_owned()))
     }
 }
 
-/// A case of this name.
+/// Returns the text of a case with this name.
 pub fn case(name: &PolicyName) -> String {
     CASE.replacen(CASE_NAME, &format!("\"{}\"", name.0), 1)
 }
 
-/// A profile of this name, with what its program needs where that is known.
-pub fn profile(name: &PolicyName, needs: Option<&ElfDeps>) -> String {
+/// Returns the text of a profile with this name, and with path rules for the libraries of its program, if known.
+pub fn profile(name: &PolicyName, deps: Option<&ElfDeps>) -> String {
     let mut text = PROFILE.replacen(PROFILE_NAME, &format!("\"{}\"", name.0), 1);
-    if let Some(needs) = needs {
-        if let Some(program) = needs.name().and_then(PolicyName::parse) {
+    if let Some(deps) = deps {
+        if let Some(program) = deps.name().and_then(PolicyName::parse) {
             text = text.replacen(PROGRAM, &format!("program = \"{}\"", program.0), 1);
         }
         text.push('\n');
-        text.push_str(&rules(needs));
+        text.push_str(&rules(deps));
     }
     text
 }
 
-/// The rules for what a program needs, each with its reason; what cannot be written as a rule is said in a comment.
-fn rules(needs: &ElfDeps) -> String {
-    let Some(loader) = &needs.loader else {
+/// Writes a path rule with a reason for each library, or a comment for a library that no rule can name.
+fn rules(deps: &ElfDeps) -> String {
+    let Some(loader) = &deps.loader else {
         return "# The program is static: it needs no path of the host to start.\n".to_owned();
     };
     let mut text = String::from(
-        "# What the program's headers ask for. What it opens later stands in no header: a run shows it.\n",
+        "# Libraries that the program's headers name. A run shows those that it opens later.\n",
     );
     text.push_str(&rule(loader, "the loader that the program names"));
-    for library in &needs.libraries {
+    for library in &deps.libraries {
         text.push_str(&rule(
             &library.path,
             &format!("{} needs it", library.needed_by),
         ));
     }
-    for missing in &needs.missing {
+    for missing in &deps.missing {
         text.push_str(&format!(
             "\n# Not found: {}, which {} needs.\n",
             missing.name, missing.needed_by
         ));
     }
-    text.push_str(&library_path(&needs.directories));
+    text.push_str(&library_path(&deps.directories));
     text
 }
 
@@ -78,13 +78,13 @@ fn rule(path: &Path, reason: &str) -> String {
             quoted(reason)
         ),
         None => format!(
-            "\n# Not to be shown: {}. Copy it to another place. ({reason})\n",
+            "\n# Cannot be shown: {}. Copy it to another place. ({reason})\n",
             shown_path(path)
         ),
     }
 }
 
-/// The loader inside has no configuration: where the host's finds something by it, a variable says so.
+/// Sets LD_LIBRARY_PATH for directories of the host's loader configuration, because the sandbox has no such file.
 fn library_path(directories: &[PathBuf]) -> String {
     let texts: Vec<&str> = directories
         .iter()
@@ -101,14 +101,14 @@ fn library_path(directories: &[PathBuf]) -> String {
     )
 }
 
-/// The path as a TOML string, where a path rule may name it. Braces could be taken for a placeholder.
+/// Returns the path as a TOML string; `None` if a path rule cannot name it. Braces would be read as a placeholder.
 fn rule_text(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     let plain = !text.contains(|c: char| c.is_control() || c == '{');
     (plain && values::is_host_path(text)).then(|| quoted(text))
 }
 
-/// A TOML basic string: JSON escapes the same characters in the same way, but for controls, which are not here.
+/// Writes a TOML basic string. JSON has the same escapes except for control characters, which the caller excludes.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

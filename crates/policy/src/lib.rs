@@ -1,9 +1,9 @@
-//! Cases, profiles and the policy of audits as files: built in or the user's own, parsed strictly into
-//! [`model::case`], [`model::profile`] and [`crate::audit`].
+//! Policy files: cases, profiles and the audit policy, parsed strictly into [`model::case`], [`model::profile`] and
+//! [`model::audit`].
 //!
-//! Owns the file format, the built-in files and the digest of what was read. A file becomes a value whole or
-//! not at all, and an error names the file, the line, the key, what was expected, what was found and what helps.
-//! Knows nothing of the run: whether a case can be had on this host is found out elsewhere.
+//! Owns the file format, the built-in files and their digests. A file is accepted whole or rejected. An error has the
+//! file, the line, the key, the expected and the found value, and a hint. This crate does not know the host: the runner
+//! checks later if a case can be run there.
 //!
 #![doc = include_str!("reference.md")]
 
@@ -39,22 +39,22 @@ pub use error::{Fault, MAX_FILE_BYTES, PolicyError};
 pub use limits::TIMEOUT_BOUNDS;
 pub use values::{is_variable_name, may_be_shown, never_shown};
 
-/// What a policy file describes.
+/// Kind of a policy file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// What is asked, allowed and expected.
+    /// Request to the client, permissions of the sandbox, and expectations.
     Case,
-    /// How one client is told, and its own names.
+    /// Command line, names and known behaviour of one client.
     Profile,
-    /// What an audited program is shown and allowed.
+    /// Paths, limits and environment of every audited program.
     Audit,
 }
 
 impl Kind {
-    /// Every kind there is.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Case, Self::Profile, Self::Audit];
 
-    /// The word for people.
+    /// Word for messages.
     pub fn word(self) -> &'static str {
         match self {
             Self::Case => "case",
@@ -63,7 +63,7 @@ impl Kind {
         }
     }
 
-    /// The value of `schema` in a file of this kind.
+    /// Value of the key `schema` in a file of this kind.
     pub fn schema(self) -> &'static str {
         match self {
             Self::Case => "runner.case/1",
@@ -73,17 +73,17 @@ impl Kind {
     }
 }
 
-/// What the user names: a built-in policy or a file.
+/// Reference to a policy on the command line: a built-in one or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// A name in [`list`].
+    /// Name of a policy in [`list`].
     BuiltIn(String),
-    /// A path, as typed.
+    /// Path, as typed.
     File(PathBuf),
 }
 
 impl Reference {
-    /// A text with `/` or ending in `.toml` is a file, any other a built-in name.
+    /// Parses a text: with `/` or ending in `.toml` it is a file, otherwise a built-in name.
     pub fn parse(text: &OsStr) -> Self {
         let bytes = text.as_encoded_bytes();
         if bytes.contains(&b'/') || bytes.ends_with(b".toml") {
@@ -94,20 +94,20 @@ impl Reference {
     }
 }
 
-/// A policy that was found good, for listings.
+/// Entry of a valid policy in listings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The name that the file gives itself.
+    /// Name in the file.
     pub name: String,
-    /// What it describes.
+    /// Kind of the policy.
     pub kind: Kind,
-    /// SHA-256 of the bytes, lower-case hex.
+    /// SHA-256 of the file, in lower-case hex.
     pub sha256: String,
-    /// One line for people.
+    /// Summary, one line.
     pub summary: String,
 }
 
-/// The schema of a file of this kind.
+/// Returns the schema of a file of this kind.
 pub fn schema(kind: Kind) -> schemars::Schema {
     match kind {
         Kind::Case => model::schema::of_file::<case_file::CaseFile>(kind.schema()),
@@ -126,29 +126,29 @@ pub fn profile(reference: &Reference) -> Result<Profile, PolicyError> {
     Document::load(reference, Some(Kind::Profile))?.profile()
 }
 
-/// Checks for the name of a built-in case.
+/// Returns true for the name of a built-in case.
 pub fn is_built_in_case(name: &str) -> bool {
     builtin::find(name, Some(Kind::Case)).is_ok()
 }
 
-/// The built-in policy of audits.
+/// Reads the built-in audit policy.
 ///
 /// # Errors
-/// None in a released executable: its tests parse every built-in file.
+/// Not expected in a release, because a test parses every built-in file.
 pub fn audit() -> Result<AuditPolicy, PolicyError> {
     let reference = Reference::BuiltIn("audit".to_owned());
     Document::load(&reference, Some(Kind::Audit))?.audit()
 }
 
-/// Reads a policy of any kind, told apart by its `schema`, and reports what it is.
+/// Reads a policy of any kind, detected by its key `schema`, and returns its entry.
 pub fn check(reference: &Reference) -> Result<Entry, PolicyError> {
     Document::load(reference, None)?.entry()
 }
 
-/// The built-in policies, in a fixed order.
+/// Returns the entries of the built-in policies, in a fixed order.
 ///
 /// # Errors
-/// None in a released executable: its tests parse every built-in file.
+/// Not expected in a release, because a test parses every built-in file.
 pub fn list() -> Result<Vec<Entry>, PolicyError> {
     let names = builtin::ALL.iter().map(|builtin| builtin.name);
     names
@@ -156,7 +156,7 @@ pub fn list() -> Result<Vec<Entry>, PolicyError> {
         .collect()
 }
 
-/// The bytes of a built-in policy, comments included.
+/// Returns the text of a built-in policy, comments included.
 pub fn text(name: &str) -> Result<&'static str, PolicyError> {
     builtin::find(name, None).map(|builtin| builtin.text)
 }

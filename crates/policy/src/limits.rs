@@ -1,4 +1,4 @@
-//! The limits of a case: each stands in the file, with a unit, within bounds that catch a slip of the pen.
+//! Limits of a case: each is in the file, with a unit, within bounds that catch typing errors.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -19,23 +19,23 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Bounds of the wall time, for files and for `--timeout`.
+/// Bounds of the wall time, in files and in `--timeout`.
 pub const TIMEOUT_BOUNDS: RangeInclusive<Duration> = Duration::from_millis(100)..=DAY;
 const CPU_BOUNDS: RangeInclusive<Duration> = Duration::from_secs(1)..=DAY;
 const HOME_SIZES: RangeInclusive<u64> = 64 * KIB..=64 * GIB;
 const MEMORY_SIZES: RangeInclusive<u64> = 16 * MIB..=1024 * GIB;
 const FILE_SIZES: RangeInclusive<u64> = 4 * KIB..=64 * GIB;
-/// Of what is kept in memory: an output, a body.
+/// Bounds of data kept in memory: an output, a body.
 const KEPT_SIZES: RangeInclusive<u64> = KIB..=GIB;
-/// Each line of standard output becomes a record.
+/// Bounds of the lines of standard output, each of which becomes a record.
 const OUTPUT_LINES: RangeInclusive<u64> = 16..=1_000_000;
 const HOME_FILES: RangeInclusive<u64> = 16..=10_000_000;
 const PROCESSES: RangeInclusive<u64> = 1..=100_000;
 const OPEN_FILES: RangeInclusive<u64> = 16..=1_048_576;
-/// Of what the stub serves.
+/// Bounds of the requests and connections of the stub.
 const SERVED: RangeInclusive<u64> = 1..=1_000_000;
 
-/// The bounds of a run. Each stands here: there are no defaults.
+/// Limits of a run. Each is required: there are no defaults.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Limits")]
@@ -43,40 +43,40 @@ pub(super) struct LimitsFile {
     /// Wall time of the client.
     #[schemars(with = "Time", transform = times(&TIMEOUT_BOUNDS))]
     timeout: Spanned<String>,
-    /// Size of home, temporary and working directory, each.
+    /// Size of the home, temporary and working directory, each.
     #[schemars(with = "Size", transform = sizes(&HOME_SIZES))]
     home_size: Spanned<String>,
-    /// Inodes of home, temporary and working directory, each.
+    /// Inodes of the home, temporary and working directory, each.
     #[schemars(with = "u64", range(min = *HOME_FILES.start(), max = *HOME_FILES.end()))]
     home_files: Spanned<u64>,
-    /// Memory of each process of the client: RLIMIT_DATA.
+    /// Memory of each process of the client (RLIMIT_DATA).
     #[schemars(with = "Size", transform = sizes(&MEMORY_SIZES))]
     memory: Spanned<String>,
-    /// Processes and threads of the client: RLIMIT_NPROC.
+    /// Processes and threads of the client (RLIMIT_NPROC).
     #[schemars(with = "u64", range(min = *PROCESSES.start(), max = *PROCESSES.end()))]
     processes: Spanned<u64>,
-    /// Processor time of each process, in whole seconds: RLIMIT_CPU.
+    /// Processor time of each process, in whole seconds (RLIMIT_CPU).
     #[schemars(with = "Time", transform = times(&CPU_BOUNDS))]
     cpu_time: Spanned<String>,
-    /// Open files of each process: RLIMIT_NOFILE.
+    /// Open files of each process (RLIMIT_NOFILE).
     #[schemars(with = "u64", range(min = *OPEN_FILES.start(), max = *OPEN_FILES.end()))]
     open_files: Spanned<u64>,
-    /// Size of one file that the client writes: RLIMIT_FSIZE.
+    /// Size of one file that the client writes (RLIMIT_FSIZE).
     #[schemars(with = "Size", transform = sizes(&FILE_SIZES))]
     file_size: Spanned<String>,
-    /// Standard output and standard error, each; beyond it the client is ended.
+    /// Size of standard output and standard error, each; above it, the runner ends the client.
     #[schemars(with = "Size", transform = sizes(&KEPT_SIZES))]
     output_size: Spanned<String>,
-    /// Lines of standard output; beyond it the client is ended. Output that an audit passes on has no such limit.
+    /// Lines of standard output; above them, the runner ends the client. The output of an audit has no such limit.
     #[schemars(with = "u64", range(min = *OUTPUT_LINES.start(), max = *OUTPUT_LINES.end()))]
     output_lines: Spanned<u64>,
-    /// Requests that the stub serves; beyond it the client is ended.
+    /// Requests that the stub serves; above them, the runner ends the client.
     #[schemars(with = "u64", range(min = *SERVED.start(), max = *SERVED.end()))]
     requests: Spanned<u64>,
     /// Connections that the stub accepts.
     #[schemars(with = "u64", range(min = *SERVED.start(), max = *SERVED.end()))]
     connections: Spanned<u64>,
-    /// Body of a request that is read for its shape; a longer one is counted and hashed.
+    /// Size of a body that is read for its shape; a longer one is counted and hashed.
     #[schemars(with = "Size", transform = sizes(&KEPT_SIZES))]
     body_size: Spanned<String>,
 }
@@ -103,7 +103,7 @@ impl TryFrom<LimitsFile> for Limits {
     }
 }
 
-/// setrlimit(2) counts processor time in whole seconds.
+/// Parses a time in whole seconds, the unit of RLIMIT_CPU (setrlimit(2)).
 fn whole_seconds(value: &Spanned<String>) -> Result<Duration, Flaw> {
     let time = duration(value, &CPU_BOUNDS)?;
     if time.subsec_nanos() != 0 {
@@ -170,6 +170,6 @@ fn within<T: PartialOrd>(
         value.span(),
         expected,
         found,
-        "a limit outside these bounds is most likely a slip",
+        "use a value within these bounds; they catch typing errors",
     ))
 }

@@ -1,4 +1,4 @@
-//! The placeholders that a profile's own names fill on parsing: `{app}`, `{vendor}`, …
+//! Placeholders for the names of a profile: `{app}`, `{vendor}`, …, filled in on parsing.
 
 use model::profile::Names;
 use model::profile::template::{Piece, pieces};
@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::error::Flaw;
 
-/// Replaces the placeholders that stand for names; those in `kept` stay for the run to replace.
+/// Replaces the placeholders of names. Those in `kept` stay, because the run replaces them.
 pub(super) fn fill(
     names: &Names,
     value: Spanned<String>,

@@ -1,6 +1,6 @@
-//! The wire form of a profile file, and its way into [`Profile`].
+//! File form of a profile, parsed into [`Profile`].
 //!
-//! The forms stand here; how each part becomes a domain value has a room of its own.
+//! This file has the forms; a submodule parses each part.
 
 mod arguments;
 mod attempts;
@@ -23,53 +23,53 @@ use super::schema::{
 };
 use super::values::{PathRuleFile, name, path_rules, sentence};
 
-/// How one client is told the abstract options of a case, and its own names for things. In most texts `{app}`,
-/// `{vendor}`, `{cli_name}`, `{runtime}` and `{program}` stand for the names of the table `names`.
+/// Profile of one client: its command line, names and known behaviour. In most texts, `{app}`, `{vendor}`, `{cli_name}`,
+/// `{runtime}` and `{program}` are placeholders for the names in the table `names`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Client profile of runner")]
 pub(super) struct ProfileFile {
-    /// The form of this file.
+    /// Schema of this file.
     #[serde(rename = "schema")]
     #[schemars(with = "String")]
     _schema: IgnoredAny,
     /// Short name, as in reports: `reference`.
     #[schemars(with = "Name")]
     name: Spanned<String>,
-    /// One line for people.
+    /// Summary, one line.
     #[schemars(with = "Sentence")]
     summary: Spanned<String>,
-    /// Queries of the message request that are no finding; the empty one never is.
+    /// Accepted queries of the message request. A request without a query is always accepted.
     #[schemars(with = "Vec<Query>")]
     queries: Vec<Spanned<String>>,
-    /// The client's own names.
+    /// Names of the client.
     names: NamesFile,
-    /// How each option is spelt, in the order of the command line.
+    /// Words of each option, in the order of the command line.
     #[schemars(with = "Vec<ArgumentFile>", extend("contains" = needs_prompt()))]
     arguments: Spanned<Vec<ArgumentFile>>,
-    /// The whole environment: nothing is inherited.
+    /// The whole environment: the client inherits no other variable.
     environment: Vec<VariableFile>,
-    /// Paths of the host that this client needs: its loader, libraries or interpreter.
+    /// Paths of the host that the client needs: its loader, libraries or interpreter.
     #[serde(default)]
     paths: Vec<PathRuleFile>,
-    /// Devices that /dev holds, and no others.
+    /// Devices in /dev, and no others.
     #[schemars(with = "Vec<Device>", extend("uniqueItems" = true))]
     devices: Vec<Spanned<String>>,
-    /// Header names that the requests may carry.
+    /// Accepted header names of the requests.
     headers: HeadersFile,
-    /// Requests beside the turn that are known by name; the first that fits counts.
+    /// Known side requests; the first match counts.
     #[serde(default)]
     side_requests: Vec<SideRequestFile>,
-    /// How its records spell things.
+    /// Names of fields in the records.
     records: RecordsFile,
-    /// What it leaves behind.
+    /// Files that the client leaves behind.
     files: FilesFile,
-    /// Attempts that are no finding. Nothing is let out by it.
+    /// Accepted attempts. These rules do not open the sandbox.
     #[serde(default)]
     attempts: Vec<ExpectedAttemptFile>,
 }
 
-/// The client's own names, for the placeholders of the same names.
+/// Names of the client, which fill the placeholders of the same names.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Names")]
@@ -91,15 +91,15 @@ struct NamesFile {
     program: Spanned<String>,
 }
 
-/// One option on the command line. An option that the client does not have is left out.
+/// One option on the command line. Options that the client lacks are left out.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Argument")]
 struct ArgumentFile {
-    /// When the words are given; each option once.
+    /// Option that adds the words; each once.
     #[schemars(with = "ClientOption")]
     option: Spanned<String>,
-    /// The words; `{value}` stands once for the value of an option that has one.
+    /// Words of the option. For an option with a value, `{value}` appears exactly once.
     #[schemars(with = "Vec<Word>", length(min = 1))]
     words: Spanned<Vec<Spanned<String>>>,
 }
@@ -109,166 +109,167 @@ struct ArgumentFile {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Variable")]
 pub(super) struct VariableFile {
-    /// Its name.
+    /// Name of the variable.
     #[schemars(with = "VariableName")]
     name: Spanned<String>,
-    /// Its value; `{base_url}`, `{credential}`, `{home}` and `{tmp}` are filled in by the run.
+    /// Value; the run fills in `{base_url}`, `{credential}`, `{home}` and `{tmp}`.
     #[schemars(with = "Word")]
     value: Spanned<String>,
-    /// The cases in which it is set; without this key, every one. `--plain` leaves such variables out.
+    /// Cases that set the variable; without this key, every case. `--plain` leaves such variables out.
     #[schemars(with = "Option<Vec<Name>>", length(min = 1), extend("uniqueItems" = true))]
     pub(super) cases: Option<Spanned<Vec<Spanned<String>>>>,
-    /// Why it is set.
+    /// Reason for the variable.
     #[schemars(with = "Sentence")]
     reason: Spanned<String>,
 }
 
-/// What the client's requests look like.
+/// Headers of the client's requests.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Headers")]
 struct HeadersFile {
-    /// Header names that the message request may carry, and no others.
+    /// Accepted header names of the message request, and no others.
     #[schemars(with = "Vec<HeaderName>", extend("uniqueItems" = true))]
     message: Vec<Spanned<String>>,
-    /// Header names that the preflight may carry, and no others.
+    /// Accepted header names of the preflight, and no others.
     #[schemars(with = "Vec<HeaderName>", extend("uniqueItems" = true))]
     preflight: Vec<Spanned<String>>,
-    /// The header in which the message carries the credential, `x-api-key` without this key; in `authorization` it
-    /// stands behind `Bearer`.
+    /// Header of the credential in the message request; `x-api-key` without this key. In `authorization`, `Bearer`
+    /// precedes the credential.
     #[schemars(with = "Option<HeaderName>")]
     credential: Option<Spanned<String>>,
-    /// The families that the beta header names.
+    /// Families in the beta header.
     beta_families: Vec<BetaFamilyFile>,
 }
 
-/// One protocol family that the beta header names.
+/// One protocol family in the beta header.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "BetaFamily")]
 struct BetaFamilyFile {
-    /// Its name for people; each once.
+    /// Name for reports; each once.
     #[schemars(with = "Sentence")]
     family: Spanned<String>,
-    /// How its value of the header begins; a date follows.
+    /// Prefix of its value in the header; a date follows.
     #[schemars(with = "Prefix")]
     prefix: Spanned<String>,
 }
 
-/// A request beside the turn that is known by name.
+/// Known request in addition to the preflight and the message request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "SideRequest")]
 struct SideRequestFile {
-    /// What it is called in reports; each once.
+    /// Name for reports; each once.
     #[schemars(with = "Sentence")]
     name: Spanned<String>,
-    /// Its method.
+    /// Method of the request.
     #[schemars(with = "Method")]
     method: Spanned<String>,
-    /// Its path, without the query.
+    /// Path of the request, without the query.
     #[schemars(with = "RequestPath")]
     path: Spanned<String>,
-    /// Keys that its body has.
+    /// Keys that the body has.
     #[serde(default)]
     #[schemars(with = "Vec<BodyKey>", extend("uniqueItems" = true))]
     with: Vec<Spanned<String>>,
-    /// Keys that its body does not have.
+    /// Keys that the body does not have.
     #[serde(default)]
     #[schemars(with = "Vec<BodyKey>", extend("uniqueItems" = true))]
     without: Vec<Spanned<String>>,
-    /// Whether it is no finding in a case that allows other requests.
+    /// True if a case that allows other requests accepts this one.
     expected: bool,
-    /// Why the client sends it.
+    /// Reason why the client sends the request.
     #[schemars(with = "Sentence")]
     reason: Spanned<String>,
 }
 
-/// How the client's records spell things.
+/// Names of fields in the client's records.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Records")]
 struct RecordsFile {
-    /// The field of `system/init` that holds the version.
+    /// Field of `system/init` with the version.
     #[schemars(with = "String")]
     version_field: Spanned<String>,
-    /// Fields that `system/init` must have, the version's among them.
+    /// Required fields of `system/init`, including that of the version.
     #[schemars(with = "Vec<String>", length(min = 1), extend("uniqueItems" = true))]
     init_fields: Spanned<Vec<Spanned<String>>>,
-    /// The value of `permissionMode` in `system/init`; without it, `default`.
+    /// Value of `permissionMode` in `system/init`; without this key, `default`.
     #[schemars(with = "Option<Name>")]
     permission_mode: Option<Spanned<String>>,
-    /// Lists of `system/init` that may have entries; every other one is empty.
+    /// Lists of `system/init` that may have entries; every other list must be empty.
     #[serde(default)]
     init_lists: Vec<InitListFile>,
 }
 
-/// A list of `system/init` that may have entries.
+/// List of `system/init` that may have entries.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "InitList")]
 struct InitListFile {
-    /// Which list; each once.
+    /// Field of the list; each once.
     #[schemars(with = "InitField")]
     field: Spanned<String>,
-    /// The names of its entries, and no others; without this key, any.
+    /// Accepted names of entries, and no others; without this key, any name.
     #[schemars(with = "Option<Vec<Word>>", extend("uniqueItems" = true))]
     names: Option<Vec<Spanned<String>>>,
-    /// Why the client lists them.
+    /// Reason for the entries.
     #[schemars(with = "Sentence")]
     reason: Spanned<String>,
 }
 
-/// What the client leaves behind.
+/// Files that the client leaves behind.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Files")]
 struct FilesFile {
-    /// The state file, relative to the home.
+    /// State file, relative to the home.
     #[schemars(with = "TreePath")]
     state: Spanned<String>,
-    /// Directory and prefix of its backup, relative to the home; thirteen digits follow.
+    /// Directory and prefix of the backup of the state file, relative to the home; thirteen digits follow.
     #[schemars(with = "TreePath")]
     backup_prefix: Spanned<String>,
-    /// Further files and directories that are no finding.
+    /// Further accepted files and directories.
     #[serde(default)]
     expected: Vec<ExpectedFileFile>,
-    /// Files and directories that are known to be there for a time.
+    /// Known files and directories that the client removes before its end.
     #[serde(default)]
     transient: Vec<ExpectedFileFile>,
 }
 
-/// A file or directory that the client is known to make.
+/// File or directory that the client is known to create.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExpectedFile")]
 struct ExpectedFileFile {
-    /// The tree in which it lies.
+    /// Directory that contains the file.
     #[serde(rename = "in")]
     #[schemars(with = "Root")]
     root: Spanned<String>,
-    /// Relative to the tree; `{uid}`, `{pid}`, `{digits}`, `{hex}`, `{alnum}` and `{uuid}` stand for what differs.
+    /// Path relative to the directory; `{uid}`, `{pid}`, `{digits}`, `{hex}`, `{alnum}` and `{uuid}` match parts that
+    /// differ between runs.
     #[schemars(with = "TreePath")]
     path: Spanned<String>,
-    /// Why the client makes it.
+    /// Reason why the client creates the file.
     #[schemars(with = "Sentence")]
     reason: Spanned<String>,
 }
 
-/// An attempt that the client is known to make.
+/// Attempt that the client is known to make.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExpectedAttempt")]
 struct ExpectedAttemptFile {
-    /// Where it goes; each destination once.
+    /// Destination of the attempt; each once.
     #[schemars(with = "Destination")]
     destination: Spanned<String>,
-    /// Why it is no finding.
+    /// Reason for accepting the attempt.
     #[schemars(with = "Sentence")]
     reason: Spanned<String>,
 }
 
-/// Without a prompt no case can be run.
+/// Schema that requires the option `prompt`, because every case has a prompt.
 fn needs_prompt() -> Schema {
     json_schema!({
         "properties": { "option": { "const": ClientOption::Prompt.word() } },
@@ -277,7 +278,7 @@ fn needs_prompt() -> Schema {
 }
 
 impl ProfileFile {
-    /// The whole file, or the first thing in it that is wrong.
+    /// Parses the whole file. Returns the first fault on error.
     pub(super) fn into_profile(self, origin: Origin) -> Result<Profile, Flaw> {
         sentence(self.summary)?;
         let names = Names::try_from(self.names)?;

@@ -1,29 +1,28 @@
-//! Durations and sizes as people write them in policy files: `60s`, `256 MiB`.
+//! Durations and sizes in policy files: `60s`, `256 MiB`.
 //!
-//! Owns the grammar: a whole number, at most one space, a unit. No fractions, no sums, no bare numbers:
-//! a number without a unit is the usual way to be wrong by a factor of a thousand.
-//! Knows nothing of the keys that hold such values, nor of their bounds.
+//! Owns the grammar: a whole number, at most one space, a unit. Fractions, sums and numbers without a unit are errors.
+//! A missing unit is a common cause of values wrong by a factor of a thousand. Keys and bounds are elsewhere.
 
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// Why a text is no duration or size.
+/// Failure to parse a duration or size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum QuantityError {
-    /// Signs, fractions and words are no whole number.
+    /// The text does not begin with a digit.
     #[error("it does not begin with a whole number")]
     NoNumber,
-    /// A bare number.
+    /// The number has no unit.
     #[error("the unit is missing")]
     NoUnit,
-    /// A unit of another system, or a slip.
+    /// The unit is unknown.
     #[error("the unit is not one of {units}")]
     UnknownUnit {
-        /// The known ones.
+        /// Known units, separated by commas.
         units: &'static str,
     },
-    /// More than 64 bits hold.
+    /// The value exceeds 64 bits.
     #[error("the number is too large")]
     TooLarge,
 }
@@ -38,12 +37,12 @@ const SIZE_UNITS: [(&str, u64); 5] = [
     ("TiB", 1 << 40),
 ];
 
-/// The units of a duration, shortest first.
+/// Returns the units of a duration, shortest first.
 pub(super) fn duration_units() -> impl Iterator<Item = &'static str> {
     DURATION_UNITS.iter().map(|(unit, _)| *unit)
 }
 
-/// The units of a size, smallest first.
+/// Returns the units of a size, smallest first.
 pub(super) fn size_units() -> impl Iterator<Item = &'static str> {
     SIZE_UNITS.iter().map(|(unit, _)| *unit)
 }
@@ -53,19 +52,19 @@ pub fn duration(text: &str) -> Result<Duration, QuantityError> {
     amount(text, &DURATION_UNITS, "ms, s, min, h").map(Duration::from_millis)
 }
 
-/// Parses `512 B`, `64 KiB`, `256MiB` or `4 GiB`, in bytes.
+/// Parses `512 B`, `64 KiB`, `256MiB` or `4 GiB` into bytes.
 pub fn size(text: &str) -> Result<u64, QuantityError> {
     amount(text, &SIZE_UNITS, "B, KiB, MiB, GiB, TiB")
 }
 
-/// Writes a duration so that [`duration`] reads it back, to the millisecond.
+/// Formats a duration, to the millisecond, so that [`duration`] parses it.
 pub fn show_duration(value: Duration) -> String {
     let millis = u64::try_from(value.as_millis()).unwrap_or(u64::MAX);
     let (unit, factor) = largest_unit(millis, &DURATION_UNITS);
     format!("{}{unit}", millis / factor)
 }
 
-/// Writes a size so that [`size`] reads it back.
+/// Formats a size in bytes, so that [`size`] parses it.
 pub fn show_size(bytes: u64) -> String {
     let (unit, factor) = largest_unit(bytes, &SIZE_UNITS);
     format!("{} {unit}", bytes / factor)

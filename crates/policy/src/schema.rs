@@ -1,7 +1,7 @@
 //! Values of policy files as JSON Schema describes them.
 //!
-//! A schema refuses nothing that the parser accepts. The parser knows more: placeholders, cross references, bounds of
-//! sizes and times. Where a text may hold placeholders, its pattern lets every brace pass.
+//! A schema accepts every file that the parser accepts. The parser checks more: placeholders, cross references, and
+//! bounds of sizes and times. Patterns of texts with placeholders accept any brace.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -11,50 +11,50 @@ use schemars::Schema;
 
 use super::quantity::{self, duration_units, size_units};
 
-/// Longest sentence, in characters.
+/// Maximum length of a sentence, in characters.
 pub(super) const MAX_SENTENCE_CHARS: usize = 300;
-/// Longest name, in characters.
+/// Maximum length of a name, in characters.
 pub(super) const MAX_NAME_CHARS: usize = 64;
 
-/// Directories of the host that are never shown: they hold sockets, devices or the kernel's own files.
+/// Directories of the host that are never shown, because they hold sockets, devices or files of the kernel.
 pub(super) const NEVER_SHOWN: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp"];
 
 value! {
-    /// Letters, digits, `.`, `_` and `-`, but not dots alone.
+    /// Name: letters, digits, `.`, `_` and `-`, but not dots alone.
     Name => {
         "type": "string",
         "pattern": "^[A-Za-z0-9._-]*[A-Za-z0-9_-][A-Za-z0-9._-]*$",
         "maxLength": MAX_NAME_CHARS,
     }
 
-    /// One line for people.
+    /// One line of text.
     Sentence => {
         "type": "string",
         "pattern": r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$",
         "maxLength": MAX_SENTENCE_CHARS,
     }
 
-    /// Text without NUL, which no program can be given.
+    /// Text without NUL, because a NUL ends an argument of a program.
     Word => { "type": "string", "pattern": r"^[^\x00]*$" }
 
-    /// Some text, without NUL.
+    /// Non-empty text without NUL.
     Text => { "type": "string", "pattern": r"^[^\x00]+$" }
 
-    /// A whole number and a unit: `256 MiB`.
+    /// Size, a whole number and a unit: `256 MiB`.
     Size => {
         "type": "string",
         "pattern": quantity_pattern(size_units()),
         "examples": ["64 KiB", "256 MiB", "4 GiB"],
     }
 
-    /// A whole number and a unit: `60s`.
+    /// Time, a whole number and a unit: `60s`.
     Time => {
         "type": "string",
         "pattern": quantity_pattern(duration_units()),
         "examples": ["500ms", "60s", "5min", "1h"],
     }
 
-    /// An absolute path of the host in its plain form, outside of the directories that are never shown.
+    /// Absolute, plain path of the host, outside of the directories that are never shown.
     HostPath => {
         "type": "string",
         "pattern": r"^(/[^/\x00]+)+$",
@@ -62,51 +62,51 @@ value! {
         "examples": ["/usr/lib/node"],
     }
 
-    /// A path relative to home, temporary or working directory.
+    /// Path relative to the home, temporary or working directory.
     TreePath => {
         "type": "string",
         "pattern": r"^[^/\x00-\x1f\x7f]+(/[^/\x00-\x1f\x7f]+)*$",
         "examples": [".{app}/.{app}.json"],
     }
 
-    /// The name of an environment variable.
+    /// Name of an environment variable.
     VariableName => { "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }
 
-    /// The name of a header, in lower case.
+    /// Name of a header, in lower case.
     HeaderName => {
         "type": "string",
         "pattern": "^[a-z0-9!#$%&'*+.^_`|~{}-]+$",
         "examples": ["user-agent", "{vendor}-beta"],
     }
 
-    /// How a value of the beta header begins.
+    /// Prefix of a value of the beta header.
     Prefix => { "type": "string", "pattern": "^[A-Za-z0-9._{}-]+$" }
 
-    /// A query, as written after the question mark.
+    /// Query, without the question mark.
     Query => {
         "type": "string",
         "pattern": "^[!\"$->@-~][!\"$-~]*$",
         "examples": ["beta=true"],
     }
 
-    /// The method of a request.
+    /// Method of a request.
     Method => { "type": "string", "pattern": "^[A-Z]+$", "examples": ["POST"] }
 
-    /// The path of a request, without the query.
+    /// Path of a request, without the query.
     RequestPath => {
         "type": "string",
         "pattern": "^/[!\"$->@-~]*$",
         "examples": ["/v1/messages/count_tokens"],
     }
 
-    /// A key of a body, or keys of the objects in it with dots between them.
+    /// Key of a body, or keys of nested objects, separated by dots.
     BodyKey => {
         "type": "string",
         "pattern": r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$",
         "examples": ["tools", "output_config.format"],
     }
 
-    /// Where an attempt goes: one spelling for each destination.
+    /// Destination of an attempt. Each destination has one spelling.
     Destination => {
         "type": "string",
         "pattern": destination_pattern(),
@@ -143,24 +143,24 @@ fn destination_pattern() -> String {
     format!("^({})$", kinds.join("|"))
 }
 
-/// Says the bounds of a size at the end of the description.
+/// Appends the bounds of a size to the description.
 pub(super) fn sizes(bounds: &RangeInclusive<u64>) -> impl FnMut(&mut Schema) {
-    told(bounds, |bytes| quantity::show_size(*bytes))
+    append_bounds(bounds, |bytes| quantity::show_size(*bytes))
 }
 
-/// Says the bounds of a time at the end of the description.
+/// Appends the bounds of a time to the description.
 pub(super) fn times(bounds: &RangeInclusive<std::time::Duration>) -> impl FnMut(&mut Schema) {
-    told(bounds, |time| quantity::show_duration(*time))
+    append_bounds(bounds, |time| quantity::show_duration(*time))
 }
 
-fn told<T, W: Display>(
+fn append_bounds<T, W: Display>(
     bounds: &RangeInclusive<T>,
     show: impl Fn(&T) -> W,
 ) -> impl FnMut(&mut Schema) {
     let bounds = format!("{} to {}.", show(bounds.start()), show(bounds.end()));
     move |schema| {
         let description = schema.get("description").and_then(|text| text.as_str());
-        let told = format!("{} {bounds}", description.unwrap_or_default());
-        schema.insert("description".into(), told.trim().into());
+        let with_bounds = format!("{} {bounds}", description.unwrap_or_default());
+        schema.insert("description".into(), with_bounds.trim().into());
     }
 }

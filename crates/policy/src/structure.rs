@@ -1,7 +1,7 @@
-//! Faults of structure: a key that is unknown, missing or of the wrong type.
+//! Structural faults: a key that is unknown, missing or of the wrong type.
 //!
-//! serde finds them and says so in a sentence of its own. Here that sentence becomes ours, with a hint, and the
-//! place becomes the dotted path of the key. The line of each key is found here as well.
+//! Translates serde's messages into our own with hints, and byte ranges into dotted paths of keys. Finds the line of
+//! each key as well.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::Flaw;
 
-/// What serde said of this file, in our words.
+/// Translates a message of serde into a fault with a hint.
 pub(super) fn explain(file: &str, message: &str, span: Range<usize>) -> Flaw {
     unknown(message, &span)
         .or_else(|| missing(message, &span))
@@ -19,11 +19,11 @@ pub(super) fn explain(file: &str, message: &str, span: Range<usize>) -> Flaw {
         .unwrap_or_else(|| Flaw {
             span: named_key(file, message, &span).unwrap_or(span),
             problem: visible(message.chars()),
-            hint: "`runner policy show case-a` prints a file that is right".into(),
+            hint: "`runner policy show case-a` prints a valid file".into(),
         })
 }
 
-/// serde: "unknown field `x`, expected one of `a`, `b`", and the same with "variant".
+/// Translates "unknown field `x`, expected one of `a`, `b`", also with "variant".
 fn unknown(message: &str, span: &Range<usize>) -> Option<Flaw> {
     let field = message
         .strip_prefix("unknown field `")
@@ -33,7 +33,7 @@ fn unknown(message: &str, span: &Range<usize>) -> Option<Flaw> {
             .strip_prefix("unknown variant `")
             .map(|rest| ("a known word", rest))
     })?;
-    // The name is the user's and may hold anything; the list after the last mark is ours.
+    // The name comes from the user and may contain the separator, so split at the last one.
     let (found, known) = rest
         .rsplit_once("`, expected ")
         .or_else(|| rest.rsplit_once("`, there are no "))?;
@@ -46,7 +46,7 @@ fn unknown(message: &str, span: &Range<usize>) -> Option<Flaw> {
     ))
 }
 
-/// serde: "missing field `x`".
+/// Translates "missing field `x`".
 fn missing(message: &str, span: &Range<usize>) -> Option<Flaw> {
     let key = message.strip_prefix("missing field `")?.strip_suffix('`')?;
     let hint = format!("a policy has no defaults; add `{key} = …` here");
@@ -58,7 +58,7 @@ fn missing(message: &str, span: &Range<usize>) -> Option<Flaw> {
     ))
 }
 
-/// serde: "invalid type: string \"x\", expected u64", and the same with "value" or "length".
+/// Translates "invalid type: string \"x\", expected u64", also with "value" or "length".
 fn mismatch(message: &str, span: &Range<usize>) -> Option<Flaw> {
     let rest = message.strip_prefix("invalid ")?.split_once(": ")?.1;
     let (found, expected) = rest.rsplit_once(", expected ")?;
@@ -80,7 +80,7 @@ fn mismatch(message: &str, span: &Range<usize>) -> Option<Flaw> {
     Some(Flaw::new(span.clone(), expected, found, hint))
 }
 
-/// The place of the value that a message about a whole table names: "`pings` is 200".
+/// Returns the range of the value that a message on a whole table names: "`pings` is 200".
 fn named_key(file: &str, message: &str, span: &Range<usize>) -> Option<Range<usize>> {
     let name = message.split('`').nth(1)?;
     let document = DeTable::parse(file).ok()?;
@@ -94,7 +94,7 @@ fn named_key(file: &str, message: &str, span: &Range<usize>) -> Option<Range<usi
     table.get(name).map(toml::Spanned::span)
 }
 
-/// The line of each key, from 1, by its dotted path; of a key in an array of tables, its first.
+/// Returns the line of each key, from 1, by its dotted path. A key in an array of tables has its first line.
 pub(super) fn lines(text: &str, document: &DeTable<'_>) -> BTreeMap<String, usize> {
     let line_feeds = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
     let line_feeds: Vec<usize> = line_feeds.map(|(at, _)| at).collect();
@@ -122,7 +122,7 @@ fn joined(prefix: &str, key: &str) -> String {
     }
 }
 
-/// The dotted path of the innermost key whose name or value holds the span; `None` at the top level.
+/// Returns the dotted path of the innermost key whose name or value contains the span; `None` at the top level.
 pub(super) fn key_at(text: &str, span: &Range<usize>) -> Option<String> {
     let document = DeTable::parse(text).ok()?;
     let mut best: Option<(usize, String)> = None;
@@ -130,10 +130,10 @@ pub(super) fn key_at(text: &str, span: &Range<usize>) -> Option<String> {
     while let Some((prefix, table)) = open.pop() {
         for (key, value) in table {
             let path = joined(&prefix, key.get_ref());
-            for place in [key.span(), value.span()] {
-                let holds = place.start <= span.start && span.start < place.end;
-                if holds && best.as_ref().is_none_or(|(size, _)| place.len() <= *size) {
-                    best = Some((place.len(), path.clone()));
+            for range in [key.span(), value.span()] {
+                let contains = range.start <= span.start && span.start < range.end;
+                if contains && best.as_ref().is_none_or(|(size, _)| range.len() <= *size) {
+                    best = Some((range.len(), path.clone()));
                 }
             }
             push_tables(&mut open, path, value.get_ref());
@@ -202,10 +202,10 @@ mod tests {
     #[test]
     fn the_key_is_the_innermost_one() {
         let text = "[a]\nb = { c = [1, { d = \"x\" }] }\n[[e]]\nf = 1\n[[e]]\nf = 2\n";
-        let at = |secrets: &str| {
+        let at = |found: &str| {
             key_at(
                 text,
-                &(text.find(secrets).unwrap()..text.find(secrets).unwrap()),
+                &(text.find(found).unwrap()..text.find(found).unwrap()),
             )
         };
         assert_eq!(at("\"x\"").as_deref(), Some("a.b.c.d"));

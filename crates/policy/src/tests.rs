@@ -1,4 +1,4 @@
-//! The built-in files, and what is no file of the right kind.
+//! Built-in policies, and references that are not a policy of the wanted kind.
 
 mod command_line;
 mod deviations;

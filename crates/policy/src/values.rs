@@ -1,6 +1,6 @@
-//! Single values of policy files: words of a closed set, names, paths, sentences.
+//! Single values of policy files: closed-set words, names, paths, sentences.
 //!
-//! Each function takes a value with its span and gives the domain's type or a flaw at that span.
+//! Each function takes a value with its span, and returns the type of the model or a flaw at that span.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -15,26 +15,26 @@ use toml::Spanned;
 use super::error::Flaw;
 use super::schema::{HostPath, MAX_NAME_CHARS, MAX_SENTENCE_CHARS, NEVER_SHOWN, Sentence};
 
-/// A path of the host that the client sees, read-only.
+/// Path of the host that the client sees, read-only.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PathRule")]
 pub(super) struct PathRuleFile {
-    /// The path, inside as on the host.
+    /// Path, the same inside the sandbox and on the host.
     #[schemars(with = "HostPath")]
     path: Spanned<String>,
-    /// What the client may do below it.
+    /// Access of the client below the path.
     #[schemars(with = "Access")]
     access: Spanned<String>,
-    /// On a host without the path the rule says nothing; else that is an error.
+    /// True if a host may lack the path; otherwise a missing path is an error.
     #[serde(default)]
     if_present: bool,
-    /// Why the client needs it.
+    /// Reason why the client needs the path.
     #[schemars(with = "Sentence")]
     reason: Spanned<String>,
 }
 
-/// Path rules; each path once. `replace` fills placeholders.
+/// Parses path rules, each path once. `replace` fills placeholders.
 pub(super) fn path_rules(
     rules: Vec<PathRuleFile>,
     replace: impl Fn(Spanned<String>) -> Result<Spanned<String>, Flaw>,
@@ -43,7 +43,7 @@ pub(super) fn path_rules(
     let mut parsed = Vec::new();
     for rule in rules {
         let path = replace(rule.path)?;
-        once(&mut seen, &path, "a path that no other rule names")?;
+        reject_repeated(&mut seen, &path, "a path that no other rule names")?;
         parsed.push(PathRule {
             path: host_path(path)?,
             access: one_of(&rule.access, &Access::IN_POLICIES, Access::word)?,
@@ -58,7 +58,7 @@ pub(super) fn path_rules(
     Ok(parsed)
 }
 
-/// A word of a closed set.
+/// Parses a word of a closed set.
 pub(super) fn one_of<T: Copy>(
     value: &Spanned<String>,
     all: &[T],
@@ -74,8 +74,8 @@ pub(super) fn one_of<T: Copy>(
         })
 }
 
-/// Each value once.
-pub(super) fn once(
+/// Rejects a value that was seen before.
+pub(super) fn reject_repeated(
     seen: &mut BTreeSet<String>,
     value: &Spanned<String>,
     expected: &str,
@@ -91,11 +91,11 @@ pub(super) fn once(
     ))
 }
 
-/// A non-empty line of text without control characters: a summary or a reason.
+/// Parses a non-empty line of text without control characters: a summary or a reason.
 pub(super) fn sentence(value: Spanned<String>) -> Result<String, Flaw> {
     let text = value.get_ref();
-    let long = text.chars().count() > MAX_SENTENCE_CHARS;
-    if text.trim().is_empty() || long || text.chars().any(char::is_control) {
+    let is_long = text.chars().count() > MAX_SENTENCE_CHARS;
+    if text.trim().is_empty() || is_long || text.chars().any(char::is_control) {
         let expected = format!("one line of 1 to {MAX_SENTENCE_CHARS} characters");
         return Err(Flaw::new(
             value.span(),
@@ -107,7 +107,7 @@ pub(super) fn sentence(value: Spanned<String>) -> Result<String, Flaw> {
     Ok(value.into_inner())
 }
 
-/// A name made of ASCII letters, digits, `.`, `_` and `-`; nothing that a path, a header or a placeholder could trip over.
+/// Parses a name of ASCII letters, digits, `.`, `_` and `-`, which is safe in paths, headers and placeholders.
 pub(super) fn name(value: Spanned<String>) -> Result<String, Flaw> {
     let text = value.get_ref();
     if !is_name(text) {
@@ -117,19 +117,20 @@ pub(super) fn name(value: Spanned<String>) -> Result<String, Flaw> {
     Ok(value.into_inner())
 }
 
+/// Returns true for a valid name.
 pub(super) fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let dots_only = text.chars().all(|c| c == '.');
     !dots_only && text.len() <= MAX_NAME_CHARS && text.chars().all(fits)
 }
 
-/// Whether this can name a variable of the environment in every shell.
+/// Returns true for a name that every shell accepts for an environment variable.
 pub fn is_variable_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(fits)
 }
 
-/// Text that can be an argument or an environment value: no NUL.
+/// Parses text for an argument or an environment value, which must not contain NUL.
 pub(super) fn word(value: Spanned<String>) -> Result<String, Flaw> {
     if value.get_ref().contains('\0') {
         let found = quoted(value.get_ref());
@@ -143,7 +144,7 @@ pub(super) fn word(value: Spanned<String>) -> Result<String, Flaw> {
     Ok(value.into_inner())
 }
 
-/// A path below home, temporary or working directory: relative, no `.` or `..`, nothing empty.
+/// Parses a path below the home, temporary or working directory: relative, without `.`, `..` or empty parts.
 pub(super) fn tree_path(value: Spanned<String>) -> Result<Spanned<String>, Flaw> {
     let parts_fit = value
         .get_ref()
@@ -161,12 +162,12 @@ pub(super) fn tree_path(value: Spanned<String>) -> Result<Spanned<String>, Flaw>
     Ok(value)
 }
 
-/// Whether a path rule may name this path.
+/// Returns true if a path rule may name this path.
 pub(super) fn is_host_path(path: &str) -> bool {
     host_path(Spanned::new(0..0, path.to_owned())).is_ok()
 }
 
-/// What is never shown, for people.
+/// Returns the list of paths that are never shown, for messages.
 pub fn never_shown() -> String {
     format!(
         "never shown: {}, and as a whole /, /etc and /home",
@@ -174,26 +175,27 @@ pub fn never_shown() -> String {
     )
 }
 
-/// Whether a host path may be shown at all. What it leads to is looked at when a run is prepared.
+/// Returns true if a host path may be shown. Symbolic links are checked later, when a run is prepared.
 pub fn may_be_shown(path: &Path) -> bool {
     let own = [HOME, PROGRAM_DIRECTORY];
     let mut never = NEVER_SHOWN.iter().chain(&own);
-    // What is shown there would hide what the sandbox has of its own.
+    // A path shown there would hide the sandbox's own directories.
     let mut hidden = own.iter().chain(&["/etc"]);
     !never.any(|tree| path.starts_with(tree))
         && !hidden.any(|tree| Path::new(tree).starts_with(path))
 }
 
-/// A host path that may be shown: absolute, in its plain form, outside the directories that never are.
+/// Parses a host path: absolute, plain, and outside of the directories that are never shown.
 fn host_path(value: Spanned<String>) -> Result<PathBuf, Flaw> {
     let path = Path::new(value.get_ref());
     let plain: PathBuf = path.components().collect();
-    let climbs = path
+    let has_dots = path
         .components()
         .any(|part| matches!(part, Component::ParentDir | Component::CurDir));
-    let odd = climbs || plain.as_os_str() != path.as_os_str() || value.get_ref().contains('\0');
+    let is_unusual =
+        has_dots || plain.as_os_str() != path.as_os_str() || value.get_ref().contains('\0');
     let found = || quoted(value.get_ref());
-    if !path.is_absolute() || odd {
+    if !path.is_absolute() || is_unusual {
         let hint = "write it from the root, without `.`, `..`, `//` or a slash at the end";
         return Err(Flaw::new(value.span(), "an absolute path", found(), hint));
     }

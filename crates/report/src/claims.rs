@@ -1,5 +1,6 @@
-//! What a run proves, what it merely saw, and what it leaves open. The claims about requests and attempts are kept
-//! apart: none of them follows from another.
+//! Claims of a run, each proved, seen, refuted or open.
+//!
+//! Claims about requests and about attempts are separate, because neither follows from the other.
 
 use model::evidence::Before;
 use model::expected;
@@ -7,7 +8,7 @@ use model::finding::Status;
 use model::report::{Purpose, Report};
 use model::text::count;
 
-/// What no run proves.
+/// Limits of every run, a sentence each.
 const NEVER_PROVED: [&str; 4] = [
     "A client that recognises the sandbox, or waits longer, may behave otherwise.",
     "What the client says inside the permitted POST is not judged.",
@@ -15,67 +16,68 @@ const NEVER_PROVED: [&str; 4] = [
     "Production destinations are not tested.",
 ];
 
-/// How far a claim stands.
+/// Strength of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// The evidence shows it, whatever the client does.
+pub(super) enum Strength {
+    /// The evidence proves the claim for any client.
     Proved,
-    /// It was observed.
+    /// The claim holds for this run only.
     Seen,
-    /// The evidence shows the contrary.
+    /// The evidence contradicts the claim.
     Refuted,
-    /// It is open.
+    /// The evidence does not decide.
     NotProved,
 }
 
-/// A claim, and how far it stands.
+/// A claim with its strength.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Claim {
-    pub(super) standing: Standing,
+    pub(super) strength: Strength,
     pub(super) text: String,
 }
 
-/// What the run is about: each claim with its standing, what is refuted first, then the proved ones.
+/// Returns the claims of a run: refuted ones first, then proved, seen and open ones.
 pub(super) fn claims(report: &Report) -> Vec<Claim> {
     let mut claims: Vec<Claim> = match report.purpose {
         Purpose::Judge => {
             let all = [served(report), impossible(report), seen(report)];
             all.into_iter().chain(order(report)).collect()
         }
-        // Nobody said what would be an other request.
+        // An audit has no case, so no request is an unexpected one.
         Purpose::Audit => [impossible(report), seen(report)].into(),
     };
-    claims.sort_by_key(|claim| match claim.standing {
-        Standing::Refuted => 0,
-        Standing::Proved => 1,
-        Standing::Seen => 2,
-        Standing::NotProved => 3,
+    claims.sort_by_key(|claim| match claim.strength {
+        Strength::Refuted => 0,
+        Strength::Proved => 1,
+        Strength::Seen => 2,
+        Strength::NotProved => 3,
     });
     claims
 }
 
-/// The sentences of the report's `not_proved`: the claims that this run leaves open, and [`further_not_proved`].
+/// Returns the sentences of the report's `not_proved`: open claims, then [`further_not_proved`].
 pub(super) fn not_proved(report: &Report) -> Vec<String> {
     let open = claims(report)
         .into_iter()
-        .filter(|claim| claim.standing == Standing::NotProved)
+        .filter(|claim| claim.strength == Strength::NotProved)
         .map(|claim| claim.text);
     open.chain(further_not_proved(report).map(str::to_owned))
         .collect()
 }
 
-/// What no run proves, and what this tier or run does not, beside its claims.
+/// Returns the limits of every run, then those of this isolation and of this run. Claims are not included.
 pub(super) fn further_not_proved(report: &Report) -> impl Iterator<Item = &str> {
-    let of_this_run = report.not_proved.iter().map(String::as_str);
-    NEVER_PROVED.into_iter().chain(of_this_run)
+    let this_run = report.not_proved.iter().map(String::as_str);
+    NEVER_PROVED.into_iter().chain(this_run)
 }
 
+/// Claims that the stub served no other request.
 fn served(report: &Report) -> Claim {
-    let counting = match status(report, "requests/first-and-only") {
-        None | Some(Status::Skipped) => status(report, "requests/sequence"),
+    let request_check = match check_status(report, "requests/first-and-only") {
+        None | Some(Status::Skipped) => check_status(report, "requests/sequence"),
         counted => counted,
     };
-    let carried = status(report, "requests/connections");
+    let connection_check = check_status(report, "requests/connections");
     let counts = format!(
         "{} on {}",
         count(report.evidence.requests.len(), "request"),
@@ -85,43 +87,46 @@ fn served(report: &Report) -> Claim {
     let expected = requests
         .filter(|request| expected::is_expected_beside(&report.known.side_requests, request))
         .count();
-    let (standing, text) = match (counting, carried) {
+    let (strength, text) = match (request_check, connection_check) {
         (Some(Status::Passed), Some(Status::Passed)) if expected > 0 => (
-            Standing::Proved,
+            Strength::Proved,
             format!("No other request was served but {expected} that the profile names: {counts}."),
         ),
         (Some(Status::Passed), Some(Status::Passed)) => (
-            Standing::Proved,
+            Strength::Proved,
             format!("No other request was served: {counts}."),
         ),
         (Some(Status::Failed), _) | (_, Some(Status::Failed)) => (
-            Standing::Refuted,
+            Strength::Refuted,
             format!("No other request was served: {counts}, see the findings."),
         ),
         _ => (
-            Standing::NotProved,
+            Strength::NotProved,
             format!("No other request was served: {counts}, evidence incomplete."),
         ),
     };
-    Claim { standing, text }
+    Claim { strength, text }
 }
 
+/// Claims that the kernel refuses other attempts.
 fn impossible(report: &Report) -> Claim {
-    let (standing, ground) = if report.kernel_refuses {
+    let (strength, reason) = if report.kernel_refuses {
         (
-            Standing::Proved,
-            "in the client's place the kernel itself refused every network canary.",
+            Strength::Proved,
+            "in the client's place the kernel itself refused every network probe.",
         )
     } else {
-        (Standing::NotProved, "the canaries do not show it.")
+        (Strength::NotProved, "the canary does not show it.")
     };
     Claim {
-        standing,
-        text: format!("Other attempts were impossible: {ground}"),
+        strength,
+        text: format!("Other attempts were impossible: {reason}"),
     }
 }
 
-/// Never proved: what the client did not try in this run, it may try in another.
+/// Claims that the ledger has no other attempt.
+///
+/// The claim is seen at most: the client may behave otherwise in another run.
 fn seen(report: &Report) -> Claim {
     let finding = report
         .checks
@@ -132,63 +137,64 @@ fn seen(report: &Report) -> Claim {
         .filter(|group| group.reason.is_some())
         .count();
     let limits = report.evidence.limits_of_ledger().join(" ");
-    let (standing, ground) = match finding.map(|finding| finding.status) {
+    let (strength, reason) = match finding.map(|finding| finding.status) {
         Some(Status::Failed) => {
-            let place = match report.purpose {
+            let pointer = match report.purpose {
                 Purpose::Judge => "see the findings.",
                 Purpose::Audit => "see the attempts.",
             };
-            (Standing::Refuted, place.to_owned())
+            (Strength::Refuted, pointer.to_owned())
         }
         Some(Status::Passed) => {
-            let but = match allowed {
+            let exception = match allowed {
                 0 => String::new(),
                 _ => format!(" but {} that the profile names", count(allowed, "kind")),
             };
             let text = if limits.is_empty() {
-                format!("the ledger is complete and has none{but}.")
+                format!("the ledger is complete and has none{exception}.")
             } else {
-                format!("the ledger has none{but}. {limits}")
+                format!("the ledger has none{exception}. {limits}")
             };
-            (Standing::Seen, text)
+            (Strength::Seen, text)
         }
         Some(Status::Skipped) => (
-            Standing::NotProved,
+            Strength::NotProved,
             "the client was never started.".to_owned(),
         ),
         Some(Status::Errored) | None => {
             let text = format!("the ledger is incomplete. {limits}");
-            (Standing::NotProved, text.trim_end().to_owned())
+            (Strength::NotProved, text.trim_end().to_owned())
         }
     };
     Claim {
-        standing,
-        text: format!("No other attempt was seen: {ground}"),
+        strength,
+        text: format!("No other attempt was seen: {reason}"),
     }
 }
 
+/// Claims that the startup records came before the POST. Returns `None` if the order is not known.
 fn order(report: &Report) -> Option<Claim> {
-    if status(report, "records/init-before-post") != Some(Status::Passed) {
+    if check_status(report, "records/init-before-post") != Some(Status::Passed) {
         return None;
     }
-    let (standing, moment) = match report.evidence.startup_before()? {
+    let (strength, moment) = match report.evidence.startup_before()? {
         Before::Connect => (
-            Standing::Proved,
+            Strength::Proved,
             "before the connection of the POST was made.",
         ),
         Before::Post => (
-            Standing::Seen,
+            Strength::Seen,
             "within 50 ms of the first byte of the POST.",
         ),
         Before::None => return None,
     };
     Some(Claim {
-        standing,
+        strength,
         text: format!("The init and status records were on standard output {moment}"),
     })
 }
 
-fn status(report: &Report, id: &str) -> Option<Status> {
+fn check_status(report: &Report, id: &str) -> Option<Status> {
     report
         .checks
         .iter()

@@ -1,4 +1,4 @@
-//! The verdict in one line, the same in every report for people and viewers.
+//! One-line verdict, shared by the reports for people and for viewers.
 
 use std::collections::BTreeSet;
 
@@ -10,15 +10,16 @@ use model::text::count;
 
 use super::phrases;
 
-/// The verdict's word, and what it rests on.
+/// Verdict word with a summary of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Headline {
-    /// `FAILED`; `AUDITED` for an audit that was sound, as nothing is expected of its program.
+    /// `FAILED`. A sound audit has `AUDITED`, because it expects nothing of its program.
     pub(super) word: &'static str,
-    /// `case-b: 2 checks failed, 31 passed, 2 skipped`; hostile, as names asked for may stand in it.
+    /// `case-b: 2 checks failed, 31 passed, 2 skipped`. Hostile: an audit quotes a queried name.
     pub(super) text: String,
 }
 
+/// Builds the headline of a run.
 pub(super) fn headline(report: &Report) -> Headline {
     let (word, text) = match (report.purpose, report.verdict) {
         (Purpose::Judge, Verdict::Passed) => ("PASSED", judged(report)),
@@ -30,8 +31,8 @@ pub(super) fn headline(report: &Report) -> Headline {
     Headline { word, text }
 }
 
-/// Whether an audit tells of this finding where it tells of the attempts.
-pub(super) fn is_told_as_an_attempt(finding: &Finding) -> bool {
+/// Returns true for the finding that an audit shows as its list of attempts.
+pub(super) fn is_shown_as_attempts(finding: &Finding) -> bool {
     finding.id == "outbound/no-attempts" && finding.status == Status::Failed
 }
 
@@ -64,20 +65,22 @@ fn audited(report: &Report) -> String {
     parts.push(attempts(report));
     parts.extend(names(&report.evidence));
     parts.extend(
-        some(report.evidence.requests.len(), "request").map(|all| format!("{all} to the stub")),
+        counted(report.evidence.requests.len(), "request").map(|all| format!("{all} to the stub")),
     );
     parts.join("; ")
 }
 
-/// What is no finding is left out, and so is the way to the resolver where the names tell more.
+/// Counts the attempts that no profile rule expects.
+///
+/// If queried names are listed, attempts at the resolver are left out.
 fn attempts(report: &Report) -> String {
     let groups = expected::attempt_groups(&report.known.attempts, &report.evidence);
-    let told = |group: &&AttemptGroup| {
+    let is_counted = |group: &&AttemptGroup| {
         let by_name =
             group.target == expected::resolver_target() && !report.evidence.names.is_empty();
         group.reason.is_none() && !by_name
     };
-    let found: Vec<_> = groups.iter().filter(told).collect();
+    let found: Vec<_> = groups.iter().filter(is_counted).collect();
     let sum = |denied_only: bool| {
         let counted = found
             .iter()
@@ -108,7 +111,7 @@ fn asks_resolver(groups: &[AttemptGroup]) -> bool {
         .any(|group| group.reason.is_none() && group.target == resolver)
 }
 
-/// Names are asked for with a type each, and are one name all the same.
+/// Counts the queried names. Queries of several types for one name count once.
 fn names(evidence: &Evidence) -> Option<String> {
     let asked = evidence.names.iter().map(|question| question.name.as_str());
     let asked: BTreeSet<&str> = asked.collect();
@@ -116,10 +119,11 @@ fn names(evidence: &Evidence) -> Option<String> {
         1 => asked
             .first()
             .map(|only| format!("asked for the name {only}")),
-        more => some(more, "name").map(|all| format!("asked for {all}")),
+        more => counted(more, "name").map(|all| format!("asked for {all}")),
     }
 }
 
-fn some(number: usize, noun: &str) -> Option<String> {
+/// Returns `None` for zero.
+fn counted(number: usize, noun: &str) -> Option<String> {
     (number > 0).then(|| count(number, noun))
 }

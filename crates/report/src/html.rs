@@ -1,8 +1,8 @@
-//! The report as one page for a browser, to be kept beside a review: everything that was collected, the verdict first.
+//! Report as one HTML page: the verdict, then all evidence.
 //!
-//! The page is one file. It has no script, asks for nothing, leads nowhere but to its own parts, and says so to the
-//! browser, which holds it to that. Text of the client is text whatever stands in it. The page is bounded, each part of the
-//! evidence by itself, so that none takes another off the page, and what is cut is counted. How it looks stands in `html/style.css`.
+//! The page is one file without scripts. It loads no other file and links only to its own sections; a content security
+//! policy makes the browser enforce both. Text of the client is always escaped. Each part of the evidence has its own
+//! size budget, so that one part cannot displace another. The page counts the entries that it cuts.
 
 use model::report::{Purpose, Report};
 
@@ -53,7 +53,7 @@ fn judged(report: &Report) -> Vec<Section> {
         Some(output::records(report)),
         output::stderr(report),
         Some(isolation::layers(report)),
-        isolation::canaries(report),
+        isolation::canary(report),
         Some(checks::all(report)),
         isolation::gaps(report),
         summary::settings(report),
@@ -62,15 +62,16 @@ fn judged(report: &Report) -> Vec<Section> {
     parts.into_iter().flatten().collect()
 }
 
-/// What was tried comes before all else, and what would let the program get further. Its output went where its output
-/// goes.
+/// Sections of an audit: attempts first, then the options that would show the program more.
+///
+/// The program's output is not shown, because an audit passes it through.
 fn audited(report: &Report) -> Vec<Section> {
     let parts = [
         summary::unsound(report),
         Some(ledger::attempts(report)),
         ledger::names(report),
         Some(timeline::section(report)),
-        traffic::asked(report),
+        traffic::any_requests(report),
         traffic::connections(report),
         ledger::lookups(report),
         checks::findings(report),
@@ -80,7 +81,7 @@ fn audited(report: &Report) -> Vec<Section> {
         Some(summary::claims(report)),
         summary::wider_rules(report),
         Some(isolation::layers(report)),
-        isolation::canaries(report),
+        isolation::canary(report),
         Some(checks::all(report)),
         isolation::gaps(report),
         summary::settings(report),

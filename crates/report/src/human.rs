@@ -1,7 +1,6 @@
-//! The report for people, for a terminal of 100 columns. The verdict is its first and its last line.
+//! Report for a terminal of 100 columns. The verdict is the first and the last line.
 //!
-//! Owns what is shown and in which order: what went wrong, what the run shows and what it does not, then the
-//! evidence. How a line looks is the page's affair.
+//! Owns the sections and their order: findings, claims, then the evidence. [`page`] owns the layout of a line.
 
 use std::fmt;
 
@@ -11,7 +10,7 @@ use model::profile::{Cases, Variable};
 use model::report::{Arg, Client, Purpose, Report};
 use model::time;
 
-use super::claims::{self, Standing};
+use super::claims::{self, Strength};
 use super::headline::{Headline, headline};
 use super::{RenderError, phrases};
 
@@ -26,7 +25,7 @@ use page::{Page, Tone};
 
 pub use page::Colour;
 
-/// Renders the report as UTF-8 text. The caller decides about colours (`NO_COLOR`, a terminal).
+/// Renders the report as UTF-8 text. The caller chooses `colour` by `NO_COLOR` and the terminal.
 pub fn render(report: &Report, colour: Colour) -> Result<Vec<u8>, RenderError> {
     let mut page = Page::new(String::new(), colour);
     match report.purpose {
@@ -42,7 +41,7 @@ fn judged(page: &mut Page<String>, report: &Report) -> fmt::Result {
     unsound(page, report)?;
     findings(page, report, |_| true)?;
     drift::section(page, report)?;
-    shown(page, report)?;
+    claims(page, report)?;
     evidence::sections(page, report)?;
     settings(page, report)?;
     wider_rules(page, report, "Rules that are wider than the built-in case")?;
@@ -74,39 +73,39 @@ fn run(page: &mut Page<String>, report: &Report) -> fmt::Result {
         case.name,
         short(&case.origin.sha256)
     );
-    let (policy, subject) = match report.purpose {
+    let (policy_label, program_label) = match report.purpose {
         Purpose::Judge => ("case", "client"),
         Purpose::Audit => ("policy", "program"),
     };
-    page.say(policy, Tone::Quiet, &text)?;
+    page.say(policy_label, Tone::Quiet, &text)?;
     let text = format!(
         "{}, sha256 {}, {}",
         client.program,
         short(&client.sha256),
         phrases::exit(&report.evidence)
     );
-    page.say(subject, Tone::Quiet, &text)?;
-    let told = arguments(&client.args);
-    page.quote("arguments", if told.is_empty() { "none" } else { &told })?;
+    page.say(program_label, Tone::Quiet, &text)?;
+    let args = arguments(&client.args);
+    page.quote("arguments", if args.is_empty() { "none" } else { &args })?;
     if let Some(profile) = &client.profile {
         let text = format!("{}, sha256 {}", profile.name, short(&profile.origin.sha256));
         page.say("profile", Tone::Quiet, &text)?;
     }
     let landlock = match host.landlock_abi {
-        0 => "Landlock not looked at".to_owned(),
+        0 => "Landlock not tested".to_owned(),
         abi => format!("Landlock ABI {abi}"),
     };
-    let tried = if report.evidence.layers.is_empty() {
-        ", not made"
+    let suffix = if report.evidence.layers.is_empty() {
+        ", not set up"
     } else {
         ""
     };
-    let tier = format!("{}{tried}", report.tier.word());
+    let isolation = format!("{}{suffix}", report.tier.word());
     page.say(
         "sandbox",
         Tone::Quiet,
         &format!(
-            "tier {tier}, Linux {} {}, {landlock}",
+            "isolation {isolation}, Linux {} {}, {landlock}",
             host.kernel, host.arch
         ),
     )?;
@@ -142,7 +141,7 @@ fn unsound(page: &mut Page<String>, report: &Report) -> fmt::Result {
         .try_for_each(|reason| page.quote("lost", reason))
 }
 
-/// What failed and what could not be checked, in full, as far as it is wanted here.
+/// Shows failed, then errored findings in full, if `wanted` accepts them.
 fn findings(
     page: &mut Page<String>,
     report: &Report,
@@ -183,14 +182,15 @@ fn findings(
     Ok(())
 }
 
-fn shown(page: &mut Page<String>, report: &Report) -> fmt::Result {
+/// Shows the claims and the limits of the run.
+fn claims(page: &mut Page<String>, report: &Report) -> fmt::Result {
     page.heading("What this run shows, and what it does not")?;
     for claim in claims::claims(report) {
-        let (word, tone) = match claim.standing {
-            Standing::Proved => ("proved", Tone::Good),
-            Standing::Seen => ("seen", Tone::Good),
-            Standing::Refuted => ("not so", Tone::Bad),
-            Standing::NotProved => ("not proved", Tone::Doubtful),
+        let (word, tone) = match claim.strength {
+            Strength::Proved => ("proved", Tone::Good),
+            Strength::Seen => ("seen", Tone::Good),
+            Strength::Refuted => ("not so", Tone::Bad),
+            Strength::NotProved => ("not proved", Tone::Doubtful),
         };
         page.say(word, tone, &claim.text)?;
     }
@@ -198,7 +198,7 @@ fn shown(page: &mut Page<String>, report: &Report) -> fmt::Result {
         .try_for_each(|text| page.say("not proved", Tone::Doubtful, text))
 }
 
-/// What the profile set in the client's environment: settings of the harness, which may decide what was seen.
+/// Shows the variables that the profile set, because they may change the client's behaviour.
 fn settings(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let Client {
         settings, left_out, ..
@@ -219,7 +219,7 @@ fn settings(page: &mut Page<String>, report: &Report) -> fmt::Result {
         page.say(
             "",
             Tone::Quiet,
-            "--plain: what the profile sets for this case was not set",
+            "--plain: the profile's variables for this case were not set",
         )?;
     }
     let always: Vec<_> = always.into_iter().map(shown).collect();
@@ -237,7 +237,7 @@ fn wider_rules(page: &mut Page<String>, report: &Report, title: &str) -> fmt::Re
     })
 }
 
-/// What passed, by area.
+/// Shows the passed checks by area.
 fn passed(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let passed: Vec<_> = with_status(report, Status::Passed)
         .map(area_and_name)
@@ -255,11 +255,11 @@ fn passed(page: &mut Page<String>, report: &Report) -> fmt::Result {
         })
 }
 
-/// What was not checked, one line for each reason.
+/// Shows the skipped checks, one line for each reason.
 fn skipped(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let mut reasons: Vec<(&str, Vec<&Finding>)> = Vec::new();
     let (left, others): (Vec<_>, Vec<_>) =
-        with_status(report, Status::Skipped).partition(|finding| phrases::is_left(finding));
+        with_status(report, Status::Skipped).partition(|finding| phrases::is_leftover(finding));
     for finding in others {
         let because = finding.because.as_deref().unwrap_or_default();
         match reasons.iter_mut().find(|(reason, _)| *reason == because) {

@@ -1,7 +1,7 @@
-//! The report for machines: one JSON document of schema `runner.report/1`.
+//! JSON report: one document of schema `runner.report/1`.
 //!
-//! Readers ignore keys that they do not know. What a reader gets back is exact; in the bytes every dangerous
-//! character is a `\u` escape, so that the document may be printed anywhere.
+//! Readers ignore unknown keys. Texts read back unchanged: each dangerous character is a `\u` escape, so that the
+//! document is safe to print.
 
 use std::io::{self, Write};
 
@@ -21,7 +21,10 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
     Ok(document(&wire::Report::from(report))?)
 }
 
-/// Any document of ours, in the same way.
+/// Writes any value in the form of [`render`].
+///
+/// # Errors
+/// A value without a JSON form.
 pub fn document(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let formatter = Escaping {
@@ -33,12 +36,12 @@ pub fn document(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The schema of what [`render`] writes.
+/// Returns the schema of the documents that [`render`] writes.
 pub fn schema() -> Schema {
     schema::of_document::<wire::Report<'_>>(wire::SCHEMA)
 }
 
-/// The pretty formatter, with more escapes than JSON asks for.
+/// Pretty formatter that also escapes dangerous characters.
 struct Escaping {
     pretty: PrettyFormatter<'static>,
 }

@@ -1,7 +1,7 @@
-//! The report for test viewers of CI systems: JUnit XML, a suite for the run and a test case for each check.
+//! JUnit XML report for CI systems: a test suite for the run, a test case for each check.
 //!
-//! What passed, failed, could not be made and was skipped keeps its kind. Text of the client is escaped as for
-//! people before it becomes XML, so that neither the document nor the viewer's log can be led astray.
+//! Passed, failed, errored and skipped checks keep their kind. Text of the client is escaped for people, then for XML,
+//! so that neither the document nor the viewer's log can be forged.
 
 use std::time::Duration;
 
@@ -33,8 +33,9 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
     Ok(document.to_string()?.into_bytes())
 }
 
-/// What viewers read and the crate does not write: it has `disabled` for the number of what was skipped, and its
-/// time stamps need a calendar of their own.
+/// Attributes that viewers read and `quick_junit` does not write.
+///
+/// The crate has `disabled` for the number of skipped checks, and its timestamps need another calendar crate.
 fn attributes(report: &Report) -> [(&'static str, String); 2] {
     let skipped = report
         .made()
@@ -63,7 +64,7 @@ fn test_case(finding: &Finding) -> TestCase {
     let (area, _) = finding.id.split_once('/').unwrap_or((finding.id, ""));
     let mut case = TestCase::new(finding.id, status(finding));
     case.set_classname(area);
-    // All checks are made at once behind the run. Viewers want a number.
+    // All checks are made together after the run, but viewers expect a time.
     case.set_time(Duration::ZERO);
     case
 }
@@ -74,7 +75,7 @@ fn status(finding: &Finding) -> TestCaseStatus {
         Status::Skipped => {
             let mut skipped = TestCaseStatus::skipped();
             skipped.set_message(text(finding.because.as_deref().unwrap_or_default()));
-            if phrases::is_left(finding) {
+            if phrases::is_leftover(finding) {
                 skipped.set_description(description(finding));
             }
             return skipped;
@@ -90,7 +91,7 @@ fn status(finding: &Finding) -> TestCaseStatus {
     status
 }
 
-/// What was expected and what was found, a line each; of a drift a line for each of the first differences.
+/// Expected and found values, a line each; for drift, a line for each of the first differences.
 fn description(finding: &Finding) -> XmlString {
     let visible = |part: &Option<String>| part.as_deref().map(escape::visible);
     let found = phrases::found(finding).into_iter().map(escape::visible);
@@ -101,10 +102,10 @@ fn description(finding: &Finding) -> XmlString {
         ("found", (!found.is_empty()).then(|| found.join("\n  "))),
         ("because", visible(&finding.because)),
     ];
-    let told = parts
+    let lines = parts
         .into_iter()
         .filter_map(|(label, part)| Some(format!("{label}: {}", part?)));
-    XmlString::new(told.collect::<Vec<_>>().join("\n"))
+    XmlString::new(lines.collect::<Vec<_>>().join("\n"))
 }
 
 fn text(text: &str) -> XmlString {

@@ -1,11 +1,10 @@
-//! The one value that every report shows, and the reports: a function each, from a [`Report`] to bytes.
+//! Reports of a run: a function for each format, from a [`Report`] to bytes.
 //!
-//! Owns the claims of a run and the words for them. A report judges nothing and collects nothing: the verdict,
-//! the findings and the evidence come from [`judge::check`] and [`model::evidence`].
+//! Owns the claims of a run and their words. The verdict and the findings come from the crate `judge`, the evidence
+//! from [`model::evidence`]. A report neither judges nor collects.
 //!
-//! Text of the client is hostile. The JSON report escapes it so that it reads back unchanged, the others show the
-//! escapes; none lets a control, bidirectional or invisible character through, nor a command to the log of a CI
-//! system.
+//! Text of the client is hostile. Each report escapes control, bidirectional and invisible characters, and commands to
+//! the log of a CI system. Escapes of the JSON report read back unchanged; the other reports show them.
 
 use model::report::Report;
 
@@ -24,25 +23,25 @@ use human::Colour;
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// How a report looks.
+/// Format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// For people, on a terminal.
+    /// Text for a terminal.
     Human,
-    /// The whole report, for programs.
+    /// JSON, the whole report.
     Json,
-    /// A test case for each check, for CI systems.
+    /// JUnit XML, a test case for each check.
     Junit,
-    /// For the summary page of a CI job.
+    /// Markdown for the summary page of a CI job.
     Markdown,
-    /// A page of its own, for a browser.
+    /// One HTML page.
     Html,
-    /// For code scanning: a result for each finding.
+    /// SARIF for code scanning, a result for each finding.
     Sarif,
 }
 
 impl Format {
-    /// Every one there is.
+    /// All formats.
     pub const ALL: [Self; 6] = [
         Self::Human,
         Self::Json,
@@ -52,7 +51,7 @@ impl Format {
         Self::Sarif,
     ];
 
-    /// As typed after `--report`.
+    /// Word of the format, as in `--report`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Human => "human",
@@ -65,10 +64,10 @@ impl Format {
     }
 }
 
-/// The report in a format; `colour` is for [`Format::Human`].
+/// Renders the report in a format; `colour` applies to [`Format::Human`].
 ///
 /// # Errors
-/// A value that has no such form.
+/// A value that the format cannot hold.
 pub fn render(report: &Report, format: Format, colour: Colour) -> Result<Vec<u8>, RenderError> {
     match format {
         Format::Human => human::render(report, colour),
@@ -80,25 +79,25 @@ pub fn render(report: &Report, format: Format, colour: Colour) -> Result<Vec<u8>
     }
 }
 
-/// The form of an answer that is no report of a run.
+/// Format of other output, such as that of `runner doctor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// For people.
+    /// Text for people.
     Human,
-    /// For programs.
+    /// JSON for programs.
     Json,
 }
 
-/// Why a report could not be made.
+/// Failure to render a report.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
     /// A value has no JSON form.
-    #[error("the report has no JSON form")]
+    #[error("cannot write the report as JSON")]
     Json(#[from] serde_json::Error),
     /// The report has no XML form.
-    #[error("the report has no JUnit form")]
+    #[error("cannot write the report as JUnit XML")]
     Junit(#[from] quick_junit::SerializeError),
     /// A text could not be formatted.
-    #[error("the report could not be formatted")]
+    #[error("cannot format the report")]
     Text(#[from] std::fmt::Error),
 }

@@ -1,9 +1,10 @@
-//! The report for the summary page of a CI job, in the Markdown of GitHub and GitLab: where the program went comes
-//! first. Shorter than the other reports, and always below 1 MiB: each part of the evidence has a share of its own, and
-//! what is cut is counted.
+//! Markdown report for the summary page of a CI job on GitHub or GitLab: attempts first.
 //!
-//! Text of the client stands in code spans only, escaped as for people before: there Markdown knows neither links nor
-//! mentions, HTML or markers, and no line begins with it.
+//! The report is shorter than the others and always below 1 MiB. Each part of the evidence has its own size budget, and
+//! the report counts the rows that it cuts.
+//!
+//! Text of the client is escaped for people. It appears in code spans only, because they cannot contain links,
+//! mentions, HTML or markers. No line begins with it.
 
 use std::fmt;
 
@@ -13,8 +14,8 @@ use model::finding::{Finding, Status};
 use model::report::{BaselineOutcome, Purpose, Report};
 use model::{digest, expected, labels};
 
-use super::claims::{self, Standing};
-use super::headline::{Headline, headline, is_told_as_an_attempt};
+use super::claims::{self, Strength};
+use super::headline::{Headline, headline, is_shown_as_attempts};
 use super::{RenderError, phrases};
 
 mod page;
@@ -48,38 +49,34 @@ fn judged(page: &mut Page, report: &Report) -> fmt::Result {
     not_proved(page, report)
 }
 
-/// What was tried comes before all else, and what to type for a program to get further.
+/// Sections of an audit: attempts first, then the options that would show the program more.
 fn audited(page: &mut Page, report: &Report) -> fmt::Result {
     verdict(page, report)?;
     unsound(page, report)?;
-    attempts(page, report, "What it tried")?;
+    attempts(page, report, "Attempts of the program")?;
     names(page, report)?;
     requests(page, report, None)?;
     lookups(page, report)?;
-    findings(page, report, |finding| !is_told_as_an_attempt(finding))?;
+    findings(page, report, |finding| !is_shown_as_attempts(finding))?;
     files(page, report)?;
     programs(page, report)?;
-    wider_rules(
-        page,
-        report,
-        "What the command line adds to what every program is shown",
-    )?;
+    wider_rules(page, report, "Rules added by the command line")?;
     claims(page, report)?;
     gaps(page, report)?;
     not_proved(page, report)
 }
 
-/// The headline, and what was run in what.
+/// Writes the headline, the program and the isolation.
 fn verdict(page: &mut Page, report: &Report) -> fmt::Result {
     let Headline { word, text } = headline(report);
     page.title(word, &text)?;
     let client = &report.client;
-    let subject = match report.purpose {
+    let label = match report.purpose {
         Purpose::Judge => "Client",
         Purpose::Audit => "Program",
     };
     page.paragraph(&format!(
-        "{subject} {}, sha256 {}, {}. Tier {}. Runner {}.",
+        "{label} {}, sha256 {}, {}. Isolation {}. Runner {}.",
         code(&client.program),
         code(&digest::short(&client.sha256)),
         phrases::exit(&report.evidence),
@@ -166,11 +163,11 @@ fn requests(page: &mut Page, report: &Report, none: Option<&str>) -> fmt::Result
     page.table(Length::Theirs, "Requests", head, rows, none)
 }
 
-/// Findings: failed, errored, and skipped because the runner ended the client, as far as they are wanted here.
+/// Writes failed and errored findings, and those skipped because the runner ended the client, if `wanted` accepts them.
 fn findings(page: &mut Page, report: &Report, wanted: impl Fn(&Finding) -> bool) -> fmt::Result {
     let wrong = |finding: &&Finding| {
-        let is_told = matches!(finding.status, Status::Failed | Status::Errored);
-        (is_told || phrases::is_left(finding)) && wanted(finding)
+        let is_wrong = matches!(finding.status, Status::Failed | Status::Errored);
+        (is_wrong || phrases::is_leftover(finding)) && wanted(finding)
     };
     let part = |part: Option<&str>| part.map_or(String::new(), code);
     let rows = report.checks.iter().filter(wrong).map(|finding| {
@@ -187,7 +184,7 @@ fn findings(page: &mut Page, report: &Report, wanted: impl Fn(&Finding) -> bool)
     page.table(Length::Ours, "Findings", head, rows, None)
 }
 
-/// What the lock file has otherwise, and the line that would accept it; or what was written to it.
+/// Writes the drift from the lock file with the lines that would accept it, or the changes made to the file.
 fn baseline(page: &mut Page, report: &Report) -> fmt::Result {
     let Some(baseline) = &report.baseline else {
         return Ok(());
@@ -309,26 +306,26 @@ fn gaps(page: &mut Page, report: &Report) -> fmt::Result {
     )
 }
 
-/// What the run is about, as far as it is not open.
+/// Writes the claims that are not open.
 fn claims(page: &mut Page, report: &Report) -> fmt::Result {
-    let told = |claim: claims::Claim| {
-        let word = match claim.standing {
-            Standing::Proved => "proved",
-            Standing::Seen => "seen",
-            Standing::Refuted => "not so",
-            Standing::NotProved => return None,
+    let line = |claim: claims::Claim| {
+        let word = match claim.strength {
+            Strength::Proved => "proved",
+            Strength::Seen => "seen",
+            Strength::Refuted => "not so",
+            Strength::NotProved => return None,
         };
         Some(format!("{word}: {}", claim.text))
     };
-    let told: Vec<_> = claims::claims(report)
+    let lines: Vec<_> = claims::claims(report)
         .into_iter()
-        .filter_map(told)
+        .filter_map(line)
         .collect();
-    if told.is_empty() {
+    if lines.is_empty() {
         return Ok(());
     }
     page.heading("What this run shows")?;
-    page.list(Length::Ours, &told)
+    page.list(Length::Ours, &lines)
 }
 
 fn not_proved(page: &mut Page, report: &Report) -> fmt::Result {

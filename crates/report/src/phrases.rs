@@ -7,7 +7,7 @@ use model::journal::{Head, Host};
 use model::report::{Baseline, BaselineOutcome};
 use model::secret::CREDENTIAL_HEADERS;
 
-/// Who asks for what a check looks at.
+/// Source of a requirement: a section of the specification, or the lock file.
 pub(super) fn asked_by(asked_by: AskedBy) -> String {
     match asked_by {
         AskedBy::Specification(section) => format!("specification, section {section}"),
@@ -15,7 +15,7 @@ pub(super) fn asked_by(asked_by: AskedBy) -> String {
     }
 }
 
-/// What was found, in its lines: only what drifted from a lock file has more than one, and its lines are ours.
+/// Splits the found value into lines. Only drift has several, and the runner wrote those.
 pub(super) fn found(finding: &Finding) -> Vec<&str> {
     let found = finding.found.as_deref();
     match finding.asked_by {
@@ -24,28 +24,28 @@ pub(super) fn found(finding: &Finding) -> Vec<&str> {
     }
 }
 
-/// The same where a section of its own tells of the drift.
+/// Returns the first line of the found value, for reports with a separate section on drift.
 pub(super) fn found_in_short(finding: &Finding) -> Option<&str> {
     found(finding).first().copied()
 }
 
-/// What a lock file had to say, or what became of it.
+/// Result of the comparison with a lock file, or of writing the file.
 pub(super) fn lock_file(baseline: &Baseline) -> String {
     let what = match (baseline.outcome, baseline.differences.is_empty()) {
-        (BaselineOutcome::Updated, true) if baseline.tier_before.is_some() => "written anew",
-        (BaselineOutcome::Compared, true) => "the behaviour is as it says",
-        (BaselineOutcome::Compared, false) => "the behaviour is not as it says",
-        (BaselineOutcome::Updated, true) => "written anew, with nothing changed",
-        (BaselineOutcome::Updated, false) => "written anew; these lines were accepted",
-        (BaselineOutcome::Made, _) => "made with the behaviour of this run",
+        (BaselineOutcome::Updated, true) if baseline.tier_before.is_some() => "rewritten",
+        (BaselineOutcome::Compared, true) => "the behaviour matches",
+        (BaselineOutcome::Compared, false) => "the behaviour differs",
+        (BaselineOutcome::Updated, true) => "rewritten without changes",
+        (BaselineOutcome::Updated, false) => "rewritten; these lines were accepted",
+        (BaselineOutcome::Made, _) => "created from the behaviour of this run",
     };
     match &baseline.tier_before {
         None => what.to_owned(),
-        Some(tier) => format!("{what}; it was of tier {}", model::quote::quoted(tier)),
+        Some(tier) => format!("{what}; its isolation was {}", model::quote::quoted(tier)),
     }
 }
 
-/// `built in`, or the path.
+/// Returns `built in`, or the path of the file.
 pub(super) fn source(source: &Source) -> String {
     match source {
         Source::BuiltIn => "built in".to_owned(),
@@ -53,9 +53,10 @@ pub(super) fn source(source: &Source) -> String {
     }
 }
 
+/// Reason why no option shows a path, in full.
 pub(super) fn reason_in_full(reason: Reason) -> &'static str {
     match reason {
-        Reason::System => "never shown: the system's own",
+        Reason::System => "never shown: in a system directory",
         Reason::Special => "never shown: a device, a socket, a pipe, or names of other machines",
         Reason::Broad => "never shown as a whole: it is or holds a home or a tree of the sandbox",
         Reason::Own => "the sandbox has its own",
@@ -64,7 +65,7 @@ pub(super) fn reason_in_full(reason: Reason) -> &'static str {
     }
 }
 
-/// `POST /v1/messages?beta=true (session title)`; client text.
+/// Request line of a request: `POST /v1/messages?beta=true (session title)`. Client text.
 pub(super) fn request_line(request: &Request) -> String {
     let last = match &request.head {
         Head::Request {
@@ -88,12 +89,12 @@ pub(super) fn request_line(request: &Request) -> String {
     };
     match request.host {
         Host::Stub => last,
-        Host::Elsewhere => format!("{last} at the second host, {}", carried(request)),
+        Host::Elsewhere => format!("{last} at the second host, {}", credentials(request)),
     }
 }
 
-/// Which credentials went along.
-fn carried(request: &Request) -> String {
+/// Names of the credential headers of a request.
+fn credentials(request: &Request) -> String {
     let credentials: Vec<_> = CREDENTIAL_HEADERS
         .into_iter()
         .filter(|name| !request.header(name).is_empty())
@@ -105,20 +106,20 @@ fn carried(request: &Request) -> String {
     }
 }
 
-/// Heading above what the run itself lost.
+/// Heading of the reasons why a run is unsound.
 pub(super) fn unsound(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Errored => "Why this run says nothing about the client",
-        Verdict::Failed | Verdict::Passed => "What this run lost",
+        Verdict::Errored => "Why this run does not judge the client",
+        Verdict::Failed | Verdict::Passed => "Evidence that this run lost",
     }
 }
 
-/// Checks for a check that is skipped because the runner ended the client.
-pub(super) fn is_left(finding: &Finding) -> bool {
+/// Returns true for a check that was skipped because the runner ended the client.
+pub(super) fn is_leftover(finding: &Finding) -> bool {
     finding.status == Status::Skipped && finding.found.is_some()
 }
 
-/// End of the program, with the limit that ended it.
+/// End of the program, with the limit that it met.
 pub(super) fn exit(evidence: &Evidence) -> String {
     let how = match evidence.exit {
         Exit::Code(code) => format!("exit code {code}"),
@@ -132,8 +133,7 @@ pub(super) fn exit(evidence: &Evidence) -> String {
     evidence.at_limit(how)
 }
 
-/// As a shell takes it for one word. A path of the program's choice is quoted as well, or it could look like an
-/// option of ours.
+/// Quotes a path as one shell word, if needed. The program chose the path and could imitate an option of the runner.
 pub(super) fn quoted(path: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+:,@%=".contains(c);
     if !path.is_empty() && path.chars().all(is_plain) {
@@ -142,9 +142,9 @@ pub(super) fn quoted(path: &str) -> String {
     format!("'{}'", path.replace('\'', r"'\''"))
 }
 
-/// The beginning of a long text, and how much of it is left out: `…` and `(cut: 3 more characters)`.
-pub(super) fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+/// Cuts a long text and counts the rest: `… (cut: 3 more characters)`.
+pub(super) fn cut(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
         Some((end, _)) => {
             let (shown, rest) = text.split_at(end);
             let rest = model::text::count(rest.chars().count(), "more character");
@@ -154,7 +154,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// `1,204`
+/// Groups the digits by thousands: `1,204`.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,14 +1,13 @@
-//! The report for code scanning: SARIF 2.1.0, one run, a rule for each check.
+//! SARIF 2.1.0 report for code scanning: one run, a rule for each check.
 //!
-//! A result is what somebody should look at: a check that failed, or one that could not be made. Those that passed or
-//! were not asked for are none. The standard has kinds for them, but GitHub documents no `kind` and would show each
-//! as an alert; how many they are stands in the other reports.
+//! Results are the failed and the errored checks. Passed and skipped checks are left out: the standard has kinds for
+//! them, but GitHub does not document `kind` and would show each as an alert. The other reports count them.
 //!
-//! A check that could not be made is a result of level `warning`, beside a notification. What is not among the
-//! results counts as fixed: a run that says nothing would close the alerts of the run before. For the same reason a
-//! run that is unsound has a result for each check that it should have made, and blames nobody with an `error`.
+//! An errored check is a result of level `warning` and a notification, because code scanning closes the alerts of
+//! absent results. For the same reason, an unsound run has a result for each check that it should have made. These are
+//! warnings too, because such a run does not judge the client.
 //!
-//! Text of the client is escaped as for people, and stands in messages so that it makes no link.
+//! Text of the client is escaped for people, and again so that messages contain no link.
 
 use model::evidence::Exit;
 use model::finding::{self, Finding, Status, Verdict};
@@ -16,7 +15,7 @@ use model::report::{Purpose, Report};
 use model::{escape, time};
 
 use super::{RenderError, json, phrases};
-use identity::{case_file, category, fingerprints, lock_file, places};
+use identity::{case_file, category, fingerprints, locations, lock_file};
 use log::{
     Artifact, AutomationDetails, Configuration, Driver, FindingProperties, Hashes, Invocation,
     Level, Location, Log, LogicalLocation, Notification, PhysicalLocation, Region, Rule,
@@ -39,7 +38,7 @@ pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
 }
 
 fn run(report: &Report) -> Run {
-    let told = told(report);
+    let reported = reported(report);
     Run {
         tool: Tool {
             driver: Driver {
@@ -52,36 +51,37 @@ fn run(report: &Report) -> Run {
         automation_details: AutomationDetails {
             id: category(report),
         },
-        invocations: [invocation(report, &told)],
+        invocations: [invocation(report, &reported)],
         original_uri_base_ids: UriBases {
             source_root: UriBase {
                 description: text("The directory in which the runner was started."),
             },
         },
         artifacts: artifacts(report),
-        results: told.iter().map(|told| result(report, told)).collect(),
+        results: reported.iter().map(|one| result(report, one)).collect(),
         properties: properties(report),
     }
 }
 
-/// A finding that is a result.
-struct Told<'r> {
+/// A finding that becomes a SARIF result.
+struct Reported<'r> {
     finding: &'r Finding,
-    /// Of its rule.
+    /// Index of the rule.
     index: usize,
     decision: Decision,
 }
 
-/// Either way the result's kind is `fail`. The standard has `open` for what could not be decided, but without a level,
-/// and what has none is shown nowhere.
+/// Outcome of a reported check. The result's kind is always `fail`.
+///
+/// The standard has `open` for undecided results, but those have no level, and viewers hide them.
 enum Decision {
-    /// It failed in a sound run.
+    /// The check failed in a sound run.
     Failed,
-    /// Nothing is known of it, for this reason.
+    /// The check has no result, for this reason.
     Undecided(String),
 }
 
-impl Told<'_> {
+impl Reported<'_> {
     fn undecided(&self) -> Option<&str> {
         match &self.decision {
             Decision::Failed => None,
@@ -90,13 +90,14 @@ impl Told<'_> {
     }
 }
 
-fn told(report: &Report) -> Vec<Told<'_>> {
-    let nothing_known = says_nothing(report);
+/// Selects the findings that become results.
+fn reported(report: &Report) -> Vec<Reported<'_>> {
+    let unsound = unsound_reason(report);
     let any_made = report.evidence.exit != Exit::NotStarted
         && report.made().any(|one| one.status != Status::Skipped);
-    let decision = |finding: &Finding| match (finding.status, &nothing_known) {
+    let decision = |finding: &Finding| match (finding.status, &unsound) {
         (Status::Passed | Status::Skipped, None) => None,
-        // The case does not ask for it, or its object is not there.
+        // The case does not require the check, or its object does not exist.
         (Status::Skipped, Some(_)) if any_made => None,
         (Status::Failed, None) => Some(Decision::Failed),
         (Status::Errored, _) => Some(Decision::Undecided(because(finding))),
@@ -105,18 +106,18 @@ fn told(report: &Report) -> Vec<Told<'_>> {
         }
     };
     let made = report.made().enumerate();
-    let told = made.filter_map(|(index, finding)| {
-        Some(Told {
+    let reported = made.filter_map(|(index, finding)| {
+        Some(Reported {
             finding,
             index,
             decision: decision(finding)?,
         })
     });
-    told.collect()
+    reported.collect()
 }
 
-/// Why the whole run says nothing, where it does not.
-fn says_nothing(report: &Report) -> Option<String> {
+/// Returns the reason why the whole run does not judge the client, if it does not.
+fn unsound_reason(report: &Report) -> Option<String> {
     if report.verdict != Verdict::Errored {
         return None;
     }
@@ -140,7 +141,7 @@ fn rule(finding: &Finding) -> Rule {
         short_description: text(meaning),
         full_description: text(&format!("{meaning} {asked}")),
         help: text(&format!(
-            "{meaning} {asked} What is expected stands at the place of the result; the other reports of the \
+            "{meaning} {asked} The location of the result holds the expectation; the other reports of the \
              runner show the evidence."
         )),
         default_configuration: Configuration {
@@ -171,9 +172,9 @@ fn artifacts(report: &Report) -> Vec<Artifact> {
     std::iter::once(case).chain(lock).collect()
 }
 
-fn result(report: &Report, told: &Told<'_>) -> log::Finding {
-    let finding = told.finding;
-    let (file, lines) = places(report, finding);
+fn result(report: &Report, reported: &Reported<'_>) -> log::Finding {
+    let finding = reported.finding;
+    let (file, lines) = locations(report, finding);
     let location = |start_line| Location {
         physical_location: PhysicalLocation {
             artifact_location: file.clone(),
@@ -187,13 +188,13 @@ fn result(report: &Report, told: &Told<'_>) -> log::Finding {
     };
     log::Finding {
         rule_id: finding.id.to_owned(),
-        rule_index: told.index,
+        rule_index: reported.index,
         kind: "fail",
-        level: match told.decision {
+        level: match reported.decision {
             Decision::Failed => Level::Error,
             Decision::Undecided(_) => Level::Warning,
         },
-        message: message(told),
+        message: message(reported),
         locations: lines.into_iter().map(location).collect(),
         partial_fingerprints: fingerprints(report, finding),
         properties: FindingProperties {
@@ -202,27 +203,27 @@ fn result(report: &Report, told: &Told<'_>) -> log::Finding {
     }
 }
 
-/// The finding in sentences, each on a line of its own. Viewers with little room show the first.
-fn message(told: &Told<'_>) -> Text {
-    let finding = told.finding;
+/// Builds the message of a result, a sentence on each line, because some viewers show the first line only.
+fn message(reported: &Reported<'_>) -> Text {
+    let finding = reported.finding;
     let mut lines = Vec::new();
-    if let Some(because) = told.undecided() {
+    if let Some(because) = reported.undecided() {
         lines.push(literal(&not_decided(because)));
     }
     lines.push(match finding.status {
         Status::Failed | Status::Errored => literal(&sentence(&finding.message)),
-        // What it says of itself is not so.
+        // The message of such a check states a result that an unsound run cannot prove.
         Status::Passed | Status::Skipped => {
             format!("Asked: {}", literal(finding::meaning(finding.id).sentence))
         }
     });
-    let told = |label, part: &str| format!("{label}: '{}'.", literal(part));
-    let part = |label, part: &Option<String>| part.as_deref().map(|part| told(label, part));
+    let line = |label, part: &str| format!("{label}: '{}'.", literal(part));
+    let part = |label, part: &Option<String>| part.as_deref().map(|part| line(label, part));
     lines.extend(part("Object", &finding.object));
     lines.extend(part("Expected", &finding.expected));
     let mut found = phrases::found(finding).into_iter();
-    lines.extend(found.next().map(|first| told("Found", first)));
-    lines.extend(found.map(|drift| told("Drift", drift)));
+    lines.extend(found.next().map(|first| line("Found", first)));
+    lines.extend(found.map(|drift| line("Drift", drift)));
     Text {
         text: lines.join("\n"),
     }
@@ -232,23 +233,23 @@ fn not_decided(because: &str) -> String {
     sentence(&format!("Not decided: {because}"))
 }
 
-/// Closed by a full stop, as viewers expect it of messages.
+/// Ends a message with a full stop, as viewers expect.
 fn sentence(words: &str) -> String {
     format!("{}.", words.trim_end_matches('.'))
 }
 
-/// Words that stand for themselves.
+/// Text without SARIF markup.
 fn text(words: &str) -> Text {
     Text {
         text: literal(words),
     }
 }
 
-fn invocation(report: &Report, told: &[Told<'_>]) -> Invocation {
+fn invocation(report: &Report, reported: &[Reported<'_>]) -> Invocation {
     let (start, end) = report.evidence.wall;
     Invocation {
         execution_successful: report.verdict != Verdict::Errored,
-        // An audit's is its program's own.
+        // An audit exits with the exit code of its program.
         exit_code: match report.purpose {
             Purpose::Judge => Some(report.verdict.exit_code()),
             Purpose::Audit => None,
@@ -263,31 +264,31 @@ fn invocation(report: &Report, told: &[Told<'_>]) -> Invocation {
         },
         start_time_utc: time::rfc3339(start),
         end_time_utc: time::rfc3339(end),
-        tool_execution_notifications: notifications(report, told),
+        tool_execution_notifications: notifications(report, reported),
     }
 }
 
-/// Why the run says nothing, and which checks could not be made.
-fn notifications(report: &Report, told: &[Told<'_>]) -> Vec<Notification> {
+/// Notifications: reasons of an unsound run, errored checks, and leftovers that were not judged.
+fn notifications(report: &Report, reported: &[Reported<'_>]) -> Vec<Notification> {
     let reasons = report.unsound.iter();
     let lost = reasons.map(|reason| Notification {
         level: Level::Error,
         message: text(&sentence(reason)),
         associated_rule: None,
     });
-    let errored = told.iter().filter_map(|told| {
-        let because = told.undecided()?;
+    let errored = reported.iter().filter_map(|one| {
+        let because = one.undecided()?;
         Some(Notification {
             level: Level::Error,
             message: text(&not_decided(because)),
             associated_rule: Some(RuleReference {
-                id: told.finding.id.to_owned(),
-                index: told.index,
+                id: one.finding.id.to_owned(),
+                index: one.index,
             }),
         })
     });
     let left = report.made().enumerate();
-    let left = left.filter(|(_, finding)| phrases::is_left(finding));
+    let left = left.filter(|(_, finding)| phrases::is_leftover(finding));
     let left = left.map(|(index, finding)| Notification {
         level: Level::Note,
         message: text(&format!(

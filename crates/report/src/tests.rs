@@ -1,23 +1,21 @@
-//! The reports of one fixed evidence, and what hostile text may not do in them.
+//! Snapshots of the reports of one fixed evidence, and tests with hostile text.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use judge::check::{check, verdict};
-use model::case::{Source, Tier};
+use judge::check::verdict;
+use model::case::Source;
 use model::difference::{Area, Change, Difference, Fact};
 use model::escape::{self, visible};
 use model::evidence::fixture::{
-    Fixture, add_header, attempt, case_b, connect, digest, file, gap, head_request, insert_record,
-    question, record,
+    Fixture, add_header, case_b, connect, digest, file, gap, head_request, insert_record, question,
 };
 use model::evidence::{
-    Advice, Attempt, AttemptKind, Connection, Evidence, Exit, FileKind, GapKind, LayerStatus,
-    Lookup, LookupKind, Outcome, Reason, RequestClass, Root, Sighting, Survivor,
+    Advice, Attempt, Evidence, Exit, GapKind, LayerStatus, Lookup, RequestClass, Root, Sighting,
+    Survivor,
 };
-use model::finding::{AskedBy, Finding, Status, Verdict};
-use model::journal::{End, Head};
-use model::profile::{Destination, ExpectedAttempt, ExpectedFile};
+use model::finding::{Finding, Status, Verdict};
+use model::journal::Head;
 use model::report::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -25,7 +23,7 @@ use serde_json::{Value, json};
 use super::human::Colour;
 use super::*;
 
-pub use judge::fixture::*;
+pub(crate) use judge::fixture::*;
 
 mod ci;
 mod crowd;
@@ -116,7 +114,7 @@ fn the_json_report_reads_back_what_the_client_wrote() {
     assert_eq!(value["evidence"]["requests"][0]["headers"][6][1], HOSTILE);
 }
 
-/// No dangerous character as it is, and no line that a CI system takes for a command.
+/// Asserts that a text has no dangerous character, and no line that a CI system takes for a command.
 fn assert_harmless(text: &str) {
     for line in text.lines() {
         let start = line.trim_start();

@@ -192,7 +192,7 @@ fn a_lock_file_of_another_tier_is_shown_at_that_line_and_its_new_tier_is_told() 
     assert_eq!(baseline.tier_before.as_deref(), Some("namespace"));
     let human = report::render(&updated, Format::Human, report::human::Colour::Plain).unwrap();
     let human = String::from_utf8(human).unwrap();
-    let told = "written anew; it was of tier `namespace`\n";
+    let told = "rewritten; its isolation was `namespace`\n";
     assert!(human.contains(told), "{human}");
     let again = settled(&Baseline::Update(path), inherited());
     assert_eq!(again.baseline.unwrap().tier_before, None);

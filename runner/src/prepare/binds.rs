@@ -15,8 +15,8 @@ use model::layout::PROGRAM_DIRECTORY;
 use model::quote::shown_path;
 use nix::unistd::{AccessFlags, access};
 use sandbox::identity;
-use sys::read::name_of;
 use sandbox::plan::{Bind, BindKind, Identity};
+use sys::read::name_of;
 
 use super::PrepareError;
 use crate::home_dirs::HomeDirs;

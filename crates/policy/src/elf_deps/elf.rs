@@ -1,5 +1,6 @@
-//! What the headers of one ELF file ask for. They are read as the loader reads them, by segments: a stripped file
-//! has them too. See elf(5).
+//! Dependencies in the headers of one ELF file (elf(5)).
+//!
+//! They are read by segments, as the loader does, because a stripped file has no sections.
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -16,22 +17,22 @@ use object::elf::{
 use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _};
 use object::read::{self, ReadCache, ReadRef, StringTable};
 
-/// What one file asks for.
+/// Dependencies in the headers of one file.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
-    /// The processor that it is for.
+pub(super) struct ElfHeaders {
+    /// Processor of the file.
     pub(super) machine: Machine,
-    /// Its loader.
+    /// Path of the loader (PT_INTERP).
     pub(super) interpreter: Option<PathBuf>,
-    /// Names of libraries, in their order.
+    /// Names of libraries (DT_NEEDED), in their order.
     pub(super) needed: Vec<String>,
-    /// Directories to look in, with `$ORIGIN` as it stands; DT_RUNPATH, or DT_RPATH where there is none.
+    /// Directories to search (DT_RUNPATH, or DT_RPATH without one), with `$ORIGIN` not replaced.
     pub(super) run_path: Vec<String>,
 }
 
-/// Why a file cannot be read.
+/// Failure to read a file.
 #[derive(Debug)]
-pub(super) enum Unread {
+pub(super) enum ElfReadError {
     Io(io::Error),
     Script,
     Malformed(String),
@@ -39,30 +40,30 @@ pub(super) enum Unread {
 
 type Header = FileHeader64<Endianness>;
 
-impl Asked {
-    /// Reads the headers of a file, and no more of it.
-    pub(super) fn read(path: &Path) -> Result<Self, Unread> {
-        // A FIFO is not waited for.
+impl ElfHeaders {
+    /// Reads the headers of a file only.
+    pub(super) fn read(path: &Path) -> Result<Self, ElfReadError> {
+        // Without O_NONBLOCK, opening a FIFO waits for a writer (fifo(7)).
         let file = OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
             .open(path)
-            .map_err(Unread::Io)?;
-        if !file.metadata().map_err(Unread::Io)?.is_file() {
-            return Err(Unread::Malformed("it is no regular file".into()));
+            .map_err(ElfReadError::Io)?;
+        if !file.metadata().map_err(ElfReadError::Io)?.is_file() {
+            return Err(ElfReadError::Malformed("it is not a regular file".into()));
         }
         let data = ReadCache::new(file);
         if (&data).read_bytes_at(0, 2) == Ok(b"#!") {
-            return Err(Unread::Script);
+            return Err(ElfReadError::Script);
         }
-        Self::from_headers(&data).map_err(|error| Unread::Malformed(error.to_string()))
+        Self::from_headers(&data).map_err(|error| ElfReadError::Malformed(error.to_string()))
     }
 
     fn from_headers<'data, R: ReadRef<'data>>(data: R) -> read::Result<Self> {
         let header = Header::parse(data)?;
         let endian = header.endian()?;
         let segments = header.program_headers(endian, data)?;
-        let mut asked = Self {
+        let mut headers = Self {
             machine: header.e_machine(endian),
             interpreter: None,
             needed: Vec::new(),
@@ -70,7 +71,7 @@ impl Asked {
         };
         for segment in segments {
             if let Some(path) = segment.interpreter(endian, data)? {
-                asked.interpreter = Some(OsStr::from_bytes(path).into());
+                headers.interpreter = Some(OsStr::from_bytes(path).into());
             }
             if let Some(entries) = segment.dynamic(endian, data)? {
                 let entries: Vec<(DynamicTag, u64)> = entries
@@ -79,10 +80,10 @@ impl Asked {
                     .take_while(|(tag, _)| *tag != object::elf::DT_NULL)
                     .collect();
                 let at = |address| file_offset(segments, endian, address);
-                asked.take_names(&Names::new(&entries, at, data), &entries);
+                headers.take_names(&Names::new(&entries, at, data), &entries);
             }
         }
-        Ok(asked)
+        Ok(headers)
     }
 
     fn take_names<'data, R: ReadRef<'data>>(
@@ -103,7 +104,7 @@ impl Asked {
     }
 }
 
-/// The names that the dynamic entries point to.
+/// String table of the dynamic entries.
 struct Names<'data, R: ReadRef<'data>>(StringTable<'data, R>);
 
 impl<'data, R: ReadRef<'data>> Names<'data, R> {
@@ -119,7 +120,7 @@ impl<'data, R: ReadRef<'data>> Names<'data, R> {
         Self(table.unwrap_or_default())
     }
 
-    /// Names that are no UTF-8 cannot be written into a policy, and are left out.
+    /// Returns the names of the entries with a tag. Names that are not UTF-8 are left out, because a policy is UTF-8.
     fn of(&self, entries: &[(DynamicTag, u64)], wanted: DynamicTag) -> Vec<String> {
         let wanted = entries.iter().filter(|(tag, _)| *tag == wanted);
         let names = wanted.filter_map(|(_, offset)| self.0.get(u32::try_from(*offset).ok()?).ok());
@@ -130,7 +131,7 @@ impl<'data, R: ReadRef<'data>> Names<'data, R> {
     }
 }
 
-/// Where in the file an address of the loaded program stands.
+/// Returns the file offset of an address of the loaded program.
 fn file_offset(
     segments: &[<Header as read::elf::FileHeader>::ProgramHeader],
     endian: Endianness,

@@ -1,4 +1,4 @@
-//! What is found in real programs, and in files that only look like one.
+//! Dependencies of real programs, and of malformed files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +10,7 @@ use super::{ElfDeps, ElfError};
 use crate::Reference;
 use crate::init::{self, PolicyName};
 
-/// The profile that a program's needs make, and what is wrong with it.
+/// Returns the profile for a program's dependencies, and its error, if any.
 fn profile(needs: &ElfDeps) -> (String, Option<String>) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("p.toml");
@@ -20,7 +20,7 @@ fn profile(needs: &ElfDeps) -> (String, Option<String>) {
     (text, fault.map(|error| error.to_string()))
 }
 
-/// A copy of a dynamic program whose only library has another name, in a directory of its own.
+/// Copies a dynamic program into its own directory, with its only library renamed.
 fn asking_for(library: &str) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("client");
@@ -116,7 +116,7 @@ proptest! {
         length in any::<prop::sample::Index>(),
     ) {
         let mut program = fs::read("/bin/true").unwrap();
-        // Most of what is read stands in the first page.
+        // The parser reads mostly the first page.
         let at = at.index(4096.min(program.len() - 16));
         program[at..at + bytes.len()].copy_from_slice(&bytes);
         program.truncate(4096 + length.index(program.len()));

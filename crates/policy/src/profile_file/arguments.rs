@@ -1,4 +1,4 @@
-//! How a profile spells each option on the command line.
+//! Command line of a profile: the words of each option.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use toml::Spanned;
 
 use super::ArgumentFile;
 use crate::error::Flaw;
-use crate::values::{once, one_of, word};
+use crate::values::{one_of, reject_repeated, word};
 
-/// Each option once, the prompt among them.
+/// Parses the options, each once; the prompt is required.
 pub(super) fn parsed(
     file: Spanned<Vec<ArgumentFile>>,
     names: &Names,
@@ -19,7 +19,7 @@ pub(super) fn parsed(
     let mut seen = BTreeSet::new();
     let mut parsed = Vec::new();
     for argument in file.into_inner() {
-        once(&mut seen, &argument.option, "each option once")?;
+        reject_repeated(&mut seen, &argument.option, "each option once")?;
         let option = one_of(&argument.option, &ClientOption::ALL, ClientOption::word)?;
         parsed.push(Argument {
             option,
@@ -37,7 +37,7 @@ pub(super) fn parsed(
     Ok(parsed)
 }
 
-/// The words of one option: with `{value}` exactly once where the option has a value, without it elsewhere.
+/// Parses the words of one option. An option with a value has `{value}` exactly once, any other has none.
 fn words(
     file: Spanned<Vec<Spanned<String>>>,
     option: ClientOption,
@@ -54,7 +54,7 @@ fn words(
             span,
             "at least one word",
             "none",
-            "leave the option out if the client has no such thing",
+            "leave the option out if the client does not have it",
         ));
     }
     let values = parsed

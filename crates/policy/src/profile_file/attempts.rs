@@ -1,4 +1,4 @@
-//! The attempts that a profile names as no finding.
+//! Attempts that a profile accepts.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use toml::Spanned;
 
 use super::ExpectedAttemptFile;
 use crate::error::Flaw;
-use crate::values::{once, sentence};
+use crate::values::{reject_repeated, sentence};
 
-/// Each destination once.
+/// Parses the attempts, each destination once.
 pub(super) fn parsed(
     file: Vec<ExpectedAttemptFile>,
     names: &Names,
@@ -19,7 +19,7 @@ pub(super) fn parsed(
     let mut parsed = Vec::new();
     for attempt in file {
         let text = crate::placeholders::fill(names, attempt.destination, &[])?;
-        once(&mut seen, &text, "each destination once")?;
+        reject_repeated(&mut seen, &text, "each destination once")?;
         parsed.push(ExpectedAttempt {
             destination: destination(&text)?,
             reason: sentence(attempt.reason)?,

@@ -1,4 +1,4 @@
-//! What surrounds a profile's client: its variables, each with the cases in which it is set, and its devices.
+//! Environment of a client: variables with their cases, and devices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +9,9 @@ use toml::Spanned;
 
 use super::VariableFile;
 use crate::error::Flaw;
-use crate::values::{is_variable_name, name, once, one_of, sentence, word};
+use crate::values::{is_variable_name, name, one_of, reject_repeated, sentence, word};
 
-/// Each variable at most once in each case. `replace` fills placeholders, but for those that the run replaces.
+/// Parses variables, each at most once in each case. `replace` fills placeholders, except those of the run.
 pub(crate) fn parsed(
     file: Vec<VariableFile>,
     replace: impl Fn(Spanned<String>) -> Result<Spanned<String>, Flaw>,
@@ -19,10 +19,10 @@ pub(crate) fn parsed(
     let mut seen: BTreeMap<String, Vec<Cases>> = BTreeMap::new();
     let mut parsed = Vec::new();
     for variable in file {
-        is_name(&variable.name)?;
+        check_name(&variable.name)?;
         let cases = cases(variable.cases)?;
         let earlier = seen.entry(variable.name.get_ref().clone()).or_default();
-        apart(&variable.name, earlier, &cases)?;
+        reject_overlap(&variable.name, earlier, &cases)?;
         earlier.push(cases.clone());
         parsed.push(Variable {
             name: variable.name.into_inner(),
@@ -34,18 +34,18 @@ pub(crate) fn parsed(
     Ok(parsed)
 }
 
-/// The devices of /dev, each once.
+/// Parses the devices in /dev, each once.
 pub(super) fn devices(file: &[Spanned<String>]) -> Result<Vec<Device>, Flaw> {
     let mut seen = BTreeSet::new();
     let mut parsed = Vec::new();
     for value in file {
-        once(&mut seen, value, "each device once")?;
+        reject_repeated(&mut seen, value, "each device once")?;
         parsed.push(one_of(value, &Device::ALL, Device::word)?);
     }
     Ok(parsed)
 }
 
-fn is_name(variable: &Spanned<String>) -> Result<(), Flaw> {
+fn check_name(variable: &Spanned<String>) -> Result<(), Flaw> {
     let name = variable.get_ref();
     if !is_variable_name(name) {
         let hint = "use letters, digits and `_`, not beginning with a digit";
@@ -67,7 +67,7 @@ fn cases(file: Option<Spanned<Vec<Spanned<String>>>>) -> Result<Cases, Flaw> {
     let mut seen = BTreeSet::new();
     let mut cases = Vec::new();
     for case in file.into_inner() {
-        once(&mut seen, &case, "each case once")?;
+        reject_repeated(&mut seen, &case, "each case once")?;
         cases.push(name(case)?);
     }
     if cases.is_empty() {
@@ -77,13 +77,17 @@ fn cases(file: Option<Spanned<Vec<Spanned<String>>>>) -> Result<Cases, Flaw> {
     Ok(Cases::Only(cases))
 }
 
-/// No case sets the variable twice.
-fn apart(variable: &Spanned<String>, earlier: &[Cases], cases: &Cases) -> Result<(), Flaw> {
-    let meets = |other: &Cases| match (other, cases) {
+/// Rejects a variable that a case would set twice.
+fn reject_overlap(
+    variable: &Spanned<String>,
+    earlier: &[Cases],
+    cases: &Cases,
+) -> Result<(), Flaw> {
+    let overlaps = |other: &Cases| match (other, cases) {
         (Cases::Every, _) | (_, Cases::Every) => true,
         (Cases::Only(names), Cases::Only(_)) => names.iter().any(|name| cases.include(name)),
     };
-    if !earlier.iter().any(meets) {
+    if !earlier.iter().any(overlaps) {
         return Ok(());
     }
     Err(Flaw::new(

@@ -1,4 +1,4 @@
-//! What a profile's client leaves behind, and what is there for a time.
+//! Files of a client: left behind, and transient.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::{ExpectedFileFile, FilesFile};
 use crate::error::Flaw;
 use crate::values::{one_of, sentence, tree_path};
 
-/// The two files of the specification, and what else is known.
+/// Parses the state file, its backup and the other known files.
 pub(super) fn parsed(file: FilesFile, names: &Names) -> Result<Files, Flaw> {
     let path =
         |value| tree_path(crate::placeholders::fill(names, value, &[])?).map(Spanned::into_inner);
@@ -23,7 +23,7 @@ pub(super) fn parsed(file: FilesFile, names: &Names) -> Result<Files, Flaw> {
     })
 }
 
-/// Files and directories, each once.
+/// Parses known files and directories, each once.
 fn named(file: Vec<ExpectedFileFile>, names: &Names) -> Result<Vec<ExpectedFile>, Flaw> {
     let mut seen = BTreeSet::new();
     let mut parsed = Vec::new();
@@ -56,7 +56,8 @@ fn pattern(path: &Spanned<String>) -> Result<PathPattern, Flaw> {
         let hint = match &error {
             PatternError::Unknown(name) => known_words(name, PATH_PLACEHOLDERS),
             PatternError::Swallowed(_) => {
-                "a placeholder takes all characters of its kind; put another one behind it".into()
+                "a placeholder takes all characters of its kind; put another character after it"
+                    .into()
             }
         };
         let found = format!("{} ({error})", quoted(path.get_ref()));

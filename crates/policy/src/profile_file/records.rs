@@ -1,4 +1,4 @@
-//! How the records of a profile's client spell things.
+//! Names of fields in the client's records.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use toml::Spanned;
 
 use super::{InitListFile, RecordsFile};
 use crate::error::Flaw;
-use crate::values::{name, once, one_of, sentence, word};
+use crate::values::{name, one_of, reject_repeated, sentence, word};
 
-/// Permission mode of a client that was told nothing.
+/// Permission mode of a client without an option for it.
 const DEFAULT_MODE: &str = "default";
 
-/// The fields, the version's among them.
+/// Parses the names of the fields, including that of the version.
 pub(super) fn parsed(file: RecordsFile, names: &Names) -> Result<RecordNames, Flaw> {
     let span = file.init_fields.span();
     let version_field = crate::placeholders::fill(names, file.version_field, &[])?.into_inner();
@@ -21,7 +21,7 @@ pub(super) fn parsed(file: RecordsFile, names: &Names) -> Result<RecordNames, Fl
     let mut init_fields = Vec::new();
     for value in file.init_fields.into_inner() {
         let field = crate::placeholders::fill(names, value, &[])?;
-        once(&mut seen, &field, "each field once")?;
+        reject_repeated(&mut seen, &field, "each field once")?;
         init_fields.push(field.into_inner());
     }
     if !init_fields.contains(&version_field) {
@@ -42,16 +42,16 @@ pub(super) fn parsed(file: RecordsFile, names: &Names) -> Result<RecordNames, Fl
     })
 }
 
-/// Each list once, and each name once in it.
+/// Parses the lists, each once, with each name once.
 fn lists(file: Vec<InitListFile>) -> Result<Vec<InitList>, Flaw> {
     let mut seen = BTreeSet::new();
     let mut parsed = Vec::new();
     for list in file {
         let field = one_of(&list.field, &InitField::ALL, InitField::word)?;
-        once(&mut seen, &list.field, "each list once")?;
+        reject_repeated(&mut seen, &list.field, "each list once")?;
         let mut seen_names = BTreeSet::new();
         let each = |value: Spanned<String>| {
-            once(&mut seen_names, &value, "each name once")?;
+            reject_repeated(&mut seen_names, &value, "each name once")?;
             word(value)
         };
         let names = list

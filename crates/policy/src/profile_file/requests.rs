@@ -1,4 +1,4 @@
-//! What the requests of a profile's client look like: headers, queries, requests beside the turn.
+//! Requests of a client: headers, queries and side requests.
 
 use std::collections::BTreeSet;
 
@@ -8,17 +8,17 @@ use toml::Spanned;
 
 use super::{HeadersFile, SideRequestFile};
 use crate::error::Flaw;
-use crate::values::{name, once, sentence};
+use crate::values::{name, reject_repeated, sentence};
 
-/// Header of the credential where a profile names none.
+/// Header of the credential, if the profile has none.
 const DEFAULT_CREDENTIAL: &str = "x-api-key";
 
-/// Header names, and the families of the beta header.
+/// Parses header names and the families of the beta header.
 pub(super) fn headers(file: HeadersFile, names: &Names) -> Result<Headers, Flaw> {
     let mut seen = BTreeSet::new();
     let mut beta_families = Vec::new();
     for family in file.beta_families {
-        once(&mut seen, &family.family, "each family once")?;
+        reject_repeated(&mut seen, &family.family, "each family once")?;
         let prefix = crate::placeholders::fill(names, family.prefix, &[])?;
         beta_families.push(BetaFamily {
             family: sentence(family.family)?,
@@ -41,13 +41,13 @@ fn header_names(file: Vec<Spanned<String>>, names: &Names) -> Result<Vec<String>
     let mut parsed = Vec::new();
     for value in file {
         let header = header_name(value, names)?;
-        once(&mut seen, &header, "each header once")?;
+        reject_repeated(&mut seen, &header, "each header once")?;
         parsed.push(header.into_inner());
     }
     Ok(parsed)
 }
 
-/// A token of RFC 9110, section 5.6.2; lower case because names are compared so.
+/// Parses a header name: a token (RFC 9110, section 5.6.2) in lower case, because names are compared in lower case.
 fn header_name(value: Spanned<String>, names: &Names) -> Result<Spanned<String>, Flaw> {
     let header = crate::placeholders::fill(names, value, &[])?;
     let fits =
@@ -64,7 +64,7 @@ fn header_name(value: Spanned<String>, names: &Names) -> Result<Spanned<String>,
     Ok(header)
 }
 
-/// Queries as they follow the question mark.
+/// Parses queries, without the question mark.
 pub(super) fn queries(file: Vec<Spanned<String>>) -> Result<Vec<String>, Flaw> {
     file.into_iter().map(query).collect()
 }
@@ -79,7 +79,7 @@ fn query(value: Spanned<String>) -> Result<String, Flaw> {
     Ok(value.into_inner())
 }
 
-/// Requests beside the turn, each name once.
+/// Parses side requests, each name once.
 pub(super) fn side_requests(
     file: Vec<SideRequestFile>,
     names: &Names,
@@ -87,7 +87,7 @@ pub(super) fn side_requests(
     let mut seen = BTreeSet::new();
     let mut parsed = Vec::new();
     for request in file {
-        once(&mut seen, &request.name, "each side request once")?;
+        reject_repeated(&mut seen, &request.name, "each side request once")?;
         let path = path(crate::placeholders::fill(names, request.path, &[])?)?;
         let with = keys(&request.with, &[])?;
         let without = keys(&request.without, &with)?;
@@ -113,12 +113,12 @@ pub(super) fn side_requests(
     Ok(parsed)
 }
 
-/// Keys of the body, none of which stands among `others`.
+/// Parses keys of the body that are not among `others`.
 fn keys(file: &[Spanned<String>], others: &[KeyPath]) -> Result<Vec<KeyPath>, Flaw> {
     let mut seen = BTreeSet::new();
     let mut parsed = Vec::new();
     for value in file {
-        once(&mut seen, value, "each key once")?;
+        reject_repeated(&mut seen, value, "each key once")?;
         let found = quoted(value.get_ref());
         let key: KeyPath = value.get_ref().parse().map_err(|error| {
             let found = format!("{found} ({error})");
@@ -127,7 +127,7 @@ fn keys(file: &[Spanned<String>], others: &[KeyPath]) -> Result<Vec<KeyPath>, Fl
         })?;
         if others.contains(&key) {
             let found = format!("{found} in both");
-            let hint = "no body has a key and does not have it";
+            let hint = "a body cannot have a key and lack it";
             return Err(Flaw::new(
                 value.span(),
                 "other keys than `with` has",

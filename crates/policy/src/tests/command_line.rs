@@ -1,4 +1,4 @@
-//! Built-in cases as the reference client is told them.
+//! Command lines of the reference client in the built-in cases.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -101,7 +101,7 @@ fn the_environment_is_the_profiles_and_nothing_else() {
     assert_eq!(pairs, expected);
 }
 
-/// The reference profile with one more variable of some cases.
+/// Reference profile with one more variable for some cases.
 fn with_setting(cases: &[&str]) -> Profile {
     let mut profile = reference();
     profile.environment.push(Variable {

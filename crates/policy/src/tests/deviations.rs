@@ -1,11 +1,11 @@
-//! One deviation at a time: the place, the sentence and the hint of each error, as listed in `deviations.txt`.
+//! Errors of files with one deviation each: position, message and hint, as listed in `deviations.txt`.
 
 use super::super::text;
 use super::parse;
 
-pub use super::super::error::Position;
+use super::super::error::Position;
 
-/// Where the fault must be reported.
+/// Mark before the position at which the fault must be reported.
 const MARK: char = '§';
 
 pub(super) struct Deviation<'t> {
@@ -41,7 +41,7 @@ fn each_deviation_is_an_error_at_its_place_with_a_hint() {
     assert!(wrong.is_empty(), "these are not as listed:\n\n{wrong}");
 }
 
-/// What the deviation makes, as an entry of the list, where that is not the listed one.
+/// Returns the actual error as an entry of the list, if it differs from the listed one.
 fn unlike_listed(listed: &Deviation<'_>) -> Option<String> {
     let Deviation {
         file,
@@ -64,7 +64,7 @@ fn unlike_listed(listed: &Deviation<'_>) -> Option<String> {
     })
 }
 
-/// The file with the deviation in it.
+/// Returns the file with the deviation.
 pub(super) fn deviating(listed: &Deviation<'_>) -> String {
     marked(listed).replace(MARK, "")
 }
@@ -76,7 +76,7 @@ fn marked(listed: &Deviation<'_>) -> String {
     original.replacen(&from, &to, 1)
 }
 
-/// `x.toml:3:8: what` as `3:8` and `what`.
+/// Splits `x.toml:3:8: what` into `3:8` and `what`.
 fn split_place(error: &str) -> (String, String) {
     let rest = error.strip_prefix("x.toml:").unwrap();
     let (place, said) = rest.split_once(": ").unwrap();

@@ -1,4 +1,4 @@
-//! What `runner policy init` prints is right as it is, and with whatever is optional.
+//! Templates of `runner policy init`: valid as printed, and with each optional part.
 
 use std::collections::BTreeSet;
 
@@ -21,13 +21,13 @@ fn printed() -> [(Kind, String); 2] {
     ]
 }
 
-/// A line that sets something once its mark is taken away; prose has a space behind the mark.
+/// Returns a commented-out setting without its `#`. Prose has a space after the `#`.
 fn optional(line: &str) -> Option<&str> {
     line.strip_prefix('#')
         .filter(|rest| !rest.is_empty() && !rest.starts_with(' '))
 }
 
-/// The ranges of lines that belong together.
+/// Returns the line ranges of consecutive commented-out settings.
 fn blocks(text: &str) -> Vec<std::ops::Range<usize>> {
     let mut blocks: Vec<std::ops::Range<usize>> = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -40,7 +40,7 @@ fn blocks(text: &str) -> Vec<std::ops::Range<usize>> {
     blocks
 }
 
-/// With the marks taken away from the lines of these blocks.
+/// Returns the text with these blocks enabled.
 fn with(text: &str, blocks: &[std::ops::Range<usize>]) -> String {
     let line = |(number, line): (usize, &str)| {
         let set = blocks.iter().any(|block| block.contains(&number));
@@ -69,7 +69,7 @@ fn each_optional_part_alone_is_right_and_so_are_all_that_do_not_exclude_each_oth
             let error = parse(&text).err().map(|error| error.to_string());
             assert_eq!(error, None, "{kind:?}, line {}", block.start + 1);
         }
-        // The answers of a stub exclude each other.
+        // The answers of a stub are mutually exclusive.
         let stub = line_of(&text, "[stub]")..line_of(&text, "[sandbox]");
         let apart = |block: &std::ops::Range<usize>| !stub.contains(&block.start);
         let together: Vec<_> = blocks
@@ -81,7 +81,7 @@ fn each_optional_part_alone_is_right_and_so_are_all_that_do_not_exclude_each_oth
     }
 }
 
-/// Its number; 0 where there is none.
+/// Returns the index of a line; 0 if there is no such line.
 fn line_of(text: &str, line: &str) -> usize {
     text.lines().position(|other| other == line).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Each check points at the line of a policy file that holds its key.
+//! Lines of policy files that checks point at.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use model::finding::{holds_for_any_program, ids, meaning};
 
 use super::super::{Reference, audit, builtin, case, text};
 
-/// A case with its tables written otherwise, and with keys of the user's own.
+/// Case with another layout of its tables, and with user-defined fields.
 fn user_case() -> String {
     let built_in = text("case-b").unwrap();
     let (before, _) = built_in.split_once("# HEAD / must not come").unwrap();
@@ -21,13 +21,13 @@ fn user_case() -> String {
     )
 }
 
-/// The line that a check's result points at.
+/// Returns the line that a check points at.
 fn pointed<'t>(text: &'t str, origin: &Origin, id: &str) -> &'t str {
     let line = origin.outline.line(meaning(id).key);
     text.lines().nth(line - 1).unwrap()
 }
 
-/// What the line must hold: the key, else what it lies in, else the name.
+/// Returns the text that the line must contain: the key, otherwise its table, otherwise the name.
 fn named(text: &str, key: &str) -> String {
     let document: toml::Table = text.parse().unwrap();
     let mut found = None;
@@ -77,7 +77,7 @@ fn each_check_points_at_its_key_in_a_users_case() {
     let case = case(&Reference::File(path)).unwrap();
     assert_points_well(&text, &case.origin, ids());
     assert_eq!(case.origin.outline.path(), Path::new("my case.toml"));
-    // The table of fields has none of that name, and another key has the name of the case's own.
+    // The table of fields has no such field, and another key has the same name as a key of the case.
     let pointed = |id| pointed(&text, &case.origin, id);
     assert!(pointed("body/stream").starts_with("fields = "));
     assert_eq!(pointed("files/modes"), "name = \"mine\"");

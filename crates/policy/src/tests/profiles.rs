@@ -1,4 +1,4 @@
-//! What a good profile becomes, key by key.
+//! Values parsed from valid profiles, key by key.
 
 use model::case::{Device, Presence, Root, Source};
 use model::profile::{Cases, ClientOption, Profile};
@@ -7,7 +7,7 @@ use super::built_in;
 use crate::document::Document;
 use crate::{PolicyError, profile, text};
 
-/// The reference profile with `tables` in it as well.
+/// Parses the reference profile with additional tables.
 fn with(tables: &str) -> Result<Profile, PolicyError> {
     let source = Source::File("x.toml".into());
     let text = format!("{}\n{tables}", text("reference").unwrap());
@@ -98,7 +98,7 @@ fn files_are_read_with_their_tree_and_their_placeholders() {
     };
     let tables = [
         file("expected", "tmp", "{app}-{uid}"),
-        // The same path in the other tree is another one.
+        // Equal paths in different directories are different files.
         file("expected", "home", "{app}-{uid}"),
         file("transient", "home", ".{app}/tmp.{pid}.{hex}"),
     ];
@@ -106,7 +106,7 @@ fn files_are_read_with_their_tree_and_their_placeholders() {
     let [tmp, home] = <[_; 2]>::try_from(files.expected).unwrap();
     assert_eq!((tmp.root, home.root), (Root::Tmp, Root::Home));
     assert!(tmp.path.matches("agent-1000"));
-    // Behind the two of the reference client.
+    // The first two are those of the reference client.
     let [_, _, transient] = <[_; 3]>::try_from(files.transient).unwrap();
     assert_eq!(transient.path.to_string(), ".agent/tmp.{pid}.{hex}");
     assert!(transient.path.matches(".agent/tmp.2.0a1b"));

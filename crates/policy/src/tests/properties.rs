@@ -1,4 +1,4 @@
-//! Any input is a policy or an error with a line.
+//! Property tests: any input gives a policy or an error with a line.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a file before its first line is looked at.
+//! Errors on reading a file, before parsing.
 
 use std::fs;
 use std::os::unix::net::UnixListener;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::super::{MAX_FILE_BYTES, PolicyError, Reference, case, check, text};
 
-/// The error for whatever `make` puts at a path.
+/// Returns the error for the file that `make` creates at a path.
 fn error_for(make: impl FnOnce(&PathBuf)) -> PolicyError {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.toml");
@@ -112,7 +112,7 @@ fn a_profile_is_no_case() {
     assert!(
         error
             .to_string()
-            .ends_with("p.toml is of the kind profile, but a case is needed here"),
+            .ends_with("p.toml: expected a policy of the kind case, found profile"),
         "{error}"
     );
     assert_eq!(error.hint(), "give the profile with --profile");

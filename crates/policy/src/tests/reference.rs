@@ -1,4 +1,4 @@
-//! The reference is true: its examples are parsed, and it leaves no key out.
+//! Accuracy of the reference: its examples parse, and it has every key.
 
 use model::schema::fixture::properties;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::{Kind, schema, text};
 
 const REFERENCE: &str = include_str!("../reference.md");
 
-/// Each part of the reference that is about one form, with a file that its examples complete.
+/// Parts of the reference on one form each, with the built-in policy that its examples are merged into.
 fn parts() -> [(Kind, &'static str, &'static str); 3] {
     let part = |heading: &str| {
         let (_, rest) = REFERENCE.split_once(&format!("\n## {heading}\n")).unwrap();
@@ -18,7 +18,7 @@ fn parts() -> [(Kind, &'static str, &'static str); 3] {
     [
         (Kind::Case, part("Case files"), "case-a"),
         (Kind::Profile, part("Profiles"), "reference"),
-        (Kind::Audit, part("The policy of audits"), "audit"),
+        (Kind::Audit, part("The audit policy"), "audit"),
     ]
 }
 
@@ -29,7 +29,7 @@ fn examples(part: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Tables are completed, everything else is replaced.
+/// Merges an example into a file: tables are merged, other values are replaced.
 fn put(example: Value, file: &mut Value) {
     match (example, file) {
         (Value::Object(example), Value::Object(file)) => {
@@ -64,7 +64,7 @@ fn each_example_is_right_to_the_parser_and_to_the_schema() {
 fn every_key_of_each_form_has_its_line() {
     for (kind, part, _) in parts() {
         let known: Vec<String> = match kind {
-            // The tables are those of the other two.
+            // The reference describes the tables with the other two forms.
             Kind::Audit => {
                 let schema = schema(kind);
                 let own = schema.get("properties").and_then(Value::as_object).unwrap();
@@ -92,8 +92,9 @@ fn the_bounds_of_the_limits_are_those_of_the_parser() {
             (Some(least), Some(most)) => format!("{least} to {most}"),
             // The description of a size or time ends with its bounds.
             _ => {
-                let told = limit["description"].as_str().unwrap();
-                told.trim_end_matches('.')
+                let description = limit["description"].as_str().unwrap();
+                description
+                    .trim_end_matches('.')
                     .rsplit(". ")
                     .next()
                     .unwrap()

@@ -1,5 +1,6 @@
-//! The schemas and the parser agree: a schema refuses nothing that the parser accepts, and it refuses each fault of
-//! structure. The validator is not ours.
+//! Agreement of schemas and parser: a schema accepts every file that the parser accepts, and rejects structural faults.
+//!
+//! A third-party validator applies the schemas.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +14,7 @@ use super::deviations::{deviating, listed};
 use super::{builtin, parse};
 use crate::{Kind, text};
 
-/// A validator that we did not write.
+/// Third-party validator of a schema.
 fn validator(schema: &schemars::Schema) -> Validator {
     jsonschema::draft202012::new(schema.as_value()).unwrap()
 }
@@ -34,7 +35,7 @@ fn kind_of(name: &str) -> Kind {
     builtin::find(name, None).unwrap().kind
 }
 
-/// What is wrong with the structure of a file, as the parser says it.
+/// Returns true for the parser's message on a structural fault.
 fn is_structural(error: &str) -> bool {
     let expected = [
         "a known key",
@@ -89,13 +90,13 @@ fn each_listed_fault_of_structure_is_one_to_the_schema_too() {
     assert!(structural > 20, "{structural}");
 }
 
-/// One change to one place of a file.
+/// Change of one value in a file.
 #[derive(Clone, Debug)]
 enum Change {
     Remove,
     AddKey,
     Replace(Value),
-    /// A character in or out of a text.
+    /// Inserts or removes a character of a text.
     Edit(prop::sample::Index, Option<char>),
 }
 
@@ -122,7 +123,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Every place in the value, as a JSON pointer.
+/// Collects the JSON pointers of all values.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     match value {
@@ -157,7 +158,7 @@ fn apply(change: Change, file: &mut Value, place: &str) {
         }
         Change::Replace(value) => {
             let old = file.pointer_mut(place).unwrap();
-            // serde takes a list for a table whose keys stand in order; the schema alone refuses that.
+            // serde accepts a list of values for a table in order of its keys; only the schema rejects that.
             if !(old.is_object() && value.is_array()) {
                 *old = value;
             }
@@ -175,7 +176,7 @@ fn apply(change: Change, file: &mut Value, place: &str) {
     }
 }
 
-/// The value as a TOML file, every table inline. JSON escapes text as TOML does, but for DEL.
+/// Formats the value as TOML with inline tables. JSON escapes text as TOML does, except DEL.
 pub(super) fn as_toml(file: &Value) -> Option<String> {
     let line = |(key, value): (&String, &Value)| format!("{key:?} = {}\n", inline(value));
     Some(file.as_object()?.iter().map(line).collect())

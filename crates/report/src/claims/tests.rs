@@ -1,4 +1,4 @@
-//! Each claim by itself: what moves one leaves the others where they are.
+//! Independence of the claims: evidence that changes one claim does not change another.
 
 use model::evidence::fixture::{Fixture, case_a, case_b, connect, gap};
 use model::evidence::{Attempt, CanaryMode, CanaryStatus, Exit, GapKind, Outcome, RequestClass};
@@ -6,19 +6,19 @@ use model::profile::{Destination, ExpectedAttempt, SideRequest};
 
 use super::*;
 
-pub use crate::tests::report;
+use crate::tests::report;
 
 const SERVED: &str = "No other request was served";
 const SEEN: &str = "No other attempt was seen";
 const IMPOSSIBLE: &str = "Other attempts were impossible";
 const ORDER: &str = "The init and status records";
 
-/// How far each claim stands after a change to a perfect run: served, seen, impossible.
-fn standings(change: fn(&mut Fixture)) -> [Standing; 3] {
+/// Returns the strength of three claims after a change to a perfect run: served, seen, impossible.
+fn standings(change: fn(&mut Fixture)) -> [Strength; 3] {
     let mut run = case_b();
     change(&mut run);
     let claims = claims(&report(run));
-    [SERVED, SEEN, IMPOSSIBLE].map(|text| claim(&claims, text).standing)
+    [SERVED, SEEN, IMPOSSIBLE].map(|text| claim(&claims, text).strength)
 }
 
 fn claim<'a>(claims: &'a [Claim], text: &str) -> &'a Claim {
@@ -28,7 +28,7 @@ fn claim<'a>(claims: &'a [Claim], text: &str) -> &'a Claim {
         .expect("the claim")
 }
 
-use Standing::{NotProved, Proved, Refuted, Seen};
+use Strength::{NotProved, Proved, Refuted, Seen};
 
 #[test]
 fn a_perfect_run_proves_two_claims_and_sees_the_third() {
@@ -50,7 +50,7 @@ fn an_incomplete_ledger_leaves_only_open_whether_one_was_seen() {
     assert_eq!(standings(change), [Proved, NotProved, Proved]);
 }
 
-/// They may be what the profile names.
+/// Requests and attempts that the profile names do not refute a claim.
 #[test]
 fn attempts_not_listed_leave_open_whether_one_was_seen() {
     let change = |run: &mut Fixture| {
@@ -65,13 +65,13 @@ fn attempts_not_listed_leave_open_whether_one_was_seen() {
 
 #[test]
 fn an_unseen_class_is_said_with_the_claim() {
-    for (demanded, standing) in [(false, Seen), (true, NotProved)] {
+    for (demanded, strength) in [(false, Seen), (true, NotProved)] {
         let mut run = case_b();
         run.evidence.canaries[0].unseen = true;
         run.case.expect.complete_ledger = demanded;
         let claims = claims(&report(run));
         let claim = claim(&claims, SEEN);
-        assert_eq!(claim.standing, standing);
+        assert_eq!(claim.strength, strength);
         assert!(!claim.text.contains("is complete"), "{}", claim.text);
         assert!(
             claim.text.ends_with("refuses it first: tcp4."),
@@ -129,7 +129,7 @@ fn what_the_profile_names_is_said_with_the_claim() {
     run.evidence.attempts.push(attempt);
     let claims = claims(&report(run));
     let claim = claim(&claims, SEEN);
-    assert_eq!(claim.standing, Seen);
+    assert_eq!(claim.strength, Seen);
     assert!(
         claim.text.ends_with("1 kind that the profile names."),
         "{}",
@@ -155,7 +155,7 @@ fn a_request_that_the_profile_expects_is_said_with_the_claim() {
     });
     let claims = claims(&report(run));
     let claim = claim(&claims, SERVED);
-    assert_eq!(claim.standing, Proved);
+    assert_eq!(claim.strength, Proved);
     let text =
         "No other request was served but 1 that the profile names: 3 requests on 2 connections.";
     assert_eq!(claim.text, text);
@@ -163,7 +163,7 @@ fn a_request_that_the_profile_expects_is_said_with_the_claim() {
 
 #[test]
 fn the_order_is_proved_at_the_connection_and_seen_at_the_first_byte() {
-    for (before, standing, end) in [
+    for (before, strength, end) in [
         (
             Before::Connect,
             Proved,
@@ -179,7 +179,7 @@ fn the_order_is_proved_at_the_connection_and_seen_at_the_first_byte() {
         run.evidence.records[0].before = before;
         let claims = claims(&report(run));
         let claim = claim(&claims, ORDER);
-        assert_eq!(claim.standing, standing);
+        assert_eq!(claim.strength, strength);
         assert!(claim.text.ends_with(end), "{}", claim.text);
     }
 }

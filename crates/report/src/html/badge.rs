@@ -1,8 +1,8 @@
-//! A word with its sign: nothing on the page is told by its colour alone.
+//! Status badges: a word with a sign, so that colour never carries the meaning alone.
 
 use maud::{Markup, html};
 
-/// `class` is the style sheet's.
+/// Draws a badge; `class` is a class of the style sheet.
 pub(super) fn badge(class: &str, sign: &str, word: &str) -> Markup {
     html! { span.status.(class) { span.sign aria-hidden="true" { (sign) } " " (word) } }
 }

@@ -1,25 +1,24 @@
-//! How much stands on a page: each table and list of what the client made has room of its own, whatever the client
-//! made of the others. What is ours is drawn whole.
+//! Size budgets: each table or list of client data has its own limit. Our own data is never cut.
 
 use maud::{Markup, PreEscaped, html};
 
 use crate::phrases::grouped;
 
-/// The most that one table or list takes. What stands inside of an entry is in the room of the entry.
+/// Maximum size of one table or list. Content nested in an entry counts for the entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     bytes: usize,
     entries: usize,
 }
 
-/// How a column is read.
+/// Column of a table, with its heading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
-    /// Text or code, which may be long.
+    /// Text or code of any length.
     Text(&'static str),
-    /// A word, a time or a digest, which is not broken.
+    /// Word, time or digest, never wrapped.
     Word(&'static str),
-    /// A number, aligned with the ones above it.
+    /// Number, right-aligned.
     Number(&'static str),
 }
 
@@ -40,23 +39,23 @@ impl Column {
 }
 
 impl Budget {
-    /// For what is ours: no client decides how much of it there is.
+    /// Unlimited, for our own data, because no client decides its size.
     pub(super) const OURS: Self = Self {
         bytes: usize::MAX,
         entries: usize::MAX,
     };
-    /// For what the client made, and for what its doings can make many.
+    /// Limit for client data, and for data whose number depends on the client.
     pub(super) const CLIENT: Self = Self {
         bytes: 512 << 10,
         entries: 1_000,
     };
-    /// For a part of one entry, so that no entry alone fills a list.
+    /// Limit for a part of one entry, so that one entry cannot fill a list.
     pub(super) const PART: Self = Self {
         bytes: 80 << 10,
         entries: 1_000,
     };
 
-    /// The first entries, as many as there is room for.
+    /// Returns the first entries that fit.
     pub(super) fn first<T>(self, entries: &[T], show: impl FnMut(&T) -> Markup) -> Vec<Markup> {
         let mut left = self.bytes;
         let shown = entries.iter().take(self.entries).map(show);
@@ -67,7 +66,7 @@ impl Budget {
         fitting.collect()
     }
 
-    /// The same, and how many are not among them.
+    /// Returns the first entries that fit, and the number of the others.
     pub(super) fn entries<T>(
         self,
         entries: &[T],
@@ -79,7 +78,7 @@ impl Budget {
         (PreEscaped(shown), cut)
     }
 
-    /// A list, and how many entries it lacks.
+    /// Draws a list and counts the entries that it cuts.
     pub(super) fn list<T>(self, entries: &[T], show: impl Fn(&T) -> Markup) -> Markup {
         let (shown, cut) = self.entries(entries, |entry| html! { li { (show(entry)) } });
         html! {
@@ -88,8 +87,9 @@ impl Budget {
         }
     }
 
-    /// A table, and how many rows it lacks. Where the page is too narrow for its columns, a row is a list of named
-    /// cells.
+    /// Draws a table and counts the rows that it cuts.
+    ///
+    /// On a narrow page, each row becomes a list of named cells.
     pub(super) fn table<T, const N: usize>(
         self,
         columns: [Column; N],
@@ -120,14 +120,14 @@ pub(super) fn head<const N: usize>(columns: [Column; N]) -> Markup {
 pub(super) fn cells<const N: usize>(columns: [Column; N], cells: [Markup; N]) -> Markup {
     html! {
         @for (column, cell) in columns.into_iter().zip(cells) {
-            // On a narrow page an empty cell has no line.
+            // On a narrow page, the style sheet hides empty cells.
             @let class = if cell.0.is_empty() { "empty" } else { column.class() };
             td class=(class) data-label=(column.label()) { div { (cell) } }
         }
     }
 }
 
-/// What is said where entries are missing.
+/// Draws the note on entries that were cut.
 pub(super) fn missing(cut: usize, all: usize) -> Markup {
     html! {
         @if cut > 0 {
@@ -143,9 +143,9 @@ mod tests {
 
     #[test]
     fn entries_that_are_left_out_are_counted() {
-        let most = Budget::CLIENT.entries;
-        let PreEscaped(list) = Budget::CLIENT.list(&vec!["x"; most + 1], |x| html! { (x) });
-        assert_eq!(list.matches("<li>x</li>").count(), most);
+        let max = Budget::CLIENT.entries;
+        let PreEscaped(list) = Budget::CLIENT.list(&vec!["x"; max + 1], |x| html! { (x) });
+        assert_eq!(list.matches("<li>x</li>").count(), max);
         assert!(list.ends_with("Cut: 1 more entry of 1,001.</p>"), "{list}");
     }
 

@@ -1,5 +1,6 @@
-//! The checks: what failed or could not be made in full, and every check with what was expected and found. There are as
-//! many as we have, and all of them are drawn.
+//! Sections on checks: failed and errored ones in full, then a table of all with expected and found values.
+//!
+//! The number of checks is fixed, so that no size budget applies.
 
 use maud::{Markup, html};
 use model::finding::{AskedBy, Finding, Status};
@@ -9,7 +10,7 @@ use super::badge::badge;
 use super::budget::{Column, cells, head};
 use super::frame::Section;
 use super::text::{code, code_if};
-use crate::headline::is_told_as_an_attempt;
+use crate::headline::is_shown_as_attempts;
 use crate::html::text::ClientText;
 use crate::phrases;
 
@@ -20,11 +21,11 @@ const COLUMNS: [Column; 4] = [
     Column::Text("found"),
 ];
 
-/// What failed and what could not be checked; an audit tells of attempts elsewhere.
+/// Draws failed, then errored checks. An audit shows the finding on attempts in its own section.
 pub(super) fn findings(report: &Report) -> Option<Section> {
     let with = |status| {
         let with = report.checks.iter().filter(move |one| one.status == status);
-        with.filter(|one| report.purpose == Purpose::Judge || !is_told_as_an_attempt(one))
+        with.filter(|one| report.purpose == Purpose::Judge || !is_shown_as_attempts(one))
     };
     let wrong: Vec<&Finding> = with(Status::Failed).chain(with(Status::Errored)).collect();
     if wrong.is_empty() {
@@ -64,7 +65,7 @@ fn status(status: Status) -> Markup {
     badge(status.word(), sign, status.word())
 }
 
-/// Every check in its order, each with an anchor. What nobody asked for is folded away.
+/// Draws all checks in their order, each with an anchor. Skipped checks are folded.
 pub(super) fn all(report: &Report) -> Section {
     let (skipped, made): (Vec<&Finding>, Vec<&Finding>) = report
         .checks

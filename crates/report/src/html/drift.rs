@@ -1,4 +1,4 @@
-//! What the lock file has otherwise, each with the line that would accept it; or what was written to it.
+//! Section on the lock file: drift with the lines that would accept it, or the changes made to the file.
 
 use maud::{Markup, html};
 use model::difference::{Accept, Difference};

@@ -42,7 +42,7 @@ pub(super) fn files(report: &Report) -> Section {
     Section::new("files", "Files left behind", body).with_note(left.len().to_string())
 }
 
-/// What the watch of the two trees saw and the end did not: a list without a claim to be whole.
+/// Draws files that were removed before the end. The list may be incomplete, because the watch is best effort.
 pub(super) fn transient(report: &Report) -> Option<Section> {
     let files = &report.evidence.files;
     let gone: Vec<&FileEntry> = files.iter().filter(|entry| entry.transient).collect();
@@ -57,9 +57,9 @@ pub(super) fn transient(report: &Report) -> Option<Section> {
         Column::Text("known to the profile"),
     ];
     let body = html! {
-        @if !counts.is_empty() { p.aside { "Made and removed: " (counts.join(", ")) "." } }
+        @if !counts.is_empty() { p.aside { "Removed before the end: " (counts.join(", ")) "." } }
         @if gone.is_empty() {
-            p.none { "None was noticed by name." }
+            p.none { "No name was recorded." }
         } @else {
             (Budget::CLIENT.table(columns, &gone, |entry| [
                 html! { (entry.root.word()) },
@@ -69,7 +69,7 @@ pub(super) fn transient(report: &Report) -> Option<Section> {
             ]))
         }
     };
-    let title = "Files that were there for a time";
+    let title = "Files removed before the end";
     Some(Section::new("transient", title, body).with_note(gone.len().to_string()))
 }
 
@@ -83,13 +83,13 @@ fn known(report: &Report, entry: &FileEntry) -> Markup {
     }
 }
 
-/// `2 in home`
+/// Counts of removed objects: `2 in home`.
 fn removed(report: &Report) -> Vec<String> {
     let counts = report.evidence.made_and_removed.iter();
     let counts = counts.filter(|(_, count)| *count != Some(0));
-    let told = counts.map(|(root, count)| match count {
+    let counts = counts.map(|(root, count)| match count {
         Some(count) => format!("{} in {}", phrases::grouped(*count), root.word()),
         None => format!("not counted in {}", root.word()),
     });
-    told.collect()
+    counts.collect()
 }

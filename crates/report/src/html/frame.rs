@@ -1,4 +1,4 @@
-//! The document around the sections: what the browser is told to allow, the verdict, the way to each section.
+//! Document around the sections: content security policy, verdict, list of sections.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use model::escape;
@@ -11,12 +11,12 @@ use crate::html::text::ClientText;
 
 const STYLE: &str = include_str!("style.css");
 
-/// One part of the page, with an anchor.
+/// Section of the page, with an anchor.
 #[derive(Debug)]
 pub(super) struct Section {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
-    /// What stands beside the title and in the list of sections: a number, a word.
+    /// Note after the title and in the list of sections: a number or a word.
     pub(super) note: Option<String>,
     pub(super) body: Markup,
 }
@@ -39,7 +39,7 @@ impl Section {
     }
 }
 
-/// The whole page, as one text without a dangerous character, also where one was forgotten.
+/// Builds the whole page. A final escape removes any dangerous character that an earlier step missed.
 pub(super) fn document(
     report: &Report,
     [identity, reading]: [Markup; 2],
@@ -95,7 +95,7 @@ pub(super) fn document(
     escape::for_terminal(&page.into_string()) + "\n"
 }
 
-/// Nothing but the one style sheet, which is known by its digest.
+/// Content security policy that allows the style sheet only, by its digest.
 fn policy() -> String {
     let style = base64(&Sha256::digest(STYLE));
     format!("default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'")
@@ -108,13 +108,13 @@ fn kind(report: &Report) -> &'static str {
     }
 }
 
-/// How the verdict looks.
+/// Appearance of the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tone {
     Good,
     Bad,
     Doubtful,
-    /// An audit expects nothing, and so blames nobody.
+    /// An audit with attempts: neutral, because an audit has no expectations.
     Plain,
 }
 
@@ -128,7 +128,7 @@ impl Tone {
         }
     }
 
-    /// As the style sheet names it.
+    /// Class in the style sheet.
     fn class(self) -> &'static str {
         match self {
             Self::Good => "good",
@@ -148,17 +148,21 @@ impl Tone {
     }
 }
 
-/// RFC 4648, section 4.
+/// Encodes bytes as base64 (RFC 4648, section 4).
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
         let byte = |index: usize| u32::from(group.get(index).copied().unwrap_or(0));
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            let digit = (bits >> (18 - 6 * place)) & 63;
+        for position in 0..4 {
+            let digit = (bits >> (18 - 6 * position)) & 63;
             let digit = DIGITS.get(digit as usize).copied().unwrap_or(b'=');
-            text.push(char::from(if place > group.len() { b'=' } else { digit }));
+            text.push(char::from(if position > group.len() {
+                b'='
+            } else {
+                digit
+            }));
         }
     }
     text
@@ -181,7 +185,7 @@ mod tests {
         }
     }
 
-    /// The browser takes the digest of what stands between the tags, byte for byte.
+    /// The browser hashes the bytes between the tags, so the page must not change them.
     #[test]
     fn the_style_sheet_is_what_it_was_when_its_digest_was_taken() {
         assert_eq!(escape::for_terminal(STYLE), STYLE);

@@ -1,5 +1,4 @@
-//! The sandbox: its layers as the kernel reports them, what was tried in the client's place, and what is missing from
-//! the evidence.
+//! Sections on the sandbox: layers as verified from the kernel, the canary, and missing evidence.
 
 use maud::{Markup, html};
 use model::evidence::{CanaryMode, CanaryStatus, LayerNeed, LayerStatus};
@@ -18,11 +17,11 @@ pub(super) fn layers(report: &Report) -> Section {
         Column::Word("status"),
         Column::Text("layer"),
         Column::Word("need"),
-        Column::Text("read back from the kernel"),
+        Column::Text("state in the kernel"),
     ];
     let body = html! {
         @if layers.is_empty() {
-            p.none { "No layer was read back." }
+            p.none { "No layer was verified." }
         } @else {
             (Budget::OURS.table(columns, layers, |layer| [
                 layer_status(layer.status),
@@ -55,62 +54,63 @@ fn layer_status(status: LayerStatus) -> Markup {
     badge(class, sign, labels::layer_status(status))
 }
 
-pub(super) fn canaries(report: &Report) -> Option<Section> {
-    let canaries = &report.evidence.canaries;
-    if canaries.is_empty() {
+/// Draws the probes of the canary.
+pub(super) fn canary(report: &Report) -> Option<Section> {
+    let probes = &report.evidence.canaries;
+    if probes.is_empty() {
         return None;
     }
     let columns = [
         Column::Word("status"),
-        Column::Text("canary"),
-        Column::Text("who was to refuse it"),
+        Column::Text("probe"),
+        Column::Text("refused by"),
         Column::Text("expected"),
         Column::Text("observed"),
     ];
     let body = html! {
         p.aside {
-            "Tried in the client's place by a child of its process, behind the same filter and rules, before it started."
+            "Forbidden calls by a child of the client's process before its start, behind the same filter and rules."
         }
-        (Budget::OURS.table(columns, canaries, |canary| [
-            canary_status(canary.status),
-            code(&canary.name),
-            html! { (who(canary.mode, &canary.expected)) },
-            code(&canary.expected),
-            code(&canary.observed),
+        (Budget::OURS.table(columns, probes, |probe| [
+            probe_status(probe.status),
+            code(&probe.name),
+            html! { (refused_by(probe.mode, &probe.expected)) },
+            code(&probe.expected),
+            code(&probe.observed),
         ]))
     };
-    let number = |status| canaries.iter().filter(|one| one.status == status).count();
-    let told = [
+    let number = |status| probes.iter().filter(|one| one.status == status).count();
+    let counts = [
         (CanaryStatus::Held, "held"),
         (CanaryStatus::NotHeld, "not held"),
-        (CanaryStatus::NotApplicable, "refused outside as well"),
+        (CanaryStatus::NotApplicable, "not testable here"),
     ];
-    let told = told.map(|(status, word)| (number(status), word));
-    let told = told.iter().filter(|(number, _)| *number > 0);
-    let told: Vec<String> = told
+    let counts = counts.map(|(status, word)| (number(status), word));
+    let counts = counts.iter().filter(|(number, _)| *number > 0);
+    let counts: Vec<String> = counts
         .map(|(number, word)| format!("{number} {word}"))
         .collect();
-    let note = told.join(", ");
-    Some(Section::new("canaries", "Canaries", body).with_note(note))
+    let note = counts.join(", ");
+    Some(Section::new("canaries", "Canary", body).with_note(note))
 }
 
-fn who(mode: CanaryMode, expected: &str) -> &'static str {
+fn refused_by(mode: CanaryMode, expected: &str) -> &'static str {
     match (mode, expected) {
-        (_, "ok") => "nobody: it must succeed",
+        (_, "ok") => "must succeed",
         (CanaryMode::Answered, _) => "the supervisor",
         (CanaryMode::Continued, _) => "the kernel",
     }
 }
 
-fn canary_status(status: CanaryStatus) -> Markup {
+fn probe_status(status: CanaryStatus) -> Markup {
     match status {
         CanaryStatus::Held => badge("passed", "✓", "held"),
         CanaryStatus::NotHeld => badge("failed", "✕", "not held"),
-        CanaryStatus::NotApplicable => badge("skipped", "–", "refused outside as well"),
+        CanaryStatus::NotApplicable => badge("skipped", "–", "not testable here"),
     }
 }
 
-/// What cannot be looked into may be of the client's making, and many.
+/// Draws the gaps in the evidence, with a size budget, because a client can cause many.
 pub(super) fn gaps(report: &Report) -> Option<Section> {
     let gaps = &report.evidence.gaps;
     if gaps.is_empty() {

@@ -1,4 +1,4 @@
-//! What the client tried: attempts, names, programs, and the paths that it looked for.
+//! Sections of the ledger: attempts, names, programs, and failed path lookups.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use super::text::{at, code, number_of};
 use crate::html::text::ClientText;
 use crate::phrases;
 
-/// Attempts by program and destination.
+/// Draws the attempts by program and destination.
 pub(super) fn attempts(report: &Report) -> Section {
     let groups = expected::attempt_groups(&report.known.attempts, &report.evidence);
     let unlisted = &report.evidence.unlisted;
@@ -35,14 +35,14 @@ pub(super) fn attempts(report: &Report) -> Section {
     };
     let title = match report.purpose {
         Purpose::Judge => "Attempts",
-        Purpose::Audit => "What it tried",
+        Purpose::Audit => "Attempts of the program",
     };
     let all = groups.iter().map(|group| group.count);
     let all = all.fold(unlisted.attempts(), u64::saturating_add);
     Section::new("attempts", title, body).with_note(phrases::grouped(all))
 }
 
-/// A table with a part for each program, in the order of their first attempts.
+/// Draws a table with a part for each program, in the order of their first attempts.
 fn by_program(what: &'static str, groups: &[AttemptGroup]) -> Markup {
     let columns = [
         Column::Text(what),
@@ -93,7 +93,7 @@ fn outcome(group: &AttemptGroup) -> Markup {
     }
 }
 
-/// What led to the stub, or could have: counted, and listed in the JSON report.
+/// Counts the calls that led or could lead to the stub. The JSON report lists them.
 fn setup(report: &Report) -> Markup {
     let setup = report.evidence.attempts.iter();
     let setup = setup.filter(|attempt| attempt.kind == AttemptKind::Setup);
@@ -109,7 +109,7 @@ fn setup(report: &Report) -> Markup {
     }
 }
 
-/// Calls that met a limit of the sandbox; the client may have failed for that.
+/// Lists calls refused at a limit of the sandbox, because the client may have failed for that reason.
 fn limits(report: &Report) -> Markup {
     let met = expected::met_limits(&report.evidence);
     html! {
@@ -174,7 +174,7 @@ pub(super) fn programs(report: &Report) -> Option<Section> {
     Some(Section::new("programs", "Programs started", body).with_note(number))
 }
 
-/// Paths that were looked for, each with the option that would show it.
+/// Draws failed path lookups, each with the option that would show the path.
 pub(super) fn lookups(report: &Report) -> Option<Section> {
     let lookups = &report.evidence.lookups;
     let title = "Paths that it looked for and did not get";
@@ -182,7 +182,7 @@ pub(super) fn lookups(report: &Report) -> Option<Section> {
         && report.tier == Tier::Inherited
         && report.evidence.exit != Exit::NotStarted
     {
-        let body = html! { p.none { "Not recorded in this tier." } };
+        let body = html! { p.none { "Not recorded with isolation inherited." } };
         return Some(Section::new("lookups", title, body));
     }
     if lookups.is_empty() {

@@ -1,4 +1,4 @@
-//! What the client said: its records on standard output, and the end of its standard error.
+//! Sections on the client's output: records on standard output, and the end of standard error.
 
 use maud::html;
 use model::evidence::{Before, Line, Record};
@@ -10,7 +10,7 @@ use super::text::{at, bytes, code};
 use crate::html::text::ClientText;
 use crate::phrases;
 
-/// Equal records in a row are one line.
+/// Draws the records; consecutive records of one kind share a row.
 pub(super) fn records(report: &Report) -> Section {
     let records = &report.evidence.records;
     let runs: Vec<&[Record]> = records
@@ -21,7 +21,7 @@ pub(super) fn records(report: &Report) -> Section {
         Column::Word("read at"),
         Column::Text("record"),
         Column::Number("bytes"),
-        Column::Text("was there before"),
+        Column::Text("written before"),
     ];
     let body = html! {
         @if records.is_empty() {
@@ -74,6 +74,6 @@ pub(super) fn stderr(report: &Report) -> Option<Section> {
         ol.said { (shown) }
         (missing(cut, lines.len()))
     };
-    let note = format!("{}, the end of it", bytes(stderr.bytes));
+    let note = format!("last part of {}", bytes(stderr.bytes));
     Some(Section::new("stderr", "Standard error", body).with_note(note))
 }

@@ -1,4 +1,4 @@
-//! The shape of a JSON body as lines: its names, numbers and nesting, and for each text its length and digest.
+//! Shape of a JSON body as lines: names, numbers and nesting, with length and digest for each text.
 
 use std::borrow::Cow;
 
@@ -11,20 +11,20 @@ use super::text::digest;
 use crate::html::text::ClientText;
 use crate::phrases::grouped;
 
-/// Lines of one body.
-const LINES: usize = 300;
+/// Maximum number of lines of one body.
+const MAX_LINES: usize = 300;
 
 /// One line of a shape.
 struct ShapeRow<'a> {
     depth: usize,
-    /// A name, or an index; none for the whole.
+    /// Name or index; `None` for the whole body.
     name: Option<Cow<'a, str>>,
-    value: Shown<'a>,
+    value: ShapeValue<'a>,
 }
 
-/// What stands behind a name.
-enum Shown<'a> {
-    /// A number, a word that is kept, `null`.
+/// Value of a line.
+enum ShapeValue<'a> {
+    /// Number, unredacted word, or `null`.
     Plain(String),
     Text {
         bytes: u64,
@@ -32,7 +32,7 @@ enum Shown<'a> {
     },
 }
 
-/// The shape, cut at a number of lines and at the room of a part.
+/// Draws the shape, cut at [`MAX_LINES`] and at [`Budget::PART`].
 pub(super) fn lines(shape: &Value) -> Markup {
     let mut lines = Vec::new();
     let mut cut = 0;
@@ -51,8 +51,8 @@ fn line(line: &ShapeRow) -> Markup {
         li class={ "d" (line.depth.min(9)) } {
             @if let Some(name) = &line.name { span.name { (ClientText(name)) } " " }
             @match &line.value {
-                Shown::Plain(text) => code { (ClientText(text)) },
-                Shown::Text { bytes, sha256 } => {
+                ShapeValue::Plain(text) => code { (ClientText(text)) },
+                ShapeValue::Text { bytes, sha256 } => {
                     span.hidden { "text of " (super::text::bytes(*bytes)) " " (digest(sha256)) }
                 },
             }
@@ -67,13 +67,13 @@ fn add<'a>(
     name: Option<Cow<'a, str>>,
     value: &'a Value,
 ) {
-    if lines.len() >= LINES {
+    if lines.len() >= MAX_LINES {
         *cut += 1;
         return;
     }
     let line = |value| ShapeRow { depth, name, value };
     if let Some((bytes, sha256)) = value.as_object().and_then(text) {
-        lines.push(line(Shown::Text { bytes, sha256 }));
+        lines.push(line(ShapeValue::Text { bytes, sha256 }));
         return;
     }
     let words = match value {
@@ -84,7 +84,7 @@ fn add<'a>(
         Value::String(word) => format!("\"{word}\""),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
     };
-    lines.push(line(Shown::Plain(words)));
+    lines.push(line(ShapeValue::Plain(words)));
     match value {
         Value::Object(map) => {
             for (name, value) in map {
@@ -100,7 +100,7 @@ fn add<'a>(
     }
 }
 
-/// A text that was replaced by its length and digest.
+/// Returns length and digest of a text that was replaced by them.
 fn text(map: &Map<String, Value>) -> Option<(u64, &str)> {
     let bytes = map.get("bytes")?.as_u64()?;
     let sha256 = map.get("sha256")?.as_str()?;

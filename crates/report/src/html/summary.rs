@@ -1,5 +1,4 @@
-//! What a reader wants first: what was run in what, why a run says nothing, what it shows and what it does not; and
-//! what the client was given.
+//! Summary sections: program and isolation, reasons of an unsound run, claims, settings, wider rules.
 
 use maud::{Markup, html};
 use model::profile::{Cases, Variable};
@@ -9,11 +8,11 @@ use model::time;
 use super::budget::{Budget, Column};
 use super::frame::Section;
 use super::text::{bytes, code, digest, duration};
-use crate::claims::{self, Standing};
+use crate::claims::{self, Strength};
 use crate::html::text::ClientText;
 use crate::phrases;
 
-/// What was run, in what, and when.
+/// Draws the program, case, profile, isolation, host and time.
 pub(super) fn identity(report: &Report) -> Markup {
     let Report {
         client,
@@ -22,19 +21,19 @@ pub(super) fn identity(report: &Report) -> Markup {
         evidence,
         ..
     } = report;
-    let (policy, subject) = match report.purpose {
+    let (policy_label, program_label) = match report.purpose {
         Purpose::Judge => ("Case", "Client"),
         Purpose::Audit => ("Policy", "Program"),
     };
     let landlock = match host.landlock_abi {
-        0 => "Landlock not looked at".to_owned(),
+        0 => "Landlock not tested".to_owned(),
         abi => format!("Landlock ABI {abi}"),
     };
     html! {
         dl.identity {
-            (fact(subject, html! { (code(&client.program)) " " (digest(&client.sha256)) }))
-            (fact("It ended", html! { (phrases::exit(evidence)) }))
-            (fact(policy, html! {
+            (fact(program_label, html! { (code(&client.program)) " " (digest(&client.sha256)) }))
+            (fact("End", html! { (phrases::exit(evidence)) }))
+            (fact(policy_label, html! {
                 (code(&case.name)) ", " (ClientText(&phrases::source(&case.origin.source))) " " (digest(&case.origin.sha256))
             }))
             @if let Some(Policy { name, origin }) = &client.profile {
@@ -43,8 +42,8 @@ pub(super) fn identity(report: &Report) -> Markup {
                 }))
             }
             (fact("Isolation", html! {
-                "tier " (report.tier.word())
-                @if evidence.layers.is_empty() { ", not made" }
+                (report.tier.word())
+                @if evidence.layers.is_empty() { ", not set up" }
                 @if let Some(because) = &report.tier_because { span.because { (ClientText(because)) } }
             }))
             (fact("Host", html! { "Linux " (ClientText(&host.kernel)) " " (ClientText(&host.arch)) ", " (landlock) }))
@@ -61,7 +60,7 @@ pub(super) fn identity(report: &Report) -> Markup {
     }
 }
 
-/// The digests in full, for whoever compares them.
+/// Draws the digests in full, for comparison.
 fn digests(report: &Report) -> Markup {
     let Report {
         runner,
@@ -92,7 +91,7 @@ fn fact(name: &str, value: Markup) -> Markup {
     html! { div { dt { (name) } dd { (value) } } }
 }
 
-/// Arguments one by one, so that none looks like two.
+/// Draws each argument separately, so that one cannot look like two.
 pub(super) fn arguments(args: &[Arg]) -> Markup {
     html! {
         @for (index, arg) in args.iter().enumerate() {
@@ -108,7 +107,7 @@ pub(super) fn arguments(args: &[Arg]) -> Markup {
     }
 }
 
-/// Calls that were let through and gaps are among the reasons, and may be many.
+/// Draws the reasons of an unsound run, with a size budget, because a client can cause many.
 pub(super) fn unsound(report: &Report) -> Option<Section> {
     let reasons = &report.unsound;
     if reasons.is_empty() {
@@ -123,28 +122,28 @@ pub(super) fn unsound(report: &Report) -> Option<Section> {
     ))
 }
 
-/// Each standing with its claims, what is refuted first.
+/// Draws the claims by strength, refuted ones first.
 pub(super) fn claims(report: &Report) -> Section {
     let all = claims::claims(report);
-    let of = |standing: Standing| {
-        let with = all.iter().filter(move |claim| claim.standing == standing);
+    let of = |strength: Strength| {
+        let with = all.iter().filter(move |claim| claim.strength == strength);
         with.map(|claim| claim.text.as_str())
     };
-    let open: Vec<&str> = of(Standing::NotProved)
+    let open: Vec<&str> = of(Strength::NotProved)
         .chain(claims::further_not_proved(report))
         .collect();
     let body = html! {
         div.claims {
-            (standing("bad", "✕", "Not so", &of(Standing::Refuted).collect::<Vec<_>>()))
-            (standing("good", "✓", "Proved", &of(Standing::Proved).collect::<Vec<_>>()))
-            (standing("seen", "•", "Seen", &of(Standing::Seen).collect::<Vec<_>>()))
-            (standing("open", "?", "Not proved", &open))
+            (claim_list("bad", "✕", "Not so", &of(Strength::Refuted).collect::<Vec<_>>()))
+            (claim_list("good", "✓", "Proved", &of(Strength::Proved).collect::<Vec<_>>()))
+            (claim_list("seen", "•", "Seen", &of(Strength::Seen).collect::<Vec<_>>()))
+            (claim_list("open", "?", "Not proved", &open))
         }
     };
     Section::new("claims", "What this run shows, and what it does not", body)
 }
 
-fn standing(class: &str, sign: &str, title: &str, claims: &[&str]) -> Markup {
+fn claim_list(class: &str, sign: &str, title: &str, claims: &[&str]) -> Markup {
     html! {
         @if !claims.is_empty() {
             div class=(class) {
@@ -155,7 +154,7 @@ fn standing(class: &str, sign: &str, title: &str, claims: &[&str]) -> Markup {
     }
 }
 
-/// Settings of the harness, which may decide what was seen.
+/// Draws the variables that the profile set, because they may change the client's behaviour.
 pub(super) fn settings(report: &Report) -> Option<Section> {
     let set = report.client.settings.iter().map(|setting| {
         let scope = match setting.cases {
@@ -195,7 +194,7 @@ pub(super) fn wider_rules(report: &Report) -> Option<Section> {
     }
     let title = match report.purpose {
         Purpose::Judge => "Rules that are wider than the built-in case",
-        Purpose::Audit => "What the command line adds to what every program is shown",
+        Purpose::Audit => "Rules added by the command line",
     };
     let columns = [Column::Text("allowed"), Column::Text("reason")];
     let body = Budget::OURS.table(columns, rules, |wider| {
@@ -204,14 +203,14 @@ pub(super) fn wider_rules(report: &Report) -> Option<Section> {
     Some(Section::new("wider-rules", title, body).with_note(rules.len().to_string()))
 }
 
-/// How the page is to be read.
+/// Draws the notes on reading the page.
 pub(super) fn reading() -> Markup {
     html! {
         p {
-            "Times are milliseconds on one monotonic clock, from the start of the run. Text of the client is shown as it
-             was, but for characters that move, hide or turn text: those are written as "
+            "Times are milliseconds on one monotonic clock, from the start of the run. Text of the client is shown
+             unchanged, except characters that move, hide or turn text: those are shown as "
             code { "\\u{…}" }
-            ". Credentials and prompts are never shown. This page has no script and asks for nothing."
+            ". Credentials and prompts are never shown. This page has no script and loads no file."
         }
     }
 }

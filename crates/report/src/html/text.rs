@@ -1,4 +1,4 @@
-//! Text on the page: the client's, harmless and cut to a length, and numbers and times as they are read.
+//! Text of the page: client text, escaped and cut, and the formats of numbers and times.
 
 use maud::{Markup, Render, html};
 use model::digest::short;
@@ -6,49 +6,51 @@ use model::escape;
 
 use crate::phrases::{cut, grouped};
 
-/// Characters of one piece of the client's text.
-const CUT: usize = 1_000;
-/// The same in a hint.
-const HINT_CUT: usize = 250;
+/// Maximum length of one text of the client, in characters.
+const MAX_TEXT_CHARS: usize = 1_000;
+/// Maximum length of a tooltip, in characters.
+const MAX_HINT_CHARS: usize = 250;
 
-/// Text that the client may have written, or that may hold some of it: escaped for people, cut, then escaped as HTML.
+/// Text that may come from the client: escaped for people, cut, then escaped as HTML.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClientText<'a>(pub(super) &'a str);
 
 impl Render for ClientText<'_> {
     fn render_to(&self, page: &mut String) {
-        cut(&escape::visible(self.0), CUT).as_str().render_to(page);
-    }
-}
-
-/// The same where a pointer rests, and a drawing has hundreds of such places.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Hint<'a>(pub(super) &'a str);
-
-impl Render for Hint<'_> {
-    fn render_to(&self, page: &mut String) {
-        cut(&escape::visible(self.0), HINT_CUT)
+        cut(&escape::visible(self.0), MAX_TEXT_CHARS)
             .as_str()
             .render_to(page);
     }
 }
 
-/// The client's text as what it is: letters of a machine, in an order that nothing around it changes.
+/// Client text in a tooltip. The limit is lower, because a drawing has hundreds of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hint<'a>(pub(super) &'a str);
+
+impl Render for Hint<'_> {
+    fn render_to(&self, page: &mut String) {
+        cut(&escape::visible(self.0), MAX_HINT_CHARS)
+            .as_str()
+            .render_to(page);
+    }
+}
+
+/// Draws client text as code, isolated from the text direction around it.
 pub(super) fn code(text: &str) -> Markup {
     html! { code { (ClientText(text)) } }
 }
 
-/// The same, or nothing.
+/// Draws client text as code, if there is any.
 pub(super) fn code_if(text: Option<&str>) -> Markup {
     html! { @if let Some(text) = text { (code(text)) } }
 }
 
-/// The beginning of a digest; the whole of it where a pointer rests.
+/// Draws the beginning of a digest, with the whole one as a tooltip.
 pub(super) fn digest(digest: &str) -> Markup {
     html! { code.digest title=(ClientText(digest)) { (ClientText(&short(digest))) } }
 }
 
-/// `1 request`, `12,345 requests`
+/// Returns a number with its noun: `1 request`, `12,345 requests`.
 pub(super) fn number_of(number: u64, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
@@ -60,7 +62,7 @@ pub(super) fn bytes(number: u64) -> String {
     number_of(number, "byte")
 }
 
-/// Microseconds as milliseconds: `12.3 ms`, and from ten seconds on as seconds.
+/// Returns microseconds as milliseconds, `12.3 ms`, or from ten seconds on as seconds.
 pub(super) fn duration(us: u64) -> String {
     if us < 10_000_000 {
         format!("{}.{} ms", grouped(us / 1_000), us / 100 % 10)
@@ -69,7 +71,7 @@ pub(super) fn duration(us: u64) -> String {
     }
 }
 
-/// A point of the run's clock.
+/// Returns a time on the clock of the run: `+12.3 ms`.
 pub(super) fn at(us: u64) -> String {
     format!("+{}", duration(us))
 }
@@ -87,11 +89,15 @@ mod tests {
 
     #[test]
     fn what_is_cut_is_counted() {
-        let whole = "x".repeat(CUT);
+        let whole = "x".repeat(MAX_TEXT_CHARS);
         assert_eq!(ClientText(&whole).render().into_string(), whole);
-        let long = ClientText(&"é".repeat(CUT + 12)).render().into_string();
+        let long = ClientText(&"é".repeat(MAX_TEXT_CHARS + 12))
+            .render()
+            .into_string();
         assert!(long.ends_with("é… (cut: 12 more characters)"), "{long}");
-        let hint = Hint(&"é".repeat(HINT_CUT + 12)).render().into_string();
+        let hint = Hint(&"é".repeat(MAX_HINT_CHARS + 12))
+            .render()
+            .into_string();
         assert!(hint.ends_with("é… (cut: 12 more characters)"), "{hint}");
     }
 

@@ -1,6 +1,6 @@
-//! The run on one clock: a lane for each part of it, as a drawing and in words.
+//! Timeline of the run: a lane for each part, as a drawing and as a table.
 //!
-//! Owns which lanes there are and what stands in them. How they are drawn is the drawing's affair.
+//! Owns the lanes and their marks; [`drawing`] owns their appearance.
 
 use maud::{Markup, html};
 use model::evidence::{Attempt, AttemptKind, Evidence, Outcome};
@@ -15,34 +15,34 @@ use crate::phrases;
 
 mod drawing;
 
-/// One part of the run.
+/// Lane of the timeline: one part of the run.
 #[derive(Debug)]
 struct Lane {
     name: &'static str,
-    /// What there is of it: `4.2 ms`, `3, 2 denied`.
+    /// Summary: `4.2 ms`, `3, 2 denied`.
     note: String,
-    /// From when to when it went on.
+    /// Start and end, in microseconds.
     span: Option<(u64, u64)>,
     marks: Vec<Mark>,
 }
 
-/// One moment.
+/// Mark of one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mark {
     at_us: u64,
     sign: Sign,
-    /// May hold text of the client.
+    /// May contain text of the client.
     text: String,
 }
 
-/// What a moment is, and how it is drawn.
+/// Kind of a moment, and its sign in the drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sign {
-    /// To or from the stub, or a record: a dot.
+    /// Traffic with the stub, or a record: a dot.
     Dot,
-    /// An attempt that was let through: a ring.
+    /// Allowed attempt: a ring.
     Ring,
-    /// An attempt that was denied: a cross.
+    /// Denied attempt: a cross.
     Cross,
 }
 
@@ -53,14 +53,14 @@ pub(super) fn section(report: &Report) -> Section {
     let body = html! {
         (drawing::figure(&lanes, total, evidence.moments.released_us))
         details {
-            summary { "The same in words" }
-            (in_words(&lanes))
+            summary { "Timeline as a table" }
+            (as_table(&lanes))
         }
     };
     Section::new("timeline", "Timeline", body).with_note(duration(total))
 }
 
-/// The end of the clock: nothing that was recorded lies behind it.
+/// Returns the end of the clock: the end of the run, or the last recorded moment.
 fn total(evidence: &Evidence, lanes: &[Lane]) -> u64 {
     let marks = lanes.iter().flat_map(|lane| &lane.marks);
     let spans = lanes.iter().filter_map(|lane| lane.span);
@@ -77,15 +77,11 @@ fn lanes(report: &Report) -> Vec<Lane> {
         Purpose::Judge => "Client",
         Purpose::Audit => "Program",
     };
-    // What was begun and did not come to its end went on until the end of the run.
+    // A phase without a recorded end lasted until the end of the run.
     let or_end = |moment: Option<u64>| moment.or(Some(whole));
     let mut lanes = vec![
         span("Set-up", Some(0), or_end(moments.supervised_us)),
-        span(
-            "Canaries",
-            moments.supervised_us,
-            or_end(moments.released_us),
-        ),
+        span("Canary", moments.supervised_us, or_end(moments.released_us)),
         span(client, moments.released_us, or_end(moments.ended_us)),
     ];
     lanes.push(connects(report));
@@ -128,7 +124,7 @@ fn marks(name: &'static str, mut marks: Vec<Mark>) -> Lane {
     }
 }
 
-/// Connections to the stub, and attempts at anything else: each kind of attempt at its first time.
+/// Lane of connections to the stub and of attempts, each kind of attempt at its first time.
 fn connects(report: &Report) -> Lane {
     let evidence = &report.evidence;
     let accepted = evidence.connections.iter().map(|one| Mark {
@@ -217,8 +213,8 @@ fn dots(moments: impl Iterator<Item = (u64, String)>) -> Vec<Mark> {
     moments.map(dot).collect()
 }
 
-/// Each lane with its first and last moment.
-fn in_words(lanes: &[Lane]) -> Markup {
+/// Draws a table of the lanes, each with its first and last moment.
+fn as_table(lanes: &[Lane]) -> Markup {
     let columns = [
         Column::Word("part"),
         Column::Text("what"),

@@ -1,4 +1,4 @@
-//! Connections and requests: what was asked of the stub, head by head.
+//! Sections on traffic: requests with heads and bodies, and connections.
 
 use maud::{Markup, PreEscaped, html};
 use model::evidence::{Connection, Request};
@@ -13,30 +13,31 @@ use super::text::{at, bytes, code, digest, number_of};
 use crate::html::text::ClientText;
 use crate::phrases;
 
-/// Bytes of all heads and bodies together.
-const DETAILS: usize = 2 << 20;
+/// Maximum size of all heads and bodies together, in bytes.
+const MAX_DETAIL_BYTES: usize = 2 << 20;
 
-/// The requests, also where there are none.
+/// Draws the requests, also if there are none.
 pub(super) fn requests(report: &Report) -> Section {
-    asked(report).unwrap_or_else(|| {
+    any_requests(report).unwrap_or_else(|| {
         let body = html! { p.none { "None." } };
         Section::new("requests", "Requests", body).with_note("0")
     })
 }
 
-/// The requests, if there are any. Their lines come before their heads and bodies: a head that is large does not take
-/// the line of another request off the page.
-pub(super) fn asked(report: &Report) -> Option<Section> {
+/// Draws the requests, if there are any.
+///
+/// Request lines have a budget of their own, so that a large head cannot displace the line of another request.
+pub(super) fn any_requests(report: &Report) -> Option<Section> {
     let requests = &report.evidence.requests;
     if requests.is_empty() {
         return None;
     }
-    // Of many, none is open.
+    // Heads are folded on a page with many requests.
     let is_open = requests.len() <= 3;
     let lines = Budget::CLIENT.first(requests, line);
     let cut = requests.len() - lines.len();
-    let mut left = DETAILS;
-    let mut bare = 0;
+    let mut left = MAX_DETAIL_BYTES;
+    let mut cut_details = 0;
     let mut shown = String::new();
     for (request, line) in requests.iter().zip(lines) {
         let details = details(request, is_open);
@@ -46,7 +47,7 @@ pub(super) fn asked(report: &Report) -> Option<Section> {
                 details
             }
             None => {
-                bare += 1;
+                cut_details += 1;
                 html! { p.cut { "Cut: its head and body." } }
             }
         };
@@ -55,9 +56,9 @@ pub(super) fn asked(report: &Report) -> Option<Section> {
     let body = html! {
         (PreEscaped(shown))
         (missing(cut, requests.len()))
-        @if bare > 0 {
+        @if cut_details > 0 {
             p.cut {
-                "Cut: head and body of " (number_of(bare, "request")) " of " (phrases::grouped(requests.len() as u64)) "."
+                "Cut: head and body of " (number_of(cut_details, "request")) " of " (phrases::grouped(requests.len() as u64)) "."
             }
         }
     };
@@ -110,7 +111,7 @@ fn head(head: &Head, is_open: bool) -> Markup {
     }
 }
 
-/// What a body is made of, folded away: it is long, and its digest says as much.
+/// Draws a body, folded, because its shape may be long.
 fn content(body: &Body) -> Markup {
     let whole = if body.complete { "" } else { ", not whole" };
     let summary = html! { "Body: " (bytes(body.bytes)) (whole) ", sha256 " (digest(&body.sha256)) };
@@ -120,7 +121,7 @@ fn content(body: &Body) -> Markup {
                 summary { (summary) ", its shape" }
                 (shape::lines(shape))
             },
-            // Its length stands above.
+            // The line of the request already has the length.
             Content::Empty => {},
             Content::DuplicateKey { path } => p.aside { (summary) ", JSON that names a key twice: " (code(path)) },
             Content::Other { reason } => p.aside { (summary) ", no JSON: " (ClientText(reason)) },

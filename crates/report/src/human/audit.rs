@@ -1,5 +1,6 @@
-//! The report of an audit: what the program tried, grouped, and what it was shown. What it printed went where its
-//! output goes, so none of it stands here.
+//! Terminal report of an audit: attempts in groups, and the host paths that the program saw.
+//!
+//! The program's output is not shown, because an audit passes it through.
 
 use std::fmt;
 
@@ -8,13 +9,13 @@ use model::report::Report;
 
 use super::page::{Page, Tone};
 use super::{evidence, ledger, lookups};
-use crate::headline::{Headline, headline, is_told_as_an_attempt};
+use crate::headline::{Headline, headline, is_shown_as_attempts};
 
 pub(super) fn render(page: &mut Page<String>, report: &Report) -> fmt::Result {
     summary(page, report)?;
     super::run(page, report)?;
     super::unsound(page, report)?;
-    super::findings(page, report, |finding| !is_told_as_an_attempt(finding))?;
+    super::findings(page, report, |finding| !is_shown_as_attempts(finding))?;
     ledger::attempts(page, report)?;
     ledger::names(page, report)?;
     if !report.evidence.requests.is_empty() {
@@ -27,12 +28,8 @@ pub(super) fn render(page: &mut Page<String>, report: &Report) -> fmt::Result {
     evidence::survivors(page, report)?;
     evidence::isolation_in_short(page, report)?;
     evidence::gaps(page, report)?;
-    super::wider_rules(
-        page,
-        report,
-        "What the command line adds to what every program is shown",
-    )?;
-    super::shown(page, report)?;
+    super::wider_rules(page, report, "Rules added by the command line")?;
+    super::claims(page, report)?;
     page.blank()?;
     summary(page, report)
 }

@@ -1,5 +1,4 @@
-//! What differs between two runs, line by line; and what the lock file has otherwise, each with the line that would
-//! accept it.
+//! Differences between two runs, a line each, and drift from the lock file with the line that would accept it.
 
 use std::fmt;
 
@@ -9,9 +8,10 @@ use model::report::{Baseline, Report};
 use super::page::{Page, Tone};
 use crate::phrases;
 
-/// Most differences that are shown; JSON has all of them.
-const SHOWN: usize = 500;
+/// Maximum number of differences shown; the JSON report has all.
+const MAX_DIFFERENCES: usize = 500;
 
+/// Shows the lock file and the drift from it.
 pub(super) fn section(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let Some(baseline) = &report.baseline else {
         return Ok(());
@@ -20,10 +20,10 @@ pub(super) fn section(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let what = phrases::lock_file(baseline);
     page.heading("Baseline")?;
     page.say("lock file", Tone::Quiet, &format!("{file}: {what}"))?;
-    for one in differences.iter().take(SHOWN) {
+    for one in differences.iter().take(MAX_DIFFERENCES) {
         drift(page, baseline, one)?;
     }
-    match differences.len().checked_sub(SHOWN) {
+    match differences.len().checked_sub(MAX_DIFFERENCES) {
         None | Some(0) => Ok(()),
         Some(more) => page.say(
             "",
@@ -44,7 +44,7 @@ fn drift(page: &mut Page<String>, baseline: &Baseline, found: &Difference) -> fm
     }
 }
 
-/// `+ key: value`, `- key: value`, or `~ key` with both values below it.
+/// Writes `+ key: value`, `- key: value`, or `~ key` with both values below it.
 pub fn difference(page: &mut Page<String>, found: &Difference) -> fmt::Result {
     let key = &found.fact.key;
     match &found.change {

@@ -1,18 +1,18 @@
-//! The sections of the human report that show evidence: requests, records, files, stderr, isolation,
-//! gaps.
+//! Evidence sections of the terminal report: requests, records, files, standard error, isolation, gaps.
 
 use std::fmt;
 
 use model::evidence::{CanaryStatus, Exit, FileEntry, FileKind, LayerStatus, Record, Request};
 use model::labels;
 use model::report::Report;
+use model::text::count;
 
 use super::page::{Align, Page, Row, Tone};
 use super::{ledger, lookups, short};
 use crate::phrases::{self, grouped};
 
-/// Last lines of standard error that are shown.
-const STDERR_LINES: usize = 10;
+/// Maximum number of lines shown of standard error, its last ones.
+const MAX_STDERR_LINES: usize = 10;
 
 pub(super) fn sections(page: &mut Page<String>, report: &Report) -> fmt::Result {
     requests(page, report)?;
@@ -70,7 +70,7 @@ fn records(page: &mut Page<String>, report: &Report) -> fmt::Result {
     page.table(columns, &runs(records))
 }
 
-/// Equal records in a row are one line.
+/// Groups consecutive records of one kind.
 fn runs(records: &[Record]) -> Vec<Row<3>> {
     records
         .chunk_by(|one, other| one.label() == other.label())
@@ -133,7 +133,7 @@ fn file(entry: &FileEntry) -> Row<5> {
     }
 }
 
-/// What the watch of the two trees saw and the end did not: a list without a claim to be whole.
+/// Shows files that were removed before the end. The list may be incomplete, because the watch is best effort.
 pub(super) fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let rows: Vec<_> = report
         .evidence
@@ -174,14 +174,14 @@ pub(super) fn transient_files(page: &mut Page<String>, report: &Report) -> fmt::
     if rows.is_empty() && (counts.is_empty() || !started) {
         return Ok(());
     }
-    page.heading("Files that were there for a time")?;
+    page.heading("Files removed before the end")?;
     if !counts.is_empty() {
-        let noticed = if rows.is_empty() {
-            "none was noticed by name"
+        let names = if rows.is_empty() {
+            "no name was recorded"
         } else {
-            "as far as they were noticed, by name:"
+            "these names were recorded:"
         };
-        let text = format!("{}; {noticed}", counts.join(", "));
+        let text = format!("{}; {names}", counts.join(", "));
         page.say("removed", Tone::Quiet, &text)?;
     }
     page.table([Align::Left; 3], &rows)
@@ -193,7 +193,7 @@ fn stderr(page: &mut Page<String>, report: &Report) -> fmt::Result {
         return Ok(());
     }
     page.heading(&format!(
-        "Standard error, {} bytes, the end of it",
+        "Standard error, last part of {} bytes",
         grouped(stderr.bytes)
     ))?;
     let rows: Vec<_> = stderr
@@ -206,7 +206,7 @@ fn stderr(page: &mut Page<String>, report: &Report) -> fmt::Result {
         .collect();
     page.table(
         [],
-        rows.get(rows.len().saturating_sub(STDERR_LINES)..)
+        rows.get(rows.len().saturating_sub(MAX_STDERR_LINES)..)
             .unwrap_or_default(),
     )
 }
@@ -241,7 +241,7 @@ pub(super) fn isolation(page: &mut Page<String>, report: &Report) -> fmt::Result
     canaries(page, report)
 }
 
-/// The same with a number for the names of what holds.
+/// Shows the isolation with a count in place of the names of enforced layers.
 pub(super) fn isolation_in_short(page: &mut Page<String>, report: &Report) -> fmt::Result {
     page.heading("Isolation")?;
     let layers = &report.evidence.layers;
@@ -254,7 +254,7 @@ pub(super) fn isolation_in_short(page: &mut Page<String>, report: &Report) -> fm
     canaries(page, report)
 }
 
-/// What is not enforced, or not all of it.
+/// Shows the layers that are partial or absent.
 fn lost_layers(page: &mut Page<String>, report: &Report) -> fmt::Result {
     for layer in &report.evidence.layers {
         let need = labels::layer_need(layer.need).replace('-', " ");
@@ -270,29 +270,33 @@ fn lost_layers(page: &mut Page<String>, report: &Report) -> fmt::Result {
 
 fn canaries(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let canaries = &report.evidence.canaries;
-    let of = |status: CanaryStatus| {
+    let with = |status: CanaryStatus| {
         canaries
             .iter()
             .filter(move |one| one.status == status)
             .count()
     };
-    let held = of(CanaryStatus::Held);
+    let held = with(CanaryStatus::Held);
     let others = [
-        (of(CanaryStatus::NotHeld), "not held"),
-        (of(CanaryStatus::NotApplicable), "refused outside as well"),
+        (with(CanaryStatus::NotHeld), "not held"),
+        (with(CanaryStatus::NotApplicable), "not testable here"),
     ];
     let others = others.iter().filter(|(number, _)| *number > 0);
-    let told: String = others
+    let counts: String = others
         .map(|(number, what)| format!(", {number} {what}"))
         .collect();
-    page.say("canaries", Tone::Quiet, &format!("{held} held{told}"))?;
-    for canary in canaries {
-        let who = labels::canary_mode(canary.mode);
+    page.say(
+        "canary",
+        Tone::Quiet,
+        &format!("{} held{counts}", count(held, "probe")),
+    )?;
+    for probe in canaries {
+        let mode = labels::canary_mode(probe.mode);
         let text = format!(
-            "{} ({who}): expected {}, observed {}",
-            canary.name, canary.expected, canary.observed
+            "{} ({mode}): expected {}, observed {}",
+            probe.name, probe.expected, probe.observed
         );
-        match canary.status {
+        match probe.status {
             CanaryStatus::Held => {}
             CanaryStatus::NotHeld => page.say("not held", Tone::Bad, &text)?,
             CanaryStatus::NotApplicable => {
@@ -300,8 +304,8 @@ fn canaries(page: &mut Page<String>, report: &Report) -> fmt::Result {
                     "",
                     Tone::Quiet,
                     &format!(
-                        "{} ({who}): refused outside as well, says nothing",
-                        canary.name
+                        "{} ({mode}): not testable here: the host refuses it too",
+                        probe.name
                     ),
                 )?;
             }
@@ -315,7 +319,7 @@ pub(super) fn gaps(page: &mut Page<String>, report: &Report) -> fmt::Result {
     if gaps.is_empty() {
         return Ok(());
     }
-    page.heading("What could not be collected")?;
+    page.heading("Evidence that is incomplete")?;
     gaps.iter()
         .try_for_each(|gap| page.quote(labels::gap(gap.what), &gap.detail))
 }

@@ -1,4 +1,4 @@
-//! The sections of the human report that show the ledger: attempts, names, programs.
+//! Ledger sections of the terminal report: attempts, names, programs.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use model::text::count;
 use super::arguments;
 use super::page::{Align, Page, Row, Tone};
 
-/// Longest list of arguments that is shown behind a program, in characters.
-const ARGUMENTS: usize = 120;
+/// Maximum length of the arguments shown after a program, in characters.
+const MAX_ARGUMENT_CHARS: usize = 120;
 
 pub(super) fn attempts(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let groups = expected::attempt_groups(&report.known.attempts, &report.evidence);
@@ -50,7 +50,7 @@ fn cells(group: &AttemptGroup) -> [String; 2] {
     [times(group.count), group.outcome_words()]
 }
 
-/// What led to the stub, or could have: counted, and listed in the JSON report.
+/// Counts the calls that led or could lead to the stub. The JSON report lists them.
 fn setup(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let setup = report
         .evidence
@@ -71,7 +71,7 @@ fn setup(page: &mut Page<String>, report: &Report) -> fmt::Result {
     )
 }
 
-/// Calls that met a limit of the sandbox; the client may have failed for that.
+/// Lists calls refused at a limit of the sandbox, because the client may have failed for that reason.
 fn limits(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let met = expected::met_limits(&report.evidence);
     if met.is_empty() {
@@ -122,17 +122,17 @@ pub(super) fn programs(page: &mut Page<String>, report: &Report) -> fmt::Result 
 }
 
 fn program(process: &Process) -> Row<2> {
-    let told = arguments(process.args.get(1..).unwrap_or_default());
-    let told = match told.char_indices().nth(ARGUMENTS) {
-        Some((end, _)) => format!("{}…", told.get(..end).unwrap_or_default()),
-        None => told,
+    let args = arguments(process.args.get(1..).unwrap_or_default());
+    let args = match args.char_indices().nth(MAX_ARGUMENT_CHARS) {
+        Some((end, _)) => format!("{}…", args.get(..end).unwrap_or_default()),
+        None => args,
     };
     Row {
         cells: [
             format!("pid {}", process.pid),
             format!("parent {}", process.ppid),
         ],
-        last: format!("{} {told}", process.with_name()),
+        last: format!("{} {args}", process.with_name()),
     }
 }
 

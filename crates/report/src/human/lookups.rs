@@ -1,5 +1,4 @@
-//! The section of the human report about paths that were looked for: the option that would show each stands with it,
-//! so that the first failure teaches what to type.
+//! Section of the terminal report on failed path lookups, each with the option that would show the path.
 
 use std::fmt;
 
@@ -15,7 +14,9 @@ use crate::phrases::{self, quoted};
 pub(super) fn lookups(page: &mut Page<String>, report: &Report) -> fmt::Result {
     let lookups = &report.evidence.lookups;
     if report.tier == Tier::Inherited && report.evidence.exit != Exit::NotStarted {
-        page.heading("Paths that it looked for and did not get: not recorded in this tier")?;
+        page.heading(
+            "Paths that it looked for and did not get: not recorded with isolation inherited",
+        )?;
     }
     if lookups.is_empty() {
         return Ok(());

@@ -1,25 +1,25 @@
-//! The page of the human report: its columns, its width, its colours, and the prefix before text of the client.
+//! Layout of the terminal report: columns, width, colours, and the prefix before text of the client.
 //!
-//! Everything that is printed passes through here, and is escaped here.
+//! Every printed text passes through this module, which escapes it.
 
 use std::fmt;
 
 use model::escape;
 
-/// Width of a terminal that every line fits into.
+/// Maximum width of a line, in columns.
 pub const WIDTH: usize = 100;
-/// Where texts begin, behind their label.
+/// Column at which texts begin, after their label.
 const TEXT_COLUMN: usize = 14;
-/// What a line of ours begins with.
+/// Prefix of a line of our own text.
 const INDENT: &str = "  ";
-/// What every line with text of the client begins with.
+/// Prefix of each line with text of the client.
 const GUTTER: &str = "  | ";
-/// Longest text of the client that is shown at one place, in characters.
-const CUT: usize = 400;
-/// Most rows of one table.
-const ROWS: usize = 40;
+/// Maximum length of one text of the client, in characters.
+const MAX_TEXT_CHARS: usize = 400;
+/// Maximum number of rows of one table.
+const MAX_ROWS: usize = 40;
 
-/// Whether the report may hold escape sequences for colours.
+/// Use of escape sequences for colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// Plain text.
@@ -28,17 +28,22 @@ pub enum Colour {
     Ansi,
 }
 
-/// What a coloured word says.
+/// Meaning of a coloured word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
+    /// Success, bold green.
     Good,
+    /// Failure, bold red.
     Bad,
+    /// Uncertain result, yellow.
     Doubtful,
+    /// Heading, bold.
     Strong,
+    /// Label, dim.
     Quiet,
 }
 
-/// How a column of a table stands.
+/// Alignment of a table column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
@@ -47,67 +52,70 @@ pub(crate) enum Align {
 
 /// A row of a table.
 pub(crate) struct Row<const N: usize> {
-    /// Short words and numbers of ours.
+    /// Short words and numbers of our own.
     pub(crate) cells: [String; N],
     /// Text of the client.
     pub(crate) last: String,
 }
 
-/// A page that grows line by line.
+/// Writer of a terminal report, line by line.
 pub struct Page<W> {
     out: W,
     colour: Colour,
 }
 
 impl<W: fmt::Write> Page<W> {
+    /// Starts a page on `out`.
     pub fn new(out: W, colour: Colour) -> Self {
         Page { out, colour }
     }
 
+    /// Returns the writer.
     pub fn finish(self) -> W {
         self.out
     }
 
+    /// Writes an empty line.
     pub fn blank(&mut self) -> fmt::Result {
         self.out.write_char('\n')
     }
 
-    /// An empty line, and a title.
+    /// Writes an empty line and a title.
     pub fn heading(&mut self, title: &str) -> fmt::Result {
         let title = self.painted(title, Tone::Strong);
         writeln!(self.out, "\n{title}")
     }
 
-    /// A line that begins with a coloured word.
+    /// Writes a line that begins with a coloured word.
     pub fn headline(&mut self, word: &str, tone: Tone, text: &str) -> fmt::Result {
         let word = self.painted(word, tone);
         writeln!(self.out, "{word}  {}", escape::visible(text))
     }
 
-    /// A label and our own text.
+    /// Writes a label and a text of our own, wrapped.
     pub fn say(&mut self, label: &str, tone: Tone, text: &str) -> fmt::Result {
         self.wrapped(INDENT, label, tone, &escape::visible(text))
     }
 
-    /// A label and text of the client, on lines of their own.
+    /// Writes a label and a text of the client, wrapped and cut.
     pub fn quote(&mut self, label: &str, text: &str) -> fmt::Result {
         self.wrapped(GUTTER, label, Tone::Quiet, &cut(&escape::visible(text)))
     }
 
-    /// Text of the client on one line that is neither cut nor broken: it is to be copied, or differs at its end.
+    /// Writes a text of the client on one line, neither cut nor wrapped, so that it can be copied and compared.
     pub(crate) fn whole(&mut self, text: &str) -> fmt::Result {
         let gutter = self.painted(GUTTER, Tone::Quiet);
         writeln!(self.out, "{gutter}{}", escape::visible(text))
     }
 
-    /// Rows with text of the client, the first ones: short cells in columns, and one of any length behind them.
+    /// Writes the first rows of a table: short cells in columns, then a text of the client of any length.
     pub(crate) fn table<const N: usize>(
         &mut self,
         columns: [Align; N],
         rows: &[Row<N>],
     ) -> fmt::Result {
         let widths = widths(rows);
-        for Row { cells, last } in rows.iter().take(ROWS) {
+        for Row { cells, last } in rows.iter().take(MAX_ROWS) {
             let cells = cells.iter().zip(widths).zip(columns);
             let head: String = cells
                 .map(|((cell, width), align)| match align {
@@ -127,13 +135,13 @@ impl<W: fmt::Write> Page<W> {
                 writeln!(self.out, "{gutter}{}", format!("{head}{piece}").trim_end())?;
             }
         }
-        match rows.len().checked_sub(ROWS) {
+        match rows.len().checked_sub(MAX_ROWS) {
             None | Some(0) => Ok(()),
             Some(more) => self.say("", Tone::Quiet, &format!("and {more} more")),
         }
     }
 
-    /// `prefix` and a label in the column of labels, then the text in a column of its own.
+    /// Writes `prefix` and a label, then the text, wrapped in a column of its own.
     fn wrapped(&mut self, prefix: &str, label: &str, tone: Tone, text: &str) -> fmt::Result {
         let label_width = TEXT_COLUMN - prefix.len();
         for (index, piece) in wrap(text, WIDTH - TEXT_COLUMN).enumerate() {
@@ -162,7 +170,7 @@ impl<W: fmt::Write> Page<W> {
 
 fn widths<const N: usize>(rows: &[Row<N>]) -> [usize; N] {
     let mut widths = [0; N];
-    for row in rows.iter().take(ROWS) {
+    for row in rows.iter().take(MAX_ROWS) {
         for (width, cell) in widths.iter_mut().zip(&row.cells) {
             *width = cell.chars().count().max(*width);
         }
@@ -170,15 +178,17 @@ fn widths<const N: usize>(rows: &[Row<N>]) -> [usize; N] {
     widths
 }
 
-/// The text, cut at the limit.
+/// Cuts a text at [`MAX_TEXT_CHARS`].
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(CUT) {
+    match text.char_indices().nth(MAX_TEXT_CHARS) {
         Some((end, _)) => format!("{}… (cut)", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }
 }
 
-/// Pieces of at most `width` characters, broken at blanks where there are any; one empty piece for an empty text.
+/// Splits a text into pieces of at most `width` characters, at blanks if there are any.
+///
+/// An empty text gives one empty piece.
 pub fn wrap(text: &str, width: usize) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {

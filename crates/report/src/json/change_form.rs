@@ -1,24 +1,24 @@
-//! One difference in JSON: the same keys in a comparison of two runs and in the drift of a run from its lock file.
+//! JSON form of one difference, shared by `runner diff` and by the drift from a lock file.
 
 use model::difference::{Area, Difference, Kind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One fact that is not the same on both sides.
+/// One fact that differs between both sides.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Change")]
 pub struct ChangeForm<'a> {
     /// The part of the behaviour.
     #[schemars(with = "Area")]
     area: &'static str,
-    /// What became of it.
+    /// Kind of the difference.
     #[schemars(with = "Kind")]
     kind: &'static str,
-    /// What it is about: `POST /v1/messages user-agent`.
+    /// Key of the fact: `POST /v1/messages user-agent`.
     key: &'a str,
-    /// Its value in the old run or the lock file; null where it was not there.
+    /// Value in the old run or the lock file; null if it was not there.
     old: Option<&'a str>,
-    /// Its value in the new run; null where it is not there.
+    /// Value in the new run; null if it is not there.
     new: Option<&'a str>,
 }
 

@@ -1,5 +1,6 @@
-//! The form of schema `runner.report/1`: its keys, in their order. It knows the domain types and no other.
-//! The part under `evidence` has a room of its own.
+//! Form of schema `runner.report/1`: the keys in their order.
+//!
+//! It depends on the model only. The module `evidence_form` has the part under `evidence`.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -24,111 +25,111 @@ use evidence_form::Evidence;
 
 pub(super) const SCHEMA: &str = "runner.report/1";
 
-/// What one run of `runner` came to, and the evidence for it. Readers ignore keys that they do not know. Times
-/// named `at_us` are microseconds on one monotonic clock from the start of the run. Texts may be the client's own
-/// and hostile; control and invisible characters are escaped.
+/// Result of one run of `runner`, with the evidence. Readers ignore unknown keys. Times named `at_us` are
+/// microseconds on one monotonic clock from the start of the run. Texts may come from the client and be hostile;
+/// control and invisible characters are escaped.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "Report of runner")]
 pub(super) struct Report<'a> {
-    /// The form of this document.
+    /// Schema of this document.
     schema: &'static str,
-    /// The program that made the run.
-    pub runner: Runner<'a>,
-    /// The machine.
+    /// The `runner` executable that made the run.
+    runner: Runner<'a>,
+    /// Machine of the run.
     host: Host<'a>,
-    /// What was asked, allowed and expected.
-    pub case: Case<'a>,
-    /// The word for the whole run.
+    /// Case of the run: the request, the permissions and the expectations.
+    case: Case<'a>,
+    /// Verdict of the whole run.
     #[schemars(with = "Verdict")]
     verdict: &'static str,
-    /// What sealed the network.
+    /// Isolation of the network.
     #[schemars(with = "Tier")]
-    pub tier: &'static str,
-    /// When the run began.
+    tier: &'static str,
+    /// Start of the run.
     #[schemars(with = "Timestamp")]
-    pub started_at: String,
-    /// How long it took, in milliseconds.
+    started_at: String,
+    /// Duration of the run, in milliseconds.
     duration_ms: u64,
-    /// The subject.
-    pub client: Client<'a>,
-    /// The sandbox, as found from inside.
+    /// Program under test.
+    client: Client<'a>,
+    /// The sandbox, as verified from inside.
     isolation: Isolation<'a>,
     /// One finding for each check, in a fixed order.
     checks: Vec<Check<'a>>,
-    /// The lock file of `--baseline`, where the behaviour was compared with one or written to one.
+    /// Lock file of `--baseline`; absent if the option was not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     baseline: Option<Baseline<'a>>,
-    /// What was collected, outside of the client.
+    /// Evidence, collected outside of the client.
     evidence: Evidence<'a>,
 }
 
-/// The program that made the run.
+/// The `runner` executable that made the run.
 #[derive(Serialize, JsonSchema)]
 struct Runner<'a> {
-    /// Its version: `0.1.0`.
-    pub version: &'a str,
-    /// Digest of its executable.
+    /// Version: `0.1.0`.
+    version: &'a str,
+    /// Digest of the executable.
     #[schemars(with = "Sha256")]
     sha256: &'a str,
 }
 
-/// The machine.
+/// The machine of the run.
 #[derive(Serialize, JsonSchema)]
 struct Host<'a> {
-    /// Release of the kernel, as in uname(2).
+    /// Kernel release, from uname(2).
     kernel: &'a str,
-    /// Its architecture: `x86_64`.
+    /// Architecture: `x86_64`.
     arch: &'a str,
-    /// ABI of Landlock that the kernel offers; 0 without any.
+    /// Landlock ABI of the kernel; 0 without Landlock.
     landlock_abi: u32,
 }
 
 /// The case of the run.
 #[derive(Serialize, JsonSchema)]
 struct Case<'a> {
-    /// Its name: `case-b`.
-    pub name: &'a str,
-    /// `built in`, or the path of its file.
+    /// Name of the case: `case-b`.
+    name: &'a str,
+    /// `built in`, or the path of the case file.
     source: String,
-    /// Digest of its file.
+    /// Digest of the file.
     #[schemars(with = "Sha256")]
     sha256: &'a str,
 }
 
-/// The program under test, and what it was told.
+/// The program under test, with its arguments and environment.
 #[derive(Serialize, JsonSchema)]
 struct Client<'a> {
-    /// Its path, or `built in`.
-    pub program: &'a str,
+    /// Path of the program, or `built in`.
+    program: &'a str,
     /// Digest of the program.
     #[schemars(with = "Sha256")]
-    pub sha256: &'a str,
-    /// How it was told what to do; null for an audited program.
-    pub profile: Option<Profile<'a>>,
-    /// Its command line, behind the name of the program.
+    sha256: &'a str,
+    /// Profile of the client; null for an audited program.
+    profile: Option<Profile<'a>>,
+    /// Arguments, without the name of the program.
     args: Vec<Arg<'a>>,
-    /// Names of its environment variables.
+    /// Names of the environment variables.
     env_names: Vec<&'a str>,
-    /// The variables, as the profile sets them.
+    /// Environment variables, as in the profile.
     settings: Vec<Setting<'a>>,
-    /// What `--plain` took away.
+    /// Variables that `--plain` left out.
     left_out: Vec<Setting<'a>>,
-    /// How it ended.
+    /// End of the program.
     exit: ExitForm,
-    /// The limit of its case that ended it, with its value; null where none did.
+    /// Limit of the case that ended the program, with its value; null for any other end.
     limit: Option<&'a str>,
 }
 
 /// One variable of the client's environment; placeholders are not filled in.
 #[derive(Serialize, JsonSchema)]
 struct Setting<'a> {
-    /// Its name.
+    /// Name of the variable.
     name: &'a str,
-    /// Its value, as in the profile.
+    /// Value, as in the profile.
     value: &'a str,
-    /// Why it is set.
+    /// Reason for the variable.
     reason: &'a str,
-    /// Whether it belongs to some cases or to every one.
+    /// Cases that set the variable: some or every one.
     #[schemars(with = "Cases")]
     scope: &'static str,
 }
@@ -136,123 +137,123 @@ struct Setting<'a> {
 /// The profile of the run.
 #[derive(Serialize, JsonSchema)]
 struct Profile<'a> {
-    /// Its name: `reference`.
-    pub name: &'a str,
-    /// Digest of its file.
+    /// Name of the profile: `reference`.
+    name: &'a str,
+    /// Digest of the file.
     #[schemars(with = "Sha256")]
     sha256: &'a str,
 }
 
-/// One argument: as it is, or a prompt, which no report shows.
+/// One argument: a plain word, or a prompt, which no report shows.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "Argument")]
 enum Arg<'a> {
-    /// As it is.
+    /// Any argument but a prompt.
     Word(&'a str),
     /// A prompt of the case.
     Prompt {
-        /// Its length.
+        /// Length in bytes.
         bytes: u64,
-        /// Its digest.
+        /// Digest of the prompt.
         #[schemars(with = "Sha256")]
         sha256: &'a str,
     },
 }
 
-/// One key that says how the client ended.
+/// End of the client, as an object with one key.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Exit")]
 enum ExitForm {
-    /// It exited with this status.
+    /// The client exited with this status.
     Code(i32),
-    /// This signal ended it.
+    /// This signal ended the client.
     Signal(i32),
-    /// Ended by the runner after so many milliseconds.
+    /// The runner ended the client after this time, in milliseconds.
     Timeout(u64),
-    /// Ended by the runner: it wrote more than the case allows.
+    /// The runner ended the client, because it wrote more than the case allows.
     OutputLimit(bool),
-    /// Ended by the runner: it made more requests than the case allows.
+    /// The runner ended the client, because it made more requests than the case allows.
     RequestLimit(bool),
     /// The run was interrupted.
     Interrupted(bool),
-    /// It was never started.
+    /// The client was never started.
     NotStarted(bool),
 }
 
-/// The sandbox, as found from inside.
+/// The sandbox, as verified from inside.
 #[derive(Serialize, JsonSchema)]
 struct Isolation<'a> {
-    /// Why the tier is not a stronger one that would have done; null where it is the strongest.
+    /// Reason for the weaker isolation; null for the strongest one.
     because: Option<&'a str>,
-    /// What the kernel enforces, read back.
-    pub layers: Vec<Layer<'a>>,
-    /// Forbidden calls, tried in the client's place just before it started.
-    pub canaries: Vec<Canary<'a>>,
-    /// Classes of attempts that are in no ledger, by the names of their canaries: a filter outside of the sandbox
-    /// refuses them first.
+    /// Layers of the sandbox, verified from the kernel.
+    layers: Vec<Layer<'a>>,
+    /// Probes of the canary: forbidden calls, made in the client's place just before its start.
+    canaries: Vec<Canary<'a>>,
+    /// Classes of attempts missing in the ledger, because a filter outside of the sandbox refuses them first; named
+    /// by their probes.
     unseen: Vec<&'a str>,
-    /// What this run does not prove, a sentence each.
+    /// Limits of the run, a sentence each.
     not_proved: Vec<String>,
 }
 
-/// One layer of the sandbox, read back from the kernel.
+/// One layer of the sandbox, verified from the kernel.
 #[derive(Serialize, JsonSchema)]
 struct Layer<'a> {
-    /// Which: `network namespace`.
+    /// Name of the layer: `network namespace`.
     name: &'a str,
-    /// What the kernel says of it.
+    /// State of the layer in the kernel.
     #[schemars(with = "evidence::LayerStatus")]
     status: &'static str,
-    /// What exactly is enforced, or what is missing.
+    /// Enforced rules, or the missing part.
     detail: &'a str,
-    /// Whether the run counts without it.
+    /// Need for the layer: required, or only if the kernel offers it.
     #[schemars(with = "evidence::LayerNeed")]
     need: &'static str,
 }
 
-/// One call that must fail, or a positive twin that must not.
+/// One probe: a call that must fail, or a positive twin that must succeed.
 #[derive(Serialize, JsonSchema)]
 struct Canary<'a> {
-    /// Which: `tcp4`. The positive twins are `stub` and `home`.
+    /// Name of the probe: `tcp4`. The positive twins are `stub` and `home`.
     name: &'a str,
-    /// Who was to refuse it.
+    /// Layer that must refuse the call: the supervisor or the kernel.
     #[schemars(with = "evidence::CanaryMode")]
     mode: &'static str,
-    /// The errno that must come: `ENETUNREACH`; for a positive twin `ok`.
+    /// Expected errno: `ENETUNREACH`; `ok` for a positive twin.
     expected: &'a str,
-    /// What came, in the same words.
+    /// Observed errno, or `ok`.
     observed: &'a str,
-    /// What it says.
+    /// Result of the probe.
     #[schemars(with = "evidence::CanaryStatus")]
     status: &'static str,
 }
 
-/// What one check came to.
+/// Result of one check.
 #[derive(Serialize, JsonSchema)]
 struct Check<'a> {
-    /// Its stable id: `requests/first-and-only`.
+    /// Stable id of the check: `requests/first-and-only`.
     #[schemars(with = "CheckId")]
     id: &'static str,
-    /// How it came out.
+    /// Status of the check.
     #[schemars(with = "Status")]
     status: &'static str,
     /// One sentence for people.
     message: &'a str,
-    /// What was looked at: `request 2`.
+    /// Object of the check: `request 2`.
     object: Option<&'a str>,
-    /// What the specification asks for.
+    /// Value that the specification requires.
     expected: Option<&'a str>,
-    /// What the evidence shows.
+    /// Value that the evidence shows.
     found: Option<&'a str>,
-    /// Why it was skipped, or could not be made.
+    /// Reason for a skipped or errored check.
     because: Option<&'a str>,
-    /// Section of the specification: `2.1`; `-` where none asks for it.
+    /// Section of the specification: `2.1`; `-` for a check that no section requires.
     spec: &'static str,
 }
 
-/// Stands for [`Check::id`].
+/// Schema of [`Check::id`].
 #[derive(Debug)]
 enum CheckId {}
 

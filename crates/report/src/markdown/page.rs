@@ -1,5 +1,4 @@
-//! The page of the Markdown report: its headings, tables and lists, its limits, and how text of the client is kept
-//! from meaning anything.
+//! Markdown of the report: headings, tables, lists, size budgets, and code spans for text of the client.
 
 use std::fmt::{self, Write as _};
 
@@ -7,34 +6,36 @@ use model::escape;
 
 use crate::phrases::cut;
 
-/// Bytes of one table or list of what the client made. There are eleven at most: GitHub drops a summary of more than
-/// 1 MiB, one of all reports of a job's step, and what is ours has to fit as well, with some left for others.
-const SHARE: usize = 64 * 1024;
-/// Its rows or entries.
-const ROWS: usize = 100;
-/// Characters of one piece of the client's text.
-const CUT: usize = 300;
+/// Maximum size of one table or list of client data, in bytes.
+///
+/// GitHub drops the summary of a job's step above 1 MiB. Eleven tables of this size leave room for our own text and for
+/// other reports of the step.
+const MAX_BYTES: usize = 64 * 1024;
+/// Maximum number of rows or entries of such a table or list.
+const MAX_ROWS: usize = 100;
+/// Maximum length of one text of the client, in characters.
+const MAX_TEXT_CHARS: usize = 300;
 
-/// Who decides how long a table or list is.
+/// Origin of the entries of a table or list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
-    /// We do: it stands there whole.
+    /// Our own entries, never cut.
     Ours,
-    /// The client does, or who wrote a policy: it has a share of its own, and takes none of what comes behind it.
+    /// Entries of the client or of a policy, cut at [`MAX_BYTES`] and [`MAX_ROWS`].
     Theirs,
 }
 
 impl Length {
-    /// Bytes, and rows or entries.
-    fn most(self) -> (usize, usize) {
+    /// Returns the maximum of bytes, and of rows or entries.
+    fn limits(self) -> (usize, usize) {
         match self {
             Self::Ours => (usize::MAX, usize::MAX),
-            Self::Theirs => (SHARE, ROWS),
+            Self::Theirs => (MAX_BYTES, MAX_ROWS),
         }
     }
 }
 
-/// The text so far.
+/// Markdown text written so far.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     out: String,
@@ -53,18 +54,18 @@ impl Page {
         writeln!(self.out, "\n### {title}\n")
     }
 
-    /// Our own text, with cells from [`code`] in it.
+    /// Writes a paragraph; client text in it must come from [`code`].
     pub(super) fn paragraph(&mut self, text: &str) -> fmt::Result {
         writeln!(self.out, "\n{text}")
     }
 
-    /// A list of our own text, with cells from [`code`] in it.
+    /// Writes a list; client text in it must come from [`code`].
     pub(super) fn list(&mut self, length: Length, entries: &[String]) -> fmt::Result {
         let lines = entries.iter().map(|entry| format!("- {entry}\n"));
         self.lines(length, lines.collect(), ["entry", "entries"])
     }
 
-    /// A table below a heading; without rows `none`, or nothing at all.
+    /// Writes a heading and a table. Without rows, writes `none` below the heading, or omits both.
     pub(super) fn table<const N: usize>(
         &mut self,
         length: Length,
@@ -88,15 +89,15 @@ impl Page {
         self.lines(length, lines, ["row", "rows"])
     }
 
-    /// As many lines as there is room for, and how many are left out.
+    /// Writes the lines that fit, then the number of lines left out.
     fn lines(
         &mut self,
         length: Length,
         lines: Vec<String>,
         [one, several]: [&str; 2],
     ) -> fmt::Result {
-        let (mut left, most) = length.most();
-        let fitting = lines.iter().take(most).map_while(|line| {
+        let (mut left, max_rows) = length.limits();
+        let fitting = lines.iter().take(max_rows).map_while(|line| {
             left = left.checked_sub(line.len())?;
             Some(line)
         });
@@ -109,20 +110,21 @@ impl Page {
     }
 }
 
-/// A code span that holds the text whatever stands in it (CommonMark, section 6.1), in a cell of a table as well,
-/// where a pipe would end it (GitHub Flavored Markdown, section 4.10).
+/// Returns a code span for any text (CommonMark, section 6.1).
+///
+/// Pipes are escaped, because they would end a table cell (GitHub Flavored Markdown, section 4.10).
 pub(super) fn code(text: &str) -> String {
-    let text = cut(&unlinked(&escape::visible(text)), CUT);
+    let text = cut(&unlinked(&escape::visible(text)), MAX_TEXT_CHARS);
     if text.is_empty() {
         return String::new();
     }
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
-    // A backslash before a pipe would be read as its escape, and a blank at both ends is taken away.
+    // A table cell reads `\|` as a pipe, and a code span loses one blank at each end.
     format!("{fence} {} {fence}", text.replace('|', "\\|"))
 }
 
-/// A code span has no links; for readers that take one line by itself there is none either.
+/// Removes the link syntax, for readers that parse a single line and so may miss the code span.
 fn unlinked(text: &str) -> String {
     text.replace("](", r"]\u{28}")
 }
@@ -146,15 +148,18 @@ mod tests {
 
     #[test]
     fn what_is_cut_is_counted() {
-        assert_eq!(code(&"x".repeat(CUT)), format!("` {} `", "x".repeat(CUT)));
-        let long = code(&"é".repeat(CUT + 12));
+        assert_eq!(
+            code(&"x".repeat(MAX_TEXT_CHARS)),
+            format!("` {} `", "x".repeat(MAX_TEXT_CHARS))
+        );
+        let long = code(&"é".repeat(MAX_TEXT_CHARS + 12));
         assert!(long.ends_with("é… (cut: 12 more characters) `"), "{long}");
     }
 
     #[test]
     fn lines_that_are_left_out_are_counted() {
         let mut page = Page::default();
-        page.list(Length::Theirs, &vec![code("x"); ROWS + 1])
+        page.list(Length::Theirs, &vec![code("x"); MAX_ROWS + 1])
             .unwrap();
         assert!(page.finish().ends_with("\nCut: 1 more entry of 101.\n"));
     }
@@ -162,23 +167,23 @@ mod tests {
     #[test]
     fn a_table_that_is_full_takes_no_more_lines_and_leaves_the_next_its_own() {
         let mut page = Page::default();
-        let rows = || (0..ROWS).map(|_| ["x".repeat(SHARE / ROWS)]);
+        let rows = || (0..MAX_ROWS).map(|_| ["x".repeat(MAX_BYTES / MAX_ROWS)]);
         for _ in 0..3 {
             page.table(Length::Theirs, "t", ["x"], rows(), None)
                 .unwrap();
         }
         let text = page.finish();
-        assert!(text.len() < 3 * (SHARE + 1024), "{}", text.len());
+        assert!(text.len() < 3 * (MAX_BYTES + 1024), "{}", text.len());
         assert_eq!(text.matches(" of 100.\n").count(), 3);
     }
 
     #[test]
     fn what_is_ours_stands_there_whole() {
         let mut page = Page::default();
-        let entries = vec!["x".repeat(SHARE / ROWS); ROWS + 1];
+        let entries = vec!["x".repeat(MAX_BYTES / MAX_ROWS); MAX_ROWS + 1];
         page.list(Length::Ours, &entries).unwrap();
         let text = page.finish();
-        assert_eq!(text.lines().count(), ROWS + 1);
+        assert_eq!(text.lines().count(), MAX_ROWS + 1);
         assert!(!text.contains("Cut"));
     }
 }

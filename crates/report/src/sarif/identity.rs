@@ -1,7 +1,7 @@
-//! By what a result is known again: its place, its fingerprints and the category of its run.
+//! Identity of a result across runs: location, fingerprints, and the category of the run.
 //!
-//! Places are lines of the case file or the lock file, as nothing else of a run lies in a repository. All of this is
-//! the same in every run: no path of this machine, no time, no number of a process.
+//! Locations are lines of the case file or the lock file, because a repository holds no other file of a run. None of
+//! these values contains a path of this machine, a time or a process id, so that they are equal in every run.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -12,15 +12,15 @@ use model::report::{LockPlace, Report};
 
 use super::log::{ArtifactLocation, Fingerprints};
 
-/// The root of the repository, by the name that code scanning has for it.
+/// Name of the repository root in code scanning.
 const SOURCE_ROOT: &str = "%SRCROOT%";
 
-/// The file that asks for a check, and the lines in it, from 1: more than one where each is to be changed.
-pub(super) fn places(report: &Report, finding: &Finding) -> (ArtifactLocation, Vec<usize>) {
+/// Returns the file that requires a check, and the lines in it, from 1. Drift may have several.
+pub(super) fn locations(report: &Report, finding: &Finding) -> (ArtifactLocation, Vec<usize>) {
     match (finding.asked_by, &report.lock_place) {
         (AskedBy::LockFile, Some(lock)) => {
             let known = Some(lock.lines.clone()).filter(|lines| !lines.is_empty());
-            (locked_by(lock), known.unwrap_or_else(|| vec![1]))
+            (lock_location(lock), known.unwrap_or_else(|| vec![1]))
         }
         (AskedBy::LockFile, None) | (AskedBy::Specification(_), _) => {
             let key = finding::meaning(finding.id).key;
@@ -30,7 +30,7 @@ pub(super) fn places(report: &Report, finding: &Finding) -> (ArtifactLocation, V
     }
 }
 
-/// The first of the run's artifacts.
+/// Location of the case file, the first artifact of the run.
 pub(super) fn case_file(report: &Report) -> ArtifactLocation {
     ArtifactLocation {
         uri: uri(report.case.origin.outline.path()),
@@ -39,12 +39,12 @@ pub(super) fn case_file(report: &Report) -> ArtifactLocation {
     }
 }
 
-/// The second, where the behaviour was compared with one.
+/// Location of the lock file, the second artifact, if the behaviour was compared with one.
 pub(super) fn lock_file(report: &Report) -> Option<ArtifactLocation> {
-    report.lock_place.as_ref().map(locked_by)
+    report.lock_place.as_ref().map(lock_location)
 }
 
-fn locked_by(lock: &LockPlace) -> ArtifactLocation {
+fn lock_location(lock: &LockPlace) -> ArtifactLocation {
     ArtifactLocation {
         uri: uri(&lock.path),
         uri_base_id: SOURCE_ROOT,
@@ -52,7 +52,7 @@ fn locked_by(lock: &LockPlace) -> ArtifactLocation {
     }
 }
 
-/// A relative path as a relative reference (RFC 3986, section 4.2).
+/// Encodes a relative path as a relative reference (RFC 3986, section 4.2).
 fn uri(path: &Path) -> String {
     let names = path
         .components()
@@ -60,7 +60,7 @@ fn uri(path: &Path) -> String {
     names.collect::<Vec<_>>().join("/")
 }
 
-/// As one segment of a path: everything but what RFC 3986, section 2.3, reserves for nothing is encoded.
+/// Encodes one path segment; only unreserved characters stay as they are (RFC 3986, section 2.3).
 fn segment(bytes: &[u8]) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
     let encoded = bytes.iter().map(|byte| match is_plain(byte) {
@@ -70,8 +70,9 @@ fn segment(bytes: &[u8]) -> String {
     encoded.collect()
 }
 
-/// What tells this kind of run from others whose results are kept side by side: `runner/case-b/reference/client/`.
-/// GitHub takes all before the last slash for the category.
+/// Category of the run, which separates its results from other runs: `runner/case-b/reference/client/`.
+///
+/// GitHub takes the text before the last slash as the category.
 pub(super) fn category(report: &Report) -> String {
     let profile = report.client.profile.as_ref();
     let names = [
@@ -88,7 +89,7 @@ pub(super) fn category(report: &Report) -> String {
     id
 }
 
-/// The program's name, without the directory that it lies in.
+/// Name of the program, without its directory.
 fn program(report: &Report) -> &str {
     match report.client.program.as_str() {
         "built in" => "built-in",
@@ -96,7 +97,7 @@ fn program(report: &Report) -> &str {
     }
 }
 
-/// What differs from the lock file. Whoever dismisses one drift has not dismissed the next.
+/// Identity of the drift, so that a dismissed alert does not hide other drift.
 fn drift(report: &Report) -> impl Iterator<Item = &str> {
     let differences = report
         .baseline
@@ -105,11 +106,10 @@ fn drift(report: &Report) -> impl Iterator<Item = &str> {
     differences.flat_map(|found| [found.fact.area.word(), found.change.word(), &found.fact.key])
 }
 
-/// Of what is the same whenever this check of this case and this client has the same result, and of nothing else.
+/// Builds fingerprints from the check, the case, the client and the drift, and from no other value.
 ///
-/// Code scanning of GitHub compares `primaryLocationLineHash`. Its upload makes that of the line at the place of the
-/// result, where there is none: but a built-in case does not lie in the repository of whoever runs it, and the line of
-/// another may move. One that is there it keeps.
+/// GitHub compares `primaryLocationLineHash`. Without one, its upload action hashes the line at the location of the
+/// result. That line is not in the user's repository for a built-in case, and may move in other files.
 pub(super) fn fingerprints(report: &Report, finding: &Finding) -> Fingerprints {
     let profile = report.client.profile.as_ref();
     let client = profile.map_or_else(|| program(report), |profile| profile.name.as_str());

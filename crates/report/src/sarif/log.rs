@@ -1,14 +1,14 @@
-//! The parts of a SARIF 2.1.0 log that this report has, as serde writes them.
+//! Types of a SARIF 2.1.0 log, limited to the parts that the report uses.
 //!
-//! Types of our own: serde-sarif 0.8 brings two dozen crates and a build script that generates the whole standard,
-//! for a tenth of it. The tests hold what is written against the standard's own schema, and against a validator.
+//! serde-sarif 0.8 is not used: it adds two dozen crates and a build script that generates the whole standard. The
+//! tests check the output against the schema of the standard and with a validator.
 
 use serde::Serialize;
 
-/// Where the schema of the standard lies, with its errata.
+/// URL of the standard's schema, errata included.
 pub(super) const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
-/// The version of the standard.
+/// Version of the standard.
 pub(super) const VERSION: &str = "2.1.0";
 
 #[derive(Debug, Serialize)]
@@ -170,7 +170,7 @@ pub(super) struct Fingerprints {
 
 #[derive(Debug, Serialize)]
 pub(super) struct FindingProperties {
-    /// As in every other report.
+    /// Status of the check, as in the other reports.
     pub(super) status: &'static str,
 }
 

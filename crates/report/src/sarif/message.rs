@@ -1,11 +1,11 @@
-//! Text of a message as SARIF takes it literally.
+//! Escapes for text in SARIF messages.
 //!
 //! In `message.text`, `[text](target)` is a link and `{0}` stands for an argument (SARIF 2.1.0, 3.11.5 and 3.11.6).
-//! Text of a client may become neither.
+//! Client text must become neither.
 
 use model::escape;
 
-/// The text, made visible as for people, so that a reader of SARIF shows just that.
+/// Escapes a text for people, then for SARIF, so that a viewer shows it literally.
 pub(super) fn literal(text: &str) -> String {
     let visible = escape::visible(text);
     let mut escaped = String::with_capacity(visible.len());
@@ -19,7 +19,7 @@ pub(super) fn literal(text: &str) -> String {
     escaped
 }
 
-/// What a reader shows of a message that has no arguments; `None` where it would make a link or look for an argument.
+/// Parses a message as a viewer does. Returns `None` if it has a link or an argument.
 #[cfg(test)]
 pub(in super::super) fn shown(text: &str) -> Option<String> {
     let mut shown = String::new();

@@ -1,10 +1,10 @@
-//! The reports for CI systems, JUnit XML and Markdown, each read by a reader that is not ours.
+//! Reports for CI systems, JUnit XML and Markdown, each read by a third-party parser.
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
 use super::*;
 
-/// A program that asks for names, tries addresses, and looks for what it is not shown.
+/// Audit of a program that queries names, tries addresses and looks up hidden paths.
 pub(super) fn audit() -> Report {
     let mut run = case_b();
     let mut query = connect("inet", "127.0.0.1", Some(53));
@@ -19,7 +19,7 @@ pub(super) fn audit() -> Report {
     audit_of(run)
 }
 
-/// The report of an audit that saw what a run did.
+/// Report of an audit with the evidence of a run.
 pub(super) fn audit_of(run: Fixture) -> Report {
     let checks = judge::check::audit(&[], &run.evidence);
     let verdict = verdict(&checks, &run.evidence);
@@ -95,7 +95,7 @@ fn the_markdown_report_of_an_audit() {
     insta::assert_snapshot!(markdown(&audit()));
 }
 
-/// The reader is the writer's own crate, but another part of it.
+/// The parser is another part of the crate that writes the report.
 #[test]
 fn a_reader_finds_each_check_of_the_junit_report_with_its_status() {
     for report in [report(case_b()), hostile(), broken()] {
@@ -116,7 +116,7 @@ fn a_reader_finds_each_check_of_the_junit_report_with_its_status() {
     }
 }
 
-/// Areas, times, and counts as <https://github.com/testmoapp/junitxml> has them.
+/// Areas, times and counts follow <https://github.com/testmoapp/junitxml>.
 #[test]
 fn a_strict_reader_finds_in_the_junit_report_what_viewers_show() {
     for report in every_report() {
@@ -168,8 +168,9 @@ fn the_junit_report_of_an_audit_has_the_checks_that_hold_for_any_program() {
     assert_eq!(cases, expected);
 }
 
-/// What a reader makes of the Markdown: text, code, headings, lists and tables whose rows have as many cells as their
-/// head, and nothing that leads anywhere. Nor does a single line of it to who knows no Markdown.
+/// Asserts that the Markdown has text, code, headings, lists and well-formed tables only, and no link.
+///
+/// Single lines are parsed as well, for viewers that show a line by itself.
 #[track_caller]
 fn assert_leads_nowhere(text: &str) {
     for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
@@ -180,7 +181,7 @@ fn assert_leads_nowhere(text: &str) {
                 | Event::InlineHtml(_)
         );
         assert!(!leads_on, "{event:?} in {text}");
-        // Mentions, references and bare addresses are made of text, and of text alone.
+        // Viewers make mentions, references and bare URLs from text only, not from code.
         if let Event::Text(said) = event {
             assert!(!said.contains(['@', '<', '`']), "{said} in {text}");
             assert!(!said.contains("://"), "{said} in {text}");
@@ -200,7 +201,7 @@ fn assert_leads_nowhere(text: &str) {
     }
 }
 
-/// No row has lost or won a cell.
+/// Asserts that each row has as many cells as the head of its table.
 #[track_caller]
 fn assert_tables_are_whole(text: &str) {
     let pipes = |line: &str| {
@@ -230,7 +231,7 @@ fn a_reader_finds_nothing_in_the_markdown_that_leads_anywhere() {
     }
 }
 
-/// Text in every place that a client or an audited program fills.
+/// Run with the text in each field that a client or an audited program fills.
 pub(super) fn with_text_everywhere(text: &str) -> Fixture {
     let mut run = case_b();
     let evidence = &mut run.evidence;

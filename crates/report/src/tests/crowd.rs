@@ -1,5 +1,4 @@
-//! A client that makes much of one thing, or of everything: it takes nothing else out of a report for people, and no
-//! report grows with it.
+//! Tests with large evidence: it must not displace other parts of a report, nor let a report grow without limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,20 +10,21 @@ use super::page::page;
 use super::*;
 use crate::claims;
 
-/// More than any table has room for, of entries as wide as they get.
+/// More entries of maximum width than any table can show.
 const MANY: usize = 120;
-/// Characters of a text that is cut on a page, or nearly.
+/// Length of a text near the limit of a page, in characters.
 const WIDE: usize = 900;
-/// A character that is six bytes of a page, and one that is four bytes of a summary.
+/// Character that takes six bytes on a page.
 const OF_A_PAGE: &str = "\"";
+/// Character that takes four bytes in a summary.
 const OF_A_SUMMARY: &str = "\u{1f512}";
-/// No page is larger.
-const MOST: usize = 12 << 20;
+/// Maximum size of a page, in bytes.
+const MAX_PAGE_BYTES: usize = 12 << 20;
 
-/// Adds one entry with a text to a part of the evidence.
+/// Function that adds one entry with a text to a part of the evidence.
 type Add = fn(&mut Evidence, &str);
 
-/// What a client can make many of, by the section of the page in which it stands.
+/// Parts of the evidence that a client can enlarge, by their section of the page.
 const PARTS: [(&str, Add); 11] = [
     ("attempts", |evidence, text| {
         evidence.attempts.push(connect("unix", text, None));
@@ -81,12 +81,12 @@ const PARTS: [(&str, Add); 11] = [
     }),
 ];
 
-/// The first entry of a part that can have text.
+/// Returns the text of the first entry of a part.
 fn first(index: usize, section: &str) -> String {
     format!("the first of part {index}, {section}")
 }
 
-/// A run with one entry in each part, and the part at an index crowded; or every one.
+/// Run with one entry in each part, and many in the part at an index, or in all parts.
 fn crowded(crowded: Option<usize>, with: &str) -> Fixture {
     let mut run = case_b();
     for (index, (section, add)) in PARTS.into_iter().enumerate() {
@@ -101,7 +101,7 @@ fn crowded(crowded: Option<usize>, with: &str) -> Fixture {
     run
 }
 
-/// A lock file from which everything that has a text differs.
+/// Report with drift in each fact that has a text.
 fn with_much_drift(mut report: Report, with: &str) -> Report {
     let texts = (0..MANY).map(|number| format!("{number}{}", with.repeat(WIDE)));
     let mut drift = drifted("x-new").baseline.unwrap();
@@ -117,7 +117,7 @@ fn with_much_drift(mut report: Report, with: &str) -> Report {
     report
 }
 
-/// The same, and each check failed with as much to say as there can be.
+/// Report with each check failed, with long texts.
 fn with_everything_wrong(report: Report, with: &str) -> Report {
     let mut report = with_much_drift(report, with);
     let text = with.repeat(WIDE);
@@ -135,11 +135,11 @@ fn with_everything_wrong(report: Report, with: &str) -> Report {
     report
 }
 
-/// Each text of ours and each first entry stands where it belongs, and each link has its end.
+/// Asserts that the page has all our own texts, each first entry in its section, and the target of each link.
 #[track_caller]
 fn assert_nothing_is_lost(report: &Report) {
     let page = page(report);
-    assert!(page.len() < MOST, "{}", page.len());
+    assert!(page.len() < MAX_PAGE_BYTES, "{}", page.len());
     let ids: BTreeSet<&str> = values(&page, " id=\"").collect();
     for end in values(&page, " href=\"#") {
         assert!(ids.contains(end), "nothing is #{end}");
@@ -179,7 +179,7 @@ fn assert_nothing_is_lost(report: &Report) {
     has("unsound", "the first of part");
 }
 
-/// What stands behind each of these, up to the next quotation mark: text has none that is not escaped.
+/// Returns the text after each `before`, up to the next quotation mark. Client text has no unescaped one.
 fn values<'a>(page: &'a str, before: &'a str) -> impl Iterator<Item = &'a str> {
     let found = page.split(before).skip(1);
     found.filter_map(|rest| rest.split('"').next())
@@ -211,7 +211,7 @@ fn a_page_is_bounded_whatever_the_client_does_and_counts_what_it_cuts() {
     }
 }
 
-/// Moments that lie close together are one mark, and what a mark says is short.
+/// Close moments are merged into one mark, and tooltips are cut.
 #[test]
 fn a_drawing_is_bounded_however_much_happens() {
     let mut run = case_b();
@@ -240,7 +240,7 @@ fn a_drawing_is_bounded_however_much_happens() {
     assert!(drawing.len() < 1 << 20, "{}", drawing.len());
 }
 
-/// The first line of each request is there, where there is no room for all heads.
+/// Each request keeps its line, although not all heads fit.
 #[test]
 fn a_large_head_takes_no_request_off_the_page() {
     let mut run = case_b();
@@ -264,7 +264,7 @@ fn a_large_head_takes_no_request_off_the_page() {
     assert!(page.contains(&told), "no `{told}`");
 }
 
-/// Two hundred heads of eight thousand bytes each are less than what heads and bodies have together.
+/// Two hundred heads of 8,000 bytes each fit the budget of heads and bodies.
 #[test]
 fn what_stands_inside_of_an_entry_takes_room_once() {
     let mut run = case_b();
@@ -284,7 +284,7 @@ fn what_stands_inside_of_an_entry_takes_room_once() {
     assert!(!page.contains("Cut: head and body"));
 }
 
-/// As [`assert_nothing_is_lost`], of the summary of a job.
+/// Asserts for the summary of a job what [`assert_nothing_is_lost`] asserts for a page.
 #[track_caller]
 fn assert_summary_has_what_is_ours(report: &Report) {
     let text = markdown(report);
@@ -323,7 +323,7 @@ fn a_summary_loses_nothing_to_a_client_that_makes_much_of_one_thing_or_of_all() 
     assert_summary_has_what_is_ours(&audit_of(crowded(None, OF_A_SUMMARY)));
 }
 
-/// Nothing that is shown can be longer, and everything is shown.
+/// Each text has its maximum length, and each part is shown.
 #[test]
 fn a_summary_in_which_everything_is_wrong_has_room_for_all_that_is_ours() {
     let report = with_everything_wrong(report(crowded(None, OF_A_SUMMARY)), OF_A_SUMMARY);

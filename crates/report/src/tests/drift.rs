@@ -1,9 +1,9 @@
-//! What the reports say of a lock file: what would be accepted, and what has been.
+//! Lock file in the reports: drift with the lines that would accept it, and accepted changes.
 
 use super::ci::markdown;
 use super::*;
 
-/// A report of what differs, and of what became of the lock file.
+/// Report with a drift and an outcome of the lock file.
 fn after(outcome: BaselineOutcome) -> Report {
     let mut report = drifted("x-new");
     report
@@ -46,7 +46,7 @@ fn only_a_file_that_was_compared_has_lines_that_are_still_to_be_accepted() {
     }
 }
 
-/// Readers may rely on the key, and must know that it can be null.
+/// The schema requires the key, and allows null.
 #[test]
 fn the_schema_has_the_key_for_what_to_accept_in_each_difference() {
     let schema = json::schema();

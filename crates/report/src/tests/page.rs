@@ -1,4 +1,4 @@
-//! The page for a browser, taken apart by a reader of HTML that is not ours.
+//! HTML report, read by a third-party parser.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::ci::{audit, audit_of, every_report, with_text_everywhere};
 use super::*;
 
-/// What would be markup, a script or a request if it were not text.
+/// Texts that would be markup, a script or a request if they were not escaped.
 const MARKUP: [&str; 12] = [
     "</style><script>document.title='owned'</script>",
     "<img src=x onerror=alert(1)>",
@@ -27,11 +27,11 @@ const MARKUP: [&str; 12] = [
     "\u{202e}\u{2066}<b>\u{0}\u{1b}[2J",
 ];
 
-/// Elements that a page is made of; none of them asks for anything or runs.
+/// Elements of a page; none of them loads a file or runs a script.
 const ELEMENTS: &str = "html head meta title style body header nav main section footer p h1 h2 h3 span a code dl dt dd \
     div ul ol li article details summary table thead tbody tr th td figure figcaption svg desc line rect path text";
 
-/// Attributes that name nothing outside of the page.
+/// Attributes that refer to no other file.
 const ATTRIBUTES: &str = "lang charset http-equiv content name class id href title scope colspan role open data-label \
     aria-hidden aria-label aria-labelledby width height viewBox overflow x y x1 x2 y1 y2 rx d text-anchor";
 
@@ -39,7 +39,7 @@ pub(super) fn page(report: &Report) -> String {
     String::from_utf8(super::html::render(report).unwrap()).unwrap()
 }
 
-/// A page as a browser takes it apart. It finds nothing wrong with it.
+/// Parses a page as a browser does, and asserts that there is no parse error.
 fn parsed(page: &str) -> RcDom {
     let dom = parse_document(RcDom::default(), Default::default()).one(page);
     let errors = dom.errors.borrow();
@@ -48,7 +48,7 @@ fn parsed(page: &str) -> RcDom {
     dom
 }
 
-/// One element of a page.
+/// Element of a page.
 struct Element {
     name: String,
     attributes: Vec<Attribute>,
@@ -63,7 +63,7 @@ impl Element {
     }
 }
 
-/// Every element below a node, in the order of the document.
+/// Returns the elements below a node, in document order.
 fn elements(node: &Handle) -> Vec<Element> {
     let mut found = Vec::new();
     let mut open = vec![node.clone()];
@@ -80,7 +80,7 @@ fn elements(node: &Handle) -> Vec<Element> {
     found
 }
 
-/// All text below a node.
+/// Returns the text below a node.
 fn text_of(node: &Handle) -> String {
     let mut text = String::new();
     let mut open = vec![node.clone()];
@@ -93,7 +93,7 @@ fn text_of(node: &Handle) -> String {
     text
 }
 
-/// The elements of a page with the names of their attributes, their classes and anchors, without any text.
+/// Returns the elements of a page with attribute names, classes and anchors, without text.
 fn skeleton(dom: &RcDom) -> Vec<String> {
     let elements = elements(&dom.document).into_iter();
     elements
@@ -106,7 +106,7 @@ fn skeleton(dom: &RcDom) -> Vec<String> {
         .collect()
 }
 
-/// Nothing runs, asks or leads away, and each link has its end on the page.
+/// Asserts that a page has no script, loads no file, and links only to anchors of its own.
 #[track_caller]
 fn assert_self_contained(dom: &RcDom) {
     let all = elements(&dom.document);
@@ -132,7 +132,7 @@ fn assert_self_contained(dom: &RcDom) {
     }
 }
 
-/// A page as its blocks, a line for each with the text in it, rows as such.
+/// Writes a page as an outline: a line for each block and each table row.
 fn outline(node: &Handle, depth: usize, lines: &mut String) {
     let NodeData::Element { name, attrs, .. } = &node.data else {
         let children = node.children.borrow();
@@ -177,7 +177,7 @@ fn outline(node: &Handle, depth: usize, lines: &mut String) {
     }
 }
 
-/// The style sheet changes its digest; what it is is told elsewhere.
+/// Returns the outline of a page without the digest of the style sheet, which changes with it.
 fn outlined(report: &Report) -> String {
     let mut lines = String::new();
     outline(&parsed(&page(report)).document, 0, &mut lines);
@@ -223,7 +223,7 @@ fn the_policy_of_a_page_allows_its_own_style_sheet_and_nothing_else() {
     let policy = all.iter().position(|one| one.value("http-equiv").is_some());
     let style = all.iter().position(|one| one.name == "style");
     let (policy, style) = policy.zip(style).unwrap();
-    // A policy holds for what stands behind it.
+    // A policy applies only to elements after it.
     assert!(policy < style);
     let digest = Sha256::digest(text_of(&all[style].node));
     let said = all[policy].value("content").unwrap();
@@ -234,7 +234,7 @@ fn the_policy_of_a_page_allows_its_own_style_sheet_and_nothing_else() {
     assert_eq!(decoded(base64), digest.as_slice());
 }
 
-/// Base64 without its fill.
+/// Decodes base64 without padding.
 fn decoded(text: &str) -> Vec<u8> {
     let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let digits = text.chars().filter_map(|c| alphabet.find(c));
@@ -274,7 +274,7 @@ fn markup_of_the_client_is_text() {
     }
 }
 
-/// A page is the same but for its text, whatever stands in the text, and shows it.
+/// Asserts that client text changes only the text of a page, and that the page shows it.
 #[track_caller]
 fn assert_is_text(text: &str) {
     let reports = |text: &str| {

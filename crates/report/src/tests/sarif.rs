@@ -1,4 +1,4 @@
-//! The report for code scanning: what becomes a result, where it lies, and that no text of a client makes a link.
+//! SARIF report: results, locations, fingerprints, and client text that must not become a link.
 
 use model::evidence::LayerNeed;
 
@@ -10,7 +10,7 @@ fn sarif(report: &Report) -> String {
     String::from_utf8(super::super::sarif::render(report).unwrap()).unwrap()
 }
 
-/// Its one run.
+/// Returns the only run of the log.
 fn run(report: &Report) -> Value {
     let mut log: Value = serde_json::from_str(&sarif(report)).unwrap();
     assert_eq!(log["version"], "2.1.0");
@@ -18,7 +18,7 @@ fn run(report: &Report) -> Value {
     log["runs"][0].take()
 }
 
-/// Rule and level of each result.
+/// Returns rule and level of each result.
 fn results(report: &Report) -> Vec<(String, String)> {
     let run = run(report);
     let results = run["results"].as_array().unwrap().iter();
@@ -192,7 +192,7 @@ fn a_fingerprint_is_of_check_case_and_profile_alone() {
     assert_eq!(distinct.len(), number);
 }
 
-/// Every message of the log, of whatever it tells.
+/// Returns every message of the log.
 fn messages(value: &Value) -> Vec<&str> {
     match value {
         Value::Object(members) => {
@@ -263,7 +263,7 @@ proptest! {
     }
 }
 
-/// Whoever dismisses an alert has looked at these differences only.
+/// A dismissed alert covers these differences only.
 #[test]
 fn another_drift_is_another_alert_and_the_same_one_is_not() {
     let fingerprint = |report: &Report| run(report)["results"][0]["partialFingerprints"].clone();

@@ -375,6 +375,6 @@ fn the_policy_of_audits_is_no_case() {
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    let expected = "policies/audit.toml is of the kind audit, but a case is needed here";
+    let expected = "policies/audit.toml: expected a policy of the kind case, found audit";
     assert!(told.contains(expected), "{told}");
 }

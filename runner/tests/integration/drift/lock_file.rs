@@ -220,7 +220,7 @@ fn an_update_says_what_it_accepted() {
     let output = updating(Run::case_b().deviating("extra-header"), &lock).output();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(
-        said.contains("written anew; these lines were accepted"),
+        said.contains("rewritten; these lines were accepted"),
         "{said}"
     );
     assert!(

@@ -84,7 +84,10 @@ fn an_audit_has_both_reports_and_the_programs_exit_code() {
         &page,
         "## AUDITED: ` sh: exit code 7; no attempt at an address",
     );
-    assert!(page.contains("\n### What it tried\n\nNone.\n"), "{page}");
+    assert!(
+        page.contains("\n### Attempts of the program\n\nNone.\n"),
+        "{page}"
+    );
 }
 
 #[test]

@@ -107,6 +107,6 @@ fn people_are_told_of_the_settings_and_of_those_left_out() {
     let plain = told(run(Run::case_b()).argument("--plain"));
     let line = "  | left out  AGENT_MODEL={home}/large";
     assert!(plain.lines().any(|one| one == line), "{plain}");
-    assert!(plain.contains("--plain: what the profile sets for this case was not set"));
+    assert!(plain.contains("--plain: the profile's variables for this case were not set"));
     assert!(!plain.contains("this case AGENT_MODEL"), "{plain}");
 }

@@ -1,7 +1,6 @@
-//! The drawing of the timeline: lanes below one another, a scale, and marks that come together where they would cover
-//! each other.
+//! Drawing of the timeline: lanes, a scale, and marks. Marks that would overlap are merged.
 //!
-//! Places along the clock are parts of the drawing's width, so that it fits any page and its text keeps its size.
+//! Horizontal positions are percentages, so that the drawing fits any page and its text keeps its size.
 
 use maud::{Markup, html};
 
@@ -9,23 +8,23 @@ use super::super::text::{Hint, at, duration};
 use super::{Lane, Mark, Sign};
 use crate::html::text::ClientText;
 
-/// Height of one lane; the style sheet knows it as well.
-const LANE: usize = 34;
-/// Above the first lane, for the scale.
-const SCALE: usize = 24;
-/// Marks that lie in the same part of the width are one.
-const PLACES: u64 = 160;
-/// Most steps of the scale.
-const STEPS: u64 = 5;
+/// Height of one lane, in pixels; `style.css` has the same value.
+const LANE_HEIGHT: usize = 34;
+/// Height of the scale above the first lane, in pixels.
+const SCALE_HEIGHT: usize = 24;
+/// Number of columns; marks in one column are merged.
+const COLUMNS: u64 = 160;
+/// Maximum number of steps of the scale.
+const MAX_STEPS: u64 = 5;
 
-/// Marks that are drawn as one, at the place of the first.
+/// Marks drawn as one, at the position of the first.
 struct Group<'a> {
     first: &'a Mark,
     last: &'a Mark,
     number: usize,
 }
 
-/// The drawing with the lanes' names beside it and its key below.
+/// Draws the timeline with the names of the lanes and the key.
 pub(super) fn figure(lanes: &[Lane], total: u64, released: Option<u64>) -> Markup {
     html! {
         figure.timeline {
@@ -46,44 +45,44 @@ pub(super) fn figure(lanes: &[Lane], total: u64, released: Option<u64>) -> Marku
 }
 
 fn drawing(lanes: &[Lane], total: u64, released: Option<u64>) -> Markup {
-    let height = SCALE + LANE * lanes.len();
-    let told: Vec<String> = lanes
+    let height = SCALE_HEIGHT + LANE_HEIGHT * lanes.len();
+    let summaries: Vec<String> = lanes
         .iter()
         .map(|lane| format!("{}: {}", lane.name, lane.note))
         .collect();
     html! {
         svg role="img" width="100%" height=(height) aria-labelledby="timeline-title timeline-desc" {
             title id="timeline-title" { "The run on one clock, " (duration(total)) }
-            desc id="timeline-desc" { (ClientText(&told.join("; "))) "." }
+            desc id="timeline-desc" { (ClientText(&summaries.join("; "))) "." }
             @for tick in ticks(total) { (scale(tick, total, height)) }
             @if let Some(released) = released {
-                line.released x1=(place(released, total)) x2=(place(released, total)) y1=(SCALE) y2=(height) {}
+                line.released x1=(position(released, total)) x2=(position(released, total)) y1=(SCALE_HEIGHT) y2=(height) {}
             }
             @for (index, lane) in lanes.iter().enumerate() {
-                (self::lane(lane, SCALE + LANE * index, total))
+                (self::lane(lane, SCALE_HEIGHT + LANE_HEIGHT * index, total))
             }
         }
     }
 }
 
-/// One step of the scale: its line, and what it stands for, where that does not reach beyond the end.
+/// Draws one step of the scale. The label is left out if it would reach beyond the end.
 fn scale(tick: u64, total: u64, height: usize) -> Markup {
-    let x = place(tick, total);
+    let x = position(tick, total);
     let anchor = if tick == 0 { "start" } else { "middle" };
     html! {
-        line.tick x1=(x) x2=(x) y1=(SCALE - 6) y2=(height) {}
+        line.tick x1=(x) x2=(x) y1=(SCALE_HEIGHT - 6) y2=(height) {}
         @if tick < total / 100 * 96 || tick == 0 {
-            text x=(x) y=(SCALE - 10) text-anchor=(anchor) { (label(tick)) }
+            text x=(x) y=(SCALE_HEIGHT - 10) text-anchor=(anchor) { (label(tick)) }
         }
     }
 }
 
 fn lane(lane: &Lane, top: usize, total: u64) -> Markup {
-    let middle = top + LANE / 2;
+    let middle = top + LANE_HEIGHT / 2;
     html! {
         line.base x1="0" x2="100%" y1=(middle) y2=(middle) {}
         @if let Some((from, to)) = lane.span {
-            rect.span x=(place(from, total)) width=(place(to - from, total)) y=(middle - 7) height="14" rx="2" {
+            rect.span x=(position(from, total)) width=(position(to - from, total)) y=(middle - 7) height="14" rx="2" {
                 title { (lane.name) ": " (lane.note) ", " (at(from)) " to " (at(to)) }
             }
         }
@@ -98,7 +97,7 @@ fn mark(group: &Group, middle: usize, total: u64) -> Markup {
         number,
     } = group;
     html! {
-        svg x=(place(first.at_us, total)) y=(middle) overflow="visible" width="1" height="1" {
+        svg x=(position(first.at_us, total)) y=(middle) overflow="visible" width="1" height="1" {
             title {
                 @if *number == 1 {
                     (at(first.at_us)) ": " (Hint(&first.text))
@@ -112,14 +111,14 @@ fn mark(group: &Group, middle: usize, total: u64) -> Markup {
     }
 }
 
-/// A sign by itself, for the key.
+/// Draws a sign for the key.
 fn sign(sign: Sign) -> Markup {
     html! {
         svg width="14" height="14" viewBox="-7 -7 14 14" aria-hidden="true" { (shape(sign, 1)) }
     }
 }
 
-/// The more marks are one, the taller it is.
+/// Draws a sign, taller for more merged marks.
 fn shape(sign: Sign, number: usize) -> Markup {
     let more = match number {
         1 => 0,
@@ -136,13 +135,13 @@ fn shape(sign: Sign, number: usize) -> Markup {
     }
 }
 
-/// Marks with the same sign and nearly the same place.
+/// Merges marks with the same sign in the same column.
 fn groups(marks: &[Mark], total: u64) -> Vec<Group<'_>> {
     let mut groups: Vec<Group> = Vec::new();
-    let bucket = |mark: &Mark| u128::from(mark.at_us) * u128::from(PLACES) / u128::from(total);
+    let column = |mark: &Mark| u128::from(mark.at_us) * u128::from(COLUMNS) / u128::from(total);
     for sign in [Sign::Dot, Sign::Ring, Sign::Cross] {
         let of_sign: Vec<&Mark> = marks.iter().filter(|mark| mark.sign == sign).collect();
-        for run in of_sign.chunk_by(|one, other| bucket(one) == bucket(other)) {
+        for run in of_sign.chunk_by(|one, other| column(one) == column(other)) {
             if let (Some(first), Some(last)) = (run.first(), run.last()) {
                 let number = run.len();
                 groups.push(Group {
@@ -156,16 +155,16 @@ fn groups(marks: &[Mark], total: u64) -> Vec<Group<'_>> {
     groups
 }
 
-/// A moment as a part of the width: `43.21%`.
-fn place(us: u64, total: u64) -> String {
+/// Returns the position of a moment, in percent of the width: `43.21%`.
+fn position(us: u64, total: u64) -> String {
     let part = u128::from(us) * 10_000 / u128::from(total.max(1));
     format!("{}.{:02}%", part / 100, part % 100)
 }
 
-/// Round moments, from the start on.
+/// Returns round moments for the scale, from 0.
 fn ticks(total: u64) -> Vec<u64> {
     let mut step = 1;
-    while total / step > STEPS {
+    while total / step > MAX_STEPS {
         // 1, 2, 5, 10, 20, 50, …
         let leading = step.to_string().starts_with('2');
         step = if leading { step * 5 / 2 } else { step * 2 };
@@ -173,7 +172,7 @@ fn ticks(total: u64) -> Vec<u64> {
     (0..=total / step).map(|index| index * step).collect()
 }
 
-/// `0`, `20 ms`, `1.5 s`
+/// Label of a moment: `0`, `20 ms`, `1.5 s`.
 fn label(us: u64) -> String {
     let decimal = |number: f64, unit: &str| format!("{number} {unit}");
     match us {
@@ -225,9 +224,9 @@ mod tests {
 
     #[test]
     fn a_place_is_a_part_of_the_width() {
-        assert_eq!(place(0, 10), "0.00%");
-        assert_eq!(place(1, 3), "33.33%");
-        assert_eq!(place(3, 3), "100.00%");
-        assert_eq!(place(u64::MAX, u64::MAX), "100.00%");
+        assert_eq!(position(0, 10), "0.00%");
+        assert_eq!(position(1, 3), "33.33%");
+        assert_eq!(position(3, 3), "100.00%");
+        assert_eq!(position(u64::MAX, u64::MAX), "100.00%");
     }
 }

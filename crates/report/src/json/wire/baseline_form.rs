@@ -1,4 +1,4 @@
-//! What stands under `baseline` in schema `runner.report/1`.
+//! Form of `baseline` in schema `runner.report/1`.
 
 use model::difference::Accept;
 use model::report::BaselineOutcome;
@@ -7,27 +7,27 @@ use serde::Serialize;
 
 use crate::json::change_form::ChangeForm;
 
-/// A lock file, and how the behaviour differs from it.
+/// A lock file and the drift from it.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Baseline<'a> {
     /// The file, as given on the command line.
     file: &'a str,
-    /// What was done with it.
+    /// Use of the file: compared, updated or made.
     #[schemars(with = "BaselineOutcome")]
     outcome: &'static str,
-    /// The tier that the file was of, where it was written anew for another.
+    /// Isolation of the old file, if it was rewritten for another isolation.
     tier_before: Option<&'a str>,
-    /// Each difference, sorted by area and key; of a file that was updated, what changed in it.
+    /// Differences, sorted by area and key; for an updated file, its changes.
     differences: Vec<Drift<'a>>,
 }
 
-/// One fact that the lock file does not have so.
+/// One fact that differs from the lock file.
 #[derive(Serialize, JsonSchema)]
 struct Drift<'a> {
-    /// What differs.
+    /// The difference.
     #[serde(flatten)]
     change: ChangeForm<'a>,
-    /// What makes it accepted; null where the file was written, and has it already.
+    /// Edit that accepts the difference; null if the file was written and already has the fact.
     accept: Option<AcceptForm>,
 }
 
@@ -35,9 +35,9 @@ struct Drift<'a> {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Accept")]
 struct AcceptForm {
-    /// What to do with the line: `add`, `change`, `delete`.
+    /// Edit of the line: `add`, `change`, `delete`.
     verb: &'static str,
-    /// The table in which it stands: `[headers]`.
+    /// Table of the line: `[headers]`.
     table: String,
     /// The whole line.
     line: String,

@@ -1,4 +1,4 @@
-//! What stands under `evidence` in schema `runner.report/1`.
+//! Form of `evidence` in schema `runner.report/1`.
 
 use model::evidence::{self, Line, Root};
 use model::journal::{Content, End, Head, Host};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::ledger_form::{Attempt, Lookup, Name, Process};
 
-/// What was collected, outside of the client.
+/// Evidence, collected outside of the client.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Evidence<'a> {
     /// Connections that the stub accepted.
@@ -20,106 +20,106 @@ pub(super) struct Evidence<'a> {
     requests: Vec<Request<'a>>,
     /// Lines of the client's standard output.
     records: Vec<Record<'a>>,
-    /// What lay in its two directories at the end, or for a time.
+    /// Files in the client's directories, at the end or earlier.
     files: Vec<File<'a>>,
-    /// Calls that lead, or could lead, out of the client.
+    /// Calls that led, or could lead, out of the client.
     attempts: Vec<Attempt<'a>>,
-    /// Names that the resolver was asked for.
+    /// Names queried at the resolver.
     names: Vec<Name<'a>>,
-    /// Paths that were looked for in vain.
+    /// Failed path lookups.
     lookups: Vec<Lookup<'a>>,
     /// Programs that were started.
     processes: Vec<Process<'a>>,
-    /// What the client wrote to standard error.
+    /// Standard error of the client.
     stderr: Stderr<'a>,
-    /// Evidence that could not be collected. A check that needs it is never passed.
+    /// Missing evidence. A check that needs it never passes.
     gaps: Vec<Gap<'a>>,
-    /// What the stub answered.
+    /// Events that the stub sent.
     provider_events: Vec<ProviderEvent<'a>>,
-    /// Places in which the credential of the run was found.
+    /// Places that contain the credential of the run.
     sightings: Vec<Sighting<'a>>,
     /// Processes that outlived the client.
     survivors: Vec<Survivor<'a>>,
-    /// What was made and removed again, for each directory.
+    /// Objects created and removed again, for each directory.
     made_and_removed: Vec<MadeAndRemoved>,
-    /// When the run went from one part to the next.
+    /// Times at which the phases of the run began.
     moments: Moments,
 }
 
-/// Moments of a run; null for what it never reached.
+/// Phases of a run; null for a phase that was not reached.
 #[derive(Serialize, JsonSchema)]
 struct Moments {
-    /// The sandbox stood, and the canaries were tried from here.
+    /// The sandbox was complete, and the canary began.
     supervised_us: Option<u64>,
-    /// Every layer was read back, every canary had held, and the client was let go.
+    /// Every layer and the canary were verified, and the client was started.
     released_us: Option<u64>,
-    /// The client had ended, and what was left of it.
+    /// The client and its remaining processes had ended.
     ended_us: Option<u64>,
 }
 
-/// Objects of one tree that were made and are gone.
+/// Objects of one directory that were created and removed again.
 #[derive(Serialize, JsonSchema)]
 struct MadeAndRemoved {
-    /// In which directory.
+    /// Directory of the objects.
     #[schemars(with = "Root")]
     root: &'static str,
-    /// How many; null where it is not known.
+    /// Number of objects; null if unknown.
     count: Option<u64>,
 }
 
 /// One connection that the stub accepted.
 #[derive(Serialize, JsonSchema)]
 struct Connection {
-    /// Counted from 1.
+    /// Number, from 1.
     seq: u64,
-    /// When it was accepted.
+    /// Time of accept(2).
     at_us: u64,
-    /// The provider, or the second host to which only an answer can have led.
+    /// Host that accepted the connection: the provider, or the second host, known only from an answer of the stub.
     host: Host,
-    /// Bytes read from it.
+    /// Bytes read from the connection.
     bytes: u64,
-    /// Bytes among them that belong to no request.
+    /// Bytes read that belong to no request.
     unaccounted: u64,
-    /// Bytes that the kernel still held for the client one second after its end; the end of the stream counts one.
+    /// Bytes still in the kernel's send queue one second after the client's end; the end of the stream counts as one.
     held: u64,
-    /// Requests that it carried.
+    /// Requests on the connection.
     requests: u64,
-    /// How it ended.
+    /// End of the connection.
     end: End,
 }
 
-/// One request, as it stood on the wire.
+/// One request, as received.
 #[derive(Serialize, JsonSchema)]
 struct Request<'a> {
-    /// Counted from 1.
+    /// Number, from 1.
     seq: u64,
-    /// When its head was read.
+    /// Time at which the head was read.
     at_us: u64,
-    /// The connection that carried it.
+    /// Number of the connection.
     connection: u64,
-    /// Where it was asked, as in its connection.
+    /// Host of the connection.
     host: Host,
-    /// What it is for.
+    /// Purpose of the request.
     #[schemars(with = "evidence::RequestClass")]
     class: &'static str,
-    /// The profile's name for a request beside the turn.
+    /// Name of the side request in the profile.
     side: Option<&'a str>,
-    /// As spelt; null without a head.
+    /// Method, as received; null without a head.
     method: Option<&'a str>,
-    /// The target up to the first `?`; null without a head.
+    /// Request target up to the first `?`; null without a head.
     path: Option<&'a str>,
-    /// What follows the first `?`.
+    /// Request target after the first `?`.
     query: Option<&'a str>,
-    /// Name and value of each, as spelt and in order. In the headers of credentials the run's own is `<redacted>`, any
-    /// other value `<N bytes, sha256 HEX>`.
+    /// Names and values, as received and in order. In credential headers, the run's own credential is `<redacted>`
+    /// and any other value is `<N bytes, sha256 HEX>`.
     headers: &'a [(String, String)],
-    /// Null where none was read.
+    /// Body; null if no body was read.
     body: Option<Body<'a>>,
-    /// Head and body arrived whole.
+    /// True if head and body are complete.
     complete: bool,
-    /// Status of the answer, if one was begun.
+    /// Status of the response, if the stub began one.
     status: Option<u16>,
-    /// Why there is no head, where there is none.
+    /// Reason for the missing head; absent if there is a head.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<&'a str>,
 }
@@ -127,14 +127,14 @@ struct Request<'a> {
 /// The body of a request, without its text.
 #[derive(Serialize, JsonSchema)]
 struct Body<'a> {
-    /// Its length.
+    /// Length in bytes.
     bytes: u64,
-    /// Its digest.
+    /// Digest of the body.
     #[schemars(with = "Sha256")]
     sha256: &'a str,
-    /// The JSON value, each string but those of `type` and `role` replaced by its length and digest.
+    /// JSON value with each string replaced by its length and digest, except those of `type` and `role`.
     shape: Option<&'a Value>,
-    /// Why there is no shape, where there are bytes and no shape.
+    /// Reason for the missing shape of a body with bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
 }
@@ -142,103 +142,103 @@ struct Body<'a> {
 /// One line of the client's standard output.
 #[derive(Serialize, JsonSchema)]
 struct Record<'a> {
-    /// Counted from 1.
+    /// Number, from 1.
     seq: u64,
-    /// When the runner read its end.
+    /// Time at which the end of the line was read.
     at_us: u64,
-    /// The record's own `type`.
+    /// Field `type` of the record.
     #[serde(rename = "type")]
     kind: Option<&'a str>,
-    /// The record's own `subtype`.
+    /// Field `subtype` of the record.
     subtype: Option<&'a str>,
-    /// The provider event that it passes on.
+    /// Provider event inside the record.
     event: Option<&'a str>,
-    /// Names of its fields, sorted; none where the line is no record.
+    /// Names of the fields, sorted; empty if the line is no record.
     fields: Vec<&'a str>,
-    /// Length without the line feed.
+    /// Length in bytes, without the line feed.
     bytes: u64,
-    /// What had not happened yet when it was on the pipe.
+    /// Event that had not happened yet when the line was on the pipe.
     #[schemars(with = "evidence::Before")]
     before: &'static str,
-    /// Why the line is no record, where it is none.
+    /// Reason why the line is no record; absent for a record.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<&'a str>,
 }
 
-/// One thing that lay in home, temporary or working directory.
+/// One file in the home, temporary or working directory.
 #[derive(Serialize, JsonSchema)]
 struct File<'a> {
-    /// In which directory.
+    /// Directory of the file.
     #[schemars(with = "Root")]
     root: &'static str,
-    /// Relative to it.
+    /// Path relative to the directory.
     path: &'a str,
-    /// What it is.
+    /// Type of the file.
     #[schemars(with = "evidence::FileKind")]
     kind: &'static str,
-    /// Its permission bits.
+    /// Permission bits.
     #[schemars(with = "FileMode")]
     mode: String,
-    /// Its size.
+    /// Size in bytes.
     bytes: u64,
     /// Digest of a regular file.
     #[schemars(with = "Option<Sha256>")]
     sha256: Option<&'a str>,
-    /// Where a symbolic link leads.
+    /// Target of a symbolic link.
     target: Option<&'a str>,
-    /// It was there for a time and is gone.
+    /// True if the file was removed before the end.
     transient: bool,
-    /// Why it is no surprise, in the words of the profile or of the specification.
+    /// Reason for the file in the profile or the specification; null for an unexpected file.
     expected: Option<&'a str>,
 }
 
-/// What the client wrote to standard error.
+/// Standard error of the client.
 #[derive(Serialize, JsonSchema)]
 struct Stderr<'a> {
-    /// How much.
+    /// Total length in bytes.
     bytes: u64,
-    /// The last part of it.
+    /// Last part of the text.
     tail: &'a str,
 }
 
-/// Evidence that could not be collected.
+/// Missing evidence.
 #[derive(Serialize, JsonSchema)]
 struct Gap<'a> {
-    /// Which part of the evidence is incomplete.
+    /// Part of the evidence that is incomplete.
     #[schemars(with = "evidence::GapKind")]
     what: &'static str,
-    /// What is missing, and why.
+    /// Missing data and the reason.
     detail: &'a str,
 }
 
-/// One event that the stub handed to a connection.
+/// One event that the stub wrote to a connection.
 #[derive(Serialize, JsonSchema)]
 struct ProviderEvent<'a> {
-    /// When.
+    /// Time of the event.
     at_us: u64,
-    /// The request that it answers.
+    /// Number of the answered request.
     request: u64,
-    /// Its name.
+    /// Name of the event.
     event: &'a str,
-    /// Its JSON.
+    /// JSON data of the event.
     data: &'a Value,
 }
 
-/// One place in which the credential of the run was found.
+/// One place that contains the credential of the run.
 #[derive(Serialize, JsonSchema)]
 struct Sighting<'a> {
-    /// Where: `request 2 header user-agent`.
+    /// Place: `request 2 header user-agent`.
     place: &'a str,
-    /// `as written`, `base64`, `hex` or `percent-encoding`.
+    /// Encoding of the credential: `as written`, `base64`, `hex` or `percent-encoding`.
     form: &'a str,
 }
 
 /// A process that outlived the client.
 #[derive(Serialize, JsonSchema)]
 struct Survivor<'a> {
-    /// As seen inside.
+    /// Process id inside the sandbox.
     pid: i32,
-    /// Its name, from /proc.
+    /// Name of the program, from /proc.
     program: &'a str,
 }
 

@@ -1,4 +1,4 @@
-//! The ledger under `evidence` in schema `runner.report/1`.
+//! Form of the ledger under `evidence` in schema `runner.report/1`.
 
 use model::evidence::{self, Advice, AttemptKind, LookupKind, Outcome, Reason};
 use model::report::{Known, Report};
@@ -8,96 +8,96 @@ use serde::Serialize;
 
 use super::Arg;
 
-/// Who refuses what is denied: the kernel's refusals are not in the ledger.
+/// Layer of every denied attempt. The ledger does not contain refusals of the kernel.
 const SUPERVISOR: &str = "supervisor";
 
-/// One kind of call to one destination, as the supervisor saw it before it was made.
+/// One kind of call to one destination, as the supervisor saw it before the call was made.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Attempt<'a> {
-    /// Counted from 1, in the order of the first time.
+    /// Number, from 1, in the order of the first calls.
     seq: u64,
-    /// The first time.
+    /// Time of the first call.
     at_us: u64,
-    /// Whether it is judged.
+    /// Kind of the call; setup calls are not judged.
     #[schemars(with = "evidence::AttemptKind")]
     kind: &'static str,
-    /// The calling process, as seen inside.
+    /// Process id of the caller, inside the sandbox.
     pid: i32,
-    /// Path of the calling program, as seen inside.
+    /// Path of the calling program, inside the sandbox.
     program: &'a str,
     /// The system call: `connect`.
     syscall: &'static str,
-    /// `inet`, `inet6`, `unix`, `netlink`, or the family's number.
+    /// Address family: `inet`, `inet6`, `unix`, `netlink`, or the number of another one.
     family: Option<&'a str>,
-    /// `stream`, `dgram`, `raw`, or the type's number; where the call names it.
+    /// Socket type: `stream`, `dgram`, `raw`, or the number of another one; null if the call has no type.
     #[serde(rename = "type")]
     socket_type: Option<&'a str>,
-    /// Number of the protocol; where the call names it.
+    /// Protocol number; null if the call has no protocol.
     protocol: Option<u32>,
     /// Address or path; an abstract name begins with `@`.
     address: Option<&'a str>,
     /// Port, for the two internet families.
     port: Option<u16>,
-    /// What became of it.
+    /// Decision on the call.
     #[schemars(with = "evidence::Outcome")]
     outcome: &'static str,
-    /// Who refused it, where it was denied.
+    /// Layer that denied the call; null if it was allowed.
     layer: Option<&'static str>,
-    /// What the caller was told, where it was denied: `ENETUNREACH`.
+    /// errno of a denied call: `ENETUNREACH`.
     errno: Option<String>,
-    /// How often.
+    /// Number of calls.
     count: u64,
-    /// Names asked for, where what was sent is a DNS query.
+    /// Queried names, if the call sent a DNS query.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     names: &'a [String],
-    /// Why it is no finding, in the profile's words.
+    /// Reason in the profile for accepting it; null for a finding.
     expected: Option<&'a str>,
 }
 
-/// A name that the resolver inside was asked for.
+/// A name queried at the resolver inside the sandbox.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Name<'a> {
-    /// In small letters, without the final dot.
+    /// Name in lower case, without the final dot.
     name: &'a str,
-    /// `A`, `AAAA`, `TYPE65`; `malformed` for datagrams that are no query.
+    /// Query type: `A`, `AAAA`, `TYPE65`; `malformed` for datagrams that are no query.
     #[serde(rename = "type")]
     kind: &'a str,
-    /// How the datagram differs from an ordinary query, with its length; absent for an ordinary one.
+    /// Difference from an ordinary query, with the length; absent for an ordinary query.
     #[serde(skip_serializing_if = "Option::is_none")]
     odd: Option<&'a str>,
-    /// How often.
+    /// Number of queries.
     count: u64,
-    /// Why it is no finding, in the profile's words.
+    /// Reason in the profile for accepting it; null for a finding.
     expected: Option<&'a str>,
 }
 
-/// A path that was looked for in vain, or several that one option would show.
+/// A failed path lookup, or several that one option would fix.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Lookup<'a> {
-    /// What was wanted of it.
+    /// Kind of the wanted access.
     #[schemars(with = "LookupKind")]
     kind: &'static str,
-    /// The path, or one of them.
+    /// Path, or one of several.
     path: &'a str,
-    /// How many paths.
+    /// Number of paths.
     paths: u64,
-    /// How often.
+    /// Number of lookups.
     count: u64,
-    /// The first time.
+    /// Time of the first lookup.
     at_us: u64,
-    /// What would let the program have it.
+    /// Option that would show the path.
     advice: LookupAdvice<'a>,
 }
 
-/// The path that an option would show, or why none would.
+/// Option that would show a path, or the reason why no option does.
 #[derive(Serialize, JsonSchema)]
 struct LookupAdvice<'a> {
     /// The option.
     #[schemars(with = "Advice")]
     option: &'static str,
-    /// What to give to it.
+    /// Value of the option.
     path: Option<&'a str>,
-    /// Why there is no such path.
+    /// Reason why no option shows the path.
     #[schemars(with = "Option<Reason>")]
     reason: Option<&'static str>,
 }
@@ -105,13 +105,13 @@ struct LookupAdvice<'a> {
 /// One program that was started, the client included.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Process<'a> {
-    /// As seen inside.
+    /// Process id inside the sandbox.
     pid: i32,
-    /// Its parent, as seen inside.
+    /// Process id of the parent, inside the sandbox.
     ppid: i32,
     /// Path given to execve(2).
     program: &'a str,
-    /// Its arguments, the program's name first.
+    /// Arguments, the name of the program first.
     args: Vec<Arg<'a>>,
 }
 
