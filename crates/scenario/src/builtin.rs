@@ -1,11 +1,11 @@
-//! The built-in scenarios: one table, written as a case writes them.
+//! Built-in scenarios: one table, in the syntax of a case file.
 
 use super::{Scenario, Summary};
 
-/// Each name, what it is, and its `[stub]` table.
+/// Name, summary and `[stub]` table of each scenario.
 #[rustfmt::skip]
 const TABLE: &[(&str, &str, &str)] = &[
-    // What a provider may say.
+    // Valid answers.
     ("text", "one short text in six events", ""),
     ("long-text", "a text of 200 deltas", "deltas = 200\ntext = '''\nThe stub says one sentence, and then it says it again, so that there is enough to read. The stub says one sentence, and then it says it again, so that there is enough to read. The stub says one sentence, and then it says it again, so that there is enough to read. The stub says one sentence, and then it says it again, so that there is enough to read.\n'''"),
     ("thinking", "a thinking block with its signature, then a text", "blocks = [{ type = 'thinking', thinking = 'The user greets. I greet back.', deltas = 3 }, { type = 'text', text = 'Hello from the stub.', deltas = 2 }]"),
@@ -44,7 +44,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("error-event", "an `error` event as the first of the stream", "error_event = {}"),
     ("error-event-mid", "an `error` event after the first delta", "deltas = 3\nerror_event = { after = 'content_block_delta' }"),
 
-    // Answers that break off.
+    // Answers that end early.
     ("cut-before-head", "the connection ends (FIN) before any byte of the answer", "cut = { at = 'before-head' }"),
     ("cut-after-head", "the connection ends after the head", "cut = { at = 'after-head' }"),
     ("cut-after-message-start", "the connection ends after message_start", "cut = { after = 'message_start' }"),
@@ -60,7 +60,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("stall-before-head", "no byte of the answer ever comes", "stall = { at = 'before-head' }"),
     ("stall-mid-stream", "nothing comes after the first of three deltas", "deltas = 3\nstall = { after = 'content_block_delta' }"),
 
-    // Streams off the rules.
+    // Streams that violate the protocol.
     ("malformed-json", "the data of the second of three deltas is no JSON", "deltas = 3\nfaults = [{ fault = 'malformed-json', event = 'content_block_delta', nth = 2 }]"),
     ("invalid-utf8", "a byte that is no UTF-8 in the first of two deltas", "deltas = 2\nfaults = [{ fault = 'invalid-utf8', event = 'content_block_delta' }]"),
     ("duplicate-message-start", "message_start twice", "faults = [{ fault = 'duplicate', event = 'message_start' }]"),
@@ -76,7 +76,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("html-200", "200, a page of HTML", "literal = { content_type = 'text/html; charset=utf-8', body = '<!doctype html><title>Sign in</title><p>Please sign in.</p>' }"),
     ("json-200", "200, JSON that stops in the middle", "literal = { content_type = 'application/json', body = '{\"type\":\"message\",\"id\":\"msg_1\",\"content\":[{\"type\":\"te' }"),
 
-    // Streams within the rules that decoders get wrong.
+    // Valid streams that decoders often get wrong.
     ("split", "lines end in CR LF; the body is cut inside characters, inside line ends, and between the lines of each event", "text = 'Grüezi, 世界 🌍!'\ndeltas = 3\nframing = { line_end = 'crlf' }\nchunk_cuts = ['mid-utf8', 'mid-crlf', 'event-data']"),
     ("split-bytes", "the body byte by byte", "text = 'Grüezi, 世界 🌍!'\nchunk_bytes = 1"),
     ("split-seed", "the body in pieces of random sizes, the same each time", "text = 'Grüezi, 世界 🌍!'\ndeltas = 5\nchunk_seed = 1"),
@@ -86,20 +86,20 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("comments", "a comment before each event", "framing = { comments = true }"),
     ("data-without-space", "no space after `data:`", "framing = { data_space = false }"),
 
-    // Answers that lead elsewhere.
+    // Redirects.
     ("redirect-302", "302 to the second host of the stub", "redirect = { status = 302, to = '{elsewhere}/v1/messages' }"),
     ("redirect-307", "307 to the second host of the stub", "redirect = { status = 307, to = '{elsewhere}/v1/messages' }"),
     ("redirect-308", "308 to the second host of the stub", "redirect = { status = 308, to = '{elsewhere}/v1/messages' }"),
 ];
 
-/// The scenario of that name.
+/// Returns the scenario of that name.
 pub(super) fn named(name: &str) -> Option<Scenario> {
     let (_, _, table) = TABLE.iter().find(|(known, _, _)| *known == name)?;
-    // Each table is parsed in the tests.
+    // A test parses each table, so this cannot fail.
     toml::from_str(table).ok()
 }
 
-/// Every name, in the order of the table.
+/// Lists all names, in the order of the table.
 pub(super) fn names() -> impl Iterator<Item = Summary> {
     TABLE
         .iter()

@@ -4,7 +4,7 @@ fn parse(toml: &str) -> Result<Scenario, String> {
     toml::from_str(toml).map_err(|error| error.to_string())
 }
 
-/// The deltas of each block of the first answer.
+/// Lists the deltas of each block of the first answer.
 fn deltas(toml: &str) -> Vec<Vec<String>> {
     let scenario = parse(toml).unwrap();
     let Says::Message(turn) = &scenario.answer(0).says else {
@@ -196,8 +196,11 @@ fn unknown_keys_and_values_out_of_range_are_refused_by_name() {
             "`error_event` names `ping`",
         ),
         ("error_event = { nth = 2 }", "`nth` counts events"),
-        ("cut = {}", "name one place"),
-        ("cut = { byte = 1, at = 'after-head' }", "name one place"),
+        ("cut = {}", "expected exactly one place"),
+        (
+            "cut = { byte = 1, at = 'after-head' }",
+            "expected exactly one place",
+        ),
         ("cut = { byte = 1, nth = 1 }", "`nth` counts events"),
         (
             "cut = { after = 'content_block_delta', nth = 2 }",
@@ -270,7 +273,7 @@ fn unknown_keys_and_values_out_of_range_are_refused_by_name() {
             "scenario = 'text'\nerror = { status = 500 }",
             "`error` does not go with `scenario`",
         ),
-        ("then = [{ then = [] }]", "cannot stand inside"),
+        ("then = [{ then = [] }]", "is not allowed"),
     ] {
         let error = parse(toml).unwrap_err();
         assert!(error.contains(message), "{toml}: {error}");

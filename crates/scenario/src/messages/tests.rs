@@ -31,7 +31,7 @@ fn the_default_answer_is_the_six_events_in_their_public_shapes() {
     }
 }
 
-/// The turn that a `[stub]` table makes.
+/// Parses the turn of a `[stub]` table.
 fn turn(toml: &str) -> Turn {
     let scenario: Scenario = toml::from_str(toml).unwrap();
     let Says::Message(turn) = &scenario.answer(0).says else {

@@ -1,10 +1,10 @@
-//! Events as the lines of an event stream.
+//! Encoder of events as the lines of an event stream.
 
 use super::chunks::{Body, Span};
 use super::stream_faults::Draft;
 use crate::Framing;
 
-/// Writes the events, and remembers where each of them stands.
+/// Writes the events, and records the position of each.
 pub(super) fn write(events: &[Draft<'_>], framing: Framing) -> Body {
     let line_end = framing.line_end.bytes();
     let mut bytes = Vec::new();
@@ -13,7 +13,7 @@ pub(super) fn write(events: &[Draft<'_>], framing: Framing) -> Body {
         bytes.extend_from_slice("\u{feff}".as_bytes());
     }
     for draft in events {
-        // What comes before the first event belongs to it.
+        // A byte order mark belongs to the first event.
         let start = if spans.is_empty() { 0 } else { bytes.len() };
         if framing.comments {
             bytes.extend_from_slice(b": the stub is here");

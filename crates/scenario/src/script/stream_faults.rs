@@ -1,15 +1,15 @@
-//! The events of a stream with what is wrong with them, before they are written.
+//! Events of a stream with their faults, before encoding.
 
 use crate::messages::{self, Event};
 use crate::{Edit, Target, Turn};
 
-/// One event as it will be written.
+/// One event to encode.
 #[derive(Clone, Debug)]
 pub(super) struct Draft<'a> {
     pub(super) event: Event<'a>,
-    /// Without its `event:` line.
+    /// True to omit the `event:` line.
     pub(super) is_nameless: bool,
-    /// What happens to its data, in order.
+    /// Changes to the encoded data, in order.
     damage: Vec<Damage>,
 }
 
@@ -20,7 +20,7 @@ enum Damage {
     NoType,
 }
 
-/// The events, and the first target that was not there, with the key that named it.
+/// The events, and the first missing target with the key that named it.
 #[derive(Debug)]
 pub(super) struct Drafts<'a> {
     pub(super) events: Vec<Draft<'a>>,
@@ -40,13 +40,13 @@ impl<'a> Draft<'a> {
         self.event.known() == Some(target.event)
     }
 
-    /// What stands on the `data:` line.
+    /// Encodes the value of the `data:` line.
     pub(super) fn data(&self) -> Vec<u8> {
-        // Plain structs and strings always serialise.
+        // Serialising plain structs and strings cannot fail.
         let mut data = serde_json::to_vec(&self.event).unwrap_or_default();
         for damage in &self.damage {
             match damage {
-                Damage::Cut => data.truncate(border(&data, data.len() / 2)),
+                Damage::Cut => data.truncate(char_boundary(&data, data.len() / 2)),
                 Damage::InvalidUtf8 => {
                     let end = data.iter().rposition(|byte| *byte == b'"');
                     data.insert(end.unwrap_or(data.len()), 0xff);
@@ -64,15 +64,15 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The last border of characters up to `at`.
-fn border(data: &[u8], at: usize) -> usize {
+/// Returns the last character boundary at or before `at`.
+fn char_boundary(data: &[u8], at: usize) -> usize {
     (0..=at)
         .rev()
         .find(|at| data.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80))
         .unwrap_or(0)
 }
 
-/// The events of the turn, each fault done in its order, and the `error` event at its place.
+/// Lists the events of the turn, applies its faults in order, and puts the `error` event in its place.
 pub(super) fn drafts<'a>(turn: &'a Turn, id: &'a str, model: &'a str) -> Drafts<'a> {
     let mut events: Vec<Draft<'a>> = messages::events(turn, id, model)
         .into_iter()

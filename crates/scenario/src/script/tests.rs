@@ -31,7 +31,7 @@ fn body(toml: &str) -> String {
     String::from_utf8(whole(&stream(toml))).unwrap()
 }
 
-/// The names on the `event:` lines.
+/// Lists the names on the `event:` lines.
 fn names(toml: &str) -> Vec<String> {
     let body = String::from_utf8_lossy(&whole(&stream(toml))).into_owned();
     let names = body.lines().filter_map(|line| line.strip_prefix("event: "));
@@ -127,7 +127,7 @@ fn a_number_gives_the_same_pieces_each_time_and_another_number_gives_others() {
         let sizes = script.pieces.iter().map(|piece| piece.bytes.len());
         sizes.collect::<Vec<_>>()
     };
-    // Fixed, so that a case gives the same run with every release.
+    // Fixed sizes, so that a case gives equal runs with every release.
     assert_eq!(sizes(1)[..6], SEED_1);
     assert_eq!(sizes(1), sizes(1));
     assert_ne!(sizes(1), sizes(2));
@@ -387,7 +387,7 @@ proptest! {
     }
 }
 
-/// The same scenario, its first answer cut up otherwise.
+/// Returns the scenario with other cuts of its first answer.
 fn recut(plain: &Scenario, chunking: &str, event_delay: &str) -> Scenario {
     let mut wire = serde_json::to_value(plain).unwrap();
     for key in ["chunk_bytes", "chunk_cuts", "chunk_seed"] {
