@@ -57,9 +57,9 @@ pub fn attempt_groups(expected: &[ExpectedAttempt], evidence: &Evidence) -> Vec<
 }
 
 /// Groups the calls that reached a limit of the sandbox, by program and limit. These calls are not judged.
-pub fn met_limits(evidence: &Evidence) -> Vec<AttemptGroup> {
+pub fn reached_limits(evidence: &Evidence) -> Vec<AttemptGroup> {
     grouped(evidence.attempts.iter().filter_map(|attempt| {
-        let limit = attempt.met_limit()?;
+        let limit = attempt.reached_limit()?;
         // No other limit that a call can reach has a key in the case.
         let key = if limit.contains("shared memory") {
             "; raised by file_size in the case"
@@ -98,7 +98,7 @@ pub fn reason_for_attempt<'a>(
     evidence: &Evidence,
     attempt: &Attempt,
 ) -> Option<&'a str> {
-    if !attempt.is_directed() {
+    if !attempt.has_destination() {
         return None;
     }
     let rule = expected
@@ -213,7 +213,7 @@ pub fn reason_for_file<'a>(files: &'a Files, entry: &FileEntry) -> Option<&'a st
 }
 
 /// Returns true if the profile expects this side request.
-pub fn is_expected_beside(known: &[SideRequest], request: &Request) -> bool {
+pub fn is_expected_side_request(known: &[SideRequest], request: &Request) -> bool {
     let rule = known
         .iter()
         .find(|rule| Some(&rule.name) == request.side.as_ref());

@@ -35,7 +35,7 @@ pub fn is_invisible(c: char) -> bool {
 }
 
 /// Returns the text, or its first `max` characters followed by `…`.
-pub fn beginning(text: &str, max: usize) -> String {
+pub fn truncated(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),

@@ -83,7 +83,7 @@ fn served(report: &Report) -> Claim {
     );
     let requests = report.evidence.requests.iter();
     let expected = requests
-        .filter(|request| expected::is_expected_beside(&report.known.side_requests, request))
+        .filter(|request| expected::is_expected_side_request(&report.known.side_requests, request))
         .count();
     let (standing, text) = match (counting, carried) {
         (Some(Status::Passed), Some(Status::Passed)) if expected > 0 => (

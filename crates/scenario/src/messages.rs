@@ -17,7 +17,7 @@ const FIRST_TOKENS: u64 = 1;
 
 /// The fields of a request that the stub needs. Other fields are ignored.
 #[derive(Debug, Deserialize)]
-pub struct Ask {
+pub struct MessageRequest {
     /// Name of the model.
     pub model: String,
     #[serde(rename = "max_tokens")]

@@ -36,7 +36,7 @@ pub struct Script {
     /// The body, in order.
     pub pieces: VecDeque<Piece>,
     /// True if each piece needs its own write and HTTP chunk.
-    pub apart: bool,
+    pub separate_writes: bool,
     /// End of the answer, after the last piece.
     pub end: End,
 }
@@ -106,7 +106,7 @@ impl Script {
             wait: answer.pace.first,
             head: (!before_head).then_some(head),
             pieces: body.pieces(answer.chunking.as_ref(), answer.pace),
-            apart: answer.chunking.is_some(),
+            separate_writes: answer.chunking.is_some(),
             end,
         }
     }

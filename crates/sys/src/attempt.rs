@@ -157,7 +157,7 @@ pub fn connect_shared(socket: impl AsFd, address: &SharedAddress) -> Result<(), 
 ///
 /// # Errors
 /// The errno of the call; `ENOTTY` from a terminal that is not a console.
-pub fn paste_input(terminal: impl AsFd, high: u32) -> Result<(), Errno> {
+pub fn paste_selection(terminal: impl AsFd, high: u32) -> Result<(), Errno> {
     let subcode = 3_u8;
     let request = u64::from(high) << 32 | libc::TIOCLINUX;
     // SAFETY: this subcode reads the one byte that the pointer addresses.
@@ -201,7 +201,7 @@ pub fn open_process(process: Pid) -> Result<OwnedFd, Errno> {
 ///
 /// # Errors
 /// The errno of the call.
-pub fn take_descriptor(process: impl AsFd, number: i32) -> Result<OwnedFd, Errno> {
+pub fn copy_descriptor(process: impl AsFd, number: i32) -> Result<OwnedFd, Errno> {
     let process = process.as_fd().as_raw_fd();
     // SAFETY: three integers.
     descriptor(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process, number, 0) })
@@ -211,7 +211,7 @@ pub fn take_descriptor(process: impl AsFd, number: i32) -> Result<OwnedFd, Errno
 ///
 /// # Errors
 /// The errno of the call.
-pub fn clone3_with_own_users() -> Result<(), Errno> {
+pub fn clone3_in_user_namespace() -> Result<(), Errno> {
     // struct clone_args, first published size: flags, pidfd, child_tid, parent_tid, exit_signal, stack, size, tls.
     let mut request = [0_u64; 8];
     request[0] = libc::CLONE_NEWUSER as u64;
@@ -231,7 +231,7 @@ pub fn clone3_with_own_users() -> Result<(), Errno> {
 ///
 /// # Errors
 /// The errno of the call.
-pub fn open_file_system() -> Result<OwnedFd, Errno> {
+pub fn open_tmpfs() -> Result<OwnedFd, Errno> {
     // SAFETY: a C string that outlives the call, and flags.
     descriptor(unsafe { libc::syscall(libc::SYS_fsopen, c"tmpfs".as_ptr(), 0) })
 }
@@ -282,7 +282,7 @@ pub fn request_key() -> Result<(), Errno> {
 ///
 /// # Errors
 /// The errno of the call.
-pub fn session_keyring() -> Result<(), Errno> {
+pub fn find_session_keyring() -> Result<(), Errno> {
     const GET_KEYRING_ID: libc::c_long = 0;
     const SESSION_KEYRING: libc::c_long = -3;
     // SAFETY: three integers.
@@ -294,7 +294,7 @@ pub fn session_keyring() -> Result<(), Errno> {
 ///
 /// # Errors
 /// The errno of the call.
-pub fn bpf_map() -> Result<OwnedFd, Errno> {
+pub fn create_bpf_map() -> Result<OwnedFd, Errno> {
     // union bpf_attr: map type (array), key size, value size, number of entries.
     let mut attributes = [0_u32; 32];
     for (to, from) in attributes.iter_mut().zip([2, 4, 4, 1]) {
@@ -315,7 +315,7 @@ pub fn bpf_map() -> Result<OwnedFd, Errno> {
 ///
 /// # Errors
 /// The errno of the call.
-pub fn perf_counter() -> Result<OwnedFd, Errno> {
+pub fn open_perf_event() -> Result<OwnedFd, Errno> {
     // struct perf_event_attr of the first published size, 64 bytes. Set are PERF_TYPE_SOFTWARE and the size,
     // PERF_COUNT_SW_TASK_CLOCK, and the flags exclude_kernel and exclude_hv.
     let mut attributes = [0_u64; 8];
@@ -332,7 +332,7 @@ pub fn perf_counter() -> Result<OwnedFd, Errno> {
 ///
 /// # Errors
 /// The errno of the call.
-pub fn user_faults() -> Result<OwnedFd, Errno> {
+pub fn userfaultfd() -> Result<OwnedFd, Errno> {
     const USER_MODE_ONLY: libc::c_int = 1;
     // SAFETY: one integer.
     descriptor(unsafe { libc::syscall(libc::SYS_userfaultfd, USER_MODE_ONLY) })
@@ -362,7 +362,7 @@ impl Handle {
 ///
 /// # Errors
 /// The errno of the call.
-pub fn handle_of(path: &CStr) -> Result<Handle, Errno> {
+pub fn name_to_handle(path: &CStr) -> Result<Handle, Errno> {
     let mut handle = Handle::empty();
     let mut mount: libc::c_int = 0;
     // SAFETY: the C string, the handle, which holds its capacity, and the int outlive the call.
@@ -383,7 +383,7 @@ pub fn handle_of(path: &CStr) -> Result<Handle, Errno> {
 ///
 /// # Errors
 /// The errno of the call.
-pub fn open_handle(handle: &Handle) -> Result<OwnedFd, Errno> {
+pub fn open_by_handle(handle: &Handle) -> Result<OwnedFd, Errno> {
     // SAFETY: the kernel reads the handle, which holds its size.
     descriptor(unsafe {
         libc::syscall(
@@ -397,7 +397,7 @@ pub fn open_handle(handle: &Handle) -> Result<OwnedFd, Errno> {
 
 /// prctl(2) PR_SET_PTRACER: lets any process of the same user trace this one, even if Yama restricts tracing to
 /// parents. Without Yama the call fails and changes nothing.
-pub fn let_anybody_trace() {
+pub fn allow_any_tracer() {
     // SAFETY: all arguments are passed by value.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
 }

@@ -82,7 +82,7 @@ pub fn close_on_exec_from(first: u32) -> Result<(), Errno> {
 ///
 /// # Errors
 /// As for [`close_on_exec_from`].
-pub fn own_table_closing_from(first: u32) -> Result<(), Errno> {
+pub fn unshare_table_closing_from(first: u32) -> Result<(), Errno> {
     close_range(first, libc::CLOSE_RANGE_CLOEXEC | libc::CLOSE_RANGE_UNSHARE)
 }
 

@@ -41,7 +41,7 @@ pub enum Answer {
     /// Fail the call with this errno, without making it.
     Refuse(Errno),
     /// Return 0 from the call, without making it.
-    Pretend,
+    ReturnZero,
 }
 
 /// SECCOMP_GET_NOTIF_SIZES: returns true if the structures of the kernel have the sizes of ours.
@@ -111,7 +111,7 @@ pub fn answer(listener: impl AsFd, id: u64, answer: Answer) -> Result<(), Errno>
     let (error, flags) = match answer {
         Answer::Continue => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
         Answer::Refuse(errno) => (-(errno as i32), 0),
-        Answer::Pretend => (0, 0),
+        Answer::ReturnZero => (0, 0),
     };
     let raw = libc::seccomp_notif_resp {
         id,

@@ -165,7 +165,7 @@ pub fn read_to_end_within<const N: usize>(
 /// sigaction(2): resets every signal to its default and unblocks all.
 ///
 /// Rust ignores SIGPIPE, and our caller may have ignored other signals; a program inherits both across its exec.
-pub fn default_signals() {
+pub fn reset_signals() {
     for number in 1..=libc::SIGRTMAX() {
         // SAFETY: SIG_DFL is not a function, so no code of ours runs. The kernel refuses KILL and STOP, and the C
         // library refuses its own two signals; neither matters.
@@ -199,12 +199,12 @@ pub fn ignore_file_size_signal() {
 const ENDING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
 /// pthread_sigmask(3): blocks the ending signals. Without that, their delivery would leave temporary files on disk.
-pub fn hold_signals() {
+pub fn block_end_signals() {
     let _ = SigSet::from_iter(ENDING).thread_block();
 }
 
 /// pthread_sigmask(3): unblocks the ending signals and delivers the pending ones.
-pub fn release_signals() {
+pub fn unblock_end_signals() {
     let _ = SigSet::from_iter(ENDING).thread_unblock();
 }
 
@@ -220,7 +220,7 @@ pub fn is_hangup_ignored() -> bool {
 
 /// sigaction(2): absorbs the next one of each ending signal, because reports are being written. A second one ends this
 /// process.
-pub fn let_one_signal_pass() {
+pub fn absorb_one_signal() {
     extern "C" fn pass(_: libc::c_int) {}
     let flags = SaFlags::SA_RESETHAND | SaFlags::SA_RESTART;
     let once = SigAction::new(SigHandler::Handler(pass), flags, SigSet::empty());
@@ -231,12 +231,12 @@ pub fn let_one_signal_pass() {
         let _ = unsafe { sigaction(signal, &once) };
     }
     // The signals are still blocked if the run never waited for them.
-    release_signals();
+    unblock_end_signals();
 }
 
 /// sigaction(2): resets SIGCHLD to its default. If our caller ignored it, waitpid(2) could not report the end of a
 /// child.
-pub fn default_child_signal() {
+pub fn reset_child_signal() {
     // SAFETY: SIG_DFL is not a function, so no code of ours runs.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }

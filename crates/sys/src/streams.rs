@@ -62,7 +62,7 @@ impl Stream {
 /// text or overwrite it.
 ///
 /// Returns `None` for terminals and /dev/null, which any number of writers can share.
-pub fn going_to(file: &Metadata) -> Option<Stream> {
+pub fn stream_to(file: &Metadata) -> Option<Stream> {
     let kind = file.file_type();
     if !(kind.is_file() || kind.is_fifo() || kind.is_socket()) {
         return None;

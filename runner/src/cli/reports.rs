@@ -93,7 +93,7 @@ pub(super) fn targets(arguments: Vec<ReportArgument>) -> Result<Vec<ReportTarget
 /// `/dev/stdout`, and every other name of the file or pipe that standard output goes to.
 fn is_stdout(file: &Path) -> bool {
     let status = fs::metadata(file);
-    status.is_ok_and(|status| streams::going_to(&status) == Some(Stream::Output))
+    status.is_ok_and(|status| streams::stream_to(&status) == Some(Stream::Output))
 }
 
 /// The reports of an audit: the program has standard output, and people have standard error.

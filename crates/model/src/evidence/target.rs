@@ -15,7 +15,7 @@ const LIMIT: &str = "limit of ";
 
 impl Attempt {
     /// Returns true if the call names a destination: connect(2), or a send with an address.
-    pub fn is_directed(&self) -> bool {
+    pub fn has_destination(&self) -> bool {
         DIRECTED.contains(&self.syscall)
     }
 
@@ -42,7 +42,7 @@ impl Attempt {
     /// without a destination gives its parameters, `socket packet raw`. Hostile.
     pub fn target(&self) -> String {
         let place = self.place();
-        if self.is_directed() {
+        if self.has_destination() {
             let place =
                 place.unwrap_or_else(|| format!("an address of no family ({})", self.syscall));
             return match self.names.as_slice() {
@@ -71,7 +71,7 @@ impl Attempt {
     }
 
     /// Returns the limit of the sandbox that the call reached, as the supervisor names it.
-    pub fn met_limit(&self) -> Option<&str> {
+    pub fn reached_limit(&self) -> Option<&str> {
         let limit = self.address.as_deref()?;
         let is_met = self.kind == AttemptKind::Setup
             && self.family.is_none()
@@ -89,7 +89,7 @@ impl Attempt {
         let stays = self
             .ip()
             .is_some_and(|ip| ip.is_loopback() || ip.is_unspecified());
-        self.outcome == Outcome::Allowed && self.is_directed() && self.is_internet() && !stays
+        self.outcome == Outcome::Allowed && self.has_destination() && self.is_internet() && !stays
     }
 }
 
@@ -157,10 +157,10 @@ mod tests {
         };
         let mut pipe = denied(attempt("pipe2"));
         pipe.address = Some("limit of 100000 pipes".to_owned());
-        assert_eq!(pipe.met_limit(), Some("limit of 100000 pipes"));
+        assert_eq!(pipe.reached_limit(), Some("limit of 100000 pipes"));
         let unix = denied(connect("unix", "limit of 1 pipe", None));
-        assert_eq!(unix.met_limit(), None);
-        assert_eq!(denied(attempt("pipe2")).met_limit(), None);
+        assert_eq!(unix.reached_limit(), None);
+        assert_eq!(denied(attempt("pipe2")).reached_limit(), None);
     }
 
     #[test]

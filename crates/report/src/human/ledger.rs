@@ -73,7 +73,7 @@ fn setup(page: &mut Page<String>, report: &Report) -> fmt::Result {
 
 /// Calls that met a limit of the sandbox; the client may have failed for that.
 fn limits(page: &mut Page<String>, report: &Report) -> fmt::Result {
-    let met = expected::met_limits(&report.evidence);
+    let met = expected::reached_limits(&report.evidence);
     if met.is_empty() {
         return Ok(());
     }

@@ -51,7 +51,7 @@ const SIX: [&str; 6] = [
 fn without_pieces_each_event_is_handed_over_by_itself() {
     let script = stream("event_delay_ms = 5");
     assert_eq!(script.pieces.len(), 6);
-    assert!(!script.apart);
+    assert!(!script.separate_writes);
     assert_eq!(script.pieces[0].wait, Duration::ZERO);
     let mut rest = script.pieces.iter().skip(1);
     assert!(rest.all(|piece| piece.wait == Duration::from_millis(5)));
@@ -74,7 +74,7 @@ fn pieces_have_the_size_that_was_asked_for_wherever_it_cuts() {
         assert!(sized.all(|piece| piece.bytes.len() == size));
         let mut rest = script.pieces.iter().skip(1);
         assert!(rest.all(|piece| piece.wait == Duration::from_millis(3)));
-        assert!(script.apart);
+        assert!(script.separate_writes);
     }
 }
 
