@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_removed_wherever_it_stands() {
+    fn every_occurrence_of_the_key_is_removed() {
         let key = ApiKey::parse("sk-1").unwrap();
         let error = io::Error::other("no such key: sk-1");
         assert_eq!(sentence(&error, Some(&key)), "no such key: [key]");

@@ -44,7 +44,7 @@ fn status(status: u16, retry_after: Option<u64>) -> ProviderError {
 }
 
 #[test]
-fn a_provider_that_accepts_and_says_nothing_times_out() {
+fn a_provider_that_sends_no_answer_times_out() {
     // The backlog of the listener takes the connections; no code accepts them.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let invocation = invocation(&format!("http://{}", silent.local_addr().unwrap()));

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_sees_the_pieces_may_end_it() {
+    fn an_error_of_see_ends_the_read() {
         let mut seen = Vec::new();
         let see = |piece: &[u8]| {
             seen.extend_from_slice(piece);

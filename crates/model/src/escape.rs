@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn number_signs_never_stand_side_by_side() {
+    fn adjacent_number_signs_are_escaped() {
         assert_eq!(
             visible("##vso[task.complete]"),
             r"#\u{23}vso[task.complete]"
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_escaped_once_is_not_escaped_again() {
+    fn escaped_text_is_not_escaped_again() {
         let once = visible("##\u{202e}\n");
         assert_eq!(visible(&once), once);
     }

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_that_draw_nothing_are_invisible() {
+    fn characters_without_a_glyph_are_invisible() {
         let blanks = "\u{2800}\u{3164}\u{115f}\u{1160}\u{ffa0}\u{17b4}\u{17b5}\u{1d159}\u{16fe4}";
         let selectors = "\u{fe0f}\u{180b}\u{e0100}\u{e0041}\u{e0fff}\u{34f}";
         let formats = "\u{ad}\u{200b}\u{202e}\u{2066}\u{feff}\u{600}\u{13430}\u{1bca0}\u{fff9}";

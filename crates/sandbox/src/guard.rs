@@ -24,7 +24,7 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, setsid};
 use sys::fds::close_on_exec_from;
-use sys::process::{OWN_FILE, reset_child_signal, ignore_terminal_signals, wait_within};
+use sys::process::{OWN_FILE, ignore_terminal_signals, reset_child_signal, wait_within};
 use sys::random;
 
 use super::error::{AsErrno as _, At as _, SetupError, Step};

@@ -10,7 +10,7 @@ use super::fault::{self, BreakPoint, CutFile, ErrorEvent, EventFault, MAX_FAULTS
 use super::framing::Framing;
 use super::pacing::{Chunking, CutAt, MAX_CUTS, MAX_DELAY, Pace, delay};
 use super::reply::{ErrorAnswer, Literal, Redirect};
-use super::{Answer, Says, Scenario, ScenarioError, builtin};
+use super::{Answer, Reply, Scenario, ScenarioError, builtin};
 use crate::script;
 
 /// One answer and the answers that follow it. Keys are `Option`s because a key with its default value differs from an
@@ -129,11 +129,11 @@ impl AnswerFile {
         let Some(name) = self.scenario.clone() else {
             return self.answer().map(|answer| vec![answer]);
         };
-        let beside = self
+        let extra_key = self
             .message_key()
             .or_else(|| self.delivery_key())
             .or_else(|| self.reply_keys().next());
-        if let Some(key) = beside {
+        if let Some(key) = extra_key {
             let other = "scenario";
             return Err(ScenarioError::Beside { key, other });
         }
@@ -145,9 +145,9 @@ impl AnswerFile {
 
     fn answer(self) -> Result<Answer, ScenarioError> {
         let mut replies = self.reply_keys();
-        let reply = replies.next();
-        let beside = self.message_key().or_else(|| replies.next());
-        if let (Some(other), Some(key)) = (reply, beside) {
+        let reply_key = replies.next();
+        let extra_key = self.message_key().or_else(|| replies.next());
+        if let (Some(other), Some(key)) = (reply_key, extra_key) {
             return Err(ScenarioError::Beside { key, other });
         }
         drop(replies);
@@ -161,14 +161,14 @@ impl AnswerFile {
             return Err(ScenarioError::ChunkDelay);
         }
         let ending = fault::ending(self.cut, self.stall)?;
-        let says = match (self.error, self.redirect, self.literal) {
-            (Some(error), _, _) => Says::Error(error),
-            (None, Some(redirect), _) => Says::Redirect(redirect),
-            (None, None, Some(literal)) => Says::Literal(literal),
+        let reply = match (self.error, self.redirect, self.literal) {
+            (Some(error), _, _) => Reply::Error(error),
+            (None, Some(redirect), _) => Reply::Redirect(redirect),
+            (None, None, Some(literal)) => Reply::Literal(literal),
             (None, None, None) => {
                 let blocks = content::blocks(self.blocks, self.text, self.deltas)?;
                 let stop = content::stop_reason(self.stop_reason, self.stop_sequence, &blocks)?;
-                Says::Message(Turn {
+                Reply::Message(Turn {
                     stop,
                     blocks,
                     pings: event_count("pings", self.pings)?,
@@ -180,7 +180,7 @@ impl AnswerFile {
             }
         };
         let answer = Answer {
-            says,
+            reply,
             chunking,
             pace,
             ending,
@@ -192,15 +192,15 @@ impl AnswerFile {
 /// Rejects places and faults that name events or cuts the answer does not have.
 fn checked(answer: Answer) -> Result<Answer, ScenarioError> {
     let place = answer.ending.map(fault::Ending::place);
-    match &answer.says {
-        Says::Message(turn) if turn.faults.len() > MAX_FAULTS => {
+    match &answer.reply {
+        Reply::Message(turn) if turn.faults.len() > MAX_FAULTS => {
             let faults = turn.faults.len();
             return Err(ScenarioError::Faults { faults });
         }
-        Says::Message(turn) => {
+        Reply::Message(turn) => {
             script::check(turn, answer.chunking.as_ref(), place)?;
         }
-        Says::Error(_) | Says::Redirect(_) | Says::Literal(_) => {
+        Reply::Error(_) | Reply::Redirect(_) | Reply::Literal(_) => {
             if let Some(BreakPoint::After(_) | BreakPoint::Inside(_)) = place {
                 return Err(ScenarioError::EventOfNothing);
             }
@@ -283,11 +283,11 @@ impl From<Answer> for AnswerFile {
             Some(Chunking::At(cuts)) => file.chunk_cuts = Some(cuts),
             Some(Chunking::Seed(seed)) => file.chunk_seed = Some(seed),
         }
-        match answer.says {
-            Says::Error(error) => file.error = Some(error),
-            Says::Redirect(redirect) => file.redirect = Some(redirect),
-            Says::Literal(literal) => file.literal = Some(literal),
-            Says::Message(turn) => {
+        match answer.reply {
+            Reply::Error(error) => file.error = Some(error),
+            Reply::Redirect(redirect) => file.redirect = Some(redirect),
+            Reply::Literal(literal) => file.literal = Some(literal),
+            Reply::Message(turn) => {
                 let (word, sequence) = content::stop_words(turn.stop);
                 file.blocks = Some(turn.blocks.into_iter().map(BlockFile::from).collect());
                 (file.stop_reason, file.stop_sequence) = (Some(word), sequence);

@@ -114,7 +114,7 @@ pub struct Summary {
 /// One answer of the stub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    pub(crate) says: Says,
+    pub(crate) reply: Reply,
     pub(crate) chunking: Option<Chunking>,
     pub(crate) pace: Pace,
     pub(crate) ending: Option<Ending>,
@@ -122,7 +122,7 @@ pub struct Answer {
 
 /// Content of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
+pub(crate) enum Reply {
     Message(Turn),
     Error(reply::ErrorAnswer),
     Redirect(reply::Redirect),
@@ -142,7 +142,7 @@ impl Scenario {
 
     /// Returns true if an answer redirects to the second host, which the run must then start.
     pub fn needs_elsewhere(&self) -> bool {
-        let leads_elsewhere = |answer: &Answer| matches!(&answer.says, Says::Redirect(redirect) if matches!(redirect.to, Address::Elsewhere(_)));
+        let leads_elsewhere = |answer: &Answer| matches!(&answer.reply, Reply::Redirect(redirect) if matches!(redirect.to, Address::Elsewhere(_)));
         leads_elsewhere(&self.first) || self.then.iter().any(leads_elsewhere)
     }
 
@@ -165,7 +165,7 @@ impl Scenario {
 impl Default for Answer {
     fn default() -> Self {
         Self {
-            says: Says::Message(Turn::default()),
+            reply: Reply::Message(Turn::default()),
             chunking: None,
             pace: Pace::default(),
             ending: None,

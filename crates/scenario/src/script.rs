@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::{
-    Address, Answer, BreakPoint, Chunking, CutAt, Ending, Hangup, Says, ScenarioError, Target,
+    Address, Answer, BreakPoint, Chunking, CutAt, Ending, Hangup, Reply, ScenarioError, Target,
     Turn, messages,
 };
 
@@ -118,8 +118,8 @@ fn written(answer: &Answer, context: Context<'_>) -> (Head, Body) {
         let typed = [vec![("content-type", JSON.to_owned())], headers].concat();
         sized(status, typed, text)
     };
-    match &answer.says {
-        Says::Message(turn) if context.streams => {
+    match &answer.reply {
+        Reply::Message(turn) if context.streams => {
             let headers = vec![
                 ("content-type", EVENT_STREAM.to_owned()),
                 ("cache-control", "no-cache".to_owned()),
@@ -131,13 +131,13 @@ fn written(answer: &Answer, context: Context<'_>) -> (Head, Body) {
             };
             (head, stream(turn, context.message_id, context.model))
         }
-        Says::Message(turn) => {
+        Reply::Message(turn) => {
             let message = messages::message(turn, context.message_id, context.model);
             // Serialising plain structs and strings cannot fail.
             let text = serde_json::to_string(&message).unwrap_or_default();
             json(200, Vec::new(), text)
         }
-        Says::Error(error) => {
+        Reply::Error(error) => {
             let should_retry = error
                 .should_retry
                 .map(|retry| ("x-should-retry", retry.to_string()));
@@ -148,14 +148,14 @@ fn written(answer: &Answer, context: Context<'_>) -> (Head, Body) {
             let text = messages::error_body(error.kind, &error.message, context.request_id);
             json(error.status, headers, text)
         }
-        Says::Redirect(redirect) => {
+        Reply::Redirect(redirect) => {
             let to = match &redirect.to {
                 Address::Url(url) => url.clone(),
                 Address::Elsewhere(path) => format!("{}{path}", context.elsewhere),
             };
             sized(redirect.status, vec![("location", to)], String::new())
         }
-        Says::Literal(literal) => {
+        Reply::Literal(literal) => {
             let headers = vec![("content-type", literal.content_type.clone())];
             sized(literal.status, headers, literal.body.clone())
         }
@@ -174,7 +174,10 @@ fn sized(status: u16, headers: Vec<(&'static str, String)>, text: String) -> (He
 
 /// Builds the body of a stream with the faults of its events.
 fn stream(turn: &Turn, id: &str, model: &str) -> Body {
-    frame::write(&stream_faults::drafts(turn, id, model).events, turn.framing)
+    frame::write(
+        &stream_faults::apply_faults(turn, id, model).events,
+        turn.framing,
+    )
 }
 
 /// Truncates the body at an early end, and returns the end of the answer.
@@ -205,11 +208,11 @@ pub(crate) fn check(
     chunking: Option<&Chunking>,
     place: Option<BreakPoint>,
 ) -> Result<(), ScenarioError> {
-    let drafts = stream_faults::drafts(turn, "", "");
-    if let Some((key, target)) = drafts.missing {
+    let faulty = stream_faults::apply_faults(turn, "", "");
+    if let Some((key, target)) = faulty.missing {
         return Err(no_event(key, target));
     }
-    let body = frame::write(&drafts.events, turn.framing);
+    let body = frame::write(&faulty.events, turn.framing);
     let named = match place {
         Some(BreakPoint::After(target)) => Some(("after", target)),
         Some(BreakPoint::Inside(target)) => Some(("inside", target)),

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_and_cut_events_are_told() {
+    fn lost_and_truncated_events_are_none() {
         let overflow = event(0x4000, &[]);
         assert_eq!(events(&overflow), [None]);
         let made = event(0x100, &[(2, b"parent", b"name"), (1, b"object", b"")]);

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_regular_files_up_to_the_limit_are_read_and_nobody_is_waited_for() {
+    fn only_regular_files_up_to_the_limit_are_read() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         std::fs::write(at("file"), "12345").unwrap();

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn without_such_a_table_it_is_the_name_and_without_a_name_the_first_line() {
+    fn a_key_without_table_is_at_the_name_or_the_first_line() {
         assert_eq!(outline(&[("name", 7)]).line("x.y"), 7);
         assert_eq!(outline(&[]).line("x.y"), 1);
     }

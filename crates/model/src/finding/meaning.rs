@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_not_known_has_a_meaning_all_the_same() {
+    fn an_unknown_id_has_a_meaning() {
         assert_eq!(meaning("weather/fine"), OTHER);
     }
 }

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_without_a_user_namespace_has_the_id_of_who_started_it() {
+    fn a_client_without_a_user_namespace_has_the_callers_id() {
         let path = pattern("agent-{uid}/x").of_client(0);
         assert!(path.matches("agent-0/x") && path.lies_below("agent-0"));
         assert!(!path.matches("agent-1000/x"));

@@ -357,7 +357,7 @@ proptest! {
 }
 
 #[test]
-fn other_values_are_replaced_by_what_names_them_in_every_form_and_are_no_finding() {
+fn other_values_are_replaced_by_their_names_in_every_form() {
     let token = "gr\u{fc}n-\"s3cret\" 42";
     let key = "-----BEGIN KEY-----\nAAAABBBBCCCC\nshort\n-----END KEY-----";
     let hiding = secrets().hiding([("TOKEN", token), ("KEY", key), ("SHORT", "1234567")]);
@@ -387,7 +387,7 @@ fn other_values_are_replaced_by_what_names_them_in_every_form_and_are_no_finding
 }
 
 #[test]
-fn of_two_values_the_one_that_holds_the_other_is_replaced_whole() {
+fn a_value_that_contains_another_is_replaced_first() {
     let hiding = secrets().hiding([("PART", "abcdefgh"), ("WHOLE", "12abcdefgh34")]);
     let shown = hiding.redact("12abcdefgh34 abcdefgh");
     assert_eq!(shown, "<value of WHOLE> <value of PART>");
@@ -396,7 +396,7 @@ fn of_two_values_the_one_that_holds_the_other_is_replaced_whole() {
 }
 
 #[test]
-fn a_hidden_value_is_found_by_the_name_of_its_variable_wherever_the_pieces_end() {
+fn a_hidden_value_is_found_across_pieces() {
     let secrets = secrets().hiding([("TOKEN", "of-its-users"), ("SHORT", "seven77")]);
     assert_eq!(secrets.find_hidden(SECRET.as_bytes()), None);
     assert_eq!(secrets.find_hidden(b"seven77"), None);

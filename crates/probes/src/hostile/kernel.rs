@@ -58,7 +58,9 @@ pub(super) const CLASSES: &[Class] = &[
     Class {
         id: "kernel/bpf",
         about: "programs inside the kernel",
-        attempts: &[call("map", |_| attempt::create_bpf_map().map(|_| String::new()))],
+        attempts: &[call("map", |_| {
+            attempt::create_bpf_map().map(|_| String::new())
+        })],
     },
     Class {
         id: "kernel/perf",
@@ -78,7 +80,9 @@ pub(super) const CLASSES: &[Class] = &[
         id: "kernel/handles",
         about: "files by handle, past paths and mounts",
         attempts: &[
-            call("name", |_| attempt::name_to_handle(c".").map(|_| String::new())),
+            call("name", |_| {
+                attempt::name_to_handle(c".").map(|_| String::new())
+            }),
             call("open", open_by_handle),
         ],
     },

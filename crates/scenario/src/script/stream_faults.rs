@@ -5,7 +5,7 @@ use crate::{Edit, Target, Turn};
 
 /// One event to encode.
 #[derive(Clone, Debug)]
-pub(super) struct Draft<'a> {
+pub(super) struct FaultyEvent<'a> {
     pub(super) event: Event<'a>,
     /// True to omit the `event:` line.
     pub(super) is_nameless: bool,
@@ -22,12 +22,12 @@ enum Damage {
 
 /// The events, and the first missing target with the key that named it.
 #[derive(Debug)]
-pub(super) struct Drafts<'a> {
-    pub(super) events: Vec<Draft<'a>>,
+pub(super) struct FaultyEvents<'a> {
+    pub(super) events: Vec<FaultyEvent<'a>>,
     pub(super) missing: Option<(&'static str, Target)>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> FaultyEvent<'a> {
     fn new(event: Event<'a>) -> Self {
         Self {
             event,
@@ -73,10 +73,10 @@ fn char_boundary(data: &[u8], at: usize) -> usize {
 }
 
 /// Lists the events of the turn, applies its faults in order, and puts the `error` event in its place.
-pub(super) fn drafts<'a>(turn: &'a Turn, id: &'a str, model: &'a str) -> Drafts<'a> {
-    let mut events: Vec<Draft<'a>> = messages::events(turn, id, model)
+pub(super) fn apply_faults<'a>(turn: &'a Turn, id: &'a str, model: &'a str) -> FaultyEvents<'a> {
+    let mut events: Vec<FaultyEvent<'a>> = messages::events(turn, id, model)
         .into_iter()
-        .map(Draft::new)
+        .map(FaultyEvent::new)
         .collect();
     let mut missing = None;
     for fault in &turn.faults {
@@ -93,36 +93,36 @@ pub(super) fn drafts<'a>(turn: &'a Turn, id: &'a str, model: &'a str) -> Drafts<
         match (end, error.after) {
             (Some(end), _) => {
                 events.truncate(end);
-                events.push(Draft::new(Event::error(error.kind, &error.message)));
+                events.push(FaultyEvent::new(Event::error(error.kind, &error.message)));
             }
             (None, Some(target)) => missing = missing.or(Some(("error_event", target))),
             (None, None) => {}
         }
     }
-    Drafts { events, missing }
+    FaultyEvents { events, missing }
 }
 
-fn find(events: &[Draft<'_>], target: Target) -> Option<usize> {
+fn find(events: &[FaultyEvent<'_>], target: Target) -> Option<usize> {
     let mut named = (0..events.len()).filter(|at| events[*at].is(target));
     named.nth(target.nth.saturating_sub(1))
 }
 
-fn edit(events: &mut Vec<Draft<'_>>, at: usize, edit: Edit) {
-    let draft = &mut events[at];
+fn edit(events: &mut Vec<FaultyEvent<'_>>, at: usize, edit: Edit) {
+    let faulty = &mut events[at];
     match edit {
         Edit::Duplicate => {
-            let twin = draft.clone();
+            let twin = faulty.clone();
             events.insert(at, twin);
         }
         Edit::Missing => {
             events.remove(at);
         }
         Edit::Early => events.swap(at, at.saturating_sub(1)),
-        Edit::MalformedJson => draft.damage.push(Damage::Cut),
-        Edit::InvalidUtf8 => draft.damage.push(Damage::InvalidUtf8),
-        Edit::NoType => draft.damage.push(Damage::NoType),
-        Edit::NoEventLine => draft.is_nameless = true,
-        Edit::NoUsage => match &mut draft.event {
+        Edit::MalformedJson => faulty.damage.push(Damage::Cut),
+        Edit::InvalidUtf8 => faulty.damage.push(Damage::InvalidUtf8),
+        Edit::NoType => faulty.damage.push(Damage::NoType),
+        Edit::NoEventLine => faulty.is_nameless = true,
+        Edit::NoUsage => match &mut faulty.event {
             Event::MessageStart { message } => message.usage = None,
             Event::MessageDelta { usage, .. } => *usage = None,
             Event::ContentBlockStart { .. }
@@ -133,7 +133,7 @@ fn edit(events: &mut Vec<Draft<'_>>, at: usize, edit: Edit) {
             | Event::Error { .. }
             | Event::StubNotice { .. } => {}
         },
-        Edit::WrongIndex(wrong) => match &mut draft.event {
+        Edit::WrongIndex(wrong) => match &mut faulty.event {
             Event::ContentBlockStart { index, .. }
             | Event::ContentBlockDelta { index, .. }
             | Event::ContentBlockStop { index } => *index = wrong,

@@ -87,7 +87,7 @@ fn a_wait_between_events_starts_a_new_piece() {
 }
 
 #[test]
-fn numbered_cuts_stand_where_they_were_put_in_any_order() {
+fn numbered_cuts_may_be_in_any_order() {
     let script = stream("chunk_cuts = [40, 7, 7, 1000000]");
     let sizes: Vec<_> = script
         .pieces
@@ -98,7 +98,7 @@ fn numbered_cuts_stand_where_they_were_put_in_any_order() {
 }
 
 #[test]
-fn named_cuts_stand_inside_what_they_name() {
+fn named_cuts_are_inside_their_construct() {
     let borders = |toml: &str| {
         let script = stream(toml);
         let pieces: Vec<_> = script
@@ -189,7 +189,7 @@ fn each_fault_changes_its_event_and_nothing_else() {
 }
 
 #[test]
-fn an_invalid_byte_stands_at_the_end_of_the_text() {
+fn an_invalid_byte_is_at_the_end_of_the_text() {
     let bytes = whole(&stream(
         "deltas = ['one']\nfaults = [{ fault = 'invalid-utf8', event = 'content_block_delta' }]",
     ));
@@ -198,7 +198,7 @@ fn an_invalid_byte_stands_at_the_end_of_the_text() {
 }
 
 #[test]
-fn an_error_event_is_the_last_whatever_should_have_followed() {
+fn an_error_event_ends_the_stream() {
     assert_eq!(names("error_event = {}"), ["error"]);
     assert_eq!(
         body("error_event = {}"),
@@ -211,7 +211,7 @@ fn an_error_event_is_the_last_whatever_should_have_followed() {
 }
 
 #[test]
-fn the_spelling_changes_the_lines_and_not_what_they_say() {
+fn framing_changes_lines_but_no_data() {
     let plain = body("");
     let spelt = |framing: &str| body(&format!("framing = {{ {framing} }}"));
     assert_eq!(spelt("line_end = 'crlf'"), plain.replace('\n', "\r\n"));
