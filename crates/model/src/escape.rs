@@ -9,8 +9,7 @@ use std::fmt::Write as _;
 
 use crate::text::is_invisible;
 
-/// Escapes every dangerous character as `\u{…}`, a line feed as `
-/// ` and a tab as `\t`.
+/// Escapes every dangerous character as `\u{…}`, a line feed as `\n` and a tab as `\t`.
 pub fn visible(text: &str) -> String {
     escaped_except(text, &[])
 }

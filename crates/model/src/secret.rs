@@ -5,7 +5,7 @@
 //! - as written, reversed, and UTF-16 or UTF-32 of either byte order
 //! - base64: both alphabets, all three alignments, with or without padding, also of UTF-16, wrapped anywhere by white
 //!   space
-//! - hexadecimal: either case, with white space, signs, `0x` or `\\x` between the pairs
+//! - hexadecimal: either case, with white space, signs, `0x` or `\x` between the pairs
 //! - each of these with percent-encoding or JSON escapes in any mixture
 //!
 //! Not searched: parts of the credential, other bases, lists of decimal numbers, quoted-printable, HTML entities, and

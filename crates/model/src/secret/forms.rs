@@ -45,7 +45,7 @@ pub(super) fn patterns(secret: &[u8]) -> Vec<Pattern> {
         kind: Kind::AsWritten,
     }];
     let reversed: Vec<u8> = secret.iter().rev().copied().collect();
-    // Only ASCII text is searched reversed: reversed UTF-8 bytes are not text.
+    // Only ASCII is searched reversed: a match of other reversed text would not end at character boundaries.
     if secret.is_ascii() && reversed != secret {
         patterns.push(Pattern {
             bytes: reversed,
