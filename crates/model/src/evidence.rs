@@ -20,10 +20,10 @@ pub mod fixture;
 
 pub use crate::case::Root;
 pub use ledger::{
-    ARGUMENT_BYTES, Attempt, AttemptKind, MAX_ARGUMENTS, MAX_ATTEMPTS, MAX_PROCESSES,
+    Attempt, AttemptKind, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_ATTEMPTS, MAX_PROCESSES,
     MAX_QUESTIONS, Outcome, Process, Question, Unlisted,
 };
-pub use lookup::{Advice, LOOKUP_BYTES, Lookup, LookupKind, MAX_LOOKUPS, Reason};
+pub use lookup::{Advice, Lookup, LookupKind, MAX_LOOKUP_BYTES, MAX_LOOKUPS, Reason};
 pub use read::UNDONE;
 pub use target::RESOLVER;
 

@@ -31,7 +31,7 @@
 //! chunk_delay_ms = 0         # between pieces of the body
 //! chunk_bytes = 7            # pieces of 7 bytes; or
 //! chunk_cuts = [10, "mid-utf8", "mid-crlf", "event-data"]   # cut at these places; or
-//! chunk_seed = 1             # pieces of 1 to 64 bytes, the same for each run with this number
+//! chunk_seed = 1             # pieces of 1 to 64 bytes, equal in each run with this seed
 //!
 //! # Framing of the events.
 //! framing = { line_end = "lf|crlf|cr", bom = false, comments = false, data_space = true, last_blank_line = true }

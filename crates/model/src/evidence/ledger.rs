@@ -130,14 +130,14 @@ pub struct Process {
     pub ppid: i32,
     /// Path passed to execve(2); hostile.
     pub program: String,
-    /// Arguments from index 0, at most [`MAX_ARGUMENTS`], each truncated to [`ARGUMENT_BYTES`]; hostile.
+    /// Arguments from index 0, at most [`MAX_ARGUMENTS`], each truncated to [`MAX_ARGUMENT_BYTES`]; hostile.
     pub args: Vec<String>,
 }
 
 /// Largest number of kept arguments of one process.
 pub const MAX_ARGUMENTS: usize = 64;
 /// Largest kept length of one argument, in bytes.
-pub const ARGUMENT_BYTES: usize = 256;
+pub const MAX_ARGUMENT_BYTES: usize = 256;
 /// Largest number of kept ledger entries; a gap reports more.
 pub const MAX_ATTEMPTS: usize = 1000;
 /// Largest number of kept resolver questions; a gap reports more.

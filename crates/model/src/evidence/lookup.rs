@@ -63,4 +63,4 @@ pub enum Reason {
 /// Largest number of kept lookups; a gap reports more.
 pub const MAX_LOOKUPS: usize = 20_000;
 /// Largest total length of the kept paths, in bytes.
-pub const LOOKUP_BYTES: usize = 4 << 20;
+pub const MAX_LOOKUP_BYTES: usize = 4 << 20;

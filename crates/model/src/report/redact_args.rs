@@ -1,7 +1,7 @@
 //! Redaction of prompts in the arguments of programs.
 
 use crate::digest;
-use crate::evidence::{self, ARGUMENT_BYTES};
+use crate::evidence::{self, MAX_ARGUMENT_BYTES};
 use crate::text::printable;
 
 /// Shortest prompt to search for, in bytes. A shorter one may be part of any word, so it must equal the argument.
@@ -9,7 +9,7 @@ const MIN_SEARCHED_BYTES: usize = 8;
 /// Length of the beginning of a prompt that identifies the prompt inside a longer or truncated argument, in bytes.
 const PREFIX_BYTES: usize = 16;
 /// Bytes of a truncated argument that are certainly complete: the last character may be cut.
-const MIN_COMPLETE_BYTES: usize = ARGUMENT_BYTES - 3;
+const MIN_COMPLETE_BYTES: usize = MAX_ARGUMENT_BYTES - 3;
 
 /// One argument, redacted if it is a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Process {
 
 impl Arg {
     /// Redacts an argument, in the form of `printable`, of a client that was started with `prompts`. A prompt is also
-    /// recognised if the argument was truncated to [`ARGUMENT_BYTES`].
+    /// recognised if the argument was truncated to [`MAX_ARGUMENT_BYTES`].
     pub fn new(argument: &str, prompts: &[&str]) -> Self {
         let prompts: Vec<_> = prompts.iter().map(spelt).collect();
         Self::of(argument, &prompts)
@@ -171,8 +171,8 @@ mod tests {
 
     #[test]
     fn a_long_prompt_is_known_when_it_was_cut() {
-        let long = format!("{}ů and more", "x".repeat(ARGUMENT_BYTES - 1));
-        let cut = long.as_bytes().get(..ARGUMENT_BYTES).expect("bytes");
+        let long = format!("{}ů and more", "x".repeat(MAX_ARGUMENT_BYTES - 1));
+        let cut = long.as_bytes().get(..MAX_ARGUMENT_BYTES).expect("bytes");
         assert_eq!(
             Arg::new(&crate::text::printable(cut), &[&long]),
             prompt(&long)

@@ -5,7 +5,7 @@ pub mod lookups;
 use std::collections::HashMap;
 
 use model::evidence::{
-    ARGUMENT_BYTES, Attempt, AttemptKind, MAX_ARGUMENTS, MAX_ATTEMPTS, MAX_PROCESSES, Process,
+    Attempt, AttemptKind, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_ATTEMPTS, MAX_PROCESSES, Process,
     Sighting, Unlisted,
 };
 use model::secret::SecretScanner;
@@ -139,7 +139,7 @@ impl Ledger {
         // Replaced before it is cut, so that no half of a credential is left.
         let shown = |argument: &Vec<u8>| {
             let mut shown = secrets.redact_bytes(argument);
-            shown.truncate(ARGUMENT_BYTES);
+            shown.truncate(MAX_ARGUMENT_BYTES);
             printable(&shown)
         };
         self.processes.push(Process {
