@@ -1,13 +1,12 @@
-//! The command line and the environment: what was typed, turned into an [`Invocation`].
+//! Parser of the command line and the environment: makes an [`Invocation`] of the arguments.
 //!
-//! There is one way to run: print mode, bare, `stream-json`, without tools and without a
-//! transcript. `--print` must be given, since there is no interactive mode to fall back to. The
-//! other flags that only name what is always so (`--bare`, `--no-session-persistence`,
-//! `--output-format stream-json`, `--tools ""`) may be left out.
+//! The client has one mode: print mode, bare, `stream-json`, without tools and without a transcript. `--print` is
+//! required, because there is no interactive mode. The other flags of this mode (`--bare`, `--no-session-persistence`,
+//! `--output-format stream-json`, `--tools ""`) are optional.
 //!
-//! Everything that can be wrong here is a usage error: nothing was written or sent yet.
+//! Every error here is a usage error: no output was written and no request sent.
 //!
-//! Must not know: HTTP, records, files.
+//! Knows no HTTP, records or files.
 
 use std::{ffi::OsString, io::Read, path::PathBuf};
 
@@ -19,21 +18,21 @@ use crate::{
     request::{DEFAULT_MAX_TOKENS, DEFAULT_MODEL},
 };
 
-/// The most bytes read from standard input as a prompt.
+/// Largest prompt read from standard input, in bytes.
 pub(crate) const MAX_PROMPT_BYTES: usize = 1024 * 1024;
-/// The most retries that can be asked for.
+/// Largest value of `--max-retries`.
 const MAX_RETRIES: i64 = 10;
 
-/// What the client was asked to do.
+/// Task of the process.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Run one turn.
     Turn(Invocation),
-    /// Show a text (help, version) on standard output.
+    /// Print a text (help, version) on standard output.
     Show(String),
 }
 
-/// One turn, fully specified.
+/// One turn with all its settings.
 #[derive(Debug)]
 pub(crate) struct Invocation {
     pub(crate) base_url: Url,
@@ -42,14 +41,14 @@ pub(crate) struct Invocation {
     pub(crate) mode: Mode,
     pub(crate) partial_messages: PartialMessages,
     pub(crate) prompt: String,
-    /// Replaces the default text of the third system block.
+    /// Replacement for the default text of the third system block.
     pub(crate) system_prompt: Option<String>,
     pub(crate) model: String,
     pub(crate) max_tokens: u32,
     pub(crate) max_retries: u32,
 }
 
-/// How the client starts up: `--safe-mode` or not.
+/// Start-up mode: with or without `--safe-mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Preflight first; no `output_config`, no `cache_control`.
@@ -58,14 +57,14 @@ pub(crate) enum Mode {
     Safe,
 }
 
-/// Whether provider events are exposed as `stream_event` records.
+/// Output of provider events as `stream_event` records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PartialMessages {
     Included,
     Omitted,
 }
 
-/// The variables of the environment that the client reads; no other is looked at.
+/// Environment variables that the client reads; it reads no others.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Environment {
     pub(crate) base_url: Option<OsString>,
@@ -73,10 +72,10 @@ pub(crate) struct Environment {
     pub(crate) home: Option<OsString>,
 }
 
-/// Why the client cannot start.
+/// Reason why the client cannot start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UsageError {
-    /// The arguments do not parse; the parser's own sentence.
+    /// The arguments do not parse; the message of the parser.
     #[error("{0}")]
     Arguments(String),
     #[error("only print mode exists: --print is needed")]
@@ -113,10 +112,10 @@ pub(crate) enum UsageError {
 #[derive(Debug, Parser)]
 #[command(name = "agent-cli", version = crate::request::CLI_VERSION, verbatim_doc_comment)]
 struct Arguments {
-    /// Answer one prompt and exit; the only mode there is
+    /// Answer one prompt and exit; the only mode
     #[arg(long)]
     print: bool,
-    /// Skip customization; this client has none to skip
+    /// Skip customization; this client has none
     #[arg(long)]
     bare: bool,
     /// Format of standard output
@@ -140,13 +139,13 @@ struct Arguments {
     /// Model to ask
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new(), default_value = DEFAULT_MODEL)]
     model: String,
-    /// Most tokens to generate
+    /// Largest number of tokens to generate
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = DEFAULT_MAX_TOKENS)]
     max_tokens: u32,
-    /// Times a failed request is sent again, before any of the answer has arrived
+    /// Largest number of retries of a failed request, before any part of the answer has arrived
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=MAX_RETRIES), default_value_t = 0)]
     max_retries: u32,
-    /// The prompt; without it, standard input is read
+    /// The prompt; by default read from standard input
     prompt: Option<String>,
 }
 
@@ -163,7 +162,7 @@ fn no_tools(names: &str) -> Result<NoTools, &'static str> {
 }
 
 impl Environment {
-    /// Reads the three variables.
+    /// Reads the three environment variables.
     pub(crate) fn read() -> Self {
         Self {
             base_url: std::env::var_os("AGENT_BASE_URL"),
@@ -172,7 +171,7 @@ impl Environment {
         }
     }
 
-    /// The key, if it is there and well-formed: for keeping it out of messages.
+    /// Returns a well-formed key, to redact it from messages.
     pub(crate) fn key(&self) -> Option<ApiKey> {
         self.key
             .as_ref()
@@ -196,9 +195,10 @@ impl Environment {
     }
 }
 
-/// Parses the arguments (the first is the program's name), checks the environment, and finds the
-/// prompt; `stdin` is read only if the prompt is not an argument, and is `None` for a terminal, since
-/// nobody is asked to type a prompt.
+/// Parses the arguments (the first is the program's name), checks the environment, and reads the prompt.
+///
+/// `stdin` is read only if the prompt is not an argument. It is `None` for a terminal, because the client does not ask
+/// for a prompt.
 pub(crate) fn parse(
     arguments: impl IntoIterator<Item = OsString>,
     environment: &Environment,
@@ -243,7 +243,7 @@ fn shown_or_usage(error: &clap::Error) -> Result<Command, UsageError> {
     ) {
         return Ok(Command::Show(text));
     }
-    // The first line says what is wrong; hints and the usage follow it.
+    // The first line names the error; hints and the usage follow.
     let first = text.lines().next().unwrap_or_default();
     Err(UsageError::Arguments(
         first.trim_start_matches("error: ").to_owned(),
@@ -251,7 +251,7 @@ fn shown_or_usage(error: &clap::Error) -> Result<Command, UsageError> {
 }
 
 fn base_url_of(text: &str) -> Option<Url> {
-    // The URL parser forgives white space and control characters, and this reader does not.
+    // The URL parser accepts white space and control characters, which this client rejects.
     if text
         .bytes()
         .any(|byte| byte.is_ascii_control() || byte == b' ')

@@ -1,11 +1,11 @@
-//! The provider's events as types: which names are known, and what each must carry.
+//! Types of the provider's events: the known names, and the fields of each.
 //!
-//! Dispatch is by the `event:` name, as in the public SDKs: `ping`, unknown names and events
-//! without a name give [`Incoming::Ignored`], their data unread. A known event must be a JSON
-//! object whose `type` equals the name and which has the fields of the public interface; anything
-//! else is malformed. Fields that the client does not use are not judged.
+//! Events are selected by the `event:` name, as in the public SDKs. `ping`, unknown names and events without a name
+//! give [`Incoming::Ignored`]; their data is not read. A known event must be a JSON object whose `type` equals the
+//! name, with the fields of the public interface. Any other data is malformed. Fields that the client does not use are
+//! not checked.
 //!
-//! Must not know: the order of events, records, HTTP.
+//! Knows no order of events, records or HTTP.
 
 use std::fmt;
 
@@ -14,26 +14,26 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::sse;
 
-/// A JSON object with its fields as they came.
+/// A JSON object with its fields in the received order.
 pub(crate) type Object = Map<String, Value>;
 
-/// What one event of the stream means for the turn.
+/// Classification of one event of the stream.
 #[derive(Debug)]
 pub(crate) enum Incoming {
-    /// Nothing: a ping, an unknown name, or no name.
+    /// A ping, an unknown name, or no name.
     Ignored,
-    /// The provider gave up; its own words, as far as they could be read.
+    /// An error of the provider, with its type and message as far as they are readable.
     Error(ErrorDetail),
     /// One of the six known events.
     Known(ProviderEvent),
 }
 
-/// A known event, as it came and as it was understood.
+/// A known event, unchanged and parsed.
 #[derive(Debug)]
 pub(crate) struct ProviderEvent {
-    /// The provider's JSON unchanged, on one line.
+    /// JSON of the provider, unchanged, on one line.
     pub(crate) json: Box<RawValue>,
-    /// What the client needs of it.
+    /// Parsed fields.
     pub(crate) payload: Payload,
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum Payload {
     MessageStop {},
 }
 
-/// What a delta adds to its block.
+/// Addition of a delta to its block.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type")]
 pub(crate) enum Delta {
@@ -77,19 +77,19 @@ pub(crate) enum Delta {
     InputJson { partial_json: String },
     #[serde(rename = "citations_delta")]
     Citations { citation: Value },
-    /// A kind added later: exposed like any event, and adds nothing to the aggregate.
+    /// A kind that was added to the interface later. It is written like any event, and does not change the aggregate.
     #[serde(other)]
     Unknown,
 }
 
-/// The end of the message, as `message_delta` tells it.
+/// End of the message, from `message_delta`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Stop {
     #[serde(default)]
     pub(crate) stop_reason: Option<String>,
 }
 
-/// The public error shape, in an `error` event or in the body of a failed response.
+/// Error in the public form, from an `error` event or from the body of a failed response.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct ErrorDetail {
@@ -98,22 +98,22 @@ pub(crate) struct ErrorDetail {
     pub(crate) message: String,
 }
 
-/// Why a known event cannot be used.
+/// Reason why a known event is unusable.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EventError {
     /// The data is not UTF-8.
     #[error("the data of a {name} event is not UTF-8")]
     NotUtf8 { name: &'static str },
-    /// The data is not JSON, or not the JSON that this event has.
+    /// The data is not JSON, or not the JSON of this event.
     #[error("the data of a {name} event is malformed")]
     Malformed {
         name: &'static str,
         source: serde_json::Error,
     },
-    /// The data is JSON, but no object.
-    #[error("the data of a {name} event is no JSON object")]
+    /// The data is JSON, but not an object.
+    #[error("the data of a {name} event is not a JSON object")]
     NotAnObject { name: &'static str },
-    /// The name and the `type` inside disagree.
+    /// The name and the `type` in the data differ.
     #[error("a {name} event carries the type {found}")]
     TypeMismatch {
         name: &'static str,
@@ -122,7 +122,7 @@ pub(crate) enum EventError {
 }
 
 impl Payload {
-    /// The event's name on the wire.
+    /// Returns the name of the event on the wire.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::MessageStart { .. } => "message_start",
@@ -146,7 +146,7 @@ impl fmt::Display for ErrorDetail {
     }
 }
 
-/// Understands one event of the stream.
+/// Parses one event of the stream.
 pub(crate) fn read(event: &sse::Event) -> Result<Incoming, EventError> {
     let name = match event.name.as_slice() {
         b"message_start" => "message_start",
@@ -161,9 +161,8 @@ pub(crate) fn read(event: &sse::Event) -> Result<Incoming, EventError> {
     known(name, &event.data).map(Incoming::Known)
 }
 
-/// The provider's error, or an empty one if its data is not of the public shape.
-///
-/// An unreadable error is still an error, so nothing fails here.
+/// Parses an error of the provider. Data of another form gives an empty error, because an unreadable error is still
+/// one.
 pub(crate) fn error_detail(json: &[u8]) -> ErrorDetail {
     #[derive(Deserialize)]
     struct Envelope {
@@ -178,7 +177,7 @@ fn known(name: &'static str, data: &[u8]) -> Result<ProviderEvent, EventError> {
     let malformed = |source| EventError::Malformed { name, source };
     let text = str::from_utf8(data).map_err(|_| EventError::NotUtf8 { name })?;
     let json: &RawValue = serde_json::from_str(text).map_err(malformed)?;
-    // Derived readers also take an array for a struct.
+    // Derived deserialisers also accept an array for a struct.
     if !json.get().starts_with('{') {
         return Err(EventError::NotAnObject { name });
     }
@@ -195,10 +194,10 @@ fn known(name: &'static str, data: &[u8]) -> Result<ProviderEvent, EventError> {
     })
 }
 
-/// The same JSON without a line break, since a record is one line.
+/// Removes line breaks from the JSON, because a record is one line.
 ///
-/// A string in valid JSON holds no raw line break (RFC 8259, section 7), so each one here lies
-/// between two tokens, where a space means the same.
+/// A string in valid JSON has no raw line break (RFC 8259, section 7). So each line break is between two tokens, where
+/// a space has the same meaning.
 fn on_one_line(json: &RawValue) -> Result<Box<RawValue>, serde_json::Error> {
     if json.get().contains(['\n', '\r']) {
         RawValue::from_string(json.get().replace(['\n', '\r'], " "))
@@ -289,7 +288,7 @@ mod tests {
         let message = error_of("message_stop", "[\"message_stop\"]");
         assert_eq!(
             message,
-            "the data of a message_stop event is no JSON object"
+            "the data of a message_stop event is not a JSON object"
         );
     }
 

@@ -1,33 +1,33 @@
-//! Opaque identifiers: of the session, of each record, of the `metadata.user_id`.
+//! Opaque identifiers: of the session, of each record, and in `metadata.user_id`.
 //!
-//! They only have to be unique and to say nothing about the host, so one random key of the kernel
-//! is enough: each identifier is a keyed hash of its number. In a static executable, `uuid`'s own
-//! generator opens `/dev/random` and reads `/dev/urandom` for each one, and panics without them.
+//! Identifiers must be unique and must not reveal facts about the host. So one random key of the kernel is enough: each
+//! identifier is a keyed hash of its number. The generator of `uuid` opens `/dev/random` in a static executable, reads
+//! `/dev/urandom` for each identifier, and panics without these files.
 //!
-//! Must not know: what is being identified.
+//! Knows no use of the identifiers.
 
 use std::hash::{BuildHasher, RandomState};
 
 use uuid::{Builder, Uuid};
 
-/// The identifiers of one run.
+/// Generator of the identifiers of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     key: RandomState,
-    given: u64,
+    count: u64,
 }
 
 impl Ids {
-    /// A source of identifiers that no other run shares.
+    /// Makes a generator whose identifiers differ from those of other runs.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// The next identifier, in the shape of a random UUID.
+    /// Returns the next identifier, in the form of a random UUID.
     pub(crate) fn next(&mut self) -> Uuid {
-        self.given += 1;
-        let high = self.key.hash_one((self.given, "high"));
-        let low = self.key.hash_one((self.given, "low"));
+        self.count += 1;
+        let high = self.key.hash_one((self.count, "high"));
+        let low = self.key.hash_one((self.count, "low"));
         let bytes = (u128::from(high) << 64) | u128::from(low);
         Builder::from_random_bytes(bytes.to_be_bytes()).into_uuid()
     }

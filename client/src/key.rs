@@ -1,26 +1,26 @@
-//! The API key: where it may be read, and how it stays out of every message.
+//! The API key, which no message contains.
 //!
-//! Must not know: HTTP, records, where the key came from.
+//! Knows no HTTP, records, or source of the key.
 
 use std::fmt;
 
-/// A key that can be sent in a header: visible ASCII, not empty.
+/// A key that is valid in a header: visible ASCII, not empty.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct ApiKey(String);
 
 impl ApiKey {
-    /// The key, unless it is empty or could not stand in a header as it is.
+    /// Parses a key. Returns `None` if it is empty or not visible ASCII.
     pub(crate) fn parse(key: &str) -> Option<Self> {
         let visible = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
         visible.then(|| Self(key.to_owned()))
     }
 
-    /// The key as it is sent. For the request's header only.
+    /// Returns the key, for the header of the request only.
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
 
-    /// `text` with each occurrence of the key replaced.
+    /// Replaces each occurrence of the key in `text`.
     pub(crate) fn redact(&self, text: &str) -> String {
         text.replace(&self.0, "[key]")
     }

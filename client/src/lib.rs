@@ -1,22 +1,20 @@
 //! The reference print-mode client: one text-only turn against a Messages-compatible provider.
 //!
-//! It stands in for a command-line agent client, as the subject of the built-in cases: it sends
-//! the requests, writes the records and makes the files of the observed behaviour, and nothing
-//! else. What it reads: its arguments, three environment variables (`AGENT_BASE_URL`,
-//! `AGENT_API_KEY`, `HOME`), and standard input if the prompt is not an argument.
+//! The client represents a command-line agent client in the built-in cases. It sends the requests, writes the records
+//! and creates the files of the observed behaviour, and does no more. Its inputs are its arguments, three environment
+//! variables (`AGENT_BASE_URL`, `AGENT_API_KEY`, `HOME`), and standard input if the prompt is not an argument.
 //!
 //! | exit code | meaning | standard output |
 //! |---|---|---|
 //! | 0 | the turn succeeded | records, the last is `result/success` |
-//! | 1 | it failed | records, the last is `result/error_during_execution`, unless nobody reads it |
-//! | 2 | usage error: nothing was written or sent | nothing |
+//! | 1 | the turn failed | records, the last is `result/error_during_execution`, unless standard output is closed |
+//! | 2 | usage error: no output was written and no request sent | empty |
 //!
-//! With 1 and 2 there is one sentence on standard error. The key is in no message.
+//! With 1 and 2, one sentence is printed on standard error. No message contains the key.
 //!
-//! The way through the modules: [`cli`] gives an invocation, [`state`] makes the files,
-//! [`provider`] sends what [`request`] describes, [`sse`] decodes the stream, [`event`]
-//! understands each event, [`message`] checks their order, [`turn`] exposes them, and [`records`]
-//! writes.
+//! Flow through the modules: [`cli`] makes an invocation, [`state`] creates the files, [`provider`] sends the body of
+//! [`request`], [`sse`] decodes the stream, [`event`] parses each event, [`message`] checks their order, [`turn`]
+//! passes them on, and [`records`] writes.
 
 mod cli;
 mod event;
@@ -52,10 +50,10 @@ use crate::{
     turn::TurnError,
 };
 
-/// How long a turn may take, from the preflight to the end of the stream.
+/// Time limit of a turn, from the preflight to the end of the stream.
 const TURN_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Why a run did not succeed.
+/// Reason why a run failed.
 #[derive(Debug, thiserror::Error)]
 enum RunError {
     #[error(transparent)]
@@ -74,10 +72,10 @@ enum RunError {
     TimedOut,
 }
 
-/// Runs the client as a program: arguments (the first is the program's name), environment and the
-/// three standard streams are those of the process.
+/// Runs the client as a program, with the arguments given (the first is the program's name), the environment and the
+/// standard streams of the process.
 ///
-/// The exit codes are 0, 1 and 2, see the [crate] documentation.
+/// The exit codes are 0, 1 and 2; see the [crate] documentation.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let environment = Environment::read();
     match start(arguments, &environment) {
@@ -102,7 +100,7 @@ fn start(
     }
 }
 
-/// One run: a turn, and the result record that says how it ended.
+/// Runs a turn and writes the result record.
 fn run(invocation: &Invocation, out: impl Write) -> Result<(), RunError> {
     let started = Instant::now();
     let mut records = Records::new(out, invocation.partial_messages);
@@ -110,7 +108,7 @@ fn run(invocation: &Invocation, out: impl Write) -> Result<(), RunError> {
     let outcome = one_turn(invocation, &mut message, &mut records);
     match &outcome {
         Ok(()) => records.success(&message, started.elapsed())?,
-        // Nobody reads any more.
+        // The reader of standard output has closed it.
         Err(RunError::Output(_) | RunError::Turn(TurnError::Output(_))) => {}
         Err(error) => {
             let why = sentence::sentence(error, Some(&invocation.key));
@@ -120,7 +118,7 @@ fn run(invocation: &Invocation, out: impl Write) -> Result<(), RunError> {
     outcome
 }
 
-/// The pipeline.
+/// Runs the pipeline of one turn.
 fn one_turn<W: Write>(
     invocation: &Invocation,
     message: &mut Message,
@@ -141,7 +139,7 @@ fn one_turn<W: Write>(
     })
 }
 
-/// Runs the turn on this thread, within `limit`.
+/// Runs the turn on this thread, up to `limit`.
 fn on_event_loop(
     limit: Duration,
     turn: impl Future<Output = Result<(), RunError>>,
@@ -151,12 +149,12 @@ fn on_event_loop(
         .build()
         .map_err(RunError::EventLoop)?;
     let outcome = event_loop.block_on(async { timeout(limit, turn).await });
-    // A name that is still being looked up does not hold up the end.
+    // Without this, a pending name lookup would delay the end.
     event_loop.shutdown_background();
     outcome.map_err(|_| RunError::TimedOut)?
 }
 
-/// The working directory as the init record shows it; empty if it is gone.
+/// Returns the working directory for the init record; empty if it was removed.
 fn working_directory() -> String {
     std::env::current_dir()
         .unwrap_or_default()
@@ -166,7 +164,7 @@ fn working_directory() -> String {
 
 fn complain(error: &RunError, key: Option<&ApiKey>) {
     let line = format!("error: {}\n", sentence::sentence(error, key));
-    // There is no one left to tell if standard error is closed.
+    // If standard error is closed, the message cannot be printed anywhere else.
     let _ = io::stderr().write_all(line.as_bytes());
 }
 

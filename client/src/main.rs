@@ -1,4 +1,4 @@
-//! The reference client as a program of its own.
+//! Executable of the reference client.
 
 use std::process::ExitCode;
 

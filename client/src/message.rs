@@ -1,49 +1,47 @@
-//! The message under construction: the order of events, and the aggregate that `assistant` records
-//! carry.
+//! The message under construction: checks the order of events, and builds the aggregates for `assistant` records.
 //!
-//! Accepted order: `message_start`, then blocks one after the other (start, deltas, stop, indices
-//! counting from 0), then `message_delta` once or more, then `message_stop`. Anything else is an
-//! error, so that a wrong stream is never passed off as an answer.
+//! Accepted order: `message_start`; blocks one after the other (start, deltas, stop, indices from 0); `message_delta`
+//! once or more; `message_stop`. Any other order is an error, so a wrong stream never becomes an answer.
 //!
-//! **When the aggregate is due.** Each block that ends gives one `assistant` message, which holds
-//! that block alone and is due right before the block's `content_block_stop` is exposed. The turn
-//! that was observed has one text block, hence one aggregate. With several blocks one message per
-//! turn would either lose the later blocks (written at the first stop) or hold events back until
-//! the last stop is known to be the last; one message per block, all with the same `id`, does
-//! neither. A block cut off by `message_delta` (the provider does this at `max_tokens`) ends
-//! there; a message without any block has one empty aggregate, so a successful turn has at least one.
+//! **Time of the aggregates.** Each block that ends gives one `assistant` message with this block only. The message is
+//! written directly before the block's `content_block_stop`. The observed turn has one text block, hence one aggregate.
+//! With several blocks, a single message per turn would lose the later blocks if written at the first stop. If written
+//! at the last stop, it would delay events. One message per block, all with the same `id`, avoids both.
 //!
-//! Must not know: the decoder, how a record is written, HTTP.
+//! A block that `message_delta` cuts off (the provider does this at `max_tokens`) ends there. A message without blocks
+//! has one empty aggregate, so a successful turn has at least one.
+//!
+//! Knows no decoder, record format or HTTP.
 
 use serde_json::Value;
 
 use crate::event::{Delta, Object, Payload};
 
-/// The most text that the blocks of one message may gather, in bytes.
+/// Largest total text of the blocks in one message, in bytes.
 pub(crate) const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
-/// The most blocks that one message may have.
+/// Largest number of blocks in one message.
 pub(crate) const MAX_BLOCKS: u64 = 1000;
 
-/// Why an event does not continue the message.
+/// Reason why an event does not continue the message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MessageError {
-    /// The event is not one that may come now.
+    /// The event is not allowed at this point.
     #[error("a {event} event came {state}")]
     OutOfOrder {
         event: &'static str,
         state: &'static str,
     },
-    /// The event names another block than the one that is due.
-    #[error("a {event} event names block {found} where block {expected} is due")]
+    /// The event names another block than the expected one.
+    #[error("a {event} event names block {found}, expected block {expected}")]
     WrongBlock {
         event: &'static str,
         found: u64,
         expected: u64,
     },
-    /// The pieces of a tool's input are together no JSON.
+    /// The joined pieces of a tool's input are not JSON.
     #[error("the input of a tool_use block is not JSON")]
     ToolInput,
-    /// The message holds more text than the limit.
+    /// The message has more text than the limit.
     #[error("the message holds more than {MAX_TEXT_BYTES} bytes of text")]
     TextTooLong,
     /// The message has more blocks than the limit.
@@ -51,23 +49,23 @@ pub(crate) enum MessageError {
     TooManyBlocks,
 }
 
-/// What is known of the message so far.
+/// State of the message so far.
 #[derive(Debug, Default)]
 pub(crate) struct Message {
     stage: Stage,
-    /// `message_start.message`, its `content` replaced for each aggregate.
+    /// `message_start.message`; each aggregate replaces its `content`.
     head: Object,
-    /// Blocks that were started.
+    /// Number of started blocks.
     blocks: u64,
     block: Block,
-    /// Bytes gathered by all blocks together.
-    gathered: usize,
+    /// Total bytes of text in all blocks.
+    text_bytes: usize,
     text: String,
     usage: Object,
     stop_reason: Option<String>,
 }
 
-/// Which events may come next.
+/// Stage of the message, which decides the allowed events.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     #[default]
@@ -78,7 +76,7 @@ enum Stage {
     Stopped,
 }
 
-/// The block that is open.
+/// The open block.
 #[derive(Debug, Default)]
 struct Block {
     fields: Object,
@@ -86,12 +84,12 @@ struct Block {
 }
 
 impl Message {
-    /// A message of which nothing has arrived.
+    /// Makes an empty message.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next event; returns the aggregate that is due before it is exposed, if one is.
+    /// Applies the next event. Returns the aggregate to write before the event, if there is one.
     pub(crate) fn apply(&mut self, payload: Payload) -> Result<Option<&Object>, MessageError> {
         let event = payload.name();
         match (self.stage, payload) {
@@ -143,22 +141,22 @@ impl Message {
         }
     }
 
-    /// Whether `message_stop` has come.
+    /// Returns true after `message_stop`.
     pub(crate) fn is_complete(&self) -> bool {
         self.stage == Stage::Stopped
     }
 
-    /// The text of the text blocks, joined.
+    /// Returns the joined text of the text blocks.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The token counts: those of `message_start`, overwritten by those of `message_delta`.
+    /// Returns the token counts: those of `message_start`, overwritten by those of `message_delta`.
     pub(crate) fn usage(&self) -> &Object {
         &self.usage
     }
 
-    /// Why the provider stopped, once it said so.
+    /// Returns the stop reason of the provider, if it has arrived.
     pub(crate) fn stop_reason(&self) -> Option<&str> {
         self.stop_reason.as_deref()
     }
@@ -233,8 +231,8 @@ impl Message {
     }
 
     fn count(&mut self, bytes: usize) -> Result<(), MessageError> {
-        self.gathered += bytes;
-        if self.gathered > MAX_TEXT_BYTES {
+        self.text_bytes += bytes;
+        if self.text_bytes > MAX_TEXT_BYTES {
             Err(MessageError::TextTooLong)
         } else {
             Ok(())

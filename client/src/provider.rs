@@ -1,13 +1,13 @@
-//! The HTTP side: the preflight, and the POST with its retries.
+//! HTTP to the provider: the preflight, and the POST with its retries.
 //!
-//! The HTTP client does nothing on its own: no proxy from the environment, no redirect, no pooled
-//! connection, no retry, HTTP/1.1 only. A literal address is never looked up (the connector parses
-//! it first). Each request has a connection of its own and asks for its closing.
+//! The HTTP client is restricted to explicit actions: no proxy from the environment, no redirects, no pooled
+//! connections, no retries, HTTP/1.1 only. A literal address is never looked up, because the connector parses it first.
+//! Each request uses a new connection and asks for its closing.
 //!
-//! The preflight only announces the client: it is awaited, so that it comes first, and its outcome
-//! is ignored, as the real client does. An unreachable provider shows in the POST.
+//! The preflight only announces the client. It is awaited, so that it comes first. Its outcome is ignored, as in the
+//! real client: the POST reports an unreachable provider.
 //!
-//! Must not know: records, what the stream means.
+//! Knows no records and no meaning of the stream.
 
 use std::{error::Error, fmt, time::Duration};
 
@@ -24,29 +24,29 @@ use crate::{
     request::{BETA_FAMILIES, BETA_HEADER, Body, CLI_USER_AGENT, RUNTIME_USER_AGENT},
 };
 
-/// The most bytes read of the body of a failed response.
+/// Largest body read from a failed response, in bytes.
 const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
-/// The first pause before a retry; it doubles up to [`LONGEST_BACKOFF`].
+/// Delay before the first retry; it doubles up to [`MAX_BACKOFF`].
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
-/// The longest pause of the client's own choice.
-const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
-/// The longest pause that a provider may ask for; a longer one ends the turn instead.
-const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
+/// Longest delay that the client chooses.
+const MAX_BACKOFF: Duration = Duration::from_secs(8);
+/// Longest delay that a provider may ask for; a longer one ends the turn.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
-/// How long each wait may take.
+/// Time limits of the waits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timeouts {
-    /// For a connection to be made.
+    /// Until a connection is established.
     pub(crate) connect: Duration,
-    /// For the whole preflight.
+    /// For the complete preflight.
     pub(crate) preflight: Duration,
-    /// For the head of an answer, and then between two pieces of its body.
+    /// Until the head of an answer arrives, and between two pieces of its body.
     pub(crate) read: Duration,
     /// For the body of a failed response.
     pub(crate) error_body: Duration,
 }
 
-/// The time-outs of the client.
+/// Time limits of the client.
 pub(crate) const TIMEOUTS: Timeouts = Timeouts {
     connect: Duration::from_secs(5),
     preflight: Duration::from_secs(2),
@@ -54,7 +54,7 @@ pub(crate) const TIMEOUTS: Timeouts = Timeouts {
     error_body: Duration::from_secs(5),
 };
 
-/// Why there is no stream, or no more of it.
+/// Reason why the stream failed or did not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProviderError {
     #[error("cannot set up the HTTP client")]
@@ -77,17 +77,17 @@ pub(crate) enum ProviderError {
     },
     #[error("the provider answered with the content type \"{found}\" instead of text/event-stream")]
     ContentType { found: String },
-    #[error("the provider sent nothing for too long")]
+    #[error("the provider sent no data for too long")]
     Stalled,
     #[error("the stream was cut off")]
     Cut(#[source] Deepest),
 }
 
-/// An HTTP error that shows only its deepest cause; the levels above it add no fact.
+/// An HTTP error that shows only its deepest cause; the other levels repeat it.
 #[derive(Debug)]
 pub(crate) struct Deepest(reqwest::Error);
 
-/// One provider, and what is needed to speak to it.
+/// One provider, with the HTTP client and headers to reach it.
 #[derive(Debug)]
 pub(crate) struct Provider {
     http: Client,
@@ -97,12 +97,12 @@ pub(crate) struct Provider {
     timeouts: Timeouts,
 }
 
-/// The stream of an accepted request.
+/// The stream of a successful request.
 #[derive(Debug)]
 pub(crate) struct Answer(Response);
 
 impl Provider {
-    /// Prepares the client for the provider that the invocation names; nothing is sent yet.
+    /// Prepares the HTTP client for the provider of the invocation; sends no request.
     pub(crate) fn new(invocation: &Invocation, timeouts: Timeouts) -> Result<Self, ProviderError> {
         let http = Client::builder()
             .no_proxy()
@@ -128,7 +128,7 @@ impl Provider {
         })
     }
 
-    /// `HEAD` on the base URL, without the key; whatever comes of it.
+    /// Sends `HEAD` to the base URL, without the key, and ignores the outcome.
     pub(crate) async fn preflight(&self) {
         let request = self
             .http
@@ -136,11 +136,11 @@ impl Provider {
             .header(USER_AGENT, RUNTIME_USER_AGENT)
             .header(CONNECTION, "close")
             .timeout(self.timeouts.preflight);
-        // See the head of this file.
+        // The POST reports an unreachable provider.
         let _ = request.send().await;
     }
 
-    /// `POST /v1/messages`, sent again up to `retries` times while nothing of a stream has come.
+    /// Sends `POST /v1/messages`, with up to `retries` retries before the stream starts.
     pub(crate) async fn post(
         &self,
         body: &Body<'_>,
@@ -157,7 +157,7 @@ impl Provider {
                 Some(delay) => sleep(delay).await,
                 None => return Err(error),
             }
-            backoff = (backoff * 2).min(LONGEST_BACKOFF);
+            backoff = (backoff * 2).min(MAX_BACKOFF);
         }
         self.attempt(body).await
     }
@@ -192,7 +192,7 @@ impl Provider {
     async fn failed(&self, response: Response) -> ProviderError {
         let status = response.status().as_u16();
         let retry_after = header_text(&response, RETRY_AFTER.as_str());
-        // What has come when the time is over is not used: an unfinished error has no shape.
+        // A truncated body is dropped at the time limit, because partial JSON does not parse.
         let read = timeout(self.timeouts.error_body, error_body(response)).await;
         ProviderError::Status {
             status,
@@ -203,7 +203,7 @@ impl Provider {
 }
 
 impl Answer {
-    /// The next piece of the stream; `None` at its end.
+    /// Returns the next piece of the stream; `None` at its end.
     pub(crate) async fn chunk(
         &mut self,
     ) -> Result<Option<impl AsRef<[u8]> + use<>>, ProviderError> {
@@ -228,7 +228,7 @@ impl ProviderError {
         }
     }
 
-    /// How long to wait before the request is sent again; `None` if that is pointless.
+    /// Returns the delay before a retry; `None` if a retry is pointless.
     fn retry_delay(&self, backoff: Duration) -> Option<Duration> {
         match self {
             Self::Connect(_) | Self::TimedOut | Self::Exchange(_) => Some(backoff),
@@ -238,7 +238,7 @@ impl ProviderError {
                 ..
             } if is_transient(*status) => {
                 let delay = retry_after.unwrap_or(backoff);
-                (delay <= LONGEST_RETRY_AFTER).then_some(delay)
+                (delay <= MAX_RETRY_AFTER).then_some(delay)
             }
             Self::Status { .. }
             | Self::Setup(_)
@@ -267,7 +267,7 @@ fn is_transient(status: u16) -> bool {
     matches!(status, 408 | 409 | 429 | 500..=599)
 }
 
-/// The base URL with `/v1/messages` after its path.
+/// Appends `/v1/messages` to the path of the base URL.
 fn messages_url(base_url: &Url) -> Url {
     let mut url = base_url.clone();
     url.set_path(&format!(
@@ -283,7 +283,7 @@ fn post_headers(invocation: &Invocation) -> HeaderMap {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(USER_AGENT, HeaderValue::from_static(CLI_USER_AGENT));
     headers.insert(BETA_HEADER, HeaderValue::from_static(BETA_FAMILIES));
-    // A key is visible ASCII, which a header value always takes.
+    // A key is visible ASCII, so it is always a valid header value.
     if let Ok(mut key) = HeaderValue::from_str(invocation.key.expose()) {
         key.set_sensitive(true);
         headers.insert("x-api-key", key);

@@ -1,9 +1,9 @@
-//! The records on standard output: one JSON object a line, each flushed as it is written.
+//! Writer of the records on standard output: one JSON object per line, flushed after each.
 //!
-//! Field names are those of the public SDK (section 2.3 of the observed behaviour). Writing
-//! blocks: a reader that does not read holds the whole turn up, which keeps memory bounded.
+//! Field names are those of the public SDK (section 2.3 of the observed behaviour). Writing blocks: if the reader stops
+//! reading, the turn waits, which bounds the memory.
 //!
-//! Must not know: where records come from, when each is due, HTTP.
+//! Knows no source of records, no time of each, and no HTTP.
 
 use std::{
     io::{self, Write},
@@ -17,15 +17,15 @@ use crate::{
     cli::PartialMessages, event::Object, ids::Ids, message::Message, request::CLI_VERSION,
 };
 
-/// A buffer that a large record has grown beyond this is given back, in bytes.
-const KEPT_BUFFER_BYTES: usize = 16 * 1024;
+/// Largest kept capacity of the line buffer, in bytes; a larger buffer is shrunk after its record.
+const MAX_KEPT_BUFFER_BYTES: usize = 16 * 1024;
 
-/// Standard output does not take records any more.
+/// Standard output cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write to standard output")]
 pub(crate) struct OutputError(#[from] io::Error);
 
-/// The writer of one run's records.
+/// Writer of the records of one run.
 #[derive(Debug)]
 pub(crate) struct Records<W> {
     out: W,
@@ -65,7 +65,7 @@ enum System<'a> {
     },
 }
 
-/// The public facts about the run. What this client does not have is an empty list.
+/// Public facts about the run. Features that this client lacks are empty lists.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Init<'a> {
@@ -104,7 +104,7 @@ struct TurnResult<'a> {
 }
 
 impl<W: Write> Records<W> {
-    /// A writer with a session identifier of its own; nothing is written yet.
+    /// Makes a writer with a new session identifier; writes no record.
     pub(crate) fn new(out: W, partial_messages: PartialMessages) -> Self {
         let mut ids = Ids::new();
         let session_id = ids.next().to_string();
@@ -117,7 +117,7 @@ impl<W: Write> Records<W> {
         }
     }
 
-    /// `system/init`: what this run is made of.
+    /// Writes `system/init`: the settings of the run.
     pub(crate) fn init(&mut self, cwd: &str, model: &str) -> Result<(), OutputError> {
         let init = Init {
             cwd,
@@ -142,7 +142,7 @@ impl<W: Write> Records<W> {
         )
     }
 
-    /// `system/status`: the request is about to be sent.
+    /// Writes `system/status`: the request follows.
     pub(crate) fn status(&mut self) -> Result<(), OutputError> {
         let status = System::Status {
             status: "requesting",
@@ -152,7 +152,7 @@ impl<W: Write> Records<W> {
         write(&mut self.out, &mut self.line, &Record::System(status))
     }
 
-    /// `stream_event`: one event of the provider, unless partial messages are omitted.
+    /// Writes `stream_event` for one event of the provider, unless partial messages are omitted.
     pub(crate) fn stream_event(&mut self, event: &RawValue) -> Result<(), OutputError> {
         match self.partial_messages {
             PartialMessages::Omitted => return Ok(()),
@@ -167,7 +167,7 @@ impl<W: Write> Records<W> {
         write(&mut self.out, &mut self.line, &record)
     }
 
-    /// `assistant`: an aggregate of the answer.
+    /// Writes `assistant` with an aggregate of the answer.
     pub(crate) fn assistant(&mut self, message: &Object) -> Result<(), OutputError> {
         let record = Record::Assistant {
             message,
@@ -178,12 +178,12 @@ impl<W: Write> Records<W> {
         write(&mut self.out, &mut self.line, &record)
     }
 
-    /// `result/success`: the last record of a turn that succeeded.
+    /// Writes `result/success`, the last record of a successful turn.
     pub(crate) fn success(&mut self, message: &Message, took: Duration) -> Result<(), OutputError> {
         self.result(Ending::Success, message.text(), message, took)
     }
 
-    /// `result/error_during_execution`: the last record of a turn that failed, and why.
+    /// Writes `result/error_during_execution`, the last record of a failed turn, with the reason.
     pub(crate) fn failure(
         &mut self,
         why: &str,
@@ -219,7 +219,7 @@ impl<W: Write> Records<W> {
     }
 }
 
-/// How the turn ended.
+/// Result of the turn.
 #[derive(Debug, Clone, Copy)]
 enum Ending {
     Success,
@@ -236,7 +236,7 @@ fn write<W: Write>(
     line.push(b'\n');
     out.write_all(line)?;
     out.flush()?;
-    line.shrink_to(KEPT_BUFFER_BYTES);
+    line.shrink_to(MAX_KEPT_BUFFER_BYTES);
     Ok(())
 }
 
@@ -377,7 +377,7 @@ mod tests {
         assert_ne!(lines[0]["uuid"], lines[1]["uuid"]);
     }
 
-    /// A writer that counts its flushes.
+    /// Writer that records its length at each flush.
     #[derive(Default)]
     struct Flushes(Vec<usize>, usize);
 

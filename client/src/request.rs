@@ -1,29 +1,29 @@
-//! What is sent: the headers and the JSON body of the two requests.
+//! Headers and JSON bodies of the two requests.
 //!
-//! Section 2.1 of the observed behaviour gives the fields and the shapes; their values are our
-//! own, fixed, and say nothing about the host. `metadata.user_id` alone is new for each run.
+//! Section 2.1 of the observed behaviour defines the fields and their types. The values are fixed values of this
+//! client, and reveal no facts about the host. Only `metadata.user_id` is new for each run.
 //!
-//! Must not know: how a request is sent, records, files.
+//! Knows no sending, records or files.
 
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::cli::{Invocation, Mode};
 
-/// The version of the client that this one stands for.
+/// Version of the client that this one represents.
 pub(crate) const CLI_VERSION: &str = "2.1.177";
-/// The user agent of `POST /v1/messages`: the client's.
+/// User agent of `POST /v1/messages`: the client's.
 pub(crate) const CLI_USER_AGENT: &str = "agent-cli/2.1.177 (external, sdk-cli)";
-/// The user agent of `HEAD /`: the runtime's. The build script reads the version.
+/// User agent of `HEAD /`: the runtime's. The build script reads its version.
 pub(crate) const RUNTIME_USER_AGENT: &str = concat!("reqwest/", env!("REQWEST_VERSION"));
-/// The header that names protocol families.
+/// Name of the header that lists protocol families.
 pub(crate) const BETA_HEADER: &str = "agent-beta";
-/// The families: client, interleaved thinking, context management, prompt-caching scope.
+/// Protocol families: client, interleaved thinking, context management, prompt-caching scope.
 pub(crate) const BETA_FAMILIES: &str = "agent-cli-20250219,interleaved-thinking-2025-05-14,\
     context-management-2025-06-27,prompt-caching-scope-2026-01-05";
-/// The model unless `--model` names one.
+/// Default of `--model`.
 pub(crate) const DEFAULT_MODEL: &str = "agent-model-1";
-/// `max_tokens` unless `--max-tokens` gives it.
+/// Default of `--max-tokens`.
 pub(crate) const DEFAULT_MAX_TOKENS: u32 = 32_000;
 
 const ATTRIBUTION: &str = "agent-cli 2.1.177; entry point sdk-cli";
@@ -32,14 +32,14 @@ const DEFAULT_SYSTEM_PROMPT: &str = "Answer in plain text. No tools are availabl
 const REMINDER: &str = "<system-reminder>This is a print-mode turn: \
     nobody can answer a question.</system-reminder>";
 
-/// The body of `POST /v1/messages`; its fields are those of table 2.1.
+/// Body of `POST /v1/messages`, with the fields of table 2.1.
 #[derive(Debug, Serialize)]
 pub(crate) struct Body<'a> {
     model: &'a str,
     max_tokens: u32,
     messages: [UserMessage<'a>; 1],
     system: [TextBlock<'a>; 3],
-    /// Tools are disabled in both cases.
+    /// Empty in both cases, because tools are disabled.
     tools: [(); 0],
     metadata: Metadata,
     thinking: Thinking,
@@ -95,7 +95,7 @@ struct OutputConfig {
 }
 
 impl<'a> Body<'a> {
-    /// The body for one turn; `user` is an identifier of this run alone.
+    /// Builds the body of one turn; `user` is an identifier of this run only.
     pub(crate) fn new(invocation: &'a Invocation, user: Uuid) -> Self {
         let mode = invocation.mode;
         let system_prompt = invocation
@@ -146,7 +146,7 @@ impl<'a> TextBlock<'a> {
         }
     }
 
-    /// A block that safe mode marks for the provider's prompt cache.
+    /// Builds a block that safe mode marks for the provider's prompt cache.
     fn cacheable(text: &'a str, mode: Mode) -> Self {
         let cache_control = match mode {
             Mode::Normal => None,

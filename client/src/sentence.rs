@@ -1,19 +1,18 @@
-//! Errors as one plain sentence: for people on standard error, and for the `result` record.
+//! Error messages in one sentence, for standard error and for the `result` record.
 //!
-//! Parts of an error may be a provider's own words, and those are hostile: they could forge lines,
-//! steer a terminal, or echo the key. So a sentence is one line of bounded length without control
-//! or direction characters, and without the key.
+//! Errors may contain text of the provider, which is hostile: it could forge lines, control a terminal, or echo the
+//! key. So a sentence is one line of bounded length, without control or direction characters, and without the key.
 //!
-//! Must not know: which errors there are.
+//! Knows no error types.
 
 use std::{error::Error, fmt::Write as _};
 
 use crate::key::ApiKey;
 
-/// The longest sentence, in characters.
+/// Largest length of a sentence, in characters.
 const MAX_SENTENCE_CHARS: usize = 600;
 
-/// The error and its causes as one line, with `key` removed if there is one.
+/// Formats the error and its causes as one line, with `key` redacted.
 pub(crate) fn sentence(error: &dyn Error, key: Option<&ApiKey>) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -41,7 +40,7 @@ fn one_line(text: &str) -> String {
     line
 }
 
-/// Control characters, and those that show nothing or turn the direction of the text.
+/// Returns true for control characters, and for characters that are invisible or change the text direction.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -79,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_removed_wherever_it_stands() {
+    fn every_occurrence_of_the_key_is_removed() {
         let key = ApiKey::parse("sk-1").unwrap();
         let error = io::Error::other("no such key: sk-1");
         assert_eq!(sentence(&error, Some(&key)), "no such key: [key]");

@@ -1,60 +1,60 @@
-//! The server-sent-event decoder: bytes in, events out, whatever the split of the byte stream.
+//! Decoder of server-sent events: bytes in, events out, for any split of the byte stream.
 //!
-//! Source: WHATWG HTML, section 9.2.6, "Interpreting an event stream". `id` and `retry` only matter
-//! for reconnection, which a turn never does, so they are skipped like unknown fields. Everything
-//! is bytes here: whether the data is UTF-8 is the business of whoever reads the event.
+//! Source: WHATWG HTML, section 9.2.6, "Interpreting an event stream". `id` and `retry` matter only for reconnection,
+//! which a turn never does, so they are skipped like unknown fields. The decoder handles bytes; the reader of an event
+//! checks its data for UTF-8.
 //!
-//! Must not know: what an event means, HTTP, records.
+//! Knows no meaning of events, HTTP or records.
 
-/// The longest accepted line, in bytes, terminator excluded; a comment counts as a line.
+/// Longest accepted line in bytes, without its terminator; a comment is a line too.
 pub(crate) const MAX_LINE_BYTES: usize = 1024 * 1024;
-/// The most data one event may gather from its `data` lines, in bytes.
+/// Largest joined data of one event, in bytes.
 pub(crate) const MAX_EVENT_BYTES: usize = 1024 * 1024;
 
 /// One dispatched event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// The value of the last `event` field; empty if there was none.
+    /// Value of the last `event` field; empty without such a field.
     pub(crate) name: Vec<u8>,
-    /// The values of the `data` fields, joined by line feeds.
+    /// Values of the `data` fields, joined by line feeds.
     pub(crate) data: Vec<u8>,
 }
 
-/// Why the stream cannot be decoded any further.
+/// Reason why the stream cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SseError {
-    /// A line, finished or not, is longer than the limit.
+    /// A line, complete or not, is longer than the limit.
     #[error("a line of the event stream is longer than {MAX_LINE_BYTES} bytes")]
     LineTooLong,
-    /// The data lines of one event are together larger than the limit.
+    /// The joined data of one event is larger than the limit.
     #[error("an event of the stream is larger than {MAX_EVENT_BYTES} bytes")]
     EventTooLarge,
 }
 
-/// The decoder's state between two pieces of the stream.
+/// State of the decoder between two pieces of the stream.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
-    /// The start of a line whose end has not arrived.
+    /// Beginning of an incomplete line.
     line: Vec<u8>,
     name: Vec<u8>,
-    /// The data so far; `None` until a `data` field was seen, since an empty one counts.
+    /// Data so far; `None` before the first `data` field, because an empty field counts.
     data: Option<Vec<u8>>,
-    /// The last byte was a carriage return: a line feed right after it belongs to it.
+    /// True after a carriage return: a line feed directly after it belongs to it.
     after_cr: bool,
-    /// A first line was read: a byte order mark is no longer looked for.
+    /// True after the first line, where a byte order mark is no longer expected.
     started: bool,
 }
 
 impl Decoder {
-    /// A decoder at the start of a stream.
+    /// Makes a decoder at the start of a stream.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Takes bytes from the front of `input` until an event is complete or `input` is empty.
+    /// Consumes bytes from the front of `input` until an event is complete or `input` is empty.
     ///
-    /// An event is handed out at the byte that ends its blank line, never later: after a carriage
-    /// return nothing is awaited.
+    /// An event is returned at the byte that ends its blank line. After a carriage return, the decoder does not wait
+    /// for a line feed.
     pub(crate) fn next_event(&mut self, input: &mut &[u8]) -> Result<Option<Event>, SseError> {
         loop {
             self.skip_line_feed_of_crlf(input);
@@ -92,7 +92,7 @@ impl Decoder {
         self.keep(piece)?;
         let mut line = std::mem::take(&mut self.line);
         let event = self.read_line(&line);
-        // The buffer is kept for the next line; one that grew is given back.
+        // The buffer is kept for the next line, unless it has grown large.
         if line.capacity() <= 4096 {
             line.clear();
             self.line = line;
@@ -113,7 +113,7 @@ impl Decoder {
         match field {
             b"event" => self.name = value.to_vec(),
             b"data" => self.append_data(value)?,
-            // A comment is a line whose field name is empty.
+            // A comment is a line with an empty field name.
             _ => {}
         }
         Ok(None)
@@ -135,14 +135,14 @@ impl Decoder {
         Ok(())
     }
 
-    /// A blank line: an event without a `data` field is dropped, its name with it.
+    /// Handles a blank line: returns the event, or drops the name of an event without a `data` field.
     fn dispatch(&mut self) -> Option<Event> {
         let name = std::mem::take(&mut self.name);
         self.data.take().map(|data| Event { name, data })
     }
 }
 
-/// Splits a line at its first colon; one space after the colon is not part of the value.
+/// Splits a line at its first colon, and removes one space after the colon.
 fn split_field(line: &[u8]) -> (&[u8], &[u8]) {
     match line.iter().position(|byte| *byte == b':') {
         None => (line, b""),
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(decode([longer.as_slice()]), Err(SseError::LineTooLong));
     }
 
-    /// Text with everything that a split may fall into.
+    /// Generates text with every construct that a split may cut.
     fn stream() -> impl Strategy<Value = Vec<u8>> {
         let part = prop_oneof![
             Just("event: content_block_delta".to_owned()),
@@ -325,7 +325,7 @@ mod tests {
         fn every_line_ending_may_be_mixed_with_every_other(
             endings in prop::collection::vec(prop::sample::select(vec!["\n", "\r\n", "\r"]), 3),
         ) {
-            // A lone CR before a field line is its own ending, before LF it is half of one.
+            // A lone CR before a field line is a complete line end; before LF it is a part of one.
             let stream = format!(
                 "event: a{}data: b{}{}data: c\n\n", endings[0], endings[1], endings[2],
             );

@@ -7,13 +7,14 @@
 //! HOME/.agent/backups/.agent.json.backup.EPOCH_MS  0600
 //! ```
 //!
-//! Both files are made by the first run in a home; a home that has a state file is left alone, so
-//! there is one backup however often the client runs. The state file comes last: where it stands,
-//! the backup does too. Each is written under a temporary name in its own directory, with mode
-//! 0600 from its creation, and renamed: no reader sees a part of it. Nothing is synced to the disk,
-//! since a state that a power cut loses is simply made again. No transcript is ever written.
+//! The first run in a home creates both files. A home with a state file is not changed, so there is one backup for any
+//! number of runs. The state file is written last: if it exists, the backup exists too.
 //!
-//! Must not know: the prompt, the answer, HTTP.
+//! Each file is created under a temporary name in its own directory, with mode 0600, and then renamed, so no reader
+//! sees a partial file. The files are not synced to disk: the next run recreates a state that a power failure lost. The
+//! client never writes a transcript.
+//!
+//! Knows no prompt, answer or HTTP.
 
 use std::{
     fs::{self, DirBuilder, Permissions},
@@ -32,11 +33,11 @@ const APP_DIR: &str = ".agent";
 const STATE_FILE: &str = ".agent.json";
 const BACKUP_DIR: &str = "backups";
 
-/// Why the state could not be written; the path is relative to the home.
+/// Reason why the state could not be written; the path is relative to the home.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StateError {
     #[error("cannot look for {path}")]
-    Look {
+    Lookup {
         path: &'static str,
         source: io::Error,
     },
@@ -49,7 +50,7 @@ pub(crate) enum StateError {
     Write { path: PathBuf, source: io::Error },
 }
 
-/// What the state file holds: nothing about the host, the user or the turn.
+/// Content of the state file; it reveals no facts about the host, the user or the turn.
 #[derive(Serialize)]
 struct State {
     #[serde(rename = "firstStartTime")]
@@ -58,15 +59,15 @@ struct State {
     version: &'static str,
 }
 
-/// Makes the state file and its backup, unless the home has a state file already.
+/// Creates the state file and its backup, unless the home has a state file.
 pub(crate) fn prepare(home: &Path) -> Result<(), StateError> {
     let app = home.join(APP_DIR);
-    let looked = fs::symlink_metadata(app.join(STATE_FILE));
-    match looked {
+    let found = fs::symlink_metadata(app.join(STATE_FILE));
+    match found {
         Ok(_) => return Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(source) => {
-            return Err(StateError::Look {
+            return Err(StateError::Lookup {
                 path: ".agent/.agent.json",
                 source,
             });
@@ -86,18 +87,18 @@ pub(crate) fn prepare(home: &Path) -> Result<(), StateError> {
 }
 
 fn epoch_ms() -> u64 {
-    // A clock before 1970 gives 0: a wrong suffix harms nobody.
+    // A clock before 1970 gives 0; the suffix need not be correct.
     let elapsed = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Makes a directory with mode 0700, unless it is there; one that is there keeps its mode.
+/// Creates a directory with mode 0700. An existing directory keeps its mode.
 fn make_private_directory(path: &Path, shown: &'static str) -> Result<(), StateError> {
-    let made = DirBuilder::new().mode(0o700).create(path);
-    match made {
-        // mkdir(2) takes the umask's bits away, which may be the owner's too.
+    let created = DirBuilder::new().mode(0o700).create(path);
+    match created {
+        // mkdir(2) clears the bits of the umask, which may include the owner's.
         Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o700)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         Err(error) => Err(error),
@@ -117,7 +118,7 @@ fn write_private(
     let path = directory.join(name);
     let written = || -> io::Result<()> {
         let mut file = create_private(directory)?;
-        // open(2) took the umask's bits away: the mode was never wider, and may be too narrow.
+        // open(2) cleared the bits of the umask: the mode was never wider, but may be too narrow.
         file.as_file()
             .set_permissions(Permissions::from_mode(0o600))?;
         file.write_all(bytes)?;
@@ -129,8 +130,8 @@ fn write_private(
     })
 }
 
-/// A new file under a temporary name, removed unless it is persisted. Nobody else can open it, not
-/// even for a moment.
+/// Creates a file under a temporary name, which is removed unless it is persisted. Its mode excludes other users from
+/// the start.
 fn create_private(directory: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new()
         .prefix(".agent.json.tmp.")
@@ -146,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// Each path under `home` with its mode.
+    /// Lists each path under `home` with its mode.
     fn tree(home: &Path) -> Vec<(String, u32)> {
         let mut found = Vec::new();
         let mut waiting = vec![home.to_owned()];
@@ -237,7 +238,10 @@ mod tests {
     fn a_file_in_the_place_of_a_directory_is_an_error() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join(".agent"), "").unwrap();
-        assert!(matches!(prepare(home.path()), Err(StateError::Look { .. })));
+        assert!(matches!(
+            prepare(home.path()),
+            Err(StateError::Lookup { .. })
+        ));
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! The reading of the stream: each event is checked, then exposed as records when it arrives.
+//! Reader of the stream: checks each event, then writes it as records when it arrives.
 //!
-//! An event that does not continue the message is an error and is not exposed. After
-//! `message_stop` the turn has succeeded; the rest of the stream is only awaited, briefly, so that
-//! the exchange ends in order. A known event in that rest is an error, a missing end is not.
+//! An event that does not continue the message is an error and is not written. After `message_stop` the turn has
+//! succeeded. The rest of the stream is awaited briefly, so that the exchange ends in order. A known event in the rest
+//! is an error; a missing end is not.
 //!
-//! Must not know: how the request was made, how a record is written.
+//! Knows no request and no record format.
 
 use std::{io::Write, time::Duration};
 
@@ -18,12 +18,12 @@ use crate::{
     sse::{self, Decoder, SseError},
 };
 
-/// The most bytes read of one stream, pings and comments included.
+/// Largest stream, in bytes, including pings and comments.
 pub(crate) const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
-/// How long the end of the body is awaited after `message_stop`.
-const TRAILING_TIME: Duration = Duration::from_secs(1);
+/// Time limit for the end of the body after `message_stop`.
+const TRAILING_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why the stream did not become an answer.
+/// Reason why the stream did not become an answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TurnError {
     #[error(transparent)]
@@ -44,7 +44,7 @@ pub(crate) enum TurnError {
     TooLong,
 }
 
-/// Reads the stream to its end, exposing each event as it arrives.
+/// Reads the stream to its end, and writes each event as it arrives.
 pub(crate) async fn read<W: Write>(
     mut answer: Answer,
     message: &mut Message,
@@ -63,7 +63,7 @@ pub(crate) async fn read<W: Write>(
             expose(&event, message, records)?;
         }
         if message.is_complete() && deadline.is_none() {
-            deadline = Some(Instant::now() + TRAILING_TIME);
+            deadline = Some(Instant::now() + TRAILING_TIMEOUT);
         }
     }
     if message.is_complete() {
@@ -73,7 +73,7 @@ pub(crate) async fn read<W: Write>(
     }
 }
 
-/// The next piece, or `None` at the end: of the stream, or of the wait after `message_stop`.
+/// Returns the next piece; `None` at the end of the stream, or at the deadline after `message_stop`.
 async fn next_chunk(
     answer: &mut Answer,
     deadline: Option<Instant>,

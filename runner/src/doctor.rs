@@ -31,7 +31,7 @@ use std::io::{self, Write};
 use report::RenderError;
 use report::human::Colour;
 use sys::fds::close_on_exec_from;
-use sys::process::default_child_signal;
+use sys::process::reset_child_signal;
 use thiserror::Error;
 
 use crate::request::DoctorAction;
@@ -91,7 +91,7 @@ pub(crate) fn run(
 fn examine() -> Examination {
     // Trials must not inherit our caller's descriptors. If the kernel refuses, the trials report it.
     let _ = close_on_exec_from(3);
-    default_child_signal();
+    reset_child_signal();
     let tried = try_all(trial::make);
     let possible = judge::possible(&tried);
     let run = whole_run::make();

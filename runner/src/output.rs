@@ -215,7 +215,7 @@ fn writable(path: &Path, by: FileKind, inputs: &[Input<'_>]) -> Result<Location,
     let location = Location::open(&target).map_err(failed)?;
     if let Some(file) = location.existing().map_err(failed)? {
         let status = file.metadata().map_err(failed)?;
-        if let Some(stream) = streams::going_to(&status) {
+        if let Some(stream) = streams::stream_to(&status) {
             return Err(OutputError::IsStream {
                 path: shown_path(path),
                 by,

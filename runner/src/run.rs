@@ -16,7 +16,7 @@ use sandbox::plan::ClientPaths;
 use sandbox::set_up::HostFacts;
 use sandbox::spawn;
 use sys::clock::Clock;
-use sys::process::let_one_signal_pass;
+use sys::process::absorb_one_signal;
 use thiserror::Error;
 
 use crate::assemble;
@@ -95,7 +95,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         digests,
         passed_over,
     } = launch_in_strongest_tier(request, &outputs.files(), clock)?;
-    let_one_signal_pass();
+    absorb_one_signal();
     let (failure, landlock_abi) = (capture.failure.take(), capture.landlock_abi);
     let exit = capture.exit;
     let unwritten = std::mem::take(&mut capture.unwritten);

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use futures_core::Stream;
 use model::secret::Belongs;
-use scenario::messages::{self, Ask};
+use scenario::messages::{self, MessageRequest};
 use scenario::script::{Context, Script};
 use scenario::{ErrorType, Scenario};
 
@@ -106,7 +106,7 @@ async fn message(
             message,
         });
     }
-    let ask: Ask =
+    let ask: MessageRequest =
         serde_json::from_slice(&body).map_err(|error| Refusal::invalid(error.to_string()))?;
     drop(body);
 

@@ -95,7 +95,7 @@ impl Paced {
         Self {
             pieces: script.pieces,
             timer: None,
-            apart: script.apart,
+            apart: script.separate_writes,
             end: script.end,
             line,
             request_id: script.request_id,

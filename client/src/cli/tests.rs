@@ -99,7 +99,7 @@ fn without_print_there_is_no_mode_to_run_in() {
 }
 
 #[test]
-fn bad_arguments_are_told_in_one_line() {
+fn bad_arguments_give_an_error_of_one_line() {
     let cases: [(&[&str], &str); 8] = [
         (
             &["--print", "--nonsense", "hi"],

@@ -46,7 +46,7 @@ fn message_stop() -> Payload {
     payload(json!({"type": "message_stop"}))
 }
 
-/// Applies the events; each aggregate's content, with the position of the event it precedes.
+/// Applies the events. Returns the content of each aggregate with the position of the event after it.
 fn aggregates(message: &mut Message, events: Vec<Payload>) -> Vec<(usize, Value)> {
     let mut found = Vec::new();
     for (position, event) in events.into_iter().enumerate() {
@@ -264,12 +264,12 @@ fn an_event_for_another_block_is_an_error() {
     let message = error_of(vec![start(), text_start(1)]);
     assert_eq!(
         message,
-        "a content_block_start event names block 1 where block 0 is due"
+        "a content_block_start event names block 1, expected block 0"
     );
     let message = error_of(vec![start(), text_start(0), text_delta(7, "x")]);
     assert_eq!(
         message,
-        "a content_block_delta event names block 7 where block 0 is due"
+        "a content_block_delta event names block 7, expected block 0"
     );
     let message = error_of(vec![start(), text_start(0), block_stop(u64::MAX)]);
     assert!(message.starts_with("a content_block_stop event names block 1844"));

@@ -1,4 +1,4 @@
-//! Tests of the time-outs, of what is worth a retry, and of the URL.
+//! Tests of the time limits, the retries and the URL.
 
 use std::{net::TcpListener, path::PathBuf};
 
@@ -44,8 +44,8 @@ fn status(status: u16, retry_after: Option<u64>) -> ProviderError {
 }
 
 #[test]
-fn a_provider_that_accepts_and_says_nothing_times_out() {
-    // The backlog takes the connections; nobody accepts them.
+fn a_provider_that_sends_no_answer_times_out() {
+    // The backlog of the listener takes the connections; no code accepts them.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let invocation = invocation(&format!("http://{}", silent.local_addr().unwrap()));
     let timeouts = Timeouts {
@@ -72,7 +72,7 @@ fn a_stream_that_stalls_is_an_error() {
         connection
             .write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: hello\n")
             .unwrap();
-        // Until the client gives up.
+        // Reads until the client closes the connection.
         let _ = connection.read_to_end(&mut Vec::new());
     });
     let error = block_on(async {
@@ -128,7 +128,7 @@ fn retry_after_is_honoured_up_to_its_limit() {
     );
     assert_eq!(
         status(503, Some(60)).retry_delay(SHORT),
-        Some(LONGEST_RETRY_AFTER)
+        Some(MAX_RETRY_AFTER)
     );
     assert_eq!(status(503, Some(61)).retry_delay(SHORT), None);
     assert_eq!(status(429, Some(u64::MAX)).retry_delay(SHORT), None);

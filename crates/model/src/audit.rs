@@ -1,4 +1,4 @@
-//! An audit: any program in the same sandbox, with nothing expected of it.
+//! Audits: any program in the sandbox, without expectations.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use scenario::Scenario;
 use crate::case::{Origin, SandboxRules};
 use crate::profile::{ExpectedAttempt, Variable};
 
-/// The reason of whatever the command line adds.
+/// Reason of each rule that the command line adds.
 pub const ASKED_FOR: &str = "asked for on the command line";
 
 /// The parsed policy of audits.
@@ -16,49 +16,49 @@ pub const ASKED_FOR: &str = "asked for on the command line";
 pub struct AuditPolicy {
     /// Short name, as in reports: `audit`.
     pub name: String,
-    /// The file that it was read from.
+    /// The file of the policy.
     pub origin: Origin,
-    /// What the provider stub answers.
+    /// Answers of the provider stub.
     pub stub: Scenario,
-    /// Tiers, limits, and what of the host every program is shown.
+    /// Isolations, limits, and host paths that every program sees.
     pub sandbox: SandboxRules,
-    /// The whole environment, but for what the command line adds.
+    /// The environment, without the additions of the command line.
     pub environment: Vec<Variable>,
 }
 
-/// One audit: the policy with what the command line adds to it.
+/// One audit: the policy and the additions of the command line.
 #[derive(Clone, Debug)]
 pub struct Audit {
-    /// Short name of the policy, and its file.
+    /// Short name of the policy.
     pub name: String,
-    /// The file that the policy was read from.
+    /// The file of the policy.
     pub origin: Origin,
-    /// What the provider stub answers; `None`: a connection to it is an attempt as any other.
+    /// Answers of the provider stub; `None`: the run has no stub, and a connection to it is an ordinary attempt.
     pub stub: Option<Scenario>,
-    /// The name of the scenario, where the command line has one.
+    /// Name of the scenario that the command line selects.
     pub asked_stub: Option<String>,
-    /// Tiers, limits, and what of the host this program is shown.
+    /// Isolations, limits, and host paths that this program sees.
     pub sandbox: SandboxRules,
     /// The whole environment.
     pub environment: Vec<Variable>,
-    /// Attempts that are no finding.
+    /// Expected attempts, which are not findings.
     pub attempts: Vec<ExpectedAttempt>,
-    /// Where the program lies inside.
+    /// Location of the program inside the sandbox.
     pub place: ProgramLocation,
-    /// `argv`, from 0; `{base_url}` stands for the stub's origin.
+    /// `argv`, from index 0; `{base_url}` is the placeholder for the origin of the stub.
     pub arguments: Vec<OsString>,
-    /// Directory that the program starts in; `None`: one of its own.
+    /// Working directory of the program; `None`: an empty directory of the sandbox.
     pub directory: Option<PathBuf>,
 }
 
-/// Where an audited program lies inside.
+/// Location of an audited program inside the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramLocation {
-    /// Where it lies on the host, below a path that is shown.
+    /// Its path on the host, below a path that the sandbox shows.
     Own {
-        /// Given to execve(2); perhaps a link to the file.
+        /// Path for execve(2), which may be a symbolic link.
         path: PathBuf,
     },
-    /// By itself, in the directory of the sandbox for that: nothing around it is shown.
+    /// A copy in the program directory of the sandbox, without the files next to it.
     Alone,
 }

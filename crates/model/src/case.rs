@@ -1,7 +1,7 @@
-//! A case: what the client is asked to do, what the stub answers, what the sandbox allows, and what must be seen.
+//! Cases: the task of the client, the answers of the stub, the rules of the sandbox, and the expectations.
 //!
-//! These are the parsed types. They are never half-valid: a file becomes a [`Case`] whole or not at all.
-//! They know nothing of one client's spelling (that is [`crate::profile`]) and nothing of the kernel.
+//! These types are parsed and always valid: a file becomes a whole [`Case`] or an error. They know neither the spelling
+//! of one client (see [`crate::profile`]) nor the kernel.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,65 +20,65 @@ pub use outline::Outline;
 pub struct Case {
     /// Short name, as in reports: `case-b`.
     pub name: String,
-    /// Another case: what a profile sets for that one is set for this one too.
+    /// Name of another case, whose settings in a profile apply to this one too.
     pub like: Option<String>,
-    /// One line for people.
+    /// Description in one line.
     pub summary: String,
-    /// The file that it was read from.
+    /// The file of the case.
     pub origin: Origin,
-    /// What the client is asked to do.
+    /// Task of the client.
     pub invocation: Invocation,
-    /// What the provider stub answers.
+    /// Answers of the provider stub.
     pub stub: Scenario,
-    /// What the sandbox allows.
+    /// Rules of the sandbox.
     pub sandbox: SandboxRules,
-    /// What must be seen.
+    /// Expected behaviour of the client.
     pub expect: Expectations,
 }
 
 impl Case {
-    /// Names by which a profile may mean the case, its own first.
+    /// Returns the names by which a profile can refer to the case, its own first.
     pub fn names(&self) -> [&str; 2] {
         let like = self.like.as_ref().unwrap_or(&self.name);
         [&self.name, like]
     }
 }
 
-/// Where a policy file came from, the digest of its bytes, and the place of its keys in them.
+/// Origin of a policy file: its source, its digest, and the lines of its keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// Built in, or a file.
+    /// The executable, or a file.
     pub source: Source,
     /// SHA-256 of the file's bytes, lower-case hex.
     pub sha256: String,
-    /// Where a reader finds it, and its keys.
+    /// Path and lines of the keys, for reports.
     pub outline: Outline,
 }
 
-/// Where a policy file came from.
+/// Source of a policy file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Carried by the executable.
+    /// Part of the executable.
     BuiltIn,
-    /// The path as the user gave it.
+    /// Path as the user typed it.
     File(PathBuf),
 }
 
-/// What the client is asked to do, in terms that every client has.
+/// Task of the client, in terms that every client has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
-    /// What the user says.
+    /// Prompt of the user.
     pub prompt: String,
-    /// Replaces the client's own system prompt.
+    /// Replacement for the system prompt of the client.
     pub system_prompt: Option<String>,
-    /// `None`: the client's own default.
+    /// Name of the model; `None`: the default of the client.
     pub model: Option<String>,
     /// Switches without a value, in the order of the file.
     pub switches: Vec<Switch>,
 }
 
 impl Invocation {
-    /// What is said to the client, and is shown by no report.
+    /// Lists the prompts, which no report shows.
     pub fn prompts(&self) -> Vec<&str> {
         let system = self.system_prompt.as_deref();
         Vec::from_iter([Some(self.prompt.as_str()), system].into_iter().flatten())
@@ -88,24 +88,24 @@ impl Invocation {
 /// A switch that a profile spells for its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Switch {
-    /// One turn without a dialogue.
+    /// Run one turn without a dialogue.
     Print,
-    /// Without the user's customization.
+    /// Ignore the customization of the user.
     Bare,
-    /// One JSON record a line on standard output.
+    /// Write one JSON record per line on standard output.
     StreamJson,
-    /// A record for each event of the provider.
+    /// Write a record for each event of the provider.
     PartialMessages,
-    /// No transcript of the conversation.
+    /// Write no transcript of the conversation.
     NoSessionPersistence,
-    /// An empty selection of tools.
+    /// Select no tools.
     NoTools,
-    /// The client's safe mode.
+    /// Start in the safe mode of the client.
     SafeMode,
 }
 
 impl Switch {
-    /// Every switch there is.
+    /// All switches.
     pub const ALL: [Self; 7] = [
         Self::Print,
         Self::Bare,
@@ -116,7 +116,7 @@ impl Switch {
         Self::SafeMode,
     ];
 
-    /// The word for it in case and profile files: `no-tools`.
+    /// Returns the word for the switch in case and profile files: `no-tools`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Print => "print",
@@ -130,31 +130,31 @@ impl Switch {
     }
 }
 
-/// What the sandbox allows beyond nothing. What one client needs to start stands in its profile.
+/// Rules of the sandbox. Paths and devices that one client needs are in its profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxRules {
-    /// Tiers in which a verdict of this case is meaningful, strongest first.
+    /// Isolations in which a verdict of this case is valid, strongest first.
     pub tiers: Vec<Tier>,
-    /// Bounds of the run.
+    /// Limits of the run.
     pub limits: Limits,
-    /// Further host paths to show, read-only.
+    /// Additional host paths that the client sees, read-only.
     pub paths: Vec<PathRule>,
 }
 
-/// What seals the network.
+/// Isolation of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Tier {
-    /// An own network namespace that has loopback only.
+    /// A new network namespace that has loopback only.
     Namespace,
-    /// The container's own namespace, verified to be loopback only.
+    /// The network namespace of the container, verified to have loopback only.
     Inherited,
 }
 
 impl Tier {
-    /// Every tier, strongest first.
+    /// All isolations, strongest first.
     pub const ALL: [Self; 2] = [Self::Namespace, Self::Inherited];
 
-    /// The word for it in case files, on the command line and in reports.
+    /// Returns the word for the isolation in case files, on the command line and in reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Namespace => "namespace",
@@ -166,42 +166,42 @@ impl Tier {
 /// One host path that the client sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRule {
-    /// Absolute path on the host. It may not resolve to a socket, /proc, /sys, /dev, /run or an output of the run.
+    /// Absolute path on the host. It must not resolve to a socket, below /proc, /sys, /dev or /run, or to an output of
+    /// the run.
     pub path: PathBuf,
-    /// What the client may do below it.
+    /// Rights of the client below the path.
     pub access: Access,
-    /// Whether a host that does not have it is an error.
+    /// Rule for a host without the path.
     pub presence: Presence,
-    /// Why the client needs it.
+    /// Reason why the client needs the path.
     pub reason: String,
 }
 
-/// What a path rule says of a host that does not have the path.
+/// Rule for a host that does not have a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// It is an error.
+    /// The missing path is an error.
     Required,
-    /// The rule says nothing there: one of several layouts of a distribution.
+    /// The missing path is ignored: the rule is for one of several distribution layouts.
     IfPresent,
 }
 
-/// What the client may do below a path.
+/// Rights of the client below a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Access {
     /// Read files and list directories.
     Read,
-    /// The same, and run programs.
+    /// Read files, list directories and execute programs.
     ReadExecute,
-    /// Read, write, make and remove, and run nothing. No policy file can ask for it, only the command line of an
-    /// audit.
+    /// Read, write, create and remove files, and execute none. Only the command line of an audit can grant it.
     Write,
 }
 
 impl Access {
-    /// Every access that a policy file can ask for.
+    /// The rights that a policy file can grant.
     pub const IN_POLICIES: [Self; 2] = [Self::Read, Self::ReadExecute];
 
-    /// The word for it in policy files and reports.
+    /// Returns the word for the right in policy files and reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -211,7 +211,7 @@ impl Access {
     }
 }
 
-/// A device of the host that /dev may hold; there is no other.
+/// A host device that /dev can contain; /dev has no other devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Device {
     /// /dev/null
@@ -227,7 +227,7 @@ pub enum Device {
 }
 
 impl Device {
-    /// Every device there is.
+    /// All devices.
     pub const ALL: [Self; 5] = [
         Self::Null,
         Self::Zero,
@@ -236,7 +236,7 @@ impl Device {
         Self::Urandom,
     ];
 
-    /// Its name in /dev, which is also the word for it in profile files.
+    /// Returns the name of the device in /dev, which profile files use too.
     pub fn word(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -248,22 +248,22 @@ impl Device {
     }
 }
 
-/// A writable tree of the client.
+/// A writable directory tree of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
     /// The home directory.
     Home,
     /// The temporary directory.
     Tmp,
-    /// The working directory, where none of the host is shown in its place.
+    /// The working directory, if no host directory replaces it.
     Work,
 }
 
 impl Root {
-    /// All of them.
+    /// All trees.
     pub const ALL: [Self; 3] = [Self::Home, Self::Tmp, Self::Work];
 
-    /// The word for it in profile files and in reports.
+    /// Returns the word for the tree in profile files and reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Home => "home",
@@ -273,70 +273,70 @@ impl Root {
     }
 }
 
-/// Bounds of one run. Crossing one ends the run or fails the call inside, never the runner.
+/// Limits of one run. Reaching a limit ends the run or fails a call of the client; the runner continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Wall time of the client.
+    /// Wall-clock time of the client.
     pub timeout: Duration,
-    /// Size of home, temporary and working directory, each.
+    /// Size of the home, of the temporary and of the working directory, each.
     pub home_bytes: u64,
-    /// Inodes of home, temporary and working directory, each.
+    /// Number of inodes of the home, of the temporary and of the working directory, each.
     pub home_files: u64,
     /// RLIMIT_DATA, or the cgroup's memory.max.
     pub memory_bytes: u64,
     /// RLIMIT_NPROC, or the cgroup's pids.max.
     pub processes: u64,
-    /// RLIMIT_CPU, whole seconds.
+    /// RLIMIT_CPU, in whole seconds.
     pub cpu: Duration,
     /// RLIMIT_NOFILE.
     pub open_files: u64,
     /// RLIMIT_FSIZE.
     pub file_bytes: u64,
-    /// Standard output and standard error that are kept, each; beyond it the client is ended.
+    /// Bytes of standard output and of standard error, each; the runner ends a client that writes more.
     pub output_bytes: u64,
-    /// Lines of standard output that become records; beyond it the client is ended.
+    /// Lines of standard output; the runner ends a client that writes more.
     pub output_lines: u64,
-    /// Requests that the stub serves.
+    /// Number of requests that the stub serves.
     pub requests: u64,
-    /// Connections that the stub accepts.
+    /// Number of connections that the stub accepts.
     pub connections: u64,
-    /// Request body that is read for its shape; a longer one is counted and hashed only.
+    /// Largest request body that is parsed for its shape; a larger body is only counted and hashed.
     pub body_bytes: u64,
 }
 
-/// What must be seen. One field for each thing on which cases differ; what never differs is in the checks.
+/// Expected behaviour. There is one field for each difference between cases; constant rules are in the checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectations {
-    /// Whether `HEAD /` may come.
+    /// Rule for `HEAD /`.
     pub preflight: Preflight,
-    /// Top-level fields of the message request: exactly these, with these types.
+    /// Exact top-level fields of the message request, with their types.
     pub body_fields: Vec<BodyField>,
-    /// Text blocks of the one user message.
+    /// Number of text blocks in the single user message.
     pub user_blocks: usize,
-    /// Text blocks of the system input.
+    /// Number of text blocks in the system prompt.
     pub system_blocks: usize,
-    /// Which blocks carry `cache_control`.
+    /// Blocks that carry `cache_control`.
     pub cache_control: CacheControl,
-    /// Partial messages are on: each provider event has a record.
+    /// True if partial messages are on: each provider event has a record.
     pub partial_messages: bool,
-    /// The ledger must be able to show every class of attempts.
+    /// True if the ledger must be able to show every class of attempts.
     pub complete_ledger: bool,
 }
 
-/// Whether `HEAD /` may come before the message request.
+/// Rule for `HEAD /` before the message request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preflight {
     /// The POST is the first and only request (case B): check `requests/first-and-only`.
     Forbidden,
-    /// The preflight comes first or not at all (case A): check `requests/sequence`.
+    /// The preflight comes first or is absent (case A): check `requests/sequence`.
     OptionalFirst,
 }
 
 impl Preflight {
-    /// Every rule there is.
+    /// All rules.
     pub const ALL: [Self; 2] = [Self::Forbidden, Self::OptionalFirst];
 
-    /// The word for it in case files.
+    /// Returns the word for the rule in case files.
     pub fn word(self) -> &'static str {
         match self {
             Self::Forbidden => "forbidden",
@@ -348,9 +348,9 @@ impl Preflight {
 /// One expected top-level field of the message request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyField {
-    /// The key.
+    /// Name of the field.
     pub name: String,
-    /// The type of its value.
+    /// JSON type of its value.
     pub kind: JsonKind,
 }
 
@@ -370,7 +370,7 @@ pub enum JsonKind {
 }
 
 impl JsonKind {
-    /// Every type that a case can ask for.
+    /// All types that a case can expect.
     pub const ALL: [Self; 5] = [
         Self::Object,
         Self::Array,
@@ -379,7 +379,7 @@ impl JsonKind {
         Self::Boolean,
     ];
 
-    /// JSON's own word for it.
+    /// Returns the name of the type in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Object => "object",
@@ -391,37 +391,37 @@ impl JsonKind {
     }
 }
 
-/// Which blocks of the message request carry `cache_control`.
+/// Blocks of the message request that carry `cache_control`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CacheControl {
-    /// The case says nothing of it; the check is skipped.
+    /// The case has no rule; the check is skipped.
     NotChecked,
-    /// These blocks carry it, and no others.
+    /// Exactly these blocks carry `cache_control`.
     Marked {
-        /// How many of the system blocks carry it.
+        /// Number of system blocks that carry it.
         system_count: usize,
-        /// Which blocks of the user message carry it, counted from 1; no other does.
+        /// Numbers of the user message's blocks that carry it, from 1.
         user: Vec<usize>,
     },
 }
 
 closed_sets! {
-    /// One of the client's two writable trees.
+    /// One of the writable directory trees of the client.
     Root of ALL,
 
-    /// A device of the host that /dev may hold.
+    /// A host device that /dev can contain.
     Device of ALL,
 
     /// A switch that a profile spells for its client.
     Switch of ALL,
 
-    /// What seals the network: an own namespace that has loopback only, or the container's, verified to have no more.
+    /// Isolation of the network: a new namespace that has loopback only, or the container's, verified to have no more.
     Tier of ALL,
 
-    /// What the client may do below a path. By a policy file nothing on the host is ever writable.
+    /// Rights of the client below a path. Policy files cannot make a host path writable.
     Access of IN_POLICIES,
 
-    /// Whether `HEAD /` may come before the message request.
+    /// Rule for `HEAD /` before the message request.
     Preflight of ALL,
 
     /// A JSON type.

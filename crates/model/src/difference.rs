@@ -1,34 +1,34 @@
-//! Differences between two runs, fact by fact, and the line of a lock file that would accept one.
+//! Differences between the facts of two runs, and the lock-file line that accepts one.
 
 use std::fmt::Write as _;
 
 use crate::schema::values::closed_sets;
 
-/// Part of the behaviour.
+/// Area of behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Area {
-    /// What was asked of the stub.
+    /// Requests to the stub.
     Requests,
-    /// Names and values of their headers.
+    /// Names and values of request headers.
     Headers,
-    /// Their bodies, leaf by leaf.
+    /// Request bodies, one fact per leaf.
     Body,
     /// Lines of standard output: their kinds and fields.
     Records,
-    /// What was left behind.
+    /// Files left behind.
     Files,
-    /// Calls that lead, or could lead, out of the client.
+    /// Calls to destinations outside the client.
     Attempts,
-    /// Names that the resolver was asked for.
+    /// Names asked of the resolver.
     Names,
-    /// Programs that were started.
+    /// Started programs.
     Processes,
-    /// How it ended.
+    /// End of the client.
     Outcome,
 }
 
 impl Area {
-    /// Every one there is, in the order of every answer.
+    /// All areas, in the order of reports.
     pub const ALL: [Self; 9] = [
         Self::Requests,
         Self::Headers,
@@ -41,7 +41,7 @@ impl Area {
         Self::Outcome,
     ];
 
-    /// The word in every answer, and the name of its table in a lock file.
+    /// Returns the word for the area in reports, which also names its table in a lock file.
     pub fn word(self) -> &'static str {
         match self {
             Self::Requests => "requests",
@@ -56,7 +56,7 @@ impl Area {
         }
     }
 
-    /// One fact of it.
+    /// Returns the word for one fact of the area.
     fn singular(self) -> &'static str {
         match self {
             Self::Requests => "request",
@@ -73,46 +73,46 @@ impl Area {
 }
 
 closed_sets! {
-    /// Part of the behaviour.
+    /// Area of behaviour.
     Area of ALL,
 }
 
-/// What one fact is about.
+/// Identity of a fact.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fact {
-    /// The part of the behaviour.
+    /// Area of the fact.
     pub area: Area,
-    /// What it is about, unique in its area; may hold text of the client.
+    /// Key of the fact, unique in its area; may contain text of the client.
     pub key: String,
 }
 
-/// One fact that two runs do not share.
+/// One fact that differs between two runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Which.
+    /// The fact.
     pub fact: Fact,
-    /// What became of it.
+    /// Its change.
     pub change: Change,
 }
 
-/// What became of a fact.
+/// Change of a fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Only the new run has it, with this value.
+    /// Only the new run has the fact, with this value.
     Added(String),
-    /// Only the old one had it.
+    /// Only the old run has the fact, with this value.
     Removed(String),
     /// Its value changed.
     Changed {
-        /// In the old run.
+        /// Value in the old run.
         old: String,
-        /// In the new one.
+        /// Value in the new run.
         new: String,
     },
 }
 
 impl Change {
-    /// `added`, `removed` or `changed`.
+    /// Returns `added`, `removed` or `changed`.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Added(_) => Kind::Added,
@@ -122,7 +122,7 @@ impl Change {
         .word()
     }
 
-    /// The value before.
+    /// Returns the value in the old run.
     pub fn before(&self) -> Option<&str> {
         match self {
             Self::Added(_) => None,
@@ -130,7 +130,7 @@ impl Change {
         }
     }
 
-    /// The value now.
+    /// Returns the value in the new run.
     pub fn now(&self) -> Option<&str> {
         match self {
             Self::Removed(_) => None,
@@ -139,11 +139,14 @@ impl Change {
     }
 }
 
-/// A change without its values.
+/// Kind of a change, without its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Only the new run has the fact.
     Added,
+    /// Only the old run has the fact.
     Removed,
+    /// Both runs have the fact, with different values.
     Changed,
 }
 
@@ -160,11 +163,11 @@ impl Kind {
 }
 
 closed_sets! {
-    /// What became of a fact.
+    /// Kind of a change.
     Kind of ALL,
 }
 
-/// `4 differences: 2 headers, 1 body, 1 process`; `no difference`.
+/// Summarises differences: `4 differences: 2 headers, 1 body, 1 process`, or `no difference`.
 pub fn summary(differences: &[Difference]) -> String {
     let number = match differences.len() {
         0 => return "no difference".to_owned(),
@@ -172,32 +175,32 @@ pub fn summary(differences: &[Difference]) -> String {
         more => format!("{more} differences"),
     };
     let counts = Area::ALL.map(|area| {
-        let in_it = differences.iter().filter(|one| one.fact.area == area);
-        (in_it.count(), area)
+        let in_area = differences.iter().filter(|one| one.fact.area == area);
+        (in_area.count(), area)
     });
-    let told = counts.iter().filter(|(count, _)| *count > 0);
-    let told: Vec<String> = told
+    let present = counts.iter().filter(|(count, _)| *count > 0);
+    let present: Vec<String> = present
         .map(|(count, area)| match count {
             1 => format!("1 {}", area.singular()),
             more => format!("{more} {}", area.word()),
         })
         .collect();
-    format!("{number}: {}", told.join(", "))
+    format!("{number}: {}", present.join(", "))
 }
 
-/// What to do with the file so that a difference is none.
+/// Edit of a lock file that accepts one difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accept {
-    /// Whether the line is put in, in place of another of the same key, or deleted.
+    /// `add`, `change` or `delete`.
     pub verb: &'static str,
-    /// `[headers]`
+    /// Header of the table: `[headers]`.
     pub table: String,
-    /// The line, as it stands in the file.
+    /// The line of the file.
     pub line: String,
 }
 
 impl Accept {
-    /// Of one difference.
+    /// Returns the edit that accepts one difference.
     pub fn of(difference: &Difference) -> Self {
         let (verb, value) = match &difference.change {
             Change::Added(new) => ("add", new),
@@ -212,18 +215,18 @@ impl Accept {
     }
 }
 
-/// Header of the table of `area`: `[headers]`.
+/// Returns the header of the table of `area`: `[headers]`.
 pub fn table(area: Area) -> String {
     format!("[{}]", area.word())
 }
 
-/// One line of a lock file.
+/// Formats one line of a lock file.
 pub fn line(key: &str, value: &str) -> String {
     format!("{} = {}", string(key), string(value))
 }
 
-/// A basic string of TOML (1.0, section String) that is printable ASCII. Two number signs side by side are a command
-/// to some logs.
+/// Quotes a text as a TOML basic string (TOML 1.0, section String) of printable ASCII. Some CI logs interpret two
+/// adjacent number signs as a command, so the second one is escaped.
 pub fn string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');

@@ -1,40 +1,40 @@
-//! SHA-256, as lower-case hex.
+//! SHA-256 digests in lower-case hexadecimal.
 
 use std::fmt::Write as _;
 use std::io::{self, Read};
 
 use sha2::{Digest as _, Sha256};
 
-/// Read at one time.
-const PIECE: usize = 256 * 1024;
+/// Size of the read buffer, in bytes.
+const BUFFER_BYTES: usize = 256 * 1024;
 
-/// The digest of `bytes`.
+/// Returns the digest of `bytes`.
 pub fn of_bytes(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// The digest of everything that `source` gives.
+/// Returns the digest of all bytes of `source`.
 ///
 /// # Errors
 /// The first failed read.
 pub fn of_reader(source: impl Read) -> io::Result<String> {
-    of_pieces(source, &mut vec![0; PIECE], |_| Ok(()))
+    of_pieces(source, &mut vec![0; BUFFER_BYTES], |_| Ok(()))
 }
 
-/// The same, where somebody else sees each piece as well; `room` is what is read at one time.
+/// Returns the digest of all bytes of `source`, and passes each piece to `see`. `buffer` limits the size of a piece.
 ///
 /// # Errors
-/// The first failed read, or what `see` says.
+/// The first failed read, or the first error of `see`.
 pub fn of_pieces(
     mut source: impl Read,
-    room: &mut [u8],
+    buffer: &mut [u8],
     mut see: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<String> {
     let mut hasher = Sha256::new();
     loop {
-        let piece = match source.read(room) {
+        let piece = match source.read(buffer) {
             Ok(0) => return Ok(hex(&hasher.finalize())),
-            Ok(length) => room.get(..length).unwrap_or_default(),
+            Ok(length) => buffer.get(..length).unwrap_or_default(),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
@@ -43,12 +43,12 @@ pub fn of_pieces(
     }
 }
 
-/// The first digits of a digest, by which people tell it from others.
+/// Returns the first 12 digits of a digest, for display.
 pub fn short(digest: &str) -> String {
     digest.chars().take(12).collect()
 }
 
-/// `bytes` as lower-case hex.
+/// Encodes `bytes` in lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {
@@ -62,14 +62,14 @@ pub fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Gives a byte at a time, and is interrupted before each.
+    /// Reader that returns one byte at a time, and fails with EINTR before each.
     struct Interrupted<'b> {
         bytes: &'b [u8],
         is_next: bool,
     }
 
     impl Read for Interrupted<'_> {
-        fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             self.is_next = !self.is_next;
             if self.is_next {
                 return Err(io::ErrorKind::Interrupted.into());
@@ -77,7 +77,7 @@ mod tests {
             let Some((byte, others)) = self.bytes.split_first() else {
                 return Ok(0);
             };
-            (self.bytes, room[0]) = (others, *byte);
+            (self.bytes, buffer[0]) = (others, *byte);
             Ok(1)
         }
     }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_sees_the_pieces_may_end_it() {
+    fn an_error_of_see_ends_the_read() {
         let mut seen = Vec::new();
         let see = |piece: &[u8]| {
             seen.extend_from_slice(piece);

@@ -1,25 +1,25 @@
-//! Makes text of the client harmless: no character that moves, hides or turns text, and no command to the log
-//! of a CI system.
+//! Escapes for client text: no character can move, hide or reorder text, and no text is a command to the log of a CI
+//! system.
 //!
-//! Two number signs never stand side by side, because some logs obey `##vso[…]` and `##[…]` anywhere in a line.
-//! Text of bytes comes with doubled backslashes (`text::printable`), so that none imitates what is written here.
-//! What such logs obey at the start of a line only (`::set-output …`) the reports keep away from there.
+//! Two number signs are never adjacent, because some logs obey `##vso[…]` and `##[…]` anywhere in a line. Text made
+//! from bytes already has doubled backslashes (`text::printable`), so no client text can imitate an escape of this
+//! module. Some logs obey `::set-output …` at the start of a line; the reports never put client text there.
 
 use std::fmt::Write as _;
 
 use crate::text::is_invisible;
 
-/// The text with every dangerous character as `\u{…}`; a line feed as `\n`, a tab as `\t`.
+/// Escapes every dangerous character as `\u{…}`, a line feed as `\n` and a tab as `\t`.
 pub fn visible(text: &str) -> String {
-    shown_but(text, &[])
+    escaped_except(text, &[])
 }
 
-/// Text of several lines for a terminal: the same, with its line feeds and tabs as they are.
+/// Escapes text of several lines for a terminal; line feeds and tabs stay.
 pub fn for_terminal(text: &str) -> String {
-    shown_but(text, &['\n', '\t'])
+    escaped_except(text, &['\n', '\t'])
 }
 
-fn shown_but(text: &str, kept: &[char]) -> String {
+fn escaped_except(text: &str, kept: &[char]) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut before = None;
     for c in text.chars() {
@@ -39,21 +39,21 @@ fn shown_but(text: &str, kept: &[char]) -> String {
     shown
 }
 
-/// Whether a character must not stand behind another one as it is.
+/// Returns true if `c` must be escaped when it follows `before`.
 pub fn is_dangerous(before: Option<char>, c: char) -> bool {
     c.is_control()
         || is_invisible(c)
         || is_combining(c)
-        || is_no_character(c)
+        || is_noncharacter(c)
         || (c == '#' && before == Some('#'))
 }
 
-/// What Unicode keeps from being characters, and XML 1.0 (section 2.2) partly from documents.
-fn is_no_character(c: char) -> bool {
+/// Returns true for noncharacters of Unicode, some of which XML 1.0 forbids in documents (section 2.2).
+fn is_noncharacter(c: char) -> bool {
     matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// Marks that are drawn over what stands before them.
+/// Returns true for combining marks, which are drawn over the character before them.
 fn is_combining(c: char) -> bool {
     matches!(c,
         '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{1ab0}'..='\u{1aff}'
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn number_signs_never_stand_side_by_side() {
+    fn adjacent_number_signs_are_escaped() {
         assert_eq!(
             visible("##vso[task.complete]"),
             r"#\u{23}vso[task.complete]"
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_escaped_once_is_not_escaped_again() {
+    fn escaped_text_is_not_escaped_again() {
         let once = visible("##\u{202e}\n");
         assert_eq!(visible(&once), once);
     }

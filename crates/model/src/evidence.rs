@@ -1,7 +1,7 @@
-//! What was collected in one run, outside the client: owned, immutable, the same value for every check and report.
+//! Evidence of one run, collected outside the client: owned, immutable, and the same value for every check and report.
 //!
-//! Nothing in here judges. What could not be collected is a [`Gap`]; a check that needs what is missing is
-//! *errored*, never *passed*. Times (`at_us`) are microseconds of the monotonic clock from the run's start.
+//! Nothing here judges. Evidence that could not be collected is a [`Gap`]; a check that needs it is *errored*, never
+//! *passed*. Times (`at_us`) are microseconds of the monotonic clock since the start of the run.
 
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
@@ -20,119 +20,118 @@ pub mod fixture;
 
 pub use crate::case::Root;
 pub use ledger::{
-    ARGUMENT_BYTES, Attempt, AttemptKind, MOST_ARGUMENTS, MOST_ATTEMPTS, MOST_PROCESSES,
-    MOST_QUESTIONS, Outcome, Process, Question, Unlisted,
+    Attempt, AttemptKind, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_ATTEMPTS, MAX_PROCESSES,
+    MAX_QUESTIONS, Outcome, Process, Question, Unlisted,
 };
-pub use lookup::{Advice, LOOKUP_BYTES, Lookup, LookupKind, MOST_LOOKUPS, Reason};
+pub use lookup::{Advice, Lookup, LookupKind, MAX_LOOKUP_BYTES, MAX_LOOKUPS, Reason};
 pub use read::UNDONE;
 pub use target::RESOLVER;
 
-/// Everything that one run left to judge.
+/// All evidence of one run.
 #[derive(Clone, Debug)]
 pub struct Evidence {
-    /// Address on which the stub served the client; `None` where it never did.
+    /// Address on which the stub served the client; `None` if it never did.
     pub stub: Option<SocketAddr>,
-    /// In the order in which they were accepted.
+    /// Connections to the stub, in the order of acceptance.
     pub connections: Vec<Connection>,
-    /// In the order of their first byte, malformed and incomplete ones too.
+    /// Requests in the order of their first byte, including malformed and incomplete ones.
     pub requests: Vec<Request>,
-    /// What the stub sent, in order.
+    /// Events that the stub sent, in order.
     pub provider_events: Vec<ProviderEvent>,
-    /// Standard output, line by line.
+    /// Lines of standard output.
     pub records: Vec<Record>,
-    /// Home, temporary and working directory after everything had ended, without the roots themselves.
+    /// Contents of the home, temporary and working directory after the end of all processes, without the roots.
     pub files: Vec<FileEntry>,
-    /// How many objects were made in each tree and are gone, named among the files or not; `None` where it is not
-    /// known.
+    /// Number of objects created and removed in each tree, including unnamed ones; `None` if it is unknown.
     pub made_and_removed: Vec<(Root, Option<u64>)>,
-    /// Completeness of their names among the files.
+    /// Completeness of the names of removed objects in `files`.
     pub file_watch: FileWatch,
     /// Standard error.
     pub stderr: Stderr,
-    /// Places in which the run's credential was found and does not belong.
+    /// Locations where the credential of the run was found but does not belong.
     pub sightings: Vec<Sighting>,
-    /// How the client ended.
+    /// End of the client.
     pub exit: Exit,
-    /// The limit that ended it, as its case writes it: `cpu_time = "60s"`.
+    /// The limit that ended the client, as a case file writes it: `cpu_time = "60s"`.
     pub limit: Option<String>,
-    /// What the client tried.
+    /// The ledger: attempts of the client.
     pub attempts: Vec<Attempt>,
-    /// What it tried beyond the entries that are kept.
+    /// Counts of attempts beyond the largest kept number.
     pub unlisted: Unlisted,
-    /// What it looked for and is not shown, or may not be written; empty where lookups are not asked for.
+    /// Paths that the client looked up but does not see or may not write; empty unless lookups are enabled.
     pub lookups: Vec<Lookup>,
-    /// Whom it asked for.
+    /// Names that the client asked the resolver for.
     pub names: Vec<Question>,
-    /// What it started.
+    /// Programs that the client started.
     pub processes: Vec<Process>,
-    /// Processes of the client that were still there after it had ended.
+    /// Processes that were still running after the end of the client.
     pub survivors: Vec<Survivor>,
-    /// What seals the client, read back from the kernel.
+    /// Layers of the sandbox, as verified from inside.
     pub layers: Vec<Layer>,
-    /// What was tried in the client's place, and its positive twins.
+    /// Probes made in the client's place, and their positive twins.
     pub canaries: Vec<Canary>,
-    /// What could not be collected.
+    /// Evidence that could not be collected.
     pub gaps: Vec<Gap>,
-    /// When the run went from one part to the next.
+    /// Times of the phases of the run.
     pub moments: Moments,
-    /// Wall clock at the start and the end of the run.
+    /// Wall-clock times of the start and the end of the run.
     pub wall: (SystemTime, SystemTime),
-    /// Time from the run's start to the end of evidence.
+    /// Time from the start of the run to the end of collection.
     pub duration: Duration,
 }
 
-/// Completeness of the watch over names that were given and are gone.
+/// Completeness of the watch for created and removed names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileWatch {
-    /// The kernel told of every name.
+    /// The kernel reported every name.
     Whole,
-    /// A directory was watched from the moment in which it was seen.
+    /// Best effort: each directory was watched only after it was noticed.
     #[default]
     BestEffort,
-    /// Something was left out.
+    /// Some names are missing.
     Cut(WatchCut),
 }
 
-/// Reason why the watch over names left something out.
+/// Reason why the watch for names is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchCut {
-    /// More names were given than are remembered.
+    /// There were more names than the largest kept number.
     Names,
-    /// More happened than is looked at.
+    /// There were more events than the largest handled number.
     Steps,
-    /// More directories at one time than this number, which are watched.
+    /// At one time there were more directories than this number, the largest that is watched.
     Directories(usize),
-    /// The user has no more watches (fs.inotify.max_user_watches).
+    /// The user has no inotify watches left (fs.inotify.max_user_watches).
     Watches,
-    /// More happened at one time than the kernel's queue holds.
+    /// The event queue of the kernel overflowed.
     Queue,
-    /// An event that cannot be read, or tells of no known directory.
+    /// An event could not be parsed, or names no known directory.
     Events,
 }
 
 impl WatchCut {
-    /// A sentence's part, for a gap.
+    /// Returns the reason as a phrase for a gap.
     pub fn words(self) -> String {
         let words = match self {
-            Self::Names => "more was made and removed than is remembered",
-            Self::Steps => "more was made and removed than is looked at",
-            Self::Directories(most) => {
+            Self::Names => "more files were created and removed than are recorded",
+            Self::Steps => "more changes to files happened than are examined",
+            Self::Directories(max) => {
                 return format!(
-                    "names in directories that were not watched are not known: more than {most} at one time"
+                    "file names in unwatched directories are unknown: more than {max} directories at one time"
                 );
             }
             Self::Watches => {
-                "names in directories that were not watched are not known: the user has no more inotify watches"
+                "file names in unwatched directories are unknown: the user has no inotify watches left"
             }
-            Self::Queue => "more changed at one time than the kernel's queue holds",
-            Self::Events => "what the kernel told of changes to files could not be read",
+            Self::Queue => "more files changed at one time than the kernel's queue holds",
+            Self::Events => "an event of the kernel about changed files could not be parsed",
         };
         words.to_owned()
     }
 }
 
 impl Evidence {
-    /// Adds the limit that ended the client to a text about its end.
+    /// Appends the limit that ended the client to a text about its end.
     pub fn at_limit(&self, end: String) -> String {
         match &self.limit {
             Some(limit) => format!("{end} (limit: {limit})"),
@@ -141,152 +140,152 @@ impl Evidence {
     }
 }
 
-/// When a run went from one part to the next, in microseconds from its start; `None` for what it never reached.
+/// Times of the phases of a run, in microseconds since its start; `None` for a phase that was not reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
-    /// The namespaces, the root and the filter stood, and the supervisor answered: the canaries were tried from here.
+    /// Namespaces, root and filter were set up and the supervisor answered: the canary started.
     pub supervised_us: Option<u64>,
-    /// Every layer had been read back and every canary had held: the client was let go.
+    /// All layers were verified and all probes held: the client was started.
     pub released_us: Option<u64>,
-    /// Init had reported the client's end, and ended what was left of it.
+    /// Init had reported the end of the client and ended the remaining processes.
     pub ended_us: Option<u64>,
 }
 
-/// One connection that the stub accepted (that of the positive canary is left out).
+/// One connection that the stub accepted, except that of the positive twin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connection {
-    /// Counted from 1.
+    /// Number of the connection, from 1.
     pub seq: u64,
-    /// When it was accepted.
+    /// Time of acceptance.
     pub at_us: u64,
-    /// Where it was accepted.
+    /// Host that accepted the connection.
     pub host: Host,
-    /// Bytes read from it.
+    /// Bytes read from the connection.
     pub bytes: u64,
     /// Bytes that belong to no request.
     pub unaccounted: u64,
-    /// Bytes that the kernel still held for the client one second after its end; the end of the stream counts one.
+    /// Bytes still in the client's kernel buffers one second after its end; an unsent end of stream counts as one.
     pub held: u64,
-    /// Requests that began on it.
+    /// Number of requests that began on the connection.
     pub requests: u64,
-    /// How it ended.
+    /// End of the connection.
     pub end: End,
 }
 
-/// One request that the stub was asked.
+/// One request to the stub.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// Counted from 1 over the whole run.
+    /// Number of the request in the run, from 1.
     pub seq: u64,
-    /// When its first byte was read.
+    /// Time of its first byte.
     pub at_us: u64,
-    /// [`Connection::seq`]; 0 where the journal named a connection that it never accepted.
+    /// [`Connection::seq`]; 0 if the journal names a connection that was never accepted.
     pub connection: u64,
-    /// Where it was asked.
+    /// Host that received the request.
     pub host: Host,
-    /// What it is for.
+    /// Purpose of the request.
     pub class: RequestClass,
-    /// The profile's name for a side request that it knows.
+    /// Name of the side request in the profile, if the profile has it.
     pub side: Option<String>,
-    /// The head as it stood on the wire.
+    /// The head as received.
     pub head: Head,
-    /// The body, unless none was read.
+    /// The body, if one was read.
     pub body: Option<Body>,
-    /// Status of the answer, if one was begun.
+    /// Status of the response, if it was started.
     pub status: Option<u16>,
 }
 
-/// What a request is for.
+/// Purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestClass {
     /// `POST /v1/messages`.
     Message,
-    /// The same message again, or one whose retry count is above zero.
+    /// A repeated message request, or one with a retry count above zero.
     Retry,
     /// `HEAD /`.
     Preflight,
-    /// Beside the turn: what the profile names so, and the provider's other two endpoints.
+    /// A side request of the profile, or one of the provider's other two endpoints.
     Side,
-    /// Anything else, malformed and incomplete heads too.
+    /// Any other request, including malformed and incomplete heads.
     Unknown,
 }
 
-/// One event that the stub handed to a connection.
+/// One event that the stub sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProviderEvent {
-    /// When it was handed over.
+    /// Time of sending.
     pub at_us: u64,
-    /// [`Request::seq`] of the request that it answers.
+    /// [`Request::seq`] of the answered request.
     pub request: u64,
-    /// The name on the `event:` line.
+    /// Name on the `event:` line.
     pub event: String,
-    /// The JSON on the `data:` line.
+    /// JSON on the `data:` line.
     pub data: Value,
 }
 
 /// One line of the client's standard output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Counted from 1.
+    /// Number of the line, from 1.
     pub seq: u64,
-    /// When the runner read its end.
+    /// Time at which the runner read its end.
     pub at_us: u64,
-    /// Length without the line feed.
+    /// Length in bytes, without the line feed.
     pub bytes: u64,
-    /// What had not happened yet when it was on the pipe.
+    /// Event that had not happened when the line was on the pipe.
     pub before: Before,
-    /// The line itself.
+    /// Content of the line.
     pub line: Line,
 }
 
-/// What had not happened yet when a record was already on the pipe.
+/// Event that had not happened when a record was on the pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
-    /// The connection that carried the message request.
+    /// The connection that carries the message request.
     Connect,
     /// The first byte of the message request.
     Post,
-    /// Neither.
+    /// Both events had happened.
     None,
 }
 
-/// What a line of standard output is.
+/// Content of a line of standard output.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
     /// A JSON object.
     Record(Value),
-    /// Anything else, with the reason; also a last line without a line feed.
+    /// Any other content, or a last line without a line feed.
     NotJson {
-        /// Why it is none.
+        /// Reason why the line is not a record.
         reason: String,
     },
 }
 
-/// Reason of a last line without a line feed.
+/// Reason for a last line without a line feed.
 pub const UNFINISHED: &str = "the last line has no line feed";
 
-/// One thing that lay below a root after the end.
+/// One object below a root at the end of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileEntry {
-    /// The tree in which it lay.
+    /// Tree that contains the object.
     pub root: Root,
-    /// Relative to the root, `/` between names; bytes that are no UTF-8 are `\xNN`, a backslash `\\`.
+    /// Path relative to the root, with `/` between names; a byte that is not UTF-8 is `\xNN`, a backslash `\\`.
     pub path: String,
-    /// What lay there.
+    /// Type of the object.
     pub kind: FileKind,
-    /// Permission bits.
+    /// Permission bits, including set-uid, set-gid and sticky.
     pub mode: u32,
-    /// Size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// SHA-256 of a regular file's content.
+    /// SHA-256 of the content of a regular file.
     pub sha256: Option<String>,
-    /// Where a symbolic link leads, as text like `path`; hostile, and never followed.
+    /// Target of a symbolic link, escaped like `path`; hostile, and never followed.
     pub target: Option<String>,
-    /// It was there for a time and is gone; best effort, from watching the directories.
+    /// True for an object that existed for a time and was removed (best effort, from watching directories).
     pub transient: bool,
 }
 
-/// What lies at a path.
+/// Type of a file system object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A regular file.
@@ -303,16 +302,16 @@ pub enum FileKind {
     Device,
 }
 
-/// What the client wrote to standard error.
+/// Standard error of the client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stderr {
-    /// Bytes written, those that were not kept too.
+    /// Bytes written, including those not kept.
     pub bytes: u64,
-    /// The last part, as text; hostile.
+    /// Last part of the text; hostile.
     pub tail: String,
 }
 
-/// One place in which the credential was found.
+/// One location where the credential was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sighting {
     /// `stdout record 3`, `file .agent/log`, `request 2 header user-agent`, `argument 4`.
@@ -321,120 +320,122 @@ pub struct Sighting {
     pub form: String,
 }
 
-/// How the client ended.
+/// End of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// It exited with this status.
+    /// The client exited with this status.
     Code(i32),
-    /// This signal ended it.
+    /// This signal ended the client.
     Signal(i32),
-    /// Ended by the runner after this long.
+    /// The runner ended the client after this time.
     Timeout(Duration),
-    /// Ended by the runner: it wrote more than its output limit.
+    /// The runner ended the client because it exceeded an output limit.
     OutputLimit,
-    /// Ended by the runner: it made more requests than the case allows.
+    /// The runner ended the client because it exceeded the request limit.
     RequestLimit,
-    /// The run was interrupted before the client ended.
+    /// The run was interrupted before the end of the client.
     Interrupted,
-    /// It was never started.
+    /// The client was never started.
     NotStarted,
 }
 
-/// Time in which processes that the client left may end by themselves before they are survivors.
+/// Time after the client's end in which its remaining processes may exit before they count as survivors.
 pub const GRACE: Duration = Duration::from_millis(200);
 
 /// A process that outlived the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survivor {
-    /// As seen inside.
+    /// Process id inside the sandbox.
     pub pid: i32,
-    /// From /proc/PID/comm; hostile.
+    /// Name from /proc/PID/comm; hostile.
     pub program: String,
 }
 
-/// One layer of the sandbox, read back from the kernel.
+/// One layer of the sandbox, as verified from inside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
     /// `network namespace`, `landlock`, …
     pub name: String,
-    /// Whether the run counts without it.
+    /// Rule for a run without the layer.
     pub need: LayerNeed,
-    /// What the kernel says.
+    /// State of the layer in the kernel.
     pub status: LayerStatus,
-    /// What exactly is enforced, or what is missing.
+    /// Enforced rules, or missing parts.
     pub detail: String,
 }
 
-/// Whether a run counts without a layer. The tier decides it, not the check.
+/// Rule for a run without a layer. The isolation decides, not a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayerNeed {
-    /// Anything but [`LayerStatus::Enforced`] makes the verdict *errored*.
+    /// Any status but [`LayerStatus::Enforced`] makes the verdict *errored*.
     Required,
-    /// Taken where the kernel offers it; its absence is reported and nothing more.
+    /// The layer is used if the kernel offers it; its absence is only reported.
     IfOffered,
 }
 
-/// What the kernel says of a layer.
+/// State of a layer in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayerStatus {
-    /// All of it.
+    /// All parts are enforced.
     Enforced,
-    /// Some of it; the detail says what is missing.
+    /// Some parts are enforced; the detail names the missing ones.
     Partial,
-    /// None of it.
+    /// No part is enforced.
     Absent,
 }
 
-/// One attempt that must fail, made by the runner's own code in the client's place before the client starts.
+/// One probe of the canary: an attempt that must fail, made by the runner in the client's place before the client
+/// starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Canary {
-    /// `tcp4`, `packet`, `ptrace`; the positive twins are `stub` and `home`.
+    /// Name such as `tcp4`, `packet`, `ptrace`; the positive twins are `stub` and `home`.
     pub name: String,
-    /// Who was to refuse it.
+    /// The side that should refuse the probe.
     pub mode: CanaryMode,
-    /// `ENETUNREACH`; for a positive twin `ok`.
+    /// Expected result, such as `ENETUNREACH`; `ok` for a positive twin.
     pub expected: String,
-    /// What happened, in the same words.
+    /// Observed result, in the same words.
     pub observed: String,
-    /// What it says.
+    /// Outcome of the probe.
     pub status: CanaryStatus,
-    /// The supervisor should have recorded it and was never asked: a filter outside of the sandbox refused first.
+    /// True if the supervisor should have recorded the probe but was never asked: a filter outside the sandbox refused
+    /// it.
     pub unseen: bool,
 }
 
-/// Who refused a canary.
+/// The side that refuses a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CanaryMode {
-    /// The supervisor, and it recorded it.
+    /// The supervisor refuses the probe and records it.
     Answered,
-    /// The kernel itself.
+    /// The kernel refuses the probe.
     Continued,
 }
 
-/// What a canary says.
+/// Outcome of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CanaryStatus {
-    /// What was expected happened.
+    /// The expected result was observed.
     Held,
-    /// Something else happened: the sandbox leaks, or the instrument is broken.
+    /// Another result was observed: the sandbox leaks, or the instrument is broken.
     NotHeld,
-    /// Refused outside of the sandbox as well: supports no claim.
+    /// The host refuses the probe outside the sandbox too, so it proves nothing.
     NotApplicable,
 }
 
 /// Evidence that could not be collected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// Which evidence is incomplete.
+    /// The incomplete part of the evidence.
     pub what: GapKind,
-    /// What is missing, and why.
+    /// Missing evidence and the cause.
     pub detail: String,
 }
 
-/// Which part of the evidence is incomplete.
+/// Part of the evidence that is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GapKind {
-    /// Which records were there before a request.
+    /// Records that preceded a request.
     Order,
     /// Requests, connections, provider events.
     Requests,
@@ -448,12 +449,12 @@ pub enum GapKind {
     Processes,
     /// Layers or canaries.
     Isolation,
-    /// What the client tried.
+    /// Attempts of the client.
     Attempts,
-    /// The search for the credential.
+    /// Search for the credential.
     Secrets,
-    /// Which paths the client looked for.
+    /// Paths that the client looked up.
     Lookups,
-    /// A list that was cut: what is missing from it is counted, and whoever judges it knows.
+    /// A truncated list; the missing entries are counted, so the checks can judge them.
     Cut,
 }

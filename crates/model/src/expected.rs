@@ -1,4 +1,4 @@
-//! Evidence that a policy names beforehand: attempts, questions, files and requests, each with its reason.
+//! Expected evidence: attempts, questions, files and requests that a policy lists, each with a reason.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,29 +9,30 @@ use crate::evidence::{
 use crate::journal::Host;
 use crate::profile::{Destination, ExpectedAttempt, ExpectedFile, Files, SideRequest};
 
-/// [`Attempt::target`] of the way to the resolver.
+/// Returns the [`Attempt::target`] of a call to the resolver.
 pub fn resolver_target() -> String {
     let (address, port) = RESOLVER;
     format!("inet:{address}:{port}")
 }
 
-/// Attempts of one program at one destination that came out the same way.
+/// Attempts of one program at one destination with the same outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptGroup {
-    /// Path of the program, as seen inside; hostile.
+    /// Path of the program inside the sandbox; hostile.
     pub program: String,
     /// [`Attempt::target`]; hostile.
     pub target: String,
-    /// What became of them.
+    /// Outcome of the attempts.
     pub outcome: End,
-    /// How many they are.
+    /// Number of attempts.
     pub count: u64,
-    /// Why they are no finding, in the profile's words; `None` where they are one.
+    /// Reason in the profile why the attempts are expected; `None` for findings.
     pub reason: Option<String>,
 }
 
 impl AttemptGroup {
-    /// `denied ENETUNREACH`, `let through`; a question to the resolver of the run went no further than that.
+    /// Returns `denied ENETUNREACH` or `let through`; for a question to the resolver of the run, that it was answered
+    /// inside.
     pub fn outcome_words(&self) -> String {
         let resolver = resolver_target();
         let asked = |rest: &str| rest.is_empty() || rest.starts_with(" for ");
@@ -44,8 +45,7 @@ impl AttemptGroup {
     }
 }
 
-/// The ledger's attempts by program, destination and outcome, in the order of the first of each; what is
-/// setup is left out.
+/// Groups the judged attempts by program, destination and outcome, in the order of first occurrence.
 pub fn attempt_groups(expected: &[ExpectedAttempt], evidence: &Evidence) -> Vec<AttemptGroup> {
     grouped(judged(evidence).map(|attempt| AttemptGroup {
         program: attempt.program.clone(),
@@ -56,11 +56,11 @@ pub fn attempt_groups(expected: &[ExpectedAttempt], evidence: &Evidence) -> Vec<
     }))
 }
 
-/// The calls that met a limit of the sandbox, by program and limit, which stands as the target; not judged.
-pub fn met_limits(evidence: &Evidence) -> Vec<AttemptGroup> {
+/// Groups the calls that reached a limit of the sandbox, by program and limit. These calls are not judged.
+pub fn reached_limits(evidence: &Evidence) -> Vec<AttemptGroup> {
     grouped(evidence.attempts.iter().filter_map(|attempt| {
-        let limit = attempt.met_limit()?;
-        // No other limit that a call meets has a key in the case.
+        let limit = attempt.reached_limit()?;
+        // No other limit that a call can reach has a key in the case.
         let key = if limit.contains("shared memory") {
             "; raised by file_size in the case"
         } else {
@@ -91,14 +91,14 @@ fn grouped(all: impl Iterator<Item = AttemptGroup>) -> Vec<AttemptGroup> {
     groups
 }
 
-/// Why an attempt is no finding, in the profile's words; `None` where it is one. A rule speaks of destinations: a
-/// call that has none, a listening socket among them, is never allowed.
+/// Returns the reason in the profile why an attempt is expected; `None` for a finding. Rules name destinations, so a
+/// call without one, such as listen(2), is always a finding.
 pub fn reason_for_attempt<'a>(
     expected: &'a [ExpectedAttempt],
     evidence: &Evidence,
     attempt: &Attempt,
 ) -> Option<&'a str> {
-    if !attempt.is_directed() {
+    if !attempt.has_destination() {
         return None;
     }
     let rule = expected
@@ -108,8 +108,8 @@ pub fn reason_for_attempt<'a>(
         .or_else(|| asks_for_names(expected, evidence, attempt))
 }
 
-/// Reason from the profile for a question that is no finding; `None` for a finding. A rule for a name covers ordinary
-/// queries only: an odd datagram is a finding for any name.
+/// Returns the reason in the profile why a question is expected; `None` for a finding. A rule for a name covers
+/// ordinary queries only; an odd datagram is always a finding.
 pub fn reason_for_question<'a>(
     expected: &'a [ExpectedAttempt],
     question: &Question,
@@ -117,10 +117,10 @@ pub fn reason_for_question<'a>(
     reason_for_name(expected, &question.name).filter(|_| question.odd.is_none())
 }
 
-/// Why asking for a name is no finding, in the profile's words; `None` where it is one.
+/// Returns the reason in the profile why a name is expected; `None` for a finding.
 fn reason_for_name<'a>(expected: &'a [ExpectedAttempt], name: &str) -> Option<&'a str> {
     let rule = expected.iter().find(|rule| match &rule.destination {
-        // Names are compared without regard to case (RFC 4343).
+        // Names are compared without case (RFC 4343).
         Destination::Name(named) => named.eq_ignore_ascii_case(name),
         Destination::Unix(_) | Destination::Inet(..) => false,
     })?;
@@ -147,8 +147,10 @@ fn leads_to(destination: &Destination, attempt: &Attempt) -> bool {
     }
 }
 
-/// The way to the resolver is allowed with the names that are asked for there: all of them, and one at least.
-/// Where the call itself shows none (a connect, then sends without an address), it is all that were asked for.
+/// Returns the reason why a call to the resolver is expected: every name asked for there is expected, and there is at
+/// least one.
+///
+/// A connect(2) followed by sends without an address shows no names; then all names of the run count.
 fn asks_for_names<'a>(
     expected: &'a [ExpectedAttempt],
     evidence: &Evidence,
@@ -173,9 +175,11 @@ fn asks_for_names<'a>(
     reasons?.first().copied()
 }
 
-/// Why a file or directory is no surprise: the specification names it, or the profile, or it leads to what one of
-/// them names. `None` for any other, and for a link, FIFO, socket or device whatever its name. What was there for
-/// a time only may also be named so.
+/// Returns the reason why a file or directory is expected: the specification or the profile names it, or it contains
+/// such a path.
+///
+/// `None` for any other object, and for every link, FIFO, socket and device. Removed objects may also match the
+/// profile's list of transient files.
 pub fn reason_for_file<'a>(files: &'a Files, entry: &FileEntry) -> Option<&'a str> {
     match entry.kind {
         FileKind::File | FileKind::Directory => {}
@@ -208,8 +212,8 @@ pub fn reason_for_file<'a>(files: &'a Files, entry: &FileEntry) -> Option<&'a st
     (is_directory && on_the_way).then_some("a directory on the way to an expected file")
 }
 
-/// Whether a request beside the turn is one that the profile expects.
-pub fn is_expected_beside(known: &[SideRequest], request: &Request) -> bool {
+/// Returns true if the profile expects this side request.
+pub fn is_expected_side_request(known: &[SideRequest], request: &Request) -> bool {
     let rule = known
         .iter()
         .find(|rule| Some(&rule.name) == request.side.as_ref());
@@ -221,10 +225,10 @@ fn lies_below(path: &str, directory: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Digits of an epoch time in milliseconds.
+/// Number of digits of an epoch time in milliseconds.
 pub const STAMP_DIGITS: usize = 13;
 
-/// The time that a well formed backup carries in its name.
+/// Returns the time in the name of a well-formed backup file.
 pub fn stamp(files: &Files, path: &str) -> Option<SystemTime> {
     let digits = path.strip_prefix(files.backup_prefix.as_str())?;
     if digits.len() != STAMP_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

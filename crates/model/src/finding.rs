@@ -1,4 +1,4 @@
-//! What a run comes to: the result of each check, and the one word for all of them.
+//! Findings: the result of each check, and the verdict of the run.
 
 use crate::schema::values::closed_sets;
 
@@ -6,31 +6,31 @@ mod meaning;
 
 pub use meaning::{Meaning, holds_for_any_program, ids, meaning};
 
-/// Id of the check that compares a run with its lock file. No specification asks for it: it is none of [`ids`].
+/// Id of the check that compares a run with its lock file. The specification does not have it, so [`ids`] excludes it.
 pub const BASELINE: &str = "baseline/unchanged";
 
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Stable: `requests/first-and-only`.
+    /// Stable id: `requests/first-and-only`.
     pub id: &'static str,
-    /// How it came out.
+    /// Result of the check.
     pub status: Status,
-    /// One sentence for people.
+    /// Message in one sentence.
     pub message: String,
-    /// What was looked at: `request 2`, `.agent/.agent.json`.
+    /// Object of the check: `request 2`, `.agent/.agent.json`.
     pub object: Option<String>,
-    /// What the specification asks for.
+    /// Expected value, from the specification.
     pub expected: Option<String>,
-    /// What the evidence shows; may hold text of the client.
+    /// Value in the evidence; may contain text of the client.
     pub found: Option<String>,
-    /// Why a check was skipped or could not be made.
+    /// Reason why the check was skipped or errored.
     pub because: Option<String>,
-    /// Who asks for it.
+    /// Source of the expectation.
     pub asked_by: AskedBy,
 }
 
-/// Who asks for what a check looks at.
+/// Source of an expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AskedBy {
     /// A section of the specification: `2.1`.
@@ -40,7 +40,7 @@ pub enum AskedBy {
 }
 
 impl AskedBy {
-    /// The section, or `-` where the specification does not ask for it.
+    /// Returns the section of the specification, or `-` for the lock file.
     pub fn section(self) -> &'static str {
         match self {
             Self::Specification(section) => section,
@@ -49,35 +49,35 @@ impl AskedBy {
     }
 }
 
-/// How a check came out.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The evidence shows it.
+    /// The evidence meets the expectation.
     Passed,
-    /// The evidence shows the contrary.
+    /// The evidence contradicts the expectation.
     Failed,
-    /// Evidence that it needs is missing.
+    /// Evidence that the check needs is missing.
     Errored,
-    /// Its object is not there, or the case does not ask for it.
+    /// The object does not exist, or the case does not need the check.
     Skipped,
 }
 
-/// The word for the whole run.
+/// Result of the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Every check that the case asks for was made and passed.
     Passed,
-    /// The run is sound and a check failed.
+    /// The run is sound, and a check failed.
     Failed,
-    /// The run says nothing: isolation or evidence was lost.
+    /// The run does not judge the client: isolation or evidence was lost.
     Errored,
 }
 
 impl Status {
-    /// Every one there is.
+    /// All results.
     pub const ALL: [Self; 4] = [Self::Passed, Self::Failed, Self::Errored, Self::Skipped];
 
-    /// The word in every report.
+    /// Returns the word in every report.
     pub fn word(self) -> &'static str {
         match self {
             Status::Passed => "passed",
@@ -89,10 +89,10 @@ impl Status {
 }
 
 impl Verdict {
-    /// Every one there is.
+    /// All verdicts.
     pub const ALL: [Self; 3] = [Self::Passed, Self::Failed, Self::Errored];
 
-    /// The exit code of a run with this verdict; an audit has its program's own.
+    /// Returns the exit code of a run with this verdict; an audit exits with the code of its program.
     pub const fn exit_code(self) -> u8 {
         match self {
             Verdict::Passed => 0,
@@ -101,7 +101,7 @@ impl Verdict {
         }
     }
 
-    /// The word in every report.
+    /// Returns the word in every report.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Passed => "passed",
@@ -112,9 +112,9 @@ impl Verdict {
 }
 
 closed_sets! {
-    /// How a check came out.
+    /// Result of a check.
     Status of ALL,
 
-    /// The word for a whole run.
+    /// Result of a whole run.
     Verdict of ALL,
 }

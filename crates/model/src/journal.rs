@@ -1,19 +1,22 @@
-//! What one run of the stub saw, entry by entry, in the order in which it happened.
+//! Journal of the stub: one entry for each event of a run, in order.
 //!
-//! These are the types of the journal's wire: one JSON object a line. The stub writes them; the runner
-//! (and whoever reads the file of a stub that runs alone) reads them. Nothing in here does I/O.
+//! These are wire types, one JSON object per line. The stub writes them; the runner reads them, and so can readers of
+//! the file that a stub writes without a runner. Nothing here does I/O.
 //!
-//! The fields that most entries share are explained once, here: `connection` and `request` count from 1
-//! over the whole run (`request` is 0 in a [`Entry::Sighting`] before the first request of a connection);
-//! `at_us` is microseconds of `CLOCK_MONOTONIC`, so that entries can be put on one clock with what other
-//! processes saw.
+//! Most entries share these fields. `connection` and `request` count from 1 over the whole run; `request` is 0 in an
+//! [`Entry::Sighting`] before the first request of a connection. `at_us` is microseconds of `CLOCK_MONOTONIC`, a clock
+//! that other processes share.
 //!
-//! Every byte that a connection read is part of a head, a body or the framing that a body needs, or it is
-//! counted in `unaccounted` of [`Entry::Closed`]: empty lines before a request; white space around header
-//! values, but one space before each, as the first has it; leading zeros of Content-Length; chunk extensions,
-//! trailers, leading zeros of chunk sizes, their letters in another case than the first; a malformed or cut-off
-//! head, and everything after a malformed head or malformed framing. Urgent data stays in its place in the stream
-//! and is counted as the byte it is.
+//! Every byte read from a connection is part of a head, of a body or of the framing that a body needs. All other bytes
+//! are counted in `unaccounted` of [`Entry::Closed`]:
+//!
+//! - empty lines before a request
+//! - white space around header values, except one space before each, as the first header has it
+//! - leading zeros of Content-Length
+//! - chunk extensions, trailers, leading zeros of chunk sizes, and their letters in another case than the first
+//! - a malformed or truncated head, and everything after a malformed head or malformed framing
+//!
+//! Urgent data stays in its place in the stream and counts as the byte that it is.
 
 use std::net::SocketAddr;
 
@@ -21,13 +24,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Replacement of the run's credential in the value of a credential header.
+/// Replacement for the credential of the run in the value of a credential header.
 pub const REDACTED: &str = "<redacted>";
 
 /// One line of the journal.
 #[allow(
     missing_docs,
-    reason = "the shared fields are explained at the top, the others where they stand"
+    reason = "the module explains the shared fields, and the types the others"
 )]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "snake_case")]
@@ -40,35 +43,35 @@ pub enum Entry {
         #[serde(default)]
         host: Host,
     },
-    /// The first byte of a request was read. Where a [`Control`] side listens, the answer is held until
-    /// it says [`Control::Go`] for this request.
+    /// The first byte of a request was read. If a [`Control`] side exists, the answer waits for [`Control::Go`] with
+    /// this request.
     Began {
         connection: u64,
         request: u64,
         at_us: u64,
     },
-    /// The head of a request was read to its end, or its connection ended inside it.
+    /// The head of a request was read completely, or its connection ended inside it.
     Head {
         connection: u64,
         request: u64,
         at_us: u64,
         head: Head,
     },
-    /// The body of a request was read to its end, or its connection ended inside it.
+    /// The body of a request was read completely, or its connection ended inside it.
     Body {
         connection: u64,
         request: u64,
         at_us: u64,
         body: Body,
     },
-    /// The first line of an answer was written.
+    /// The status line of a response was written.
     Answered {
         connection: u64,
         request: u64,
         at_us: u64,
         status: u16,
     },
-    /// One provider event was handed to the connection.
+    /// One provider event was sent.
     Sent {
         connection: u64,
         request: u64,
@@ -76,14 +79,14 @@ pub enum Entry {
         event: String,
         data: Value,
     },
-    /// The credential of the run was found where it does not belong.
+    /// The credential of the run was found in a location where it does not belong.
     Sighting {
         connection: u64,
         request: u64,
         at_us: u64,
         place: String,
     },
-    /// A request was answered before [`Control::Go`] arrived: its order is not proved.
+    /// A request was answered before [`Control::Go`] arrived, so its order is not proved.
     Unordered {
         connection: u64,
         request: u64,
@@ -98,8 +101,8 @@ pub enum Entry {
         requests: u64,
         end: End,
     },
-    /// A socket of the ended client still held bytes when the run ended: of the connection with this peer, or of
-    /// one that was never accepted.
+    /// A socket of the ended client still held bytes at the end of the run. It belongs to the connection with this
+    /// peer, or to one that was never accepted.
     Held {
         at_us: u64,
         peer: SocketAddr,
@@ -107,67 +110,69 @@ pub enum Entry {
         host: Host,
         bytes: u64,
     },
-    /// Connections beyond the limit of the run were closed unread: how many so far. Written at the first
-    /// one and, when there were more, once more before [`Entry::Done`].
+    /// Connections beyond the limit of the run were closed unread; the count so far. Written at the first one and, if
+    /// there were more, again before [`Entry::Done`].
     Refused { at_us: u64, connections: u64 },
-    /// After [`Control::Finish`]: every connection was read to its end and nothing follows.
+    /// Answer to [`Control::Finish`]: every connection was read to its end, and no entry follows.
     Done { at_us: u64 },
 }
 
-/// Where a connection was accepted, and so what the client took for its server.
+/// Host on which a connection was accepted, and so the server that the client addressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Host {
-    /// The provider that the client was given.
+    /// The provider that the client is configured for.
     #[default]
     Stub,
-    /// The second host, to which only an answer of the provider can have led.
+    /// The second host, which only a redirect of the provider names.
     Elsewhere,
 }
 
-/// The head of one request as it stood on the wire.
+/// Head of one request, as received.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Head {
-    /// A head that follows the grammar.
+    /// A well-formed head.
     Request {
-        /// As spelt.
+        /// Method, as received.
         method: String,
-        /// The target up to the first `?`; a backslash in it and in the query is `\\`.
+        /// Target up to the first `?`; in path and query, a backslash is `\\`.
         path: String,
-        /// What follows the first `?`; `None` without one.
+        /// Text after the first `?`; `None` without a `?`.
         query: Option<String>,
         /// `HTTP/1.1` or `HTTP/1.0`.
         version: String,
-        /// Names as spelt, in order. In `x-api-key`, `authorization`, `x-goog-api-key`, `api-key`,
-        /// `proxy-authorization`, `cookie` and the header where it belongs the credential of the run is `<redacted>`, and any other value `<N bytes, sha256 HEX>`. Other bytes than UTF-8
-        /// are `\xNN`, and a backslash is `\\`.
+        /// Names as received, in order, and values. A byte that is not UTF-8 is `\xNN`, and a backslash is `\\`.
+        ///
+        /// The credential of the run is `<redacted>`, and any other value is `<N bytes, sha256 HEX>`, in these headers:
+        /// `x-api-key`, `authorization`, `x-goog-api-key`, `api-key`, `proxy-authorization`, `cookie`, and the header
+        /// where the credential belongs.
         headers: Vec<(String, String)>,
     },
-    /// Bytes that are no request, with the reason.
+    /// Bytes that are not a request head, with the reason.
     Malformed {
-        /// A fixed text; it never quotes the client.
+        /// Reason, a fixed text without any text of the client.
         reason: String,
     },
-    /// The connection ended before the head did.
+    /// The connection ended inside the head.
     Incomplete,
 }
 
-/// The body of one request, without its text.
+/// Body of one request, without its text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Body {
-    /// Decoded length (chunk framing taken away).
+    /// Length in bytes, without chunk framing.
     pub bytes: u64,
-    /// SHA-256 of the decoded bytes, lower-case hex.
+    /// SHA-256 of these bytes, lower-case hex.
     pub sha256: String,
-    /// The whole body arrived.
+    /// True if the whole body arrived.
     pub complete: bool,
-    /// What the bytes are.
+    /// Content of the body.
     pub content: Content,
 }
 
 impl Body {
-    /// The shape of a body that arrived whole and is JSON without duplicate keys.
+    /// Returns the shape of a complete JSON body without duplicate keys.
     pub fn whole_shape(&self) -> Option<&Value> {
         match &self.content {
             Content::Json { shape } if self.complete => Some(shape),
@@ -179,57 +184,57 @@ impl Body {
     }
 }
 
-/// What the bytes of a body are.
+/// Content of a body.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Content {
-    /// No byte.
+    /// An empty body.
     Empty,
-    /// One JSON value: each string is replaced by `{"bytes", "sha256"}`, except names under the keys `type`
-    /// and `role`; numbers, booleans and null are kept. See [`crate::shape`].
+    /// One JSON value. Each string is replaced by `{"bytes", "sha256"}`, except names under the keys `type` and `role`.
+    /// Numbers, booleans and null are kept. See [`crate::shape`].
     Json {
-        /// The value without its text.
+        /// The value, without its text.
         shape: Value,
     },
-    /// JSON in which an object names a key twice, which readers may understand in two ways.
+    /// JSON with a duplicate key in an object, which readers may interpret in two ways.
     DuplicateKey {
-        /// The keys and indices that lead to it, each after a `/`.
+        /// Path of the key: keys and indices, each after a `/`.
         path: String,
     },
-    /// Not JSON, or nested or long beyond the limit.
+    /// Bytes that are not JSON, or JSON beyond a limit on depth or size.
     Other {
-        /// A fixed text; it never quotes the client.
+        /// Reason, a fixed text without any text of the client.
         reason: String,
     },
 }
 
-/// How a connection ended.
+/// End of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// The peer closed, between requests.
+    /// The peer closed the connection between requests.
     Closed,
-    /// The peer closed inside a request.
+    /// The peer closed the connection inside a request.
     Truncated,
     /// The peer reset the connection.
     Reset,
-    /// The stub closed: after an answer that said so, a malformed request, a limit, or where the scenario ends
-    /// the connection.
+    /// The stub closed the connection: after its last answer, after a malformed request, at a limit, or as the scenario
+    /// states.
     ByStub,
-    /// Neither closed nor reset when the run was frozen, also where the stub had ended its own side; everything
-    /// that had arrived was read.
+    /// The peer had neither closed nor reset the connection when the run was frozen, even if the stub had ended its own
+    /// side. All bytes that had arrived were read.
     Open,
 }
 
-/// What the other side of the journal tells the stub: one JSON object a line.
+/// Commands from the reader of the journal to the stub, one JSON object per line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "control", rename_all = "snake_case")]
 pub enum Control {
-    /// The state of the client at the first byte of `request` is recorded; its answer may go out.
+    /// Permission to answer `request`: the state of the client at its first byte is recorded.
     Go {
         /// The request that [`Entry::Began`] named.
         request: u64,
     },
-    /// The client has ended: read everything that arrived, journal it, write [`Entry::Done`].
+    /// The client has ended: read all bytes that arrived, journal them, and write [`Entry::Done`].
     Finish,
 }

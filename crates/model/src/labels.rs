@@ -1,4 +1,4 @@
-//! Stable words of closed sets, as every report spells them, and their JSON Schemas.
+//! Labels: the stable words of closed sets in every report, and their JSON Schemas.
 
 use crate::evidence::{
     Advice, AttemptKind, Before, CanaryMode, CanaryStatus, FileKind, GapKind, LayerNeed,
@@ -6,7 +6,7 @@ use crate::evidence::{
 };
 use crate::profile::Cases;
 
-/// For each closed set a function from its value to its word, and from the same table its schema.
+/// Defines, for each closed set, a function from a value to its word, and the schema of the words.
 macro_rules! labels {
     ($($(#[doc = $doc:literal])+ $function:ident($type:ident $(by $reference:tt)?) { $($value:pat => $word:literal,)+ })+) => {$(
         $(#[doc = $doc])+
@@ -30,13 +30,13 @@ macro_rules! labels {
 }
 
 labels! {
-    /// Whether a variable belongs to some cases or to every one.
+    /// Scope of a variable: every case (`always`) or some cases (`case`).
     scope(Cases by &) {
         Cases::Every => "always",
         Cases::Only(_) => "case",
     }
 
-    /// What a request is for.
+    /// Purpose of a request.
     class(RequestClass) {
         RequestClass::Message => "message",
         RequestClass::Retry => "retry",
@@ -45,14 +45,14 @@ labels! {
         RequestClass::Unknown => "unknown",
     }
 
-    /// What had not happened yet when a record was on the pipe.
+    /// Event that had not happened when a record was on the pipe.
     before(Before) {
         Before::Connect => "connect",
         Before::Post => "post",
         Before::None => "none",
     }
 
-    /// What lies at a path.
+    /// Type of a file system object.
     file_kind(FileKind) {
         FileKind::File => "file",
         FileKind::Directory => "directory",
@@ -62,45 +62,45 @@ labels! {
         FileKind::Device => "device",
     }
 
-    /// Whether an entry of the ledger is judged (`attempt`), or part of reaching the stub (`setup`).
+    /// Rule for an entry of the ledger: judged (`attempt`), or part of connecting to the stub (`setup`).
     attempt_kind(AttemptKind) {
         AttemptKind::Attempt => "attempt",
         AttemptKind::Setup => "setup",
     }
 
-    /// What became of a call.
+    /// Outcome of a call.
     outcome(Outcome) {
         Outcome::Allowed => "allowed",
         Outcome::Denied(_) => "denied",
     }
 
-    /// Whether a run counts without a layer.
+    /// Rule for a run without a layer.
     layer_need(LayerNeed) {
         LayerNeed::Required => "required",
         LayerNeed::IfOffered => "if-offered",
     }
 
-    /// What the kernel says of a layer.
+    /// State of a layer in the kernel.
     layer_status(LayerStatus) {
         LayerStatus::Enforced => "enforced",
         LayerStatus::Partial => "partial",
         LayerStatus::Absent => "absent",
     }
 
-    /// Who was to refuse a canary: the supervisor (`answered`) or the kernel itself (`continued`).
+    /// Side that should refuse a probe: the supervisor (`answered`) or the kernel (`continued`).
     canary_mode(CanaryMode) {
         CanaryMode::Answered => "answered",
         CanaryMode::Continued => "continued",
     }
 
-    /// What a canary says; `not-applicable` where it is refused outside of the sandbox as well.
+    /// Outcome of a probe; `not-applicable` if the host refuses it outside the sandbox too.
     canary_status(CanaryStatus) {
         CanaryStatus::Held => "held",
         CanaryStatus::NotHeld => "not-held",
         CanaryStatus::NotApplicable => "not-applicable",
     }
 
-    /// What was wanted of a path.
+    /// Use of a path.
     lookup_kind(LookupKind) {
         LookupKind::Read => "read",
         LookupKind::List => "list",
@@ -108,14 +108,14 @@ labels! {
         LookupKind::Write => "write",
     }
 
-    /// An option of `runner audit` that would show a path, or `never` where none would.
+    /// Option of `runner audit` that would show a path; `never` if none would.
     advice(Advice by &) {
         Advice::Read(_) => "read",
         Advice::Write(_) => "write",
         Advice::Never(_) => "never",
     }
 
-    /// Why a path cannot be shown.
+    /// Reason why a path cannot be shown.
     reason(Reason) {
         Reason::System => "system",
         Reason::Special => "special",
@@ -125,7 +125,7 @@ labels! {
         Reason::Absent => "absent",
     }
 
-    /// Which part of the evidence is incomplete.
+    /// Part of the evidence that is incomplete.
     gap(GapKind) {
         GapKind::Order => "order",
         GapKind::Requests => "requests",

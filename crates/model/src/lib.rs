@@ -1,14 +1,13 @@
-//! The values that flow through a run, as types: what a case asks, what was collected, what was found, what is
-//! reported.
+//! Values of a run, as types: the task, the evidence, the findings and the report.
 //!
 //! | module | values |
 //! |---|---|
-//! | [`case`], [`profile`], [`audit`] | what a run is to do, parsed from policy files |
-//! | [`journal`], [`shape`], [`secret`] | what the stub saw, without its texts and without credentials |
-//! | [`evidence`] | everything collected in one run |
-//! | [`expected`] | evidence that a policy names beforehand |
+//! | [`case`], [`profile`], [`audit`] | the task of a run, parsed from policy files |
+//! | [`journal`], [`shape`], [`secret`] | what the stub received, without texts and credentials |
+//! | [`evidence`] | the evidence of one run |
+//! | [`expected`] | evidence that a policy lists as expected |
 //! | [`finding`] | results of checks, and the verdict |
-//! | [`report`], [`difference`] | what every report shows |
+//! | [`report`], [`difference`] | the contents of every report |
 //! | [`labels`] | stable words of closed sets |
 //! | [`layout`] | paths and ids inside the sandbox |
 //! | [`schema`] | JSON Schemas of these types |

@@ -1,6 +1,6 @@
-//! A profile: how one client is told the abstract options of a case, and its own names for things.
+//! Profiles: the spelling of a case's options for one client, and the names that the client uses.
 //!
-//! Parsed types only. A profile is data: nothing in the program depends on which client it describes.
+//! Parsed types only. A profile is data; no code depends on the client that it describes.
 
 mod attempt;
 mod command_line;
@@ -17,16 +17,16 @@ pub use path_pattern::{PATH_PLACEHOLDERS, PathPattern, PatternError};
 pub use side_request::MESSAGES;
 pub use side_request::{KeyPath, KeyPathError, SideRequest};
 
-/// The placeholder in an argument's words that stands for the option's value.
+/// Placeholder for the value of an option in the words of an argument.
 pub const VALUE: &str = "value";
 
-/// Stands for the stub's origin, in variables and in the arguments of an audit.
+/// Placeholder for the origin of the stub, in variables and in the arguments of an audit.
 pub const BASE_URL: &str = "{base_url}";
 
-/// What is replaced in the value of a variable.
+/// Placeholders that a run replaces in the value of a variable.
 pub const PLACEHOLDERS: [&str; 4] = [BASE_URL, "{credential}", "{home}", "{tmp}"];
 
-/// The placeholders that a variable's value may hold until the run replaces them.
+/// Names of the placeholders that a run replaces in the value of a variable.
 pub const VARIABLE_PLACEHOLDERS: [&str; 4] = ["base_url", "credential", "home", "tmp"];
 
 /// A parsed profile file.
@@ -34,33 +34,33 @@ pub const VARIABLE_PLACEHOLDERS: [&str; 4] = ["base_url", "credential", "home", 
 pub struct Profile {
     /// Short name, as in reports: `reference`.
     pub name: String,
-    /// The file that it was read from.
+    /// The file of the profile.
     pub origin: Origin,
-    /// The client's own names.
+    /// Names that the client uses.
     pub names: Names,
-    /// How options are spelt, in the order in which they stand on the command line.
+    /// Spelling of the options, in the order of the command line.
     pub arguments: Vec<Argument>,
-    /// The whole environment, with what is set in some cases only; nothing is inherited.
+    /// The whole environment, including variables of some cases only. The client inherits no variable.
     pub environment: Vec<Variable>,
-    /// Host paths that this client needs, read-only.
+    /// Host paths that the client needs, read-only.
     pub paths: Vec<PathRule>,
-    /// Devices that this client needs; /dev holds no other.
+    /// Devices that the client needs; /dev contains no others.
     pub devices: Vec<Device>,
-    /// What its requests look like.
+    /// Headers of its requests.
     pub headers: Headers,
-    /// Queries of the message request that are no finding, as written after `?`; the empty one always is none.
+    /// Queries of the message request that are expected, as written after `?`; an empty query always is.
     pub queries: Vec<String>,
-    /// Requests beside the turn that are known by name; the first that fits counts.
+    /// Known requests besides the turn; the first match counts.
     pub side_requests: Vec<SideRequest>,
-    /// How its records spell things.
+    /// Names in its records.
     pub records: RecordNames,
-    /// Files that the client leaves in home, temporary and working directory.
+    /// Files that the client leaves in the home, temporary and working directory.
     pub files: Files,
-    /// Attempts that are no finding, each with its reason.
+    /// Expected attempts, each with its reason.
     pub attempts: Vec<ExpectedAttempt>,
 }
 
-/// The client's own names, for the placeholders of the specification.
+/// Names that the client uses, for the placeholders of the specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
     /// `<app>`: `agent`.
@@ -71,34 +71,34 @@ pub struct Names {
     pub cli_name: String,
     /// `<runtime>`, as in the user agent of the preflight.
     pub runtime: String,
-    /// Name given to the program inside the sandbox.
+    /// Name of the program inside the sandbox.
     pub program: String,
 }
 
 /// One option on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// When the words are given.
+    /// Condition under which the words are given.
     pub option: ClientOption,
-    /// Words; `{value}` stands for the option's value.
+    /// Words; `{value}` is the placeholder for the value of the option.
     pub words: Vec<String>,
 }
 
-/// What an argument is for.
+/// Option of a case, spelt by an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClientOption {
-    /// Given where the case names the switch.
+    /// A switch, given if the case has it.
     Switch(Switch),
-    /// The case's prompt.
+    /// The prompt of the case.
     Prompt,
-    /// The case's system prompt.
+    /// The system prompt of the case.
     SystemPrompt,
-    /// The case's model.
+    /// The model of the case.
     Model,
 }
 
 impl ClientOption {
-    /// Every option there is.
+    /// All options.
     pub const ALL: [Self; 10] = [
         Self::Switch(Switch::Print),
         Self::Switch(Switch::Bare),
@@ -112,7 +112,7 @@ impl ClientOption {
         Self::Model,
     ];
 
-    /// The word for it in profile files: `system-prompt`.
+    /// Returns the word for the option in profile files: `system-prompt`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Switch(switch) => switch.word(),
@@ -122,7 +122,7 @@ impl ClientOption {
         }
     }
 
-    /// Whether the option takes a value; a switch takes none.
+    /// Returns true if the option has a value; a switch has none.
     pub fn has_value(self) -> bool {
         match self {
             Self::Switch(_) => false,
@@ -131,30 +131,30 @@ impl ClientOption {
     }
 }
 
-/// One environment variable. `{base_url}`, `{credential}`, `{home}` and `{tmp}` in the value are replaced.
+/// One environment variable. The run replaces `{base_url}`, `{credential}`, `{home}` and `{tmp}` in the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
     /// Name, as in environ(7).
     pub name: String,
     /// Value, with placeholders.
     pub value: String,
-    /// When it is set.
+    /// Cases in which the variable is set.
     pub cases: Cases,
-    /// Why it is set.
+    /// Reason why the variable is set.
     pub reason: String,
 }
 
-/// The cases in which a variable is set.
+/// Cases in which a variable is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cases {
-    /// Every one: the client cannot be run without it.
+    /// Every case: the client does not run without the variable.
     Every,
-    /// Those of these names: a setting that reproduces what was observed, left out by `--plain`.
+    /// The named cases: a setting that reproduces the observed behaviour. `--plain` omits it.
     Only(Vec<String>),
 }
 
 impl Cases {
-    /// Whether a case of this name is among them.
+    /// Returns true if the variable is set in the case of this name.
     pub fn include(&self, case: &str) -> bool {
         match self {
             Self::Every => true,
@@ -163,16 +163,16 @@ impl Cases {
     }
 }
 
-/// What the client's requests look like.
+/// Headers of the client's requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headers {
-    /// Header names (lower case) that the message request may carry.
+    /// Header names (lower case) that the message request may have.
     pub message: Vec<String>,
-    /// Header names (lower case) that the preflight may carry.
+    /// Header names (lower case) that the preflight may have.
     pub preflight: Vec<String>,
-    /// The header (lower case) in which the message carries the credential; in `authorization` behind `Bearer`.
+    /// Header (lower case) that carries the credential in the message request; in `authorization` it follows `Bearer`.
     pub credential: String,
-    /// For each family of the beta header, the piece of text that names it.
+    /// Prefixes that identify the families of the beta header.
     pub beta_families: Vec<BetaFamily>,
 }
 
@@ -181,20 +181,20 @@ pub struct Headers {
 pub struct BetaFamily {
     /// `client`, `interleaved thinking`, `context management`, `prompt-caching scope`.
     pub family: String,
-    /// One value of the comma-separated header starts with this.
+    /// Prefix of one value in the comma-separated header.
     pub prefix: String,
 }
 
-/// How the client's records spell things.
+/// Names in the client's records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordNames {
-    /// The field of `system/init` that holds the version.
+    /// Field of `system/init` with the version.
     pub version_field: String,
-    /// Fields that `system/init` must have, the version's included.
+    /// Fields that `system/init` must have, including the version.
     pub init_fields: Vec<String>,
-    /// Value of `permissionMode`: what the client may do without asking.
+    /// Value of `permissionMode`: the actions that need no approval.
     pub permission_mode: String,
-    /// Lists of `system/init` that may have entries; every other one is empty.
+    /// Lists of `system/init` that may have entries; every other list is empty.
     pub init_lists: Vec<InitList>,
 }
 
@@ -203,18 +203,18 @@ pub struct RecordNames {
 pub struct InitList {
     /// Name of the list.
     pub field: InitField,
-    /// Names of its entries; `None` for any.
+    /// Names of the entries; `None` allows any.
     pub names: Option<Vec<String>>,
-    /// Why the client lists them.
+    /// Reason why the client has the entries.
     pub reason: String,
 }
 
-/// A list of `system/init` that extends what the client may do.
+/// A list of `system/init` that extends the abilities of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitField {
-    /// Servers of tools.
+    /// MCP servers, which provide tools.
     McpServers,
-    /// Commands of the prompt.
+    /// Slash commands of the prompt.
     SlashCommands,
     /// Sub-agents.
     Agents,
@@ -225,7 +225,7 @@ pub enum InitField {
 }
 
 impl InitField {
-    /// Every one there is.
+    /// All lists.
     pub const ALL: [Self; 5] = [
         Self::McpServers,
         Self::SlashCommands,
@@ -234,7 +234,7 @@ impl InitField {
         Self::Plugins,
     ];
 
-    /// The field of the record.
+    /// Returns the field name in the record.
     pub fn word(self) -> &'static str {
         match self {
             Self::McpServers => "mcp_servers",
@@ -246,33 +246,32 @@ impl InitField {
     }
 }
 
-/// What the client leaves behind. `{app}` and the other names are replaced on parsing.
+/// Files that the client leaves. Parsing replaces `{app}` and the other names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
-    /// Relative to the home: `.agent/.agent.json`
+    /// Path of the state file, relative to the home: `.agent/.agent.json`
     pub state: String,
-    /// Directory and prefix of the backup, relative to the home; 13 digits follow:
-    /// `.agent/backups/.agent.json.backup.`
+    /// Directory and prefix of the backup, relative to the home; 13 digits follow: `.agent/backups/.agent.json.backup.`
     pub backup_prefix: String,
-    /// Further files and directories that are no finding.
+    /// Additional expected files and directories.
     pub expected: Vec<ExpectedFile>,
-    /// Files and directories that are known to be there for a time. None is judged: watching is best effort.
+    /// Files and directories that exist for a time only. They are not judged, because watching is best effort.
     pub transient: Vec<ExpectedFile>,
 }
 
-/// A file or directory that the client is known to make.
+/// A file or directory that the client is known to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedFile {
-    /// The tree in which it lies.
+    /// Tree that contains the file.
     pub root: Root,
-    /// Relative to the tree.
+    /// Path relative to the tree.
     pub path: PathPattern,
-    /// Why the client makes it.
+    /// Reason why the client creates the file.
     pub reason: String,
 }
 
 impl Profile {
-    /// The profile where the client has this user id.
+    /// Returns the profile for a client with this user id.
     pub fn of_client(&self, uid: u32) -> Self {
         Self {
             files: self.files.of_client(uid),
@@ -282,7 +281,7 @@ impl Profile {
 }
 
 impl Files {
-    /// The files of a client that has this user id.
+    /// Returns the files of a client with this user id.
     pub fn of_client(&self, uid: u32) -> Self {
         let of_client = |file: &ExpectedFile| ExpectedFile {
             path: file.path.of_client(uid),
@@ -297,9 +296,9 @@ impl Files {
 }
 
 closed_sets! {
-    /// A list of the init record that extends what the client may do.
+    /// A list of the init record that extends the abilities of the client.
     InitField of ALL,
 
-    /// What words of the command line are for: a switch of the case, or a value of it.
+    /// Option of a case that words of the command line spell: a switch, or an option with a value.
     ClientOption of ALL,
 }

@@ -1,4 +1,4 @@
-//! Foreign text in messages: quoted, cut, and with its place in a file.
+//! Foreign text in messages: quoted, truncated, and located by its position in a file.
 
 use std::fmt;
 use std::path::Path;
@@ -6,17 +6,17 @@ use std::path::Path;
 /// Longest quotation from a file, in characters.
 const MAX_QUOTED_CHARS: usize = 60;
 
-/// A place in a file, both numbers counted from 1; columns in characters.
+/// A position in a file; both numbers count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// Lines end at a line feed.
+    /// Number of the line; lines end at a line feed.
     pub line: usize,
-    /// Characters, not bytes.
+    /// Number of the column, in characters.
     pub column: usize,
 }
 
 impl Position {
-    /// The place of a byte; past the end, the end.
+    /// Returns the position of a byte; an offset past the end gives the end.
     pub fn of(text: &[u8], offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let line_start = before
@@ -38,7 +38,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// Foreign text between backticks: control, bidi and invisible characters escaped, long text cut.
+/// Quotes foreign text in backticks. Control, bidi and invisible characters are escaped; long text is truncated.
 pub fn quoted(text: &str) -> String {
     let mut shown = visible(text.chars().take(MAX_QUOTED_CHARS));
     if text.chars().nth(MAX_QUOTED_CHARS).is_some() {
@@ -47,7 +47,7 @@ pub fn quoted(text: &str) -> String {
     format!("`{shown}`")
 }
 
-/// A path for messages; bytes that are no UTF-8 as `\xNN`, and a backslash as `\\`.
+/// Formats a path for messages: a byte that is not UTF-8 is `\xNN`, and a backslash is `\\`.
 pub fn shown_path(path: &Path) -> String {
     let mut shown = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
@@ -59,6 +59,7 @@ pub fn shown_path(path: &Path) -> String {
     shown
 }
 
+/// Escapes control, bidi and invisible characters; quotation marks and backslashes stay.
 pub fn visible(text: impl Iterator<Item = char>) -> String {
     let mut shown = String::new();
     for character in text {
@@ -70,7 +71,7 @@ pub fn visible(text: impl Iterator<Item = char>) -> String {
     shown
 }
 
-/// `did you mean …?` if one word is near, and the known words.
+/// Returns `did you mean …?` if a known word is similar, and the list of known words.
 pub fn known_words<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let list: Vec<String> = known.iter().map(|word| format!("`{word}`")).collect();
@@ -78,7 +79,7 @@ pub fn known_words<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) ->
     with_nearest(found, known, &all)
 }
 
-/// `did you mean …?` if one word is near, and where all of them are told.
+/// Returns `did you mean …?` if a known word is similar, and the text `all`, which names the source of all words.
 pub fn with_nearest<'a>(
     found: &str,
     known: impl IntoIterator<Item = &'a str>,

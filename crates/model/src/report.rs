@@ -1,4 +1,4 @@
-//! Everything that one run reports: every report shows this value, and nothing else.
+//! Report of one run: the single value that every report format shows.
 
 use std::path::PathBuf;
 
@@ -14,73 +14,73 @@ mod redact_args;
 
 pub use redact_args::{Arg, Process};
 
-/// Everything that one run has to report.
+/// The whole report of one run.
 ///
-/// The start, the duration, how the client ended, the layers and the canaries stand in the evidence.
+/// Start, duration, end of the client, layers and probes are in the evidence.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// This program.
     pub runner: Runner,
     /// The machine.
     pub host: Host,
-    /// What is reported of.
+    /// Purpose of the run.
     pub purpose: Purpose,
-    /// The case that was run, or the policy of an audit.
+    /// The case of the run, or the policy of an audit.
     pub case: Policy,
-    /// The subject.
+    /// The client, or the audited program.
     pub client: Client,
-    /// What sealed the network.
+    /// Isolation of the network.
     pub tier: Tier,
-    /// Why it is not a stronger one that would have done.
+    /// Reason why a stronger allowed isolation was not used.
     pub tier_because: Option<String>,
-    /// The verdict on the run.
+    /// Verdict of the run.
     pub verdict: Verdict,
-    /// One for each check, in the order of [`finding::ids`]; [`finding::BASELINE`] comes last, where it was made.
+    /// Findings in the order of [`finding::ids`], one per check; [`finding::BASELINE`] comes last, if it was made.
     pub checks: Vec<Finding>,
-    /// Losses of the run itself, one phrase each; only a run without losses can pass.
+    /// Losses of the run itself, one phrase each; a run with losses cannot pass.
     pub unsound: Vec<String>,
-    /// Whether the canaries show that the kernel itself refuses every other attempt.
+    /// True if the probes show that the kernel refuses every other attempt.
     pub kernel_refuses: bool,
-    /// What was collected. Reports show its processes from [`Report::processes`].
+    /// Collected evidence. Reports show the processes from [`Report::processes`] instead.
     pub evidence: Evidence,
-    /// What was started, without the prompts that stand among the arguments.
+    /// Started programs, without the prompts in their arguments.
     pub processes: Vec<Process>,
-    /// What the profile knows of the client, beside its spelling.
+    /// Expected attempts, files and requests of the profile.
     pub known: Known,
-    /// What this tier or run does not prove, beyond what no run proves; a sentence each.
+    /// Limits of this isolation or run, beyond those of every run; one sentence each.
     pub not_proved: Vec<String>,
-    /// Rules of the case or profile that are wider than the built-in case.
+    /// Rules of the case or profile that allow more than the built-in case.
     pub wider_rules: Vec<WiderRule>,
-    /// What became of `--baseline`; `None` where it was not asked for, or nothing could be compared.
+    /// Result of `--baseline`; `None` if it was not requested, or a comparison was not possible.
     pub baseline: Option<Baseline>,
-    /// The lock file that was asked for, also where nothing could be compared with it.
+    /// The lock file that was requested, even if a comparison was not possible.
     pub lock_place: Option<LockPlace>,
 }
 
-/// A lock file, and how the behaviour differs from it.
+/// Result of a comparison with a lock file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baseline {
-    /// Its path, escaped.
+    /// Path of the lock file, escaped.
     pub file: String,
-    /// What was done.
+    /// Action on the lock file.
     pub outcome: BaselineOutcome,
-    /// The tier that it was of, where it was written anew for another.
+    /// Isolation before the update, if the file was rewritten for another one.
     pub tier_before: Option<String>,
-    /// What this run showed otherwise; where the file was written, what changed in it.
+    /// Differences of this run from the file; for an updated file, its changes.
     pub differences: Vec<Difference>,
 }
 
-/// Where a lock file is found in a repository.
+/// Location of a lock file in a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockPlace {
-    /// Relative, and nothing of this machine.
+    /// Relative path, free of machine-specific parts.
     pub path: PathBuf,
-    /// Lines that are to be looked at, from 1; none where it was written.
+    /// Lines to review, from 1; empty if the file was written.
     pub lines: Vec<usize>,
 }
 
 impl Baseline {
-    /// The line that would accept a difference; `None` where the file was written, and has it already.
+    /// Returns the edit that accepts a difference; `None` if the file was written and already contains it.
     pub fn to_accept(&self, found: &Difference) -> Option<Accept> {
         match self.outcome {
             BaselineOutcome::Compared => Some(Accept::of(found)),
@@ -89,22 +89,22 @@ impl Baseline {
     }
 }
 
-/// What was done with a lock file.
+/// Action on a lock file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaselineOutcome {
-    /// The behaviour was compared with it.
+    /// Compared with the run.
     Compared,
-    /// It was written anew.
+    /// Rewritten.
     Updated,
-    /// It was made.
+    /// Created.
     Made,
 }
 
 impl BaselineOutcome {
-    /// Every one there is.
+    /// All actions.
     pub const ALL: [Self; 3] = [Self::Compared, Self::Updated, Self::Made];
 
-    /// The word in every report.
+    /// Returns the word in every report.
     pub fn word(self) -> &'static str {
         match self {
             Self::Compared => "compared",
@@ -115,12 +115,12 @@ impl BaselineOutcome {
 }
 
 closed_sets! {
-    /// What was done with a lock file.
+    /// Action on a lock file.
     BaselineOutcome of ALL,
 }
 
 impl Report {
-    /// The finding of every check; of an audit those that hold for any program, as it makes no other.
+    /// Lists the finding of every check; for an audit, only of the checks that apply to any program.
     pub fn made(&self) -> impl Iterator<Item = &Finding> {
         self.checks.iter().filter(|finding| match self.purpose {
             Purpose::Judge => true,
@@ -129,12 +129,12 @@ impl Report {
     }
 }
 
-/// What a run was for.
+/// Purpose of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To compare a client with what a case expects.
+    /// Compare a client with the expectations of a case.
     Judge,
-    /// To see what a program tries.
+    /// Observe the attempts of a program.
     Audit,
 }
 
@@ -147,72 +147,72 @@ pub struct Runner {
     pub sha256: String,
 }
 
-/// The machine on which the run took place.
+/// The machine of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     /// Release of the kernel, as in uname(2).
     pub kernel: String,
-    /// `x86_64`
+    /// Machine hardware name, as in uname(2): `x86_64`.
     pub arch: String,
-    /// ABI of Landlock that the kernel offers; 0 without any.
+    /// Landlock ABI of the kernel; 0 without Landlock.
     pub landlock_abi: u32,
 }
 
-/// A case or profile by name, source and digest.
+/// Name, source and digest of a case or profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// `case-b`, `reference`.
+    /// Name: `case-b`, `reference`.
     pub name: String,
-    /// Its file.
+    /// Origin of its file.
     pub origin: Origin,
 }
 
-/// The client and what it was told.
+/// The client, its command line and its environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
     /// Path of the program as the user gave it, or `built in`.
     pub program: String,
     /// SHA-256 of the program, lower-case hex.
     pub sha256: String,
-    /// The profile that spelt the options; `None` for an audited program.
+    /// The profile that spells the options; `None` for an audited program.
     pub profile: Option<Policy>,
-    /// The command line behind the program's name.
+    /// Arguments after the program's name.
     pub args: Vec<Arg>,
-    /// Its environment as the profile spells it: placeholders stand for what is different in each run.
+    /// Environment in the spelling of the profile: placeholders replace values that vary between runs.
     pub settings: Vec<Variable>,
-    /// What the profile would have set for this case and was told not to.
+    /// Settings of the profile for this case that the run omitted.
     pub left_out: Vec<Variable>,
 }
 
-/// What a profile knows of its client, for reports to say why something is no surprise.
+/// Knowledge of the profile about its client, from which reports take the reasons of expected evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Attempts that are no finding.
+    /// Expected attempts.
     pub attempts: Vec<ExpectedAttempt>,
-    /// Files that are no finding, and files that are there for a time; `None` where there is no profile.
+    /// Expected files, permanent and transient; `None` without a profile.
     pub files: Option<Files>,
-    /// Requests beside the turn.
+    /// Known requests besides the turn.
     pub side_requests: Vec<SideRequest>,
 }
 
 impl Known {
-    /// Why a file is no surprise.
+    /// Returns the reason why a file is expected.
     pub fn reason_for_file(&self, entry: &FileEntry) -> Option<&str> {
         expected::reason_for_file(self.files.as_ref()?, entry)
     }
 }
 
-/// A rule that allows more than the built-in case does.
+/// A rule that allows more than the built-in case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WiderRule {
-    /// What it allows.
+    /// The allowed behaviour.
     pub rule: String,
-    /// Why, in the words of the policy file.
+    /// Reason from the policy file.
     pub reason: String,
 }
 
 impl Report {
-    /// When the run began: `2026-05-28T20:26:40.000Z`.
+    /// Returns the start of the run: `2026-05-28T20:26:40.000Z`.
     pub fn started_at(&self) -> String {
         time::rfc3339(self.evidence.wall.0)
     }

@@ -1,9 +1,10 @@
-//! JSON Schemas (draft 2020-12) of what the runner reads and writes.
+//! JSON Schemas (draft 2020-12) of the files that the runner reads and writes.
 //!
-//! A schema is made from the very types that serde reads or writes: it is derived where the (de)serialiser is, and
-//! closed words come from the tables that the parser looks them up in, so that neither can change alone. Owned here
-//! is what all schemas share: the settings, the values that several of them hold, and how one is printed.
-//! No run makes a schema; only `runner policy schema` does.
+//! A schema is derived from the types that serde reads or writes. Its closed words come from the tables of the parser.
+//! So neither the schema nor the parser can change alone.
+//!
+//! This module owns the parts that all schemas share: settings, common values, and printing. Only `runner policy
+//! schema` makes a schema; a run makes none.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -17,21 +18,21 @@ pub mod values;
 
 pub use print::print;
 
-/// What a file that is read must hold: unknown keys and null are refused, as the parser does.
+/// Returns the schema of an input file. Unknown keys and null are rejected, as in the parser.
 pub fn of_file<T: JsonSchema>(form: &str) -> Schema {
     let settings = SchemaSettings::draft2020_12().for_deserialize();
     let settings = settings.with_transform(RecursiveTransform(without_null));
     document::<T>(settings, form)
 }
 
-/// What a document that is written holds, now and in later versions of the same form: readers ignore unknown keys.
+/// Returns the schema of an output document. It allows unknown keys, so that later versions of the form stay valid.
 pub fn of_document<T: JsonSchema>(form: &str) -> Schema {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let settings = settings.with_transform(RecursiveTransform(open_to_more_keys));
     document::<T>(settings, form)
 }
 
-/// `form` is the value of the key `schema`: `runner.case/1`.
+/// Returns a schema; `form` is the value of the key `schema`: `runner.case/1`.
 fn document<T: JsonSchema>(settings: SchemaSettings, form: &str) -> Schema {
     let settings = settings
         .with_transform(RecursiveTransform(without_integer_formats))
@@ -46,7 +47,7 @@ fn document<T: JsonSchema>(settings: SchemaSettings, form: &str) -> Schema {
     schema
 }
 
-/// Formats such as `uint64` are no part of JSON Schema, and strict validators stumble over them. The bounds stay.
+/// Removes formats such as `uint64`, which are not part of JSON Schema and which strict validators reject. Bounds stay.
 fn without_integer_formats(schema: &mut Schema) {
     let format = schema.get("format").and_then(Value::as_str);
     if format.is_some_and(|format| format.contains("int")) {
@@ -54,7 +55,7 @@ fn without_integer_formats(schema: &mut Schema) {
     }
 }
 
-/// A doc comment is broken into lines for whoever reads the source.
+/// Joins the lines of each paragraph in a description, because doc comments are wrapped.
 fn with_whole_paragraphs(schema: &mut Schema) {
     let description = schema.get("description").and_then(Value::as_str);
     if let Some(description) = description {
@@ -64,7 +65,7 @@ fn with_whole_paragraphs(schema: &mut Schema) {
     }
 }
 
-/// TOML has no null: an optional key is left out.
+/// Removes null from the types of an optional key, because TOML has no null.
 fn without_null(schema: &mut Schema) {
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|word| word != "null");
@@ -88,7 +89,7 @@ fn without_null(schema: &mut Schema) {
     }
 }
 
-/// Enums with one key for each variant forbid any other; a reader must not.
+/// Allows additional keys in enums with one key per variant, because readers must ignore unknown keys.
 fn open_to_more_keys(schema: &mut Schema) {
     if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
         schema.remove("additionalProperties");

@@ -1,12 +1,18 @@
-//! The credential of a run, and every form in which it might be written somewhere else.
+//! Search and redaction of the run's credential, in every form in which a program might write it.
 //!
-//! Owns finding and redacting: as written, backwards, UTF-16 and UTF-32 of either byte order, base64 (both alphabets,
-//! all three alignments, with or without padding, also of UTF-16, wrapped anywhere by white space), hexadecimal (either
-//! case, its pairs separated by white space, signs, `0x` or `\\x`), each of them percent-encoded or with JSON escapes in
-//! any mixture. Not searched: parts of it, other bases and lists of decimal numbers, quoted-printable, HTML entities,
-//! and whatever is compressed, encrypted or hashed. Knows nothing of where the bytes
-//! come from: the runner uses it for output and files, the stub for requests. Values that were given to a program
-//! by whoever started it are replaced the same way, and not searched for.
+//! These forms are found:
+//!
+//! - as written, reversed, and UTF-16 or UTF-32 of either byte order
+//! - base64: both alphabets, all three alignments, with or without padding, also of UTF-16, wrapped anywhere by white
+//!   space
+//! - hexadecimal: either case, with white space, signs, `0x` or `\x` between the pairs
+//! - each of these with percent-encoding or JSON escapes in any mixture
+//!
+//! Not searched: parts of the credential, other bases, lists of decimal numbers, quoted-printable, HTML entities, and
+//! compressed, encrypted or hashed data.
+//!
+//! Knows no source of bytes: the runner searches output and files, the stub requests. Values of variables that the user
+//! passed to a program are redacted in the same way, but not reported.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,39 +24,40 @@ mod forms;
 
 use forms::Pattern;
 
-/// What a redacted credential is replaced by.
+/// Replacement for the credential.
 pub const REPLACEMENT: &str = "<credential>";
-/// Shortest credential: anything shorter would be found in innocent bytes.
+/// Shortest credential, in bytes. A shorter one would often match by chance.
 pub const MIN_BYTES: usize = 12;
-/// Longest credential.
+/// Longest credential, in bytes.
 pub const MAX_BYTES: usize = 1024;
 
-/// Shortest other value that is replaced: anything shorter stands in innocent text.
+/// Shortest other value that is redacted, in bytes. A shorter one would often match by chance.
 pub const MIN_HIDDEN_BYTES: usize = 8;
 
-/// The credential of a run, ready to be searched for, and other values that no report shows. A clone shares the
+/// A prepared search for the credential of a run, and for other values that no report shows. Clones share the
 /// preparation.
 #[derive(Clone)]
 pub struct SecretScanner {
     inner: Arc<Inner>,
-    /// Replaced like the credential, and nobody is blamed for writing them.
+    /// Values that are redacted like the credential, but not reported as leaks.
     hidden: Arc<[Hidden]>,
 }
 
-/// Headers in which the credential may stand, alone, in a request to its host; in `authorization` behind `Bearer`.
+/// Headers in which the credential belongs, as the only value, in requests to its host; in `authorization` it follows
+/// `Bearer`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Belongs {
-    /// In this header of the message, its name in lower case.
+    /// This header of the message request, in lower case.
     InHeaderOfMessage(String),
-    /// In any of [`AUTH_HEADERS`], of any request.
+    /// Each of [`AUTH_HEADERS`], in any request.
     InAnyAuthHeader,
 }
 
-/// Headers in which providers take a credential, in lower case.
+/// Headers in which providers accept a credential, in lower case.
 pub const AUTH_HEADERS: [&str; 4] = ["x-api-key", "authorization", "x-goog-api-key", "api-key"];
 
-/// Headers that carry a credential.
+/// Headers that may carry a credential, in lower case.
 pub const CREDENTIAL_HEADERS: [&str; 6] = [
     "x-api-key",
     "authorization",
@@ -67,7 +74,7 @@ impl Default for Belongs {
 }
 
 impl Belongs {
-    /// Checks for a header, by its name in lower case, in which the credential belongs.
+    /// Returns true if the credential belongs in this header; `name` is in lower case.
     pub fn is_in(&self, name: &str) -> bool {
         match self {
             Self::InHeaderOfMessage(header) => header == name,
@@ -76,7 +83,7 @@ impl Belongs {
     }
 }
 
-/// A value that no report shows, and what stands in its place.
+/// A value that no report shows, and its replacement.
 struct Hidden {
     value: Inner,
     name: String,
@@ -86,25 +93,25 @@ struct Hidden {
 struct Inner {
     secret: String,
     patterns: Vec<Pattern>,
-    /// Which patterns begin with a byte, one bit a pattern.
+    /// Bit sets of the patterns that begin with each byte, one bit per pattern.
     starts: [u16; 256],
     longest: usize,
 }
 
-/// The form in which the credential was found.
+/// Form in which the credential was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Byte for byte.
+    /// Unchanged.
     AsWritten,
     /// Base64, standard or URL-safe, at any alignment.
     Base64,
     /// Hexadecimal of either case.
     Hex,
-    /// With NUL bytes between its own: UTF-16 or UTF-32, of either byte order.
+    /// With NUL bytes between the bytes: UTF-16 or UTF-32, of either byte order.
     Wide,
-    /// Backwards.
+    /// Reversed.
     Reversed,
-    /// With at least one byte percent-encoded.
+    /// With at least one percent-encoded byte.
     Percent,
     /// With at least one JSON escape.
     Escaped,
@@ -124,22 +131,22 @@ impl fmt::Display for Form {
     }
 }
 
-/// Why a credential cannot be searched for.
+/// Reason why a text cannot be a credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
-    /// Too short or too long.
-    #[error("a credential of {bytes} bytes; {MIN_BYTES} to {MAX_BYTES} are allowed")]
+    /// The text is too short or too long.
+    #[error("expected a credential of {MIN_BYTES} to {MAX_BYTES} bytes, found {bytes}")]
     Length {
-        /// Length of the credential.
+        /// Length of the text in bytes.
         bytes: usize,
     },
-    /// A byte that is not a visible ASCII character.
-    #[error("the credential holds a character that is not visible ASCII")]
+    /// The text contains a byte that is not a visible ASCII character.
+    #[error("the credential has a character that is not visible ASCII")]
     Character,
 }
 
 impl SecretScanner {
-    /// Prepares the search for `credential`, which is [`MIN_BYTES`] to [`MAX_BYTES`] visible ASCII characters.
+    /// Prepares the search for `credential`, which must be [`MIN_BYTES`] to [`MAX_BYTES`] visible ASCII characters.
     pub fn new(credential: &str) -> Result<Self, SecretError> {
         if !(MIN_BYTES..=MAX_BYTES).contains(&credential.len()) {
             return Err(SecretError::Length {
@@ -155,8 +162,8 @@ impl SecretScanner {
         })
     }
 
-    /// The same, and with the values of these variables (name, value) replaced wherever the credential is: each one as
-    /// a whole, and each line of it, where they are long enough.
+    /// Adds the values of these variables (name, value) to the redaction: each value, and each of its lines, if it is
+    /// long enough.
     #[must_use]
     pub fn hiding<'v>(self, values: impl IntoIterator<Item = (&'v str, &'v str)>) -> Self {
         let mut hidden: Vec<Hidden> = values
@@ -170,7 +177,7 @@ impl SecretScanner {
             .filter(|(_, text)| text.len() >= MIN_HIDDEN_BYTES)
             .map(|(name, text)| Hidden::new(name, text))
             .collect();
-        // One that holds another goes first.
+        // A value that contains another one is replaced first.
         hidden.sort_by_key(|hidden| std::cmp::Reverse(hidden.value.secret.len()));
         Self {
             hidden: hidden.into(),
@@ -178,40 +185,40 @@ impl SecretScanner {
         }
     }
 
-    /// The search for the credential in small letters, which is what a host name makes of it.
-    pub fn in_small_letters(&self) -> Self {
-        let small =
+    /// Returns the search for the credential in lower case, the form that it has in a host name.
+    pub fn in_lower_case(&self) -> Self {
+        let lower =
             |hidden: &Hidden| Hidden::new(&hidden.name, &hidden.value.secret.to_ascii_lowercase());
-        // As long, and as visible.
+        // Length and character set do not change.
         Self {
             inner: Arc::new(Inner::new(&self.inner.secret.to_ascii_lowercase())),
-            hidden: self.hidden.iter().map(small).collect(),
+            hidden: self.hidden.iter().map(lower).collect(),
         }
     }
 
-    /// The longest writing of anything that is replaced.
+    /// Returns the largest length of any redacted form, in bytes.
     pub fn longest(&self) -> usize {
         let hidden = self.hidden.iter().map(|hidden| hidden.value.longest);
         hidden.fold(self.inner.longest, usize::max)
     }
 
-    /// Whether `bytes` are the credential itself and nothing else.
+    /// Returns true if `bytes` are exactly the credential.
     pub fn is(&self, bytes: &[u8]) -> bool {
         self.inner.secret.as_bytes() == bytes
     }
 
-    /// The first form of the credential in `haystack`, if there is one.
+    /// Returns the form of the first occurrence of the credential in `haystack`.
     pub fn find(&self, haystack: &[u8]) -> Option<Form> {
         self.inner.locate(haystack, 0).map(|(_, form)| form)
     }
 
-    /// The name of a variable whose value stands in `haystack`, in any form in which it would be replaced.
+    /// Returns the name of a variable whose value is in `haystack`, in any redacted form.
     pub fn find_hidden(&self, haystack: &[u8]) -> Option<&str> {
         let stands = |hidden: &&Hidden| hidden.value.locate(haystack, 0).is_some();
         self.hidden.iter().find(stands).map(|one| &*one.name)
     }
 
-    /// `text` with every form of the credential replaced by [`REPLACEMENT`], and other values by what names them.
+    /// Replaces every form of the credential in `text` by [`REPLACEMENT`], and other values by their names.
     pub fn redact(&self, text: &str) -> String {
         let mut redacted = self.inner.replaced(text, REPLACEMENT);
         for Hidden {
@@ -225,7 +232,7 @@ impl SecretScanner {
         redacted
     }
 
-    /// The same for bytes.
+    /// Replaces every form of the credential in `bytes` by [`REPLACEMENT`], and other values by their names.
     pub fn redact_bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let mut redacted = self.inner.replaced_bytes(bytes, REPLACEMENT.as_bytes());
         for Hidden {
@@ -239,13 +246,13 @@ impl SecretScanner {
         redacted
     }
 
-    /// Whether anything in `haystack` is replaced.
+    /// Returns true if redaction changes `haystack`.
     fn changes(&self, haystack: &[u8]) -> bool {
         let mut all = std::iter::once(&*self.inner).chain(self.hidden.iter().map(|one| &one.value));
         all.any(|inner| inner.locate(haystack, 0).is_some())
     }
 
-    /// Replaces the same in the strings and keys of `value`.
+    /// Redacts the strings and keys of `value`.
     pub fn redact_json(&self, value: &mut Value) {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -298,7 +305,7 @@ impl Inner {
     fn replaced(&self, text: &str, replacement: &str) -> String {
         let mut replaced = String::with_capacity(text.len());
         let mut copied = 0;
-        // What is found begins and ends at borders of characters: it is ASCII, or text as it was given.
+        // Matches begin and end at character boundaries: a match is ASCII, or text as it was given.
         while let Some((found, _)) = self.locate(text.as_bytes(), copied) {
             replaced.push_str(text.get(copied..found.start).unwrap_or_default());
             replaced.push_str(replacement);
@@ -347,7 +354,7 @@ impl fmt::Debug for SecretScanner {
     }
 }
 
-/// A search through bytes that arrive in pieces: what is cut by a border is found as well.
+/// A search in bytes that arrive in pieces; it also finds a match across two pieces.
 #[derive(Clone, Debug)]
 pub struct Scanner {
     secrets: SecretScanner,
@@ -356,7 +363,7 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    /// A search that has seen nothing yet.
+    /// Starts a search.
     pub fn new(secrets: &SecretScanner) -> Self {
         Self {
             border: Border::new(secrets.inner.longest),
@@ -365,7 +372,7 @@ impl Scanner {
         }
     }
 
-    /// Looks through the next piece. Says the form at the first hit, and nothing after it.
+    /// Searches the next piece. Returns the form at the first match, and `None` after it.
     pub fn push(&mut self, piece: &[u8]) -> Option<Form> {
         if self.found.is_some() {
             return None;
@@ -374,13 +381,13 @@ impl Scanner {
         self.found
     }
 
-    /// The form of the first hit so far.
+    /// Returns the form of the first match so far.
     pub fn found(&self) -> Option<Form> {
         self.found
     }
 }
 
-/// The same search for the values that are replaced beside the credential.
+/// A search in pieces for the values that are redacted besides the credential.
 #[derive(Clone, Debug)]
 pub struct HiddenScanner<'n> {
     secrets: &'n SecretScanner,
@@ -389,7 +396,7 @@ pub struct HiddenScanner<'n> {
 }
 
 impl<'n> HiddenScanner<'n> {
-    /// A search that has seen nothing yet.
+    /// Starts a search.
     pub fn new(secrets: &'n SecretScanner) -> Self {
         let longest = secrets.hidden.iter().map(|hidden| hidden.value.longest);
         Self {
@@ -399,7 +406,7 @@ impl<'n> HiddenScanner<'n> {
         }
     }
 
-    /// Looks through the next piece. The name of the variable whose value was found, from then on.
+    /// Searches the next piece. After the first match, returns the name of its variable.
     pub fn push(&mut self, piece: &[u8]) -> Option<&'n str> {
         let secrets = self.secrets;
         if self.found.is_none() && !secrets.hidden.is_empty() {
@@ -408,13 +415,13 @@ impl<'n> HiddenScanner<'n> {
         self.found
     }
 
-    /// Passes over bytes that are all zero, of which no value has any: what had begun before them ends there.
+    /// Skips bytes that are all zero. Values contain no zero, so no match spans them.
     pub fn skip_zeros(&mut self) {
         self.border.tail.clear();
     }
 }
 
-/// What is kept of the bytes so far, for what a border between pieces cuts.
+/// Last bytes of the previous pieces, to find matches across two pieces.
 #[derive(Clone, Debug)]
 struct Border {
     tail: Vec<u8>,

@@ -1,9 +1,9 @@
-//! JSON without its text: what a journal may keep of a body.
+//! Shapes: JSON without its text, for the journal.
 //!
-//! Numbers, booleans, null and the structure stay. Each string becomes `{"bytes", "sha256"}`, except that
-//! a *name* under the keys `type` and `role` stays: at most [`MAX_NAME_BYTES`] of `[A-Za-z0-9_.-]`, so that
-//! no text can hide there. An object key that is no such name becomes `…BYTES-SHA256`. A name that holds
-//! the credential is no name. Nothing in here does I/O.
+//! Numbers, booleans, null and the structure are kept. Each string becomes `{"bytes", "sha256"}`, except a *name* under
+//! the keys `type` and `role`: at most [`MAX_NAME_BYTES`] of `[A-Za-z0-9_.-]`, too short to hide text. An object key
+//! that is not a name becomes `…BYTES-SHA256`. A string that contains the credential is not a name. Nothing here does
+//! I/O.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -15,19 +15,19 @@ use sha2::{Digest, Sha256};
 use crate::journal::Content;
 use crate::secret::SecretScanner;
 
-/// Longest string that may stay as it is.
+/// Largest name, in bytes.
 pub const MAX_NAME_BYTES: usize = 64;
 
-/// How far a body is looked into.
+/// Limits on the parsed part of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Deepest nesting of arrays and objects; serde_json itself stops at 127.
     pub depth: usize,
-    /// Most values, the containers counted as well.
+    /// Largest number of values, including arrays and objects.
     pub values: usize,
 }
 
-/// Says what `body` is: empty, one JSON value, JSON with a key named twice, or something else.
+/// Classifies `body`: empty, one JSON value, JSON with a duplicate key, or other content.
 pub fn describe(body: &[u8], bounds: Bounds, credential: Option<&SecretScanner>) -> Content {
     if body.is_empty() {
         return Content::Empty;
@@ -52,7 +52,7 @@ pub fn describe(body: &[u8], bounds: Bounds, credential: Option<&SecretScanner>)
     ) {
         (Ok(shape), _) => Content::Json { shape },
         (Err(_), Some(content)) => content,
-        // The message is not kept whole: it may quote the body.
+        // The message is dropped, because it may quote the body.
         (Err(error), None) => Content::Other {
             reason: format!(
                 "not JSON at line {}, column {}",
@@ -63,9 +63,9 @@ pub fn describe(body: &[u8], bounds: Bounds, credential: Option<&SecretScanner>)
     }
 }
 
-/// Whether a shape stands for a string: `bytes` is a number, `sha256` a string, and there is nothing else.
+/// Returns true if a shape represents a string: exactly a number `bytes` and a string `sha256`.
 ///
-/// No object of a body looks so: in its shape a string `sha256` would itself be replaced by an object.
+/// No object of a body has such a shape, because a string under `sha256` would itself be replaced by an object.
 pub fn is_text(shape: &Value) -> bool {
     shape.as_object().is_some_and(|fields| {
         fields.len() == 2
@@ -74,7 +74,7 @@ pub fn is_text(shape: &Value) -> bool {
     })
 }
 
-/// How many values there are in `value`, itself among them.
+/// Counts the values in `value`, including itself.
 pub fn values(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
@@ -83,12 +83,12 @@ pub fn values(value: &Value) -> usize {
     }
 }
 
-/// The lower-case hexadecimal SHA-256 of `bytes`.
+/// Returns the SHA-256 of `bytes` in lower-case hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Lower-case hexadecimal.
+/// Encodes `bytes` in lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     use fmt::Write as _;
     bytes
@@ -149,7 +149,7 @@ impl Reader<'_> {
     }
 }
 
-/// Reads one value; `named` where its key lets a name stay.
+/// Deserialiser of one value; `named` is true if its key allows a name.
 #[derive(Clone, Copy)]
 struct Shape<'a> {
     reader: &'a Reader<'a>,
@@ -159,10 +159,10 @@ struct Shape<'a> {
 
 impl Shape<'_> {
     fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
-        let most = self.reader.bounds.depth;
-        if self.depth >= most {
+        let max = self.reader.bounds.depth;
+        if self.depth >= max {
             return Err(self.reader.stop(Content::Other {
-                reason: format!("nested deeper than {most}"),
+                reason: format!("nested deeper than {max}"),
             }));
         }
         Ok(Self {

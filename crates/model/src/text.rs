@@ -1,15 +1,16 @@
-//! Bytes as text, and text of a bounded length.
+//! Conversion of bytes to text, and text of bounded length.
 
 use std::fmt::Write as _;
 
 use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory};
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// Characters that draw nothing and have no property that says so: a braille cell without dots, a musical note without
-/// a head, the filler of Khitan.
+/// Characters that draw nothing although no Unicode property says so: the empty braille cell, a musical note without a
+/// head, and the filler of Khitan.
 const BLANK: [char; 3] = ['\u{2800}', '\u{1d159}', '\u{16fe4}'];
 
-/// The bytes as text; what is no UTF-8 as `\xNN`, and a backslash as `\\`, so that no two spell the same.
+/// Converts bytes to text: a byte that is not UTF-8 is `\xNN`, and a backslash is `\\`, so that different bytes give
+/// different texts.
 pub fn printable(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -22,7 +23,7 @@ pub fn printable(bytes: &[u8]) -> String {
     text
 }
 
-/// Checks for a character that draws nothing, turns the direction, or looks like a plain blank and is none.
+/// Returns true for a character that draws nothing, changes the text direction, or looks like a space but is not one.
 pub fn is_invisible(c: char) -> bool {
     if c.is_ascii() {
         return c != ' ' && c.is_ascii_whitespace();
@@ -33,15 +34,15 @@ pub fn is_invisible(c: char) -> bool {
         || (c != ' ' && c.is_whitespace())
 }
 
-/// The text, or its beginning of `most` characters and a sign that there is more.
-pub fn beginning(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+/// Returns the text, or its first `max` characters followed by `…`.
+pub fn truncated(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }
 }
 
-/// `1 request`, `2 requests`.
+/// Formats a count: `1 request`, `2 requests`.
 pub fn count(number: usize, noun: &str) -> String {
     if number == 1 {
         format!("1 {noun}")
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_that_draw_nothing_are_invisible() {
+    fn characters_without_a_glyph_are_invisible() {
         let blanks = "\u{2800}\u{3164}\u{115f}\u{1160}\u{ffa0}\u{17b4}\u{17b5}\u{1d159}\u{16fe4}";
         let selectors = "\u{fe0f}\u{180b}\u{e0100}\u{e0041}\u{e0fff}\u{34f}";
         let formats = "\u{ad}\u{200b}\u{202e}\u{2066}\u{feff}\u{600}\u{13430}\u{1bca0}\u{fff9}";

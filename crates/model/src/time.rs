@@ -1,10 +1,10 @@
-//! A point of the wall clock as text: RFC 3339, UTC, milliseconds.
+//! Wall-clock times as text: RFC 3339, UTC, milliseconds.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const SECONDS_A_DAY: u64 = 86_400;
 
-/// `2026-05-28T20:26:40.000Z`; a time before 1970 is shown as its first moment.
+/// Formats a time: `2026-05-28T20:26:40.000Z`. A time before 1970 gives the start of 1970.
 pub fn rfc3339(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = since.as_secs();
@@ -15,10 +15,10 @@ pub fn rfc3339(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// Year, month and day of a day counted from 1970-01-01, by the Gregorian calendar.
+/// Returns year, month and day of the Gregorian calendar for a day counted from 1970-01-01.
 ///
-/// Days are counted from 0000-03-01, so that the leap day is the last of its year and the months' lengths
-/// follow one linear rule (Howard Hinnant, "chrono-compatible low-level date algorithms").
+/// The calculation counts days from 0000-03-01. The leap day is then the last day of its year, and the lengths of the
+/// months follow one linear rule (Howard Hinnant, "chrono-compatible low-level date algorithms").
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);

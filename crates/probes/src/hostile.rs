@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::unistd::alarm;
-use sys::attempt::let_anybody_trace;
+use sys::attempt::allow_any_tracer;
 use sys::process::{OWN_FILE, executed_path, read_to_end_within, wait_within};
 
 use class::{Attempt, NOTHING, Surroundings};
@@ -62,7 +62,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     match words.as_slice() {
         [NOTHING_TO_DO, ..] => ExitCode::SUCCESS,
         [WAIT, ..] => {
-            let_anybody_trace();
+            allow_any_tracer();
             // However it ends, waiting is over.
             let _ = io::copy(&mut io::stdin(), &mut io::sink());
             ExitCode::SUCCESS

@@ -85,7 +85,7 @@ fn served(report: &Report) -> Claim {
     );
     let requests = report.evidence.requests.iter();
     let expected = requests
-        .filter(|request| expected::is_expected_beside(&report.known.side_requests, request))
+        .filter(|request| expected::is_expected_side_request(&report.known.side_requests, request))
         .count();
     let (strength, text) = match (request_check, connection_check) {
         (Some(Status::Passed), Some(Status::Passed)) if expected > 0 => (

@@ -115,7 +115,7 @@ fn attempts(page: &mut Page, report: &Report, title: &str) -> fmt::Result {
     };
     let head = ["destination", "outcome", "times", "program", "expected"];
     page.table(Length::Theirs, title, head, rows, Some(none))?;
-    let met = expected::met_limits(&report.evidence);
+    let met = expected::reached_limits(&report.evidence);
     let rows = met.iter().map(|group| {
         [
             code(&group.target),

@@ -24,7 +24,7 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, setsid};
 use sys::fds::close_on_exec_from;
-use sys::process::{OWN_FILE, default_child_signal, ignore_terminal_signals, wait_within};
+use sys::process::{OWN_FILE, ignore_terminal_signals, reset_child_signal, wait_within};
 use sys::random;
 
 use super::error::{AsErrno as _, At as _, SetupError, Step};
@@ -121,7 +121,7 @@ impl Guarded {
         // The guard must not inherit descriptors of the caller.
         close_on_exec_from(3).at(Step::StartGuard)?;
         let (line, guard_socket) = UnixStream::pair().at(Step::StartGuard)?;
-        default_child_signal();
+        reset_child_signal();
         let name = format!("{prefix}-{}", random::token());
         let guard = Command::new(OWN_FILE)
             .arg0("runner-guard")

@@ -15,8 +15,8 @@ use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{chdir, execve, getppid, setsid};
-use sys::fds::own_table_closing_from;
-use sys::process::{Side, clone_process, default_signals};
+use sys::fds::unshare_table_closing_from;
+use sys::process::{Side, clone_process, reset_signals};
 
 use super::error::{At as _, SetupError, Step};
 use super::message::{self, Launch};
@@ -71,7 +71,7 @@ fn restrict_and_probe(
     prctl::set_dumpable(true).at(Step::Supervise)?;
     setsid().at(Step::NewSession)?;
     umask(Mode::from_bits_truncate(0o022));
-    default_signals();
+    reset_signals();
     let directory = Path::new(&plan.client.directory);
     chdir(directory).at_object(Step::OpenTrees, directory.display())?;
     if plan.keeps(Protection::Limits) {
@@ -83,7 +83,7 @@ fn restrict_and_probe(
     let descriptor = filter.install_with_listener().at(Step::Filter)?;
     message::send(socket, &Launch::Listening { descriptor }, &[]).at(Step::Channel)?;
     expect(socket, |message| matches!(message, Launch::Detached))?;
-    own_table_closing_from(3).at(Step::Channel)?;
+    unshare_table_closing_from(3).at(Step::Channel)?;
     probe_in_child(socket, || {
         let report = Box::new(self_check::gather(
             plan, proc_view, ports.stub, init, landlock,

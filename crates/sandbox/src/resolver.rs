@@ -2,7 +2,7 @@
 //!
 //! Runs in the stage, beside the stub and on the same thread. It tells the runner over a socket of its own (the
 //! control socket is the stub's) and never waits for it: what cannot be told now is added up per name and told
-//! with the next question, or at the end. At most [`MOST_QUESTIONS`] names wait; beyond them, and where the
+//! with the next question, or at the end. At most [`MAX_QUESTIONS`] names wait; beyond them, and where the
 //! kernel had to drop datagrams, the last message says how many questions were not told.
 //!
 //! An answer, not a silence, since a client waits for seconds; and not a refusal, which to libc means "ask
@@ -17,7 +17,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::time::Duration;
 
 use model::case::Tier;
-use model::evidence::MOST_QUESTIONS;
+use model::evidence::MAX_QUESTIONS;
 use model::secret::SecretScanner;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -256,7 +256,7 @@ impl Untold {
             };
             if let Some(count) = self.counts.get_mut(&asked) {
                 *count += 1;
-            } else if self.counts.len() < MOST_QUESTIONS {
+            } else if self.counts.len() < MAX_QUESTIONS {
                 self.counts.insert(asked, 1);
             } else {
                 self.unheard += 1;

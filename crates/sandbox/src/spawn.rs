@@ -20,7 +20,7 @@ use nix::sys::socket::{
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Gid, Pid, Uid, fchown, pipe2};
 use sys::fds::close_on_exec_from;
-use sys::process::{OWN_FILE, default_child_signal, wait_within};
+use sys::process::{OWN_FILE, reset_child_signal, wait_within};
 
 use super::cgroup::{self, Cgroup};
 use super::error::{At as _, SetupError, Step};
@@ -71,7 +71,7 @@ pub fn spawn(plan: &Plan) -> Result<Stage, SetupError> {
     let (questions, resolver_questions) = message_pair()?;
     let (stdout, client_stdout) = client_pipe(plan)?;
     let (stderr, client_stderr) = client_pipe(plan)?;
-    default_child_signal();
+    reset_child_signal();
     prctl::set_child_subreaper(true).at(Step::StartStage)?;
     let process = Command::new(OWN_FILE)
         .arg0(STAGE_NAME)

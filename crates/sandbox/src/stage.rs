@@ -23,7 +23,7 @@ use nix::sys::stat::{Mode, umask};
 use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout, getppid, setsid};
 use sys::fds;
 use sys::net::set_loopback_up;
-use sys::process::{Side, clone_process, default_child_signal};
+use sys::process::{Side, clone_process, reset_child_signal};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::runtime::Runtime;
 
@@ -131,7 +131,7 @@ pub fn main(serve: impl AsyncFnOnce(Inside) -> std::io::Result<()>) -> ExitCode 
 fn make_namespaces(plan: &Plan, control: &UnixStream, ends: Ends) -> Result<Role, SetupError> {
     chdir("/").at(Step::ReceivePlan)?;
     // Reset SIGCHLD and the umask inherited from the caller.
-    default_child_signal();
+    reset_child_signal();
     umask(Mode::from_bits_truncate(0o022));
     core_dumps::leave_out_memory();
     // The terminal sends Ctrl-C to the whole foreground group, but only the runner handles it.

@@ -1,4 +1,4 @@
-//! What the assistant says: blocks in pieces, and why the turn stopped.
+//! Content of an answer: blocks in deltas, and the reason why the turn stopped.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 use super::ScenarioError;
 use super::fault::{ErrorEvent, EventFault};
 use super::framing::Framing;
-use super::limits::{MAX_BLOCKS, MAX_DELTAS, MAX_PINGS, MAX_TEXT_BYTES};
+use super::limits::{MAX_BLOCKS, MAX_DELTAS, MAX_TEXT_BYTES};
 
-/// The text that is answered where a scenario names none.
+/// Default text of an answer.
 const DEFAULT_TEXT: &str = "Hello from the stub.";
-/// The signature of a thinking block that names none.
+/// Default signature of a thinking block.
 const DEFAULT_SIGNATURE: &str = "c3R1Yi1zaWduYXR1cmU=";
 
-/// One turn of the assistant, and how it is written as a stream.
+/// One turn of the assistant, and its form as a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     /// At least one.
@@ -27,7 +27,7 @@ pub(crate) struct Turn {
     pub(crate) error_event: Option<ErrorEvent>,
 }
 
-/// A block of content; each list of deltas adds up to the whole.
+/// A block of content. Its deltas, joined, are the whole content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Block {
     Text {
@@ -38,7 +38,7 @@ pub(crate) enum Block {
         signature: String,
     },
     ToolUse {
-        /// `None`: a new one for each answer.
+        /// `None`: a new id for each answer.
         id: Option<String>,
         name: String,
         input: Map<String, Value>,
@@ -47,7 +47,7 @@ pub(crate) enum Block {
     },
 }
 
-/// Why a turn stopped; the public words.
+/// Reason why a turn stopped, in the words of the public interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StopReason {
     EndTurn,
@@ -107,52 +107,52 @@ impl StopReason {
     }
 }
 
-/// A block as it is written.
+/// A block in its file form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "Block")]
 pub(super) enum BlockFile {
-    /// A text.
+    /// A text block.
     Text {
-        /// What it says.
+        /// The text.
         text: Option<String>,
-        /// In how many deltas, or these.
+        /// Number of deltas, or a list of them.
         deltas: Option<Deltas>,
     },
-    /// Thinking.
+    /// A thinking block.
     Thinking {
-        /// What it says.
+        /// The text.
         thinking: Option<String>,
-        /// In how many deltas, or these.
+        /// Number of deltas, or a list of them.
         deltas: Option<Deltas>,
-        /// Its signature.
+        /// Signature of the block.
         signature: Option<String>,
     },
     /// A call of a tool.
     ToolUse {
-        /// Its id; without it, a new one for each answer.
+        /// Id of the call; by default a new one for each answer.
         id: Option<String>,
         /// Name of the tool.
         name: String,
-        /// What the tool is given.
+        /// Input of the tool.
         #[serde(default)]
         input: Map<String, Value>,
-        /// In how many deltas its JSON text is cut.
+        /// Number of deltas of the input, as JSON text.
         deltas: Option<usize>,
     },
 }
 
-/// How a text is cut into deltas, as it is written.
+/// Deltas of a text in their file form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "`deltas` is a number or a list of texts")]
 pub(super) enum Deltas {
-    /// The text is cut into so many.
+    /// The text is cut into this number of deltas.
     Count(#[schemars(range(min = 1, max = MAX_DELTAS))] usize),
-    /// These, one after the other.
+    /// The deltas, in order.
     List(#[schemars(length(min = 1, max = MAX_DELTAS), inner(length(min = 1)))] Vec<String>),
 }
 
-/// A reason to stop as it is written.
+/// A stop reason in its file form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StopWord {
@@ -226,7 +226,7 @@ impl From<Block> for BlockFile {
     }
 }
 
-/// The blocks of `blocks`, or the one block that `text` and `deltas` make.
+/// Returns the blocks of `blocks`, or one text block of `text` and `deltas`.
 pub(super) fn blocks(
     blocks: Option<Vec<BlockFile>>,
     text: Option<String>,
@@ -251,7 +251,7 @@ pub(super) fn blocks(
     Ok(blocks)
 }
 
-/// The reason to stop; by default the one that the last block asks for.
+/// Returns the stop reason. The default follows from the last block.
 pub(super) fn stop_reason(
     word: Option<StopWord>,
     sequence: Option<String>,
@@ -277,7 +277,7 @@ pub(super) fn stop_reason(
     })
 }
 
-/// The word of a reason, and its sequence.
+/// Splits a stop reason into its word and its sequence.
 pub(super) fn stop_words(stop: StopReason) -> (StopWord, Option<String>) {
     match stop {
         StopReason::EndTurn => (StopWord::EndTurn, None),
@@ -319,7 +319,7 @@ fn listed(list: Vec<String>, text: Option<String>) -> Result<Vec<String>, Scenar
     Ok(list)
 }
 
-/// Cuts the text between characters into `count` pieces that differ by one character at most.
+/// Cuts the text between characters into `count` pieces. Their lengths differ by at most one character.
 fn split(text: &str, count: usize) -> Result<Vec<String>, ScenarioError> {
     if text.is_empty() {
         return Err(ScenarioError::NoText);

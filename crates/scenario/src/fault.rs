@@ -1,4 +1,4 @@
-//! What is wrong with an answer: single events of its stream, and where the whole of it breaks off.
+//! Faults of an answer: in single events of its stream, and at an early end.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::ScenarioError;
 use super::reply::ErrorType;
 
-/// Most faults of single events in one answer.
+/// Largest number of event faults in one answer.
 pub const MAX_FAULTS: usize = 100;
 
-/// The events that a place or a fault can name.
+/// Events that a place or a fault can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EventName {
@@ -36,15 +36,14 @@ impl EventName {
     }
 }
 
-/// One event of a stream: the `nth` of its name, from 1.
+/// One event of a stream: number `nth` of this name, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) event: EventName,
     pub(crate) nth: usize,
 }
 
-/// One event that is not as it should be. Faults are done in their order, each to the stream that the ones
-/// before it left.
+/// A fault of one event. Faults are applied in order, each to the stream that the previous faults produced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "FaultFile", into = "FaultFile")]
 pub(crate) struct EventFault {
@@ -52,56 +51,56 @@ pub(crate) struct EventFault {
     pub(crate) edit: Edit,
 }
 
-/// What happens to an event.
+/// Change to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Edit {
-    /// It is sent twice.
+    /// Send the event twice.
     Duplicate,
-    /// It is left out.
+    /// Omit the event.
     Missing,
-    /// It changes places with the event before it.
+    /// Swap the event with the one before it.
     Early,
-    /// The JSON of its data line stops in the middle.
+    /// Stop the JSON of the data line in the middle.
     MalformedJson,
-    /// A byte that is no UTF-8 stands at the end of its last text.
+    /// Insert a byte that is not UTF-8 at the end of the last string.
     InvalidUtf8,
-    /// Its data has no `type`.
+    /// Omit `type` from the data.
     NoType,
-    /// Its `event:` line is left out.
+    /// Omit the `event:` line.
     NoEventLine,
-    /// `usage` is left out.
+    /// Omit `usage` from the data.
     NoUsage,
-    /// It names another block.
+    /// Replace the index of the block.
     WrongIndex(u32),
 }
 
-/// An `error` event, and nothing after it.
+/// An `error` event that ends the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "ErrorEventFile", into = "ErrorEventFile")]
 pub(crate) struct ErrorEvent {
-    /// `None`: it is the first event.
+    /// `None`: the error is the first event.
     pub(crate) after: Option<Target>,
     pub(crate) kind: ErrorType,
     pub(crate) message: String,
 }
 
-/// How an answer ends before its end.
+/// Early end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The connection ends.
     Cut { at: BreakPoint, by: Hangup },
-    /// The body ends, as if it were whole.
+    /// The body ends as if it were complete.
     Early { at: BreakPoint },
-    /// Nothing more comes, until the client goes or the run ends.
+    /// No more bytes are sent until the client closes the connection or the run ends.
     Stall { at: BreakPoint },
 }
 
-/// How the stub ends a connection.
+/// The two ways in which the stub ends a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hangup {
-    /// It ends its side; what was sent arrives.
+    /// Send FIN: bytes sent before it still arrive.
     Fin,
-    /// It resets the connection.
+    /// Send RST.
     Reset,
 }
 
@@ -110,7 +109,7 @@ pub enum Hangup {
 pub(crate) enum BreakPoint {
     BeforeHead,
     AfterHead,
-    /// After that many bytes of the body.
+    /// After this number of bytes of the body.
     Byte(usize),
     After(Target),
     /// In the middle of the event.
@@ -125,18 +124,18 @@ impl Ending {
     }
 }
 
-/// One event that is not as it should be.
+/// A fault of one event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FaultFile {
-    /// What is wrong.
+    /// The fault.
     fault: FaultWord,
-    /// The event.
+    /// Name of the event.
     event: EventName,
-    /// Which event of the name, counted from 1.
+    /// Number of the event among those of its name, from 1.
     #[schemars(range(min = 1))]
     nth: Option<usize>,
-    /// The block that it names, for `wrong-index`.
+    /// Index of the block to write, for `wrong-index`.
     index: Option<u32>,
 }
 
@@ -158,49 +157,49 @@ enum FaultWord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ErrorEventFile {
-    /// The event that it follows; without it, it is the first.
+    /// The event before the error; by default the error is the first event.
     after: Option<EventName>,
-    /// Which event of the name, counted from 1.
+    /// Number of the event among those of its name, from 1.
     #[schemars(range(min = 1))]
     nth: Option<usize>,
-    /// Its type.
+    /// Type of the error.
     r#type: Option<ErrorType>,
-    /// What it says.
+    /// Message of the error.
     message: Option<String>,
 }
 
-/// The table `cut` as it is written.
+/// The table `cut` in its file form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CutFile {
-    /// Beside the head.
+    /// Before or after the head.
     at: Option<HeadPlace>,
-    /// After so many bytes of the body.
+    /// After this number of bytes of the body.
     byte: Option<usize>,
     /// After this event.
     after: Option<EventName>,
     /// In the middle of this event.
     inside: Option<EventName>,
-    /// Which event of the name, counted from 1.
+    /// Number of the event among those of its name, from 1.
     #[schemars(range(min = 1))]
     nth: Option<usize>,
-    /// How: the connection is ended or reset, or the body ends as if it were whole.
+    /// `fin` ends the connection, `reset` resets it, and `end` ends the body as if it were complete.
     by: Option<CutWord>,
 }
 
-/// The table `stall` as it is written.
+/// The table `stall` in its file form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StallFile {
-    /// Beside the head.
+    /// Before or after the head.
     at: Option<HeadPlace>,
-    /// After so many bytes of the body.
+    /// After this number of bytes of the body.
     byte: Option<usize>,
     /// After this event.
     after: Option<EventName>,
     /// In the middle of this event.
     inside: Option<EventName>,
-    /// Which event of the name, counted from 1.
+    /// Number of the event among those of its name, from 1.
     #[schemars(range(min = 1))]
     nth: Option<usize>,
 }
@@ -345,7 +344,7 @@ impl StallFile {
     }
 }
 
-/// How the answer breaks off, where one of the two tables says so.
+/// Parses the early end of an answer from `cut` or `stall`, if one is set.
 pub(super) fn ending(
     cut: Option<CutFile>,
     stall: Option<StallFile>,
@@ -389,7 +388,7 @@ pub(super) fn ending(
     }
 }
 
-/// The two tables that say `ending`.
+/// Returns the tables `cut` and `stall` for `ending`.
 pub(super) fn tables(ending: Option<Ending>) -> (Option<CutFile>, Option<StallFile>) {
     let Some(ending) = ending else {
         return (None, None);

@@ -1,4 +1,4 @@
-//! The `[stub]` table as it is written, and its way into a [`Scenario`] and back.
+//! File form of the `[stub]` table, and its conversion into a [`Scenario`] and back.
 
 use std::time::Duration;
 
@@ -10,47 +10,47 @@ use super::fault::{self, BreakPoint, CutFile, ErrorEvent, EventFault, MAX_FAULTS
 use super::framing::Framing;
 use super::pacing::{Chunking, CutAt, MAX_CUTS, MAX_DELAY, Pace, delay};
 use super::reply::{ErrorAnswer, Literal, Redirect};
-use super::{Answer, Says, Scenario, ScenarioError, builtin, limits};
+use super::{Answer, Reply, Scenario, ScenarioError, builtin, limits};
 use crate::script;
 
-/// One answer, and those that follow it. An absent key is not the same as its default: a whole answer that
-/// is named leaves no room for one.
+/// One answer and the answers that follow it. Keys are `Option`s because a key with its default value differs from an
+/// absent key: `scenario` excludes the first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "Answer")]
 pub(super) struct AnswerFile {
-    /// What the assistant says.
+    /// Text of the answer.
     #[schemars(length(min = 1, max = limits::MAX_TEXT_BYTES))]
     text: Option<String>,
-    /// In how many text deltas, or these.
+    /// Number of text deltas, or a list of them.
     deltas: Option<Deltas>,
-    /// Blocks of content, in place of `text` and `deltas`.
+    /// Blocks of content, instead of `text` and `deltas`.
     #[schemars(length(min = 1, max = limits::MAX_BLOCKS))]
     blocks: Option<Vec<BlockFile>>,
-    /// Why the turn stops; without it, what the last block asks for.
+    /// Reason why the turn stops; by default it follows from the last block.
     stop_reason: Option<StopWord>,
-    /// The sequence that stopped it, where that is the reason.
+    /// The sequence that stopped the turn, for the stop reason `stop_sequence`.
     stop_sequence: Option<String>,
-    /// `ping` events after the first `content_block_start`.
+    /// Number of `ping` events after the first `content_block_start`.
     #[schemars(range(max = limits::MAX_PINGS))]
     pings: Option<u32>,
-    /// Events of a kind that no client knows, after the pings.
+    /// Number of events of a kind that no client knows, after the pings.
     #[schemars(range(max = limits::MAX_PINGS))]
     unknown_events: Option<u32>,
-    /// How the events are spelt.
+    /// Framing of the events.
     framing: Option<Framing>,
-    /// What is wrong with single events, in this order.
+    /// Faults of single events, applied in this order.
     #[schemars(length(max = MAX_FAULTS))]
     faults: Option<Vec<EventFault>>,
-    /// An `error` event, and nothing after it.
+    /// An `error` event that ends the stream.
     error_event: Option<ErrorEvent>,
-    /// The body goes out in pieces of so many bytes, wherever they cut.
+    /// Size in bytes of the pieces in which the body is sent.
     #[schemars(range(min = 1))]
     chunk_bytes: Option<usize>,
-    /// The body is cut at these places.
+    /// Places at which the body is cut into pieces.
     #[schemars(length(min = 1, max = MAX_CUTS))]
     chunk_cuts: Option<Vec<CutAt>>,
-    /// The body goes out in pieces of 1 to 64 bytes, the same for the same number.
+    /// Seed for piece sizes of 1 to 64 bytes; equal seeds give equal sizes.
     chunk_seed: Option<u64>,
     /// Milliseconds before the answer starts.
     #[schemars(range(max = MAX_DELAY.as_millis() as u64))]
@@ -58,32 +58,32 @@ pub(super) struct AnswerFile {
     /// Milliseconds between two events.
     #[schemars(range(max = MAX_DELAY.as_millis() as u64))]
     event_delay_ms: Option<u64>,
-    /// Milliseconds between two pieces of the body; it needs one of the `chunk_` keys.
+    /// Milliseconds between two pieces of the body; needs one of the `chunk_` keys.
     #[schemars(range(max = MAX_DELAY.as_millis() as u64))]
     chunk_delay_ms: Option<u64>,
-    /// Where the connection or the body ends before its end.
+    /// Place at which the connection or the body ends early.
     cut: Option<CutFile>,
-    /// Where nothing more comes.
+    /// Place after which no more bytes are sent.
     stall: Option<StallFile>,
-    /// An error in place of a message.
+    /// An error instead of a message.
     error: Option<ErrorAnswer>,
-    /// A redirect in place of a message.
+    /// A redirect instead of a message.
     redirect: Option<Redirect>,
-    /// A body taken as written, in place of a message.
+    /// A body sent unchanged, instead of a message.
     literal: Option<Literal>,
-    /// A built-in answer by its name; then no other key but `then` stands beside it.
+    /// Name of a built-in scenario; only `then` may be set with it.
     #[schemars(extend("enum" = Vec::from_iter(builtin::names().map(|known| known.name))))]
     scenario: Option<String>,
-    /// The answers to the second, third and further message requests; the last one repeats.
+    /// Answers to the second, third and later message requests; the last one repeats.
     #[schemars(length(max = MAX_ANSWERS - 1))]
     then: Option<Vec<AnswerFile>>,
 }
 
-/// Most answers of one scenario.
+/// Largest number of answers in one scenario.
 pub const MAX_ANSWERS: usize = 100;
 
 impl AnswerFile {
-    /// The keys that say what a message holds and how it is streamed: the first that is there.
+    /// Returns the first key that is set among those for the content and streaming of a message.
     fn message_key(&self) -> Option<&'static str> {
         first(&[
             ("text", self.text.is_some()),
@@ -100,8 +100,8 @@ impl AnswerFile {
         ])
     }
 
-    /// The keys that say how any answer travels: the first that is there.
-    fn travel_key(&self) -> Option<&'static str> {
+    /// Returns the first key that is set among those for the pace, pieces and end of any answer.
+    fn delivery_key(&self) -> Option<&'static str> {
         first(&[
             ("chunk_bytes", self.chunk_bytes.is_some()),
             ("chunk_cuts", self.chunk_cuts.is_some()),
@@ -113,7 +113,7 @@ impl AnswerFile {
         ])
     }
 
-    /// The keys that stand for what is answered instead of a message.
+    /// Lists the keys that are set among those that replace a message.
     fn reply_keys(&self) -> impl Iterator<Item = &'static str> {
         [
             ("error", self.error.is_some()),
@@ -121,19 +121,19 @@ impl AnswerFile {
             ("literal", self.literal.is_some()),
         ]
         .into_iter()
-        .filter_map(|(key, there)| there.then_some(key))
+        .filter_map(|(key, is_set)| is_set.then_some(key))
     }
 
-    /// The answers of this table, without those of `then`.
+    /// Parses the answers of this table, without those of `then`.
     fn answers(self) -> Result<Vec<Answer>, ScenarioError> {
         let Some(name) = self.scenario.clone() else {
             return self.answer().map(|answer| vec![answer]);
         };
-        let beside = self
+        let extra_key = self
             .message_key()
-            .or_else(|| self.travel_key())
+            .or_else(|| self.delivery_key())
             .or_else(|| self.reply_keys().next());
-        if let Some(key) = beside {
+        if let Some(key) = extra_key {
             let other = "scenario";
             return Err(ScenarioError::Beside { key, other });
         }
@@ -145,9 +145,9 @@ impl AnswerFile {
 
     fn answer(self) -> Result<Answer, ScenarioError> {
         let mut replies = self.reply_keys();
-        let reply = replies.next();
-        let beside = self.message_key().or_else(|| replies.next());
-        if let (Some(other), Some(key)) = (reply, beside) {
+        let reply_key = replies.next();
+        let extra_key = self.message_key().or_else(|| replies.next());
+        if let (Some(other), Some(key)) = (reply_key, extra_key) {
             return Err(ScenarioError::Beside { key, other });
         }
         drop(replies);
@@ -161,18 +161,18 @@ impl AnswerFile {
             return Err(ScenarioError::ChunkDelay);
         }
         let ending = fault::ending(self.cut, self.stall)?;
-        let says = match (self.error, self.redirect, self.literal) {
-            (Some(error), _, _) => Says::Error(error),
-            (None, Some(redirect), _) => Says::Redirect(redirect),
-            (None, None, Some(literal)) => Says::Literal(literal),
+        let reply = match (self.error, self.redirect, self.literal) {
+            (Some(error), _, _) => Reply::Error(error),
+            (None, Some(redirect), _) => Reply::Redirect(redirect),
+            (None, None, Some(literal)) => Reply::Literal(literal),
             (None, None, None) => {
                 let blocks = content::blocks(self.blocks, self.text, self.deltas)?;
                 let stop = content::stop_reason(self.stop_reason, self.stop_sequence, &blocks)?;
-                Says::Message(Turn {
+                Reply::Message(Turn {
                     stop,
                     blocks,
-                    pings: few("pings", self.pings)?,
-                    unknown_events: few("unknown_events", self.unknown_events)?,
+                    pings: event_count("pings", self.pings)?,
+                    unknown_events: event_count("unknown_events", self.unknown_events)?,
                     framing: self.framing.unwrap_or_default(),
                     faults: self.faults.unwrap_or_default(),
                     error_event: self.error_event,
@@ -180,7 +180,7 @@ impl AnswerFile {
             }
         };
         let answer = Answer {
-            says,
+            reply,
             chunking,
             pace,
             ending,
@@ -189,18 +189,18 @@ impl AnswerFile {
     }
 }
 
-/// Refuses places and faults that name what is not there.
+/// Rejects places and faults that name events or cuts the answer does not have.
 fn checked(answer: Answer) -> Result<Answer, ScenarioError> {
     let place = answer.ending.map(fault::Ending::place);
-    match &answer.says {
-        Says::Message(turn) if turn.faults.len() > MAX_FAULTS => {
+    match &answer.reply {
+        Reply::Message(turn) if turn.faults.len() > MAX_FAULTS => {
             let faults = turn.faults.len();
             return Err(ScenarioError::Faults { faults });
         }
-        Says::Message(turn) => {
+        Reply::Message(turn) => {
             script::check(turn, answer.chunking.as_ref(), place)?;
         }
-        Says::Error(_) | Says::Redirect(_) | Says::Literal(_) => {
+        Reply::Error(_) | Reply::Redirect(_) | Reply::Literal(_) => {
             if let Some(BreakPoint::After(_) | BreakPoint::Inside(_)) = place {
                 return Err(ScenarioError::EventOfNothing);
             }
@@ -219,10 +219,10 @@ fn checked(answer: Answer) -> Result<Answer, ScenarioError> {
 }
 
 fn first(keys: &[(&'static str, bool)]) -> Option<&'static str> {
-    keys.iter().find_map(|(key, there)| there.then_some(*key))
+    keys.iter().find_map(|(key, is_set)| is_set.then_some(*key))
 }
 
-fn few(key: &'static str, count: Option<u32>) -> Result<u32, ScenarioError> {
+fn event_count(key: &'static str, count: Option<u32>) -> Result<u32, ScenarioError> {
     match count.unwrap_or(0) {
         events if events > limits::MAX_PINGS => Err(ScenarioError::Many { key, events }),
         events => Ok(events),
@@ -246,7 +246,7 @@ impl TryFrom<AnswerFile> for Scenario {
             return Err(ScenarioError::Answers { answers });
         }
         let mut answers = answers.into_iter();
-        // A table makes at least one.
+        // A table makes at least one answer.
         let first = answers.next().unwrap_or_default();
         let then = answers.collect();
         Ok(Self { first, then })
@@ -283,11 +283,11 @@ impl From<Answer> for AnswerFile {
             Some(Chunking::At(cuts)) => file.chunk_cuts = Some(cuts),
             Some(Chunking::Seed(seed)) => file.chunk_seed = Some(seed),
         }
-        match answer.says {
-            Says::Error(error) => file.error = Some(error),
-            Says::Redirect(redirect) => file.redirect = Some(redirect),
-            Says::Literal(literal) => file.literal = Some(literal),
-            Says::Message(turn) => {
+        match answer.reply {
+            Reply::Error(error) => file.error = Some(error),
+            Reply::Redirect(redirect) => file.redirect = Some(redirect),
+            Reply::Literal(literal) => file.literal = Some(literal),
+            Reply::Message(turn) => {
                 let (word, sequence) = content::stop_words(turn.stop);
                 file.blocks = Some(turn.blocks.into_iter().map(BlockFile::from).collect());
                 (file.stop_reason, file.stop_sequence) = (Some(word), sequence);

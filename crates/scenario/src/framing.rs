@@ -1,25 +1,25 @@
-//! How the events of a stream are spelt: line ends, and what else a decoder has to bear.
+//! Framing of an event stream: line ends, byte order mark, comments, spaces and blank lines.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The spelling of a stream. The default is that of the public interface.
+/// Framing of an event stream. The default is the framing of the public interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Framing {
-    /// How a line ends.
+    /// End of each line.
     pub(crate) line_end: LineEnd,
-    /// A byte order mark before everything.
+    /// A byte order mark before the first event.
     pub(crate) bom: bool,
     /// A comment line before each event.
     pub(crate) comments: bool,
-    /// The space after the colon of `data:`.
+    /// A space after the colon of `data:`.
     pub(crate) data_space: bool,
-    /// The empty line that ends the last event.
+    /// An empty line after the last event.
     pub(crate) last_blank_line: bool,
 }
 
-/// How a line ends; all three are allowed in an event stream.
+/// End of a line. An event stream allows all three.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LineEnd {

@@ -1,20 +1,20 @@
-//! What the stub answers and how the answer travels, as a case file states it.
+//! Scenarios: the answers of the provider stub and the way they are sent, as a case file states them.
 //!
-//! Owns the `[stub]` table: its wire form, its limits, its defaults, and the built-in scenarios. Knows
-//! nothing of HTTP; how an answer becomes bytes is the room of [`crate::script`].
+//! Owns the `[stub]` table: its file form, limits, defaults, and the built-in scenarios. [`script`] turns an answer
+//! into bytes. This crate knows no HTTP server.
 //!
-//! All keys are optional; an empty table is one text delta, no pieces, no delays, no pings: the six events
-//! of the observed turn.
+//! All keys are optional. An empty table is one text delta without cuts, delays or pings: the six events of the
+//! observed turn.
 //!
 //! ```toml
 //! [stub]
-//! scenario = "error-529"     # a whole answer by its name; then no other key but `then` beside it
+//! scenario = "error-529"     # a complete answer by its name; only `then` may be set with it
 //!
-//! # What the assistant says.
+//! # Content.
 //! text = "Hello."
-//! deltas = 3                 # in that many deltas, or a list: ["Hel", "lo."]
-//! stop_reason = "end_turn"   # by default what the last block asks for
-//! stop_sequence = "END"      # if that was the reason
+//! deltas = 3                 # this number of deltas, or a list: ["Hel", "lo."]
+//! stop_reason = "end_turn"   # by default it follows from the last block
+//! stop_sequence = "END"      # for the stop reason "stop_sequence"
 //! pings = 1                  # `ping` events after the first content_block_start
 //! unknown_events = 1         # events of a kind that no client knows, after the pings
 //!
@@ -25,24 +25,24 @@
 //!     { type = "tool_use", name = "get_weather", input = { city = "Bern" }, deltas = 3, id = "toolu_1" },
 //! ]
 //!
-//! # How it travels.
+//! # Pace and pieces.
 //! first_delay_ms = 0         # before the answer starts
 //! event_delay_ms = 0         # between events
 //! chunk_delay_ms = 0         # between pieces of the body
-//! chunk_bytes = 7            # pieces of 7 bytes, wherever they cut; or
+//! chunk_bytes = 7            # pieces of 7 bytes; or
 //! chunk_cuts = [10, "mid-utf8", "mid-crlf", "event-data"]   # cut at these places; or
-//! chunk_seed = 1             # pieces of 1 to 64 bytes, the same for the same number
+//! chunk_seed = 1             # pieces of 1 to 64 bytes, equal in each run with this seed
 //!
-//! # How the events are spelt.
+//! # Framing of the events.
 //! framing = { line_end = "lf|crlf|cr", bom = false, comments = false, data_space = true, last_blank_line = true }
 //!
-//! # What is wrong with single events, in this order. `nth` counts the events of that name, from 1. Faults:
+//! # Faults of single events, applied in this order. `nth` counts the events of that name, from 1. Faults:
 //! # duplicate, missing, early (before its predecessor), malformed-json, invalid-utf8, no-type, no-event-line,
 //! # no-usage, wrong-index.
 //! faults = [{ fault = "wrong-index", event = "content_block_delta", nth = 2, index = 7 }]
 //! error_event = { after = "message_start", nth = 1, type = "overloaded_error", message = "Overloaded" }
 //!
-//! # Where the answer breaks off. One of: at = "before-head" or "after-head", after = EVENT, inside = EVENT,
+//! # Early end of the answer. One of: at = "before-head" or "after-head", after = EVENT, inside = EVENT,
 //! # byte = N of the body. A cut is by "fin", "reset" or "end" (the body ends as if it were whole).
 //! cut = { after = "content_block_delta", nth = 2, by = "reset" }
 //! stall = { at = "before-head" }
@@ -57,8 +57,8 @@
 //! scenario = "text"
 //! ```
 //!
-//! A message that is asked for without `stream` is answered with the same content as one JSON value; what
-//! concerns events does not apply to it, and `at` and `byte` do.
+//! A request without `stream` is answered with the same content as one JSON value. Keys about events do not apply to
+//! that answer; `at` and `byte` do.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,41 +89,41 @@ pub(crate) use reply::Address;
 pub use reply::ELSEWHERE;
 pub use reply::ErrorType;
 
-/// How the provider answers message requests: the first, the second, and so on; the last answer repeats.
+/// Answers of the provider to the first, second and later message requests; the last answer repeats.
 ///
 /// Parsed from the `[stub]` table of a case, whose keys the [module](self) lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "file::AnswerFile", into = "file::AnswerFile")]
 #[schemars(
     rename = "Stub",
-    description = "What the provider stub answers to the message request, and how the answer travels. Every key is optional."
+    description = "Answers of the provider stub to message requests, and the way they are sent. Every key is optional."
 )]
 pub struct Scenario {
     first: Answer,
     then: Vec<Answer>,
 }
 
-/// The name of a built-in scenario, and what it is.
+/// Name and description of a built-in scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// What `scenario = "…"` takes.
+    /// Value of the key `scenario`.
     pub name: &'static str,
-    /// One line.
+    /// Description in one line.
     pub summary: &'static str,
 }
 
-/// One answer.
+/// One answer of the stub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    pub(crate) says: Says,
+    pub(crate) reply: Reply,
     pub(crate) chunking: Option<Chunking>,
     pub(crate) pace: Pace,
     pub(crate) ending: Option<Ending>,
 }
 
-/// What an answer says.
+/// Content of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
+pub(crate) enum Reply {
     Message(Turn),
     Error(reply::ErrorAnswer),
     Redirect(reply::Redirect),
@@ -131,23 +131,23 @@ pub(crate) enum Says {
 }
 
 impl Scenario {
-    /// The built-in scenario of that name.
+    /// Returns the built-in scenario of that name.
     pub fn named(name: &str) -> Option<Self> {
         builtin::named(name)
     }
 
-    /// The built-in scenarios, the default one first.
+    /// Lists the built-in scenarios, the default one first.
     pub fn names() -> impl Iterator<Item = Summary> {
         builtin::names()
     }
 
-    /// Whether an answer leads to the second host: a run then needs one.
+    /// Returns true if an answer redirects to the second host, which the run must then start.
     pub fn needs_elsewhere(&self) -> bool {
-        let leads_elsewhere = |answer: &Answer| matches!(&answer.says, Says::Redirect(redirect) if matches!(redirect.to, Address::Elsewhere(_)));
+        let leads_elsewhere = |answer: &Answer| matches!(&answer.reply, Reply::Redirect(redirect) if matches!(redirect.to, Address::Elsewhere(_)));
         leads_elsewhere(&self.first) || self.then.iter().any(leads_elsewhere)
     }
 
-    /// The answer to the message request with that many before it.
+    /// Returns the answer to the message request that `before` other ones preceded.
     pub fn answer(&self, before: usize) -> &Answer {
         let then = before.checked_sub(1).and_then(|index| {
             let last = self.then.len().checked_sub(1)?;
@@ -166,7 +166,7 @@ impl Scenario {
 impl Default for Answer {
     fn default() -> Self {
         Self {
-            says: Says::Message(Turn::default()),
+            reply: Reply::Message(Turn::default()),
             chunking: None,
             pace: Pace::default(),
             ending: None,

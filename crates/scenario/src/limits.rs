@@ -1,10 +1,10 @@
 //! Limits of one answer.
 
-/// Longest text of one answer, in bytes.
+/// Largest text of one answer, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
-/// Most deltas of one block.
+/// Largest number of deltas in one block.
 pub const MAX_DELTAS: usize = 10_000;
-/// Most blocks of one answer.
+/// Largest number of blocks in one answer.
 pub const MAX_BLOCKS: usize = 100;
-/// Most `ping` events of one answer, and most events of an unknown kind.
+/// Largest number of `ping` events in one answer, and of events of an unknown kind.
 pub const MAX_PINGS: u32 = 100;

@@ -1,7 +1,7 @@
-//! The public Messages shapes: events of a stream, a whole message, an error.
+//! Wire types of the public Messages interface: events of a stream, a whole message, an error.
 //!
-//! Source: the types of the official SDKs and the public documentation of the Messages interface. Only
-//! JSON is made here; how it becomes the bytes of an answer is the room of [`crate::script`].
+//! Source: the types of the official SDKs and the public documentation. This module makes JSON only; [`crate::script`]
+//! turns it into the bytes of an answer.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -10,19 +10,21 @@ use serde_json::{Map, Value};
 
 use crate::{Block, ErrorType, EventName, Turn};
 
-/// The input tokens that each answer claims.
+/// Input tokens that each answer reports.
 const INPUT_TOKENS: u64 = 25;
-/// The output tokens that are claimed before any text.
+/// Output tokens that `message_start` reports.
 const FIRST_TOKENS: u64 = 1;
 
-/// The part of a request that the provider needs. Everything else is let through.
+/// The fields of a request that the stub needs. Other fields are ignored.
 #[derive(Debug, Deserialize)]
-pub struct Ask {
+pub struct MessageRequest {
+    /// Name of the model.
     pub model: String,
     #[serde(rename = "max_tokens")]
     _max_tokens: std::num::NonZeroU64,
     #[serde(rename = "messages")]
     _messages: Vec<Map<String, Value>>,
+    /// True if the client asks for a stream.
     #[serde(default)]
     pub stream: bool,
 }
@@ -55,13 +57,13 @@ pub(crate) enum Event<'a> {
     Error {
         error: ErrorDetail<'a>,
     },
-    /// No event of the interface: it may grow, and clients have to bear that.
+    /// An event that the interface does not define. Clients must ignore unknown events, because the interface may grow.
     StubNotice {
         note: &'static str,
     },
 }
 
-/// A message, whole or at its start.
+/// A whole message, or its start.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Message<'a> {
     id: &'a str,
@@ -75,7 +77,7 @@ pub(crate) struct Message<'a> {
     pub(crate) usage: Option<Usage>,
 }
 
-/// A block of content, whole or at its start.
+/// A whole block of content, or its start.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Content<'a> {
@@ -93,12 +95,12 @@ pub(crate) enum Content<'a> {
     },
 }
 
-/// A piece of a block.
+/// One delta of a block.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[allow(
     clippy::enum_variant_names,
-    reason = "the words of the interface, which all end so"
+    reason = "the names of the interface, which all have this suffix"
 )]
 pub(crate) enum Delta<'a> {
     TextDelta { text: &'a str },
@@ -107,27 +109,27 @@ pub(crate) enum Delta<'a> {
     InputJsonDelta { partial_json: &'a str },
 }
 
-/// How a message ended.
+/// Stop reason of a message.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Stop<'a> {
     stop_reason: &'a str,
     stop_sequence: Option<&'a str>,
 }
 
-/// Tokens of a whole turn.
+/// Token counts of a whole turn.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Usage {
     input_tokens: u64,
     output_tokens: u64,
 }
 
-/// Tokens so far.
+/// Output tokens so far.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct OutputUsage {
     output_tokens: u64,
 }
 
-/// What went wrong.
+/// Type and message of an error.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct ErrorDetail<'a> {
     r#type: ErrorType,
@@ -135,7 +137,7 @@ pub(crate) struct ErrorDetail<'a> {
 }
 
 impl Event<'_> {
-    /// The name on the `event:` line.
+    /// Returns the name on the `event:` line.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Error { .. } => "error",
@@ -150,7 +152,7 @@ impl Event<'_> {
         }
     }
 
-    /// The name by which a scenario can point at the event.
+    /// Returns the name by which a scenario can refer to the event.
     pub(crate) fn known(&self) -> Option<EventName> {
         Some(match self {
             Self::MessageStart { .. } => EventName::MessageStart,
@@ -164,7 +166,7 @@ impl Event<'_> {
         })
     }
 
-    /// An `error` event.
+    /// Builds an `error` event.
     pub(crate) fn error(kind: ErrorType, message: &str) -> Event<'_> {
         Event::Error {
             error: ErrorDetail {
@@ -175,10 +177,10 @@ impl Event<'_> {
     }
 }
 
-/// The events of the answer, in order, as they should be.
+/// Lists the events of an answer in order, without faults.
 pub(crate) fn events<'a>(turn: &'a Turn, id: &'a str, model: &'a str) -> Vec<Event<'a>> {
-    let deltas: usize = turn.blocks.iter().map(|block| block.deltas().len()).sum();
-    let mut events = Vec::with_capacity(deltas + 8);
+    let delta_count: usize = turn.blocks.iter().map(|block| block.deltas().len()).sum();
+    let mut events = Vec::with_capacity(delta_count + 8);
     events.push(Event::MessageStart {
         message: Message {
             id,
@@ -205,7 +207,7 @@ pub(crate) fn events<'a>(turn: &'a Turn, id: &'a str, model: &'a str) -> Vec<Eve
             events.extend((0..turn.unknown_events).map(|_| Event::StubNotice { note }));
         }
         let delta = |delta| Event::ContentBlockDelta { index, delta };
-        events.extend(pieces(block).into_iter().map(delta));
+        events.extend(deltas(block).into_iter().map(delta));
         events.push(Event::ContentBlockStop { index });
     }
     events.push(Event::MessageDelta {
@@ -221,7 +223,7 @@ pub(crate) fn events<'a>(turn: &'a Turn, id: &'a str, model: &'a str) -> Vec<Eve
     events
 }
 
-/// The answer as one message.
+/// Builds the answer as one message.
 pub(crate) fn message<'a>(turn: &'a Turn, id: &'a str, model: &'a str) -> Message<'a> {
     Message {
         id,
@@ -241,7 +243,7 @@ pub(crate) fn message<'a>(turn: &'a Turn, id: &'a str, model: &'a str) -> Messag
     }
 }
 
-/// A block as its start shows it.
+/// Builds a block as its `content_block_start` shows it.
 fn empty<'a>(block: &'a Block, index: u32, message_id: &str) -> Content<'a> {
     match block {
         Block::Text { .. } => Content::Text {
@@ -278,8 +280,8 @@ fn whole<'a>(block: &'a Block, index: u32, message_id: &str) -> Content<'a> {
     }
 }
 
-/// The deltas of a block: a signature comes last, and JSON begins with an empty piece, as recorded.
-fn pieces(block: &Block) -> Vec<Delta<'_>> {
+/// Lists the deltas of a block. As recorded, a signature comes last, and JSON begins with an empty delta.
+fn deltas(block: &Block) -> Vec<Delta<'_>> {
     match block {
         Block::Text { deltas } => deltas
             .iter()
@@ -298,19 +300,19 @@ fn pieces(block: &Block) -> Vec<Delta<'_>> {
     }
 }
 
-/// The identifier of a call: the one that the scenario gives, or one that follows from the message's.
+/// Returns the id of a tool call: the one of the scenario, or one derived from the id of the message.
 fn tool_id(given: Option<&str>, index: u32, message_id: &str) -> String {
     let bits = message_id.strip_prefix("msg_").unwrap_or(message_id);
     given.map_or_else(|| format!("toolu_{index:02}{bits}"), str::to_owned)
 }
 
-/// A plausible number of tokens: one a word of each block, at least one.
+/// Counts a plausible number of tokens: one for each word, and at least one.
 fn tokens(turn: &Turn) -> u64 {
     let words = |block: &Block| block.deltas().concat().split_whitespace().count();
     turn.blocks.iter().map(words).sum::<usize>().max(1) as u64
 }
 
-/// The body of an error.
+/// Builds the JSON body of an error.
 pub fn error_body(kind: ErrorType, message: &str, request_id: &str) -> String {
     #[derive(Serialize)]
     struct Outer<'a> {
@@ -326,15 +328,14 @@ pub fn error_body(kind: ErrorType, message: &str, request_id: &str) -> String {
         },
         request_id,
     };
-    // Plain strings always serialise.
+    // Serialising plain strings cannot fail.
     serde_json::to_string(&outer).unwrap_or_default()
 }
 
-/// A new opaque identifier, such as `msg_…` or `req_…`.
+/// Makes a new opaque identifier, such as `msg_…` or `req_…`.
 ///
-/// The bits are those with which the standard library keys its hash maps, from getrandom(2). Crates that
-/// find that call through the dynamic linker open `/dev/random` in a static program, and here no file can
-/// be opened.
+/// The bits are the keys of the standard library's hash maps, from getrandom(2). Crates that look for getrandom through
+/// the dynamic linker open `/dev/random` in a static program, which fails in the sandbox.
 pub fn new_id(prefix: &str) -> String {
     let bits = || RandomState::new().hash_one(prefix);
     format!("{prefix}_{:016x}{:016x}", bits(), bits())

@@ -1,4 +1,4 @@
-//! How an answer travels: the waits in it, and where its body is cut into pieces.
+//! Pace and pieces of an answer: its delays, and the cuts of its body.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use super::ScenarioError;
 
 /// Longest single delay.
 pub const MAX_DELAY: Duration = Duration::from_secs(60);
-/// Most named or numbered cuts of one answer.
+/// Largest number of cuts in one answer.
 pub const MAX_CUTS: usize = 10_000;
 
-/// The waits inside one answer.
+/// Delays inside one answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pace {
     /// Before the answer starts.
@@ -23,34 +23,34 @@ pub(crate) struct Pace {
     pub(crate) chunk: Duration,
 }
 
-/// Where the body is cut into pieces. Each piece is one write and one chunk of HTTP.
+/// Cuts of the body into pieces. Each piece is one write and one HTTP chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Chunking {
-    /// Pieces of one size, at least 1.
+    /// Pieces of one size, at least 1 byte.
     Size(usize),
-    /// At these places; never empty.
+    /// Cuts at these places; never empty.
     At(Vec<CutAt>),
-    /// Pieces of sizes that follow from the number.
+    /// Pieces of pseudo-random sizes that follow from this seed.
     Seed(u64),
 }
 
-/// One place at which the body is cut.
+/// One cut of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "a cut is a number of bytes, \"mid-utf8\", \"mid-crlf\" or \"event-data\""
 )]
 pub(crate) enum CutAt {
-    /// After that many bytes; not reached where the body is shorter.
+    /// After this number of bytes; ignored if the body is shorter.
     Offset(usize),
     Named(CutName),
 }
 
-/// Places that decoders get wrong.
+/// Cuts at places where decoders often fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum CutName {
-    /// Inside each character of more than one byte.
+    /// Inside each character of several bytes.
     #[serde(rename = "mid-utf8")]
     MidUtf8,
     /// Between each carriage return and its line feed.
@@ -96,7 +96,7 @@ fn checked(cuts: Vec<CutAt>) -> Result<Vec<CutAt>, ScenarioError> {
     Ok(cuts)
 }
 
-/// The wait that `key` says.
+/// Parses the delay of `key`, in milliseconds.
 pub(super) fn delay(key: &'static str, ms: Option<u64>) -> Result<Duration, ScenarioError> {
     let ms = ms.unwrap_or(0);
     let delay = Duration::from_millis(ms);

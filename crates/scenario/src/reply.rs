@@ -1,4 +1,4 @@
-//! Answers that are no message: errors of the public table, redirects, and bodies taken as written.
+//! Answers other than messages: errors of the public table, redirects, and bodies sent unchanged.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,19 @@ use serde::{Deserialize, Serialize};
 use super::ScenarioError;
 use super::limits::MAX_TEXT_BYTES;
 
-/// What stands for the origin of the second host in the address of a redirect.
+/// Placeholder for the origin of the second host in the target of a redirect.
 pub const ELSEWHERE: &str = "{elsewhere}";
-/// Longest address of a redirect, and longest content type, in bytes.
+/// Largest redirect target and largest content type, in bytes.
 const MAX_HEADER_BYTES: usize = 2_000;
 
-/// The error types of the public interface.
+/// Error types of the public interface.
 ///
-/// Source: the public table of errors and the list of the official SDKs; `request_too_large` is in the
-/// first alone, `conflict_error` in the second.
+/// Source: the public table of errors and the list of the official SDKs. Only the first has `request_too_large`; only
+/// the second has `conflict_error`.
+#[allow(
+    missing_docs,
+    reason = "the variants are the words of the public table"
+)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorType {
@@ -42,7 +46,7 @@ pub enum ErrorType {
 }
 
 impl ErrorType {
-    /// The type that the public table gives to a status.
+    /// Returns the type that the public table assigns to a status.
     pub(crate) fn of(status: u16) -> Self {
         match status {
             401 => Self::Authentication,
@@ -59,7 +63,7 @@ impl ErrorType {
         }
     }
 
-    /// What is said where a scenario says nothing else.
+    /// Returns the default message of the type.
     pub(crate) fn message(self) -> &'static str {
         match self {
             Self::InvalidRequest => "The request is not valid.",
@@ -77,16 +81,16 @@ impl ErrorType {
     }
 }
 
-/// An error in the public shape.
+/// An error in the public form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "ErrorFile", into = "ErrorFile")]
 pub(crate) struct ErrorAnswer {
-    /// 400 to 599.
+    /// HTTP status, 400 to 599.
     pub(crate) status: u16,
     pub(crate) kind: ErrorType,
     pub(crate) message: String,
     pub(crate) retry_after_s: Option<u32>,
-    /// The header `x-should-retry`; `None`: none.
+    /// Value of the header `x-should-retry`; `None` omits the header.
     pub(crate) should_retry: Option<bool>,
 }
 
@@ -98,15 +102,15 @@ pub(crate) struct Redirect {
     pub(crate) to: Address,
 }
 
-/// Where a redirect leads.
+/// Target of a redirect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     Url(String),
-    /// A path, maybe empty, on the second host of the stub.
+    /// A path on the second host of the stub; may be empty.
     Elsewhere(String),
 }
 
-/// A body taken as written.
+/// A body sent unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "LiteralFile", into = "LiteralFile")]
 pub(crate) struct Literal {
@@ -118,36 +122,36 @@ pub(crate) struct Literal {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ErrorFile {
-    /// Its status.
+    /// HTTP status.
     #[schemars(range(min = 400, max = 599))]
     status: u16,
-    /// Its type; without it, the one of the public table.
+    /// Error type; by default the type that the public table assigns to the status.
     r#type: Option<ErrorType>,
-    /// What it says.
+    /// Message of the error.
     message: Option<String>,
-    /// Seconds of the header `retry-after`.
+    /// Value of the header `retry-after`, in seconds.
     retry_after_s: Option<u32>,
-    /// The header `x-should-retry`.
+    /// Value of the header `x-should-retry`.
     should_retry: Option<bool>,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RedirectFile {
-    /// Its status.
+    /// HTTP status.
     status: u16,
-    /// A full URL, or a path on the second host behind `{elsewhere}`.
+    /// A full URL, or `{elsewhere}` and a path on the second host.
     to: String,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LiteralFile {
-    /// Its status; without it 200.
+    /// HTTP status, by default 200.
     status: Option<u16>,
-    /// Its `content-type`.
+    /// Value of the header `content-type`.
     content_type: String,
-    /// Its bytes.
+    /// Bytes of the body.
     #[serde(default)]
     body: String,
 }
@@ -166,7 +170,7 @@ impl TryFrom<ErrorFile> for ErrorAnswer {
             });
         }
         let kind = file.r#type.unwrap_or_else(|| ErrorType::of(status));
-        // As recorded: the two statuses that were seen with the header.
+        // Only these two statuses were recorded with the header.
         let recorded = match status {
             400 => Some(false),
             429 => Some(true),
@@ -236,7 +240,7 @@ impl TryFrom<LiteralFile> for Literal {
 
     fn try_from(file: LiteralFile) -> Result<Self, ScenarioError> {
         let status = file.status.unwrap_or(200);
-        // A body has no place in the others: RFC 9110, sections 15.2, 15.3.5, 15.4.5.
+        // Other statuses cannot have a body: RFC 9110, sections 15.2, 15.3.5, 15.4.5.
         if !matches!(status, 200..=203 | 206..=299 | 400..=599) {
             let (key, allowed) = ("literal", "200 to 299 but 204 and 205, or 400 to 599");
             return Err(ScenarioError::Status {
@@ -270,7 +274,7 @@ impl From<Literal> for LiteralFile {
     }
 }
 
-/// Fit for the value of a header.
+/// Returns true if the text is a valid header value.
 fn is_header(text: &str) -> bool {
     text.len() <= MAX_HEADER_BYTES
         && text
@@ -278,7 +282,7 @@ fn is_header(text: &str) -> bool {
             .all(|byte| byte.is_ascii_graphic() || byte == b' ')
 }
 
-/// An absolute address of HTTP.
+/// Returns true for an absolute HTTP URL.
 fn is_url(text: &str) -> bool {
     let host = ["http://", "https://"]
         .iter()

@@ -1,8 +1,7 @@
-//! One answer, ready to be handed over: its head, the pieces of its body, and how it ends.
+//! Scripts: the head, body pieces and end of one answer, ready to send.
 //!
-//! Owns the way from a scenario's answer to bytes, and is pure: the same answer, identifiers and model give
-//! the same script. Knows nothing of the server or of time; handing over is the room of
-//! [`crate::handover`].
+//! Pure: equal answers, identifiers and models give equal scripts. The stub's module `respond` sends them; this module
+//! knows neither the server nor the clock.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::{
-    Address, Answer, BreakPoint, Chunking, CutAt, Ending, Hangup, Says, ScenarioError, Target,
+    Address, Answer, BreakPoint, Chunking, CutAt, Ending, Hangup, Reply, ScenarioError, Target,
     Turn, messages,
 };
 
@@ -20,68 +19,81 @@ mod stream_faults;
 
 use chunks::Body;
 
-/// The type of a body of JSON.
+/// Content type of a JSON body.
 const JSON: &str = "application/json";
-/// The type of a stream.
+/// Content type of a stream.
 const EVENT_STREAM: &str = "text/event-stream; charset=utf-8";
 
-/// One answer, ready to be handed over.
+/// One answer, ready to send.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Script {
+    /// Value of the header `request-id`.
     pub request_id: String,
+    /// Delay before the answer starts.
     pub wait: Duration,
-    /// `None`: the answer ends before it.
+    /// `None`: the answer ends before its head.
     pub head: Option<Head>,
+    /// The body, in order.
     pub pieces: VecDeque<Piece>,
-    /// Each piece is a write of its own.
-    pub apart: bool,
+    /// True if each piece needs its own write and HTTP chunk.
+    pub separate_writes: bool,
+    /// End of the answer, after the last piece.
     pub end: End,
 }
 
-/// The head of an answer, but for the request's identifier.
+/// Head of an answer, without the header for the request's identifier.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Head {
+    /// HTTP status.
     pub status: u16,
+    /// Names and values of the headers, in order.
     pub headers: Vec<(&'static str, String)>,
-    /// The length that it states; `None`: the body is chunked.
+    /// Value of Content-Length; `None` for a chunked body.
     pub length: Option<usize>,
 }
 
-/// One piece of the body, and the wait before it.
+/// One piece of the body, and the delay before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
+    /// Delay before the piece.
     pub wait: Duration,
+    /// Bytes of the piece.
     pub bytes: Bytes,
 }
 
-/// What follows the last piece.
+/// End of an answer, after its last piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The end of the body.
+    /// The body ends.
     Whole,
-    /// The end of the connection.
+    /// The connection ends.
     Hangup(Hangup),
-    /// Nothing.
+    /// No more bytes are sent.
     Stall,
 }
 
-/// What an answer depends on beside its scenario.
+/// Inputs of an answer besides its scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
+    /// Identifier of the request, as in the answer's header.
     pub request_id: &'a str,
+    /// Identifier of the message.
     pub message_id: &'a str,
+    /// Model that the request names.
     pub model: &'a str,
+    /// True if the request asks for a stream.
     pub streams: bool,
-    /// The origin of the second host.
+    /// Origin of the second host.
     pub elsewhere: &'a str,
 }
 
 impl Script {
+    /// Builds the script of an answer.
     pub fn new(answer: &Answer, context: Context<'_>) -> Self {
         let (mut head, mut body) = written(answer, context);
         let end = match answer.ending {
             None => End::Whole,
-            Some(ending) => broken(ending, &mut body, head.length.is_some()),
+            Some(ending) => break_off(ending, &mut body, head.length.is_some()),
         };
         if matches!(answer.ending, Some(Ending::Early { .. })) {
             head.length = head.length.map(|_| body.bytes.len());
@@ -94,20 +106,20 @@ impl Script {
             wait: answer.pace.first,
             head: (!before_head).then_some(head),
             pieces: body.pieces(answer.chunking.as_ref(), answer.pace),
-            apart: answer.chunking.is_some(),
+            separate_writes: answer.chunking.is_some(),
             end,
         }
     }
 }
 
-/// The whole of an answer, nothing left out.
+/// Builds the complete answer, before any early end.
 fn written(answer: &Answer, context: Context<'_>) -> (Head, Body) {
     let json = |status, headers: Vec<_>, text: String| {
         let typed = [vec![("content-type", JSON.to_owned())], headers].concat();
         sized(status, typed, text)
     };
-    match &answer.says {
-        Says::Message(turn) if context.streams => {
+    match &answer.reply {
+        Reply::Message(turn) if context.streams => {
             let headers = vec![
                 ("content-type", EVENT_STREAM.to_owned()),
                 ("cache-control", "no-cache".to_owned()),
@@ -119,13 +131,13 @@ fn written(answer: &Answer, context: Context<'_>) -> (Head, Body) {
             };
             (head, stream(turn, context.message_id, context.model))
         }
-        Says::Message(turn) => {
+        Reply::Message(turn) => {
             let message = messages::message(turn, context.message_id, context.model);
-            // Plain structs and strings always serialise.
+            // Serialising plain structs and strings cannot fail.
             let text = serde_json::to_string(&message).unwrap_or_default();
             json(200, Vec::new(), text)
         }
-        Says::Error(error) => {
+        Reply::Error(error) => {
             let should_retry = error
                 .should_retry
                 .map(|retry| ("x-should-retry", retry.to_string()));
@@ -136,21 +148,21 @@ fn written(answer: &Answer, context: Context<'_>) -> (Head, Body) {
             let text = messages::error_body(error.kind, &error.message, context.request_id);
             json(error.status, headers, text)
         }
-        Says::Redirect(redirect) => {
+        Reply::Redirect(redirect) => {
             let to = match &redirect.to {
                 Address::Url(url) => url.clone(),
                 Address::Elsewhere(path) => format!("{}{path}", context.elsewhere),
             };
             sized(redirect.status, vec![("location", to)], String::new())
         }
-        Says::Literal(literal) => {
+        Reply::Literal(literal) => {
             let headers = vec![("content-type", literal.content_type.clone())];
             sized(literal.status, headers, literal.body.clone())
         }
     }
 }
 
-/// An answer that states its length.
+/// Builds an answer with a Content-Length.
 fn sized(status: u16, headers: Vec<(&'static str, String)>, text: String) -> (Head, Body) {
     let head = Head {
         status,
@@ -160,22 +172,25 @@ fn sized(status: u16, headers: Vec<(&'static str, String)>, text: String) -> (He
     (head, Body::whole(text.into_bytes()))
 }
 
-/// The body of a stream, with the faults of its events.
+/// Builds the body of a stream with the faults of its events.
 fn stream(turn: &Turn, id: &str, model: &str) -> Body {
-    frame::write(&stream_faults::drafts(turn, id, model).events, turn.framing)
+    frame::write(
+        &stream_faults::apply_faults(turn, id, model).events,
+        turn.framing,
+    )
 }
 
-/// Cuts the body off where the answer breaks off, and says what follows.
-fn broken(ending: Ending, body: &mut Body, states_length: bool) -> End {
+/// Truncates the body at an early end, and returns the end of the answer.
+fn break_off(ending: Ending, body: &mut Body, states_length: bool) -> End {
     let mut length = match ending.place() {
         BreakPoint::BeforeHead | BreakPoint::AfterHead => 0,
         BreakPoint::Byte(byte) => byte,
-        // A place in a stream is none in an answer that is not one.
+        // A place in a stream does not exist in an answer without events.
         BreakPoint::After(_) | BreakPoint::Inside(_) if states_length => return End::Whole,
         BreakPoint::After(target) => body.after(target),
         BreakPoint::Inside(target) => body.inside(target),
     };
-    // The server takes a body of the stated length for whole, whatever follows.
+    // The server treats a body of the stated length as complete, whatever follows.
     if states_length {
         length = length.min(body.bytes.len().saturating_sub(1));
     }
@@ -187,17 +202,17 @@ fn broken(ending: Ending, body: &mut Body, states_length: bool) -> End {
     }
 }
 
-/// Refuses a turn whose faults, places or cuts name what its stream does not have.
+/// Rejects a turn whose faults, places or cuts do not exist in its stream.
 pub(crate) fn check(
     turn: &Turn,
     chunking: Option<&Chunking>,
     place: Option<BreakPoint>,
 ) -> Result<(), ScenarioError> {
-    let drafts = stream_faults::drafts(turn, "", "");
-    if let Some((key, target)) = drafts.missing {
+    let faulty = stream_faults::apply_faults(turn, "", "");
+    if let Some((key, target)) = faulty.missing {
         return Err(no_event(key, target));
     }
-    let body = frame::write(&drafts.events, turn.framing);
+    let body = frame::write(&faulty.events, turn.framing);
     let named = match place {
         Some(BreakPoint::After(target)) => Some(("after", target)),
         Some(BreakPoint::Inside(target)) => Some(("inside", target)),

@@ -4,10 +4,10 @@ fn parse(toml: &str) -> Result<Scenario, String> {
     toml::from_str(toml).map_err(|error| error.to_string())
 }
 
-/// The deltas of each block of the first answer.
+/// Lists the deltas of each block of the first answer.
 fn deltas(toml: &str) -> Vec<Vec<String>> {
     let scenario = parse(toml).unwrap();
-    let Says::Message(turn) = &scenario.answer(0).says else {
+    let Reply::Message(turn) = &scenario.answer(0).reply else {
         panic!("no message: {toml}")
     };
     let blocks = turn.blocks.iter();
@@ -50,7 +50,7 @@ fn the_last_answer_repeats() {
     let scenario =
         parse("scenario = 'error-429'\nthen = [{ text = 'a' }, { text = 'b' }]").unwrap();
     let answers: Vec<_> = (0..5).map(|before| scenario.answer(before)).collect();
-    assert!(matches!(answers[0].says, Says::Error(_)));
+    assert!(matches!(answers[0].reply, Reply::Error(_)));
     assert_eq!(answers[1], parse("text = 'a'").unwrap().answer(0));
     assert_eq!(answers[2], parse("text = 'b'").unwrap().answer(0));
     assert_eq!(answers[2..], [answers[2]; 3]);
@@ -59,14 +59,14 @@ fn the_last_answer_repeats() {
 }
 
 #[test]
-fn a_sequence_that_is_named_goes_on_with_what_follows_it() {
+fn a_named_sequence_continues_with_then() {
     let scenario =
         parse("scenario = 'error-529-twice-then-text'\nthen = [{ error = { status = 400 } }]");
     let statuses: Vec<_> = (0..5)
         .map(
-            |before| match &scenario.as_ref().unwrap().answer(before).says {
-                Says::Error(error) => error.status,
-                Says::Message(_) | Says::Redirect(_) | Says::Literal(_) => 200,
+            |before| match &scenario.as_ref().unwrap().answer(before).reply {
+                Reply::Error(error) => error.status,
+                Reply::Message(_) | Reply::Redirect(_) | Reply::Literal(_) => 200,
             },
         )
         .collect();
@@ -77,7 +77,7 @@ fn a_sequence_that_is_named_goes_on_with_what_follows_it() {
 fn an_error_takes_its_type_from_the_public_table_and_its_headers_from_the_record() {
     let error = |toml: &str| {
         let scenario = parse(&format!("error = {{ {toml} }}")).unwrap();
-        let Says::Error(error) = &scenario.answer(0).says else {
+        let Reply::Error(error) = &scenario.answer(0).reply else {
             panic!("no error: {toml}")
         };
         error.clone()
@@ -154,7 +154,7 @@ fn unknown_keys_and_values_out_of_range_are_refused_by_name() {
         ("chunk_cuts = ['mid-utf8']", "the body has no such place"),
         (
             "text = 'é'\nchunk_cuts = ['mid-crlf']",
-            "`mid-crlf`, and the body",
+            "`mid-crlf`, but the body",
         ),
         ("chunk_bytes = 1\nchunk_seed = 1", "exclude each other"),
         ("chunk_delay_ms = 1", "needs `chunk_bytes`"),
@@ -195,10 +195,13 @@ fn unknown_keys_and_values_out_of_range_are_refused_by_name() {
             "error_event = { after = 'ping' }",
             "`error_event` names `ping`",
         ),
-        ("error_event = { nth = 2 }", "`nth` counts events"),
-        ("cut = {}", "name one place"),
-        ("cut = { byte = 1, at = 'after-head' }", "name one place"),
-        ("cut = { byte = 1, nth = 1 }", "`nth` counts events"),
+        ("error_event = { nth = 2 }", "`nth` needs the name"),
+        ("cut = {}", "expected exactly one place"),
+        (
+            "cut = { byte = 1, at = 'after-head' }",
+            "expected exactly one place",
+        ),
+        ("cut = { byte = 1, nth = 1 }", "`nth` needs the name"),
         (
             "cut = { after = 'content_block_delta', nth = 2 }",
             "`after` names `content_block_delta` number 2",
@@ -210,7 +213,7 @@ fn unknown_keys_and_values_out_of_range_are_refused_by_name() {
         ("stall = { byte = 1, by = 'fin' }", "unknown field `by`"),
         (
             "cut = { at = 'before-head', by = 'end' }",
-            "no body can end",
+            "a body cannot end",
         ),
         (
             "cut = { byte = 1 }\nstall = { byte = 1 }",
@@ -270,7 +273,7 @@ fn unknown_keys_and_values_out_of_range_are_refused_by_name() {
             "scenario = 'text'\nerror = { status = 500 }",
             "`error` does not go with `scenario`",
         ),
-        ("then = [{ then = [] }]", "cannot stand inside"),
+        ("then = [{ then = [] }]", "is not allowed"),
     ] {
         let error = parse(toml).unwrap_err();
         assert!(error.contains(message), "{toml}: {error}");

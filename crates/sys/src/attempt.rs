@@ -1,6 +1,6 @@
-//! Calls that only the hostile client of `runner selftest` makes: each is a way that has led out of a sandbox.
+//! Escape attempts of the hostile client that `runner selftest` starts: each call has led out of a sandbox before.
 //!
-//! None of them takes memory that is not its own; what one is let through to do ends with the process.
+//! Each call passes only memory of this process. A successful call has no effect beyond the end of the process.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use nix::errno::Errno;
 use nix::unistd::Pid;
 
-/// A result of `libc::syscall` that is a new descriptor.
+/// Owned descriptor of a successful `libc::syscall` result.
 fn descriptor(result: libc::c_long) -> Result<OwnedFd, Errno> {
     let number = Errno::result(result)?;
     // SAFETY: every caller passes the result of a call that has just made this descriptor for us.
     Ok(unsafe { OwnedFd::from_raw_fd(number as i32) })
 }
 
-/// socket(2) by numbers, also such as no library has a name for.
+/// socket(2) by numbers, including families and types without a name in any library.
 ///
 /// # Errors
 /// The errno of the call.
@@ -25,7 +25,7 @@ pub fn socket(family: i32, kind: i32, protocol: i32) -> Result<OwnedFd, Errno> {
     descriptor(unsafe { libc::syscall(libc::SYS_socket, family, kind, protocol) })
 }
 
-/// The same by its number of the x32 ABI.
+/// socket(2) by its x32 system call number.
 ///
 /// # Errors
 /// The errno of the call; `ENOSYS` from a kernel without x32.
@@ -37,14 +37,15 @@ pub fn socket_x32(family: i32, kind: i32) -> Result<OwnedFd, Errno> {
     descriptor(unsafe { libc::syscall(X32 | libc::SYS_socket, family, kind, 0) })
 }
 
-/// The same by socketcall(2) of a 32-bit machine, whose numbers mean something else to a filter that does not look
-/// at the architecture.
+/// socket(2) by the 32-bit socketcall(2). A filter that ignores the architecture takes its number for another call.
 ///
 /// # Errors
-/// The errno of the call; a kernel without that entry sends SIGSEGV.
+/// The errno of the call. A kernel without 32-bit system calls sends SIGSEGV.
 #[cfg(target_arch = "x86_64")]
 pub fn socket_i386(family: u32, kind: u32) -> Result<OwnedFd, Errno> {
+    /// System call number of socketcall(2) on i386.
     const SOCKETCALL: i64 = 102;
+    /// `SYS_SOCKET` of linux/net.h.
     const SYS_SOCKET: usize = 1;
     // SAFETY: an anonymous mapping at an address of the kernel's choice below 2 GiB, where the call can name it.
     let page = unsafe {
@@ -66,10 +67,10 @@ pub fn socket_i386(family: u32, kind: u32) -> Result<OwnedFd, Errno> {
     descriptor(result.into())
 }
 
-/// getpid(2) of a 32-bit machine.
+/// getpid(2) by its 32-bit system call number.
 ///
 /// # Errors
-/// As of [`socket_i386`].
+/// As for [`socket_i386`].
 #[cfg(target_arch = "x86_64")]
 pub fn getpid_i386() -> Result<i32, Errno> {
     const GETPID: i64 = 20;
@@ -79,8 +80,8 @@ pub fn getpid_i386() -> Result<i32, Errno> {
 #[cfg(target_arch = "x86_64")]
 fn call_i386(number: i64, [first, second]: [usize; 2]) -> Result<i32, Errno> {
     let result: i64;
-    // SAFETY: both callers pass numbers, or the address of a page with room for what the kernel reads; rbx, which the
-    // compiler keeps for itself, is put back, and the registers that this entry does not keep are given up.
+    // SAFETY: both callers pass numbers, or the address of a page that is large enough for the kernel's read. rbx,
+    // which the compiler reserves, is restored; the registers that this entry clobbers are declared.
     unsafe {
         std::arch::asm!(
             "xchg {first}, rbx",
@@ -92,7 +93,7 @@ fn call_i386(number: i64, [first, second]: [usize; 2]) -> Result<i32, Errno> {
             lateout("r8") _, lateout("r9") _, lateout("r10") _, lateout("r11") _,
         );
     }
-    // A 32-bit result: a number, or a negative errno in the low half.
+    // The result has 32 bits: a number, or a negative errno.
     let result = result as i32;
     if result < 0 {
         return Err(Errno::from_raw(-result));
@@ -115,7 +116,7 @@ impl SharedAddress {
         }
     }
 
-    /// Overwrites it, in one store.
+    /// Overwrites family, port and address in one store.
     pub fn set(&self, address: std::net::SocketAddrV4) {
         let mut bytes = [0; 8];
         let family = (libc::AF_INET as u16).to_ne_bytes();
@@ -133,13 +134,13 @@ impl SharedAddress {
     }
 }
 
-/// connect(2) to an address that may change meanwhile.
+/// connect(2) to an address that another thread may change during the call.
 ///
 /// # Errors
 /// The errno of the call.
 pub fn connect_shared(socket: impl AsFd, address: &SharedAddress) -> Result<(), Errno> {
-    // SAFETY: the address is 16 bytes that stay where they are; the kernel copies them, whatever they are by then,
-    // and a word of an atomic is never half written.
+    // SAFETY: the 16 bytes of the address stay allocated and in place. The kernel copies their current value; each word
+    // is atomic, so no half-written word is read.
     let result = unsafe {
         libc::syscall(
             libc::SYS_connect,
@@ -151,15 +152,15 @@ pub fn connect_shared(socket: impl AsFd, address: &SharedAddress) -> Result<(), 
     Errno::result(result).map(drop)
 }
 
-/// ioctl_console(2) TIOCLINUX, subcode 3, pastes the console's selection. `high` goes into the half of the request
-/// that the kernel ignores.
+/// ioctl_console(2) TIOCLINUX, subcode 3: pastes the selection of the console. `high` is the upper half of the request,
+/// which the kernel ignores.
 ///
 /// # Errors
-/// The errno of the call; `ENOTTY` from a terminal that is no console.
-pub fn paste_input(terminal: impl AsFd, high: u32) -> Result<(), Errno> {
+/// The errno of the call; `ENOTTY` from a terminal that is not a console.
+pub fn paste_selection(terminal: impl AsFd, high: u32) -> Result<(), Errno> {
     let subcode = 3_u8;
     let request = u64::from(high) << 32 | libc::TIOCLINUX;
-    // SAFETY: this subcode reads one byte, to which the pointer points.
+    // SAFETY: this subcode reads the one byte that the pointer addresses.
     let result = unsafe {
         libc::syscall(
             libc::SYS_ioctl,
@@ -171,23 +172,23 @@ pub fn paste_input(terminal: impl AsFd, high: u32) -> Result<(), Errno> {
     Errno::result(result).map(drop)
 }
 
-/// The slave of the pseudo-terminal `master`, as controlling terminal of this session (ioctl_tty(2)).
+/// Opens the peer of the pseudo-terminal `master` and makes it the controlling terminal of this session (ioctl_tty(2)).
 ///
 /// # Errors
-/// The errno of the first ioctl that was refused.
+/// The errno of the first ioctl that failed.
 pub fn controlling_terminal(master: impl AsFd) -> Result<OwnedFd, Errno> {
     let number = master.as_fd().as_raw_fd();
     let unlocked: libc::c_int = 0;
-    // SAFETY: TIOCSPTLCK reads one int, to which the pointer points.
+    // SAFETY: TIOCSPTLCK reads the one int that the pointer addresses.
     Errno::result(unsafe { libc::ioctl(number, libc::TIOCSPTLCK, &raw const unlocked) })?;
-    // SAFETY: TIOCGPTPEER takes open flags and gives a descriptor.
+    // SAFETY: TIOCGPTPEER takes open flags and returns a descriptor.
     let slave = descriptor(unsafe { libc::ioctl(number, libc::TIOCGPTPEER, libc::O_RDWR) }.into())?;
     // SAFETY: TIOCSCTTY takes an integer.
     Errno::result(unsafe { libc::ioctl(slave.as_raw_fd(), libc::TIOCSCTTY, 0) })?;
     Ok(slave)
 }
 
-/// pidfd_open(2).
+/// pidfd_open(2) of a process.
 ///
 /// # Errors
 /// The errno of the call.
@@ -200,27 +201,27 @@ pub fn open_process(process: Pid) -> Result<OwnedFd, Errno> {
 ///
 /// # Errors
 /// The errno of the call.
-pub fn take_descriptor(process: impl AsFd, number: i32) -> Result<OwnedFd, Errno> {
+pub fn copy_descriptor(process: impl AsFd, number: i32) -> Result<OwnedFd, Errno> {
     let process = process.as_fd().as_raw_fd();
     // SAFETY: three integers.
     descriptor(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process, number, 0) })
 }
 
-/// clone3(2) of a child in a user namespace of its own, which ends at once.
+/// clone3(2) of a child in a new user namespace; the child exits at once.
 ///
 /// # Errors
 /// The errno of the call.
-pub fn clone3_with_own_users() -> Result<(), Errno> {
+pub fn clone3_in_user_namespace() -> Result<(), Errno> {
     // struct clone_args, first published size: flags, pidfd, child_tid, parent_tid, exit_signal, stack, size, tls.
     let mut request = [0_u64; 8];
     request[0] = libc::CLONE_NEWUSER as u64;
     request[4] = libc::SIGCHLD as u64;
-    // SAFETY: the request is what the kernel reads; without CLONE_VM the child is a copy that goes on from here.
+    // SAFETY: the kernel reads `request` only. Without CLONE_VM the child is a copy that continues here.
     let result =
         unsafe { libc::syscall(libc::SYS_clone3, request.as_ptr(), size_of_val(&request)) };
     let child = Errno::result(result)?;
     if child == 0 {
-        // SAFETY: _exit runs no code of ours.
+        // SAFETY: _exit runs no exit handler of this process.
         unsafe { libc::_exit(0) };
     }
     nix::sys::wait::waitpid(Pid::from_raw(child as i32), None).map(drop)
@@ -230,12 +231,12 @@ pub fn clone3_with_own_users() -> Result<(), Errno> {
 ///
 /// # Errors
 /// The errno of the call.
-pub fn open_file_system() -> Result<OwnedFd, Errno> {
+pub fn open_tmpfs() -> Result<OwnedFd, Errno> {
     // SAFETY: a C string that outlives the call, and flags.
     descriptor(unsafe { libc::syscall(libc::SYS_fsopen, c"tmpfs".as_ptr(), 0) })
 }
 
-/// The keyring of this process, keyctl(2): it ends with it.
+/// KEY_SPEC_PROCESS_KEYRING of keyctl(2). The keyring ends with this process.
 const PROCESS_KEYRING: libc::c_long = -2;
 
 /// add_key(2) to the keyring of this process.
@@ -258,7 +259,7 @@ pub fn add_key() -> Result<(), Errno> {
     Errno::result(result).map(drop)
 }
 
-/// request_key(2) of a key that nobody has.
+/// request_key(2) of a key that does not exist.
 ///
 /// # Errors
 /// The errno of the call; `ENOKEY` after all keyrings were searched.
@@ -277,11 +278,11 @@ pub fn request_key() -> Result<(), Errno> {
     Errno::result(result).map(drop)
 }
 
-/// keyctl(2), KEYCTL_GET_KEYRING_ID: the number of the session's keyring, which is not made.
+/// keyctl(2), KEYCTL_GET_KEYRING_ID: looks up the session keyring and does not create it.
 ///
 /// # Errors
 /// The errno of the call.
-pub fn session_keyring() -> Result<(), Errno> {
+pub fn find_session_keyring() -> Result<(), Errno> {
     const GET_KEYRING_ID: libc::c_long = 0;
     const SESSION_KEYRING: libc::c_long = -3;
     // SAFETY: three integers.
@@ -289,17 +290,17 @@ pub fn session_keyring() -> Result<(), Errno> {
     Errno::result(result).map(drop)
 }
 
-/// bpf(2), BPF_MAP_CREATE: an array of one entry.
+/// bpf(2), BPF_MAP_CREATE: creates an array of one entry.
 ///
 /// # Errors
 /// The errno of the call.
-pub fn bpf_map() -> Result<OwnedFd, Errno> {
-    // union bpf_attr: type (an array), key size, value size, entries.
+pub fn create_bpf_map() -> Result<OwnedFd, Errno> {
+    // union bpf_attr: map type (array), key size, value size, number of entries.
     let mut attributes = [0_u32; 32];
     for (to, from) in attributes.iter_mut().zip([2, 4, 4, 1]) {
         *to = from;
     }
-    // SAFETY: the kernel reads the attributes, whose size is passed.
+    // SAFETY: the kernel reads the attributes; their size is passed.
     descriptor(unsafe {
         libc::syscall(
             libc::SYS_bpf,
@@ -310,61 +311,61 @@ pub fn bpf_map() -> Result<OwnedFd, Errno> {
     })
 }
 
-/// perf_event_open(2): the task clock of this process, in user mode.
+/// perf_event_open(2): counts the task clock of this process in user mode.
 ///
 /// # Errors
 /// The errno of the call.
-pub fn perf_counter() -> Result<OwnedFd, Errno> {
-    // struct perf_event_attr, first published size of 64 bytes: PERF_TYPE_SOFTWARE and that size,
-    // PERF_COUNT_SW_TASK_CLOCK, and among the flags exclude_kernel and exclude_hv.
+pub fn open_perf_event() -> Result<OwnedFd, Errno> {
+    // struct perf_event_attr of the first published size, 64 bytes. Set are PERF_TYPE_SOFTWARE and the size,
+    // PERF_COUNT_SW_TASK_CLOCK, and the flags exclude_kernel and exclude_hv.
     let mut attributes = [0_u64; 8];
     attributes[0] = 1 | 64 << 32;
     attributes[1] = 1;
     attributes[5] = 1 << 5 | 1 << 6;
-    // SAFETY: the kernel reads the attributes, which say their size.
+    // SAFETY: the kernel reads the attributes, which hold their size.
     descriptor(unsafe {
         libc::syscall(libc::SYS_perf_event_open, attributes.as_ptr(), 0, -1, -1, 0)
     })
 }
 
-/// userfaultfd(2) for faults of user mode.
+/// userfaultfd(2) for page faults of user mode.
 ///
 /// # Errors
 /// The errno of the call.
-pub fn user_faults() -> Result<OwnedFd, Errno> {
+pub fn userfaultfd() -> Result<OwnedFd, Errno> {
     const USER_MODE_ONLY: libc::c_int = 1;
     // SAFETY: one integer.
     descriptor(unsafe { libc::syscall(libc::SYS_userfaultfd, USER_MODE_ONLY) })
 }
 
-/// `struct file_handle` of linux/fs.h with room for the longest handle, MAX_HANDLE_SZ.
+/// `struct file_handle` of linux/fs.h, large enough for the longest handle (MAX_HANDLE_SZ).
 #[repr(C)]
 #[derive(Debug)]
 pub struct Handle {
     bytes: u32,
     kind: i32,
-    room: [u8; 128],
+    storage: [u8; 128],
 }
 
 impl Handle {
-    /// Names nothing.
+    /// Returns a handle that names no file.
     pub const fn empty() -> Self {
         Self {
             bytes: 128,
             kind: 0,
-            room: [0; 128],
+            storage: [0; 128],
         }
     }
 }
 
-/// name_to_handle_at(2).
+/// name_to_handle_at(2): the handle of the file at `path`.
 ///
 /// # Errors
 /// The errno of the call.
-pub fn handle_of(path: &CStr) -> Result<Handle, Errno> {
+pub fn name_to_handle(path: &CStr) -> Result<Handle, Errno> {
     let mut handle = Handle::empty();
     let mut mount: libc::c_int = 0;
-    // SAFETY: a C string, a handle that says its room, and an int, all of which outlive the call.
+    // SAFETY: the C string, the handle, which holds its capacity, and the int outlive the call.
     let result = unsafe {
         libc::syscall(
             libc::SYS_name_to_handle_at,
@@ -382,8 +383,8 @@ pub fn handle_of(path: &CStr) -> Result<Handle, Errno> {
 ///
 /// # Errors
 /// The errno of the call.
-pub fn open_handle(handle: &Handle) -> Result<OwnedFd, Errno> {
-    // SAFETY: the kernel reads the handle, which says its size.
+pub fn open_by_handle(handle: &Handle) -> Result<OwnedFd, Errno> {
+    // SAFETY: the kernel reads the handle, which holds its size.
     descriptor(unsafe {
         libc::syscall(
             libc::SYS_open_by_handle_at,
@@ -394,9 +395,9 @@ pub fn open_handle(handle: &Handle) -> Result<OwnedFd, Errno> {
     })
 }
 
-/// prctl(2) PR_SET_PTRACER: any process of the same user may trace this one, also where Yama restricts that to parents.
-/// Without Yama there is nothing to allow, and the call fails.
-pub fn let_anybody_trace() {
+/// prctl(2) PR_SET_PTRACER: lets any process of the same user trace this one, even if Yama restricts tracing to
+/// parents. Without Yama the call fails and changes nothing.
+pub fn allow_any_tracer() {
     // SAFETY: all arguments are passed by value.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
 }

@@ -1,8 +1,8 @@
-//! The host: system calls that nix, caps and landlock do not wrap, one safe function a call, and the few files, clocks
-//! and random numbers that several crates need.
+//! The host: system calls that nix, caps and landlock do not wrap, one safe function per call. Also the few files,
+//! clocks and random numbers that several crates need.
 //!
-//! This is the only crate with `unsafe`. It knows the kernel's interface and nothing of the sandbox: no policy, no
-//! order of steps, no message. Failures are the kernel's errno.
+//! This is the only crate with `unsafe`. It knows the interface of the kernel, and no policy, set-up order or message
+//! of the sandbox. Errors are the errno of the kernel.
 
 #![allow(unsafe_code)]
 

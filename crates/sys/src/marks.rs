@@ -1,4 +1,4 @@
-//! Marks of fanotify(7) on file systems, and what their events say.
+//! fanotify(7) marks on file systems, and a parser of their events.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
@@ -6,33 +6,37 @@ use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use nix::errno::Errno;
 use nix::sys::fanotify::{EventFFlags, Fanotify, InitFlags, MarkFlags, MaskFlags};
 
-/// Kinds of the records behind an event (linux/fanotify.h).
+/// Types of the information records of an event (linux/fanotify.h).
 const FID: u8 = 1;
 const DIRECTORY_AND_NAME: u8 = 2;
 const NEW_DIRECTORY_AND_NAME: u8 = 12;
-/// Bytes of struct fanotify_event_metadata and of struct fanotify_event_info_header.
+/// Sizes in bytes of struct fanotify_event_metadata and struct fanotify_event_info_header.
 const METADATA: usize = 24;
 const HEADER: usize = 4;
 
-/// Identity of an object among all file systems: fsid, type and bytes of its file handle (name_to_handle_at(2)). The
-/// kernel gives none a second time.
+/// Identity of an object across all file systems: fsid, type and bytes of its file handle (name_to_handle_at(2)). The
+/// kernel does not reuse a handle.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Handle(Vec<u8>);
 
-/// An object has got a name.
+/// An object was created under a name, or renamed to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
+    /// Directory that holds the name.
     pub parent: Handle,
+    /// Bytes of the name, without its NUL.
     pub name: Vec<u8>,
+    /// The object that got the name.
     pub object: Handle,
+    /// True for a directory.
     pub is_directory: bool,
 }
 
-/// Makes a group that is told of every name that is given on the file systems of these directories, from now on.
+/// Creates a fanotify group that reports, from now on, every new name on the file systems of `directories`.
 ///
 /// # Errors
-/// The errno of fanotify_init(2) or fanotify_mark(2); `EPERM` where a user namespace's owner may not, as on
-/// kernels older than 6.18, or under a container's filter.
+/// The errno of fanotify_init(2) or fanotify_mark(2). `EPERM` on kernels older than 6.18, which refuse the owner of a
+/// user namespace, and under the filter of a container.
 pub fn group(directories: &[&OwnedFd]) -> Result<OwnedFd, Errno> {
     let reports = libc::FAN_REPORT_FID
         | libc::FAN_REPORT_DIR_FID
@@ -49,10 +53,10 @@ pub fn group(directories: &[&OwnedFd]) -> Result<OwnedFd, Errno> {
     Ok(group.into())
 }
 
-/// The handle of an open directory.
+/// Returns the file handle of an open directory.
 ///
 /// # Errors
-/// The errno of fstatfs(2) or name_to_handle_at(2); `EOPNOTSUPP` where the file system has no handles.
+/// The errno of fstatfs(2) or name_to_handle_at(2); `EOPNOTSUPP` if the file system has no handles.
 pub fn handle(directory: impl AsFd) -> Result<Handle, Errno> {
     #[repr(C)]
     struct Buffer {
@@ -67,8 +71,8 @@ pub fn handle(directory: impl AsFd) -> Result<Handle, Errno> {
         bytes: [0; libc::MAX_HANDLE_SZ as usize],
     };
     let mut mount = 0;
-    // SAFETY: the buffer begins as struct file_handle and has room for the bytes that it says; the path is empty and
-    // ends with its NUL; the kernel writes one int to `mount`.
+    // SAFETY: the buffer begins as struct file_handle and holds as many bytes as it states. The path is an empty C
+    // string, and the kernel writes one int to `mount`.
     let result = unsafe {
         let buffer = (&raw mut buffer).cast();
         libc::name_to_handle_at(
@@ -89,16 +93,16 @@ pub fn handle(directory: impl AsFd) -> Result<Handle, Errno> {
 
 fn fsid(number: i32) -> Result<[u8; 8], Errno> {
     let mut status = MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: the kernel writes one struct statfs at most, for which there is room.
+    // SAFETY: the kernel writes at most one struct statfs, and the buffer has its size.
     let result = unsafe { libc::fstatfs(number, status.as_mut_ptr()) };
     Errno::result(result)?;
-    // SAFETY: every bit pattern, zeroes too, is a struct statfs.
+    // SAFETY: every bit pattern is a valid struct statfs, and the memory was zeroed.
     let status = unsafe { status.assume_init() };
     // SAFETY: fsid_t is two ints without padding, eight bytes.
     Ok(unsafe { std::mem::transmute::<libc::fsid_t, [u8; 8]>(status.f_fsid) })
 }
 
-/// Parses what was read from a group. `None` stands for events that were lost, and for what is no event of [`group`].
+/// Parses the bytes read from a group. `None` marks lost events and records that [`group`] did not ask for.
 pub fn events(bytes: &[u8]) -> Vec<Option<Event>> {
     let mut events = Vec::new();
     let mut rest = bytes;
@@ -148,7 +152,7 @@ fn parse(event: &[u8]) -> Option<Event> {
     })
 }
 
-/// fsid and struct file_handle, and what is behind them.
+/// Splits a record into its handle (fsid and struct file_handle) and the bytes after it.
 fn record_handle(record: &[u8]) -> Option<(Handle, &[u8])> {
     let (fsid, handle) = record.split_at_checked(8)?;
     let length = usize::try_from(number(handle, 0)?).ok()?;
@@ -160,7 +164,7 @@ fn record_handle(record: &[u8]) -> Option<(Handle, &[u8])> {
 mod tests {
     use super::*;
 
-    /// An event with these records: kind, handle, name.
+    /// Encodes an event with these records: type, handle, name.
     fn event(mask: u64, records: &[(u8, &[u8], &[u8])]) -> Vec<u8> {
         let mut behind = Vec::new();
         for (kind, handle, name) in records {
@@ -219,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_and_cut_events_are_told() {
+    fn lost_and_truncated_events_are_none() {
         let overflow = event(0x4000, &[]);
         assert_eq!(events(&overflow), [None]);
         let made = event(0x100, &[(2, b"parent", b"name"), (1, b"object", b"")]);

@@ -1,11 +1,11 @@
-//! The mount calls by descriptor: open_tree(2), move_mount(2), mount_setattr(2).
+//! Mount calls by descriptor: open_tree(2), move_mount(2), mount_setattr(2).
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use nix::errno::Errno;
 
-/// From linux/mount.h; stable.
+/// Constants of linux/mount.h, which are part of its stable interface.
 const OPEN_TREE_CLONE: libc::c_uint = 1;
 const MOVE_MOUNT_F_EMPTY_PATH: libc::c_uint = 4;
 const MOVE_MOUNT_T_EMPTY_PATH: libc::c_uint = 0x40;
@@ -23,16 +23,16 @@ struct MountAttr {
     userns_fd: u64,
 }
 
-/// What a mount refuses beyond writing.
+/// Restrictions of a mount, as attributes of mount_setattr(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seal {
     /// Read-only, no set-user-ID, no device nodes.
     Tree,
-    /// [`Seal::Tree`], and no program starts from it.
+    /// [`Seal::Tree`] and no execution of programs.
     Data,
-    /// No set-user-ID, no device nodes, and no program starts from it; writing is for whom the file system lets.
+    /// No set-user-ID, no device nodes, no execution of programs. The file system decides who may write.
     Writable,
-    /// A device node: no set-user-ID, no program. Writing to a device is not writing to its file system.
+    /// A device node: read-only, no set-user-ID, no execution. Writing to a device does not write to its file system.
     Device,
 }
 
@@ -49,7 +49,7 @@ impl Seal {
     }
 }
 
-/// open_tree(2): a detached copy of the mounts at and below `path`.
+/// open_tree(2): returns a detached copy of the mounts at and below `path`.
 ///
 /// # Errors
 /// The errno of open_tree(2): `ENOENT`, `EACCES`, `EPERM`; `ENOSYS` before Linux 5.2.
@@ -59,11 +59,11 @@ pub fn open_tree(path: &CStr) -> Result<OwnedFd, Errno> {
     let number = Errno::result(unsafe {
         libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags)
     })?;
-    // SAFETY: open_tree returned a new descriptor, which is ours alone.
+    // SAFETY: open_tree returned a new descriptor, which only this function knows.
     Ok(unsafe { OwnedFd::from_raw_fd(number as i32) })
 }
 
-/// mount_setattr(2): seals the mount `tree` and every mount below it.
+/// mount_setattr(2): seals the mount `tree` and all mounts below it.
 ///
 /// # Errors
 /// The errno of mount_setattr(2); `ENOSYS` before Linux 5.12.
@@ -74,7 +74,7 @@ pub fn seal(tree: impl AsFd, seal: Seal) -> Result<(), Errno> {
         propagation: 0,
         userns_fd: 0,
     };
-    // SAFETY: the path is an empty C string, `attributes` has the layout and the size that are passed.
+    // SAFETY: the path is an empty C string; `attributes` has the layout and the size that are passed.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -88,7 +88,7 @@ pub fn seal(tree: impl AsFd, seal: Seal) -> Result<(), Errno> {
     Errno::result(result).map(drop)
 }
 
-/// move_mount(2): attaches the detached `tree` at the file or directory `target`, which no path is followed to.
+/// move_mount(2): attaches the detached `tree` at the file or directory `target`, without resolving a path.
 ///
 /// # Errors
 /// The errno of move_mount(2).

@@ -1,4 +1,4 @@
-//! Calls on sockets and pipes: a link set up, the bytes that wait in a pipe, the datagrams that were dropped.
+//! Calls on sockets and pipes: set the loopback device up, count readable bytes and dropped datagrams, name a protocol.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd};
@@ -10,7 +10,7 @@ use nix::errno::Errno;
 /// # Errors
 /// The errno of the ioctl: `EPERM` without CAP_NET_ADMIN over the namespace.
 pub fn set_loopback_up(socket: impl AsFd) -> Result<(), Errno> {
-    // SAFETY: ifreq is plain data for which all zeroes is a valid value.
+    // SAFETY: ifreq is plain data, and all zeroes is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(b"lo\0") {
         *to = *from as libc::c_char;
@@ -25,13 +25,13 @@ pub fn set_loopback_up(socket: impl AsFd) -> Result<(), Errno> {
     Errno::result(unsafe { libc::ioctl(number, libc::SIOCSIFFLAGS, &raw const request) }).map(drop)
 }
 
-/// ioctl_pipe FIONREAD: how many bytes can be read from `descriptor` at this instant.
+/// ioctl_pipe(2) FIONREAD: returns how many bytes can be read from `descriptor` now.
 ///
 /// # Errors
 /// The errno of ioctl(2).
 pub fn readable_bytes(descriptor: impl AsFd) -> Result<usize, Errno> {
     let mut count: libc::c_int = 0;
-    // SAFETY: FIONREAD writes one int, to which the pointer points.
+    // SAFETY: FIONREAD writes the one int that the pointer addresses.
     Errno::result(unsafe {
         libc::ioctl(
             descriptor.as_fd().as_raw_fd(),
@@ -42,18 +42,18 @@ pub fn readable_bytes(descriptor: impl AsFd) -> Result<usize, Errno> {
     Ok(usize::try_from(count).unwrap_or(0))
 }
 
-/// Words of SO_MEMINFO, and the one that counts drops (linux/sock_diag.h, SK_MEMINFO_DROPS).
+/// Number of words of SO_MEMINFO, and the index of its drop counter (SK_MEMINFO_DROPS of linux/sock_diag.h).
 const MEMORY_WORDS: usize = 9;
 const DROPS: usize = 8;
 
-/// SO_MEMINFO, Linux 4.12: datagrams that arrived at `socket` and found no room in its buffer.
+/// SO_MEMINFO (Linux 4.12): counts the datagrams that `socket` dropped because its buffer was full.
 ///
 /// # Errors
 /// The errno of getsockopt(2).
 pub fn dropped_datagrams(socket: impl AsFd) -> Result<u64, Errno> {
     let mut words = [0_u32; MEMORY_WORDS];
     let mut length = size_of_val(&words) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes, which is the size of `words`, and then its length.
+    // SAFETY: the kernel writes at most `length` bytes, the size of `words`, and then the length.
     Errno::result(unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -66,14 +66,14 @@ pub fn dropped_datagrams(socket: impl AsFd) -> Result<u64, Errno> {
     Ok(u64::from(words[DROPS]))
 }
 
-/// getxattr(2) of `system.sockprotoname`: the protocol of a socket as net/socket.c names it, `TCP`, `UDPv6`, by a path
-/// that leads to its descriptor.
+/// getxattr(2) of `system.sockprotoname`: returns the protocol of a socket as net/socket.c names it, such as `TCP` or
+/// `UDPv6`. `path` leads to the descriptor of the socket.
 ///
 /// # Errors
-/// The errno of getxattr(2); `ENODATA` or `EOPNOTSUPP` for what is no socket.
+/// The errno of getxattr(2); `ENODATA` or `EOPNOTSUPP` for a file that is not a socket.
 pub fn socket_protocol(path: &CStr) -> Result<Vec<u8>, Errno> {
     let mut name = vec![0_u8; 32];
-    // SAFETY: both names end with NUL; the kernel writes at most 32 bytes to the buffer, which has as many.
+    // SAFETY: both names end with NUL; the kernel writes at most 32 bytes, the size of the buffer.
     let length = unsafe {
         libc::getxattr(
             path.as_ptr(),
@@ -83,7 +83,7 @@ pub fn socket_protocol(path: &CStr) -> Result<Vec<u8>, Errno> {
         )
     };
     name.truncate(Errno::result(length)?.unsigned_abs());
-    // The value ends with a NUL of its own.
+    // The kernel's value includes a NUL.
     name.retain(|byte| *byte != 0);
     Ok(name)
 }

@@ -1,4 +1,4 @@
-//! seccomp_unotify(2): the supervisor's side of a filter's notifications, and a target's memory.
+//! seccomp_unotify(2): the supervisor's side of filter notifications, and access to the memory of a target.
 
 use std::fs::File;
 use std::io::IoSliceMut;
@@ -15,17 +15,19 @@ const SEND: libc::c_ulong = 0xC018_2101;
 const ID_VALID: libc::c_ulong = 0x4008_2102;
 const ADD_DESCRIPTOR: libc::c_ulong = 0x4018_2103;
 const SET_FLAGS: libc::c_ulong = 0x4008_2104;
-/// The answer wakes the target on the processor of the supervisor: half the round trip (Linux 6.6).
+/// Wakes the target on the supervisor's processor, which halves the round trip (Linux 6.6).
 const SYNC_WAKE_UP: libc::c_ulong = 1;
 
-/// One call that waits for an answer.
+/// One system call that waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
+    /// Cookie of the notification.
     pub id: u64,
     /// Thread id of the caller, in the pid namespace of this process.
     pub thread: i32,
+    /// System call number.
     pub call: libc::c_long,
-    /// AUDIT_ARCH_* of linux/audit.h.
+    /// AUDIT_ARCH_* value of linux/audit.h.
     pub architecture: u32,
     /// The six argument registers.
     pub arguments: [u64; 6],
@@ -34,22 +36,25 @@ pub struct Notification {
 /// An answer to a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The call is made, with whatever its memory holds by then.
+    /// Let the kernel make the call, with the memory contents of that moment.
     Continue,
-    /// The call is not made and fails.
+    /// Fail the call with this errno, without making it.
     Refuse(Errno),
-    /// The call is not made and returns 0.
-    Pretend,
+    /// Return 0 from the call, without making it.
+    ReturnZero,
 }
 
-/// SECCOMP_GET_NOTIF_SIZES: whether the kernel's structures have the size that ours have.
+/// SECCOMP_GET_NOTIF_SIZES: returns true if the structures of the kernel have the sizes of ours.
+///
+/// # Errors
+/// The errno of seccomp(2).
 pub fn sizes_match() -> Result<bool, Errno> {
     let mut sizes = libc::seccomp_notif_sizes {
         seccomp_notif: 0,
         seccomp_notif_resp: 0,
         seccomp_data: 0,
     };
-    // SAFETY: the kernel writes one seccomp_notif_sizes, to which the pointer points.
+    // SAFETY: the kernel writes the one seccomp_notif_sizes that the pointer addresses.
     let result = unsafe {
         libc::syscall(
             libc::SYS_seccomp,
@@ -65,20 +70,22 @@ pub fn sizes_match() -> Result<bool, Errno> {
     )
 }
 
-/// SECCOMP_IOCTL_NOTIF_SET_FLAGS: faster answers where the kernel has them. Its absence changes no answer.
+/// SECCOMP_IOCTL_NOTIF_SET_FLAGS: makes answers faster if the kernel supports that; an older kernel ignores the
+/// request.
 pub fn wake_on_this_processor(listener: impl AsFd) {
-    // SAFETY: the flags are passed by value; nothing is read or written in memory.
+    // SAFETY: the flags are passed by value; no memory is read or written.
     unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), SET_FLAGS, SYNC_WAKE_UP) };
 }
 
-/// SECCOMP_IOCTL_NOTIF_RECV. It waits where no call does, whatever O_NONBLOCK says: poll(2) first.
+/// SECCOMP_IOCTL_NOTIF_RECV: receives the next notification. Blocks despite O_NONBLOCK if no call waits, so poll(2)
+/// first.
 ///
 /// # Errors
-/// `ENOENT` where the caller went away in between.
+/// `ENOENT` if the caller was killed in the meantime.
 pub fn receive(listener: impl AsFd) -> Result<Notification, Errno> {
-    // SAFETY: seccomp_notif is plain data, and the kernel wants it zeroed.
+    // SAFETY: seccomp_notif is plain data, and the kernel requires it to be zeroed.
     let mut raw: libc::seccomp_notif = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes one seccomp_notif; sizes_match was asked before the listener was made.
+    // SAFETY: the kernel writes one seccomp_notif; `sizes_match` was checked before the listener was created.
     Errno::result(unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), RECV, &raw mut raw) })?;
     Ok(Notification {
         id: raw.id,
@@ -89,21 +96,22 @@ pub fn receive(listener: impl AsFd) -> Result<Notification, Errno> {
     })
 }
 
-/// SECCOMP_IOCTL_NOTIF_ID_VALID: whether the caller still waits, so that what was read belongs to it.
+/// SECCOMP_IOCTL_NOTIF_ID_VALID: returns true if the caller still waits, so that memory read from its thread is its
+/// own.
 pub fn is_valid(listener: impl AsFd, id: u64) -> bool {
-    // SAFETY: the kernel reads one u64, to which the pointer points.
+    // SAFETY: the kernel reads the one u64 that the pointer addresses.
     unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), ID_VALID, &raw const id) == 0 }
 }
 
-/// SECCOMP_IOCTL_NOTIF_SEND.
+/// SECCOMP_IOCTL_NOTIF_SEND: answers a notification.
 ///
 /// # Errors
-/// `ENOENT` where the caller has gone away, which is no fault.
+/// `ENOENT` if the caller was killed, which is not a fault.
 pub fn answer(listener: impl AsFd, id: u64, answer: Answer) -> Result<(), Errno> {
     let (error, flags) = match answer {
         Answer::Continue => (0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
         Answer::Refuse(errno) => (-(errno as i32), 0),
-        Answer::Pretend => (0, 0),
+        Answer::ReturnZero => (0, 0),
     };
     let raw = libc::seccomp_notif_resp {
         id,
@@ -111,15 +119,15 @@ pub fn answer(listener: impl AsFd, id: u64, answer: Answer) -> Result<(), Errno>
         error,
         flags,
     };
-    // SAFETY: the kernel reads one seccomp_notif_resp, to which the pointer points.
+    // SAFETY: the kernel reads the one seccomp_notif_resp that the pointer addresses.
     let result = unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), SEND, &raw const raw) };
     Errno::result(result).map(drop)
 }
 
-/// /proc/TID/mem, opened anew: a descriptor that was kept over an exec reads nothing.
+/// Opens /proc/TID/mem. Open it again after an exec: an older descriptor then reads no bytes.
 ///
 /// # Errors
-/// `EACCES` where the target may not be read.
+/// `EACCES` if the target may not be read.
 pub fn open_memory(thread: i32) -> Result<File, Errno> {
     File::open(format!("/proc/{thread}/mem"))
         .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))
@@ -128,17 +136,18 @@ pub fn open_memory(thread: i32) -> Result<File, Errno> {
 /// Reads exactly `buffer.len()` bytes at `address`.
 ///
 /// # Errors
-/// `EFAULT` where less is there.
+/// `EFAULT` if fewer bytes are readable.
 pub fn read_memory(memory: &File, address: u64, buffer: &mut [u8]) -> Result<(), Errno> {
     memory
         .read_exact_at(buffer, address)
         .map_err(|_| Errno::EFAULT)
 }
 
-/// The same by process_vm_readv(2), which opens nothing: one call, and the permission is the same.
+/// Reads exactly `buffer.len()` bytes at `address` by process_vm_readv(2): one call with the same permission check, and
+/// no file to open.
 ///
 /// # Errors
-/// `EFAULT` where less is there; `EPERM` or `ENOSYS` also where a container's own filter has no such call.
+/// `EFAULT` if fewer bytes are readable; `EPERM` or `ENOSYS` also if the filter of a container refuses the call.
 pub fn read_directly(thread: i32, address: u64, buffer: &mut [u8]) -> Result<(), Errno> {
     let remote = RemoteIoVec {
         base: usize::try_from(address).map_err(|_| Errno::EFAULT)?,
@@ -152,11 +161,13 @@ pub fn read_directly(thread: i32, address: u64, buffer: &mut [u8]) -> Result<(),
     }
 }
 
-/// pidfd_open(2) and pidfd_getfd(2): a copy of descriptor `number` of `thread`, which may have a table of its
-/// own (CLOSE_RANGE_UNSHARE of close_range(2)). Before Linux 6.9 only the table of its `process` can be reached.
+/// pidfd_open(2) and pidfd_getfd(2): copies descriptor `number` of `thread`, which may have its own table
+/// (CLOSE_RANGE_UNSHARE of close_range(2)).
+///
+/// Before Linux 6.9, the copy comes from the table of `process`.
 ///
 /// # Errors
-/// The errno of either; `EPERM` where the process may not be traced.
+/// The errno of either call; `EPERM` if the process may not be traced.
 pub fn copy_descriptor(thread: i32, process: Pid, number: i32) -> Result<OwnedFd, Errno> {
     /// `PIDFD_THREAD` of linux/pidfd.h.
     const THREAD: libc::c_uint = libc::O_EXCL as libc::c_uint;
@@ -167,32 +178,32 @@ pub fn copy_descriptor(thread: i32, process: Pid, number: i32) -> Result<OwnedFd
     // SAFETY: no memory is passed.
     let copy = unsafe { libc::syscall(libc::SYS_pidfd_getfd, pidfd.as_raw_fd(), number, 0) };
     let copy = Errno::result(copy)?;
-    // SAFETY: pidfd_getfd has just made this descriptor for us.
+    // SAFETY: pidfd_getfd has just created this descriptor for us.
     Ok(unsafe { OwnedFd::from_raw_fd(copy as i32) })
 }
 
-/// pidfd_open(2) of a process, or with `PIDFD_THREAD` of a thread.
+/// pidfd_open(2) of a process or, with the flag `PIDFD_THREAD`, of a thread.
 ///
 /// # Errors
-/// The errno of the call: `ESRCH` where there is none; `ENOSYS` before Linux 5.3.
+/// The errno of the call: `ESRCH` if the task does not exist; `ENOSYS` before Linux 5.3.
 pub fn open_pidfd(task: i32, flags: libc::c_uint) -> Result<OwnedFd, Errno> {
     // SAFETY: no memory is passed.
     let pidfd = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, task, flags) })?;
-    // SAFETY: pidfd_open has just made this descriptor for us.
+    // SAFETY: pidfd_open has just created this descriptor for us.
     Ok(unsafe { OwnedFd::from_raw_fd(pidfd as i32) })
 }
 
-/// tcp(7) TCP_INFO: whether a stream socket is neither connected nor connecting.
+/// tcp(7) TCP_INFO: returns true if a stream socket is neither connected nor connecting.
 ///
 /// # Errors
-/// The errno of getsockopt(2): `EOPNOTSUPP`, `ENOPROTOOPT` for what is no TCP socket.
+/// The errno of getsockopt(2): `EOPNOTSUPP` or `ENOPROTOOPT` for a socket that is not TCP.
 pub fn is_unconnected(socket: impl AsFd) -> Result<bool, Errno> {
     /// `TCP_CLOSE` of linux/tcp_states.h.
     const CLOSED: u8 = 7;
-    // The state is the first byte of struct tcp_info; the kernel writes no more than it is asked for.
+    // The state is the first byte of struct tcp_info; the kernel writes at most the requested length.
     let mut state = 0_u8;
     let mut length: libc::socklen_t = 1;
-    // SAFETY: the kernel writes at most `length` bytes to `state`, and the length back.
+    // SAFETY: the kernel writes at most `length` bytes to `state`, and the length.
     let result = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -205,12 +216,12 @@ pub fn is_unconnected(socket: impl AsFd) -> Result<bool, Errno> {
     Errno::result(result).map(|_| state == CLOSED)
 }
 
-/// SECCOMP_IOCTL_NOTIF_ADDFD with SECCOMP_ADDFD_FLAG_SEND (Linux 5.14): installs `source` in the caller's table, and
-/// answers the call with its number there.
+/// SECCOMP_IOCTL_NOTIF_ADDFD with SECCOMP_ADDFD_FLAG_SEND (Linux 5.14): installs `source` in the caller's table. The
+/// call returns the new number.
 ///
 /// # Errors
-/// `ENOENT` or `ESRCH` if the caller was killed; `EMFILE` if its table is full. The call then still waits for an
-/// answer.
+/// `ENOENT` or `ESRCH` if the caller was killed; `EMFILE` if its table is full. On an error, the call still waits for
+/// an answer.
 pub fn answer_with_descriptor(
     listener: impl AsFd,
     id: u64,
@@ -225,7 +236,7 @@ pub fn answer_with_descriptor(
         newfd: 0,
         newfd_flags: flags as u32,
     };
-    // SAFETY: the kernel reads one seccomp_notif_addfd, to which the pointer points.
+    // SAFETY: the kernel reads the one seccomp_notif_addfd that the pointer addresses.
     let result =
         unsafe { libc::ioctl(listener.as_fd().as_raw_fd(), ADD_DESCRIPTOR, &raw const raw) };
     Errno::result(result).map(drop)

@@ -1,4 +1,4 @@
-//! Processes: a clone that returns twice, and the signal to all of a namespace.
+//! Processes: clone(2), bounded waits for children, and signal dispositions.
 
 use std::ffi::{CStr, OsStr};
 use std::io;
@@ -13,46 +13,48 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::unistd::{Pid, read};
 
-/// Our own file, also where it has been replaced since we were started.
+/// Path of the running executable, valid even after its file was replaced.
 pub const OWN_FILE: &str = "/proc/self/exe";
 
-/// Pause between two looks at a child that has not ended.
-const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
+/// Pause between two checks of a running child.
+const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
-/// getauxval(3), AT_EXECFN: the path by which this process was executed, as execve(2) was given it; `None` where it
-/// was relative or a descriptor, and so names nothing for sure.
+/// getauxval(3) AT_EXECFN: returns the path that was passed to execve(2) for this process. Returns `None` for a
+/// relative path or a descriptor, which name no certain file.
 pub fn executed_path() -> Option<PathBuf> {
-    // SAFETY: takes a number, and answers 0 for what is not there.
+    // SAFETY: getauxval takes a number, and returns 0 for an absent entry.
     let address = unsafe { libc::getauxval(libc::AT_EXECFN) } as usize;
     if address == 0 {
         return None;
     }
     let text = std::ptr::with_exposed_provenance::<libc::c_char>(address);
-    // SAFETY: execve(2) has put a text that ends with a null byte there, above the stack, where it stays as long as
-    // this process runs; nothing here writes to it.
+    // SAFETY: execve(2) put a NUL-terminated string there, above the stack. The string lives as long as this process,
+    // and no code here writes to it.
     let text = unsafe { CStr::from_ptr(text) };
     let path = Path::new(OsStr::from_bytes(text.to_bytes()));
     path.is_absolute().then(|| path.to_owned())
 }
 
-/// Which side of a clone this is.
+/// The two sides on which a clone returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
+    /// The parent, with the process id of the child.
     Parent(Pid),
+    /// The child.
     Child,
 }
 
-/// clone(2) without CLONE_VM, like fork(2), with the given CLONE_* flags besides SIGCHLD.
+/// clone(2) without CLONE_VM, like fork(2), with the given CLONE_* flags and SIGCHLD.
 ///
-/// Call it from single-threaded processes only: the child is a copy of the calling thread, and a lock that
-/// another thread held would stay locked in it. The stage and init never start a thread before their clone.
+/// Call it from a single-threaded process only: the child is a copy of the calling thread, and a lock that another
+/// thread held would stay locked. The stage and init start no thread before their clone.
 ///
 /// # Errors
 /// The errno of clone(2): `EPERM`, `ENOSPC`, `EAGAIN`.
 pub fn clone_process(flags: libc::c_int) -> Result<Side, Errno> {
     debug_assert_eq!(flags & libc::CLONE_VM, 0);
-    // SAFETY: without CLONE_VM the child has its own copy of memory and a null stack means "go on with the
-    // same one"; no pointer is passed that the kernel writes to.
+    // SAFETY: without CLONE_VM the child has its own copy of the memory; a null stack keeps the current one. The kernel
+    // gets no pointer to write to.
     let result = unsafe {
         libc::syscall(
             libc::SYS_clone,
@@ -69,26 +71,28 @@ pub fn clone_process(flags: libc::c_int) -> Result<Side, Errno> {
     }
 }
 
-/// What waitpid(2) found.
+/// Result of waitpid(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaped {
-    /// Children there are, and none has ended.
+    /// Children exist, and all of them still run.
     None,
-    /// There is no child.
+    /// The process has no child.
     NoChild,
+    /// A child exited with this code.
     Exited(Pid, i32),
-    /// By the signal of this number, the real-time ones too.
+    /// A child was ended by the signal of this number, which may be a real-time signal.
     Killed(Pid, i32),
 }
 
-/// waitpid(2) for any child, with the given WNOHANG or nothing. That of nix knows no real-time signal: a child
-/// that one of them ended is reaped and then reported as `EINVAL`.
+/// waitpid(2) for any child, with WNOHANG or 0 as `flags`.
+///
+/// The wrapper of nix does not know real-time signals: it reaps a child that such a signal ended, and returns `EINVAL`.
 ///
 /// # Errors
-/// `EINTR`, and nothing else with these arguments.
+/// `EINTR` only.
 pub fn reap(flags: libc::c_int) -> Result<Reaped, Errno> {
     let mut status = 0;
-    // SAFETY: the status is ours, and the kernel writes one integer to it.
+    // SAFETY: the kernel writes one int to `status`.
     match Errno::result(unsafe { libc::waitpid(-1, &raw mut status, flags) }) {
         Ok(0) => Ok(Reaped::None),
         Ok(pid) if libc::WIFSIGNALED(status) => {
@@ -103,8 +107,8 @@ pub fn reap(flags: libc::c_int) -> Result<Reaped, Errno> {
     }
 }
 
-/// Waits for the end of a child, and no longer than `limit`. Returns None for a child that has not ended, such as one
-/// that is stopped or in an uninterruptible call.
+/// Waits up to `limit` for the end of a child. Returns `None` if the child still runs, is stopped, or is in an
+/// uninterruptible call.
 ///
 /// # Errors
 /// `ECHILD` for a child that was reaped elsewhere.
@@ -112,14 +116,16 @@ pub fn wait_within(child: &mut Child, limit: Duration) -> io::Result<Option<Exit
     let deadline = Instant::now() + limit;
     loop {
         match child.try_wait() {
-            Ok(None) if Instant::now() < deadline => std::thread::sleep(BETWEEN_LOOKS),
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(POLL_INTERVAL),
             ended => return ended,
         }
     }
 }
 
-/// Reads streams of a child to their end, without a thread, which a host with low limits may not give. Returns None at
-/// the limit. Bytes that cannot be read are missing.
+/// Reads the streams of a child to their end. Returns `None` at the limit; after a read error, the remaining bytes are
+/// missing.
+///
+/// No thread is started, because a host with low limits may refuse one.
 pub fn read_to_end_within<const N: usize>(
     mut streams: [Option<OwnedFd>; N],
     limit: Duration,
@@ -128,7 +134,7 @@ pub fn read_to_end_within<const N: usize>(
     let mut texts = [const { Vec::new() }; N];
     let mut buffer = vec![0; 16 * 1024];
     while streams.iter().any(Option::is_some) {
-        // Not left to poll(2), which finds a stream that is always full ready at once.
+        // poll(2) does not enforce the deadline: a stream that is always full is ready at once.
         let left = deadline.checked_duration_since(Instant::now())?;
         let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
         let open: Vec<BorrowedFd<'_>> = streams.iter().flatten().map(AsFd::as_fd).collect();
@@ -156,18 +162,19 @@ pub fn read_to_end_within<const N: usize>(
     Some(texts)
 }
 
-/// sigaction(2): every signal back to what it does by default, and none blocked. Rust ignores SIGPIPE, and
-/// whoever started the runner may have ignored others; a program inherits both across its exec.
-pub fn default_signals() {
+/// sigaction(2): resets every signal to its default and unblocks all.
+///
+/// Rust ignores SIGPIPE, and our caller may have ignored other signals; a program inherits both across its exec.
+pub fn reset_signals() {
     for number in 1..=libc::SIGRTMAX() {
-        // SAFETY: SIG_DFL is no function, so nothing of ours can be called; KILL and STOP are refused by the
-        // kernel, the C library refuses its own two, and neither matters.
+        // SAFETY: SIG_DFL is not a function, so no code of ours runs. The kernel refuses KILL and STOP, and the C
+        // library refuses its own two signals; neither matters.
         unsafe { libc::signal(number, libc::SIG_DFL) };
     }
     let _ = nix::sys::signal::SigSet::empty().thread_set_mask();
 }
 
-/// sigaction(2): what a terminal sends to the whole foreground group, and what asks a process to end, is ignored.
+/// sigaction(2): ignores the signals that a terminal sends to its foreground group, SIGTERM and SIGPIPE.
 pub fn ignore_terminal_signals() {
     for number in [
         libc::SIGINT,
@@ -176,58 +183,61 @@ pub fn ignore_terminal_signals() {
         libc::SIGTERM,
         libc::SIGPIPE,
     ] {
-        // SAFETY: SIG_IGN is no function, so nothing of ours can be called.
+        // SAFETY: SIG_IGN is not a function, so no code of ours runs.
         unsafe { libc::signal(number, libc::SIG_IGN) };
     }
 }
 
-/// sigaction(2): a file that would grow beyond RLIMIT_FSIZE is an error (`EFBIG`), and not the end of this process.
+/// sigaction(2): ignores SIGXFSZ, so that a write beyond RLIMIT_FSIZE fails with `EFBIG` instead of ending this
+/// process.
 pub fn ignore_file_size_signal() {
-    // SAFETY: SIG_IGN is no function, so nothing of ours can be called.
+    // SAFETY: SIG_IGN is not a function, so no code of ours runs.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// Those that ask for the end of a run.
+/// Signals that ask for the end of a run.
 const ENDING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
-/// pthread_sigmask(3): from here on they wait. What is on disk already would be left there.
-pub fn hold_signals() {
+/// pthread_sigmask(3): blocks the ending signals. Without that, their delivery would leave temporary files on disk.
+pub fn block_end_signals() {
     let _ = SigSet::from_iter(ENDING).thread_block();
 }
 
-/// They are delivered, those that waited as well.
-pub fn release_signals() {
+/// pthread_sigmask(3): unblocks the ending signals and delivers the pending ones.
+pub fn unblock_end_signals() {
     let _ = SigSet::from_iter(ENDING).thread_unblock();
 }
 
-/// sigaction(2): whether our caller ignored SIGHUP, as nohup(1) does.
+/// sigaction(2): returns true if our caller ignored SIGHUP, as nohup(1) does.
 pub fn is_hangup_ignored() -> bool {
     let mut known = std::mem::MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: without a new action nothing is changed, and the kernel writes one sigaction, to which the pointer points.
+    // SAFETY: without a new action the call changes nothing; the kernel writes the one sigaction that the pointer
+    // addresses.
     let asked = unsafe { libc::sigaction(libc::SIGHUP, std::ptr::null(), known.as_mut_ptr()) };
-    // SAFETY: the call has succeeded, so all of it is written.
+    // SAFETY: the call succeeded, so the whole structure is initialised.
     asked == 0 && unsafe { known.assume_init() }.sa_sigaction == libc::SIG_IGN
 }
 
-/// sigaction(2): from here on one of each signal that asks for the end is let pass, as reports are being written, and
-/// another one ends this process.
-pub fn let_one_signal_pass() {
+/// sigaction(2): absorbs the next one of each ending signal, because reports are being written. A second one ends this
+/// process.
+pub fn absorb_one_signal() {
     extern "C" fn pass(_: libc::c_int) {}
     let flags = SaFlags::SA_RESETHAND | SaFlags::SA_RESTART;
     let once = SigAction::new(SigHandler::Handler(pass), flags, SigSet::empty());
     let hangup_counts = !is_hangup_ignored();
     let asks = |signal: &Signal| *signal != Signal::SIGHUP || hangup_counts;
     for signal in ENDING.into_iter().filter(asks) {
-        // SAFETY: the handler does nothing, so nothing in it can be unsafe in a handler. These signals can have one.
+        // SAFETY: the handler is empty, so it is async-signal-safe. These signals can have a handler.
         let _ = unsafe { sigaction(signal, &once) };
     }
-    // Where the run did not come to hear of them.
-    release_signals();
+    // The signals are still blocked if the run never waited for them.
+    unblock_end_signals();
 }
 
-/// sigaction(2): SIGCHLD as it is by default. Where our caller ignored it, nobody's end could be waited for.
-pub fn default_child_signal() {
-    // SAFETY: SIG_DFL is no function, so nothing of ours can be called.
+/// sigaction(2): resets SIGCHLD to its default. If our caller ignored it, waitpid(2) could not report the end of a
+/// child.
+pub fn reset_child_signal() {
+    // SAFETY: SIG_DFL is not a function, so no code of ours runs.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
@@ -254,7 +264,7 @@ mod tests {
         assert!(status.is_some_and(|status| !status.success()));
     }
 
-    /// A stream that is always full: a program's may run dry for a moment.
+    /// Uses /dev/zero, a stream that is always full: the output of a program may be empty for a moment.
     #[test]
     fn flood_ends_at_the_limit() {
         let zeros = std::fs::File::open("/dev/zero").unwrap();

@@ -1,9 +1,9 @@
-//! Tokens that nobody can guess or repeat, without a file: the generators at hand open /dev/urandom in a static
-//! executable, and panic where it is not there.
+//! Unique, unpredictable tokens from getrandom(2), without opening a file. Common generators open /dev/urandom in a
+//! static executable, and panic if it is missing.
 
 use std::hash::{BuildHasher as _, RandomState};
 
-/// 32 hexadecimal digits. Each call has keys of its own, which the standard library takes from getrandom(2).
+/// Returns 32 hexadecimal digits. Each call uses new keys, which the standard library takes from getrandom(2).
 pub fn token() -> String {
     let keys = RandomState::new();
     format!(
@@ -13,7 +13,7 @@ pub fn token() -> String {
     )
 }
 
-/// A number below `bound`, which is not 0.
+/// Returns a number below `bound`, which must not be 0.
 pub fn below(bound: u32) -> u32 {
     (RandomState::new().hash_one("number") % u64::from(bound.max(1))) as u32
 }

@@ -1,6 +1,6 @@
-//! Files of the user's that are read whole: regular ones only, up to a limit, and never by waiting for anybody.
+//! Bounded reads of whole files: regular files only, up to a limit, without waiting for a writer.
 //!
-//! Must not know what stands in them.
+//! Knows no file format.
 
 use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, Read as _};
@@ -11,33 +11,38 @@ use std::path::{Path, PathBuf};
 use model::quote::shown_path;
 use thiserror::Error;
 
-/// Longest file of the system's: one with a line for each of some 100,000 users.
-const MOST_SYSTEM_BYTES: u64 = 16 << 20;
+/// Largest system file, in bytes: a line for each of about 100,000 users.
+const MAX_SYSTEM_BYTES: u64 = 16 << 20;
 
-/// Why a file was not read. `file` is its path, escaped.
+/// Cause of a failed read. `file` is the escaped path.
+#[allow(missing_docs, reason = "the fields are named in each message")]
 #[derive(Debug, Error)]
 pub enum ReadError {
+    /// The file could not be opened.
     #[error("cannot open {file}")]
     Open { file: String, source: io::Error },
+    /// The file could not be read.
     #[error("cannot read {file}")]
     Read { file: String, source: io::Error },
+    /// The path leads to another type of file, such as a directory.
     #[error("{file} is {found}, not a regular file")]
     NotAFile { file: String, found: &'static str },
+    /// The file has more than `limit` bytes.
     #[error("{file} is longer than {limit} bytes")]
     TooLarge { file: String, limit: u64 },
 }
 
 impl ReadError {
-    /// Whether there is no such file.
+    /// Returns true if the file does not exist.
     pub fn is_absence(&self) -> bool {
         matches!(self, Self::Open { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 }
 
-/// The bytes of a regular file. A FIFO that nobody writes to would hold whoever opens it for ever.
+/// Reads a regular file of at most `limit` bytes. Opening a FIFO without O_NONBLOCK would wait for a writer.
 ///
 /// # Errors
-/// What the system said, something that is no regular file, and one that is longer than `limit`.
+/// The error of the system, a file of another type, or a file longer than `limit`.
 pub fn regular(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let file = shown_path(path);
     let opened = OpenOptions::new()
@@ -46,7 +51,7 @@ pub fn regular(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
         .open(path);
     let opened = match opened {
         Ok(opened) => opened,
-        // open(2) gives ENXIO for a socket.
+        // open(2) fails with ENXIO for a socket.
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
             let found = "a socket or a device";
             return Err(ReadError::NotAFile { file, found });
@@ -71,9 +76,9 @@ pub fn regular(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     Ok(bytes)
 }
 
-/// The text of a file of the system's, such as /etc/passwd; empty where it cannot be read.
+/// Reads the text of a system file, such as /etc/passwd. Returns an empty text if the file cannot be read.
 pub fn system_text(path: impl AsRef<Path>) -> String {
-    let bytes = regular(path.as_ref(), MOST_SYSTEM_BYTES).unwrap_or_default();
+    let bytes = regular(path.as_ref(), MAX_SYSTEM_BYTES).unwrap_or_default();
     String::from_utf8(bytes).unwrap_or_default()
 }
 
@@ -108,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_regular_files_up_to_the_limit_are_read_and_nobody_is_waited_for() {
+    fn only_regular_files_up_to_the_limit_are_read() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         std::fs::write(at("file"), "12345").unwrap();

@@ -1,8 +1,7 @@
-//! Whether this process was started with its standard streams.
+//! Standard streams: detects streams that were closed at the start, and files that a stream already writes to.
 //!
-//! The runtime of Rust opens /dev/null in the place of a stream that is closed, before `main`: what is written there
-//! is lost without an error. So the look is taken before it, among the initialisers that the C library runs first.
-//! And whether a file is one that they go to already.
+//! Before `main`, the runtime of Rust opens /dev/null for each closed stream, and later writes are lost without an
+//! error. So the check runs earlier, among the initialisers that the C library calls first.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -10,37 +9,39 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Not there when this process was started.
+/// True if the stream was closed when this process was started.
 static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 static STDERR_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Run by the C library before `main`, once, on the only thread.
-// SAFETY: the section holds pointers to functions that the C library calls with arguments that may be ignored; `look`
-// is one, and it calls nothing that needs an initialised runtime.
+/// Initialiser that the C library calls before `main`, once, on the only thread.
+// SAFETY: the section holds pointers to functions, whose arguments may be ignored. This function makes no call that
+// needs an initialised runtime.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
+static INITIALISER: extern "C" fn() = record_closed_streams;
 
-extern "C" fn look() {
+extern "C" fn record_closed_streams() {
     STDOUT_CLOSED.store(is_closed(libc::STDOUT_FILENO), Ordering::Relaxed);
     STDERR_CLOSED.store(is_closed(libc::STDERR_FILENO), Ordering::Relaxed);
 }
 
-/// fcntl(2) knows one failure of this question: EBADF.
+/// Returns true if fcntl(2) fails, which F_GETFD does only with EBADF.
 fn is_closed(descriptor: libc::c_int) -> bool {
-    // SAFETY: F_GETFD takes a number and touches no memory.
+    // SAFETY: F_GETFD takes a number and accesses no memory.
     unsafe { libc::fcntl(descriptor, libc::F_GETFD) == -1 }
 }
 
-/// A stream for what this process writes.
+/// An output stream of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
+    /// Standard output.
     Output,
+    /// Standard error.
     Error,
 }
 
 impl Stream {
-    /// For people.
+    /// Returns the name of the stream for messages.
     pub fn word(self) -> &'static str {
         match self {
             Self::Output => "standard output",
@@ -57,9 +58,11 @@ impl Stream {
     }
 }
 
-/// The stream that goes to this file, pipe or socket, where one does. Whoever writes to it by its name as well mixes
-/// both, or goes over what is there. A terminal and /dev/null are for everybody.
-pub fn going_to(file: &Metadata) -> Option<Stream> {
+/// Returns the stream that writes to this file, pipe or socket. A second writer by path would mix with the stream's
+/// text or overwrite it.
+///
+/// Returns `None` for terminals and /dev/null, which any number of writers can share.
+pub fn stream_to(file: &Metadata) -> Option<Stream> {
     let kind = file.file_type();
     if !(kind.is_file() || kind.is_fifo() || kind.is_socket()) {
         return None;
@@ -71,18 +74,18 @@ pub fn going_to(file: &Metadata) -> Option<Stream> {
     [Stream::Output, Stream::Error].into_iter().find(is_same)
 }
 
-/// Refuses a standard output that this process was not given.
+/// Checks that this process was started with a standard output.
 ///
 /// # Errors
-/// `EBADF`.
+/// `EBADF` if it was closed.
 pub fn stdout_is_open() -> io::Result<()> {
     open_unless(STDOUT_CLOSED.load(Ordering::Relaxed))
 }
 
-/// Refuses a standard error that this process was not given.
+/// Checks that this process was started with a standard error.
 ///
 /// # Errors
-/// `EBADF`.
+/// `EBADF` if it was closed.
 pub fn stderr_is_open() -> io::Result<()> {
     open_unless(STDERR_CLOSED.load(Ordering::Relaxed))
 }

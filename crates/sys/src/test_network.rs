@@ -1,21 +1,21 @@
-//! A loopback device that stands for the whole world, for the twins of attempts on it: addresses and routes, set by
-//! the old ioctls, which need no library.
+//! Addresses and routes on a loopback device that represents the whole network, for the positive twins of network
+//! attempts. They are set by old ioctls, which need no netlink library.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd};
 
 use nix::errno::Errno;
 
-/// netdevice(7), SIOCSIFADDR: gives an interface, `lo:1`, an IPv4 address.
+/// netdevice(7) SIOCSIFADDR: gives the interface `name`, such as `lo:1`, an IPv4 address.
 ///
 /// # Errors
 /// The errno of the ioctl: `EPERM` without CAP_NET_ADMIN over the network namespace.
 pub fn set_address(socket: impl AsFd, name: &str, address: Ipv4Addr) -> Result<(), Errno> {
-    // SAFETY: ifreq is plain data for which all zeroes is a valid value.
+    // SAFETY: ifreq is plain data, and all zeroes is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // The last byte stays 0.
-    let room = request.ifr_name.len() - 1;
-    for (to, from) in request.ifr_name.iter_mut().take(room).zip(name.bytes()) {
+    // The last byte stays NUL.
+    let capacity = request.ifr_name.len() - 1;
+    for (to, from) in request.ifr_name.iter_mut().take(capacity).zip(name.bytes()) {
         *to = from as libc::c_char;
     }
     request.ifr_ifru.ifru_addr = inet(address);
@@ -24,12 +24,12 @@ pub fn set_address(socket: impl AsFd, name: &str, address: Ipv4Addr) -> Result<(
     Errno::result(unsafe { libc::ioctl(number, libc::SIOCSIFADDR, &raw const request) }).map(drop)
 }
 
-/// rtnetlink's predecessor, SIOCADDRT: the default route of IPv4 through `lo`.
+/// SIOCADDRT, the predecessor of rtnetlink(7): sets the IPv4 default route to `lo`.
 ///
 /// # Errors
 /// As for [`set_address`].
 pub fn route_everything_to_loopback(socket: impl AsFd) -> Result<(), Errno> {
-    // SAFETY: rtentry is plain data for which all zeroes is a valid value.
+    // SAFETY: rtentry is plain data, and all zeroes is a valid value.
     let mut route: libc::rtentry = unsafe { std::mem::zeroed() };
     let mut device = *b"lo\0";
     route.rt_dst = inet(Ipv4Addr::UNSPECIFIED);
@@ -53,7 +53,7 @@ fn inet(address: Ipv4Addr) -> libc::sockaddr {
     }
 }
 
-/// Index of `lo`, which is the first device of every network namespace.
+/// Index of `lo`, the first device of every network namespace.
 const LOOPBACK: i32 = 1;
 
 /// `struct in6_ifreq` of linux/ipv6.h.
@@ -79,7 +79,7 @@ struct In6Route {
     index: i32,
 }
 
-/// SIOCSIFADDR of IPv6: gives `lo` an address.
+/// SIOCSIFADDR for IPv6: gives `lo` an address.
 ///
 /// # Errors
 /// The errno of the ioctl.
@@ -90,11 +90,11 @@ pub fn set_address_6(socket: impl AsFd, address: Ipv6Addr) -> Result<(), Errno> 
         index: LOOPBACK,
     };
     let number = socket.as_fd().as_raw_fd();
-    // SAFETY: on a socket of IPv6 SIOCSIFADDR reads an in6_ifreq.
+    // SAFETY: on an IPv6 socket, SIOCSIFADDR reads an in6_ifreq.
     Errno::result(unsafe { libc::ioctl(number, libc::SIOCSIFADDR, &raw const request) }).map(drop)
 }
 
-/// SIOCADDRT of IPv6: the default route through `lo`.
+/// SIOCADDRT for IPv6: sets the default route to `lo`.
 ///
 /// # Errors
 /// The errno of the ioctl.
@@ -112,6 +112,6 @@ pub fn route_everything_to_loopback_6(socket: impl AsFd) -> Result<(), Errno> {
         index: LOOPBACK,
     };
     let number = socket.as_fd().as_raw_fd();
-    // SAFETY: on a socket of IPv6 SIOCADDRT reads an in6_rtmsg.
+    // SAFETY: on an IPv6 socket, SIOCADDRT reads an in6_rtmsg.
     Errno::result(unsafe { libc::ioctl(number, libc::SIOCADDRT, &raw const route) }).map(drop)
 }

@@ -29,7 +29,7 @@ pub(super) fn attempts(counts: Counts, seen: Seen<'_>) -> Vec<Attempt> {
     } = seen;
     let through = |is_cause: fn(&Attempt) -> bool| -> u64 {
         let caused = ledger.attempts.iter().filter(|attempt| {
-            attempt.outcome == Outcome::Allowed && attempt.is_directed() && is_cause(attempt)
+            attempt.outcome == Outcome::Allowed && attempt.has_destination() && is_cause(attempt)
         });
         caused.map(|attempt| attempt.count).sum()
     };

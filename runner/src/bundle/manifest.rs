@@ -12,7 +12,7 @@ use model::case::{Root, Tier};
 use model::escape::visible;
 use model::evidence::FileKind;
 use model::schema::values::{FileMode, Sha256, Timestamp};
-use model::text::beginning;
+use model::text::truncated;
 use model::{finding, schema};
 use report::{self, json};
 use schemars::{JsonSchema, Schema};
@@ -268,7 +268,7 @@ impl ManifestError {
 
 /// Text of a document that may be anybody's, for people: harmless, and of a bounded length.
 pub(super) fn shown(text: &str) -> String {
-    match beginning(text, MOST_SHOWN) {
+    match truncated(text, MOST_SHOWN) {
         whole if whole == text => visible(text),
         start => format!("{} ({} bytes)", visible(&start), text.len()),
     }

@@ -65,7 +65,7 @@ pub(super) fn targets(arguments: Vec<ReportArgument>) -> Result<Vec<ReportTarget
 /// True for `/dev/stdout` and any other name of the file or pipe behind standard output.
 fn is_stdout(file: &Path) -> bool {
     let status = fs::metadata(file);
-    status.is_ok_and(|status| streams::going_to(&status) == Some(Stream::Output))
+    status.is_ok_and(|status| streams::stream_to(&status) == Some(Stream::Output))
 }
 
 /// The reports of an audit. The program has standard output, so the human report goes to standard error.

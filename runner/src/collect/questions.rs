@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::future::pending;
 use std::os::fd::OwnedFd;
 
-use model::evidence::{Exit, Gap, GapKind, MOST_QUESTIONS, Question, Sighting};
+use model::evidence::{Exit, Gap, GapKind, MAX_QUESTIONS, Question, Sighting};
 use model::secret::{Form, REPLACEMENT, SecretScanner};
 use nix::errno::Errno;
 use sandbox::dns::Asked;
@@ -80,7 +80,7 @@ impl Questions {
             known.count += count;
             return;
         }
-        if self.asked.len() == MOST_QUESTIONS {
+        if self.asked.len() == MAX_QUESTIONS {
             self.missing += count;
             return;
         }
@@ -111,7 +111,7 @@ impl Questions {
     /// The name in small letters and without the credential, and in which form that stood there.
     fn shown(&mut self, name: &str) -> (String, Option<Form>) {
         let exact = &self.secrets;
-        let small = self.small.get_or_insert_with(|| exact.in_small_letters());
+        let small = self.small.get_or_insert_with(|| exact.in_lower_case());
         let lower = exact.redact(name).to_ascii_lowercase();
         let shown = small.redact(&lower);
         let found = exact
@@ -141,7 +141,7 @@ impl Questions {
         let mut missing = Vec::new();
         if self.missing > 0 {
             let detail = format!(
-                "{} questions for names are not listed: more than {MOST_QUESTIONS} names, or too many at once",
+                "{} questions for names are not listed: more than {MAX_QUESTIONS} names, or too many at once",
                 self.missing
             );
             missing.push((GapKind::Cut, detail));
@@ -321,12 +321,12 @@ mod tests {
 
     #[test]
     fn names_beyond_the_bound_are_a_gap() {
-        let many: Vec<String> = (0..MOST_QUESTIONS + 2)
+        let many: Vec<String> = (0..MAX_QUESTIONS + 2)
             .map(|name| name.to_string())
             .collect();
         let asked: Vec<_> = many.iter().map(|name| (name.as_str(), "A", 2)).collect();
         let found = names(&asked);
-        assert_eq!(found.asked.len(), MOST_QUESTIONS);
+        assert_eq!(found.asked.len(), MAX_QUESTIONS);
         assert_eq!(found.gaps.len(), 1);
         assert!(found.gaps[0].detail.starts_with("4 questions"));
         assert_eq!((found.gaps[0].what, found.unlisted), (GapKind::Cut, 4));

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use sys::process::{is_hangup_ignored, release_signals};
+use sys::process::{is_hangup_ignored, unblock_end_signals};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// All of them, from here on.
@@ -28,7 +28,7 @@ impl Signals {
                 false => Some(signal(SignalKind::hangup())?),
             },
         };
-        release_signals();
+        unblock_end_signals();
         Ok(signals)
     }
 

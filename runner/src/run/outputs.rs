@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use model::case::Source;
 use model::report::Report;
 use report;
-use sys::process::hold_signals;
+use sys::process::block_end_signals;
 
 use super::{RunError, colour};
 use crate::baseline::{self, Opened};
@@ -55,7 +55,7 @@ impl Outputs {
         // Where the copy of the home is made.
         others.extend(request.keep_home.then(temporary_directory));
         // Until the run hears of it, as it will of any signal.
-        hold_signals();
+        block_end_signals();
         outputs.bundle = bundle::open(request.out.as_deref(), &others)?;
         Ok(outputs)
     }

@@ -6,7 +6,7 @@ use model::case::{Case, Switch};
 use model::evidence::{Evidence, GapKind, Request, RequestClass};
 use model::journal::{Head, Host};
 use model::profile::Profile;
-use model::text::beginning;
+use model::text::truncated;
 use serde_json::Value;
 
 /// Longest text that a finding quotes, in characters.
@@ -198,5 +198,5 @@ pub(super) fn list<T: AsRef<str>>(items: impl IntoIterator<Item = T>) -> String 
 
 /// The text, cut at the limit.
 fn quote(text: &str) -> String {
-    beginning(text, QUOTE_LIMIT)
+    truncated(text, QUOTE_LIMIT)
 }

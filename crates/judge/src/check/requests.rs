@@ -2,7 +2,7 @@
 
 use model::case::Preflight;
 use model::evidence::{Connection, Request, RequestClass};
-use model::expected::is_expected_beside;
+use model::expected::is_expected_side_request;
 use model::journal::{End, Head, Host};
 use model::text::count;
 
@@ -46,7 +46,7 @@ pub(super) fn sequence(run: &JudgedRun) -> Outcome {
         .evidence
         .requests
         .iter()
-        .partition(|request| is_expected_beside(&run.profile.side_requests, request));
+        .partition(|request| is_expected_side_request(&run.profile.side_requests, request));
     let asked = |request: &&Request| (request.host, request.class);
     let known = others.iter().copied().filter(|request| is_known(request));
     let known: Vec<(Host, RequestClass)> = known.map(|request| asked(&request)).collect();

@@ -2,7 +2,7 @@
 
 use model::difference::{Change, Difference, summary};
 use model::escape::visible;
-use model::text::beginning;
+use model::text::truncated;
 
 /// Most differences that are told; the report has all of them.
 const MOST: usize = 20;
@@ -35,7 +35,7 @@ fn line(difference: &Difference) -> String {
 }
 
 fn cut(text: &str, most: usize) -> String {
-    beginning(&visible(text), most)
+    truncated(&visible(text), most)
 }
 
 #[cfg(test)]

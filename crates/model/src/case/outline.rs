@@ -1,14 +1,14 @@
-//! Where a reader of a report finds a policy file, and a key in it.
+//! Outline of a policy file: its path and the lines of its keys, for reports.
 //!
-//! Knows nothing of TOML: the lines come from whoever parsed the bytes.
+//! Knows no TOML: the parser of the file provides the lines.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Asked for where a file has neither a key nor anything that it lies in.
+/// Fallback key for a key without a line and without an enclosing table.
 const NAME: &str = "name";
 
-/// A policy file as its readers have it: a path that holds nothing of this machine, and the line of each key.
+/// Path of a policy file, free of machine-specific parts, and the line of each key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
     path: PathBuf,
@@ -16,20 +16,20 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// `path` is relative and leads downwards; `lines`, from 1, are by the dotted path of their key.
+    /// Builds an outline. `path` is relative and has no `..`; `lines` maps dotted keys to lines, from 1.
     pub fn new(path: PathBuf, lines: BTreeMap<String, usize>) -> Self {
         Self { path, lines }
     }
 
-    /// Relative, without `..`.
+    /// Returns the path, which is relative and has no `..`.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The line of the key, else of the innermost table around it that the file has, else of its name.
+    /// Returns the line of the key, of its innermost enclosing table in the file, or of the key `name`.
     pub fn line(&self, key: &str) -> usize {
-        let around = std::iter::successors(Some(key), |inner| Some(inner.rsplit_once('.')?.0));
-        let mut known = around
+        let enclosing = std::iter::successors(Some(key), |inner| Some(inner.rsplit_once('.')?.0));
+        let mut known = enclosing
             .chain([NAME])
             .filter_map(|key| self.lines.get(key).copied());
         known.next().unwrap_or(1)
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn without_such_a_table_it_is_the_name_and_without_a_name_the_first_line() {
+    fn a_key_without_table_is_at_the_name_or_the_first_line() {
         assert_eq!(outline(&[("name", 7)]).line("x.y"), 7);
         assert_eq!(outline(&[]).line("x.y"), 1);
     }

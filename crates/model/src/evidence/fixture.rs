@@ -1,4 +1,4 @@
-//! A perfect run of each case, for tests: each changes one thing in it and looks at what follows.
+//! Fixtures: a run of each case without findings. Tests change one value and check the result.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -19,15 +19,18 @@ use policy::{case, profile};
 pub use change::*;
 pub use policy::limits;
 
-/// Milliseconds of the epoch at which every fixture starts.
+/// Start of every fixture, in milliseconds of the epoch.
 pub const STARTED_MS: u64 = 1_780_000_000_000;
-/// What the stub says, in three deltas.
+/// Text of the stub, in three deltas.
 const TEXT: [&str; 3] = ["This is ", "a synthetic ", "answer."];
 
-/// A case, a profile and what a run of them left.
+/// A case, a profile and the evidence of a run.
 pub struct Fixture {
+    /// The case.
     pub case: Case,
+    /// The profile of the client.
     pub profile: Profile,
+    /// Evidence of the run.
     pub evidence: Evidence,
 }
 
@@ -79,7 +82,7 @@ pub fn case_b() -> Fixture {
     }
 }
 
-/// `HEAD /` as the reference client sends it.
+/// Builds `HEAD /` as the reference client sends it.
 pub fn head_request() -> Request {
     Request {
         seq: 1,
@@ -300,12 +303,12 @@ fn unmark(blocks: &mut Value) {
     }
 }
 
-/// The shape of a string.
+/// Builds the shape of a string.
 pub fn text(bytes: u64) -> Value {
     json!({"bytes": bytes, "sha256": digest(bytes)})
 }
 
-/// Something that looks like a SHA-256.
+/// Builds a text in the form of a SHA-256.
 pub fn digest(seed: u64) -> String {
     format!("{:064x}", u128::from(seed) * 0x9e37_79b9_7f4a_7c15).replace(
         "00000000000000000000000000000000",

@@ -1,52 +1,52 @@
-//! The ledger: what the client tried, whom it asked for names, what it started.
+//! The ledger of the client: its attempts, resolver questions and started programs.
 //!
-//! Types only. The supervisor fills them ([`sandbox`]), the checks judge them.
+//! Types only. The supervisor fills them, and the checks judge them.
 
-/// One kind of call to one destination, as the supervisor saw it before it was made.
+/// One kind of call to one destination, recorded by the supervisor before the call was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// From 1, in the order of the first time.
+    /// Number from 1, in the order of first occurrence.
     pub seq: u64,
-    /// The first time.
+    /// Time of the first call.
     pub at_us: u64,
-    /// Whether it is judged.
+    /// Rule of the checks for the call.
     pub kind: AttemptKind,
-    /// As seen inside.
+    /// Process id inside the sandbox.
     pub pid: i32,
-    /// Path of the calling program, as seen inside; hostile.
+    /// Path of the calling program inside the sandbox; hostile.
     pub program: String,
-    /// `connect`, `sendto`, …
+    /// Name of the system call: `connect`, `sendto`, …
     pub syscall: &'static str,
-    /// `inet`, `inet6`, `unix`, `netlink`, or the family's number.
+    /// `inet`, `inet6`, `unix`, `netlink`, or the number of the family.
     pub family: Option<String>,
-    /// `stream`, `dgram`, `raw`, …, or the type's number; where the call names it.
+    /// `stream`, `dgram`, `raw`, …, or the number of the type; `None` if the call has no type.
     pub socket_type: Option<String>,
-    /// Number of the protocol; where the call names it.
+    /// Number of the protocol; `None` if the call has none.
     pub protocol: Option<u32>,
     /// Address or path; an abstract name begins with `@`. Hostile.
     pub address: Option<String>,
-    /// Port, for the two internet families.
+    /// Port, for the families `inet` and `inet6`.
     pub port: Option<u16>,
-    /// What became of it.
+    /// Outcome of the call.
     pub outcome: Outcome,
-    /// How often.
+    /// Number of calls.
     pub count: u64,
-    /// Names asked for in what it sent, where that was a DNS query.
+    /// Names in the sent data, if it was a DNS query.
     pub names: Vec<String>,
 }
 
-/// Calls and questions beyond what is kept, counted.
+/// Counts of calls and questions beyond the largest kept number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unlisted {
-    /// Calls of [`AttemptKind::Attempt`] that were answered by the supervisor.
+    /// Calls of [`AttemptKind::Attempt`] that the supervisor refused.
     pub denied: u64,
-    /// Others of that kind.
+    /// Calls of [`AttemptKind::Attempt`] that were let through.
     pub let_through: u64,
     /// Calls of [`AttemptKind::Setup`].
     pub setup: u64,
-    /// Of `let_through` and `setup`, those that [`Attempt::leaves_loopback`].
+    /// The calls among `let_through` and `setup` for which [`Attempt::leaves_loopback`] holds.
     pub away: u64,
-    /// Questions for names.
+    /// Questions to the resolver.
     pub questions: u64,
 }
 
@@ -64,31 +64,31 @@ impl Unlisted {
         }
     }
 
-    /// Calls that are judged.
+    /// Returns the number of judged calls.
     pub fn attempts(&self) -> u64 {
         self.denied.saturating_add(self.let_through)
     }
 }
 
-/// Whether an entry of the ledger is judged.
+/// Rule of the checks for an entry of the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AttemptKind {
-    /// Somewhere else than the stub, or a call that could lead there.
+    /// Judged: a call to another destination than the stub, or one that could lead there.
     Attempt,
-    /// Part of reaching the stub, or of finding out how: listed, and not judged.
+    /// Not judged: a part of connecting to the stub or of finding it.
     Setup,
 }
 
-/// What became of a call.
+/// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Let through to the kernel, where the network namespace decides.
+    /// The call was let through to the kernel, where the network namespace decides.
     Allowed,
-    /// Answered by the supervisor with this errno; the call was not made.
+    /// The supervisor answered the call with this errno; the kernel did not make it.
     Denied(nix::errno::Errno),
 }
 
-/// By the errno's number, since `Errno` has no hash of its own.
+/// Hashes the number of the errno, because `Errno` does not implement `Hash`.
 impl std::hash::Hash for Outcome {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         match self {
@@ -98,23 +98,21 @@ impl std::hash::Hash for Outcome {
     }
 }
 
-/// A name that the resolver inside was asked for.
+/// A question to the resolver inside the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// In small letters and without the final dot, `.` for the root; bytes that are no visible ASCII are `\DDD`.
-    /// Hostile.
+    /// Name in lower case without the final dot; `.` for the root. A byte that is not visible ASCII is `\DDD`. Hostile.
     pub name: String,
-    /// `A`, `AAAA`, …, or `TYPE65`; `malformed`, with an empty name, for datagrams that are no query.
+    /// Record type: `A`, `AAAA`, …, or `TYPE65`; `malformed`, with an empty name, for a datagram that is not a query.
     pub kind: String,
-    /// Difference of the datagram from an ordinary query: `1300 bytes after the question, 1327 bytes`.
-    /// `None` for an ordinary one.
+    /// Difference from an ordinary query: `1300 bytes after the question, 1327 bytes`. `None` for an ordinary one.
     pub odd: Option<String>,
-    /// How often.
+    /// Number of questions.
     pub count: u64,
 }
 
 impl Question {
-    /// The type, and how the datagram was odd: `A`, `A, class 3, 33 bytes`.
+    /// Returns the type and the difference from an ordinary query: `A`, or `A, class 3, 33 bytes`.
     pub fn kind_and_odd(&self) -> String {
         match &self.odd {
             Some(odd) => format!("{}, {odd}", self.kind),
@@ -123,26 +121,26 @@ impl Question {
     }
 }
 
-/// One program that the client started, itself included.
+/// One program that the client started, including the client itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// As seen inside.
+    /// Process id inside the sandbox.
     pub pid: i32,
-    /// Its parent, as seen inside.
+    /// Process id of the parent, inside the sandbox.
     pub ppid: i32,
-    /// Path given to execve(2); hostile.
+    /// Path passed to execve(2); hostile.
     pub program: String,
-    /// Arguments from 0 on, at most [`MOST_ARGUMENTS`] of them and each cut at [`ARGUMENT_BYTES`]; hostile.
+    /// Arguments from index 0, at most [`MAX_ARGUMENTS`], each truncated to [`MAX_ARGUMENT_BYTES`]; hostile.
     pub args: Vec<String>,
 }
 
-/// Arguments of one process that are kept.
-pub const MOST_ARGUMENTS: usize = 64;
-/// Bytes of one argument that are kept.
-pub const ARGUMENT_BYTES: usize = 256;
-/// Entries of the ledger that are kept; beyond them a gap says so.
-pub const MOST_ATTEMPTS: usize = 1000;
-/// Names that are kept; beyond them a gap says so.
-pub const MOST_QUESTIONS: usize = 1000;
-/// Processes that are kept; beyond them a gap says so.
-pub const MOST_PROCESSES: usize = 1000;
+/// Largest number of kept arguments of one process.
+pub const MAX_ARGUMENTS: usize = 64;
+/// Largest kept length of one argument, in bytes.
+pub const MAX_ARGUMENT_BYTES: usize = 256;
+/// Largest number of kept ledger entries; a gap reports more.
+pub const MAX_ATTEMPTS: usize = 1000;
+/// Largest number of kept resolver questions; a gap reports more.
+pub const MAX_QUESTIONS: usize = 1000;
+/// Largest number of kept processes; a gap reports more.
+pub const MAX_PROCESSES: usize = 1000;

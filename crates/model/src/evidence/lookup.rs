@@ -1,66 +1,66 @@
-//! Paths that the program looked for and did not find as they are on the host, with what would change that.
+//! Lookups: paths that the program used but does not see as they are on the host, and the option that would show them.
 //!
-//! Types only. The supervisor sees the lookups, and they are weighed against what is shown in `lookups`.
+//! Types only. The supervisor records the lookups; the runner derives the advice.
 
-/// Paths of one kind that one option would show, or that none would.
+/// Paths of one kind that the same option would show, or that no option would show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookup {
-    /// The path, or the directory below which they all lie; hostile.
+    /// The path, or a directory that contains all paths; hostile.
     pub path: String,
-    /// How many paths this stands for.
+    /// Number of paths.
     pub paths: u64,
-    /// The strongest thing that was wanted of any of them.
+    /// The strongest use of any of the paths.
     pub kind: LookupKind,
-    /// How often, all of them together.
+    /// Number of lookups of all paths together.
     pub count: u64,
-    /// The first time.
+    /// Time of the first lookup.
     pub at_us: u64,
-    /// What would show them.
+    /// Option that would show the paths.
     pub advice: Advice,
 }
 
-/// What was wanted of a path. In the order of strength.
+/// Use of a path, in the order of strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LookupKind {
-    /// It was opened to be read, asked about, or entered.
+    /// The path was opened for reading, queried, or entered.
     Read,
-    /// It was opened as a directory.
+    /// The path was opened as a directory.
     List,
-    /// It was given to execve(2) and was not there.
+    /// The path was passed to execve(2) and did not exist.
     Execute,
-    /// It was opened to be written, made, removed, renamed or changed.
+    /// The path was opened for writing, created, removed, renamed or changed.
     Write,
 }
 
-/// What would let the program have what it looked for.
+/// Change of the command line that would show a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Advice {
-    /// To show this path.
+    /// Show this path.
     Read(String),
-    /// To show this path and let it be written.
+    /// Show this path as writable.
     Write(String),
-    /// Nothing would.
+    /// No option would show the path.
     Never(Reason),
 }
 
-/// Why no option would show a path.
+/// Reason why no option would show a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// It lies below /proc, /sys, /dev or /run.
+    /// The path is below /proc, /sys, /dev or /run.
     System,
-    /// It is a device, a socket or a pipe, or a place whose names lead to other machines.
+    /// The path is a device, a socket, a pipe, or a directory whose names lead to other machines.
     Special,
-    /// It is the root, somebody's home, or what holds such: too much to show as a whole.
+    /// The path is the root, a home directory, or a parent of one: too much to show as a whole.
     Broad,
-    /// The sandbox has an object of its own there.
+    /// The sandbox has its own object at the path.
     Own,
-    /// Its name cannot be typed.
+    /// The path has characters that cannot be typed.
     Unspelt,
-    /// It is a name of the home, which was empty.
+    /// The path is in the home of the sandbox, which starts empty.
     Absent,
 }
 
-/// Lookups that are kept; beyond them a gap says so.
-pub const MOST_LOOKUPS: usize = 20_000;
-/// Bytes of all paths that are kept together.
-pub const LOOKUP_BYTES: usize = 4 << 20;
+/// Largest number of kept lookups; a gap reports more.
+pub const MAX_LOOKUPS: usize = 20_000;
+/// Largest total length of the kept paths, in bytes.
+pub const MAX_LOOKUP_BYTES: usize = 4 << 20;

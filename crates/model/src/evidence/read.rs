@@ -1,4 +1,4 @@
-//! Questions that more than one reader asks of the evidence; each is answered from what stands there, unjudged.
+//! Queries that several readers make on the evidence, without judgement.
 
 use serde_json::Value;
 
@@ -10,17 +10,16 @@ use crate::journal::Head;
 use crate::profile::MESSAGES;
 use crate::text::printable;
 
-/// Gap of a journal without its end.
-/// Detail of the gap of a stub that was lost before the end of its journal.
+/// Detail of the gap for a stub that was lost before the end of its journal.
 pub const UNDONE: &str = "the stub did not say that it had read everything";
 
 impl Request {
-    /// Whether this is a `POST /v1/messages`, whatever it is for.
+    /// Returns true for `POST /v1/messages`, whatever its purpose.
     pub fn is_post(&self) -> bool {
         matches!(&self.head, Head::Request { method, path, .. } if method == "POST" && path == MESSAGES)
     }
 
-    /// Whether this asks for the turn, the first time or again: no request beside it.
+    /// Returns true if the request is for the turn: a message request or a retry of one.
     pub fn is_turn(&self) -> bool {
         match self.class {
             RequestClass::Message | RequestClass::Retry => true,
@@ -28,12 +27,12 @@ impl Request {
         }
     }
 
-    /// The shape of a body that arrived whole and is JSON without duplicate keys.
+    /// Returns the shape of a complete JSON body without duplicate keys.
     pub fn shape(&self) -> Option<&Value> {
         self.body.as_ref()?.whole_shape()
     }
 
-    /// The values of a header, in order; names are compared without regard to case.
+    /// Returns the values of a header, in order. Names are compared without case.
     pub fn header(&self, name: &str) -> Vec<&str> {
         self.headers()
             .iter()
@@ -42,7 +41,7 @@ impl Request {
             .collect()
     }
 
-    /// All headers; none where the head is malformed or incomplete.
+    /// Returns all headers; empty for a malformed or incomplete head.
     pub fn headers(&self) -> &[(String, String)] {
         match &self.head {
             Head::Request { headers, .. } => headers,
@@ -50,7 +49,7 @@ impl Request {
         }
     }
 
-    /// Whether head and body arrived whole. Without a body only HEAD and GET are whole.
+    /// Returns true if head and body arrived completely. Only HEAD and GET are complete without a body.
     pub fn is_complete(&self) -> bool {
         match (&self.head, &self.body) {
             (Head::Request { .. }, Some(body)) => body.complete,
@@ -61,7 +60,7 @@ impl Request {
 }
 
 impl Record {
-    /// The JSON object, unless the line is none.
+    /// Returns the JSON object, if the line is one.
     pub fn json(&self) -> Option<&Value> {
         match &self.line {
             Line::Record(value) => Some(value),
@@ -69,22 +68,22 @@ impl Record {
         }
     }
 
-    /// The record's `type`.
+    /// Returns the `type` of the record.
     pub fn kind(&self) -> Option<&str> {
         self.json()?.get("type")?.as_str()
     }
 
-    /// The record's `subtype`.
+    /// Returns the `subtype` of the record.
     pub fn subtype(&self) -> Option<&str> {
         self.json()?.get("subtype")?.as_str()
     }
 
-    /// The `type` of the provider event that a `stream_event` record wraps.
+    /// Returns the `type` of the provider event in a `stream_event` record.
     pub fn event(&self) -> Option<&str> {
         self.json()?.get("event")?.get("type")?.as_str()
     }
 
-    /// The names of its fields, sorted; client text.
+    /// Returns the names of the record's fields, sorted; text of the client.
     pub fn fields(&self) -> Vec<&str> {
         let fields = self.json().and_then(Value::as_object);
         let mut names: Vec<&str> = fields
@@ -96,12 +95,13 @@ impl Record {
         names
     }
 
-    /// Whether this is the record `kind/subtype`.
+    /// Returns true if the record is `kind/subtype`.
     pub fn is(&self, kind: &str, subtype: &str) -> bool {
         self.kind() == Some(kind) && self.subtype() == Some(subtype)
     }
 
-    /// `system/init`, `stream_event/message_start`, `assistant`; client text, a backslash as `\\`.
+    /// Returns a label: `system/init`, `stream_event/message_start`, `assistant`. Text of the client, a backslash as
+    /// `\\`.
     pub fn label(&self) -> String {
         let Some(kind) = self.kind() else {
             return match &self.line {
@@ -116,7 +116,7 @@ impl Record {
         printable(label.as_bytes())
     }
 
-    /// What tells records of one type apart: the wrapped event of a `stream_event`, else the subtype.
+    /// Returns the part that distinguishes records of one type: the event of a `stream_event`, else the subtype.
     pub fn detail(&self) -> Option<&str> {
         if self.kind() == Some("stream_event") {
             self.event()
@@ -127,14 +127,14 @@ impl Record {
 }
 
 impl Evidence {
-    /// The first `system/init` record.
+    /// Returns the first `system/init` record.
     pub fn init(&self) -> Option<&Record> {
         self.records
             .iter()
             .find(|record| record.is("system", "init"))
     }
 
-    /// What both `system/init` and `system/status` came before: the weaker of the two.
+    /// Returns the event that both `system/init` and `system/status` preceded: the weaker of the two.
     pub fn startup_before(&self) -> Option<Before> {
         let status = self
             .records
@@ -147,19 +147,19 @@ impl Evidence {
         }
     }
 
-    /// What the stub sent for the turn, and not for a request beside it.
+    /// Lists the events that the stub sent for the turn, without those for side requests.
     pub fn turn_events(&self) -> impl Iterator<Item = &ProviderEvent> {
-        let is_beside = |event: &ProviderEvent| {
-            let mut answered = self.requests.iter().filter(|one| one.seq == event.request);
-            answered.clone().next().is_some() && !answered.any(Request::is_turn)
+        let is_side = |event: &ProviderEvent| {
+            let mut requests = self.requests.iter().filter(|one| one.seq == event.request);
+            requests.clone().next().is_some() && !requests.any(Request::is_turn)
         };
         self.provider_events
             .iter()
-            .filter(move |event| !is_beside(event))
+            .filter(move |event| !is_side(event))
     }
 
-    /// Description of how the answer to a request for the turn falls short of `message_stop`; `None` for a whole one.
-    /// Of an answer that is no stream, its status is all that is known.
+    /// Describes an answer to a turn request that ended before `message_stop`; `None` for a complete answer. For an
+    /// answer that is not a stream, only the status is known.
     pub fn cut(&self, request: &Request) -> Option<String> {
         let sent = self.provider_events.iter();
         let mut sent = sent.filter(|event| event.request == request.seq);
@@ -178,8 +178,7 @@ impl Evidence {
         }
     }
 
-    /// Classes of attempts that a filter outside of the sandbox refuses before they are recorded, by the names of
-    /// their canaries, each once.
+    /// Lists the probes whose attempts a filter outside the sandbox refuses before they are recorded, each name once.
     pub fn unseen(&self) -> Vec<&str> {
         let mut classes = Vec::new();
         for canary in self.canaries.iter().filter(|canary| canary.unseen) {
@@ -190,12 +189,12 @@ impl Evidence {
         classes
     }
 
-    /// Limits of the ledger, a sentence each; empty where every attempt is recorded with its destination.
+    /// Lists the limits of the ledger, one sentence each; empty if each attempt is recorded with its destination.
     pub fn limits_of_ledger(&self) -> Vec<String> {
         let classes = self.unseen();
         let hidden = (!classes.is_empty()).then(|| {
             format!(
-                "Not in the ledger, since the host refuses it first: {}.",
+                "Not in the ledger, because the host refuses them first: {}.",
                 classes.join(", ")
             )
         });
@@ -206,9 +205,11 @@ impl Evidence {
         });
         let nameless: u64 = nameless.map(|attempt| attempt.count).sum();
         let nameless = (nameless > 0).then(|| {
-            format!("Not known of unix sockets, since they were refused before they had a name: the destinations of {nameless}.")
+            format!(
+                "Unknown destinations of unix sockets, refused before they had a name: {nameless}."
+            )
         });
-        // Any port: a listener's, or that of a connection which its client wants to name first.
+        // Any port counts: the socket may be a listener, or a client that binds before its connect(2).
         let unbound = self.attempts.iter().filter(|attempt| {
             attempt.syscall == "bind"
                 && attempt.kind == AttemptKind::Setup
@@ -217,18 +218,18 @@ impl Evidence {
         });
         let unbound: u64 = unbound.map(|attempt| attempt.count).sum();
         let unbound = (unbound > 0).then(|| {
-            format!("Not known of sockets that were refused at bind(2), {unbound} in all: whether they were to listen.")
+            format!("Unknown purpose of sockets, refused at bind(2) before they listened or connected: {unbound}.")
         });
         hidden.into_iter().chain(nameless).chain(unbound).collect()
     }
 
-    /// Checks for a lost stub: its journal has no end, and the client may have waited for it in vain.
+    /// Returns true if the stub was lost: its journal has no end, and the client may have waited for it in vain.
     pub fn is_stub_lost(&self) -> bool {
         let mut gaps = self.gaps.iter();
         gaps.any(|gap| gap.what == GapKind::Requests && gap.detail == UNDONE)
     }
 
-    /// The first gap of one of these kinds.
+    /// Returns the first gap of one of these kinds.
     pub fn gap(&self, kinds: &[GapKind]) -> Option<&Gap> {
         self.gaps.iter().find(|gap| kinds.contains(&gap.what))
     }

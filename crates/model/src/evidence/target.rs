@@ -1,25 +1,25 @@
-//! Where an entry of the ledger was to go, as text and as an address; answered from what stands there, unjudged.
+//! Destination of a ledger entry, as text and as an address, without judgement.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::{Attempt, AttemptKind, Outcome};
 
-/// Calls whose address says where something goes. The others make a socket or wait on one.
+/// Calls with a destination address. The other calls create a socket or listen on one.
 const DIRECTED: [&str; 4] = ["connect", "sendto", "sendmsg", "sendmmsg"];
 
-/// Address of the resolver inside: the first name server of the sandbox's resolv.conf(5).
+/// Address of the resolver inside the sandbox: the first name server of its resolv.conf(5).
 pub const RESOLVER: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::LOCALHOST), 53);
 
-/// Beginning of the name of a limit.
+/// First words of the name of a limit.
 const LIMIT: &str = "limit of ";
 
 impl Attempt {
-    /// Whether the call names a destination: connect(2), or a send with an address.
-    pub fn is_directed(&self) -> bool {
+    /// Returns true if the call names a destination: connect(2), or a send with an address.
+    pub fn has_destination(&self) -> bool {
         DIRECTED.contains(&self.syscall)
     }
 
-    /// The address of the two internet families; a mapped one is the IPv4 address that it stands for.
+    /// Returns the IP address; an IPv4-mapped IPv6 address gives the IPv4 address.
     pub fn ip(&self) -> Option<IpAddr> {
         if !self.is_internet() {
             return None;
@@ -28,21 +28,21 @@ impl Attempt {
         Some(address.to_canonical())
     }
 
-    /// Checks for the address of the run's resolver.
+    /// Returns true if the destination is the resolver of the run.
     pub fn is_to_resolver(&self) -> bool {
         self.ip().zip(self.port) == Some(RESOLVER)
     }
 
-    /// Whether the family is one of the two internet families.
+    /// Returns true if the family is `inet` or `inet6`.
     pub fn is_internet(&self) -> bool {
         matches!(self.family.as_deref(), Some("inet" | "inet6"))
     }
 
-    /// The destination as a profile spells it, `inet:192.0.2.1:443`, where the call has one, with the names that
-    /// were asked for there; else the call and what it was to make, `socket packet raw`. Hostile.
+    /// Returns the destination as a profile spells it, `inet:192.0.2.1:443`, with the names asked for there. A call
+    /// without a destination gives its parameters, `socket packet raw`. Hostile.
     pub fn target(&self) -> String {
         let place = self.place();
-        if self.is_directed() {
+        if self.has_destination() {
             let place =
                 place.unwrap_or_else(|| format!("an address of no family ({})", self.syscall));
             return match self.names.as_slice() {
@@ -70,8 +70,8 @@ impl Attempt {
         })
     }
 
-    /// The limit of the sandbox that the call met, as the supervisor names it.
-    pub fn met_limit(&self) -> Option<&str> {
+    /// Returns the limit of the sandbox that the call reached, as the supervisor names it.
+    pub fn reached_limit(&self) -> Option<&str> {
         let limit = self.address.as_deref()?;
         let is_met = self.kind == AttemptKind::Setup
             && self.family.is_none()
@@ -80,7 +80,8 @@ impl Attempt {
         is_met.then_some(limit)
     }
 
-    /// Whether it was let through although it leads away from loopback; where it leads cannot be read is as bad.
+    /// Returns true if the call was let through although it leaves loopback. An unreadable destination counts as
+    /// leaving.
     ///
     /// The unspecified address is loopback as a destination (ip_route_output_key_hash in net/ipv4/route.c, and
     /// tcp_v6_connect in net/ipv6/tcp_ipv6.c).
@@ -88,12 +89,12 @@ impl Attempt {
         let stays = self
             .ip()
             .is_some_and(|ip| ip.is_loopback() || ip.is_unspecified());
-        self.outcome == Outcome::Allowed && self.is_directed() && self.is_internet() && !stays
+        self.outcome == Outcome::Allowed && self.has_destination() && self.is_internet() && !stays
     }
 }
 
 impl Outcome {
-    /// `denied ENETUNREACH`, or `let through`.
+    /// Returns `denied ENETUNREACH` or `let through`.
     pub fn words(self) -> String {
         match self {
             Self::Allowed => "let through".to_owned(),
@@ -156,10 +157,10 @@ mod tests {
         };
         let mut pipe = denied(attempt("pipe2"));
         pipe.address = Some("limit of 100000 pipes".to_owned());
-        assert_eq!(pipe.met_limit(), Some("limit of 100000 pipes"));
+        assert_eq!(pipe.reached_limit(), Some("limit of 100000 pipes"));
         let unix = denied(connect("unix", "limit of 1 pipe", None));
-        assert_eq!(unix.met_limit(), None);
-        assert_eq!(denied(attempt("pipe2")).met_limit(), None);
+        assert_eq!(unix.reached_limit(), None);
+        assert_eq!(denied(attempt("pipe2")).reached_limit(), None);
     }
 
     #[test]

@@ -1,17 +1,17 @@
-//! An attempt that a profile names as no finding, and the spelling of its destination.
+//! Expected attempts of a profile, and the spelling of their destinations.
 //!
-//! One destination has one spelling, so that equal rules are equal texts and a rule reads as a report does:
+//! One destination has one spelling, so equal rules are equal texts, and a rule reads as in a report:
 //!
 //! | text | allows |
 //! |---|---|
 //! | `unix:/var/run/nscd/socket` | a connect or an addressed send to this path |
-//! | `unix:@name` | the same, to this abstract name |
-//! | `inet:192.0.2.1:443` | the same, to this IPv4 address and port, also where it is asked for as a mapped IPv6 one |
-//! | `inet6:[2001:db8::1]:443` | the same, to this IPv6 address and port |
-//! | `inet:127.0.0.1:*` | the same, to any port of this address |
-//! | `name:api.example.com` | asking the resolver for this name, whatever the type of the record |
+//! | `unix:@name` | a connect or an addressed send to this abstract name |
+//! | `inet:192.0.2.1:443` | a connect or an addressed send to this IPv4 address and port, also as a mapped IPv6 address |
+//! | `inet6:[2001:db8::1]:443` | a connect or an addressed send to this IPv6 address and port |
+//! | `inet:127.0.0.1:*` | a connect or an addressed send to any port of this address |
+//! | `name:api.example.com` | a question to the resolver for this name, with any record type |
 //!
-//! There is no pattern but the one for ports. A rule says what is no finding; it lets nothing out.
+//! `*` for ports is the only pattern. A rule makes an attempt expected; it does not let it out of the sandbox.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -19,43 +19,43 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Length of `sun_path` in unix(7), without the final NUL or the NUL in front of an abstract name.
-const MOST_UNIX_BYTES: usize = 107;
-/// Longest name, and longest part of one (RFC 1035, section 2.3.4).
-const MOST_NAME_BYTES: usize = 253;
-const MOST_LABEL_BYTES: usize = 63;
+/// Largest `sun_path` of unix(7) in bytes, without the final NUL or the leading NUL of an abstract name.
+const MAX_UNIX_BYTES: usize = 107;
+/// Longest host name, and longest label in it, in bytes (RFC 1035, section 2.3.4).
+const MAX_NAME_BYTES: usize = 253;
+const MAX_LABEL_BYTES: usize = 63;
 
 /// An attempt that the client is known to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedAttempt {
-    /// Where it goes.
+    /// Destination of the attempt.
     pub destination: Destination,
-    /// Why it is no finding.
+    /// Reason why the attempt is expected.
     pub reason: String,
 }
 
-/// Where an expected attempt goes.
+/// Destination of an expected attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// A socket's path, or its abstract name behind `@`, as in [`crate::evidence::Attempt::address`].
+    /// Path of a socket, or its abstract name after `@`, as in [`crate::evidence::Attempt::address`].
     Unix(String),
-    /// An address of one of the two internet families; never a mapped one.
+    /// An IPv4 or IPv6 address, never an IPv4-mapped one, and its ports.
     Inet(IpAddr, Ports),
-    /// A question to the resolver: lower case, without the final dot.
+    /// A name asked of the resolver, in lower case without the final dot.
     Name(String),
 }
 
-/// Which ports of an address.
+/// Ports of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ports {
-    /// Every one.
+    /// All ports.
     Any,
-    /// This one, never 0.
+    /// One port, never 0.
     Only(u16),
 }
 
 impl Ports {
-    /// Whether this port is among them.
+    /// Returns true if the rule includes this port.
     pub fn include(self, port: u16) -> bool {
         match self {
             Self::Any => true,
@@ -64,26 +64,26 @@ impl Ports {
     }
 }
 
-/// Why a text is no destination.
+/// Reason why a text is not a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DestinationError {
-    /// Not one of the four words in front of the first colon.
-    #[error("it begins with none of unix:, inet:, inet6:, name:")]
+    /// The text before the first colon is not one of the four words.
+    #[error("it does not begin with unix:, inet:, inet6: or name:")]
     Family,
-    /// Neither a plain absolute path nor `@` and a name, or too long.
-    #[error("neither a plain absolute path nor @ and a name, of {MOST_UNIX_BYTES} bytes at most")]
+    /// The text is not a plain absolute path or `@` and a name, or it is too long.
+    #[error("not a plain absolute path or @NAME of at most {MAX_UNIX_BYTES} bytes")]
     Unix,
-    /// No IPv4 address in its usual form.
-    #[error("no IPv4 address and port")]
+    /// The text is not an IPv4 address in its usual form and a port.
+    #[error("not an IPv4 address and a port")]
     Inet,
-    /// No IPv6 address in its shortest form, or an IPv4 one in disguise.
-    #[error("no IPv6 address between brackets and port, in its shortest form")]
+    /// The text is not an IPv6 address in its shortest form and a port, or it is an IPv4-mapped address.
+    #[error("not an IPv6 address in brackets, in its shortest form, and a port")]
     Inet6,
-    /// Neither 1 to 65535 nor `*`.
-    #[error("the port is neither a number from 1 to 65535 nor *")]
+    /// The port is neither 1 to 65535 nor `*`.
+    #[error("the port is not a number from 1 to 65535 or *")]
     Port,
-    /// No host name in lower case.
-    #[error("no host name in lower case, without a dot at the end")]
+    /// The text is not a host name in lower case.
+    #[error("not a host name in lower case, without a final dot")]
     Name,
 }
 
@@ -127,7 +127,7 @@ fn unix(path: &str) -> Result<Destination, DestinationError> {
         (None, Some(name)) => !name.is_empty(),
         (None, None) => false,
     };
-    if !is_plain || path.len() > MOST_UNIX_BYTES || path.chars().any(char::is_control) {
+    if !is_plain || path.len() > MAX_UNIX_BYTES || path.chars().any(char::is_control) {
         return Err(DestinationError::Unix);
     }
     Ok(Destination::Unix(path.to_owned()))
@@ -145,7 +145,7 @@ fn inet6(rest: &str) -> Result<Destination, DestinationError> {
         .and_then(|rest| rest.split_once("]:"))
         .ok_or(DestinationError::Inet6)?;
     let address: Ipv6Addr = text.parse().map_err(|_| DestinationError::Inet6)?;
-    // Several spellings lead to one address (RFC 5952), and a mapped address is an IPv4 one.
+    // An address has several spellings (RFC 5952), and an IPv4-mapped address is an IPv4 address.
     if address.to_ipv4_mapped().is_some() || address.to_string() != text {
         return Err(DestinationError::Inet6);
     }
@@ -157,7 +157,7 @@ fn ports(text: &str) -> Result<Ports, DestinationError> {
         return Ok(Ports::Any);
     }
     let port: u16 = text.parse().map_err(|_| DestinationError::Port)?;
-    // `parse` takes `+443` and `0443` as well.
+    // `parse` also accepts `+443` and `0443`.
     if port == 0 || port.to_string() != text {
         return Err(DestinationError::Port);
     }
@@ -167,9 +167,9 @@ fn ports(text: &str) -> Result<Ports, DestinationError> {
 fn host(name: &str) -> Result<Destination, DestinationError> {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     let is_label = |label: &str| {
-        !label.is_empty() && label.len() <= MOST_LABEL_BYTES && label.chars().all(fits)
+        !label.is_empty() && label.len() <= MAX_LABEL_BYTES && label.chars().all(fits)
     };
-    if name.len() > MOST_NAME_BYTES || !name.split('.').all(is_label) {
+    if name.len() > MAX_NAME_BYTES || !name.split('.').all(is_label) {
         return Err(DestinationError::Name);
     }
     Ok(Destination::Name(name.to_owned()))

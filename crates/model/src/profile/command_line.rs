@@ -1,6 +1,6 @@
-//! What a client is started with: the abstract options of a case in the profile's words, and its environment.
+//! Command line and environment of a client: the options of a case in the spelling of the profile.
 //!
-//! A variable that is set in some cases only is a *setting* of them.
+//! A variable that is set in some cases only is a *setting* of these cases.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -12,43 +12,43 @@ use super::template::{Piece, pieces};
 use super::{Cases, ClientOption, Profile, VALUE, Variable};
 use crate::case::Invocation;
 
-/// An option that a case asks for and a profile has no words for.
+/// An option of a case that the profile does not spell.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the profile `{profile}` has no words for `{}`", option.word())]
 pub struct Unspelt {
     /// Name of the profile.
     pub profile: String,
-    /// What the case asks for.
+    /// The option of the case.
     pub option: ClientOption,
 }
 
-/// Which of a profile's variables a run sets.
+/// Selection of the profile's variables for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settings {
-    /// The settings of its case too.
+    /// All variables of the case, including its settings.
     OfCase,
-    /// None that is for some cases only (`--plain`): what the client does by itself.
+    /// Only variables of every case (`--plain`), to observe the client without settings.
     Plain,
 }
 
-/// What the run puts in place of the placeholders of the environment.
+/// Values for the placeholders of the environment.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
     /// Origin of the stub: `http://127.0.0.1:40000`.
     pub base_url: &'a str,
-    /// Made new for the run.
+    /// Credential made for this run.
     pub credential: &'a str,
-    /// The home as the client sees it.
+    /// Home directory inside the sandbox.
     pub home: &'a Path,
-    /// The temporary directory as the client sees it.
+    /// Temporary directory inside the sandbox.
     pub tmp: &'a Path,
 }
 
 impl Profile {
-    /// The words after the program's name, in the profile's order.
+    /// Returns the words after the program's name, in the order of the profile.
     ///
     /// # Errors
-    /// [`Unspelt`] names the first option of the invocation that the profile has no words for.
+    /// [`Unspelt`] for the first option of the invocation that the profile does not spell.
     pub fn command_line(&self, invocation: &Invocation) -> Result<Vec<String>, Unspelt> {
         for option in ClientOption::ALL {
             let spelt = self
@@ -71,7 +71,8 @@ impl Profile {
         Ok(words)
     }
 
-    /// The variables that a run of a case sets, in the profile's order. `case` are the names of [`Case::names`].
+    /// Lists the variables that a run of a case sets, in the order of the profile. `case` holds the names of
+    /// [`Case::names`].
     ///
     /// [`Case::names`]: crate::case::Case::names
     pub fn variables(
@@ -87,7 +88,7 @@ impl Profile {
             })
     }
 
-    /// The settings of a case that a run of it leaves out.
+    /// Lists the settings of a case that a run omits.
     pub fn left_out(&self, case: [&str; 2], settings: Settings) -> impl Iterator<Item = &Variable> {
         self.environment
             .iter()
@@ -97,7 +98,7 @@ impl Profile {
             })
     }
 
-    /// The cases that have settings, each once.
+    /// Lists the cases that have settings, each once.
     pub fn cases_with_settings(&self) -> BTreeSet<&str> {
         let cases = self.environment.iter().map(|variable| &variable.cases);
         let named = cases.flat_map(|cases| match cases {
@@ -107,7 +108,8 @@ impl Profile {
         named.map(String::as_str).collect()
     }
 
-    /// Checks for a variable of the case, or of the case that it is like unless the case has its own.
+    /// Returns true for a variable of the case, or of the case that it is like if the case has no variable of that
+    /// name.
     fn sets(&self, variable: &Variable, [name, like]: [&str; 2]) -> bool {
         let has_own = || {
             let mut others = self.environment.iter();
@@ -117,7 +119,7 @@ impl Profile {
     }
 }
 
-/// An environment: names, and values with their placeholders replaced.
+/// Returns an environment: names, and values with their placeholders replaced.
 pub fn filled<'a>(
     variables: impl IntoIterator<Item = &'a Variable>,
     surroundings: Surroundings<'_>,
@@ -152,7 +154,7 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-/// The option's value where the invocation asks for it; a switch's is empty.
+/// Returns the value of the option if the invocation has it; a switch has an empty value.
 fn asked(invocation: &Invocation, option: ClientOption) -> Option<&str> {
     match option {
         ClientOption::Switch(switch) => invocation.switches.contains(&switch).then_some(""),

@@ -1,16 +1,16 @@
-//! A path below home, temporary or working directory, in which placeholders stand for what differs from run to run.
+//! Path patterns below the home, temporary or working directory, with placeholders for parts that vary between runs.
 //!
-//! | placeholder | stands for |
+//! | placeholder | matches |
 //! |---|---|
-//! | `{uid}` | the client's user id: 1000, but where it has no user namespace that of who started the runner |
+//! | `{uid}` | the client's user id: 1000, or without a user namespace the id of the user who started the runner |
 //! | `{pid}` | a whole number without leading zeros |
 //! | `{digits}` | decimal digits |
-//! | `{hex}` | hexadecimal digits, small letters |
+//! | `{hex}` | hexadecimal digits in lower case |
 //! | `{alnum}` | letters and digits of ASCII, as mkstemp(3) chooses them |
-//! | `{uuid}` | five groups of hexadecimal digits, small letters (RFC 9562, section 4) |
+//! | `{uuid}` | five groups of hexadecimal digits in lower case (RFC 9562, section 4) |
 //!
-//! Each takes a whole run of its characters and at least one; everything else is exact. There is no pattern that
-//! crosses a `/`.
+//! A placeholder matches a maximal run of its characters, at least one; all other text matches exactly. No placeholder
+//! matches a `/`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,29 +20,29 @@ use thiserror::Error;
 use super::template::{Piece, pieces};
 use crate::layout::INSIDE_ID;
 
-/// The placeholders that a path may hold.
+/// Names of the placeholders that a path may have.
 pub const PATH_PLACEHOLDERS: [&str; 6] = ["uid", "pid", "digits", "hex", "alnum", "uuid"];
 
 /// Lengths of the groups of a UUID.
 const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
 
-/// A parsed path.
+/// A parsed path pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPattern {
-    /// As it stands in the profile, its own names filled in.
+    /// Text in the profile, with the client's names filled in.
     text: String,
-    /// Between the `/`.
+    /// Parts of each name between the `/`.
     names: Vec<Vec<Part>>,
 }
 
-/// A stretch of a name.
+/// A part of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Text(String),
     Placeholder(Placeholder),
 }
 
-/// What a placeholder stands for.
+/// Kind of a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Placeholder {
     Uid,
@@ -53,19 +53,19 @@ enum Placeholder {
     Uuid,
 }
 
-/// Why a text is no such path.
+/// Reason why a text is not a path pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PatternError {
-    /// None of [`PATH_PLACEHOLDERS`].
-    #[error("{{{0}}} is no placeholder of a path")]
+    /// The placeholder is none of [`PATH_PLACEHOLDERS`].
+    #[error("{{{0}}} is not a placeholder of a path")]
     Unknown(String),
-    /// What follows belongs to the run, so the path can never be met.
-    #[error("what follows {{{0}}} belongs to it")]
+    /// The placeholder also matches the text after it, so no path can match the pattern.
+    #[error("{{{0}}} also matches the text after it")]
     Swallowed(&'static str),
 }
 
 impl PathPattern {
-    /// The pattern where the client has this user id.
+    /// Returns the pattern for a client with this user id.
     pub fn of_client(&self, uid: u32) -> Self {
         let part = |part: &Part| match part {
             Part::Placeholder(Placeholder::Uid) => Part::Text(uid.to_string()),
@@ -80,12 +80,12 @@ impl PathPattern {
         }
     }
 
-    /// Whether this is the path of an object; `path` as in [`crate::evidence::FileEntry::path`].
+    /// Returns true if `path` matches; `path` is a [`crate::evidence::FileEntry::path`].
     pub fn matches(&self, path: &str) -> bool {
         self.names.len() == path.split('/').count() && self.begins_with(path)
     }
 
-    /// Whether a directory lies on the way to this path.
+    /// Returns true if `directory` contains a path that matches.
     pub fn lies_below(&self, directory: &str) -> bool {
         self.names.len() > directory.split('/').count() && self.begins_with(directory)
     }
@@ -182,7 +182,7 @@ impl Placeholder {
         }
     }
 
-    /// What follows the whole run, if there is one and it is well formed.
+    /// Returns the text after the maximal run of the placeholder, if there is a well-formed run.
     fn strip(self, text: &str) -> Option<&str> {
         let end = text.find(|c| !self.takes(c)).unwrap_or(text.len());
         let (run, rest) = text.split_at(end);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_without_a_user_namespace_has_the_id_of_who_started_it() {
+    fn a_client_without_a_user_namespace_has_the_callers_id() {
         let path = pattern("agent-{uid}/x").of_client(0);
         assert!(path.matches("agent-0/x") && path.lies_below("agent-0"));
         assert!(!path.matches("agent-1000/x"));

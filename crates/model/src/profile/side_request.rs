@@ -1,7 +1,7 @@
-//! A request beside the turn that a profile knows by name, and how it is told from the turn's own.
+//! Side requests: known requests besides the turn, and the rule that recognises them.
 //!
-//! Recognising it sorts the evidence: the turn's checks look at the turn's request. Whether it is a finding is
-//! another question, which [`SideRequest::expected`] answers in a case that may have other requests at all.
+//! A side request is classified so that the checks of the turn see only requests of the turn. [`SideRequest::expected`]
+//! decides whether it is a finding, in cases that allow other requests.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,28 +14,28 @@ use crate::shape;
 /// Path of the message request.
 pub const MESSAGES: &str = "/v1/messages";
 
-/// A request beside the turn.
+/// A side request: a known request besides the turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideRequest {
-    /// `session title`
+    /// Name: `session title`.
     pub name: String,
-    /// `POST`
+    /// HTTP method: `POST`.
     pub method: String,
-    /// Without the query.
+    /// Path without the query.
     pub path: String,
     /// Keys that the body has.
     pub with: Vec<KeyPath>,
     /// Keys that the body does not have.
     pub without: Vec<KeyPath>,
-    /// Whether it is no finding where a case allows other requests.
+    /// True if the request is not a finding in a case that allows other requests.
     pub expected: bool,
-    /// Why the client sends it.
+    /// Reason why the client sends the request.
     pub reason: String,
 }
 
 impl SideRequest {
-    /// Whether a request is this one; `body` is the shape of a whole body that is JSON. A rule that speaks of
-    /// keys says nothing of a body that is none.
+    /// Returns true if a request matches; `body` is the shape of a complete JSON body. A rule with keys does not match
+    /// other bodies.
     pub fn fits(&self, method: &str, path: &str, body: Option<&Value>) -> bool {
         let keys_fit = match body {
             Some(body) => {
@@ -48,17 +48,17 @@ impl SideRequest {
     }
 }
 
-/// A key of a body and of the objects in it: `output_config.format`.
+/// Path of a key in the objects of a body: `output_config.format`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPath(Vec<String>);
 
-/// Not keys with dots between them.
+/// The text is not a list of keys joined by dots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("no keys of letters, digits, `_` and `-` with dots between them")]
+#[error("not keys of letters, digits, `_` and `-`, joined by dots")]
 pub struct KeyPathError;
 
 impl KeyPath {
-    /// Whether the shape has the key. Arrays and texts are not looked into.
+    /// Returns true if the shape has the key. Arrays and texts are not searched.
     fn is_in(&self, shape: &Value) -> bool {
         let found = self.0.iter().try_fold(shape, |value, key| {
             value.get(key).filter(|_| !shape::is_text(value))

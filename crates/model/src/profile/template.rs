@@ -1,17 +1,18 @@
 //! Placeholders in profile texts: `{app}`, `{value}`.
 //!
-//! A placeholder is a brace, letters, digits, `_` or `-`, and a brace. Any other brace is a plain character, so that
-//! JSON can be written as it is. Knows no placeholder by name.
+//! A placeholder is letters, digits, `_` or `-` in braces. Any other brace is an ordinary character, so JSON needs no
+//! escapes. Knows no placeholder by name.
 
-/// A stretch of a text.
+/// A part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'t> {
+    /// Ordinary text.
     Text(&'t str),
-    /// The name between the braces.
+    /// Name of a placeholder, without its braces.
     Placeholder(&'t str),
 }
 
-/// Splits a text; together the pieces are the text.
+/// Splits a text into its parts; joined, they give the text.
 pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;

@@ -1,45 +1,45 @@
-//! What programs were told, as reports show it: never a prompt.
+//! Redaction of prompts in the arguments of programs.
 
 use crate::digest;
-use crate::evidence::{self, ARGUMENT_BYTES};
+use crate::evidence::{self, MAX_ARGUMENT_BYTES};
 use crate::text::printable;
 
-/// A prompt that is shorter is known by equality only: it may stand in any word.
-const SHORT: usize = 8;
-/// How much of a prompt's beginning gives it away in an argument that holds more, or not all of it.
-const LEAD: usize = 16;
-/// The bytes of an argument that was cut that are surely its own: the last character may be cut in two.
-const UNCUT: usize = ARGUMENT_BYTES - 3;
+/// Shortest prompt to search for, in bytes. A shorter one may be part of any word, so it must equal the argument.
+const MIN_SEARCHED_BYTES: usize = 8;
+/// Length of the beginning of a prompt that identifies the prompt inside a longer or truncated argument, in bytes.
+const PREFIX_BYTES: usize = 16;
+/// Bytes of a truncated argument that are certainly complete: the last character may be cut.
+const MIN_COMPLETE_BYTES: usize = MAX_ARGUMENT_BYTES - 3;
 
-/// One argument.
+/// One argument, redacted if it is a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arg {
-    /// An option or a value that is no prompt.
+    /// An option, or a value without a prompt.
     Word(String),
-    /// A prompt, or an argument that holds one: never shown.
+    /// A prompt, or an argument that contains one. Its text is never shown.
     Prompt {
-        /// Its length.
+        /// Length in bytes.
         bytes: u64,
-        /// Its SHA-256, lower-case hex.
+        /// SHA-256, lower-case hex.
         sha256: String,
     },
 }
 
-/// One program that was started, the client itself included.
+/// One started program, including the client itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// As seen inside.
+    /// Process id inside the sandbox.
     pub pid: i32,
-    /// Its parent, as seen inside.
+    /// Process id of the parent, inside the sandbox.
     pub ppid: i32,
-    /// Path given to execve(2); hostile.
+    /// Path passed to execve(2); hostile.
     pub program: String,
-    /// Arguments from 0 on; hostile.
+    /// Arguments from index 0; hostile.
     pub args: Vec<Arg>,
 }
 
 impl Process {
-    /// A process of a client that was told `prompts`.
+    /// Redacts the arguments of a process of a client that was started with `prompts`.
     pub fn new(process: &evidence::Process, prompts: &[&str]) -> Self {
         let prompts: Vec<_> = prompts.iter().map(spelt).collect();
         let args = process.args.iter();
@@ -51,7 +51,8 @@ impl Process {
         }
     }
 
-    /// Program and, where `argv[0]` names another file than it, `as` that name: multi-call programs decide by it.
+    /// Returns the path of the program. If `argv[0]` names another file, `as` and that name follow, because multi-call
+    /// programs use it.
     pub fn with_name(&self) -> String {
         let file = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
         match self.args.first() {
@@ -65,8 +66,8 @@ impl Process {
 }
 
 impl Arg {
-    /// An argument, as `printable` spells it, of a client that was told `prompts`; what was cut to [`ARGUMENT_BYTES`] is
-    /// still known.
+    /// Redacts an argument, in the form of `printable`, of a client that was started with `prompts`. A prompt is also
+    /// recognised if the argument was truncated to [`MAX_ARGUMENT_BYTES`].
     pub fn new(argument: &str, prompts: &[&str]) -> Self {
         let prompts: Vec<_> = prompts.iter().map(spelt).collect();
         Self::of(argument, &prompts)
@@ -90,29 +91,33 @@ impl Arg {
     }
 }
 
-/// A prompt as an argument spells it, and as it is.
+/// Returns a prompt in the form of an argument, and unchanged.
 fn spelt<'a>(prompt: &&'a str) -> (String, &'a str) {
     (printable(prompt.as_bytes()), prompt)
 }
 
-/// Whether an argument is this prompt, whole or cut.
+/// Returns true if an argument is this prompt, complete or truncated.
 fn is(argument: &str, prompt: &str) -> bool {
-    let beginning = |text: &str| text.as_bytes().get(..UNCUT).map(<[u8]>::to_vec);
+    let beginning = |text: &str| {
+        text.as_bytes()
+            .get(..MIN_COMPLETE_BYTES)
+            .map(<[u8]>::to_vec)
+    };
     argument == prompt
         || beginning(argument).is_some_and(|cut| {
             argument.len() <= prompt.len() && beginning(prompt).as_ref() == Some(&cut)
         })
 }
 
-/// Whether an argument holds this prompt or its beginning: `--prompt=…`, or the command line of a shell.
+/// Returns true if an argument contains this prompt or its beginning: `--prompt=…`, or the command line of a shell.
 fn holds(argument: &str, prompt: &str) -> bool {
-    if prompt.len() < SHORT {
+    if prompt.len() < MIN_SEARCHED_BYTES {
         return false;
     }
-    let lead = prompt
-        .get(..prompt.floor_char_boundary(LEAD))
+    let prefix = prompt
+        .get(..prompt.floor_char_boundary(PREFIX_BYTES))
         .unwrap_or(prompt);
-    argument.contains(lead)
+    argument.contains(prefix)
 }
 
 #[cfg(test)]
@@ -166,8 +171,8 @@ mod tests {
 
     #[test]
     fn a_long_prompt_is_known_when_it_was_cut() {
-        let long = format!("{}ů and more", "x".repeat(ARGUMENT_BYTES - 1));
-        let cut = long.as_bytes().get(..ARGUMENT_BYTES).expect("bytes");
+        let long = format!("{}ů and more", "x".repeat(MAX_ARGUMENT_BYTES - 1));
+        let cut = long.as_bytes().get(..MAX_ARGUMENT_BYTES).expect("bytes");
         assert_eq!(
             Arg::new(&crate::text::printable(cut), &[&long]),
             prompt(&long)

@@ -1,8 +1,8 @@
-//! Schemas taken apart, for tests.
+//! Helper to take schemas apart in tests.
 
 use serde_json::Value;
 
-/// Each object's properties: the name, and its schema.
+/// Lists the properties of all objects: name and schema.
 pub fn properties(schema: &Value) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     let mut open = vec![schema];

@@ -1,18 +1,17 @@
-//! How a schema is printed: its own keywords in the order in which people read them, and keys in the order of the
-//! type, as far as they are required.
+//! Printing of a schema: keywords in reading order, and required keys in the order of the type.
 
 use schemars::Schema;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
-/// Keywords that come first, and those that come last; any other stands between them, by the alphabet.
+/// Keywords printed first, and keywords printed last; the others are between them, in alphabetical order.
 const FIRST: [&str; 5] = ["$schema", "$id", "title", "description", "type"];
 const LAST: [&str; 4] = ["properties", "required", "additionalProperties", "$defs"];
 
-/// Keywords whose keys are names and not keywords.
+/// Keywords whose values map names, not keywords.
 const OF_NAMES: [&str; 2] = ["properties", "$defs"];
 
-/// Indented JSON with a line feed at the end.
+/// Prints a schema as indented JSON with a final line feed.
 pub fn print(schema: &Schema) -> Result<Vec<u8>, serde_json::Error> {
     let mut text = serde_json::to_vec_pretty(&Ordered(schema.as_value()))?;
     text.push(b'\n');
@@ -22,7 +21,7 @@ pub fn print(schema: &Schema) -> Result<Vec<u8>, serde_json::Error> {
 /// A schema, or a value inside one.
 struct Ordered<'s>(&'s Value);
 
-/// What stands under one of [`OF_NAMES`], with the names that come first.
+/// The value of one of [`OF_NAMES`], and the names to print first.
 struct Named<'s> {
     schemas: &'s Map<String, Value>,
     first: Vec<&'s str>,

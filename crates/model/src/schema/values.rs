@@ -1,10 +1,10 @@
-//! Values that several schemas hold: each is a type of its own, so that a schema names it once.
+//! Types of values that several schemas share, so that each schema defines a value once.
 //!
-//! A wire field that is a text to serde says with `#[schemars(with = "Sha256")]` what the text must be.
+//! A wire field that is a string for serde names its type with `#[schemars(with = "Sha256")]`.
 
 use schemars::{Schema, json_schema};
 
-/// A type without a value that stands for one kind of text; its doc comment is the schema's description.
+/// Defines an empty type for one kind of string; its doc comment is the description in the schema.
 #[macro_export]
 macro_rules! value {
     ($($(#[doc = $doc:literal])+ $name:ident => { $($keywords:tt)* })+) => {$(
@@ -25,7 +25,7 @@ macro_rules! value {
     )+};
 }
 
-/// Gives closed sets their schema, from the table in which the parser looks a word up.
+/// Implements the schema of closed sets from the word table of the parser.
 #[macro_export]
 macro_rules! closed_sets {
     ($($(#[doc = $doc:literal])+ $name:ident of $table:ident,)+) => {$(
@@ -55,12 +55,12 @@ value! {
     FileMode => { "type": "string", "pattern": "^[0-7]{4}$" }
 }
 
-/// One of these words.
+/// Returns the schema of a string that is one of these words.
 pub fn one_of(words: &[&str]) -> Schema {
     json_schema!({ "type": "string", "enum": words })
 }
 
-/// With the text of a doc comment as its description.
+/// Adds the text of a doc comment as the description.
 pub fn described(comment: &str, mut schema: Schema) -> Schema {
     schema.insert("description".into(), comment.trim().into());
     schema

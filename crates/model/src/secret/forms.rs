@@ -1,7 +1,7 @@
-//! The byte patterns of a credential, the escapes that may stand for any byte of them, and what may lie between.
+//! Byte patterns of a credential, escapes of their bytes, and separators between them.
 //!
-//! One walk over the bytes normalises all of it: it reads an escape as the byte that it stands for, passes over what
-//! each kind of pattern may have between its bytes, and stops at the first byte that fits neither.
+//! One pass over the bytes normalises all of it. The pass decodes an escape to its byte, skips the separators that the
+//! kind of pattern allows, and stops at the first byte that does not match.
 
 use std::ops::Range;
 
@@ -9,15 +9,15 @@ use super::Form;
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 /// Length of the longest escape of one byte, `\u0041`.
-const LONGEST_ESCAPE: usize = 6;
-/// Most bytes between two bytes of a pattern: an indented line end, `\u000d\u000a`.
-const MOST_BETWEEN: usize = 32;
-/// Most of them in all: so many for each byte of the pattern, and as many again as stand between two.
-const BETWEEN_EACH: usize = 6;
-/// Most NUL bytes between two bytes: UTF-32 has three, UTF-16 one.
-const MOST_NULS: usize = 3;
+const MAX_ESCAPE_BYTES: usize = 6;
+/// Largest number of separator bytes between two bytes of a pattern: an indented line end, `\u000d\u000a`.
+const MAX_GAP_BYTES: usize = 32;
+/// Allowance of separator bytes per pattern byte; the total may exceed it by [`MAX_GAP_BYTES`].
+const SEPARATORS_PER_BYTE: usize = 6;
+/// Largest number of NUL bytes between two bytes: three in UTF-32, one in UTF-16.
+const MAX_NULS: usize = 3;
 
-/// One byte sequence that gives the credential away.
+/// One byte sequence that reveals the credential.
 pub(super) struct Pattern {
     bytes: Vec<u8>,
     kind: Kind,
@@ -31,28 +31,28 @@ enum Kind {
     Hex,
 }
 
-/// One byte written in more than one.
+/// One escaped byte.
 pub(super) struct Unit {
     pub(super) byte: u8,
     pub(super) length: usize,
     form: Form,
 }
 
-/// Every pattern of `secret`: as written, backwards, base64 at three alignments, that of its UTF-16, hexadecimal.
+/// Lists the patterns of `secret`: as written, reversed, base64 at three alignments, base64 of its UTF-16, hexadecimal.
 pub(super) fn patterns(secret: &[u8]) -> Vec<Pattern> {
     let mut patterns = vec![Pattern {
         bytes: secret.to_vec(),
         kind: Kind::AsWritten,
     }];
-    let backwards: Vec<u8> = secret.iter().rev().copied().collect();
-    // Other text is cut into its characters only as it is written.
-    if secret.is_ascii() && backwards != secret {
+    let reversed: Vec<u8> = secret.iter().rev().copied().collect();
+    // Only ASCII is searched reversed: a match of other reversed text would not end at character boundaries.
+    if secret.is_ascii() && reversed != secret {
         patterns.push(Pattern {
-            bytes: backwards,
+            bytes: reversed,
             kind: Kind::Reversed,
         });
     }
-    // Of either byte order: without the byte at its border both are the same.
+    // This covers both byte orders: without the border byte they are equal.
     let wide: Vec<u8> = secret.iter().flat_map(|byte| [*byte, 0]).collect();
     for text in [secret, &wide[..wide.len().saturating_sub(1)]] {
         for offset in 0..3 {
@@ -76,7 +76,7 @@ pub(super) fn patterns(secret: &[u8]) -> Vec<Pattern> {
     patterns
 }
 
-/// The characters that depend on `secret` alone where it stands `offset` bytes after a group of three.
+/// Returns the base64 characters that depend only on `secret`, if it begins `offset` bytes after a group of three.
 fn base64_core(secret: &[u8], offset: usize, alphabet: &[u8; 64]) -> Vec<u8> {
     let first = (offset * 8).div_ceil(6);
     let end = (offset + secret.len()) * 8 / 6;
@@ -92,28 +92,28 @@ fn base64_core(secret: &[u8], offset: usize, alphabet: &[u8; 64]) -> Vec<u8> {
 }
 
 impl Pattern {
-    /// The bytes with which the pattern may begin where nothing is escaped.
+    /// Lists the bytes with which an unescaped match may begin.
     pub(super) fn first_bytes(&self) -> impl Iterator<Item = u8> {
         let first = self.bytes.first().copied().unwrap_or_default();
         (0..=u8::MAX).filter(move |byte| self.same(*byte, first))
     }
 
-    /// Length of the longest writing of the pattern.
+    /// Returns the largest length of a match.
     pub(super) fn longest(&self) -> usize {
-        self.bytes.len() * LONGEST_ESCAPE + self.most_between()
+        self.bytes.len() * MAX_ESCAPE_BYTES + self.max_separators()
     }
 
-    /// Most bytes that lie between its bytes, all together.
-    fn most_between(&self) -> usize {
-        self.bytes.len() * BETWEEN_EACH + MOST_BETWEEN
+    /// Returns the largest total number of separator bytes.
+    fn max_separators(&self) -> usize {
+        self.bytes.len() * SEPARATORS_PER_BYTE + MAX_GAP_BYTES
     }
 
-    /// Whether `haystack` begins with the pattern: the length of what matched, and its form.
+    /// Matches the pattern at the start of `haystack`. Returns the length and the form of the match.
     pub(super) fn matches(&self, haystack: &[u8]) -> Option<(usize, Form)> {
         if self.kind == Kind::AsWritten && haystack.starts_with(&self.bytes) {
             return Some((self.bytes.len(), Form::AsWritten));
         }
-        // `\x33` is the digit 3, or the prefix of two digits.
+        // `\x33` may be the digit 3, or a prefix and the two digits 33.
         let prefixed = || match self.kind {
             Kind::Hex => self.walk(haystack, true),
             Kind::AsWritten | Kind::Reversed | Kind::Base64 => None,
@@ -121,11 +121,11 @@ impl Pattern {
         self.walk(haystack, false).or_else(prefixed)
     }
 
-    /// One walk; `separators_first` where a separator is passed over although an escape fits as well.
+    /// Matches in one pass; with `separators_first`, a separator takes precedence over an escape.
     fn walk(&self, haystack: &[u8], separators_first: bool) -> Option<(usize, Form)> {
         let mut at = 0;
         let mut escapes = None;
-        let mut left = self.most_between();
+        let mut left = self.max_separators();
         let mut is_wide = false;
         for (index, expected) in self.bytes.iter().enumerate() {
             let mut between = 0;
@@ -145,7 +145,7 @@ impl Pattern {
                 let passed = self.between(index, between, rest)?;
                 between += passed;
                 left = left.checked_sub(passed)?;
-                if between > MOST_BETWEEN {
+                if between > MAX_GAP_BYTES {
                     return None;
                 }
                 at += passed;
@@ -162,7 +162,8 @@ impl Pattern {
         Some((at, form))
     }
 
-    /// Length of what may lie before the byte at `index`, with which `rest` begins; `passed` bytes are passed already.
+    /// Returns the length of the separator at the start of `rest`, before the byte at `index`. `passed` counts the
+    /// bytes already skipped there.
     fn between(&self, index: usize, passed: usize, rest: &[u8]) -> Option<usize> {
         if index == 0 {
             return None;
@@ -173,16 +174,16 @@ impl Pattern {
                     [0, ..] => 1,
                     _ => escape(rest).filter(|unit| unit.byte == 0)?.length,
                 };
-                (passed < MOST_NULS * nul).then_some(nul)
+                (passed < MAX_NULS * nul).then_some(nul)
             }
             Kind::Base64 => white_space(rest),
-            // Pairs of digits stay together.
+            // The two digits of a pair are adjacent.
             Kind::Hex if index % 2 == 1 => None,
             Kind::Hex => white_space(rest).or_else(|| separator(rest)),
         }
     }
 
-    /// What has to go when the pattern is redacted: characters beside a base64 pattern carry bits of it.
+    /// Returns the range to redact: the characters next to a base64 match carry bits of it.
     pub(super) fn whole(
         &self,
         haystack: &[u8],
@@ -206,19 +207,19 @@ impl Pattern {
         byte == expected
             || match self.kind {
                 Kind::AsWritten | Kind::Reversed => false,
-                // The URL-safe alphabet has other signs for the last two values.
+                // The URL-safe alphabet differs in the last two characters.
                 Kind::Base64 => matches!((byte, expected), (b'-', b'+') | (b'_', b'/')),
                 Kind::Hex => byte.to_ascii_lowercase() == expected,
             }
     }
 }
 
-/// Length of the white space with which `rest` begins, as it is or escaped.
+/// Returns the length of the white space at the start of `rest`, plain or escaped.
 fn white_space(rest: &[u8]) -> Option<usize> {
     match rest {
         [byte, ..] if byte.is_ascii_whitespace() => Some(1),
         [b'\\', b'n' | b'r' | b't', ..] => Some(2),
-        // In a string within a string.
+        // A string inside a string.
         [b'\\', b'\\', b'n' | b'r' | b't', ..] => Some(3),
         _ => escape(rest)
             .filter(|unit| unit.byte.is_ascii_whitespace())
@@ -226,7 +227,8 @@ fn white_space(rest: &[u8]) -> Option<usize> {
     }
 }
 
-/// Length of the separator or prefix of hexadecimal digits with which `rest` begins: `:`, `, `, `0x`, `\x`, `u00`.
+/// Returns the length of the separator or prefix of hexadecimal digits at the start of `rest`: `:`, `, `, `0x`, `\x`,
+/// `u00`.
 fn separator(rest: &[u8]) -> Option<usize> {
     match rest {
         [b'0', b'x' | b'X', ..] => Some(2),
@@ -236,7 +238,8 @@ fn separator(rest: &[u8]) -> Option<usize> {
     }
 }
 
-/// The escape with which `rest` begins: `%41`, `%2541`, `\u0041`, `\x41`, or a backslash before a sign.
+/// Decodes the escape at the start of `rest`: `%41`, `%2541`, `\u0041`, `\x41`, or a backslash before a punctuation
+/// character.
 pub(super) fn escape(rest: &[u8]) -> Option<Unit> {
     let pair = |at: usize| Some(nibble(*rest.get(at)?)? << 4 | nibble(*rest.get(at + 1)?)?);
     match rest {

@@ -8,7 +8,7 @@ fn secrets() -> SecretScanner {
     SecretScanner::new(SECRET).unwrap()
 }
 
-/// Base64 with padding, written apart from the code under test.
+/// Encodes base64 with padding, independently of the code under test.
 fn base64(bytes: &[u8], last: &[u8; 2]) -> String {
     let symbol = |value: u32| match value {
         0..26 => char::from(b'A' + value as u8),
@@ -77,7 +77,7 @@ fn hexadecimal_is_found_in_either_case() {
     );
 }
 
-/// Base64 in lines of `width`, each ended by `end`.
+/// Wraps base64 into lines of `width`, each ended by `end`.
 fn wrapped(text: &str, width: usize, end: &str) -> String {
     let lines = text.as_bytes().chunks(width);
     let lines: Vec<&str> = lines
@@ -94,7 +94,7 @@ fn wide(text: &str) -> [Vec<u8>; 2] {
     ]
 }
 
-/// A writing is found, nothing of it is left, and pieces of any size make no difference.
+/// Checks that a form is found and completely redacted, for pieces of any size.
 #[track_caller]
 fn assert_found_and_masked(writing: &[u8], form: Form) {
     let whole = [b"before ", writing, b"! after"].concat();
@@ -186,7 +186,7 @@ fn apart_digits_and_far_lines_are_not_the_credential() {
     assert_eq!(secrets().find(far.as_bytes()), None);
 }
 
-/// What begins like the credential again and again costs a look each, and no more.
+/// A repeated beginning of the credential costs one comparison each.
 #[test]
 fn search_is_linear_in_what_begins_like_the_credential() {
     let begins = &base64(SECRET.as_bytes(), b"+/")[..16];
@@ -357,7 +357,7 @@ proptest! {
 }
 
 #[test]
-fn other_values_are_replaced_by_what_names_them_in_every_form_and_are_no_finding() {
+fn other_values_are_replaced_by_their_names_in_every_form() {
     let token = "gr\u{fc}n-\"s3cret\" 42";
     let key = "-----BEGIN KEY-----\nAAAABBBBCCCC\nshort\n-----END KEY-----";
     let hiding = secrets().hiding([("TOKEN", token), ("KEY", key), ("SHORT", "1234567")]);
@@ -387,16 +387,16 @@ fn other_values_are_replaced_by_what_names_them_in_every_form_and_are_no_finding
 }
 
 #[test]
-fn of_two_values_the_one_that_holds_the_other_is_replaced_whole() {
+fn a_value_that_contains_another_is_replaced_first() {
     let hiding = secrets().hiding([("PART", "abcdefgh"), ("WHOLE", "12abcdefgh34")]);
     let shown = hiding.redact("12abcdefgh34 abcdefgh");
     assert_eq!(shown, "<value of WHOLE> <value of PART>");
-    let small = secrets().hiding([("HOST", "ABCDEFGH")]).in_small_letters();
+    let small = secrets().hiding([("HOST", "ABCDEFGH")]).in_lower_case();
     assert_eq!(small.redact("abcdefgh.example"), "<value of HOST>.example");
 }
 
 #[test]
-fn a_hidden_value_is_found_by_the_name_of_its_variable_wherever_the_pieces_end() {
+fn a_hidden_value_is_found_across_pieces() {
     let secrets = secrets().hiding([("TOKEN", "of-its-users"), ("SHORT", "seven77")]);
     assert_eq!(secrets.find_hidden(SECRET.as_bytes()), None);
     assert_eq!(secrets.find_hidden(b"seven77"), None);

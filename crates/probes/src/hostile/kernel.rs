@@ -45,7 +45,7 @@ pub(super) const CLASSES: &[Class] = &[
         attempts: &[
             call("add", |_| attempt::add_key().map(|()| String::new())),
             call("session", |_| {
-                attempt::session_keyring().map(|()| String::new())
+                attempt::find_session_keyring().map(|()| String::new())
             })
             .twin_arrives(&[Errno::ENOKEY]),
             // All keyrings were searched.
@@ -58,27 +58,31 @@ pub(super) const CLASSES: &[Class] = &[
     Class {
         id: "kernel/bpf",
         about: "programs inside the kernel",
-        attempts: &[call("map", |_| attempt::bpf_map().map(|_| String::new()))],
+        attempts: &[call("map", |_| {
+            attempt::create_bpf_map().map(|_| String::new())
+        })],
     },
     Class {
         id: "kernel/perf",
         about: "performance counters",
         attempts: &[call("counter", |_| {
-            attempt::perf_counter().map(|_| String::new())
+            attempt::open_perf_event().map(|_| String::new())
         })],
     },
     Class {
         id: "kernel/userfaultfd",
         about: "page faults stopped halfway",
         attempts: &[call("descriptor", |_| {
-            attempt::user_faults().map(|_| String::new())
+            attempt::userfaultfd().map(|_| String::new())
         })],
     },
     Class {
         id: "kernel/handles",
         about: "files by handle, past paths and mounts",
         attempts: &[
-            call("name", |_| attempt::handle_of(c".").map(|_| String::new())),
+            call("name", |_| {
+                attempt::name_to_handle(c".").map(|_| String::new())
+            }),
             call("open", open_by_handle),
         ],
     },
@@ -86,8 +90,8 @@ pub(super) const CLASSES: &[Class] = &[
 
 /// Where names are refused, the handle names nothing.
 fn open_by_handle(_: &[String]) -> Result<String, Errno> {
-    let handle = attempt::handle_of(c".").unwrap_or(attempt::Handle::empty());
-    attempt::open_handle(&handle).map(|_| String::new())
+    let handle = attempt::name_to_handle(c".").unwrap_or(attempt::Handle::empty());
+    attempt::open_by_handle(&handle).map(|_| String::new())
 }
 
 fn high(aims: &[String]) -> Result<u32, Errno> {
@@ -100,7 +104,7 @@ fn type_in(aims: &[String]) -> Result<String, Errno> {
 }
 
 fn paste_in(aims: &[String]) -> Result<String, Errno> {
-    attempt::paste_input(terminal()?, high(aims)?).map(|()| String::new())
+    attempt::paste_selection(terminal()?, high(aims)?).map(|()| String::new())
 }
 
 /// The slave of a fresh pseudo-terminal, as controlling terminal of a fresh session, where the kernel lets anybody

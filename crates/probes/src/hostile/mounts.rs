@@ -29,7 +29,7 @@ pub(super) const CLASSES: &[Class] = &[
                 sys::mount::open_tree(c"/").map(|_| String::new())
             }),
             call("fsopen", |_| {
-                sys::attempt::open_file_system().map(|_| String::new())
+                sys::attempt::open_tmpfs().map(|_| String::new())
             }),
             call("unmount", unmount),
             call("chroot", |aims| {

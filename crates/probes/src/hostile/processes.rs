@@ -112,7 +112,7 @@ pub(super) const CLASSES: &[Class] = &[
             .blocked(FILTERED, LedgerEntry::None),
             Attempt::new("clone", clone).blocked(FILTERED, LedgerEntry::None),
             Attempt::new("clone3", |_| {
-                attempt::clone3_with_own_users().map(|()| String::new())
+                attempt::clone3_in_user_namespace().map(|()| String::new())
             })
             .blocked(&[by(Layer::Filter, Errno::ENOSYS)], LedgerEntry::None),
             Attempt::new("join", join)
@@ -202,7 +202,7 @@ fn write_memory(aims: &[String]) -> Result<String, Errno> {
 
 fn take_descriptor(aims: &[String]) -> Result<String, Errno> {
     let process = attempt::open_process(process(aims)?)?;
-    attempt::take_descriptor(process, 0).map(|_| String::new())
+    attempt::copy_descriptor(process, 0).map(|_| String::new())
 }
 
 /// The second word below the directory that the first one names, opened to be read.

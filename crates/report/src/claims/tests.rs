@@ -74,7 +74,7 @@ fn an_unseen_class_is_said_with_the_claim() {
         assert_eq!(claim.strength, strength);
         assert!(!claim.text.contains("is complete"), "{}", claim.text);
         assert!(
-            claim.text.ends_with("refuses it first: tcp4."),
+            claim.text.ends_with("refuses them first: tcp4."),
             "{}",
             claim.text
         );

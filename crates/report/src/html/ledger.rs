@@ -111,7 +111,7 @@ fn setup(report: &Report) -> Markup {
 
 /// Lists calls refused at a limit of the sandbox, because the client may have failed for that reason.
 fn limits(report: &Report) -> Markup {
-    let met = expected::met_limits(&report.evidence);
+    let met = expected::reached_limits(&report.evidence);
     html! {
         @if !met.is_empty() {
             h3 { "Limits of the sandbox that were met" }

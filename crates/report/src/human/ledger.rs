@@ -73,7 +73,7 @@ fn setup(page: &mut Page<String>, report: &Report) -> fmt::Result {
 
 /// Lists calls refused at a limit of the sandbox, because the client may have failed for that reason.
 fn limits(page: &mut Page<String>, report: &Report) -> fmt::Result {
-    let met = expected::met_limits(&report.evidence);
+    let met = expected::reached_limits(&report.evidence);
     if met.is_empty() {
         return Ok(());
     }

@@ -140,13 +140,13 @@ async fn a_runner_that_does_not_listen_is_not_waited_for_and_hears_every_count_l
 #[tokio::test]
 async fn names_beyond_the_bound_are_counted() {
     let (mut resolver, _, runner) = resolver();
-    for name in 0..MOST_QUESTIONS + 3 {
+    for name in 0..MAX_QUESTIONS + 3 {
         resolver.untold.hear(&query(&name.to_string()));
     }
     let listener = std::thread::spawn(move || hear_all(&runner));
     resolver.finish().await;
     let (names, _, missing) = listener.join().unwrap();
-    assert_eq!((names.len(), missing), (MOST_QUESTIONS, Some(3)));
+    assert_eq!((names.len(), missing), (MAX_QUESTIONS, Some(3)));
 }
 
 #[tokio::test]

@@ -146,7 +146,7 @@ impl Supervision {
         }
         self.answer(
             notification,
-            made.map_or_else(Answer::Refuse, |()| Answer::Pretend),
+            made.map_or_else(Answer::Refuse, |()| Answer::ReturnZero),
         );
     }
 

@@ -132,7 +132,7 @@ impl Supervision {
                 Err(Errno::EPERM)
             }
         });
-        let answer = made.map_or_else(Answer::Refuse, |()| Answer::Pretend);
+        let answer = made.map_or_else(Answer::Refuse, |()| Answer::ReturnZero);
         self.answer(notification, answer);
     }
 }

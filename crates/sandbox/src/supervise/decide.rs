@@ -128,7 +128,7 @@ pub(super) fn decide(call: &Call, ground: Context) -> Decision {
             };
             refuse(line, Errno::ENOPROTOOPT)
         }
-        Call::Dumpable { on: false } => one(setup(Outcome::Allowed), Answer::Pretend),
+        Call::Dumpable { on: false } => one(setup(Outcome::Allowed), Answer::ReturnZero),
         Call::Dumpable { on: true } => silent(Answer::Continue),
         Call::Foreign(call) => {
             let line = Line {

@@ -5,7 +5,7 @@ pub mod lookups;
 use std::collections::HashMap;
 
 use model::evidence::{
-    ARGUMENT_BYTES, Attempt, AttemptKind, MOST_ARGUMENTS, MOST_ATTEMPTS, MOST_PROCESSES, Process,
+    Attempt, AttemptKind, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_ATTEMPTS, MAX_PROCESSES, Process,
     Sighting, Unlisted,
 };
 use model::secret::SecretScanner;
@@ -16,7 +16,7 @@ use super::caller::Caller;
 use super::decide::Line;
 
 /// Most entries that are no attempts, so that a flood of them leaves room for attempts.
-const MOST_SETUPS: usize = MOST_ATTEMPTS / 2;
+const MOST_SETUPS: usize = MAX_ATTEMPTS / 2;
 
 /// What the supervisor has written down.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,9 +27,9 @@ pub struct Ledger {
     /// Where the credential was found in what was given to execve(2), at most one for each process that is kept
     /// and one for all others.
     pub sightings: Vec<Sighting>,
-    /// Calls that belong to entries beyond [`MOST_ATTEMPTS`].
+    /// Calls that belong to entries beyond [`MAX_ATTEMPTS`].
     pub unlisted: Unlisted,
-    /// Processes beyond [`MOST_PROCESSES`].
+    /// Processes beyond [`MAX_PROCESSES`].
     pub further_processes: u64,
     /// Connections to the stub that were let through: when, and how many lines stood on standard output.
     pub connects: Vec<Connect>,
@@ -105,7 +105,7 @@ impl Ledger {
             names,
         };
         let is_setup = kind == AttemptKind::Setup;
-        if self.attempts.len() >= MOST_ATTEMPTS || is_setup && self.setups >= MOST_SETUPS {
+        if self.attempts.len() >= MAX_ATTEMPTS || is_setup && self.setups >= MOST_SETUPS {
             self.unlisted.count(&attempt);
             return;
         }
@@ -124,7 +124,7 @@ impl Ledger {
     ) {
         let given = [&[program.to_vec()], arguments].concat().join(&b'\n');
         if let Some(form) = secrets.find(&given)
-            && self.sightings.len() <= MOST_PROCESSES
+            && self.sightings.len() <= MAX_PROCESSES
         {
             let place = format!("arguments of process {}", caller.pid);
             self.sightings.push(Sighting {
@@ -132,21 +132,21 @@ impl Ledger {
                 form: form.to_string(),
             });
         }
-        if self.processes.len() >= MOST_PROCESSES {
+        if self.processes.len() >= MAX_PROCESSES {
             self.further_processes += 1;
             return;
         }
         // Replaced before it is cut, so that no half of a credential is left.
         let shown = |argument: &Vec<u8>| {
             let mut shown = secrets.redact_bytes(argument);
-            shown.truncate(ARGUMENT_BYTES);
+            shown.truncate(MAX_ARGUMENT_BYTES);
             printable(&shown)
         };
         self.processes.push(Process {
             pid: caller.pid,
             ppid: caller.parent,
             program: printable(&secrets.redact_bytes(program)),
-            args: arguments.iter().take(MOST_ARGUMENTS).map(shown).collect(),
+            args: arguments.iter().take(MAX_ARGUMENTS).map(shown).collect(),
         });
     }
 }
@@ -231,7 +231,7 @@ mod tests {
         }
         assert_eq!(
             (ledger.attempts.len(), ledger.unlisted.let_through),
-            (MOST_ATTEMPTS, 1000)
+            (MAX_ATTEMPTS, 1000)
         );
         ledger.add(line(0), "connect", &caller("/a"), 0);
         assert_eq!(

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::{Says, Scenario};
+use crate::{Reply, Scenario};
 
 #[test]
 fn the_default_answer_is_the_six_events_in_their_public_shapes() {
@@ -31,10 +31,10 @@ fn the_default_answer_is_the_six_events_in_their_public_shapes() {
     }
 }
 
-/// The turn that a `[stub]` table makes.
+/// Parses the turn of a `[stub]` table.
 fn turn(toml: &str) -> Turn {
     let scenario: Scenario = toml::from_str(toml).unwrap();
-    let Says::Message(turn) = &scenario.answer(0).says else {
+    let Reply::Message(turn) = &scenario.answer(0).reply else {
         panic!("no message: {toml}")
     };
     turn.clone()

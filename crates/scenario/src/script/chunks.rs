@@ -1,4 +1,4 @@
-//! The bytes of a body, the places in it, and the pieces that it is cut into.
+//! Body bytes of an answer, the positions of its events, and the cuts into pieces.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -13,27 +13,27 @@ use crate::{Chunking, CutAt, CutName, EventName, Pace, Target};
 /// Largest piece of a seeded cut, in bytes.
 const MAX_PIECE: u64 = 64;
 
-/// A body, and where the events stand in it.
+/// A body, and the positions of its events.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Body {
     pub(super) bytes: Vec<u8>,
     pub(super) spans: Vec<Span>,
 }
 
-/// Where one event stands.
+/// Position of one event in the body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) name: Option<EventName>,
     pub(super) start: usize,
-    /// The start of its `data:` line.
+    /// Start of the `data:` line.
     pub(super) data: usize,
-    /// The middle of its `data:` line.
+    /// Middle of the `data:` line.
     pub(super) middle: usize,
     pub(super) end: usize,
 }
 
 impl Body {
-    /// A body that is no stream.
+    /// Builds a body without events.
     pub(super) fn whole(bytes: Vec<u8>) -> Self {
         Self {
             bytes,
@@ -45,13 +45,13 @@ impl Body {
         self.span(target).is_some()
     }
 
-    /// The end of the event; that of the body where it is not there.
+    /// Returns the end of the event, or of the body if the event is missing.
     pub(super) fn after(&self, target: Target) -> usize {
         let span = self.span(target);
         span.map_or(self.bytes.len(), |span| span.end)
     }
 
-    /// The middle of the event; the end of the body where it is not there.
+    /// Returns the middle of the event, or the end of the body if the event is missing.
     pub(super) fn inside(&self, target: Target) -> usize {
         let span = self.span(target);
         span.map_or(self.bytes.len(), |span| span.middle)
@@ -69,7 +69,7 @@ impl Body {
         self.bytes.truncate(length);
     }
 
-    /// Where the body is cut by that name.
+    /// Lists the offsets of a named cut.
     pub(super) fn places(&self, name: CutName) -> Vec<usize> {
         match name {
             CutName::MidUtf8 => {
@@ -89,14 +89,14 @@ impl Body {
         }
     }
 
-    /// The pieces in which the body is handed over; none is empty. Without a chunking each event is one.
+    /// Cuts the body into pieces to send; none is empty. Without a chunking, each event is one piece.
     pub(super) fn pieces(self, chunking: Option<&Chunking>, pace: Pace) -> VecDeque<Piece> {
         let events = self.events();
         let starts: BTreeSet<usize> = events.iter().map(|event| event.start).collect();
         let whole = 0..self.bytes.len();
         let cuts = match chunking {
             None => starts.clone(),
-            // Pieces run across events; with a wait between events each event starts a new piece.
+            // Pieces may span events. With a delay between events, each event starts a new piece.
             Some(chunking) if pace.event.is_zero() => self.cuts(chunking, slice::from_ref(&whole)),
             Some(chunking) => self.cuts(chunking, &events),
         };
@@ -121,7 +121,7 @@ impl Body {
         pieces
     }
 
-    /// Where each event stands in what is left of the body.
+    /// Lists the ranges of the events in the body, which may be truncated.
     fn events(&self) -> Vec<Range<usize>> {
         let length = self.bytes.len();
         if self.spans.is_empty() {
@@ -131,7 +131,7 @@ impl Body {
         there.map(|span| span.start..span.end.min(length)).collect()
     }
 
-    /// Where the body is cut: at the start of each stretch, and inside as the chunking says.
+    /// Lists the cuts: at the start of each stretch, and inside it by the chunking.
     fn cuts(&self, chunking: &Chunking, stretches: &[Range<usize>]) -> BTreeSet<usize> {
         let mut cuts: BTreeSet<usize> = stretches.iter().map(|stretch| stretch.start).collect();
         match chunking {
@@ -165,7 +165,7 @@ impl Body {
     }
 }
 
-/// Sizes of pieces from a number: SplitMix64, a small generator of good spread.
+/// Piece sizes from a seed: SplitMix64, a small generator with a good distribution.
 struct Sizes(u64);
 
 impl Sizes {
@@ -175,7 +175,7 @@ impl Sizes {
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         bits ^= bits >> 31;
-        // Below 65 in any case.
+        // At most 64, so the conversion cannot fail.
         usize::try_from(1 + bits % MAX_PIECE).unwrap_or(1)
     }
 }

@@ -1,27 +1,27 @@
-//! Events as the lines of an event stream.
+//! Encoder of events as the lines of an event stream.
 
 use super::chunks::{Body, Span};
-use super::stream_faults::Draft;
+use super::stream_faults::FaultyEvent;
 use crate::Framing;
 
-/// Writes the events, and remembers where each of them stands.
-pub(super) fn write(events: &[Draft<'_>], framing: Framing) -> Body {
+/// Writes the events, and records the position of each.
+pub(super) fn write(events: &[FaultyEvent<'_>], framing: Framing) -> Body {
     let line_end = framing.line_end.bytes();
     let mut bytes = Vec::new();
     let mut spans = Vec::with_capacity(events.len());
     if framing.bom {
         bytes.extend_from_slice("\u{feff}".as_bytes());
     }
-    for draft in events {
-        // What comes before the first event belongs to it.
+    for faulty in events {
+        // A byte order mark belongs to the first event.
         let start = if spans.is_empty() { 0 } else { bytes.len() };
         if framing.comments {
             bytes.extend_from_slice(b": the stub is here");
             bytes.extend_from_slice(line_end);
         }
-        if !draft.is_nameless {
+        if !faulty.is_nameless {
             bytes.extend_from_slice(b"event: ");
-            bytes.extend_from_slice(draft.event.name().as_bytes());
+            bytes.extend_from_slice(faulty.event.name().as_bytes());
             bytes.extend_from_slice(line_end);
         }
         let data = bytes.len();
@@ -30,12 +30,12 @@ pub(super) fn write(events: &[Draft<'_>], framing: Framing) -> Body {
         } else {
             b"data:"
         });
-        bytes.extend_from_slice(&draft.data());
+        bytes.extend_from_slice(&faulty.data());
         let middle = data + (bytes.len() - data) / 2;
         bytes.extend_from_slice(line_end);
         bytes.extend_from_slice(line_end);
         spans.push(Span {
-            name: draft.event.known(),
+            name: faulty.event.known(),
             start,
             data,
             middle,

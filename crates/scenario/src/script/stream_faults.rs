@@ -1,15 +1,15 @@
-//! The events of a stream with what is wrong with them, before they are written.
+//! Events of a stream with their faults, before encoding.
 
 use crate::messages::{self, Event};
 use crate::{Edit, Target, Turn};
 
-/// One event as it will be written.
+/// One event to encode.
 #[derive(Clone, Debug)]
-pub(super) struct Draft<'a> {
+pub(super) struct FaultyEvent<'a> {
     pub(super) event: Event<'a>,
-    /// Without its `event:` line.
+    /// True to omit the `event:` line.
     pub(super) is_nameless: bool,
-    /// What happens to its data, in order.
+    /// Changes to the encoded data, in order.
     damage: Vec<Damage>,
 }
 
@@ -20,14 +20,14 @@ enum Damage {
     NoType,
 }
 
-/// The events, and the first target that was not there, with the key that named it.
+/// The events, and the first missing target with the key that named it.
 #[derive(Debug)]
-pub(super) struct Drafts<'a> {
-    pub(super) events: Vec<Draft<'a>>,
+pub(super) struct FaultyEvents<'a> {
+    pub(super) events: Vec<FaultyEvent<'a>>,
     pub(super) missing: Option<(&'static str, Target)>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> FaultyEvent<'a> {
     fn new(event: Event<'a>) -> Self {
         Self {
             event,
@@ -40,13 +40,13 @@ impl<'a> Draft<'a> {
         self.event.known() == Some(target.event)
     }
 
-    /// What stands on the `data:` line.
+    /// Encodes the value of the `data:` line.
     pub(super) fn data(&self) -> Vec<u8> {
-        // Plain structs and strings always serialise.
+        // Serialising plain structs and strings cannot fail.
         let mut data = serde_json::to_vec(&self.event).unwrap_or_default();
         for damage in &self.damage {
             match damage {
-                Damage::Cut => data.truncate(border(&data, data.len() / 2)),
+                Damage::Cut => data.truncate(char_boundary(&data, data.len() / 2)),
                 Damage::InvalidUtf8 => {
                     let end = data.iter().rposition(|byte| *byte == b'"');
                     data.insert(end.unwrap_or(data.len()), 0xff);
@@ -64,19 +64,19 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The last border of characters up to `at`.
-fn border(data: &[u8], at: usize) -> usize {
+/// Returns the last character boundary at or before `at`.
+fn char_boundary(data: &[u8], at: usize) -> usize {
     (0..=at)
         .rev()
         .find(|at| data.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80))
         .unwrap_or(0)
 }
 
-/// The events of the turn, each fault done in its order, and the `error` event at its place.
-pub(super) fn drafts<'a>(turn: &'a Turn, id: &'a str, model: &'a str) -> Drafts<'a> {
-    let mut events: Vec<Draft<'a>> = messages::events(turn, id, model)
+/// Lists the events of the turn, applies its faults in order, and puts the `error` event in its place.
+pub(super) fn apply_faults<'a>(turn: &'a Turn, id: &'a str, model: &'a str) -> FaultyEvents<'a> {
+    let mut events: Vec<FaultyEvent<'a>> = messages::events(turn, id, model)
         .into_iter()
-        .map(Draft::new)
+        .map(FaultyEvent::new)
         .collect();
     let mut missing = None;
     for fault in &turn.faults {
@@ -93,36 +93,36 @@ pub(super) fn drafts<'a>(turn: &'a Turn, id: &'a str, model: &'a str) -> Drafts<
         match (end, error.after) {
             (Some(end), _) => {
                 events.truncate(end);
-                events.push(Draft::new(Event::error(error.kind, &error.message)));
+                events.push(FaultyEvent::new(Event::error(error.kind, &error.message)));
             }
             (None, Some(target)) => missing = missing.or(Some(("error_event", target))),
             (None, None) => {}
         }
     }
-    Drafts { events, missing }
+    FaultyEvents { events, missing }
 }
 
-fn find(events: &[Draft<'_>], target: Target) -> Option<usize> {
+fn find(events: &[FaultyEvent<'_>], target: Target) -> Option<usize> {
     let mut named = (0..events.len()).filter(|at| events[*at].is(target));
     named.nth(target.nth.saturating_sub(1))
 }
 
-fn edit(events: &mut Vec<Draft<'_>>, at: usize, edit: Edit) {
-    let draft = &mut events[at];
+fn edit(events: &mut Vec<FaultyEvent<'_>>, at: usize, edit: Edit) {
+    let faulty = &mut events[at];
     match edit {
         Edit::Duplicate => {
-            let twin = draft.clone();
+            let twin = faulty.clone();
             events.insert(at, twin);
         }
         Edit::Missing => {
             events.remove(at);
         }
         Edit::Early => events.swap(at, at.saturating_sub(1)),
-        Edit::MalformedJson => draft.damage.push(Damage::Cut),
-        Edit::InvalidUtf8 => draft.damage.push(Damage::InvalidUtf8),
-        Edit::NoType => draft.damage.push(Damage::NoType),
-        Edit::NoEventLine => draft.is_nameless = true,
-        Edit::NoUsage => match &mut draft.event {
+        Edit::MalformedJson => faulty.damage.push(Damage::Cut),
+        Edit::InvalidUtf8 => faulty.damage.push(Damage::InvalidUtf8),
+        Edit::NoType => faulty.damage.push(Damage::NoType),
+        Edit::NoEventLine => faulty.is_nameless = true,
+        Edit::NoUsage => match &mut faulty.event {
             Event::MessageStart { message } => message.usage = None,
             Event::MessageDelta { usage, .. } => *usage = None,
             Event::ContentBlockStart { .. }
@@ -133,7 +133,7 @@ fn edit(events: &mut Vec<Draft<'_>>, at: usize, edit: Edit) {
             | Event::Error { .. }
             | Event::StubNotice { .. } => {}
         },
-        Edit::WrongIndex(wrong) => match &mut draft.event {
+        Edit::WrongIndex(wrong) => match &mut faulty.event {
             Event::ContentBlockStart { index, .. }
             | Event::ContentBlockDelta { index, .. }
             | Event::ContentBlockStop { index } => *index = wrong,

@@ -31,7 +31,7 @@ fn body(toml: &str) -> String {
     String::from_utf8(whole(&stream(toml))).unwrap()
 }
 
-/// The names on the `event:` lines.
+/// Lists the names on the `event:` lines.
 fn names(toml: &str) -> Vec<String> {
     let body = String::from_utf8_lossy(&whole(&stream(toml))).into_owned();
     let names = body.lines().filter_map(|line| line.strip_prefix("event: "));
@@ -51,7 +51,7 @@ const SIX: [&str; 6] = [
 fn without_pieces_each_event_is_handed_over_by_itself() {
     let script = stream("event_delay_ms = 5");
     assert_eq!(script.pieces.len(), 6);
-    assert!(!script.apart);
+    assert!(!script.separate_writes);
     assert_eq!(script.pieces[0].wait, Duration::ZERO);
     let mut rest = script.pieces.iter().skip(1);
     assert!(rest.all(|piece| piece.wait == Duration::from_millis(5)));
@@ -74,7 +74,7 @@ fn pieces_have_the_size_that_was_asked_for_wherever_it_cuts() {
         assert!(sized.all(|piece| piece.bytes.len() == size));
         let mut rest = script.pieces.iter().skip(1);
         assert!(rest.all(|piece| piece.wait == Duration::from_millis(3)));
-        assert!(script.apart);
+        assert!(script.separate_writes);
     }
 }
 
@@ -87,7 +87,7 @@ fn a_wait_between_events_starts_a_new_piece() {
 }
 
 #[test]
-fn numbered_cuts_stand_where_they_were_put_in_any_order() {
+fn numbered_cuts_may_be_in_any_order() {
     let script = stream("chunk_cuts = [40, 7, 7, 1000000]");
     let sizes: Vec<_> = script
         .pieces
@@ -98,7 +98,7 @@ fn numbered_cuts_stand_where_they_were_put_in_any_order() {
 }
 
 #[test]
-fn named_cuts_stand_inside_what_they_name() {
+fn named_cuts_are_inside_their_construct() {
     let borders = |toml: &str| {
         let script = stream(toml);
         let pieces: Vec<_> = script
@@ -127,7 +127,7 @@ fn a_number_gives_the_same_pieces_each_time_and_another_number_gives_others() {
         let sizes = script.pieces.iter().map(|piece| piece.bytes.len());
         sizes.collect::<Vec<_>>()
     };
-    // Fixed, so that a case gives the same run with every release.
+    // Fixed sizes, so that a case gives equal runs with every release.
     assert_eq!(sizes(1)[..6], SEED_1);
     assert_eq!(sizes(1), sizes(1));
     assert_ne!(sizes(1), sizes(2));
@@ -189,7 +189,7 @@ fn each_fault_changes_its_event_and_nothing_else() {
 }
 
 #[test]
-fn an_invalid_byte_stands_at_the_end_of_the_text() {
+fn an_invalid_byte_is_at_the_end_of_the_text() {
     let bytes = whole(&stream(
         "deltas = ['one']\nfaults = [{ fault = 'invalid-utf8', event = 'content_block_delta' }]",
     ));
@@ -198,7 +198,7 @@ fn an_invalid_byte_stands_at_the_end_of_the_text() {
 }
 
 #[test]
-fn an_error_event_is_the_last_whatever_should_have_followed() {
+fn an_error_event_ends_the_stream() {
     assert_eq!(names("error_event = {}"), ["error"]);
     assert_eq!(
         body("error_event = {}"),
@@ -211,7 +211,7 @@ fn an_error_event_is_the_last_whatever_should_have_followed() {
 }
 
 #[test]
-fn the_spelling_changes_the_lines_and_not_what_they_say() {
+fn framing_changes_lines_but_no_data() {
     let plain = body("");
     let spelt = |framing: &str| body(&format!("framing = {{ {framing} }}"));
     assert_eq!(spelt("line_end = 'crlf'"), plain.replace('\n', "\r\n"));
@@ -387,7 +387,7 @@ proptest! {
     }
 }
 
-/// The same scenario, its first answer cut up otherwise.
+/// Returns the scenario with other cuts of its first answer.
 fn recut(plain: &Scenario, chunking: &str, event_delay: &str) -> Scenario {
     let mut wire = serde_json::to_value(plain).unwrap();
     for key in ["chunk_bytes", "chunk_cuts", "chunk_seed"] {

@@ -169,7 +169,7 @@ fn listener_without_bind_is_told_as_not_known() {
         (message.as_str().unwrap().to_owned(), not_proved)
     };
     let told =
-        "Not known of sockets that were refused at bind(2), 1 in all: whether they were to listen.";
+        "Unknown purpose of sockets, refused at bind(2) before they listened or connected: 1.";
     let (message, not_proved) = told_by(Run::case_b().deviating("listens"));
     assert!(message.ends_with(told), "{message}");
     assert!(not_proved.contains(told), "{not_proved}");

@@ -375,7 +375,7 @@ fn a_ring_is_refused_and_an_undumpable_process_is_only_told_so() {
     );
     assert_eq!(
         decide(&Call::Dumpable { on: false }, ground()).answer,
-        Answer::Pretend
+        Answer::ReturnZero
     );
     assert_eq!(
         decide(&Call::Dumpable { on: true }, ground()).answer,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use model::evidence::{LOOKUP_BYTES, LookupKind, MOST_LOOKUPS};
+use model::evidence::{LookupKind, MAX_LOOKUP_BYTES, MAX_LOOKUPS};
 
 /// What was looked up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Lookups {
     seen: HashMap<Wanted, Seen>,
     /// Of all paths in `seen`.
     bytes: usize,
-    /// Lookups beyond [`MOST_LOOKUPS`] and [`LOOKUP_BYTES`].
+    /// Lookups beyond [`MAX_LOOKUPS`] and [`MAX_LOOKUP_BYTES`].
     pub further: u64,
     /// Lookups whose path could not be read from memory. The kernel cannot read most of these either.
     pub unreadable: u64,
@@ -40,7 +40,7 @@ impl Lookups {
             return;
         }
         let bytes = self.bytes + wanted.path.as_os_str().len();
-        if self.seen.len() >= MOST_LOOKUPS || bytes > LOOKUP_BYTES {
+        if self.seen.len() >= MAX_LOOKUPS || bytes > MAX_LOOKUP_BYTES {
             self.further += 1;
             return;
         }
@@ -92,11 +92,11 @@ mod tests {
     #[test]
     fn a_flood_of_paths_is_bounded_and_counted() {
         let mut lookups = Lookups::default();
-        for number in 0..MOST_LOOKUPS + 7 {
+        for number in 0..MAX_LOOKUPS + 7 {
             lookups.add(wanted(format!("/{number}"), LookupKind::Read), 0);
         }
         lookups.add(wanted("/0", LookupKind::Read), 0);
-        assert_eq!((lookups.iter().count(), lookups.further), (MOST_LOOKUPS, 7));
+        assert_eq!((lookups.iter().count(), lookups.further), (MAX_LOOKUPS, 7));
     }
 
     #[test]
@@ -106,7 +106,7 @@ mod tests {
         for number in 0..2000 {
             lookups.add(wanted(format!("/{number:04}{long}"), LookupKind::Read), 0);
         }
-        assert_eq!(lookups.iter().count(), LOOKUP_BYTES / 4005);
-        assert_eq!(lookups.further, 2000 - (LOOKUP_BYTES / 4005) as u64);
+        assert_eq!(lookups.iter().count(), MAX_LOOKUP_BYTES / 4005);
+        assert_eq!(lookups.further, 2000 - (MAX_LOOKUP_BYTES / 4005) as u64);
     }
 }
