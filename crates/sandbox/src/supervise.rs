@@ -293,14 +293,14 @@ impl Supervision {
             // Ended while it waited: the call was not made, and what was read may be another process's.
             return;
         }
-        let ground = Context {
+        let context = Context {
             served: self.served,
             stub_is_known: !launched || self.stub_is_known,
             canaries: !launched,
             unix_sockets: self.unix_sockets,
             shared_network: self.shared_network,
         };
-        let mut decision = decide(&call, ground);
+        let mut decision = decide(&call, context);
         let mut planned = None;
         if !self.refuses {
             decision.answer = Answer::Continue;
@@ -315,7 +315,7 @@ impl Supervision {
             }
         }
         if !self.records {
-            decision.lines.clear();
+            decision.attempts.clear();
         }
         let syscall = if let Call::Foreign(call) = &call {
             call.interface()
@@ -324,8 +324,8 @@ impl Supervision {
         };
         let connects_before = self.ledger.connects.len();
         if launched {
-            for line in decision.lines {
-                self.ledger.add(line, syscall, &caller, at_us);
+            for attempt in decision.attempts {
+                self.ledger.add(attempt, syscall, &caller, at_us);
             }
             if let Call::Execute {
                 at,
@@ -344,13 +344,13 @@ impl Supervision {
             if self.makes_socket(&call, decision.answer) {
                 return self.make_socket(notification);
             }
-            for descriptor in decision.to_stub {
+            for descriptor in decision.stub_descriptors {
                 self.reach_stub(notification, descriptor, &caller);
             }
         } else {
             let mut recorded = Ledger::default();
-            for line in decision.lines {
-                recorded.add(line, syscall, &caller, at_us);
+            for attempt in decision.attempts {
+                recorded.add(attempt, syscall, &caller, at_us);
             }
             let canaries = self.shared.canaries.lock();
             let mut canaries = canaries.unwrap_or_else(PoisonError::into_inner);

@@ -69,7 +69,7 @@ impl KernelMemory {
             return decision;
         }
         if let Err((errno, limit)) = self.counted.take(call) {
-            return decision.over(errno, limit);
+            return decision.refused_at_limit(errno, limit);
         }
         if self.take(sockets_of(call)) {
             return decision;
@@ -78,7 +78,7 @@ impl KernelMemory {
             "limit of {} sockets, unix ones twice, connections by both ends",
             self.most
         );
-        decision.over(Errno::ENFILE, limit)
+        decision.refused_at_limit(Errno::ENFILE, limit)
     }
 
     /// [`Counted::passes_unlisted`].
@@ -172,11 +172,11 @@ fn weighed(sockstat: &str, protocols: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use model::evidence::Outcome;
+    use model::evidence::{Attempt, Outcome};
 
     use super::*;
     use crate::supervise::StubAddresses;
-    use crate::supervise::decide::{Context, Line, decide};
+    use crate::supervise::decide::{Context, decide};
 
     const PAIR: Call = Call::Pair(Socket {
         family: libc::AF_UNIX,
@@ -205,7 +205,7 @@ mod tests {
 
     /// The errno of a call that may go on but for a limit, and the limit's name.
     fn refusal(memory: &mut KernelMemory, call: &Call) -> Option<(Errno, String)> {
-        let ground = Context {
+        let context = Context {
             served: StubAddresses {
                 stub: "127.0.0.1:1".parse().unwrap(),
                 elsewhere: None,
@@ -215,17 +215,17 @@ mod tests {
             unix_sockets: true,
             shared_network: false,
         };
-        let before = decide(call, ground);
+        let before = decide(call, context);
         assert_eq!(before.answer, Answer::Continue);
         let after = memory.within(call, before.clone());
         let Answer::Refuse(errno) = after.answer else {
             assert_eq!(after, before);
             return None;
         };
-        assert_eq!(after.lines.len(), before.lines.len() + 1);
-        let denied = |line: &Line| line.outcome == Outcome::Denied(errno);
-        assert!(after.lines.iter().all(denied) && after.to_stub.is_empty());
-        Some((errno, after.lines.last()?.address.clone()?))
+        assert_eq!(after.attempts.len(), before.attempts.len() + 1);
+        let denied = |attempt: &Attempt| attempt.outcome == Outcome::Denied(errno);
+        assert!(after.attempts.iter().all(denied) && after.stub_descriptors.is_empty());
+        Some((errno, after.attempts.last()?.address.clone()?))
     }
 
     #[test]

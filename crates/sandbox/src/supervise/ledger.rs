@@ -3,6 +3,7 @@
 pub mod lookups;
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 
 use model::evidence::{
     ARGUMENT_BYTES, Attempt, AttemptKind, MOST_ARGUMENTS, MOST_ATTEMPTS, MOST_PROCESSES, Process,
@@ -13,10 +14,9 @@ use model::text::printable;
 
 use self::lookups::Lookups;
 use super::caller::Caller;
-use super::decide::Line;
 
 /// Most entries that are no attempts, so that a flood of them leaves room for attempts.
-const MOST_SETUPS: usize = MOST_ATTEMPTS / 2;
+const MAX_SETUPS: usize = MOST_ATTEMPTS / 2;
 
 /// What the supervisor has written down.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,11 +48,47 @@ pub struct Connect {
     pub lines: Option<usize>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
-    program: String,
-    syscall: &'static str,
-    line: Line,
+/// Attempt that is compared by the fields that identify an entry of the ledger.
+#[derive(Clone, Debug)]
+struct Key(Attempt);
+
+impl Key {
+    /// All fields but number, time, process and count.
+    fn identity(&self) -> impl Eq + Hash + '_ {
+        let Attempt {
+            seq: _,
+            at_us: _,
+            kind,
+            pid: _,
+            program,
+            syscall,
+            family,
+            socket_type,
+            protocol,
+            address,
+            port,
+            outcome,
+            count: _,
+            names,
+        } = &self.0;
+        let call = (program, syscall, kind, outcome);
+        let destination = (family, socket_type, protocol, address, port, names);
+        (call, destination)
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
+    }
 }
 
 impl Ledger {
@@ -63,49 +99,33 @@ impl Ledger {
         }
     }
 
-    /// Adds a line, or counts it.
-    pub(super) fn add(&mut self, line: Line, syscall: &'static str, caller: &Caller, at_us: u64) {
-        let key = Key {
+    /// Adds an attempt of `caller`, or counts it with an equal entry.
+    pub(super) fn add(
+        &mut self,
+        attempt: Attempt,
+        syscall: &'static str,
+        caller: &Caller,
+        at_us: u64,
+    ) {
+        let key = Key(Attempt {
+            seq: self.attempts.len() as u64 + 1,
+            at_us,
+            pid: caller.pid,
             program: caller.program.clone(),
             syscall,
-            line,
-        };
-        if let Some(attempt) = self
+            ..attempt
+        });
+        if let Some(listed) = self
             .keys
             .get(&key)
             .and_then(|index| self.attempts.get_mut(*index))
         {
-            attempt.count += 1;
+            listed.count += 1;
             return;
         }
-        let Line {
-            kind,
-            family,
-            socket_type,
-            protocol,
-            address,
-            port,
-            outcome,
-            names,
-        } = key.line.clone();
-        let attempt = Attempt {
-            seq: self.attempts.len() as u64 + 1,
-            at_us,
-            kind,
-            pid: caller.pid,
-            program: caller.program.clone(),
-            syscall,
-            family,
-            socket_type,
-            protocol,
-            address,
-            port,
-            outcome,
-            count: 1,
-            names,
-        };
-        let is_setup = kind == AttemptKind::Setup;
-        if self.attempts.len() >= MOST_ATTEMPTS || is_setup && self.setups >= MOST_SETUPS {
+        let attempt = key.0.clone();
+        let is_setup = attempt.kind == AttemptKind::Setup;
+        if self.attempts.len() >= MOST_ATTEMPTS || is_setup && self.setups >= MAX_SETUPS {
             self.unlisted.count(&attempt);
             return;
         }
@@ -168,15 +188,21 @@ mod tests {
         }
     }
 
-    fn line(port: u16) -> Line {
-        Line {
+    fn attempt(port: u16) -> Attempt {
+        Attempt {
+            seq: 0,
+            at_us: 0,
             kind: AttemptKind::Attempt,
+            pid: 0,
+            program: String::new(),
+            syscall: "",
             family: Some("inet".into()),
             socket_type: None,
             protocol: None,
             address: Some("127.0.0.1".into()),
             port: Some(port),
             outcome: Outcome::Allowed,
+            count: 1,
             names: Vec::new(),
         }
     }
@@ -185,10 +211,10 @@ mod tests {
     fn the_same_again_is_counted_and_keeps_its_first_time() {
         let mut ledger = Ledger::default();
         for at_us in [5, 6, 7] {
-            ledger.add(line(1), "connect", &caller("/a"), at_us);
+            ledger.add(attempt(1), "connect", &caller("/a"), at_us);
         }
-        ledger.add(line(1), "connect", &caller("/b"), 8);
-        ledger.add(line(1), "sendto", &caller("/a"), 9);
+        ledger.add(attempt(1), "connect", &caller("/b"), 8);
+        ledger.add(attempt(1), "sendto", &caller("/a"), 9);
         let counts: Vec<(u64, u64, u64)> = ledger
             .attempts
             .iter()
@@ -210,13 +236,13 @@ mod tests {
     fn attempt_behind_a_flood_of_setup_is_listed() {
         let mut ledger = Ledger::default();
         for port in 1..=2000 {
-            let setup = Line {
+            let setup = Attempt {
                 kind: AttemptKind::Setup,
-                ..line(port)
+                ..attempt(port)
             };
             ledger.add(setup, "connect", &caller("/a"), 0);
         }
-        ledger.add(line(0), "connect", &caller("/a"), 0);
+        ledger.add(attempt(0), "connect", &caller("/a"), 0);
         let last = ledger.attempts.last().map(|attempt| attempt.port);
         assert_eq!(last, Some(Some(0)));
         let left = ledger.unlisted.setup as usize;
@@ -227,18 +253,18 @@ mod tests {
     fn a_flood_of_destinations_is_bounded_and_counted() {
         let mut ledger = Ledger::default();
         for port in 0..2000 {
-            ledger.add(line(port), "connect", &caller("/a"), 0);
+            ledger.add(attempt(port), "connect", &caller("/a"), 0);
         }
         assert_eq!(
             (ledger.attempts.len(), ledger.unlisted.let_through),
             (MOST_ATTEMPTS, 1000)
         );
-        ledger.add(line(0), "connect", &caller("/a"), 0);
+        ledger.add(attempt(0), "connect", &caller("/a"), 0);
         assert_eq!(
             (ledger.attempts[0].count, ledger.unlisted.let_through),
             (2, 1000)
         );
-        let mut away = line(5000);
+        let mut away = attempt(5000);
         away.address = Some("192.0.2.1".into());
         ledger.add(away.clone(), "connect", &caller("/a"), 0);
         away.outcome = Outcome::Denied(nix::errno::Errno::ENETUNREACH);
