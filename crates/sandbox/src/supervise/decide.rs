@@ -1,12 +1,12 @@
-//! What becomes of a call: pure, from what the call is about to its entry in the ledger and its answer.
+//! Decisions: from a call to its entries in the ledger and its answer. Pure.
 //!
-//! Non-loopback is answered at once with the errno that the namespace would give. Loopback and unix addresses go
-//! on: what they lead to is inside. An answer that lets a call through rests on the namespace, never on memory
-//! that was read.
+//! Destinations off loopback are refused at once, with the errno that the network namespace would give. Calls to
+//! loopback and unix addresses continue, since every listener there is inside. The namespace makes a continued call
+//! safe; memory that the supervisor read never does.
 //!
-//! Where the network is the container's, others are on loopback too: only the stub is reached, no datagram or unix
-//! socket is made, and nobody listens. What is refused by what memory holds is refused by Landlock as well, or finds
-//! no such socket to be called on.
+//! In a container's network, loopback has foreign listeners too. So only the stub is reached, and datagram sockets,
+//! unix sockets and listen(2) are refused. Refusals that depend on the caller's memory have a second line of defence:
+//! Landlock refuses the call too, or the client has no such socket.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -19,17 +19,17 @@ use super::StubAddresses;
 use super::call::{Address, Call, Destination};
 use super::sockets::{Socket, family_name};
 
-/// What is recorded and answered.
+/// Entries to record, and the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Decision {
     pub(super) attempts: Vec<Attempt>,
     pub(super) answer: Answer,
-    /// Descriptors with which the stub's address is reached, should the call go through.
+    /// The caller's descriptors that a continued call connects to the stub.
     pub(super) stub_descriptors: Vec<i32>,
 }
 
 impl Decision {
-    /// Refuses the call at a limit, which a further line of the ledger names.
+    /// Refuses the call at a limit. A further entry names the limit in place of an address.
     pub(super) fn refused_at_limit(self, errno: Errno, limit: String) -> Self {
         let mut denied = self.denied(errno);
         denied.attempts.push(Attempt {
@@ -53,33 +53,34 @@ impl Decision {
     }
 }
 
-/// What a decision depends on beside the call.
+/// Facts that a decision depends on, the call excepted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context {
     pub(super) served: StubAddresses,
-    /// The way to the stub is no attempt.
+    /// A connection to the stub is setup, not an attempt.
     pub(super) stub_is_known: bool,
-    /// It is our canaries that call. What they mark is to be refused by the kernel itself, and goes on.
+    /// The caller is the canary. Its marked calls continue, so that the kernel itself refuses them.
     pub(super) canaries: bool,
-    /// Whether unix sockets may be made. A read-only directory of the host may hold sockets of its daemons, and
-    /// neither the mount nor Landlock (before ABI 9) keeps anybody from connecting to them.
+    /// Unix sockets are allowed. They are not where the client sees directories of the host: these may hold sockets of
+    /// daemons, and neither a read-only mount nor Landlock before ABI 9 forbids connections to them.
     pub(super) unix_sockets: bool,
-    /// The network is the container's, and its processes are neighbours.
+    /// The network is the container's, so foreign processes listen on loopback.
     pub(super) shared_network: bool,
 }
 
 impl Context {
-    /// The canaries name the protocol of a socket that is to be made, and the stub's port or a neighbour's.
+    /// Checks for a marked address of the canary: one with the stub's port, or a neighbour's on loopback. Marked
+    /// sockets name their protocol.
     fn is_marked(&self, address: SocketAddr) -> bool {
         let neighbour = self.shared_network && address.ip().is_loopback();
         self.canaries && (neighbour || address.port() == self.served.stub.port())
     }
 }
 
-/// libc asks the name service cache before anything else; that it is not there is no finding.
+/// Socket of nscd(8), which libc tries before every other name service.
 const NAME_SERVICE_CACHE: &[u8] = b"/var/run/nscd/socket";
 
-/// Decides.
+/// Decides on a call.
 pub(super) fn decide(call: &Call, context: Context) -> Decision {
     match call {
         Call::Socket(socket) => decide_socket(*socket, context),
@@ -148,7 +149,7 @@ fn decide_socket(socket: Socket, context: Context) -> Decision {
         socket.refusal()
     };
     let base = match refusal {
-        // libc asks for the name service cache over such a socket; this one reaches nothing whoever asked.
+        // libc makes a unix socket for nscd(8). A refused socket cannot reach a listener.
         Some(errno) if is_unix => setup(Outcome::Denied(errno)),
         Some(errno) => judged(Outcome::Denied(errno)),
         None => setup(Outcome::Allowed),
@@ -157,8 +158,8 @@ fn decide_socket(socket: Socket, context: Context) -> Decision {
     recorded(attempt, refusal.map_or(Answer::Continue, Answer::Refuse))
 }
 
-/// A pair of another family than unix is refused, and one of unix datagram sockets where those of others could be
-/// reached.
+/// Decides on socketpair(2). Refuses families other than unix. Where unix sockets are forbidden, datagram pairs are
+/// refused too, since they can send to foreign sockets.
 fn decide_pair(pair: Socket, context: Context) -> Decision {
     let is_unix = pair.family == libc::AF_UNIX;
     if is_unix && (context.unix_sockets || pair.stays_connected()) {
@@ -184,7 +185,7 @@ fn with_socket(attempt: Attempt, socket: Socket) -> Attempt {
     }
 }
 
-/// Landlock does not see the connection that such a message opens.
+/// Refuses a message with MSG_FASTOPEN: Landlock does not check the connection that it opens.
 fn refuse_fast_open(destinations: &[Destination], context: Context) -> Decision {
     let mut refused = refuse_message(destinations, context);
     if refused.attempts.is_empty() {
@@ -195,7 +196,7 @@ fn refuse_fast_open(destinations: &[Destination], context: Context) -> Decision 
     refused
 }
 
-/// The place of an urgent byte says something that no byte of the stream does, so the journal would lack it.
+/// Refuses a message with MSG_OOB: the position of an urgent byte carries information that the journal would lack.
 fn refuse_urgent(destinations: &[Destination], context: Context) -> Decision {
     let mut refused = refuse_message(destinations, context);
     refused.attempts.push(Attempt {
@@ -218,10 +219,11 @@ fn refuse_message(destinations: &[Destination], context: Context) -> Decision {
     }
 }
 
-/// A call to several destinations is let through as a whole or not at all.
+/// Decides on a call to one or more destinations. One refused destination refuses the whole call.
 fn decide_destinations(destinations: &[Destination], context: Context) -> Decision {
     let refused = destinations.iter().find_map(|destination| {
-        refusal(&destination.address, context).or_else(|| refusal_of_state(destination, context))
+        refusal(&destination.address, context)
+            .or_else(|| refusal_without_address(destination, context))
     });
     let attempts = destinations
         .iter()
@@ -276,8 +278,7 @@ fn is_setup(destination: &Destination, context: Context) -> bool {
     }
 }
 
-/// The errno with which a destination is answered here, unless the kernel is to be asked: where it is not on this
-/// host, what a network that has loopback only would say.
+/// Errno for a forbidden destination. Off loopback, the errno is that of a network with loopback only.
 fn refusal(address: &Address, context: Context) -> Option<Errno> {
     match address {
         Address::Inet(address) if context.is_marked(canonical(*address)) => None,
@@ -291,7 +292,7 @@ fn refusal(address: &Address, context: Context) -> Option<Errno> {
             }
         }
         Address::Other { .. } => Some(Errno::ENETUNREACH),
-        // Only a pair can be asked to, and that is connected to itself.
+        // The client's only unix sockets there are pairs, which are connected to each other already.
         Address::Path(_) | Address::Abstract(_) | Address::Unnamed => {
             (context.shared_network && !context.canaries).then_some(Errno::EACCES)
         }
@@ -299,16 +300,15 @@ fn refusal(address: &Address, context: Context) -> Option<Errno> {
     }
 }
 
-/// Errno for a connect(2) that changes a socket and leads nowhere, where the supervisor makes all connections:
-/// AF_UNSPEC would make a connected socket ready for another connection.
-fn refusal_of_state(destination: &Destination, context: Context) -> Option<Errno> {
+/// Errno for a connect(2) without an internet address, if the supervisor makes all connections. With AF_UNSPEC,
+/// connect(2) would prepare a connected socket for another connection.
+fn refusal_without_address(destination: &Destination, context: Context) -> Option<Errno> {
     let connects = context.shared_network && !context.canaries && destination.connects;
-    let leads_nowhere = !matches!(destination.address, Address::Inet(_));
-    (connects && leads_nowhere).then_some(Errno::EACCES)
+    let is_inet = matches!(destination.address, Address::Inet(_));
+    (connects && !is_inet).then_some(Errno::EACCES)
 }
 
-/// Whether a connection there arrives at the stub: the unspecified IPv4 address is this host (ip(7)), and leads to
-/// 127.0.0.1.
+/// Checks for an address at which the stub listens. The unspecified IPv4 address stands for this host (ip(7)).
 fn reaches(address: &Address, served: StubAddresses) -> bool {
     let Address::Inet(address) = address else {
         return false;
@@ -320,7 +320,7 @@ fn reaches(address: &Address, served: StubAddresses) -> bool {
         || (address.ip() == IpAddr::V4(Ipv4Addr::UNSPECIFIED) && address.port() == stub.port())
 }
 
-/// IPv4-mapped addresses as the IPv4 addresses that they are.
+/// Converts IPv4-mapped IPv6 addresses to IPv4.
 fn canonical(address: SocketAddr) -> SocketAddr {
     (address.ip().to_canonical(), address.port()).into()
 }
@@ -376,7 +376,7 @@ fn setup(outcome: Outcome) -> Attempt {
     of_kind(AttemptKind::Setup, outcome)
 }
 
-/// Attempt without destination. The ledger fills in the fields of the call: number, time, caller and system call.
+/// Entry without a destination. The ledger fills in number, time, caller and system call.
 fn of_kind(kind: AttemptKind, outcome: Outcome) -> Attempt {
     Attempt {
         seq: 0,

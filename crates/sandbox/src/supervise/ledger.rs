@@ -1,4 +1,4 @@
-//! The ledger of one run, as it grows: one entry for each program, call, destination and outcome, with a count.
+//! Ledger of one run: one entry for each program, system call, destination and outcome, with a count.
 
 pub mod lookups;
 
@@ -15,36 +15,40 @@ use model::text::printable;
 use self::lookups::Lookups;
 use super::caller::Caller;
 
-/// Most entries that are no attempts, so that a flood of them leaves room for attempts.
+/// Most entries of the kind setup, so that a flood of them leaves room for attempts.
 const MAX_SETUPS: usize = MOST_ATTEMPTS / 2;
 
-/// What the supervisor has written down.
+/// Records of the supervisor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
+    /// Entries in the order of their first calls.
     pub attempts: Vec<Attempt>,
+    /// Programs started by execve(2), in order.
     pub processes: Vec<Process>,
+    /// Paths that were looked up.
     pub lookups: Lookups,
-    /// Where the credential was found in what was given to execve(2), at most one for each process that is kept
-    /// and one for all others.
+    /// Credentials found in the arguments of execve(2), at most one for each process in `processes` and one more.
     pub sightings: Vec<Sighting>,
     /// Calls that belong to entries beyond [`MOST_ATTEMPTS`].
     pub unlisted: Unlisted,
     /// Processes beyond [`MOST_PROCESSES`].
     pub further_processes: u64,
-    /// Connections to the stub that were let through: when, and how many lines stood on standard output.
+    /// Connections to the stub that were let through.
     pub connects: Vec<Connect>,
-    /// What the supervisor could not do; each costs the claim that nothing else was tried.
+    /// Failures of the supervisor, each once. Each makes the ledger incomplete.
     pub faults: Vec<String>,
+    /// Index in `attempts` of each entry.
     keys: HashMap<Key, usize>,
-    /// Entries that are no attempts.
+    /// Number of entries of the kind setup.
     setups: usize,
 }
 
 /// One connection to the stub that was let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connect {
+    /// Time of the call, in microseconds since the start of the run.
     pub at_us: u64,
-    /// `None`: the runner did not say within its time.
+    /// Lines on the client's standard output before the connection; `None` if the event loop did not reply in time.
     pub lines: Option<usize>,
 }
 
@@ -92,10 +96,10 @@ impl Hash for Key {
 }
 
 impl Ledger {
-    /// Adds what could not be done; the same again says nothing new.
-    pub(super) fn fault(&mut self, what: String) {
-        if !self.faults.contains(&what) {
-            self.faults.push(what);
+    /// Adds a failure, unless an equal one is listed.
+    pub(super) fn fault(&mut self, fault: String) {
+        if !self.faults.contains(&fault) {
+            self.faults.push(fault);
         }
     }
 
@@ -134,7 +138,7 @@ impl Ledger {
         self.attempts.push(attempt);
     }
 
-    /// Adds a program that `caller` is about to become.
+    /// Adds a program that `caller` is about to execute.
     pub(super) fn start(
         &mut self,
         program: &[u8],
@@ -156,7 +160,7 @@ impl Ledger {
             self.further_processes += 1;
             return;
         }
-        // Replaced before it is cut, so that no half of a credential is left.
+        // Redaction comes first: truncation could leave half of a credential.
         let shown = |argument: &Vec<u8>| {
             let mut shown = secrets.redact_bytes(argument);
             shown.truncate(ARGUMENT_BYTES);

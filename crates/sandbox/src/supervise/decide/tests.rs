@@ -1,4 +1,4 @@
-//! Each kind of call: what is recorded, and what is answered.
+//! Entries and answer for each kind of call.
 
 use super::*;
 
@@ -165,7 +165,7 @@ fn the_kernel_is_asked_for_what_our_canaries_mark_and_for_nothing_else() {
     assert_eq!(decide(&there(8000), context()).answer, refused);
 }
 
-/// A network that is the container's.
+/// Context of a container's network.
 fn shared() -> Context {
     Context {
         unix_sockets: false,
@@ -413,7 +413,7 @@ fn fast_open_is_refused_and_recorded_in_a_shared_network() {
     let both = send(&[STUB, "192.0.2.1:443"], shared);
     assert_eq!((both.attempts.len(), both.answer), (2, answer));
     assert!(both.stub_descriptors.is_empty());
-    // In a network of its own it is a connection as every other.
+    // In its own network namespace, the message is decided as any other connection.
     assert_eq!(only(&send(&["192.0.2.1:443"], context())).1, UNREACHABLE);
     assert_eq!(send(&[STUB], context()).stub_descriptors, [5]);
     assert!(send(&[], context()).attempts.is_empty());
@@ -435,7 +435,7 @@ fn urgent_data_is_refused_and_an_attempt() {
         let decision = decide(&Call::Urgent(Vec::new()), context);
         assert_eq!(only(&decision), refused);
         assert_eq!(decision.attempts[0].address.as_deref(), Some("MSG_OOB"));
-        // On the way to the stub as well, which is listed apart.
+        // A message to the stub is refused too, and its destination is a second entry.
         let Call::To(destinations) = to(Address::Inet(STUB.parse().unwrap())) else {
             unreachable!()
         };
