@@ -6,7 +6,7 @@ use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus};
 use nix::errno::Errno;
 
 pub use probes::canary::{
-    ABSTRACT_INSIDE, Expected, Kind, LedgerEntry, Mode, Observation, ROUTES, STUB, probes,
+    ABSTRACT_INSIDE, Expected, ExpectedRecord, Kind, Mode, Observation, ROUTES, STUB, probes,
 };
 
 /// What a verdict on the canaries rests on.
@@ -68,7 +68,7 @@ impl Context<'_> {
             Some(_) | None => CanaryStatus::NotHeld,
         };
         // Without a line of its own or of its socket, the call never came to the supervisor.
-        let asked = |record: LedgerEntry| {
+        let asked = |record: ExpectedRecord| {
             self.recorded
                 .iter()
                 .any(|attempt| record.is(attempt) || record.is_socket(attempt))

@@ -13,7 +13,7 @@ use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
-use probes::canary::{CanaryTargets, ProbeEnv, Try};
+use probes::canary::{CanaryTargets, ProbeEnv, ProbeFn};
 use sys::process::{OWN_FILE, read_to_end_within, wait_within};
 
 use super::{Kind, ROUTES, probes};
@@ -96,7 +96,7 @@ impl Outside {
 }
 
 /// The attempts that mean something outside. None of them is about /proc.
-fn attempts(tier: Tier) -> impl Iterator<Item = (&'static str, Try)> {
+fn attempts(tier: Tier) -> impl Iterator<Item = (&'static str, ProbeFn)> {
     let ways = ROUTES.iter().map(|way| (way.name, way.outside));
     let probes = probes(Kind::of(tier, true)).map(|probe| (probe.name, probe.outside));
     ways.chain(probes)

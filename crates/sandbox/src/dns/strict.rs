@@ -1,9 +1,9 @@
 //! Strict form of a query: each byte of a datagram either belongs to an ordinary query or is reported as odd.
 //!
-//! An ordinary query is one that the resolvers of glibc, musl, Go and c-ares send: one question of class IN, and at most
-//! one OPT record without options (RFC 6891). The transaction id, RD and AD of the header, the UDP size and the DO bit
-//! of OPT may have any value. EDNS options are always odd, since they can hold bytes of the client's choice. That
-//! includes the EDNS cookies that some libraries add.
+//! Ordinary queries are those of the resolvers of glibc, musl, Go and c-ares: one question of class IN, and at most one
+//! OPT record without options (RFC 6891). The transaction id, RD and AD of the header, the UDP size and the DO bit of
+//! OPT may have any value. EDNS options are always odd, since they can hold bytes of the client's choice. That includes
+//! the EDNS cookies that some libraries add.
 
 use super::{HEADER_BYTES, NoQuery, Query};
 
