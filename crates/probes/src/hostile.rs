@@ -1,5 +1,5 @@
-//! Hostile client inside the runner's executable. It makes the attempts that its command line names, each in a process
-//! of its own, and prints the result of each as a line of JSON.
+//! Hostile client inside the runner's executable. It makes the attempts that its command line names, each in its own
+//! process. The result of each is a line of JSON on standard output.
 //!
 //! The same code makes the twins outside. Arguments before the first `--attempt` are ignored: they are those of any
 //! client.

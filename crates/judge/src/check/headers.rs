@@ -155,7 +155,7 @@ pub(super) fn beta_families(run: &JudgedRun) -> Outcome {
                 .at(name(post))
                 .expected(format!("{header} names, each with a date: {}", list(missing)))
                 .found(list(values))
-                // Only the body tells a request of the turn from one beside it, and the body may be lost.
+                // The class of a request depends on its body, which may be lost.
                 .failed_if_complete(if post.is_complete() { &[] } else { REQUESTS });
         }
     }

@@ -77,9 +77,10 @@ fn what_is_wrong_is_told_with_line_and_column() {
         fault(&GOOD.replace("baseline/1", "baseline/2")),
         "1:10: expected the schema `runner.baseline/1`, found `runner.baseline/2`"
     );
-    assert!(with("[header]\n").starts_with(
-        "4:2: expected a known key, found `header`: did you mean `headers`?"
-    ));
+    assert!(
+        with("[header]\n")
+            .starts_with("4:2: expected a known key, found `header`: did you mean `headers`?")
+    );
     assert_eq!(
         with("headers = 1\n"),
         "4:11: expected a table, found integer"

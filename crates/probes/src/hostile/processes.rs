@@ -25,7 +25,7 @@ use super::{CRASH, HOSTILE_ARGUMENT, errno, own_file};
 
 const FILTERED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
 const UNSEEN: &[Refusal] = &[by(Layer::PidNamespace, Errno::ESRCH)];
-/// As [`UNSEEN`]. If the runner is pid 1 of a container, its pid is that of init inside.
+/// Refusals like [`UNSEEN`]. If the runner is pid 1 of a container, its pid is that of init inside.
 const UNSEEN_OR_INIT: &[Refusal] = &[
     by(Layer::PidNamespace, Errno::ESRCH),
     by(Layer::Landlock, Errno::EPERM),

@@ -30,7 +30,7 @@ pub struct Said {
     pub attempt: String,
     /// Result.
     pub reply: Reply,
-    /// What the attempt reached, or why it was not made.
+    /// Object that the attempt reached, or the reason why it was not made.
     pub detail: String,
 }
 

@@ -354,7 +354,7 @@ pub(super) fn parse_address(bytes: &[u8]) -> Option<Address> {
     })
 }
 
-/// Parses a struct sockaddr_in, without a look at its family.
+/// Parses a struct sockaddr_in of any family.
 fn parse_inet(bytes: &[u8]) -> Option<Address> {
     let ip = Ipv4Addr::from(*bytes.get(4..)?.first_chunk::<4>()?);
     Some(Address::Inet((IpAddr::V4(ip), port(bytes)?).into()))

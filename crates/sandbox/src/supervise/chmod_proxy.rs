@@ -1,7 +1,7 @@
 //! chmod(2), utime(2) and chown(2) on the client's own files, made by the supervisor in a container's file systems.
 //!
 //! Landlock has no access right for these calls, and the container's files belong to the client's user. So the calls
-//! never continue. The supervisor opens the file, checks that it lies in one of the client's trees, and changes the
+//! never continue. The supervisor opens the file, checks that it is in one of the client's trees, and changes the
 //! opened file. Memory that another thread rewrites in between has no effect.
 
 use std::ffi::OsStr;
@@ -237,7 +237,7 @@ fn read_times(thread: i32, to: Attribute) -> Result<[TimeSpec; 2], Errno> {
     Ok([first, second].map(|(seconds, nanoseconds)| TimeSpec::new(seconds, nanoseconds)))
 }
 
-/// Checks that a file lies in one of the trees, by the kernel's current path of it. The client cannot move files out of
+/// Checks that a file is in one of the trees, by the kernel's current path of it. The client cannot move files out of
 /// its trees. It can link a writable file from elsewhere into them, so a second link is refused.
 fn is_below(object: &OwnedFd, trees: &[PathBuf]) -> Result<bool, Errno> {
     let status = fstat(object)?;
