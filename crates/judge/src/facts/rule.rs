@@ -101,7 +101,7 @@ impl Rule {
                 "A date with a time of day to the second reads {time}: 2026-11-28T16:03:24 (or with a blank or _ for T, - or %3A for :, a fraction, a zone), 20261128T160324, Sat, 28 Nov 2026 16:03:24 with or without GMT or an offset, and Sat Nov 28 16:03:24 2026 with or without GMT or UTC before the year. 13 digits, or 10 with or without a fraction, that are a time since 1970 read {digits}. A date alone stays."
             }
             Self::Ids => {
-                "A UUID reads {uuid}; 16 hexadecimal digits or more, of which one is no letter, read {hex:N} with their number, an odd one rounded up, and 16 and 32 for a decimal number of 64 and 128 bits; 16 or more letters and digits behind _ read {id:N} with their number where digits stand in two places, or capital and small letters and a digit are among them."
+                "A UUID reads {uuid}. A word of 16 or more hexadecimal digits, at least one of them 0 to 9, reads {hex:N}: N is the number of digits, rounded up to even, or 16 or 32 for a decimal number of 64 or 128 bits. A word of 16 or more letters and digits after _ reads {id:N} if it has digits in two places, or a capital letter, a small letter and a digit."
             }
             Self::RandomNames => {
                 "In the temporary directory tmp. with 10 characters behind it, or tmp with 8, reads {random}."
@@ -116,7 +116,7 @@ impl Rule {
                 "The header content-length and the sizes of bodies, records and files follow from what is in them."
             }
             Self::Texts => {
-                "A text or an odd key of more than 32 bytes in a body, and a body of more that has no shape, is compared by its length: it may hold ids, dates and paths."
+                "A text or an odd key of more than 32 bytes in a body is compared by its length, since it may hold ids, dates and paths. So is a body of more than 32 bytes without a shape."
             }
             Self::KnownFiles => {
                 "The content of a file that the profile or the specification knows is not compared; its path, kind and mode are."
@@ -131,7 +131,7 @@ impl Rule {
                 "How often an attempt, a question or a start of a program was repeated is not compared."
             }
             Self::Order => {
-                "The order of headers of different names, of attempts, questions and files, and of records against the connection is not compared. Of a request it is compared whether it came before or after the message, which of several is the one with the most values in its body; of a side request not even that. Those of one method and path are told apart by what is in them, the message first."
+                "The order of headers of different names, of attempts, questions and files, and of records against the connection is not compared. Of a request, only its position before or after the message is compared; of a side request, no position. Of several messages, the one with the most values in its body counts as the message. Requests of one method and path are identified by their content, the message first."
             }
             Self::Origins => {
                 "The process that started a program is not compared: it may have ended before the runner reads it, and a process that only forked has no program of its own."
