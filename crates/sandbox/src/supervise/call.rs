@@ -17,9 +17,9 @@ use crate::filter::{ForeignCall, SocketOption};
 /// sizeof(struct sockaddr_storage).
 const MAX_ADDRESS_BYTES: usize = 128;
 /// Longest argument of execve(2): MAX_ARG_STRLEN of linux/binfmts.h.
-const MAX_STRING_BYTES: usize = 128 * 1024;
+const MAX_EXECVE_STRING_BYTES: usize = 128 * 1024;
 /// Limit of all arguments together: three quarters of _STK_LIM (execve(2)).
-const MAX_ARGUMENT_BYTES: usize = 6 * 1024 * 1024;
+const MAX_EXECVE_BYTES: usize = 6 * 1024 * 1024;
 /// PATH_MAX of linux/limits.h.
 pub(super) const MAX_PATH_BYTES: usize = 4096;
 /// Most messages of one sendmmsg(2): UIO_MAXIOV of linux/uio.h.
@@ -372,7 +372,7 @@ fn execute(memory: &File, at: i32, path: u64, arguments: u64) -> Result<Call, Er
     let mut words = Vec::new();
     let mut bytes = 0;
     // A null vector is an empty one (execve(2), on Linux).
-    while arguments != 0 && bytes < MAX_ARGUMENT_BYTES {
+    while arguments != 0 && bytes < MAX_EXECVE_BYTES {
         let mut pointer = [0; 8];
         read_memory(
             memory,
@@ -381,7 +381,7 @@ fn execute(memory: &File, at: i32, path: u64, arguments: u64) -> Result<Call, Er
         )?;
         match u64::from_ne_bytes(pointer) {
             0 => break,
-            word => words.push(string(word, MAX_STRING_BYTES)?),
+            word => words.push(string(word, MAX_EXECVE_STRING_BYTES)?),
         }
         bytes += words.last().map_or(0, Vec::len) + 8;
     }
