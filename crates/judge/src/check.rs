@@ -1,13 +1,14 @@
-//! Compares the evidence of one run with what its case expects: a finding for each check, and the verdict.
+//! Compares the evidence of one run with the expectations of its case: a finding for each check, and the verdict.
 //!
-//! Owns the stable ids, their order, the section of the specification behind each and the evidence that each
-//! needs. Everything in here is pure: it must not know how evidence was collected nor how a report looks.
+//! Owns the stable ids, their order, the section of the specification behind each, and the evidence that each needs.
+//! Pure: does not know how evidence is collected or how a report looks.
 //!
-//! A finding has four ends. *Passed* and *failed* are what the evidence shows: a deviation that is seen is failed
-//! although other evidence is lost, and nothing passes without all that it needs. *Errored* is evidence that a check
-//! needs and that is missing. *Skipped* is an object that is not there (no preflight, no message request: the checks
-//! that count them fail instead), a question that the case does not ask, or what is left of a client that the runner
-//! ended, which it might have removed itself.
+//! A finding has one of four statuses:
+//! - *failed*: the evidence shows a deviation, even if other evidence is lost.
+//! - *passed*: all evidence that the check needs is there and shows no deviation.
+//! - *errored*: evidence that the check needs is missing.
+//! - *skipped*: the object is absent (a preflight, a message request; other checks count them), the case does not ask,
+//!   or the object is a leftover of a client that the runner ended.
 
 use Rule::{Any, Case as Asked};
 use model::case::Case;
@@ -38,38 +39,38 @@ struct Check {
     id: &'static str,
     /// Section of the specification.
     spec: &'static str,
-    /// A gap of one of these kinds makes it errored.
+    /// Kinds of gaps that make the check errored.
     needs: &'static [GapKind],
     judges: Judges,
     rule: Rule,
 }
 
-/// How a check is made.
+/// Function of a check.
 #[derive(Clone, Copy)]
 enum Rule {
-    /// Against what a case expects of a client.
+    /// Check of a client against a case.
     Case(fn(&JudgedRun) -> Outcome),
-    /// Of any program, an audited one too; what is told of its attempts beforehand is all that it needs.
+    /// Check of any program, an audited one too. Needs the expected attempts only.
     Any(fn(&Evidence, Expected<'_>) -> Outcome),
 }
 
 /// Expectations of the attempts of any program.
 #[derive(Clone, Copy)]
 struct Expected<'a> {
-    /// Those that are no finding.
+    /// Attempts that are no finding.
     attempts: &'a [ExpectedAttempt],
-    /// The header in which the message carries the credential; `None` for any that providers take it in.
+    /// Header of the message that carries the credential; `None` for all known headers.
     credential: Option<&'a str>,
-    /// The ledger must be able to show every class of them.
+    /// The ledger must cover every class of attempts.
     complete_ledger: bool,
 }
 
-/// Whose behaviour a check judges.
+/// Subject of a check.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Judges {
-    /// The client's: skipped when it was never started.
+    /// The client. Such checks are skipped if the client was never started.
     Client,
-    /// The sandbox's, or the run's own.
+    /// The sandbox, or the run itself.
     Sandbox,
 }
 
@@ -80,9 +81,9 @@ const FILES: &[GapKind] = &[GapKind::Files];
 const PROCESSES: &[GapKind] = &[GapKind::Processes];
 const ORDER: &[GapKind] = &[GapKind::Order, GapKind::Requests, GapKind::Records];
 const ATTEMPTS: &[GapKind] = &[GapKind::Attempts];
-/// The canaries, and the ledger: that nothing was let through is read there.
+/// The canary, and the ledger, which shows the calls that were let through.
 const OUTBOUND: &[GapKind] = &[GapKind::Isolation, GapKind::Attempts];
-/// The credential is searched in whatever was collected: where that is incomplete, so is the search.
+/// All evidence that is searched for the credential.
 const SEARCHED: &[GapKind] = &[
     GapKind::Secrets,
     GapKind::Requests,
@@ -131,7 +132,7 @@ const CHECKS: [Check; 36] = [
     client("process/no-survivors",              "1",   PROCESSES, Any(|evidence, _| process::no_survivors(evidence))),
 ];
 
-/// Makes every check of a case: one finding for each id, in the order of [`model::finding::ids`].
+/// Makes all checks of a case: one finding for each id, in the order of [`model::finding::ids`].
 pub fn check(case: &Case, profile: &Profile, evidence: &Evidence) -> Vec<Finding> {
     let run = JudgedRun {
         case,
@@ -152,8 +153,7 @@ pub fn check(case: &Case, profile: &Profile, evidence: &Evidence) -> Vec<Finding
     make_all(evidence, outcome)
 }
 
-/// Makes the checks that hold for any program, and skips those that a case asks for. `expected` are the attempts
-/// that are no finding.
+/// Makes the checks of any program, and skips those of a case. `expected` lists the attempts that are no finding.
 pub fn audit(expected: &[ExpectedAttempt], evidence: &Evidence) -> Vec<Finding> {
     let outcome = |check: &Check| match check.rule {
         Rule::Case(_) => outcome::not_asked("an audit expects nothing of the program"),
@@ -174,11 +174,12 @@ fn make_all(evidence: &Evidence, outcome: impl Fn(&Check) -> Outcome) -> Vec<Fin
     CHECKS.iter().map(make).collect()
 }
 
-/// The one word for the run.
+/// Verdict of the run, by the first rule that applies:
 ///
-/// *Errored* where the boundary did not hold before the launch, whatever the checks say: a client is not to blame for
-/// what it did in a broken sandbox. Then *failed*, so that no client escapes a certain deviation by losing evidence.
-/// Then *errored*; *passed* is what is left, and only if something passed.
+/// 1. *Errored* if the sandbox did not hold before the launch: a client in a broken sandbox cannot be judged.
+/// 2. *Failed* if a check failed, so that a client cannot hide a certain deviation by causing loss of evidence.
+/// 3. *Errored* if evidence is lost, a check is errored, or no check passed.
+/// 4. *Passed*.
 pub fn verdict(findings: &[Finding], evidence: &Evidence) -> Verdict {
     let any = |status| findings.iter().any(|finding| finding.status == status);
     if !broken(evidence).is_empty() {
@@ -192,17 +193,17 @@ pub fn verdict(findings: &[Finding], evidence: &Evidence) -> Verdict {
     }
 }
 
-/// Losses of the run itself, one phrase each: a layer or canary, an instrument, an end of its own or by a limit. Only a
-/// run without losses can pass.
+/// Faults of the run itself, one phrase each: layers, probes, lost evidence, interruption. Only a run without faults can
+/// pass.
 pub fn unsound(evidence: &Evidence) -> Vec<String> {
     [broken(evidence), lost(evidence)].concat()
 }
 
-/// Layers and canaries that did not hold before the launch.
+/// Layers and probes that did not hold before the launch.
 fn broken(evidence: &Evidence) -> Vec<String> {
     let mut reasons = Vec::new();
     if evidence.layers.is_empty() {
-        reasons.push("no layer of the sandbox was read back".to_owned());
+        reasons.push("no layer of the sandbox was verified".to_owned());
     }
     let lost = evidence
         .layers
@@ -225,7 +226,7 @@ fn broken(evidence: &Evidence) -> Vec<String> {
     reasons
 }
 
-/// Losses after the launch.
+/// Faults after the launch.
 fn lost(evidence: &Evidence) -> Vec<String> {
     let mut reasons: Vec<String> = outbound::let_through(evidence)
         .map(|attempt| format!("the supervisor let a call through: {}", attempt.target()))
@@ -242,7 +243,7 @@ fn lost(evidence: &Evidence) -> Vec<String> {
     reasons
 }
 
-/// `ended by the runner (time-out after 1.0 s)`, unless the client ended by itself or was never there.
+/// Reason `ended by the runner (time-out after 1.0 s)`. Returns `None` if the client ended by itself or never started.
 fn ended_by_runner(exit: Exit) -> Option<String> {
     let why = match exit {
         Exit::Code(_) | Exit::Signal(_) | Exit::NotStarted => return None,
@@ -304,7 +305,8 @@ impl Check {
         }
     }
 
-    /// The finding of a deviation: certain, doubtful for want of evidence, or a consequence of the runner's end.
+    /// Finding of a deviation: failed if certain, errored if evidence is missing, skipped for a leftover of a client
+    /// that the runner ended.
     fn deviates(
         &self,
         deviation: Deviation,
@@ -313,8 +315,8 @@ impl Check {
     ) -> Finding {
         let needed = self.missing(deviation.needs, evidence);
         let doubt = needed.filter(|_| !deviation.needs.is_empty());
-        let end = ended_by_runner(evidence.exit).filter(|_| deviation.is_left);
-        // An interrupted run is incomplete as a whole; what it left says no more for that.
+        let end = ended_by_runner(evidence.exit).filter(|_| deviation.is_leftover);
+        // All evidence of an interrupted run is incomplete, so its gaps add no reason.
         let lost = missing.filter(|_| evidence.exit != Exit::Interrupted);
         match (end, doubt) {
             (None, None) => self.deviating(Status::Failed, deviation),
@@ -329,7 +331,7 @@ impl Check {
         }
     }
 
-    /// Returns why evidence of one of these kinds is incomplete.
+    /// Reason why evidence of one of these kinds is incomplete.
     fn missing(&self, needs: &[GapKind], evidence: &Evidence) -> Option<String> {
         if let Some(gap) = evidence.gap(needs) {
             return Some(gap.detail.clone());

@@ -1,15 +1,16 @@
-//! What a client did, as facts that two runs can be compared by: a sorted map from an area and a key to a value.
+//! Facts of a run, by which two runs are compared: a sorted map from an area and a key to a value.
 //!
-//! It is made of the JSON form of a report (`runner.report/1`) and of nothing else. `runner diff` reads that form from
-//! files; a run with `--baseline` makes its own and reads it back. So the two can never disagree.
+//! The only input is the JSON form of a report (`runner.report/1`). `runner diff` reads that form from files. A run with
+//! `--baseline` writes its own report and reads it back. So both always agree.
 //!
-//! Keys are identities and not positions (`POST /v1/messages`, not `request 2`): what is put in somewhere is one
-//! difference and not one for everything behind it. Positions stand only where they are the behaviour: in the body,
-//! whose blocks have no other name. What varies by its nature is left out or replaced by a placeholder, always by a
-//! [`Rule`] that is named and counted. Texts of at most [`SHORT_TEXT`] bytes in a body are compared by their digest,
-//! since that is how the name of a model changes; longer ones by their length.
+//! Keys are identities, not positions (`POST /v1/messages`, not `request 2`): an inserted request is one difference, and
+//! does not shift all later ones. Only blocks of a body are known by position, since they have no other name.
 //!
-//! Must not know: files, command lines, how an answer looks.
+//! Each [`Rule`] leaves out values that vary from run to run, or replaces them by a placeholder. Uses of rules are
+//! counted. Texts in a body are compared by digest up to [`SHORT_TEXT`] bytes, so that another model name is a
+//! difference; longer texts are compared by length.
+//!
+//! Does not know files, command lines, or the form of an answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,30 +34,30 @@ use form::Report;
 
 pub use rule::{Applied, Rule};
 
-/// Longest text of a body that is compared by its digest, in bytes; a UUID has 36.
+/// Longest text of a body that is compared by digest, in bytes. A UUID is longer, 36 bytes.
 const SHORT_TEXT: u64 = 32;
 
-/// Most facts of one run. A client writes as many as it likes, and each costs memory and time of ours.
-const MOST_FACTS: usize = 100_000;
+/// Most facts of one run, since a hostile client can cause any number of them.
+const MAX_FACTS: usize = 100_000;
 
-/// Longest key or value, in characters; of a longer one the beginning and the digest stand for it.
-const LONGEST: usize = 400;
-/// Before what a client wrote itself and would have a meaning here; once more where it stands there already.
+/// Longest key or value, in characters. A longer one is replaced by its beginning and its digest.
+const MAX_CHARS: usize = 400;
+/// Prefix that escapes client text with a special meaning, such as `*` or a placeholder. The prefix is escaped too.
 const LITERALLY: &str = "the text ";
-/// How much of a longer one is shown.
-const BEGINNING: usize = 200;
+/// Characters of a long key or value that stay.
+const SHOWN_CHARS: usize = 200;
 
-/// What one run showed.
+/// Facts of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Behaviour {
     facts: BTreeMap<Fact, String>,
     applied: Applied,
-    /// There are more than are here.
+    /// Facts beyond [`MAX_FACTS`] are missing.
     is_cut: bool,
 }
 
 impl Behaviour {
-    /// Of a report.
+    /// Facts of a report.
     pub fn of(report: &Report) -> Self {
         let mut facts = Facts {
             own: ledger::own_paths(report),
@@ -72,29 +73,29 @@ impl Behaviour {
         facts.finish()
     }
 
-    /// Every fact and its value, sorted.
+    /// All facts and their values, sorted.
     pub fn facts(&self) -> &BTreeMap<Fact, String> {
         &self.facts
     }
 
-    /// Whether it is the beginning of one only.
+    /// Checks for missing facts beyond the limit.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Why it is not the whole.
+    /// Reason why facts are missing; `None` if none are.
     pub fn incomplete(&self) -> Option<String> {
         self.is_cut
-            .then(|| format!("it shows more than {MOST_FACTS} facts"))
+            .then(|| format!("it shows more than {MAX_FACTS} facts"))
     }
 
-    /// How often each rule was applied.
+    /// Number of uses of each rule.
     pub fn applied(&self) -> Applied {
         self.applied
     }
 }
 
-/// What differs, sorted by fact.
+/// Differences, sorted by fact.
 pub fn compare(old: &BTreeMap<Fact, String>, new: &BTreeMap<Fact, String>) -> Vec<Difference> {
     let every: BTreeSet<&Fact> = old.keys().chain(new.keys()).collect();
     let change = |fact: &Fact| match (old.get(fact), new.get(fact)) {
@@ -115,27 +116,27 @@ pub fn compare(old: &BTreeMap<Fact, String>, new: &BTreeMap<Fact, String>) -> Ve
     every.into_iter().filter_map(difference).collect()
 }
 
-/// Facts being gathered.
+/// Collector of facts.
 #[derive(Debug, Default)]
 struct Facts {
     facts: BTreeMap<Fact, String>,
-    /// The last number of each key that came more than once: a client may repeat one very often.
+    /// Last number of each repeated key, since a client may repeat a key very often.
     repeated: BTreeMap<Fact, u64>,
-    /// Those whose order and number say nothing: all values that one key has.
+    /// Values of keys whose order and number are not compared.
     sets: BTreeMap<Fact, BTreeSet<String>>,
     /// Paths of the client's own program.
     own: Vec<String>,
-    /// Where the stub listened.
+    /// Ports of the stub.
     stub: normal::StubPorts,
-    /// Of both.
+    /// Number of entries in `facts` and `sets`.
     number: usize,
     is_full: bool,
     applied: Applied,
 }
 
 impl Facts {
-    /// For what is looked at beforehand: with room only where this one has some, and of the same run.
-    fn beside(&self, number: usize) -> Self {
+    /// Empty collector for a preview of the same run, with `number` entries of its limit used up.
+    fn with_room_of(&self, number: usize) -> Self {
         Self {
             stub: self.stub.clone(),
             number,
@@ -143,12 +144,12 @@ impl Facts {
         }
     }
 
-    /// Text of the client with what varies replaced.
+    /// Text of the client with placeholders.
     fn text(&mut self, text: &str) -> String {
         normal::text(text, &self.stub, &mut self.applied)
     }
 
-    /// The path of a program, where that may be the client's own.
+    /// Path of a program; `{client}` for the client's own.
     fn program(&mut self, path: &str) -> String {
         if self.own.iter().any(|own| own == path) {
             self.apply(Rule::OwnPath);
@@ -161,13 +162,13 @@ impl Facts {
         self.applied.count(rule);
     }
 
-    /// Whether there is room for one more. Where there is none, nothing is gathered any more.
+    /// Checks for room for one more entry. Without room, the collector is marked as full.
     fn has_room(&mut self) -> bool {
-        self.is_full |= self.number >= MOST_FACTS;
+        self.is_full |= self.number >= MAX_FACTS;
         !self.is_full
     }
 
-    /// A fact of its own; the second one of a key is `… #2`. Returns the key that it got.
+    /// Adds a fact; a second fact of a key gets the key `… #2`. Returns the key.
     fn insert(&mut self, area: Area, key: &str, value: &str) -> String {
         if !self.has_room() {
             return bounded(key);
@@ -192,8 +193,8 @@ impl Facts {
         key
     }
 
-    /// One of the values of a key; the same again adds nothing.
-    fn gather(&mut self, area: Area, key: &str, value: String) {
+    /// Adds a value to the set of a key.
+    fn add_to_set(&mut self, area: Area, key: &str, value: String) {
         let fact = Fact {
             area,
             key: bounded(key),
@@ -220,7 +221,7 @@ impl Facts {
     }
 }
 
-/// In a lock file `*` stands for any value, and no client may write that.
+/// Escapes a value `*`, which accepts any value in a lock file.
 fn value_of(value: &str) -> String {
     if value.trim_start_matches(LITERALLY) == "*" {
         return bounded(&format!("{LITERALLY}{value}"));
@@ -229,10 +230,10 @@ fn value_of(value: &str) -> String {
 }
 
 fn bounded(text: &str) -> String {
-    if text.chars().nth(LONGEST).is_none() {
+    if text.chars().nth(MAX_CHARS).is_none() {
         return text.to_owned();
     }
-    let beginning: String = text.chars().take(BEGINNING).collect();
+    let beginning: String = text.chars().take(SHOWN_CHARS).collect();
     let sha256 = digest::of_bytes(text.as_bytes());
     format!("{beginning}… ({} bytes, sha256 {sha256})", text.len())
 }

@@ -1,4 +1,4 @@
-//! Reports of the fixed runs, for tests of every crate that compares or shows them.
+//! Reports of fixed runs, for tests of the crates that compare or render reports.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,10 +31,10 @@ use tried::tries_everything;
 
 pub use tried::{missed, started};
 
-/// What a client may try to make of the reader's terminal or log.
+/// Hostile client text: terminal escapes, bidirectional controls, CI commands.
 pub const HOSTILE: &str = "\u{1b}[2J\u{202e}evil\u{200b}\r\n::error::owned\n##vso[task.complete result=Succeeded;]\u{9b}1m";
 
-/// The report of a judged run.
+/// Report of a judged run.
 pub fn report(run: Fixture) -> Report {
     let checks = check(&run.case, &run.profile, &run.evidence);
     let verdict = verdict(&checks, &run.evidence);
@@ -103,7 +103,7 @@ pub fn report(run: Fixture) -> Report {
     }
 }
 
-/// A client whose behaviour is not as its lock file says; what differs is this text.
+/// Report of a run that differs from its lock file by this text.
 pub fn drifted(text: &str) -> Report {
     let mut report = report(case_b());
     let (old, new) = (text.to_owned(), text.to_owned());
@@ -144,7 +144,7 @@ pub fn drifted(text: &str) -> Report {
     report
 }
 
-/// A client that does nearly everything wrong, and writes hostile text wherever it can.
+/// Report of a client with nearly all deviations, and with hostile text in all its values.
 pub fn hostile() -> Report {
     let mut run = case_b();
     let evidence = &mut run.evidence;
@@ -220,7 +220,7 @@ pub fn hostile() -> Report {
     report
 }
 
-/// A request beside the turn that the profile knows, and a file that it knows to be there for a time.
+/// Adds a side request and a transient file, both expected by the profile.
 fn asks_beside_the_turn(run: &mut Fixture) {
     let mut side = run.evidence.requests[0].clone();
     (side.seq, side.class) = (3, RequestClass::Side);
@@ -236,7 +236,7 @@ fn asks_beside_the_turn(run: &mut Fixture) {
     run.evidence.files.push(lock);
 }
 
-/// A run whose client was never started, as a layer and a canary did not hold.
+/// Report of a run whose client was never started, since a layer and a probe did not hold.
 pub fn broken() -> Report {
     let mut run = case_b();
     run.evidence.layers[1].status = LayerStatus::Absent;

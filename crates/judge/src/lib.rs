@@ -1,7 +1,7 @@
-//! Judges a run: its evidence against a case, its behaviour against a lock file or another run.
+//! Judges a run: its evidence against a case, and its facts against a lock file or another run.
 //!
-//! Everything here is pure: no file, no process, no clock. [`check`] makes one finding for each stable id;
-//! [`behaviour`] reduces a report to comparable facts; [`lock`] reads and writes the lock file's text.
+//! All code is pure: no file, no process, no clock. [`check`] makes one finding for each stable id; [`facts`] reduces a
+//! report to comparable facts; [`lock`] reads and writes the text of the lock file.
 
 pub mod check;
 pub mod facts;

@@ -1,9 +1,8 @@
-//! The lock file: TOML of the form `runner.baseline/1`, sorted, a line for each fact, in plain ASCII. Two runs of one
-//! client make the same bytes. It is meant to be read in a review, and to be edited by hand: the value `*` stands for
-//! any, and for none.
+//! Lock file: TOML of the form `runner.baseline/1`, sorted, a line for each fact, in plain ASCII. Two runs of one client
+//! give equal bytes. The file can be reviewed and edited by hand: the value `*` accepts any value, and a missing fact.
 //!
-//! Whoever can write it decides what is unchanged. Keys and values are text of the client: nothing of it ends a line
-//! or a string.
+//! A user with write access to the file decides which behaviour is accepted. Keys and values are hostile text, so they
+//! are escaped: they can end neither a line nor a string.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -22,15 +21,15 @@ pub mod drift;
 #[cfg(test)]
 mod tests;
 
-/// The form of the file.
+/// Schema of the file.
 pub const SCHEMA: &str = "runner.baseline/1";
-/// Stands for any value.
+/// Value that accepts any value, and a missing fact.
 pub const ANY: &str = "*";
 
-/// The keys of the file, beside a table for each [`Area`].
+/// Top-level keys of the file, in addition to a table for each [`Area`].
 const TOP: [&str; 4] = ["schema", "case", "tier", "made"];
 
-/// What stands before the first key.
+/// Comment before the first key.
 const HEAD: &str = r#"# What one client does under one case: `runner CASE --baseline FILE` fails where it does anything else.
 # Each line is a fact. Where a run differs, its report names the line to put here, or to delete.
 # `--update-baseline` writes the whole file anew; read what it changed before you commit it.
@@ -38,7 +37,7 @@ const HEAD: &str = r#"# What one client does under one case: `runner CASE --base
 "#;
 const MADE: &str = "\n# Of the run that wrote this; nothing in this table is compared.\n[made]\n";
 
-/// A lock file.
+/// Parsed lock file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lock {
     case: String,
@@ -47,7 +46,7 @@ pub struct Lock {
     facts: BTreeMap<Fact, String>,
 }
 
-/// Of whom it is.
+/// Origin of a lock file. Not compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Made {
     /// Name of the program.
@@ -58,7 +57,7 @@ pub struct Made {
     pub runner: String,
 }
 
-/// What is wrong with a file, and where.
+/// Fault of a lock file, with its position.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LockFault {
     at: Position,
@@ -71,11 +70,11 @@ impl fmt::Display for LockFault {
     }
 }
 
-/// Facts by what they are about.
+/// Values by fact.
 type Map = BTreeMap<Fact, String>;
 
 impl Lock {
-    /// The lock of this run. What accepts anything in the old one still does.
+    /// Lock of a run. Facts with the value [`ANY`] in the old lock keep it.
     pub fn of(behaviour: &Behaviour, made: Made, old: Option<&Self>, report: &Report) -> Self {
         let mut facts = behaviour.facts().clone();
         let kept = old.into_iter().flat_map(|old| &old.facts);
@@ -94,17 +93,17 @@ impl Lock {
         &self.case
     }
 
-    /// The tier in which it was run.
+    /// Tier of the run.
     pub fn tier(&self) -> &str {
         &self.tier
     }
 
-    /// Each fact, with [`ANY`] where anything is accepted.
+    /// All facts, with [`ANY`] for those that accept any value.
     pub fn facts(&self) -> &Map {
         &self.facts
     }
 
-    /// Both without what accepts anything here.
+    /// Facts of the lock and `found` facts, both without those that the lock accepts with any value.
     pub fn comparable(&self, found: &Map) -> (Map, Map) {
         let is_any = |fact: &Fact| self.facts.get(fact).is_some_and(|value| value == ANY);
         let without = |facts: &Map| {
@@ -115,7 +114,7 @@ impl Lock {
         (without(&self.facts), without(found))
     }
 
-    /// The file.
+    /// Text of the file.
     pub fn print(&self) -> String {
         let mut text = HEAD.to_owned();
         let pair = |text: &mut String, key: &str, value: &str| {
@@ -138,10 +137,10 @@ impl Lock {
         text
     }
 
-    /// Reads a file.
+    /// Parses a file.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its place, what was expected there and what was found.
+    /// The first fault, with its position, the expected value and the value found.
     pub fn parse(bytes: &[u8]) -> Result<Self, LockFault> {
         let text = std::str::from_utf8(bytes).map_err(|error| LockFault {
             at: Position::of(bytes, error.valid_up_to()),
@@ -157,8 +156,8 @@ impl Lock {
     }
 }
 
-/// The lines of `file`, which parses, where these differences lie, each once: the fact's own, or its table's where it
-/// has none yet. From 1; a table that is not there has none.
+/// Line numbers of these differences in `file`, from 1 and each once. A fact without a line has that of its table; a
+/// missing table has none. `file` must parse.
 pub fn lines<'d>(file: &[u8], differences: impl Iterator<Item = &'d Difference>) -> Vec<usize> {
     let text = std::str::from_utf8(file).unwrap_or_default();
     let Ok(tables) = DeTable::parse(text) else {
@@ -180,7 +179,7 @@ pub fn lines<'d>(file: &[u8], differences: impl Iterator<Item = &'d Difference>)
     lines
 }
 
-/// The line of `file`, which parses, that names the tier.
+/// Line number of the key `tier` in `file`, which must parse.
 pub fn line_of_tier(file: &[u8]) -> Vec<usize> {
     let text = std::str::from_utf8(file).unwrap_or_default();
     let table = DeTable::parse(text).ok();
@@ -293,10 +292,7 @@ impl Reader<'_> {
         known: impl Iterator<Item = &'k str>,
     ) -> LockFault {
         let known = known_words(found, known);
-        let problem = format!(
-            "expected a key that is known here, found {}: {known}",
-            quoted(found)
-        );
+        let problem = format!("expected a known key, found {}: {known}", quoted(found));
         self.fault(span, &problem)
     }
 }

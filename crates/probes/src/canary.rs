@@ -1,10 +1,11 @@
-//! Canaries: attempts that must fail, and two that must succeed, made inside by our own code.
+//! The canary: probes that must fail, and two that must succeed, made inside by our own code.
 //!
-//! They run in a child of the client's process, after its last restriction and before its exec, so that
-//! domain, filter and credentials are the client's own. Each names the errno that only the layer it stands
-//! for would give. Each network canary is tried twice: *answered*, where the supervisor refuses and records, and
-//! *continued*, where the supervisor lets it through and the kernel itself must refuse. What is to be continued is
-//! marked: it names its socket's protocol, which nobody has to, and the stub's port.
+//! The probes run in a child of the client's process, after its last restriction and before its exec. So the child has
+//! the client's Landlock domain, filter and credentials. Each probe names the errno that only its layer gives.
+//!
+//! Each network probe is made twice. *Answered*: the supervisor refuses and records the call. *Continued*: the
+//! supervisor lets the call through, and the kernel itself must refuse it. A probe asks to be continued by the protocol
+//! of its socket, which other programs leave 0, and by the stub's port.
 
 mod attempts;
 mod table;
@@ -18,44 +19,51 @@ use nix::sys::socket::SockProtocol;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-pub use table::{Expected, LedgerEntry, Probe, ROUTES, Route, probes};
+pub use table::{Expected, ExpectedRecord, Probe, ROUTES, Route, probes};
 
-/// Destination port of the network canaries that the supervisor answers.
+/// Destination port of network probes that the supervisor answers.
 const ANSWERED_PORT: u16 = 443;
 
-/// Where an attempt is made.
+/// Targets of the probes in one process.
 #[derive(Clone, Copy)]
 pub struct ProbeEnv<'a> {
+    /// Targets that the runner prepared.
     pub plan: &'a CanaryTargets,
-    /// The process that the client must not reach.
+    /// Process that the client must not reach.
     pub init: Pid,
+    /// Port of the stub on loopback.
     pub stub_port: u16,
 }
 
-/// Makes one attempt: what the kernel said.
-pub type Try = fn(&ProbeEnv<'_>) -> Result<(), Errno>;
+/// Makes one probe and returns the kernel's result.
+pub type ProbeFn = fn(&ProbeEnv<'_>) -> Result<(), Errno>;
 
-/// What one canary observed inside.
+/// Result of one probe inside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
+    /// Name of the probe.
     pub name: String,
+    /// Mode in which the probe was made.
     pub mode: Mode,
-    /// 0 where the call succeeded.
+    /// Errno of the call; 0 for success.
     pub errno: i32,
 }
 
-/// Who is to refuse: [`CanaryMode`] on the wire.
+/// Part that must refuse a probe: `CanaryMode` of the model, on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
+    /// The supervisor refuses the call.
     Answered,
+    /// The supervisor lets the call through, and the kernel refuses it.
     Continued,
 }
 
 impl Mode {
+    /// Both modes, in the order of the report.
     pub const BOTH: [Self; 2] = [Self::Answered, Self::Continued];
 
-    /// Destination of a network canary in this mode.
+    /// Destination port of a network probe in this mode.
     fn port(self, stub_port: u16) -> u16 {
         match self {
             Self::Answered => ANSWERED_PORT,
@@ -63,29 +71,30 @@ impl Mode {
         }
     }
 
-    /// What its datagram socket asks for.
+    /// Protocol that a datagram socket names in this mode.
     fn protocol(self) -> Option<SockProtocol> {
         (self == Self::Continued).then_some(SockProtocol::Udp)
     }
 }
 
-/// The canary that reaches the stub.
+/// Name of the probe that reaches the stub.
 pub const STUB: &str = "stub";
-/// Depends on Landlock's scopes, which came with ABI 6.
+/// Name of the probe that depends on Landlock's scopes, which ABI 6 added.
 pub const ABSTRACT_INSIDE: &str = "abstract-socket-inside";
 
-/// What the sandbox is made of, as far as it decides what is tried.
+/// Kind of sandbox, which selects the probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A root of its own, and a fresh /proc in it.
+    /// New root with a /proc of its own.
     Namespace,
-    /// A root of its own without a /proc.
+    /// New root without /proc.
     NamespaceWithoutProc,
-    /// The container's root and network.
+    /// Root and network of the container.
     Inherited,
 }
 
 impl Kind {
+    /// Kind of a sandbox by its tier; `shows_proc` says that its root has a /proc.
     pub fn of(tier: Tier, shows_proc: bool) -> Self {
         match tier {
             Tier::Namespace if shows_proc => Self::Namespace,
@@ -95,13 +104,13 @@ impl Kind {
     }
 }
 
-/// Makes every attempt inside.
+/// Makes all probes inside.
 pub fn observe(kind: Kind, env: &ProbeEnv<'_>) -> Vec<Observation> {
     let mut observed = Vec::new();
-    for way in ROUTES {
+    for route in ROUTES {
         for mode in Mode::BOTH {
-            let made = (way.attempt)(mode.port(env.stub_port), mode.protocol());
-            observed.push(observation(way.name, mode, made));
+            let made = (route.attempt)(mode.port(env.stub_port), mode.protocol());
+            observed.push(observation(route.name, mode, made));
         }
     }
     observed.extend(
@@ -110,6 +119,7 @@ pub fn observe(kind: Kind, env: &ProbeEnv<'_>) -> Vec<Observation> {
     observed
 }
 
+/// Observation of a probe with this result.
 pub fn observation(name: &str, mode: Mode, result: Result<(), Errno>) -> Observation {
     Observation {
         name: name.to_owned(),
@@ -118,21 +128,21 @@ pub fn observation(name: &str, mode: Mode, result: Result<(), Errno>) -> Observa
     }
 }
 
-/// Targets of the canaries.
+/// Targets of the probes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CanaryTargets {
-    /// Home of the client, as it names it.
+    /// Home of the client, by its path inside.
     pub home: OsString,
-    /// A file that everybody may read by its mode, and that no Landlock rule names.
+    /// File that is readable by its mode for all users, and that no Landlock rule names.
     pub unruled_file: OsString,
-    /// Abstract name on which init listens while the canaries run: a live target beside the client.
+    /// Abstract socket name at which init listens while the probes run, inside.
     pub inside_socket: String,
-    /// Abstract name on which the runner listens in its own network namespace.
+    /// Abstract socket name at which the runner listens in its own network namespace.
     pub outside_socket: String,
-    /// A directory of the host that must not be visible, or not be opened.
+    /// Directory of the host that must be invisible, or must not be opened.
     pub outside_directory: OsString,
-    /// A file that is not there, and that must not be made.
+    /// Path of a file that does not exist and must not be created.
     pub outside_file: OsString,
-    /// Where the runner listens on loopback, where the client has no network of its own: a neighbour.
+    /// Address at which the runner listens on loopback, in a container's network; else `None`.
     pub neighbour: Option<SocketAddr>,
 }

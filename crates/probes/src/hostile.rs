@@ -1,7 +1,8 @@
-//! The hostile client that this executable carries: it makes the attempts that its command line names, each in a
-//! process of its own, and says of each what it came to, a line of JSON.
+//! Hostile client inside the runner's executable. It makes the attempts that its command line names, each in its own
+//! process. The result of each is a line of JSON on standard output.
 //!
-//! The same code makes the twins outside. What stands before the first `--attempt` is any client's command line.
+//! The same code makes the twins outside. Arguments before the first `--attempt` are ignored: they are those of any
+//! client.
 
 pub mod class;
 mod files;
@@ -12,8 +13,8 @@ mod network;
 mod processes;
 pub mod reply;
 mod sockets;
-mod surroundings;
 pub mod table;
+mod twin_env;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -28,31 +29,31 @@ use nix::unistd::alarm;
 use sys::attempt::allow_any_tracer;
 use sys::process::{OWN_FILE, executed_path, read_to_end_within, wait_within};
 
-use class::{Attempt, NOTHING, Surroundings};
+use class::{Attempt, NOTHING, TwinEnv};
 use reply::{Reply, Said};
 
-/// Hidden first argument with which our own file is the hostile client.
+/// Hidden first argument that makes the runner's executable the hostile client.
 pub const HOSTILE_ARGUMENT: &str = "__hostile";
 
-/// Before each attempt's name and its words.
+/// Option that begins an attempt; its name and its targets follow.
 pub const ATTEMPT: &str = "--attempt";
-/// One attempt, in this process: surroundings, name and words follow.
+/// Option that makes one attempt in this process; environment, name and targets follow.
 const MAKE: &str = "--make";
-/// Waits until standard input ends.
+/// Option that waits until standard input ends.
 pub(super) const WAIT: &str = "--wait";
-/// Starts one that waits, names its process, and ends: nobody's child is left behind.
+/// Option that starts a waiting process, prints its pid and exits, so that the waiting process is no child of the caller.
 pub const WAIT_APART: &str = "--wait-apart";
-/// Crashes.
+/// Option that aborts.
 pub(super) const CRASH: &str = "--crash";
-/// Does nothing.
+/// Option that exits with success.
 pub(super) const NOTHING_TO_DO: &str = "--nothing";
 
-/// Seconds after which an attempt has failed to come to anything.
-const PATIENCE: u32 = 20;
-/// Time limit of a process of ours, also of one that is stopped and so gets no SIGALRM.
+/// Time limit of an attempt, in seconds, by SIGALRM.
+const ATTEMPT_SECONDS: u32 = 20;
+/// Time limit of an attempt's process. A stopped process gets no SIGALRM, so its parent kills it at this limit.
 pub const LIMIT: Duration = Duration::from_secs(30);
 
-/// Entry of the hostile client; `arguments` without the hidden one.
+/// Entry point of the hostile client; `arguments` exclude the hidden one.
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
     let words: Vec<String> = arguments
         .into_iter()
@@ -63,22 +64,22 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         [NOTHING_TO_DO, ..] => ExitCode::SUCCESS,
         [WAIT, ..] => {
             allow_any_tracer();
-            // However it ends, waiting is over.
+            // Every result of the copy ends the wait.
             let _ = io::copy(&mut io::stdin(), &mut io::sink());
             ExitCode::SUCCESS
         }
         [WAIT_APART, ..] => wait_apart(),
         [CRASH, ..] => std::process::abort(),
         [MAKE, around, name, aims @ ..] => {
-            let _ = alarm::set(PATIENCE);
+            let _ = alarm::set(ATTEMPT_SECONDS);
             say(&make(around, name, aims))
         }
         ordinary => make_all(ordinary),
     }
 }
 
-/// This program's file. Where a container covers parts of /proc, the sandbox has none (see `sandbox::root`), and the
-/// file is at the path by which it was executed.
+/// File of this program: /proc/self/exe, or the path by which the program was executed. If a container covers parts of
+/// /proc, the sandbox has no /proc (see `sandbox::root`).
 pub(super) fn own_file() -> PathBuf {
     let own = Path::new(OWN_FILE);
     executed_path()
@@ -91,8 +92,9 @@ fn wait_apart() -> ExitCode {
         .args([HOSTILE_ARGUMENT, WAIT])
         .stdout(Stdio::null())
         .spawn();
-    let told = waiting.and_then(|child| io::stdout().write_all(child.id().to_string().as_bytes()));
-    match told {
+    let printed =
+        waiting.and_then(|child| io::stdout().write_all(child.id().to_string().as_bytes()));
+    match printed {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
@@ -103,7 +105,7 @@ fn make_all(words: &[&str]) -> ExitCode {
         let Some((name, aims)) = attempt.split_first() else {
             continue;
         };
-        let said = in_own_process(Surroundings::Host, name, aims, |_| {});
+        let said = in_own_process(TwinEnv::Host, name, aims, |_| {});
         if say(&said) != ExitCode::SUCCESS {
             return ExitCode::FAILURE;
         }
@@ -111,10 +113,10 @@ fn make_all(words: &[&str]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Makes one attempt in a new process of this program, which `change` may change, and says how it ended where it
-/// could not say so itself.
+/// Makes one attempt in a new process of this program and returns its result. If the process prints no result, its exit
+/// status is the result. `change` may modify the command.
 pub fn in_own_process(
-    around: Surroundings,
+    around: TwinEnv,
     name: &str,
     aims: &[impl AsRef<str>],
     change: impl FnOnce(&mut Command),
@@ -139,11 +141,14 @@ pub fn in_own_process(
     match (status.signal(), serde_json::from_str::<Said>(&text)) {
         (None, Ok(line)) if line.attempt == name => line,
         (Some(signal), _) => said(Reply::Killed(signal), String::new()),
-        (None, _) => said(Reply::Unmade, format!("it ended with {status} and no word")),
+        (None, _) => said(
+            Reply::Unmade,
+            format!("it ended with {status} and no result"),
+        ),
     }
 }
 
-/// Status and output of a child of this program, which is killed at the limit.
+/// Waits for a child of this program and returns its exit status and output. The child is killed at the limit.
 ///
 /// # Errors
 /// `TimedOut` at the limit.
@@ -181,13 +186,13 @@ fn make(around: &str, name: &str, aims: &[&str]) -> Said {
     let Some(attempt) = find(name) else {
         return said(Reply::Unmade, "no such attempt".to_owned());
     };
-    let around = Surroundings::ALL
+    let around = TwinEnv::ALL
         .into_iter()
         .find(|known| known.word() == around);
-    let prepared = match around.map(surroundings::prepare) {
+    let prepared = match around.map(twin_env::prepare) {
         Some(Ok(prepared)) => prepared,
         Some(Err(error)) => return said(Reply::Unmade, error.to_string()),
-        None => return said(Reply::Unmade, "no such surroundings".to_owned()),
+        None => return said(Reply::Unmade, "no such environment".to_owned()),
     };
     let aims: Vec<String> = aims.iter().map(|word| (*word).to_owned()).collect();
     let outcome = (attempt.make)(&aims);
@@ -205,7 +210,7 @@ fn find(name: &str) -> Option<&'static Attempt> {
     class.attempts.iter().find(|known| known.name == attempt)
 }
 
-/// The errno inside an I/O error.
+/// Errno of an I/O error.
 pub(super) fn errno(error: io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
 }

@@ -7,7 +7,7 @@ use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus};
 use nix::errno::Errno;
 
 pub use probes::canary::{
-    ABSTRACT_INSIDE, Expected, Kind, LedgerEntry, Mode, Observation, ROUTES, STUB, probes,
+    ABSTRACT_INSIDE, Expected, ExpectedRecord, Kind, Mode, Observation, ROUTES, STUB, probes,
 };
 
 /// Evidence about the canary of one run.
@@ -70,7 +70,7 @@ impl Context<'_> {
             Some(_) | None => CanaryStatus::NotHeld,
         };
         // Without a ledger entry for the call or its socket, the call did not reach the supervisor.
-        let is_notified = |record: LedgerEntry| {
+        let is_notified = |record: ExpectedRecord| {
             self.recorded
                 .iter()
                 .any(|attempt| record.is(attempt) || record.is_socket(attempt))

@@ -1,8 +1,7 @@
-//! DNS queries (RFC 1035), read as evidence: which names a datagram asks for, and the answer that there are none.
+//! DNS queries (RFC 1035) as evidence: the names that a datagram asks for, and the answer "no such name".
 //!
-//! Pure, over bytes that a hostile program chose. No crate does it: a name is evidence byte for byte, also
-//! where a resolver's library would normalise or refuse it, and the whole answer is a header and an echo. It
-//! knows no socket and no ledger.
+//! Pure functions over bytes of a hostile program; no sockets, no ledger. No crate is used: a name is evidence byte for
+//! byte, while DNS libraries normalise or reject odd names. The answer is a header and the echoed questions.
 
 use std::fmt::Write as _;
 
@@ -10,18 +9,18 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) mod strict;
 
-/// ID, flags and four counts.
+/// Length of the header: id, flags and four counts.
 const HEADER_BYTES: usize = 12;
-/// Bytes of a name on the wire, its length bytes included (RFC 1035, 3.1).
+/// Longest name on the wire, with its length bytes (RFC 1035, 3.1).
 const NAME_BYTES: usize = 255;
-/// Questions that are read from one datagram; servers in use take one.
-const MOST_ASKED: usize = 16;
+/// Most questions of one datagram; common servers accept one.
+const MAX_QUESTIONS_PER_QUERY: usize = 16;
 
-/// Byte 2 of the header: a response, the opcode, recursion desired.
+/// Bits of byte 2 of the header: response, opcode, recursion desired.
 const RESPONSE: u8 = 0x80;
 const OPCODE: u8 = 0x78;
 const RECURSION_DESIRED: u8 = 0x01;
-/// Byte 3 of the header: recursion available, and the two codes that are given.
+/// Bits of byte 3 of the header: recursion available, and the two response codes in use.
 const RECURSION_AVAILABLE: u8 = 0x80;
 const FORMAT_ERROR: u8 = 1;
 const NO_SUCH_NAME: u8 = 3;
@@ -29,12 +28,12 @@ const NO_SUCH_NAME: u8 = 3;
 /// One question of a query.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Asked {
-    /// Labels with dots between them, `.` for the root. A dot or backslash in a label has a backslash before
-    /// it; what is no visible ASCII is `\DDD`, in decimal (RFC 1035, 5.1).
+    /// Labels joined by dots, `.` for the root. A dot or backslash in a label is escaped by a backslash; other bytes
+    /// than visible ASCII are `\DDD`, in decimal (RFC 1035, 5.1).
     pub name: String,
-    /// `A`, `AAAA`, `MX`, …, or `TYPE65` (RFC 3597).
+    /// Type of the question: `A`, `AAAA`, `MX`, …, or `TYPE65` (RFC 3597).
     pub kind: String,
-    /// Further content of its datagram; `None` for an ordinary query.
+    /// Deviations of the datagram from an ordinary query; `None` for an ordinary one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub odd: Option<Odd>,
 }
@@ -42,37 +41,37 @@ pub struct Asked {
 /// Deviations of a datagram from an ordinary query.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Odd {
-    /// Our words and numbers, nothing of the datagram's text.
+    /// Description in our own words and numbers, without text of the datagram.
     pub what: String,
-    /// Form in which the datagram holds the credential.
+    /// Form of the credential in the datagram, if it holds one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<String>,
 }
 
-/// What a datagram asks for.
+/// Parsed query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Query {
-    /// From 1 to 16 of them.
+    /// From 1 to 16 questions.
     pub(crate) questions: Vec<Asked>,
-    /// Where the section of the questions ends; [`strict::odd`] judges what follows.
+    /// Offset of the first byte after the questions, where [`strict::odd`] continues.
     end: usize,
 }
 
-/// Why a datagram is no query.
+/// Reason why a datagram is no query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoQuery {
-    /// Not even a header.
+    /// Shorter than a header.
     Short,
-    /// It is an answer itself.
+    /// A DNS response.
     Response,
-    /// A header and something that cannot be read, or no question, or more than sixteen.
+    /// A header with unreadable questions, no question, or more than 16.
     Malformed,
 }
 
-/// Reads the questions of a datagram.
+/// Parses the questions of a datagram.
 ///
 /// # Errors
-/// Why it is no query.
+/// The reason why the datagram is no query.
 pub(crate) fn parse(datagram: &[u8]) -> Result<Query, NoQuery> {
     let header = datagram
         .first_chunk::<HEADER_BYTES>()
@@ -82,7 +81,7 @@ pub(crate) fn parse(datagram: &[u8]) -> Result<Query, NoQuery> {
         return Err(NoQuery::Response);
     }
     let count = usize::from(u16::from_be_bytes(*count));
-    if !(1..=MOST_ASKED).contains(&count) {
+    if !(1..=MAX_QUESTIONS_PER_QUERY).contains(&count) {
         return Err(NoQuery::Malformed);
     }
     let mut questions = Vec::with_capacity(count);
@@ -95,7 +94,7 @@ pub(crate) fn parse(datagram: &[u8]) -> Result<Query, NoQuery> {
     Ok(Query { questions, end })
 }
 
-/// The names that a datagram asks for; none where it is no query.
+/// Names that a datagram asks for; empty if the datagram is no query.
 pub(crate) fn names(datagram: &[u8]) -> Vec<String> {
     let asked = |query: Query| query.questions.into_iter().map(|asked| asked.name);
     parse(datagram)
@@ -104,8 +103,8 @@ pub(crate) fn names(datagram: &[u8]) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// The answer to a datagram: no such name, with the questions echoed; a format error where it cannot be read;
-/// nothing for an answer and for less than a header.
+/// Answer to a datagram: "no such name" with the echoed questions, or a format error for a malformed query. Returns
+/// `None` for responses and for datagrams shorter than a header.
 pub(crate) fn answer(datagram: &[u8], parsed: &Result<Query, NoQuery>) -> Option<Vec<u8>> {
     let (code, end) = match parsed {
         Ok(query) => (NO_SUCH_NAME, query.end),
@@ -123,12 +122,12 @@ pub(crate) fn answer(datagram: &[u8], parsed: &Result<Query, NoQuery>) -> Option
     answer.push(RECURSION_AVAILABLE | code);
     answer.extend(count.to_be_bytes());
     answer.extend([0; 6]);
-    // At the same place as in the query, so that a pointer in it leads where it led.
+    // The questions keep their offset, so that compression pointers in them stay valid.
     answer.extend(datagram.get(HEADER_BYTES..end)?);
     Some(answer)
 }
 
-/// The question at `start`, and where the next one begins.
+/// Question at `start`, and the offset of the next one.
 fn question(message: &[u8], start: usize) -> Option<(Asked, usize)> {
     let (name, at) = name(message, start)?;
     let [kind @ .., _, _] = message.get(at..)?.first_chunk::<4>()?;
@@ -141,8 +140,8 @@ fn question(message: &[u8], start: usize) -> Option<(Asked, usize)> {
     Some((asked, at + 4))
 }
 
-/// The name at `start`, and what follows it. A pointer must lead to a place before everything that was read
-/// of the name so far, so there is no loop to be caught in.
+/// Name at `start`, and the offset after it. A pointer must point before all bytes of the name that were read, so that
+/// pointers cannot loop.
 fn name(message: &[u8], start: usize) -> Option<(String, usize)> {
     let mut text = String::new();
     let (mut at, mut from, mut bytes) = (start, start, 1);
@@ -161,7 +160,7 @@ fn name(message: &[u8], start: usize) -> Option<(String, usize)> {
                 push_label(&mut text, label);
                 at += label.len();
             }
-            // Two kinds of label that were never given a meaning.
+            // Label types that RFC 1035 reserves.
             64..=191 => return None,
             192.. => {
                 let target = usize::from(first & 0x3F) << 8 | usize::from(*message.get(at)?);

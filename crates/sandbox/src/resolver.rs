@@ -1,12 +1,11 @@
-//! The resolver inside the network namespace: there is no such name, at once, and the runner hears who was asked for.
+//! Resolver inside the network namespace: answers each question with "no such name" and reports it to the runner.
 //!
-//! Runs in the stage, beside the stub and on the same thread. It tells the runner over a socket of its own (the
-//! control socket is the stub's) and never waits for it: what cannot be told now is added up per name and told
-//! with the next question, or at the end. At most [`MAX_QUESTIONS`] names wait; beyond them, and where the
-//! kernel had to drop datagrams, the last message says how many questions were not told.
+//! The resolver runs in the stage, on the stub's thread. It reports over a socket of its own, since the control socket
+//! is the stub's, and never waits for the runner. Questions that cannot be sent yet are counted per name and sent later.
+//! At most [`MAX_QUESTIONS`] names wait. The last message has the number of lost questions: those beyond that limit,
+//! and datagrams that the kernel dropped.
 //!
-//! An answer, not a silence, since a client waits for seconds; and not a refusal, which to libc means "ask
-//! again".
+//! Without an answer a client would wait for seconds. A refusal would make libc ask again.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -32,19 +31,20 @@ use tokio::io::unix::AsyncFd;
 use super::message::{self, FromResolver};
 use crate::dns::{self, Asked, NoQuery, Odd, Query, strict};
 
-/// The port of every resolver; /etc/resolv.conf can name no other.
+/// Port of DNS servers; /etc/resolv.conf cannot name another one (resolv.conf(5)).
 const PORT: u16 = 53;
-/// Read of one datagram: as long as UDP can carry, so that none is cut.
-const PIECE: usize = 64 * 1024;
-/// How long the runner may take to hear what is left at the end.
-const TELLING: Duration = Duration::from_secs(1);
+/// Size of the receive buffer: no UDP datagram is longer.
+const MAX_DATAGRAM_BYTES: usize = 64 * 1024;
+/// Time limit for the runner to receive the remaining messages at the end.
+const REPORT_LIMIT: Duration = Duration::from_secs(1);
 
-/// Stands for a datagram that is no query; no name is empty, and no type is written in small letters.
+/// Type of a question that stands for a malformed datagram. Its name is empty. Real types are in capital letters.
 const MALFORMED: &str = "malformed";
 
-/// Takes the resolver's address. Below 1024, so it has to be done before the capabilities are dropped. In a network
-/// that is not ours the port may be another's, and the client has no datagram sockets to ask with: the socket there is
-/// connected to itself, so that nobody else's datagrams are taken for the client's.
+/// Binds the resolver's socket. Port 53 is below 1024, so this must precede the drop of the capabilities.
+///
+/// In a container's network the port may be in use, and the client has no datagram sockets. The socket there is
+/// connected to itself, so that foreign datagrams are not taken for the client's.
 pub fn bind(tier: Tier) -> io::Result<UdpSocket> {
     match tier {
         Tier::Namespace => UdpSocket::bind((Ipv4Addr::LOCALHOST, PORT)),
@@ -56,124 +56,126 @@ pub fn bind(tier: Tier) -> io::Result<UdpSocket> {
     }
 }
 
-/// The resolver of one run.
+/// Resolver of one run.
 pub(super) struct Resolver {
     socket: tokio::net::UdpSocket,
     runner: AsyncFd<OwnedFd>,
-    untold: Untold,
+    unreported: Unreported,
 }
 
 impl Resolver {
-    /// The resolver on this socket, telling this one. Searches odd datagrams for the credential. Needs the runtime's
-    /// context.
+    /// Resolver that answers on `socket` and reports to `runner`. Odd datagrams are searched for the credential. Must
+    /// be called in the context of the runtime.
     pub(super) fn new(
         socket: UdpSocket,
         runner: OwnedFd,
         credential: Option<SecretScanner>,
     ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        // The kernel counts several datagrams of one call (UDP_SEGMENT) as one, and they come as one so.
+        // The kernel counts the datagrams of one call with UDP_SEGMENT as one. UDP_GRO receives them as one too.
         setsockopt(&socket, sockopt::UdpGroSegment, &true)?;
         fcntl(&runner, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         Ok(Self {
             socket: tokio::net::UdpSocket::from_std(socket)?,
             runner: watched(runner)?,
-            untold: Untold {
+            unreported: Unreported {
                 credential,
-                ..Untold::default()
+                ..Unreported::default()
             },
         })
     }
 
-    /// Answers and tells, until it is dropped or [`finish`](Self::finish)ed.
+    /// Answers and reports questions, until the future is dropped.
     pub(super) async fn run(&mut self) -> Infallible {
-        let mut buffer = vec![0; PIECE];
+        let mut buffer = vec![0; MAX_DATAGRAM_BYTES];
         loop {
             let receive = || receive(&self.socket, &mut buffer).map_err(io::Error::from);
             match self.socket.async_io(Interest::READABLE, receive).await {
                 Ok(sent) => {
-                    self.untold.datagrams += 1;
+                    self.unreported.datagrams += 1;
                     for datagram in sent.datagrams(&buffer) {
-                        if let Some((answer, from)) = self.untold.hear(datagram).zip(sent.from) {
-                            // Whoever does not take it has asked all the same.
+                        if let Some((answer, from)) =
+                            self.unreported.record(datagram).zip(sent.from)
+                        {
+                            // The question counts even if its answer cannot be sent.
                             let sent = self.socket.try_send_to(&answer, from);
-                            self.untold.datagrams += u64::from(sent.is_ok());
+                            self.unreported.datagrams += u64::from(sent.is_ok());
                         }
                     }
-                    self.tell();
+                    self.report();
                 }
                 Err(_) => {
-                    self.untold.unheard += 1;
+                    self.unreported.lost += 1;
                     return std::future::pending().await;
                 }
             }
         }
     }
 
-    /// Reads what has arrived, tells everything that is left, and says that this was all. Nobody is there
-    /// any more to whom an answer would matter.
+    /// Reads the datagrams that have arrived, reports all remaining questions, and sends the last message. No answers
+    /// are sent, since the client has ended.
     pub(super) async fn finish(mut self) {
         self.drain();
-        // Without the last message the runner knows that something is missing.
-        let _ = tokio::time::timeout(TELLING, self.tell_rest()).await;
+        // If the last message is missing, the runner reports a gap.
+        let _ = tokio::time::timeout(REPORT_LIMIT, self.report_rest()).await;
     }
 
-    /// By the descriptor itself: the runtime's own try_recv knows only of what it has already polled for.
+    /// Reads all datagrams that have arrived, by the descriptor: tokio's try_recv sees only what tokio has polled.
     fn drain(&mut self) {
-        let mut buffer = vec![0; PIECE];
+        let mut buffer = vec![0; MAX_DATAGRAM_BYTES];
         loop {
             match receive(&self.socket, &mut buffer) {
                 Ok(sent) => {
-                    self.untold.datagrams += 1;
+                    self.unreported.datagrams += 1;
                     for datagram in sent.datagrams(&buffer) {
-                        self.untold.hear(datagram);
+                        self.unreported.record(datagram);
                     }
                 }
                 Err(Errno::EINTR) => {}
                 Err(Errno::EAGAIN) => break,
                 Err(_) => {
-                    self.untold.unheard += 1;
+                    self.unreported.lost += 1;
                     break;
                 }
             }
         }
         match dropped_datagrams(&self.socket) {
             Ok(dropped) => {
-                self.untold.unheard += dropped;
-                self.untold.datagrams += dropped;
+                self.unreported.lost += dropped;
+                self.unreported.datagrams += dropped;
             }
-            Err(_) => self.untold.unheard += 1,
+            Err(_) => self.unreported.lost += 1,
         }
     }
 
-    fn tell(&mut self) {
-        while let Some(told) = self.untold.next() {
-            if message::send(self.runner.get_ref(), &told, &[]).is_err() {
+    fn report(&mut self) {
+        while let Some(message) = self.unreported.next() {
+            if message::send(self.runner.get_ref(), &message, &[]).is_err() {
                 return;
             }
-            self.untold.told(&told);
+            self.unreported.remove(&message);
         }
     }
 
-    async fn tell_rest(&mut self) {
-        let mut rest = std::mem::take(&mut self.untold);
+    async fn report_rest(&mut self) {
+        let mut rest = std::mem::take(&mut self.unreported);
         let ended = FromResolver::Ended {
-            unheard: rest.unheard,
+            unheard: rest.lost,
             datagrams: rest.datagrams,
         };
-        while let Some(told) = rest.next() {
-            if self.tell_one(&told).await.is_err() {
+        while let Some(message) = rest.next() {
+            if self.send(&message).await.is_err() {
                 return;
             }
-            rest.told(&told);
+            rest.remove(&message);
         }
-        // Where this fails the runner is gone, and there is nobody to tell.
-        let _ = self.tell_one(&ended).await;
+        // A failure means that the runner has ended.
+        let _ = self.send(&ended).await;
     }
 
-    async fn tell_one(&self, told: &FromResolver) -> Result<(), Errno> {
+    async fn send(&self, message: &FromResolver) -> Result<(), Errno> {
         loop {
-            match message::send(self.runner.get_ref(), told, &[]) {
+            match message::send(self.runner.get_ref(), message, &[]) {
                 Err(Errno::EAGAIN) => {
                     let ready = self.runner.writable().await;
                     ready.map_err(|_| Errno::EIO)?.clear_ready();
@@ -185,10 +187,10 @@ impl Resolver {
     }
 }
 
-/// One call's datagrams as they lie in the buffer.
+/// Datagrams of one call, one after another in the buffer.
 struct Sent {
     length: usize,
-    /// Length of each but the last; `None` where there is one.
+    /// Length of each datagram but the last; `None` for a single datagram.
     each: Option<NonZeroUsize>,
     from: Option<SocketAddr>,
 }
@@ -198,12 +200,12 @@ impl Sent {
         let all = buffer.get(..self.length).unwrap_or_default();
         let each = self.each.map_or(usize::MAX, NonZeroUsize::get);
         let (first, rest) = all.split_at_checked(each).unwrap_or((all, &[]));
-        // An empty datagram is one as well.
+        // An empty datagram counts too.
         std::iter::once(first).chain(rest.chunks(each))
     }
 }
 
-/// Receives what has arrived by one call, without waiting.
+/// Receives the datagrams of one call, without waiting.
 fn receive(socket: &tokio::net::UdpSocket, buffer: &mut [u8]) -> Result<Sent, Errno> {
     let mut control = nix::cmsg_space!(i32);
     let mut parts = [io::IoSliceMut::new(buffer)];
@@ -231,20 +233,20 @@ fn receive(socket: &tokio::net::UdpSocket, buffer: &mut [u8]) -> Result<Sent, Er
     })
 }
 
-/// Questions that the runner has not heard of yet.
+/// Questions that were not sent to the runner yet.
 #[derive(Debug, Default)]
-struct Untold {
+struct Unreported {
     counts: BTreeMap<Asked, u64>,
-    /// Questions that it will not hear of.
-    unheard: u64,
-    /// Calls that sent datagrams here, and answers.
+    /// Lost questions.
+    lost: u64,
+    /// Number of calls that sent datagrams to the resolver, and of its answers.
     datagrams: u64,
     credential: Option<SecretScanner>,
 }
 
-impl Untold {
-    /// Takes a datagram; gives the answer to it.
-    fn hear(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
+impl Unreported {
+    /// Records the questions of a datagram and returns its answer.
+    fn record(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
         let parsed = dns::parse(datagram);
         let answer = dns::answer(datagram, &parsed);
         let odd = self.odd(datagram, &parsed);
@@ -259,13 +261,14 @@ impl Untold {
             } else if self.counts.len() < MAX_QUESTIONS {
                 self.counts.insert(asked, 1);
             } else {
-                self.unheard += 1;
+                self.lost += 1;
             }
         }
         answer
     }
 
-    /// An ordinary query holds nothing of the client's choice but the name, which the runner searches.
+    /// Deviations of a datagram, searched for the credential. In an ordinary query the client chooses only the name, and
+    /// the runner searches all names.
     fn odd(&self, datagram: &[u8], parsed: &Result<Query, NoQuery>) -> Option<Odd> {
         let what = strict::odd(datagram, parsed)?;
         let secrets = self.credential.as_ref();
@@ -282,8 +285,8 @@ impl Untold {
         })
     }
 
-    fn told(&mut self, told: &FromResolver) {
-        if let FromResolver::Asked { asked, .. } = told {
+    fn remove(&mut self, message: &FromResolver) {
+        if let FromResolver::Asked { asked, .. } = message {
             self.counts.remove(asked);
         }
     }

@@ -1,10 +1,12 @@
-//! The supervisor: one plain thread that answers what the client's filter notifies, and writes it down.
+//! The supervisor: one thread that answers the system calls that the client's seccomp filter notifies, and records
+//! them.
 //!
-//! It waits with poll(2), receives one call, reads what it is about, makes sure that the caller still waits,
-//! decides, records, answers. It never answers what it could not record. A call that only looks a path up is let
-//! go on before it is written down: nothing about it is decided here. It ends when no filtered process is
-//! left. It talks to the event loop by one bounded channel, for one purpose: at a connection to the stub, what
-//! lies on the client's standard output is read before the connection is made.
+//! For each call the thread waits with poll(2), receives the call, reads its arguments, checks that the caller still
+//! waits, decides, records and answers. Entries of the ledger are recorded before the answer, so that none is lost. A
+//! path lookup needs no decision: the thread lets it continue first. The thread ends with the last filtered process.
+//!
+//! A bounded channel leads to the event loop. Before each connection to the stub, the event loop reads the client's
+//! standard output.
 
 mod behalf;
 mod call;
@@ -42,29 +44,30 @@ use self::caller::Caller;
 use self::decide::{Context, decide};
 use self::kernel_memory::KernelMemory;
 use self::ledger::{Connect, Ledger};
-use self::process_limit::Offspring;
+use self::process_limit::ProcessLimit;
 use super::filter::SystemCall;
 use super::plan::Plan;
 use super::weaken::Protection;
 
-/// A connection waits at most this long for the runner to read the client's output.
+/// Time limit for the event loop to read the client's output before a connection.
 const BARRIER: Duration = Duration::from_secs(1);
-/// The ledger is handed over within this time after the last filtered process has ended.
+/// Time limit for the ledger's hand-over after the last filtered process has ended.
 const HAND_OVER: Duration = Duration::from_secs(2);
 
-/// What the event loop is asked at a connection to the stub: how many lines stand on standard output.
+/// Request to the event loop at a connection to the stub: the reply is the number of lines on standard output.
 pub type LinesWanted = SyncSender<usize>;
 
-/// Where connections arrive at the stub: as many are to be accepted there as were let through.
+/// Addresses of the stub's listeners. The stub must accept as many connections as the supervisor let through.
 #[derive(Clone, Copy, Debug)]
 pub struct StubAddresses {
-    /// The provider that the client was given.
+    /// Listener of the base URL, which the client was given.
     pub stub: SocketAddr,
-    /// The second host, where there is one. The way there is an attempt: only an answer can have led there.
+    /// Listener of the second host, if the case has one. Only a response can name this address, so a connection
+    /// there is an attempt.
     pub elsewhere: Option<SocketAddr>,
 }
 
-/// The supervisor, running.
+/// Handle of the running supervisor.
 #[derive(Debug)]
 pub struct Supervisor {
     shared: Arc<Shared>,
@@ -73,20 +76,19 @@ pub struct Supervisor {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// The client's own program runs; until then every call is our own, for the canaries.
+    /// The client's program runs. Before that, every call is a probe of the canary.
     launched: AtomicBool,
-    /// The client has ended, and nothing may be started any more.
+    /// The client has ended: no process may be created any more.
     ending: AtomicBool,
-    /// What was recorded before that.
+    /// Calls recorded before the launch.
     canaries: Mutex<Vec<Attempt>>,
 }
 
 impl Supervisor {
-    /// Starts it. Questions come in on the other end of `questions`.
+    /// Starts the thread. The event loop receives its requests for line counts at the other end of `questions`.
     ///
     /// # Errors
-    /// The errno with which no thread could be made, or `EINVAL` where the kernel's notifications have another
-    /// layout than ours.
+    /// The errno of the failed thread creation, or `EINVAL` if the kernel's struct seccomp_notif differs from ours.
     pub fn start(
         listener: OwnedFd,
         served: StubAddresses,
@@ -103,7 +105,7 @@ impl Supervisor {
         let sockets = on_behalf.then(|| Sockets::start(served)).transpose()?;
         let shared = Arc::new(Shared::default());
         let (hand_over, ledger) = sync_channel(1);
-        let watch = Supervision {
+        let supervision = Supervision {
             listener,
             served,
             stub_is_known: plan.server.is_known,
@@ -117,7 +119,7 @@ impl Supervisor {
             lookups: plan.lookups,
             unix_sockets: !plan.is_inherited() && !plan.shows_host_directories(),
             shared_network: plan.is_inherited(),
-            offspring: Offspring::new(plan.process_limit),
+            process_limit: ProcessLimit::new(plan.process_limit),
             memory: KernelMemory::new(plan, stage),
             own_trees: [&plan.root.home, &plan.root.tmp, &plan.root.work].map(PathBuf::from),
             secrets: secrets.clone(),
@@ -125,24 +127,24 @@ impl Supervisor {
         thread::Builder::new()
             .name("supervisor".to_owned())
             .spawn(move || {
-                // Where nobody takes it the run is over.
-                let _ = hand_over.send(watch.run());
+                // A missing receiver means that the run is over.
+                let _ = hand_over.send(supervision.run());
             })
             .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EAGAIN)))?;
         Ok(Self { shared, ledger })
     }
 
-    /// From here on, calls are the client's.
+    /// Marks the launch of the client: later calls are the client's.
     pub fn launch(&self) {
         self.shared.launched.store(true, Ordering::SeqCst);
     }
 
-    /// From here on, no process is made: whoever ends what is left must not run after it.
+    /// Refuses new processes, so that the final kill cannot race with fork(2).
     pub fn refuse_new_processes(&self) {
         self.shared.ending.store(true, Ordering::SeqCst);
     }
 
-    /// What was recorded of the canaries.
+    /// Recorded calls of the canary.
     pub fn canaries(&self) -> Vec<Attempt> {
         self.shared
             .canaries
@@ -151,44 +153,46 @@ impl Supervisor {
             .clone()
     }
 
-    /// The ledger, once every filtered process has ended; `None` where the supervisor was lost.
+    /// Waits for the ledger, which is complete once every filtered process has ended. Returns `None` if the thread
+    /// is lost.
     pub fn finish(self) -> Option<Ledger> {
         self.ledger.recv_timeout(HAND_OVER).ok()
     }
 }
 
-/// The thread's own state.
+/// State of the thread.
 struct Supervision {
     listener: OwnedFd,
     served: StubAddresses,
-    /// The client was told where it is.
+    /// The client was given the stub's address.
     stub_is_known: bool,
     clock: Clock,
     questions: tokio::sync::mpsc::Sender<LinesWanted>,
     shared: Arc<Shared>,
     ledger: Ledger,
-    /// Both false in a test build only.
+    /// Refusals are made; false in a test build only.
     refuses: bool,
+    /// Calls are recorded; false in a test build only.
     records: bool,
-    /// Paths that are looked up are evidence.
+    /// Path lookups are recorded.
     lookups: bool,
-    /// Nobody but the client can be behind one.
+    /// Unix sockets are allowed: only the client can listen at one.
     unix_sockets: bool,
     /// Network and file systems are the container's.
     shared_network: bool,
-    /// TCP sockets of the client, where the supervisor makes and connects them.
+    /// TCP sockets of the client, if the supervisor makes and connects them.
     sockets: Option<Sockets>,
-    offspring: Offspring,
+    process_limit: ProcessLimit,
     memory: KernelMemory,
-    /// The client's writable trees, as it names them.
+    /// The client's writable trees, by their paths inside.
     own_trees: [PathBuf; 3],
     secrets: SecretScanner,
 }
 
-/// What the listener has.
+/// State of the listener after poll(2).
 enum Ready {
     Call,
-    /// No filtered process is left.
+    /// The last filtered process has ended.
     End,
 }
 
@@ -198,11 +202,11 @@ impl Supervision {
         while let Ok(Ready::Call) = self.wait() {
             match notify::receive(&self.listener) {
                 Ok(notification) => self.handle(&notification),
-                // The caller has gone away between poll and now, or a signal came.
+                // The caller ended after poll(2), or a signal came.
                 Err(Errno::ENOENT | Errno::EINTR) => {}
                 Err(errno) => {
                     self.ledger
-                        .fault(format!("a call could not be received: {errno}"));
+                        .fault(format!("cannot receive a system call: {errno}"));
                     break;
                 }
             }
@@ -218,7 +222,7 @@ impl Supervision {
                 Err(Errno::EINTR) => continue,
                 Err(errno) => {
                     self.ledger
-                        .fault(format!("the listener could not be polled: {errno}"));
+                        .fault(format!("cannot poll the seccomp listener: {errno}"));
                     return Err(errno);
                 }
             }
@@ -226,14 +230,14 @@ impl Supervision {
                 .first()
                 .and_then(PollFd::revents)
                 .unwrap_or(PollFlags::empty());
-            // A hang-up comes alone once everything was received.
+            // POLLHUP comes without POLLIN once all notifications were received.
             return if events.contains(PollFlags::POLLIN) {
                 Ok(Ready::Call)
             } else if events.contains(PollFlags::POLLHUP) {
                 Ok(Ready::End)
             } else {
                 self.ledger
-                    .fault(format!("the listener is lost: {events:?}"));
+                    .fault(format!("the seccomp listener failed: {events:?}"));
                 Err(Errno::EIO)
             };
         }
@@ -242,39 +246,39 @@ impl Supervision {
     fn handle(&mut self, notification: &Notification) {
         let system_call = call::native(notification);
         if system_call.is_some_and(call::makes_process) {
-            return self.grow(notification);
+            return self.handle_fork(notification);
         }
         if self.shared_network
-            && let Some(change) =
-                system_call.and_then(|one| chmod_proxy::change(one, &notification.arguments))
+            && let Some(change) = system_call
+                .and_then(|one| chmod_proxy::requested_change(one, &notification.arguments))
         {
-            return self.change(notification, change);
+            return self.make_change(notification, change);
         }
         let launched = self.shared.launched.load(Ordering::SeqCst);
         if let Some(paths) = system_call.and_then(|one| lookup::paths(one, &notification.arguments))
         {
             if !system_call.is_some_and(|one| call::makes_fifo(one, &notification.arguments)) {
-                return self.look_up(notification, paths, launched);
+                return self.continue_lookup(notification, paths, launched);
             }
             if self.lookups {
-                self.note_lookup(notification, paths, launched);
+                self.record_lookup(notification, paths, launched);
             }
         }
         self.judge(notification, system_call, launched);
     }
 
-    fn grow(&mut self, notification: &Notification) {
+    fn handle_fork(&mut self, notification: &Notification) {
         let ending = self.shared.ending.load(Ordering::SeqCst);
-        let answer = if !ending && self.offspring.may_grow() {
+        let answer = if !ending && self.process_limit.admits_one_more() {
             Answer::Continue
         } else {
-            // As fork(2) says where a limit is met.
+            // fork(2) fails with EAGAIN at a limit.
             Answer::Refuse(Errno::EAGAIN)
         };
         self.answer(notification, answer);
     }
 
-    /// A call whose outcome is decided here, and written down before it is answered.
+    /// Decides on a call, records and answers it.
     fn judge(
         &mut self,
         notification: &Notification,
@@ -283,24 +287,24 @@ impl Supervision {
     ) {
         let at_us = self.clock.elapsed_us();
         let call = call::read(notification);
-        // Before the launch only our own probe calls, and who it is matters to nobody.
+        // Before the launch only our own probe calls, so the caller need not be recorded.
         let caller = if launched && !self.memory.passes_unlisted(&call) {
             Caller::read(notification.thread)
         } else {
             Caller::default()
         };
         if !notify::is_valid(&self.listener, notification.id) {
-            // Ended while it waited: the call was not made, and what was read may be another process's.
+            // The caller ended while it waited. The call was not made, and /proc may have shown another process.
             return;
         }
-        let ground = Context {
+        let context = Context {
             served: self.served,
             stub_is_known: !launched || self.stub_is_known,
             canaries: !launched,
             unix_sockets: self.unix_sockets,
             shared_network: self.shared_network,
         };
-        let mut decision = decide(&call, ground);
+        let mut decision = decide(&call, context);
         let mut planned = None;
         if !self.refuses {
             decision.answer = Answer::Continue;
@@ -315,7 +319,7 @@ impl Supervision {
             }
         }
         if !self.records {
-            decision.lines.clear();
+            decision.attempts.clear();
         }
         let syscall = if let Call::Foreign(call) = &call {
             call.interface()
@@ -324,8 +328,8 @@ impl Supervision {
         };
         let connects_before = self.ledger.connects.len();
         if launched {
-            for line in decision.lines {
-                self.ledger.add(line, syscall, &caller, at_us);
+            for attempt in decision.attempts {
+                self.ledger.add(attempt, syscall, &caller, at_us);
             }
             if let Call::Execute {
                 at,
@@ -333,8 +337,9 @@ impl Supervision {
                 arguments,
             } = &call
             {
-                let absence = self.start(notification, (*at, program), arguments, &caller, at_us);
-                if let Some(errno) = absence.filter(|_| self.refuses) {
+                let missing =
+                    self.record_start(notification, (*at, program), arguments, &caller, at_us);
+                if let Some(errno) = missing.filter(|_| self.refuses) {
                     decision.answer = Answer::Refuse(errno);
                 }
             }
@@ -344,26 +349,26 @@ impl Supervision {
             if self.makes_socket(&call, decision.answer) {
                 return self.make_socket(notification);
             }
-            for descriptor in decision.to_stub {
-                self.reach_stub(notification, descriptor, &caller);
+            for descriptor in decision.stub_descriptors {
+                self.record_connection(notification, descriptor, &caller);
             }
         } else {
             let mut recorded = Ledger::default();
-            for line in decision.lines {
-                recorded.add(line, syscall, &caller, at_us);
+            for attempt in decision.attempts {
+                recorded.add(attempt, syscall, &caller, at_us);
             }
             let canaries = self.shared.canaries.lock();
             let mut canaries = canaries.unwrap_or_else(PoisonError::into_inner);
             canaries.append(&mut recorded.attempts);
         }
-        if let Made::No = self.answer(notification, decision.answer) {
+        if let Delivery::CallerGone = self.answer(notification, decision.answer) {
             self.ledger.connects.truncate(connects_before);
         }
     }
 
-    /// A program is about to be started. Returns the errno for one that is absent and so not listed: the kernel must
-    /// not look again, since another thread may have made it by then.
-    fn start(
+    /// Records a program that execve(2) is about to start. A missing program is not listed: its errno is returned and
+    /// must be the answer, since another thread may create the file before the kernel looks.
+    fn record_start(
         &mut self,
         notification: &Notification,
         (at, program): (i32, &[u8]),
@@ -371,32 +376,32 @@ impl Supervision {
         caller: &Caller,
         at_us: u64,
     ) -> Option<Errno> {
-        let absence = caller.absence(at, program);
-        if absence.is_none() {
-            let named = caller.named(at, program);
-            self.ledger.start(&named, arguments, caller, &self.secrets);
+        let missing = caller.missing_program(at, program);
+        if missing.is_none() {
+            let name = caller.program_name(at, program);
+            self.ledger.start(&name, arguments, caller, &self.secrets);
         } else if self.lookups {
             let wanted = lookup::executed(notification.thread, at, program);
             self.ledger.lookups.add(wanted, at_us);
         }
-        absence
+        missing
     }
 
-    /// A connection is about to be made: the runner reads the client's output before that. A socket that is
-    /// connected or connecting makes no new one.
-    fn reach_stub(&mut self, notification: &Notification, descriptor: i32, caller: &Caller) {
+    /// Records a connection that connect(2) is about to make, after the event loop has read the client's output. A
+    /// socket that is connected or connecting makes no new connection.
+    fn record_connection(&mut self, notification: &Notification, descriptor: i32, caller: &Caller) {
         match socket_state::is_unconnected_tcp(notification.thread, caller, descriptor) {
             Ok(false) => return,
-            // No TCP socket: an address kept for later, no connection.
+            // Not a TCP socket: connect(2) only sets its destination, or fails.
             Err(Errno::EOPNOTSUPP | Errno::ENOPROTOOPT | Errno::ENOTSOCK | Errno::EBADF) => return,
             Ok(true) => {}
-            // Killed meanwhile, so that there is nothing to look at, and no call.
+            // The caller was killed, so the call is not made.
             Err(_) if !notify::is_valid(&self.listener, notification.id) => return,
             Err(errno) => self
                 .ledger
-                .fault(format!("a socket could not be looked at: {errno}")),
+                .fault(format!("cannot read the state of a socket: {errno}")),
         }
-        let lines = self.lines_before_connect();
+        let lines = self.count_output_lines();
         self.ledger.connects.push(Connect {
             at_us: self.clock.elapsed_us(),
             lines,
@@ -404,28 +409,28 @@ impl Supervision {
     }
 
     /// Asks the event loop for the number of lines on the client's standard output.
-    fn lines_before_connect(&self) -> Option<usize> {
+    fn count_output_lines(&self) -> Option<usize> {
         let (reply, lines) = sync_channel(1);
         let asked = self.questions.blocking_send(reply);
         asked.ok().and_then(|()| lines.recv_timeout(BARRIER).ok())
     }
 
-    fn answer(&mut self, notification: &Notification, answer: Answer) -> Made {
+    fn answer(&mut self, notification: &Notification, answer: Answer) -> Delivery {
         match notify::answer(&self.listener, notification.id, answer) {
-            Ok(()) => Made::AsAnswered,
-            // Gone while it waited, by SIGKILL.
-            Err(Errno::ENOENT) => Made::No,
+            Ok(()) => Delivery::Done,
+            // The caller was killed before the answer.
+            Err(Errno::ENOENT) => Delivery::CallerGone,
             Err(errno) => {
                 self.ledger
-                    .fault(format!("a call could not be answered: {errno}"));
-                Made::AsAnswered
+                    .fault(format!("cannot answer a system call: {errno}"));
+                Delivery::Done
             }
         }
     }
 }
 
-/// Checks for a TCP connection to the resolver, which answers datagrams alone. The kernel would refuse it as well, and
-/// count a connection that no other line explains.
+/// Checks for a TCP connection to the resolver. The resolver answers datagrams only, so the kernel would refuse the
+/// connection too, but count it without an entry in the ledger.
 fn is_stream_to_resolver(notification: &Notification, call: &Call, caller: &Caller) -> bool {
     let (Call::To(destinations) | Call::FastOpen(destinations)) = call else {
         return false;
@@ -442,9 +447,9 @@ fn is_stream_to_resolver(notification: &Notification, call: &Call, caller: &Call
     })
 }
 
-/// What an answer led to.
-enum Made {
-    AsAnswered,
-    /// Nobody waited for it any more: whatever it said, the call is not made.
-    No,
+/// Result of an answer.
+enum Delivery {
+    Done,
+    /// The caller no longer waited, so its call is not made.
+    CallerGone,
 }

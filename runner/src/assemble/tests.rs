@@ -153,7 +153,7 @@ fn an_incomplete_ledger_is_a_gap_for_each_kind() {
     let mut ledger = Ledger::default();
     ledger.unlisted.denied = 3;
     ledger.further_processes = 2;
-    ledger.faults = vec!["a call could not be answered".into()];
+    ledger.faults = vec!["cannot answer a system call".into()];
     ledger.connects = vec![Connect {
         at_us: 1,
         lines: None,

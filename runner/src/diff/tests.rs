@@ -165,7 +165,7 @@ fn an_unsound_run_is_incomplete_although_its_lock_file_made_it_errored_as_well()
     let unsound: [(Change, &str); 8] = [
         (
             |run| run.evidence.layers.clear(),
-            "no layer of its sandbox was read back",
+            "no layer of its sandbox was verified",
         ),
         (
             |run| run.evidence.layers[1].status = LayerStatus::Absent,
@@ -190,7 +190,7 @@ fn an_unsound_run_is_incomplete_although_its_lock_file_made_it_errored_as_well()
         ),
         (
             |run| run.evidence.gaps.push(gap(GapKind::Requests)),
-            "its requests are not whole: the instrument was lost",
+            "its requests are incomplete: the instrument was lost",
         ),
     ];
     for (change, why) in unsound {

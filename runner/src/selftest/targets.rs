@@ -128,7 +128,7 @@ impl Targets {
     /// Makes the twin of an attempt outside the sandbox.
     pub(super) fn twin(&self, name: &str, attempt: &Attempt) -> Said {
         let words = self.words(attempt.outside);
-        hostile::in_own_process(attempt.surroundings, name, &words, |command| {
+        hostile::in_own_process(attempt.twin_env, name, &words, |command| {
             command.env("HOME", self.directory.path().join(HOME));
             command.stdin(Stdio::null()).stderr(Stdio::null());
         })

@@ -1,4 +1,4 @@
-//! What the client tried beside its way to the stub, against what its profile names.
+//! Check of the client's attempts, except connections to the stub, against the attempts that its profile names.
 
 use std::collections::BTreeSet;
 
@@ -22,15 +22,14 @@ pub(super) fn no_attempts(evidence: &Evidence, asked: Expected<'_>) -> Outcome {
     let unlisted = &evidence.unlisted;
     if found.is_empty() && names.is_empty() {
         if unlisted.attempts() + unlisted.questions > 0 {
-            let deviation = Deviation::new("More was tried than is listed.")
+            let deviation = Deviation::new("The client made more attempts than the ledger lists.")
                 .expected("no attempt but those that the profile names")
                 .found(beyond(unlisted));
-            // Where none is expected, each of them is a finding.
+            // Without expected attempts, each unlisted attempt is a finding.
             if expected.is_empty() && unlisted.attempts() > 0 {
                 return deviation.failed();
             }
-            return deviation
-                .undecided("what is not listed is not compared with what the profile names");
+            return deviation.undecided("unlisted attempts cannot be compared with the profile");
         }
         let seen = match total(&allowed) {
             0 => "No attempt was seen.".to_owned(),
@@ -59,7 +58,7 @@ pub(super) fn no_attempts(evidence: &Evidence, asked: Expected<'_>) -> Outcome {
         .failed()
 }
 
-/// `The client tried more than its way to the stub: 7 attempts of 1 program at 2 destinations, …`
+/// Message of the finding: `The client tried more than its way to the stub: 7 attempts of 1 program …`.
 fn message(found: &[AttemptGroup], names: usize) -> String {
     let mut parts = Vec::new();
     if !found.is_empty() {
@@ -87,7 +86,7 @@ fn message(found: &[AttemptGroup], names: usize) -> String {
     )
 }
 
-/// `3 attempts and 1 question beyond what is listed`
+/// Text `3 attempts and 1 question beyond what is listed`.
 fn beyond(unlisted: &Unlisted) -> String {
     format!(
         "{} and {} beyond what is listed",
@@ -96,7 +95,7 @@ fn beyond(unlisted: &Unlisted) -> String {
     )
 }
 
-/// `inet:192.0.2.1:443 by /usr/bin/x, denied ENETUNREACH, 3 times`; client text.
+/// Text of an attempt, `inet:192.0.2.1:443 by /usr/bin/x, denied ENETUNREACH, 3 times`; hostile.
 fn describe(group: &AttemptGroup) -> String {
     format!(
         "{} by {}, {}, {}",
@@ -107,7 +106,8 @@ fn describe(group: &AttemptGroup) -> String {
     )
 }
 
-/// `name:api.example.com (A), 2 times`, `name:api.example.com (A, class 3, 33 bytes), 1 time`; client text.
+/// Text of a question, `name:api.example.com (A), 2 times`, `name:api.example.com (A, class 3, 33 bytes), 1 time`;
+/// hostile.
 fn ask(question: &Question) -> String {
     format!(
         "name:{} ({}), {}",

@@ -1,4 +1,4 @@
-//! What the bodies of the turn's requests hold, read from their shapes: text is never seen here.
+//! Checks of the bodies of the turn's requests, by their shapes, which hold no text.
 
 use model::case::{CacheControl, JsonKind};
 use model::evidence::Request;
@@ -69,7 +69,7 @@ pub(super) fn system_blocks(run: &JudgedRun) -> Outcome {
 
 pub(super) fn cache_control(run: &JudgedRun) -> Outcome {
     let CacheControl::Marked { system_count, user } = &run.case.expect.cache_control else {
-        return not_asked("the case says nothing of cache_control");
+        return not_asked("the case has no expectation of cache_control");
     };
     for (post, shape) in run.shapes()? {
         let system = shape.get("system").and_then(Value::as_array);
@@ -96,7 +96,7 @@ pub(super) fn cache_control(run: &JudgedRun) -> Outcome {
                     "on {number} of the system blocks, and on these blocks of the user message: {user}"
                 )
             };
-            return Deviation::new("cache_control is on other blocks.")
+            return Deviation::new("cache_control is not on the expected blocks.")
                 .at(name(post))
                 .expected(say(*system_count, user))
                 .found(say(system_marks.len(), &user_marks))
@@ -145,7 +145,7 @@ pub(super) fn stream(run: &JudgedRun) -> Outcome {
     Ok("The message request asks for a stream.".to_owned())
 }
 
-/// The body as an object, or what it is instead.
+/// Body as an object, or a deviation.
 fn object(post: &Request) -> Result<&Map<String, Value>, NotPassed> {
     let found = match &post.body {
         None => "no body".to_owned(),
@@ -164,7 +164,7 @@ fn object(post: &Request) -> Result<&Map<String, Value>, NotPassed> {
         .at(name(post))
         .expected("a JSON object without duplicate keys")
         .found(found)
-        .failed_if_whole(if post.is_complete() { &[] } else { REQUESTS })
+        .failed_if_complete(if post.is_complete() { &[] } else { REQUESTS })
 }
 
 fn field_faults(run: &JudgedRun, body: &Map<String, Value>) -> Vec<String> {
@@ -183,7 +183,7 @@ fn field_faults(run: &JudgedRun, body: &Map<String, Value>) -> Vec<String> {
     missing.chain(further).collect()
 }
 
-/// The JSON type that a shape stands for; `None` for null.
+/// JSON type of a shape; `None` for null.
 fn kind(shape: &Value) -> Option<JsonKind> {
     match shape {
         Value::Null => None,
@@ -196,7 +196,7 @@ fn kind(shape: &Value) -> Option<JsonKind> {
     }
 }
 
-/// The number of blocks, if each is a text block.
+/// Number of blocks, if all are text blocks.
 fn text_blocks(content: Option<&Value>) -> Result<usize, String> {
     let blocks = content
         .and_then(Value::as_array)
@@ -228,7 +228,7 @@ fn expect_blocks(
         Ok(found) => count(found, "text block"),
         Err(found) => found,
     };
-    Deviation::new("The body has other blocks.")
+    Deviation::new("The body does not have the expected blocks.")
         .at(name(post))
         .expected(format!("{of}: {}", count(blocks, "text block")))
         .found(found)
@@ -244,19 +244,19 @@ fn marked(blocks: &[Value]) -> Vec<usize> {
         .collect()
 }
 
-/// `user block 2`: the first whose `cache_control` is no mark of the interface.
+/// First block with an unknown value of `cache_control`: `user block 2`.
 fn other_mark(kind: &str, blocks: &[Value]) -> Option<String> {
     let other = |block: &Value| mark(block).is_some_and(|mark| !is_known_mark(mark));
     let position = blocks.iter().position(other)?;
     Some(format!("{kind} {}", position + 1))
 }
 
-/// `cache_control` of a block; null is none.
+/// Value of `cache_control` of a block; null counts as missing.
 fn mark(block: &Value) -> Option<&Value> {
     block.get("cache_control").filter(|mark| !mark.is_null())
 }
 
-/// Checks for a mark as the interface has it. `scope` belongs to the family of the beta header of that name.
+/// Checks for a known value of `cache_control`. `scope` belongs to the beta family of that name.
 fn is_known_mark(mark: &Value) -> bool {
     let Some(fields) = mark.as_object() else {
         return false;

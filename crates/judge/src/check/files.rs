@@ -1,5 +1,5 @@
-//! Checks of the files in home, temporary and working directory after everything had ended. A transcript counts even
-//! after it was removed.
+//! Checks of the files in home, temporary and working directory after the end of all processes. A transcript counts
+//! even if it was removed.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use super::outcome::{Deviation, JudgedRun, Outcome, absent, list};
 
 pub(super) use model::expected::{STAMP_DIGITS, reason_for_file, stamp};
 
-/// How far a backup's stamp may lie outside of the run.
+/// Permitted distance of a backup's stamp from the time of the run.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(1);
 /// Mode of both files of the specification.
 const PRIVATE: u32 = 0o600;
@@ -24,9 +24,9 @@ pub(super) fn state_file(run: &JudgedRun) -> Outcome {
         .at(path)
         .expected("a regular file");
     match in_home(run).find(|entry| entry.path == *path) {
-        None => deviation.found("nothing").failed_if_whole(FILES),
+        None => deviation.found("nothing").failed_if_complete(FILES),
         Some(entry) if entry.kind != FileKind::File => deviation.found(word(entry.kind)).failed(),
-        Some(entry) if entry.bytes == 0 => deviation.found("an empty file").left().failed(),
+        Some(entry) if entry.bytes == 0 => deviation.found("an empty file").leftover().failed(),
         Some(entry) => Ok(format!(
             "The application state file is there, {} bytes.",
             entry.bytes
@@ -42,7 +42,7 @@ pub(super) fn backup(run: &JudgedRun) -> Outcome {
     let [entry] = backups.as_slice() else {
         let deviation = deviation.found(list(backups.iter().map(|entry| entry.path.as_str())));
         return if backups.is_empty() {
-            deviation.failed_if_whole(FILES)
+            deviation.failed_if_complete(FILES)
         } else {
             deviation.failed()
         };
@@ -69,7 +69,7 @@ pub(super) fn modes(run: &JudgedRun) -> Outcome {
     let both: Vec<_> = state.chain(backups(run)).collect();
     if let Some(entry) = both.iter().find(|entry| entry.mode != PRIVATE) {
         return Deviation::new(
-            "A file of the client is open to others, or is not its owner's to write.",
+            "A file of the client is accessible to other users, or not writable for its owner.",
         )
         .at(&entry.path)
         .expected(format!("{PRIVATE:04o}"))
@@ -79,7 +79,7 @@ pub(super) fn modes(run: &JudgedRun) -> Outcome {
     let files = &run.profile.files;
     let has_mode = |entry: &&FileEntry| matches!(entry.kind, FileKind::File | FileKind::Directory);
     let mut others = run.evidence.files.iter().filter(has_mode).filter(|entry| {
-        // What nothing names is found by `files/nothing-else` already.
+        // `files/nothing-else` finds unexpected files already.
         !entry.transient && entry.mode & UNSAFE != 0 && reason_for_file(files, entry).is_some()
     });
     if let Some(entry) = others.next() {
@@ -94,7 +94,7 @@ pub(super) fn modes(run: &JudgedRun) -> Outcome {
     if both.is_empty() {
         return absent("neither the state file nor a backup is there");
     }
-    Ok("0600 each, and every directory is its owner's alone to write.".to_owned())
+    Ok("Mode 0600 each, and only the owner can write to the directories.".to_owned())
 }
 
 pub(super) fn nothing_else(run: &JudgedRun) -> Outcome {
@@ -111,7 +111,7 @@ pub(super) fn nothing_else(run: &JudgedRun) -> Outcome {
     Deviation::new("The client left more than its two files.")
         .expected("the state file, one backup, and what the profile names")
         .found(list(further))
-        .left()
+        .leftover()
         .failed()
 }
 
@@ -132,8 +132,8 @@ pub(super) fn no_transcript(run: &JudgedRun) -> Outcome {
         .failed()
 }
 
-/// Checks for `.jsonl` anywhere: what follows may be `~`, a line feed or the random part of a temporary name. Letters are
-/// compared as capitals, and what draws nothing between them is passed over.
+/// Checks for `.jsonl` anywhere in a name: `~`, a line feed or the random part of a temporary name may follow. Case and
+/// invisible characters are ignored.
 fn is_transcript(path: &str) -> bool {
     let seen = path
         .chars()
@@ -150,13 +150,13 @@ fn in_home<'a>(run: &JudgedRun<'a>) -> impl Iterator<Item = &'a FileEntry> {
         .filter(|entry| entry.root == Root::Home && !entry.transient)
 }
 
-/// Whatever lies below the backup's prefix, well formed or not.
+/// Files whose path begins with the backup's prefix, well formed or not.
 fn backups<'a>(run: &JudgedRun<'a>) -> impl Iterator<Item = &'a FileEntry> {
     let prefix = run.profile.files.backup_prefix.as_str();
     in_home(run).filter(move |entry| entry.path.starts_with(prefix))
 }
 
-/// `home: .agent/log`, with its kind unless it is a regular file; client text.
+/// Text of a file, `home: .agent/log`, with its kind unless it is a regular file; hostile.
 fn place(entry: &FileEntry) -> String {
     let root = entry.root.word();
     match entry.kind {

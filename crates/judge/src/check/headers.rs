@@ -1,6 +1,6 @@
-//! What the heads of the requests say. Names are compared without regard to case.
+//! Checks of request headers. Names are compared without regard to case.
 //!
-//! Every `POST /v1/messages` is looked at; only the families of the beta header are the turn's alone.
+//! The checks apply to each `POST /v1/messages`; that of the beta header applies to the turn's only.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use model::secret::CREDENTIAL_HEADERS;
 use super::REQUESTS;
 use super::outcome::{Deviation, JudgedRun, NotPassed, Outcome, absent, list, name, not_asked};
 
-/// Headers whose value is a list, which may be split over several lines.
+/// Headers whose value is a list, which may occupy several lines.
 const LISTS: [&str; 5] = [
     "accept",
     "accept-encoding",
@@ -20,13 +20,13 @@ const LISTS: [&str; 5] = [
     "cache-control",
     "connection",
 ];
-/// Headers of preflight and message whose number has a check of its own.
+/// Headers of preflight and message whose number another check judges.
 const OWN_CHECK: [&str; 3] = ["x-api-key", "authorization", "user-agent"];
-/// Credential of the run behind its scheme, as the journal keeps it.
+/// Scheme before the credential in the header `authorization`.
 const BEARER: &str = "Bearer ";
 
-/// Judges every request but the preflight, whose check allows no credential at all: a message carries the run's
-/// credential once, another request carries it or none.
+/// Judges all requests but the preflight, whose own check allows no credential. A message carries the run's credential
+/// once; any other request carries it once or not at all.
 pub(super) fn api_key_present(run: &JudgedRun) -> Outcome {
     run.posts()?;
     let is_judged = |request: &&Request| request.class != RequestClass::Preflight;
@@ -56,7 +56,7 @@ pub(super) fn api_key_present(run: &JudgedRun) -> Outcome {
     ))
 }
 
-/// Checks for the credential of the run in the kept value of a header, in `authorization` behind its scheme.
+/// Checks for the credential of the run in a redacted header value; in `authorization`, after its scheme.
 fn is_credential(header: &str, kept: &str) -> bool {
     if header != "authorization" {
         return kept == REDACTED;
@@ -65,7 +65,7 @@ fn is_credential(header: &str, kept: &str) -> bool {
     parts.is_some_and(|(scheme, key)| scheme.eq_ignore_ascii_case(BEARER) && key == REDACTED)
 }
 
-/// `another value, 7 bytes, sha256 …`, from the text that the journal keeps in place of the value.
+/// Text `another value, 7 bytes, sha256 …`, from the journal's replacement of the value.
 fn key_value(kept: &str) -> String {
     let inner = kept
         .strip_prefix('<')
@@ -155,8 +155,8 @@ pub(super) fn beta_families(run: &JudgedRun) -> Outcome {
                 .at(name(post))
                 .expected(format!("{header} names, each with a date: {}", list(missing)))
                 .found(list(values))
-                // A body that is lost may be what tells a request beside the turn.
-                .failed_if_whole(if post.is_complete() { &[] } else { REQUESTS });
+                // The class of a request depends on its body, which may be lost.
+                .failed_if_complete(if post.is_complete() { &[] } else { REQUESTS });
         }
     }
     for preflight in run.preflights() {
@@ -216,14 +216,14 @@ pub(super) fn nothing_else(run: &JudgedRun) -> Outcome {
         }
     }
     for request in &run.evidence.requests {
-        stand_once(request, &run.profile.headers.credential)?;
+        occurs_once(request, &run.profile.headers.credential)?;
         host_fits(request, run.evidence.stub)?;
     }
-    Ok("Only header names of the profile, each as often as it may stand.".to_owned())
+    Ok("Only header names of the profile, each as often as allowed.".to_owned())
 }
 
-/// Fails where a header stands in two lines that is no list (RFC 9110, 5.3), so that readers may take either.
-fn stand_once(request: &Request, credential: &str) -> Result<(), NotPassed> {
+/// Fails for a header on two lines, unless its value is a list (RFC 9110, 5.3): servers may take either line.
+fn occurs_once(request: &Request, credential: &str) -> Result<(), NotPassed> {
     let has_own_check = |name: &str| {
         let is_of_the_turn = request.is_post() || request.class == RequestClass::Preflight;
         is_of_the_turn && (OWN_CHECK.contains(&name) || name == credential)
@@ -242,15 +242,15 @@ fn stand_once(request: &Request, credential: &str) -> Result<(), NotPassed> {
     if repeated.is_empty() {
         return Ok(());
     }
-    Deviation::new("A request repeats a header that may stand once.")
+    Deviation::new("A request repeats a header that may occur only once.")
         .at(name(request))
         .expected("each header in one line, lists excepted")
         .found(list(repeated))
         .failed()
 }
 
-/// Fails unless Host names the stub, as HTTP/1.1 demands of every request (RFC 9112, 3.2). The second host of a
-/// redirect has requests/* to judge what reaches it.
+/// Fails unless Host names the stub, which HTTP/1.1 requires of every request (RFC 9112, 3.2). Requests at the second
+/// host of a redirect are judged by requests/*.
 fn host_fits(request: &Request, stub: Option<SocketAddr>) -> Result<(), NotPassed> {
     let (Head::Request { version, .. }, Host::Stub, Some(stub)) =
         (&request.head, request.host, stub)
@@ -292,7 +292,7 @@ fn agent_fits(
         .failed()
 }
 
-/// `20250219`, `2025-05-14`.
+/// Checks for a date: `20250219`, `2025-05-14`.
 fn is_date(text: &str) -> bool {
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     match text.split('-').collect::<Vec<_>>().as_slice() {
@@ -305,7 +305,7 @@ fn is_date(text: &str) -> bool {
     }
 }
 
-/// `2.1.177`, `0.12.4-rc.1+build`: one token, nothing hidden behind it.
+/// Checks for a version: `2.1.177`, `0.12.4-rc.1+build`. Only one token passes, so that no other text can follow.
 fn is_version(text: &str) -> bool {
     !text.is_empty()
         && text

@@ -1,33 +1,31 @@
-//! What the network canaries say: only the kernel's own refusals, inside this very run, support the claim that
-//! other attempts were impossible. The supervisor's refusals are judged beside them, and support none.
+//! Check of the network probes. Only the kernel's own refusals inside this run prove that other attempts were
+//! impossible. The supervisor's refusals are checked too, but prove nothing.
 
 use model::evidence::{Attempt, Canary, CanaryMode, CanaryStatus, Evidence, GapKind};
 
 use super::NotPassed;
 use super::outcome::{Deviation, Outcome, list};
 
-/// Network canaries that the kernel itself, and the supervisor as well, must have refused in every run.
+/// Network probes that both the kernel and the supervisor must have refused in every run.
 pub(super) const REFUSED: [&str; 6] = ["tcp4", "tcp6", "udp4", "udp6", "broadcast", "multicast"];
-/// Those of them that need IPv6, which a kernel may lack.
+/// Network probes that need IPv6, which a kernel may lack.
 const NEED_IPV6: [&str; 2] = ["tcp6", "udp6"];
-/// What socket(2) says where the kernel has no such family.
+/// Errno of socket(2) for a family that the kernel lacks.
 const NO_FAMILY: &str = "EAFNOSUPPORT";
-/// The positive twin: the same probe code reaches the stub, so the others do not fail for its own faults.
+/// Positive twin: the same code reaches the stub, so the other probes do not fail by a fault of that code.
 pub(super) const REACHED: &str = "stub";
 const MODES: [CanaryMode; 2] = [CanaryMode::Continued, CanaryMode::Answered];
 
 pub(super) fn denied(evidence: &Evidence) -> Outcome {
     canaries_hold(evidence)?;
     if let Some(attempt) = let_through(evidence).next() {
-        return Deviation::new(
-            "A call to somewhere else than loopback was let through to the kernel.",
-        )
-        .at(format!("attempt {}", attempt.seq))
-        .expected("denied by the supervisor")
-        .found(format!("{} let through", attempt.target()))
-        .undecided(
-            "the supervisor is not what it should be; the canaries say what the kernel does",
-        );
+        return Deviation::new("The supervisor let a call through that leads away from loopback.")
+            .at(format!("attempt {}", attempt.seq))
+            .expected("denied by the supervisor")
+            .found(format!("{} let through", attempt.target()))
+            .undecided(
+                "the supervisor did not refuse the call; the canary shows what the kernel refuses",
+            );
     }
     let lacking = evidence
         .canaries
@@ -46,8 +44,7 @@ pub(super) fn denied(evidence: &Evidence) -> Outcome {
     ))
 }
 
-/// Whether the canaries show that the kernel itself refuses every other attempt. A gap in the ledger takes
-/// nothing from it.
+/// Checks that the canary proves that the kernel itself refuses all other attempts. A gap in the ledger does not matter.
 pub fn kernel_refuses(evidence: &Evidence) -> bool {
     canaries_hold(evidence).is_ok()
         && evidence.gap(&[GapKind::Isolation]).is_none()
@@ -66,11 +63,11 @@ fn canaries_hold(evidence: &Evidence) -> Result<(), NotPassed> {
         .iter()
         .find(|canary| canary.status == CanaryStatus::NotHeld)
     {
-        return Deviation::new("A canary did not hold: the sandbox is not what it should be.")
+        return Deviation::new("A canary did not hold: the sandbox is broken.")
             .at(format!("canary {}", spell(&leak.name, leak.mode)))
             .expected(&leak.expected)
             .found(&leak.observed)
-            .undecided("nothing that the client did in such a sandbox can be judged");
+            .undecided("a client in a broken sandbox cannot be judged");
     }
     for mode in MODES {
         for name in REFUSED {
@@ -80,7 +77,7 @@ fn canaries_hold(evidence: &Evidence) -> Result<(), NotPassed> {
     held(canaries, REACHED, CanaryMode::Continued)
 }
 
-/// Every canary of this name and mode held, and there is one.
+/// Checks that there is a probe of this name and mode, and that each such probe held.
 fn held(canaries: &[Canary], name: &str, mode: CanaryMode) -> Result<(), NotPassed> {
     let suitable: Vec<_> = canaries
         .iter()
@@ -97,21 +94,21 @@ fn held(canaries: &[Canary], name: &str, mode: CanaryMode) -> Result<(), NotPass
             canary.observed
         ),
     };
-    Deviation::new("A canary that the claim rests on says nothing.")
+    Deviation::new("A canary that this check needs is inconclusive.")
         .at(format!("canary {}", spell(name, mode)))
         .expected("held")
         .found(found)
-        .undecided("that other attempts were impossible is not shown")
+        .undecided("this run does not prove that other attempts were impossible")
 }
 
-/// A kernel without IPv6 has nothing that could be refused: there is no way out by it either.
+/// Checks for a probe of IPv6 on a kernel without IPv6, which needs no refusal.
 fn is_without_family(canary: &Canary) -> bool {
     canary.status == CanaryStatus::NotApplicable
         && canary.observed == NO_FAMILY
         && NEED_IPV6.contains(&canary.name.as_str())
 }
 
-/// `tcp4`, and for the supervisor's own `tcp4 (answered)`.
+/// Name of a probe with its mode: `tcp4` for the kernel's, `tcp4 (answered)` for the supervisor's.
 fn spell(name: &str, mode: CanaryMode) -> String {
     match mode {
         CanaryMode::Continued => name.to_owned(),

@@ -1,6 +1,6 @@
-//! What a single check returns, and the run that it looks at.
+//! Result of a single check, and the run that it judges.
 //!
-//! Messages are ours; text of the client stands only in `object`, `found` and reasons, cut to a limit.
+//! Messages are our own text. Text of the client occurs only in `object`, `found` and reasons, cut to a limit.
 
 use model::case::{Case, Switch};
 use model::evidence::{Evidence, GapKind, Request, RequestClass};
@@ -14,33 +14,33 @@ const QUOTE_LIMIT: usize = 300;
 /// Most items that a finding lists.
 const LIST_LIMIT: usize = 8;
 
-/// A sentence for a passed check, or why it is none.
+/// Sentence for a passed check, or the reason why the check did not pass.
 pub(super) type Outcome = Result<String, NotPassed>;
 
-/// Why a check did not pass.
+/// Reason why a check did not pass.
 #[derive(Debug)]
 pub(super) enum NotPassed {
-    /// The evidence shows the contrary.
+    /// The evidence shows a deviation.
     Failed(Box<Deviation>),
-    /// The evidence shows neither, for this reason.
+    /// The evidence does not decide the check, for this reason.
     Undecided(Box<Deviation>, String),
-    /// What the check looks at is not there.
+    /// The object of the check does not exist.
     Absent(String),
-    /// The case or the profile does not ask for it.
+    /// The case or the profile does not ask for the check.
     NotAsked(String),
 }
 
-/// What deviates from what is expected.
+/// Deviation from an expectation.
 #[derive(Debug)]
 pub(super) struct Deviation {
     pub(super) message: String,
     pub(super) object: Option<String>,
     pub(super) expected: Option<String>,
     pub(super) found: Option<String>,
-    /// Certain only where no evidence of these kinds is lost.
+    /// Kinds of evidence that must be complete for the deviation to be certain.
     pub(super) needs: &'static [GapKind],
-    /// A client that ends by itself might have removed or completed it.
-    pub(super) is_left: bool,
+    /// The client might have removed or completed the object, had the runner not ended it.
+    pub(super) is_leftover: bool,
 }
 
 impl Deviation {
@@ -51,7 +51,7 @@ impl Deviation {
             expected: None,
             found: None,
             needs: &[],
-            is_left: false,
+            is_leftover: false,
         }
     }
 
@@ -70,19 +70,22 @@ impl Deviation {
         self
     }
 
-    /// Marks what a client that the runner ended might have removed or completed: a consequence of that end.
-    pub(super) fn left(mut self) -> Self {
-        self.is_left = true;
+    /// Marks an object that the client might have removed or completed, had the runner not ended it.
+    pub(super) fn leftover(mut self) -> Self {
+        self.is_leftover = true;
         self
     }
 
-    /// Fails for certain: the deviation is seen, so no evidence that is lost can take it away.
+    /// Fails for certain: the evidence shows the deviation, so lost evidence cannot refute it.
     pub(super) fn failed<T>(self) -> Result<T, NotPassed> {
         Err(NotPassed::Failed(Box::new(self)))
     }
 
-    /// Fails where no evidence of these kinds is lost: what is missing might be in the lost part.
-    pub(super) fn failed_if_whole<T>(mut self, needs: &'static [GapKind]) -> Result<T, NotPassed> {
+    /// Fails unless evidence of these kinds is lost: the missing object might be in the lost part.
+    pub(super) fn failed_if_complete<T>(
+        mut self,
+        needs: &'static [GapKind],
+    ) -> Result<T, NotPassed> {
         self.needs = needs;
         self.failed()
     }
@@ -92,17 +95,17 @@ impl Deviation {
     }
 }
 
-/// The check's object is not there.
+/// Result of a check whose object does not exist.
 pub(super) fn absent<T>(because: impl Into<String>) -> Result<T, NotPassed> {
     Err(NotPassed::Absent(because.into()))
 }
 
-/// The case does not ask.
+/// Result of a check that the case does not ask for.
 pub(super) fn not_asked<T>(because: impl Into<String>) -> Result<T, NotPassed> {
     Err(NotPassed::NotAsked(because.into()))
 }
 
-/// What every check sees.
+/// Input of the checks.
 pub(super) struct JudgedRun<'a> {
     pub(super) case: &'a Case,
     pub(super) profile: &'a Profile,
@@ -110,12 +113,12 @@ pub(super) struct JudgedRun<'a> {
 }
 
 impl<'a> JudgedRun<'a> {
-    /// Every `POST /v1/messages`, repetitions and those beside the turn too; never empty.
+    /// All `POST /v1/messages`, with repetitions and those beside the turn; never empty.
     pub(super) fn posts(&self) -> Result<Vec<&'a Request>, NotPassed> {
         self.requests(Request::is_post)
     }
 
-    /// The requests for the turn, repetitions too; never empty.
+    /// Requests for the turn, with repetitions; never empty.
     pub(super) fn turns(&self) -> Result<Vec<&'a Request>, NotPassed> {
         self.requests(Request::is_turn)
     }
@@ -146,7 +149,7 @@ impl<'a> JudgedRun<'a> {
             .filter(|request| request.class == RequestClass::Preflight)
     }
 
-    /// The shapes of the bodies of [`JudgedRun::turns`], with the request; never empty.
+    /// Requests of [`JudgedRun::turns`] with the shapes of their bodies; never empty.
     pub(super) fn shapes(&self) -> Result<Vec<(&'a Request, &'a Value)>, NotPassed> {
         let shapes: Vec<_> = self
             .turns()?
@@ -161,12 +164,12 @@ impl<'a> JudgedRun<'a> {
     }
 }
 
-/// `request 2`.
+/// Name of a request: `request 2`.
 pub(super) fn name(request: &Request) -> String {
     format!("request {}", request.seq)
 }
 
-/// `POST /v1/messages`; client text.
+/// Text of a request, `POST /v1/messages`; hostile.
 pub(super) fn describe(request: &Request) -> String {
     match &request.head {
         Head::Request { method, path, .. } if request.host == Host::Elsewhere => {
@@ -185,7 +188,7 @@ pub(super) fn describe(request: &Request) -> String {
     }
 }
 
-/// The items with commas between them, the first few of them; `none` without any.
+/// First items, joined by commas; `none` for an empty list.
 pub(super) fn list<T: AsRef<str>>(items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<T> = items.into_iter().collect();
     let shown: Vec<&str> = items.iter().take(LIST_LIMIT).map(AsRef::as_ref).collect();
@@ -196,7 +199,7 @@ pub(super) fn list<T: AsRef<str>>(items: impl IntoIterator<Item = T>) -> String 
     }
 }
 
-/// The text, cut at the limit.
+/// Text, cut at the limit.
 fn quote(text: &str) -> String {
     truncated(text, QUOTE_LIMIT)
 }

@@ -1,4 +1,4 @@
-//! How the client ended, and what it left running.
+//! Checks of the client's exit and of its remaining processes.
 
 use model::evidence::{Evidence, Exit, GRACE};
 
@@ -41,6 +41,6 @@ pub(super) fn no_survivors(evidence: &Evidence) -> Outcome {
         .found(list(survivors.iter().map(|process| {
             format!("{} (pid {})", process.program, process.pid)
         })))
-        .left()
+        .leftover()
         .failed()
 }

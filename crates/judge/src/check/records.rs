@@ -1,4 +1,4 @@
-//! What the client wrote to standard output, against what the stub sent it for the turn.
+//! Checks of the records on the client's standard output, against the events that the stub sent.
 
 use model::evidence::{Before, Evidence, Line, ProviderEvent, Record, Request, UNFINISHED};
 use model::profile::{InitField, InitList, RecordNames};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::outcome::{self, Deviation, JudgedRun, NotPassed, Outcome, absent, list, not_asked};
 use super::{BOTH, ORDER, RECORDS, REQUESTS};
 
-/// The provider events that have a record. `ping` and unknown kinds have none in the public SDKs; a client may show them.
+/// Provider events that have a record. The public SDKs omit `ping` and unknown kinds; a client may show them.
 const KNOWN_EVENTS: [&str; 6] = [
     "message_start",
     "content_block_start",
@@ -17,9 +17,9 @@ const KNOWN_EVENTS: [&str; 6] = [
     "message_delta",
     "message_stop",
 ];
-/// Type of a record and what tells it apart: two values, so that no spelling of one imitates both.
+/// Type and subtype of a record. They are separate, so that no type text can imitate a pair.
 type Step<'a> = (Option<&'a str>, Option<&'a str>);
-/// Fields of `system/init` that are arrays wherever they are there.
+/// Optional fields of `system/init` that must be arrays.
 const ARRAYS: [&str; 6] = [
     "tools",
     "mcp_servers",
@@ -28,7 +28,7 @@ const ARRAYS: [&str; 6] = [
     "skills",
     "plugins",
 ];
-/// Fields of `system/init` that are strings wherever they are there.
+/// Optional fields of `system/init` that must be strings.
 const STRINGS: [&str; 7] = [
     "cwd",
     "session_id",
@@ -50,9 +50,9 @@ pub(super) fn json_lines(run: &JudgedRun) -> Outcome {
                 .at(name(record))
                 .expected("one JSON object on each line")
                 .found(reason);
-            // The end of the last line may be lost, or not written for the runner's end of the client.
+            // The last line may be incomplete because output was lost, or because the runner ended the client.
             return if *reason == UNFINISHED {
-                deviation.left().failed_if_whole(RECORDS)
+                deviation.leftover().failed_if_complete(RECORDS)
             } else {
                 deviation.failed()
             };
@@ -81,9 +81,9 @@ pub(super) fn sequence(run: &JudgedRun) -> Outcome {
             ))
             .expected(wanted.map_or_else(end, spell))
             .found(got.map_or_else(end, |record| record.label()))
-            .failed_if_whole(match (got, position) {
+            .failed_if_complete(match (got, position) {
                 (None, _) => BOTH,
-                // The two that precede every event.
+                // The first two records precede all events.
                 (Some(_), 0 | 1) => &[],
                 (Some(_), _) => REQUESTS,
             });
@@ -98,7 +98,7 @@ pub(super) fn sequence(run: &JudgedRun) -> Outcome {
         return Deviation::new("The aggregate assistant record is not written once.")
             .expected("1 assistant record")
             .found(count(assistants, "assistant record"))
-            .failed_if_whole(if assistants == 0 { RECORDS } else { &[] });
+            .failed_if_complete(if assistants == 0 { RECORDS } else { &[] });
     }
     Ok(format!(
         "{} in the order of the specification.",
@@ -155,7 +155,7 @@ pub(super) fn init_fields(run: &JudgedRun) -> Outcome {
     ))
 }
 
-/// Permissions and extensions of an init record, with the right types, that the profile does not name.
+/// Permissions and extensions of an init record that the profile does not name.
 fn permission_faults(names: &RecordNames, init: &Value) -> Vec<String> {
     let mode = init.get("permissionMode").and_then(Value::as_str);
     let mode = mode.filter(|mode| *mode != names.permission_mode);
@@ -180,7 +180,7 @@ fn permission_faults(names: &RecordNames, init: &Value) -> Vec<String> {
     faults
 }
 
-/// `name` of an object, as MCP servers and plugins have it; the text itself; else the JSON.
+/// Name of a list entry: `name` of an object (MCP servers, plugins), the text itself, or else the JSON.
 fn entry_name(entry: &Value) -> String {
     let name = entry.get("name").unwrap_or(entry);
     name.as_str()
@@ -230,7 +230,7 @@ pub(super) fn init_before_post(run: &JudgedRun) -> Outcome {
                 record.label()
             ))
             .found("written later, or not at all at that time")
-            .failed_if_whole(ORDER);
+            .failed_if_complete(ORDER);
         }
     }
     Ok(if run.evidence.startup_before() == Some(Before::Connect) {
@@ -240,8 +240,8 @@ pub(super) fn init_before_post(run: &JudgedRun) -> Outcome {
     })
 }
 
-/// Compares records and provider events one by one. A kind beside the six known ones may be left out altogether, as the
-/// public SDKs do; where one record shows it, each event of that kind has its record, unchanged and in order.
+/// Compares records and provider events one by one. A client may omit all events of an unknown kind, as the public SDKs
+/// do. If one record shows such a kind, each event of that kind needs its record, unchanged and in order.
 pub(super) fn events_match_provider(run: &JudgedRun) -> Outcome {
     if !run.case.expect.partial_messages {
         return not_asked("the case does not ask for partial messages");
@@ -273,14 +273,14 @@ pub(super) fn events_match_provider(run: &JudgedRun) -> Outcome {
                         .map(Value::to_string)
                         .unwrap_or_default(),
                 )
-                .failed_if_whole(REQUESTS);
+                .failed_if_complete(REQUESTS);
         }
     }
     if sent.len() != shown.len() {
         return Deviation::new("Provider events and stream_event records differ in number.")
             .expected(count(sent.len(), "event"))
             .found(count(shown.len(), "record"))
-            .failed_if_whole(if shown.len() > sent.len() {
+            .failed_if_complete(if shown.len() > sent.len() {
                 REQUESTS
             } else {
                 BOTH
@@ -314,7 +314,7 @@ pub(super) fn assistant_text(run: &JudgedRun) -> Outcome {
             .at(name(record))
             .expected(sent)
             .found(found.unwrap_or_else(|| "no array of text blocks".to_owned()))
-            .failed_if_whole(REQUESTS),
+            .failed_if_complete(REQUESTS),
     }
 }
 
@@ -345,7 +345,7 @@ pub(super) fn assistant_position(run: &JudgedRun) -> Outcome {
     } else {
         "after the block's stop"
     };
-    Deviation::new("The aggregate assistant record stands elsewhere.")
+    Deviation::new("The aggregate assistant record is at the wrong position.")
         .at(format!("record {}", assistant + 1))
         .expected("after the last delta, before the block's stop")
         .found(where_it_is)
@@ -372,10 +372,10 @@ pub(super) fn result_success(run: &JudgedRun) -> Outcome {
     if run.evidence.is_stub_lost() {
         return deviation.undecided("the stub was lost before it had answered");
     }
-    deviation.failed_if_whole(RECORDS)
+    deviation.failed_if_complete(RECORDS)
 }
 
-/// Fails if each answer for the turn was cut, refused or an error. Without a request, requests/post-count fails.
+/// Fails if every answer for the turn was cut, refused or an error. Without a request, requests/post-count fails.
 fn whole_answer(run: &JudgedRun, result: &Record) -> Result<(), NotPassed> {
     let Ok(turns) = run.turns() else {
         return Ok(());
@@ -395,10 +395,10 @@ fn whole_answer(run: &JudgedRun, result: &Record) -> Result<(), NotPassed> {
         .at(name(result))
         .expected("an answer that ends with message_stop, or a result that is an error")
         .found(list(answers))
-        .failed_if_whole(REQUESTS)
+        .failed_if_complete(REQUESTS)
 }
 
-/// Section 6.2 without the aggregate, whose place is a check of its own; the deltas follow what the stub sent.
+/// Sequence of section 6.2 with the sent events, without the aggregate, whose position another check judges.
 fn expected_sequence<'a>(run: &JudgedRun<'a>) -> Vec<Step<'a>> {
     let mut steps = vec![
         (Some("system"), Some("init")),
@@ -422,14 +422,14 @@ fn spell((kind, detail): &Step) -> String {
         .join("/")
 }
 
-/// The record as a step. Whether a result is a success is a check of its own.
+/// Type and subtype of a record. A result has no subtype here, since another check judges its success.
 fn step(record: &Record) -> Step<'_> {
     let kind = record.kind();
     (kind, record.detail().filter(|_| kind != Some("result")))
 }
 
-/// The records that the sequence is about. Lines that are no record and the aggregate have checks of their own, and so
-/// has, with partial messages, an event outside of the six known kinds that the stub sent.
+/// Records that the sequence covers. Other checks judge lines that are no record, the aggregate, and, with partial
+/// messages, sent events of unknown kinds.
 fn judged_records<'a>(run: &JudgedRun<'a>) -> impl Iterator<Item = &'a Record> {
     let evidence = run.evidence;
     let has_own_check = run.case.expect.partial_messages;
@@ -480,7 +480,7 @@ fn text_delta(event: &ProviderEvent) -> Option<&str> {
         .as_str()
 }
 
-/// The text of all blocks of the aggregate, if all are text.
+/// Joined text of the aggregate's blocks. Returns `None` if a block is not text.
 fn assistant_content(record: &Record) -> Option<String> {
     let blocks = record.json()?.get("message")?.get("content")?.as_array()?;
     blocks

@@ -1,4 +1,4 @@
-//! Which requests the stub was asked, and what its connections carried besides.
+//! Checks of the requests to the stub, and of other bytes on its connections.
 
 use model::case::Preflight;
 use model::evidence::{Connection, Request, RequestClass};
@@ -9,9 +9,9 @@ use model::text::count;
 use super::outcome::{Deviation, JudgedRun, Outcome, absent, describe, list, name, not_asked};
 use super::{PROCESSES, REQUESTS};
 
-/// A preflight at the provider.
+/// Preflight to the provider.
 const PREFLIGHT: (Host, RequestClass) = (Host::Stub, RequestClass::Preflight);
-/// The message at the provider.
+/// Message request to the provider.
 const MESSAGE: (Host, RequestClass) = (Host::Stub, RequestClass::Message);
 
 pub(super) fn first_and_only(run: &JudgedRun) -> Outcome {
@@ -25,7 +25,7 @@ pub(super) fn first_and_only(run: &JudgedRun) -> Outcome {
         all => Deviation::new("The message request is not the first and only request.")
             .expected("1 request: POST /v1/messages")
             .found(listing(all))
-            .failed_if_whole(match all {
+            .failed_if_complete(match all {
                 [only] if is_known(only) => &[],
                 [] | [_] => REQUESTS,
                 [_, _, ..] => &[],
@@ -60,7 +60,7 @@ pub(super) fn sequence(run: &JudgedRun) -> Outcome {
             )
             .expected("HEAD / first or not at all, POST /v1/messages, nothing else")
             .found(listing(&run.evidence.requests))
-            .failed_if_whole(match known.as_slice() {
+            .failed_if_complete(match known.as_slice() {
                 [] | [PREFLIGHT] | [MESSAGE] | [PREFLIGHT, MESSAGE] => REQUESTS,
                 _ => &[],
             });
@@ -87,7 +87,7 @@ pub(super) fn post_count(run: &JudgedRun) -> Outcome {
         posts => Deviation::new("There is not exactly one POST /v1/messages.")
             .expected("1 message request")
             .found(count(posts, "message request"))
-            .failed_if_whole(if posts == 0 { REQUESTS } else { &[] }),
+            .failed_if_complete(if posts == 0 { REQUESTS } else { &[] }),
     }
 }
 
@@ -104,26 +104,30 @@ pub(super) fn connections(run: &JudgedRun) -> Outcome {
                     .at(format!("connection {}", connection.seq))
                     .expected("one whole request or more, no other byte, closed between requests")
                     .found(fault);
-            // Where the end of the client is not known, neither is who cut the connection. Where the journal lacks the
-            // end of the connection, it may lack more of it.
+            // If the client's exit is unknown, so is the side that cut the connection. If the journal lacks the end of
+            // the connection, it may lack more of the connection.
             let needs = if connection.end == End::Open && connection.held == 0 {
                 REQUESTS
             } else {
                 PROCESSES
             };
-            // The end of a client that had not read all of its answer looks the same.
-            let is_left = connection.end == End::Reset
+            // A client that is killed before it has read the whole answer also resets the connection.
+            let is_leftover = connection.end == End::Reset
                 && connection.held == 0
                 && is_whole(connection, &run.evidence.requests);
-            let deviation = if is_left { deviation.left() } else { deviation };
-            if needs == PROCESSES && !is_left {
-                return deviation.failed_if_whole(PROCESSES);
+            let deviation = if is_leftover {
+                deviation.leftover()
+            } else {
+                deviation
+            };
+            if needs == PROCESSES && !is_leftover {
+                return deviation.failed_if_complete(PROCESSES);
             }
             doubtful.get_or_insert((deviation, needs));
         }
     }
     if let Some((deviation, needs)) = doubtful {
-        return deviation.failed_if_whole(needs);
+        return deviation.failed_if_complete(needs);
     }
     Ok(format!(
         "{}, each with whole requests and nothing else.",
@@ -147,7 +151,7 @@ pub(super) fn query(run: &JudgedRun) -> Outcome {
     Ok("No query but those that the profile names.".to_owned())
 }
 
-/// The query; an empty one and none are the same.
+/// Query of a request; a missing query is empty.
 fn query_of(request: &Request) -> &str {
     match &request.head {
         Head::Request { query, .. } => query.as_deref().unwrap_or_default(),

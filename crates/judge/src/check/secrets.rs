@@ -1,4 +1,4 @@
-//! Where the credential of the run was found and does not belong.
+//! Check for the credential of the run outside of its own header.
 
 use model::evidence::Evidence;
 use model::secret::AUTH_HEADERS;
@@ -8,7 +8,7 @@ use super::outcome::{Deviation, Outcome, list};
 pub(super) fn credential_not_written(evidence: &Evidence, belongs: Option<&str>) -> Outcome {
     let sightings = &evidence.sightings;
     if sightings.is_empty() {
-        return Ok("The credential stands nowhere but in its own header.".to_owned());
+        return Ok("The credential is only in its own header.".to_owned());
     }
     let place = match belongs {
         Some(header) => format!("{header} of the message request"),
@@ -29,7 +29,7 @@ pub(super) fn credential_not_written(evidence: &Evidence, belongs: Option<&str>)
         (None, _) => "The credential was found outside of its own header.".to_owned(),
     };
     Deviation::new(message)
-        .expected(format!("nowhere but in {place}"))
+        .expected(format!("only in {place}"))
         .found(list(sightings.iter().map(|sighting| {
             format!("{} ({})", sighting.place, sighting.form)
         })))

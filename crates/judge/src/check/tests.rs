@@ -1,4 +1,4 @@
-//! Each deviation is one change to a perfect run; the whole set of checks that it touches is named.
+//! Deviations, each as one change to a perfect run, with the whole set of checks that it affects.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ mod records;
 mod requests;
 mod run;
 
-/// The ids with this status after a change to a perfect run.
+/// Ids with this status after a change to a perfect run.
 fn with_status(status: Status, fixture: &Fixture) -> Vec<&'static str> {
     let findings = check(&fixture.case, &fixture.profile, &fixture.evidence);
     findings
@@ -40,7 +40,7 @@ fn verdict_of(fixture: &Fixture) -> Verdict {
     verdict(&findings, &fixture.evidence)
 }
 
-/// One test for each deviation, and the list of all ids that they name.
+/// Defines a test for each deviation, and the list of all ids in them.
 ///
 /// `name: fixture, |run| change => [ids that fail];` and `… => errored [ids that are errored];`
 macro_rules! deviations {

@@ -1,4 +1,4 @@
-//! The body of a request: a fact for each leaf of its shape.
+//! Facts of a request's body: one for each leaf of its shape.
 
 use model::difference::Area;
 use model::shape::is_text;
@@ -30,8 +30,8 @@ pub(super) fn read(request: &str, body: &Body, facts: &mut Facts) {
     }
 }
 
-/// Not deeper than the stub reads a body, nor further than there is room. `at` is bounded: a name that many leaves
-/// are below is written out for each.
+/// Adds the facts of a value. The stub limits the depth of a body, and the collector the number of facts. `at` is cut to
+/// a limit, since each leaf repeats it.
 fn value(at: &str, shape: &Value, facts: &mut Facts) {
     if !facts.has_room() {
         return;
@@ -85,7 +85,8 @@ fn text(shape: &Value, facts: &mut Facts) -> String {
     }
 }
 
-/// `.name`, or `["na.me"]`; of a key that is no name the shape has `…`, its length and its digest ([`model::shape`]).
+/// Step of a path: `.name` or `["na.me"]`. For a key that is no name, the shape has `…`, length and digest
+/// ([`model::shape`]).
 fn step(name: &str, facts: &mut Facts) -> String {
     let hidden = name.strip_prefix('\u{2026}');
     if let Some((bytes, sha256)) = hidden.and_then(|hidden| hidden.split_once('-')) {
@@ -98,7 +99,7 @@ fn step(name: &str, facts: &mut Facts) -> String {
         };
     }
     let name = facts.text(name);
-    // `$.a.b` is the field `b` of `a`, and no field of the name `a.b`.
+    // Quotes tell the field `a.b` from the field `b` of `a`.
     if name.contains('.') {
         format!("[\"{name}\"]")
     } else {

@@ -1,11 +1,11 @@
-//! What was left behind.
+//! Facts of the files that the client left.
 
 use model::difference::Area;
 
 use super::form::File;
 use super::{Facts, Rule};
 
-/// Ends of names under which programs keep what changes by itself.
+/// Suffixes of files in which programs keep changing state.
 const STATE: [&str; 9] = [
     ".json", ".jsonl", ".log", ".lock", ".pid", ".db", ".sqlite", ".tmp", ".pyc",
 ];
@@ -19,7 +19,7 @@ pub(super) fn read(files: &[File], facts: &mut Facts) {
             left.push(fact(file, facts));
         }
     }
-    // Two whose names are alike now are told apart by what they are, whichever came first.
+    // Placeholders can make names equal. Sorting by value makes the order of such files independent of the run.
     left.sort();
     for (key, value) in left {
         facts.insert(Area::Files, &key, &value);
@@ -27,7 +27,7 @@ pub(super) fn read(files: &[File], facts: &mut Facts) {
 }
 
 fn fact(file: &File, facts: &mut Facts) -> (String, String) {
-    // The rule for names of temporary files goes by the directory.
+    // The rule for random names depends on the directory.
     let path = match file.root.as_str() {
         "tmp" => {
             let path = facts.text(&format!("/tmp/{}", file.path));
@@ -51,7 +51,7 @@ fn fact(file: &File, facts: &mut Facts) -> (String, String) {
     (format!("{} {path}", file.root), value)
 }
 
-/// Why its content is not compared.
+/// Rule that leaves out the content of a file.
 fn unstable(file: &File, has_id: bool) -> Option<Rule> {
     if file.expected.is_some() {
         Some(Rule::KnownFiles)

@@ -1,5 +1,5 @@
-//! What is read of a report of schema `runner.report/1`. Keys that are not read here are ignored; a key that is read
-//! must be there, with a value of its type.
+//! Reader of reports of schema `runner.report/1`. Unknown keys are ignored; a key that is read must exist, with a value
+//! of its type.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,42 +10,47 @@ use serde::de::{Error, Expected, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// The form that is read.
+/// Schema of the reports that are read.
 pub(crate) const SCHEMA: &str = "runner.report/1";
 
-/// Most values of a document that is read; a body of as many bytes as the stub takes has three millions.
-const MOST_VALUES: usize = 8_000_000;
+/// Most values of a document. A body of the largest size that the stub accepts has three million.
+const MAX_VALUES: usize = 8_000_000;
 
-/// Why a document is no report.
+/// Error of a document that is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum FormError {
     /// Not JSON, cut short, or without a schema.
     #[error("expected a JSON report with a `schema`, found something else")]
     NotJson(#[source] serde_json::Error),
-    /// A document of another form.
+    /// A document of another schema.
     #[error("expected the schema {SCHEMA}, found {found}")]
     OtherSchema {
-        /// Escaped and cut.
+        /// Schema of the document, escaped and cut.
         found: String,
     },
-    /// Each value takes many times the memory of its text.
-    #[error("expected at most {MOST_VALUES} values, found more")]
+    /// More values than [`MAX_VALUES`]: each takes many times the memory of its text.
+    #[error("expected at most {MAX_VALUES} values, found more")]
     TooMany,
     /// A key is missing, or has a value of another type.
-    #[error("the report is not as {SCHEMA} has it")]
+    #[error("the report does not match the schema {SCHEMA}")]
     Report(#[source] serde_json::Error),
 }
 
-/// The whole document.
+/// Report, as far as it is read.
 #[derive(Debug, Deserialize)]
 pub struct Report {
+    /// Runner that wrote the report.
     pub runner: Runner,
+    /// Case of the run.
     pub case: Case,
     #[serde(deserialize_with = "verdict")]
     pub(crate) verdict: String,
     #[serde(deserialize_with = "tier")]
+    /// Tier of the run: `namespace` or `inherited`.
     pub tier: String,
+    /// Start of the run, as in the report: UTC in the form of RFC 3339.
     pub started_at: String,
+    /// Client of the run.
     pub client: Client,
     pub(crate) isolation: Isolation,
     pub(crate) checks: Vec<Check>,
@@ -53,12 +58,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// Reads a document.
+    /// Parses a document.
     ///
     /// # Errors
-    /// What is wrong with it, with line and column.
+    /// The first fault of the document, with line and column.
     pub fn parse(bytes: &[u8]) -> Result<Self, FormError> {
-        if values(bytes) > MOST_VALUES {
+        if values(bytes) > MAX_VALUES {
             return Err(FormError::TooMany);
         }
         let head: Head = serde_json::from_slice(bytes).map_err(FormError::NotJson)?;
@@ -71,8 +76,8 @@ impl Report {
     }
 }
 
-/// How many values a document has at most: one, and one behind each comma that is in no string, and the first one of
-/// each array or object.
+/// Upper bound of the number of values of a document: one, and one more for each comma, array and object outside of
+/// strings.
 fn values(document: &[u8]) -> usize {
     let (mut number, mut in_string, mut is_escaped) = (1, false, false);
     for byte in document {
@@ -100,7 +105,7 @@ fn tier<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
     value.deserialize_str(Word(&Tier::ALL.map(Tier::word)))
 }
 
-/// One of these: what is decided by a word is decided by none that nobody knows.
+/// Visitor that accepts only these words, since decisions depend on them.
 struct Word<'w>(&'w [&'w str]);
 
 impl Visitor<'_> for Word<'_> {
@@ -121,13 +126,17 @@ impl Visitor<'_> for Word<'_> {
     }
 }
 
+/// Runner that wrote the report.
 #[derive(Debug, Deserialize)]
 pub struct Runner {
+    /// Version of the runner.
     pub version: String,
 }
 
+/// Case of the run.
 #[derive(Debug, Deserialize)]
 pub struct Case {
+    /// Name of the case.
     pub name: String,
 }
 
@@ -137,18 +146,23 @@ pub(crate) struct Check {
     pub(crate) status: String,
 }
 
+/// Client of the run.
 #[derive(Debug, Deserialize)]
 pub struct Client {
+    /// Path or name of the program.
     pub program: String,
+    /// SHA-256 of the program, in hexadecimal.
     pub sha256: String,
-    /// None of an audit has one.
+    /// Profile of the client; `None` for an audit.
     pub profile: Option<Profile>,
-    /// One key.
+    /// Exit of the client: one key, the kind of exit, with its value.
     pub(crate) exit: BTreeMap<String, Value>,
 }
 
+/// Profile of the client.
 #[derive(Debug, Deserialize)]
 pub struct Profile {
+    /// Name of the profile.
     pub name: String,
 }
 
@@ -227,7 +241,7 @@ pub(crate) struct File {
     pub(crate) kind: String,
     pub(crate) mode: String,
     pub(crate) sha256: Option<String>,
-    /// Reports of an earlier version have none.
+    /// Target of a symbolic link; reports of earlier versions lack the key.
     pub(crate) target: Option<String>,
     pub(crate) transient: bool,
     pub(crate) expected: Option<String>,

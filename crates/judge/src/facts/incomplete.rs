@@ -1,40 +1,40 @@
-//! Why what is missing from a run says nothing.
+//! Reasons why a run is incomplete, so that a missing fact proves nothing.
 //!
-//! The report is judged by what it says of the sandbox and of the client's end, and not by its verdict alone: a file
-//! may have been changed, and a verdict tells several faults by one word. It must not know what the facts are.
+//! The reasons come from the report's layers, probes, gaps and exit, and not from its verdict alone: the file may have
+//! been edited, and a verdict covers several faults. Does not know the facts.
 
 use super::form::{Gap, Report};
 use super::{Facts, Rule};
 
 impl Report {
-    /// Why what is missing from this run says nothing; empty for a sound one.
+    /// Reasons why the run is incomplete; empty for a complete one.
     pub fn incomplete(&self) -> Vec<String> {
         reasons(self)
     }
 }
 
-/// Why what is missing from this run says nothing; empty for a sound one.
+/// Reasons why the run is incomplete; empty for a complete one.
 ///
-/// A comparison with a lock file that could not be made is a fault of that file, and no gap in the evidence.
+/// A failed comparison with a lock file is no reason: it is a fault of that file.
 fn reasons(report: &Report) -> Vec<String> {
     let mut reasons = lost(report);
     let gaps = report.evidence.gaps.iter();
     let gaps = gaps.filter(|gap| passed_over(gap).is_none());
-    reasons.extend(gaps.map(|gap| format!("its {} are not whole: {}", gap.what, gap.detail)));
+    reasons.extend(gaps.map(|gap| format!("its {} are incomplete: {}", gap.what, gap.detail)));
     if report.verdict == "errored" && reasons.is_empty() && !only_the_baseline(report) {
         reasons.push("its verdict is errored".to_owned());
     }
     reasons
 }
 
-/// Counts the gaps in what no fact is made of.
+/// Counts the gaps in evidence that has no facts.
 pub(super) fn count_passed_over(gaps: &[Gap], facts: &mut Facts) {
     gaps.iter()
         .filter_map(passed_over)
         .for_each(|rule| facts.apply(rule));
 }
 
-/// The rule by which that is not compared in which this is a gap. Whether there is one depends on the load.
+/// Rule that leaves out the evidence of this gap. Such gaps depend on the load of the host.
 fn passed_over(gap: &Gap) -> Option<Rule> {
     match gap.what.as_str() {
         "lookups" => Some(Rule::Lookups),
@@ -43,12 +43,12 @@ fn passed_over(gap: &Gap) -> Option<Rule> {
     }
 }
 
-/// What the run lost of its sandbox, or of its client. A word that nobody knows is no good one.
+/// Faults of the sandbox, and an early end of the client. An unknown status counts as a fault.
 fn lost(report: &Report) -> Vec<String> {
     let mut reasons = Vec::new();
     let isolation = &report.isolation;
     if isolation.layers.is_empty() {
-        reasons.push("no layer of its sandbox was read back".to_owned());
+        reasons.push("no layer of its sandbox was verified".to_owned());
     }
     let layers = isolation.layers.iter();
     let lost = layers.filter(|layer| layer.need != "if-offered" && layer.status != "enforced");
@@ -75,8 +75,8 @@ fn ends_with(report: &Report, how: &str) -> bool {
     report.client.exit.contains_key(how)
 }
 
-/// Whether the verdict would not be errored without the lock file. Where a check failed, an errored one does not make
-/// the verdict: then the run itself is unsound.
+/// Checks that the verdict is errored only because of the lock file. With a failed check the verdict would be failed, so
+/// an errored verdict beside one means a fault of the run itself.
 fn only_the_baseline(report: &Report) -> bool {
     let with = |status: &'static str| {
         let found = report.checks.iter();

@@ -1,16 +1,16 @@
-//! Attempts, names, programs and the end of the run. Their order and their number say nothing: each is a set.
+//! Facts of attempts, names, programs and the end of the run. Each is a set: order and number are not compared.
 
 use model::difference::Area;
 
 use super::form::{Argument, Attempt, Evidence, Process, Report};
 use super::{Facts, Rule, bounded, normal};
 
-/// The kind of call that is no attempt.
+/// Kind of calls that are no attempts.
 const SETUP: &str = "setup";
-/// What no word of ours has, and each path from the root and each abstract name.
+/// Characters of paths and abstract names that our own words do not contain.
 const PATH: [char; 3] = ['/', '@', '.'];
 
-/// The client's own program as the report names it, and as it was started: in a sandbox, or the runner itself.
+/// Paths of the client's own program: as the report names it, and as it was started.
 pub(super) fn own_paths(report: &Report) -> Vec<String> {
     let named = Some(&report.client.program).filter(|path| path.starts_with('/'));
     let started = report.evidence.processes.first();
@@ -18,8 +18,8 @@ pub(super) fn own_paths(report: &Report) -> Vec<String> {
     named.into_iter().chain(started).cloned().collect()
 }
 
-/// Where the stub listened: of the calls that are no attempts, those to a port of loopback are the way to it. A call
-/// that binds names no port, or it is an attempt.
+/// Ports of the stub: the loopback ports of setup calls. A bind(2) among the setup calls has port 0; any other bind(2)
+/// is an attempt.
 pub(super) fn stub_ports(attempts: &[Attempt]) -> normal::StubPorts {
     let to_stub = attempts.iter().filter(|call| {
         let address = call.address.as_deref();
@@ -44,19 +44,19 @@ pub(super) fn read(evidence: &Evidence, facts: &mut Facts) {
             Some(odd) => format!("asked for, {odd}"),
             None => "asked for".to_owned(),
         };
-        facts.gather(Area::Names, &key, how);
+        facts.add_to_set(Area::Names, &key, how);
     }
     for process in &evidence.processes {
         read_process(process, facts);
     }
     for survivor in &evidence.survivors {
         let program = quoted(&facts.text(&survivor.program));
-        facts.gather(Area::Processes, &program, "outlives the client".to_owned());
+        facts.add_to_set(Area::Processes, &program, "outlives the client".to_owned());
     }
     facts.applied.add(Rule::Lookups, evidence.lookups.len());
 }
 
-/// How it ended, and what it left of the credential.
+/// Facts of the client's exit, its standard error, and the places of the credential.
 pub(super) fn outcome(report: &Report, facts: &mut Facts) {
     for (how, what) in &report.client.exit {
         let value = if what.is_boolean() {
@@ -64,7 +64,7 @@ pub(super) fn outcome(report: &Report, facts: &mut Facts) {
         } else {
             format!("{how} {what}")
         };
-        facts.gather(Area::Outcome, "exit", value);
+        facts.add_to_set(Area::Outcome, "exit", value);
     }
     let stderr = match report.evidence.stderr.bytes {
         0 => "nothing",
@@ -76,11 +76,11 @@ pub(super) fn outcome(report: &Report, facts: &mut Facts) {
     if report.client.profile.is_none() {
         facts.apply(Rule::Output);
     }
-    facts.gather(Area::Outcome, "standard error", stderr.to_owned());
+    facts.add_to_set(Area::Outcome, "standard error", stderr.to_owned());
     for sighting in &report.evidence.sightings {
         let place = facts.text(&sighting.place);
         let place = without_positions(&place, facts);
-        facts.gather(
+        facts.add_to_set(
             Area::Outcome,
             &format!("credential in {place}"),
             sighting.form.clone(),
@@ -117,7 +117,7 @@ fn read_attempt(attempt: &Attempt, facts: &mut Facts) {
         Some(errno) => format!("{} {errno}", attempt.outcome),
         None => attempt.outcome.clone(),
     };
-    facts.gather(Area::Attempts, &what.join(" "), outcome);
+    facts.add_to_set(Area::Attempts, &what.join(" "), outcome);
 }
 
 fn repeated(count: u64, facts: &mut Facts) {
@@ -126,8 +126,8 @@ fn repeated(count: u64, facts: &mut Facts) {
     }
 }
 
-/// `/usr/bin/git: git config --get remote.origin.url`. Who started it is not the same in every run: a parent may have
-/// ended before it is asked for, and one that only forked has no program of its own here.
+/// Fact of a started program: `/usr/bin/git: git config --get remote.origin.url`. The parent is left out: it may have
+/// ended before the supervisor reads it, and a process that only forked has no program here.
 fn read_process(process: &Process, facts: &mut Facts) {
     facts.apply(Rule::Origins);
     let program = bounded(&facts.program(&process.program));
@@ -140,10 +140,11 @@ fn read_process(process: &Process, facts: &mut Facts) {
         })
         .collect();
     let key = format!("{}: {}", quoted(&program), arguments.join(" "));
-    facts.gather(Area::Processes, &key, "started".to_owned());
+    facts.add_to_set(Area::Processes, &key, "started".to_owned());
 }
 
-/// Where an address ends is seen, and that it is none of our words: a socket may lie at `dgram`.
+/// Quotes an address, so that its end is visible. A unix path without `/`, `@` or `.` is always quoted, since it could
+/// equal one of our words, such as `dgram`.
 fn quoted_address(address: &str, family: Option<&str>) -> String {
     if family == Some("unix") && !address.contains(PATH) {
         serde_json::Value::from(address).to_string()
@@ -152,7 +153,7 @@ fn quoted_address(address: &str, family: Option<&str>) -> String {
     }
 }
 
-/// Where one of them ends is seen.
+/// Quotes a word, unless its end is visible without quotes.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| !c.is_whitespace() && !matches!(c, '"' | '\\' | '(' | ')');
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -162,7 +163,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// `request 2 header x` → `request header x`.
+/// Removes positions: `request 2 header x` → `request header x`.
 fn without_positions(place: &str, facts: &mut Facts) -> String {
     let mut words: Vec<&str> = Vec::new();
     for word in place.split(' ') {

@@ -1,39 +1,40 @@
-//! Text of the client with what is different in each run replaced by a placeholder.
+//! Client text with placeholders for values that differ from run to run.
 //!
-//! A placeholder stands for a whole word, from one character that is neither letter nor digit to the next: parts of
-//! longer words stay, and so do versions, dates and short numbers.
+//! A placeholder replaces a whole word: a run of letters and digits. Parts of longer words stay, and so do versions,
+//! dates and short numbers.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::{Applied, LITERALLY, Rule, times};
 
-/// From here on the kernel gives ports by itself (ip(7), `ip_local_port_range`; a new network namespace has these).
+/// First ephemeral port of a new network namespace (`ip_local_port_range` of ip(7)).
 const FIRST_GIVEN_PORT: u16 = 32768;
 /// Fewest hexadecimal digits of an id.
-const HEX: usize = 16;
-/// Most decimal digits of a number of 64 bits, and of 128.
-const MOST_OF_64_BITS: usize = 20;
-const MOST_OF_128_BITS: usize = 39;
-/// Fewest characters of an id behind its prefix.
-const ID: usize = 16;
-/// In how many places digits stand at least in an id of one case: a name may hold a number, or end in a date.
-const PLACES: usize = 2;
-/// Longest address with its brackets, in bytes (INET6_ADDRSTRLEN of ip(7)), and what ends it.
-const HOST: usize = 48;
-/// Where names of temporary files are looked for.
+const MIN_HEX_DIGITS: usize = 16;
+/// Most decimal digits of a 64-bit number.
+const MAX_DECIMAL_DIGITS_64: usize = 20;
+/// Most decimal digits of a 128-bit number.
+const MAX_DECIMAL_DIGITS_128: usize = 39;
+/// Fewest characters of an id after its prefix.
+const MIN_ID_CHARS: usize = 16;
+/// Fewest groups of digits in an id of one case: a name may contain one number, or end in a date.
+const MIN_DIGIT_GROUPS: usize = 2;
+/// Longest address with its brackets and the colon after it, in bytes (INET6_ADDRSTRLEN of inet_ntop(3)).
+const MAX_HOST_BYTES: usize = 48;
+/// Directory whose random names are replaced.
 const TMP: &str = "/tmp/";
-/// What may stand in a text instead of what varies.
+/// Names of the placeholders.
 const PLACEHOLDERS: [&str; 8] = [
     "time", "uuid", "port", "random", "id", "digits", "hex", "client",
 ];
 /// Lengths of the parts of a UUID.
-const UUID: [usize; 5] = [8, 4, 4, 4, 12];
+const UUID_PARTS: [usize; 5] = [8, 4, 4, 4, 12];
 
-/// Ports of the stub, which a namespace of others may give from below as well.
+/// Ports of the stub, which can be lower than [`FIRST_GIVEN_PORT`] in a container's network.
 pub(super) type StubPorts = BTreeSet<u16>;
 
-/// The text with its placeholders; what was replaced is counted.
+/// Replaces the values that vary by placeholders, and counts them.
 pub(super) fn text(text: &str, stub: &StubPorts, applied: &mut Applied) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -58,7 +59,7 @@ pub(super) fn text(text: &str, stub: &StubPorts, applied: &mut Applied) -> Strin
     out
 }
 
-/// Whether a client wrote one itself.
+/// Checks for a placeholder that the client wrote itself.
 fn is_placeholder(rest: &str) -> bool {
     rest.strip_prefix('{').is_some_and(|inner| {
         let name = inner.trim_start_matches(LITERALLY);
@@ -67,7 +68,7 @@ fn is_placeholder(rest: &str) -> bool {
     })
 }
 
-/// How much of the beginning of `rest` is replaced, by what, and by which rule. `rest` begins where a word does.
+/// Replacement at the beginning of `rest`: its length, its text and its rule. `rest` begins with a word.
 fn replaced(before: &str, rest: &str, stub: &StubPorts) -> Option<(usize, String, Rule)> {
     if let Some(length) = times::date_time(rest) {
         return Some((length, "{time}".to_owned(), Rule::Times));
@@ -95,42 +96,43 @@ fn replaced(before: &str, rest: &str, stub: &StubPorts) -> Option<(usize, String
     None
 }
 
-/// Letters and digits up to anything else.
+/// Leading letters and digits of a text.
 fn word(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_alphanumeric());
     text.get(..end.unwrap_or(text.len())).unwrap_or(text)
 }
 
 fn is_hex_id(word: &str) -> bool {
-    word.len() >= HEX
+    word.len() >= MIN_HEX_DIGITS
         && word.bytes().all(|byte| byte.is_ascii_hexdigit())
         && word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Hexadecimal digits of the bytes that an id of this spelling has: numbers written without leading zeros, in
-/// hexadecimal or decimal, differ in length from run to run.
+/// Number of hexadecimal digits of an id, rounded to whole bytes. Numbers without leading zeros, hexadecimal or decimal,
+/// differ in length from run to run.
 fn digits_of(word: &str) -> usize {
     let is_decimal = word.bytes().all(|byte| byte.is_ascii_digit());
     match word.len() {
-        HEX..=MOST_OF_64_BITS if is_decimal => HEX,
-        HEX..=MOST_OF_128_BITS if is_decimal => 2 * HEX,
+        MIN_HEX_DIGITS..=MAX_DECIMAL_DIGITS_64 if is_decimal => MIN_HEX_DIGITS,
+        MIN_HEX_DIGITS..=MAX_DECIMAL_DIGITS_128 if is_decimal => 2 * MIN_HEX_DIGITS,
         length => length.next_multiple_of(2),
     }
 }
 
-/// Letters and digits that no name is likely to mix like this.
+/// Checks for a mix of letters and digits that is unlikely in a name.
 fn is_mixed_id(word: &str) -> bool {
     let has = |kind: fn(&u8) -> bool| word.as_bytes().iter().any(kind);
     let places = word.split(|c: char| !c.is_ascii_digit());
     let places = places.filter(|digits| !digits.is_empty()).count();
     let (small, capital) = (has(u8::is_ascii_lowercase), has(u8::is_ascii_uppercase));
-    let is_mixed = (small && capital && places > 0) || ((small || capital) && places >= PLACES);
-    word.len() >= ID && word.is_ascii() && is_mixed
+    let is_mixed =
+        (small && capital && places > 0) || ((small || capital) && places >= MIN_DIGIT_GROUPS);
+    word.len() >= MIN_ID_CHARS && word.is_ascii() && is_mixed
 }
 
 fn uuid(text: &str) -> Option<usize> {
     let mut at = 0;
-    for (index, length) in UUID.into_iter().enumerate() {
+    for (index, length) in UUID_PARTS.into_iter().enumerate() {
         if index > 0 {
             at += text.get(at..)?.starts_with('-').then_some(1)?;
         }
@@ -142,8 +144,11 @@ fn uuid(text: &str) -> Option<usize> {
 }
 
 fn loopback_port<'t>(text: &'t str, stub: &StubPorts) -> Option<(usize, &'t str)> {
-    // No further than an address can be long: this is asked at each word of a text.
-    let near = text.as_bytes().get(..HOST).unwrap_or(text.as_bytes());
+    // Bounded by the length of an address, since the search runs at each word of a text.
+    let near = text
+        .as_bytes()
+        .get(..MAX_HOST_BYTES)
+        .unwrap_or(text.as_bytes());
     let end = match near.first() {
         Some(b'[') => near.iter().position(|byte| *byte == b']')? + 1,
         Some(_) | None => near.iter().position(|byte| *byte == b':')?,
@@ -157,18 +162,18 @@ fn loopback_port<'t>(text: &'t str, stub: &StubPorts) -> Option<(usize, &'t str)
     is_port.then_some((prefix.len() + port.len(), prefix))
 }
 
-/// An address of loopback, or the one that stands for every one of this host's, which is loopback alone (ip(7)).
+/// Checks for a loopback address, or the unspecified address, which stands for this host (ip(7)).
 pub(super) fn is_this_host(address: &str) -> bool {
     let address = address.parse::<IpAddr>().map(|ip| ip.to_canonical());
     address.is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified())
 }
 
-/// Whether the kernel gives this port to whoever asks for none, or gave it to the stub.
+/// Checks for an ephemeral port, or a port of the stub.
 pub(super) fn is_given_port(port: u16, stub: &StubPorts) -> bool {
     port >= FIRST_GIVEN_PORT || stub.contains(&port)
 }
 
-/// As mktemp(1) and Python's tempfile name them.
+/// Random file name of mktemp(1) or of Python's tempfile.
 fn random_name(before: &str, text: &str) -> Option<(usize, &'static str)> {
     if !before.ends_with(TMP) {
         return None;

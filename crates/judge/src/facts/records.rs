@@ -1,4 +1,4 @@
-//! Records on standard output: which kinds came behind which, and the names of their fields.
+//! Facts of records on standard output: the order of their kinds, and the names of their fields.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(super) fn read(records: &[Record], facts: &mut Facts) {
     fields(records, &kinds, facts);
 }
 
-/// A fact for each field of each kind: one more is one difference.
+/// Adds a fact for each field of each kind, so that a new field is one difference.
 fn fields(records: &[Record], kinds: &[String], facts: &mut Facts) {
     let mut all: BTreeMap<&str, usize> = BTreeMap::new();
     let mut with: BTreeMap<(&str, String), usize> = BTreeMap::new();
@@ -49,7 +49,7 @@ fn fields(records: &[Record], kinds: &[String], facts: &mut Facts) {
     }
 }
 
-/// `stream_event/message_start`, `system/init`, `assistant`.
+/// Kind of a record: `stream_event/message_start`, `system/init`, `assistant`.
 fn kind(record: &Record, facts: &mut Facts) -> String {
     let Some(kind) = &record.kind else {
         return match record.fault {

@@ -1,4 +1,4 @@
-//! Requests, and their headers.
+//! Facts of requests and their headers.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::form::{Evidence, Request};
 use super::{Facts, Rule, body};
 
-/// Where a request was asked that was not asked of the provider.
+/// Host of requests that did not go to the provider.
 const ELSEWHERE: &str = "elsewhere";
 
 pub(super) fn read(evidence: &Evidence, facts: &mut Facts) {
@@ -37,8 +37,8 @@ pub(super) fn read(evidence: &Evidence, facts: &mut Facts) {
     }
 }
 
-/// The request for the turn: of several the one with the most values in its body, so that a smaller one beside it is
-/// a further one, whichever came first.
+/// Index of the request for the turn. Of several, the one with the most values in its body, so that the order of
+/// requests does not matter.
 fn message(requests: &[Request], facts: &Facts) -> Option<usize> {
     let of_turn = requests.iter().enumerate();
     let of_turn = of_turn.filter(|(_, one)| one.class == "message" && one.host != ELSEWHERE);
@@ -61,7 +61,7 @@ fn message(requests: &[Request], facts: &Facts) -> Option<usize> {
     content.min().map(|(_, index)| index)
 }
 
-/// How many values are in a body.
+/// Number of values in a body.
 fn values(shape: &Value) -> usize {
     match shape {
         Value::Object(_) if is_text(shape) => 1,
@@ -71,7 +71,7 @@ fn values(shape: &Value) -> usize {
     }
 }
 
-/// Requests of one name by what is in them, whichever came first; the message before all others.
+/// Sorts requests of one name by their content, the message first.
 fn in_order<'r>(
     alike: Vec<(&'r Request, String)>,
     message: Option<&Request>,
@@ -95,14 +95,14 @@ fn in_order<'r>(
         .collect()
 }
 
-/// What tells requests of one name apart. `number` is how many facts there are: of all of them together no more are
-/// looked at than are gathered.
+/// Content by which requests of one name are sorted. `number` counts the facts of all previews, to which the limit of
+/// facts applies too.
 fn content(
     request: &Request,
     facts: &Facts,
     number: &mut usize,
 ) -> (Option<String>, BTreeMap<Fact, String>) {
-    let mut beside = facts.beside(*number);
+    let mut beside = facts.with_room_of(*number);
     let query = request.query.as_deref().map(|query| beside.text(query));
     headers("", request, &mut beside);
     if let Some(found) = &request.body {
@@ -112,7 +112,7 @@ fn content(
     (query, beside.facts)
 }
 
-/// What it is known by, whenever it came.
+/// Key of a request, independent of its position.
 fn name(request: &Request, facts: &mut Facts) -> String {
     let mut name = match (&request.method, &request.path) {
         (Some(method), Some(path)) => format!("{method} {}", facts.text(path)),
@@ -127,8 +127,7 @@ fn name(request: &Request, facts: &mut Facts) -> String {
     name
 }
 
-/// Whether it came before the message or behind it. A request that the client makes beside the turn comes when it
-/// comes.
+/// Position before or after the message. `None` for the message itself, and for side requests, whose order varies.
 fn place(
     request: &Request,
     index: usize,

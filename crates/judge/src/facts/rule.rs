@@ -1,52 +1,52 @@
-//! What is not compared, and why: each rule has a name, and every use of it is counted.
+//! Rules for values that are not compared. Each rule has a name and a reason, and its uses are counted.
 
 use model::schema::values::closed_sets;
 
-/// One thing that varies by its nature.
+/// Kind of values that vary from run to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Points in time.
     Times,
-    /// Identifiers that are made anew.
+    /// Identifiers that are new in each run.
     Ids,
     /// Names of temporary files.
     RandomNames,
-    /// Port numbers that the kernel gave.
+    /// Port numbers that the kernel chose.
     Ports,
     /// The credential of the run.
     Credential,
-    /// Sizes that follow from something else.
+    /// Sizes that follow from other values.
     Lengths,
-    /// What longer texts say.
+    /// Content of longer texts.
     Texts,
-    /// Contents of files that the profile knows.
+    /// Content of files that the profile knows.
     KnownFiles,
-    /// Contents of files in which programs keep their state.
+    /// Content of files in which programs keep their state.
     StateFiles,
-    /// Files that are gone.
+    /// Files that were removed during the run.
     TransientFiles,
-    /// How often.
+    /// Number of repetitions.
     Counts,
-    /// What came first.
+    /// Order of entries.
     Order,
-    /// Who started a program.
+    /// Parent of a program.
     Origins,
-    /// The way to the stub.
+    /// Calls on the way to the stub.
     SetupCalls,
-    /// Paths that were looked for in vain.
+    /// Paths that were looked up and not found.
     Lookups,
     /// Numbers in the places of the credential.
     Positions,
-    /// What lines of output say.
+    /// Content of output lines.
     Output,
-    /// How the stub was reached.
+    /// Connections to the stub.
     Connections,
-    /// Where the client's own program lies.
+    /// Path of the client's own program.
     OwnPath,
 }
 
 impl Rule {
-    /// Every one there is, in the order of every answer.
+    /// All rules, in the order of each answer.
     pub const ALL: [Self; 19] = [
         Self::Times,
         Self::Ids,
@@ -69,7 +69,7 @@ impl Rule {
         Self::OwnPath,
     ];
 
-    /// Its name.
+    /// Name of the rule.
     pub fn word(self) -> &'static str {
         match self {
             Self::Times => "times",
@@ -94,14 +94,14 @@ impl Rule {
         }
     }
 
-    /// What it leaves out, in one sentence.
+    /// Description of the values that the rule leaves out, for the user.
     pub fn what(self) -> &'static str {
         match self {
             Self::Times => {
                 "A date with a time of day to the second reads {time}: 2026-11-28T16:03:24 (or with a blank or _ for T, - or %3A for :, a fraction, a zone), 20261128T160324, Sat, 28 Nov 2026 16:03:24 with or without GMT or an offset, and Sat Nov 28 16:03:24 2026 with or without GMT or UTC before the year. 13 digits, or 10 with or without a fraction, that are a time since 1970 read {digits}. A date alone stays."
             }
             Self::Ids => {
-                "A UUID reads {uuid}; 16 hexadecimal digits or more, of which one is no letter, read {hex:N} with their number, an odd one rounded up, and 16 and 32 for a decimal number of 64 and 128 bits; 16 or more letters and digits behind _ read {id:N} with their number where digits stand in two places, or capital and small letters and a digit are among them."
+                "A UUID reads {uuid}. A word of 16 or more hexadecimal digits, at least one of them 0 to 9, reads {hex:N}: N is the number of digits, rounded up to even, or 16 or 32 for a decimal number of 64 or 128 bits. A word of 16 or more letters and digits after _ reads {id:N} if it has digits in two places, or a capital letter, a small letter and a digit."
             }
             Self::RandomNames => {
                 "In the temporary directory tmp. with 10 characters behind it, or tmp with 8, reads {random}."
@@ -110,46 +110,46 @@ impl Rule {
                 "A port of loopback, or of the addresses that stand for this host (0.0.0.0, ::), reads {port} from 32768 on, and so does the stub's own; other lower ones stay."
             }
             Self::Credential => {
-                "The credential is made for each run; reports hide it, and every one is alike."
+                "The credential is new in each run, and reports redact it, so all credentials are equal."
             }
             Self::Lengths => {
                 "The header content-length and the sizes of bodies, records and files follow from what is in them."
             }
             Self::Texts => {
-                "A text or an odd key of more than 32 bytes in a body, and a body of more that has no shape, is compared by its length: it may hold ids, dates and paths."
+                "A text or an odd key of more than 32 bytes in a body is compared by its length, since it may hold ids, dates and paths. So is a body of more than 32 bytes without a shape."
             }
             Self::KnownFiles => {
                 "The content of a file that the profile or the specification knows is not compared; its path, kind and mode are."
             }
             Self::StateFiles => {
-                "Nor is the content of a file that has an id in its path, or a name of state, a log or a cache: .json .jsonl .log .lock .pid .db .sqlite .tmp .pyc."
+                "The content of a file is not compared if its path has an id, or ends as state, logs and caches do: .json .jsonl .log .lock .pid .db .sqlite .tmp .pyc."
             }
             Self::TransientFiles => {
-                "Files that were there for a time are noticed or not, by chance."
+                "Files that the client removed again are not compared: whether the runner sees one depends on timing."
             }
             Self::Counts => {
                 "How often an attempt, a question or a start of a program was repeated is not compared."
             }
             Self::Order => {
-                "The order of headers of different names, of attempts, questions and files, and of records against the connection is not compared. Of a request it is compared whether it came before or after the message, which of several is the one with the most values in its body; of a side request not even that. Those of one method and path are told apart by what is in them, the message first."
+                "The order of headers of different names, of attempts, questions and files, and of records against the connection is not compared. Of a request, only its position before or after the message is compared; of a side request, no position. Of several messages, the one with the most values in its body counts as the message. Requests of one method and path are identified by their content, the message first."
             }
             Self::Origins => {
-                "Which process started a program, or became it, is not compared: a parent may have ended before it is asked for, and of one that only forked no program is known."
+                "The process that started a program is not compared: it may have ended before the runner reads it, and a process that only forked has no program of its own."
             }
             Self::SetupCalls => {
                 "Calls on the way to the stub or without a destination are no attempts."
             }
             Self::Lookups => {
-                "Paths that were looked for in vain depend on the host, and whether all of them were seen on its load."
+                "Paths that were looked up and not found depend on the host, and whether the runner sees all of them on its load."
             }
             Self::Positions => {
                 "Where the credential was found, the numbers of requests, records and arguments are left out."
             }
             Self::Output => {
-                "What records, other lines and standard error say is not compared: of records their kinds and fields are, of standard error whether there is any. The standard output of an audit is in no report."
+                "The content of records, other lines and standard error is not compared. Compared are the kinds and fields of records, and whether there is any standard error. The standard output of an audit is in no report."
             }
             Self::Connections => {
-                "How many connections to the stub there were, their version of HTTP, and what bytes that are no request hold are not compared."
+                "The number of connections to the stub, their HTTP version, and the content of bytes that are no request are not compared."
             }
             Self::OwnPath => {
                 "The path of the client's own program reads {client}: without a mount namespace it is that of the host."
@@ -159,35 +159,35 @@ impl Rule {
 }
 
 closed_sets! {
-    /// The name of a rule by which something is not compared.
+    /// Name of a rule for values that are not compared.
     Rule of ALL,
 }
 
-/// How often each rule was applied.
+/// Number of uses of each rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     counts: [u64; Rule::ALL.len()],
 }
 
 impl Applied {
-    /// Once more.
+    /// Counts one use.
     pub(super) fn count(&mut self, rule: Rule) {
         self.add(rule, 1);
     }
 
-    /// So many times more.
+    /// Counts several uses.
     pub(super) fn add(&mut self, rule: Rule, times: usize) {
         if let Some(count) = self.counts.get_mut(rule as usize) {
             *count = count.saturating_add(times as u64);
         }
     }
 
-    /// How often this one was.
+    /// Number of uses of one rule.
     pub fn of(&self, rule: Rule) -> u64 {
         self.counts.get(rule as usize).copied().unwrap_or(0)
     }
 
-    /// In both together.
+    /// Sum of both counts.
     pub fn and(&self, other: &Self) -> Self {
         let mut both = *self;
         for (count, more) in both.counts.iter_mut().zip(other.counts) {

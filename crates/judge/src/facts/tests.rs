@@ -1,4 +1,4 @@
-//! What is a difference, and what is none: of the one evidence that every report is tested with.
+//! Differences between runs, on the evidence of the common fixture.
 
 use model::difference::summary;
 use model::evidence::fixture::{
@@ -20,18 +20,18 @@ mod ledger;
 mod requests;
 mod texts;
 
-/// The behaviour of a run, by way of its JSON report.
+/// Facts of a run, by its JSON report.
 fn behaviour(run: Fixture) -> Behaviour {
     let rendered = json::render(&report(run)).unwrap();
     Behaviour::of(&Report::parse(&rendered).unwrap())
 }
 
-/// What case B shows otherwise once this is changed, a line each.
+/// Differences of case B after a change, a line each.
 fn changed(change: impl FnOnce(&mut Fixture)) -> Vec<String> {
     between(|_| (), change)
 }
 
-/// What differs between case B with the one change and with the other.
+/// Differences between case B with one change and with another.
 fn between(before: impl FnOnce(&mut Fixture), now: impl FnOnce(&mut Fixture)) -> Vec<String> {
     let (mut old, mut new) = (case_b(), case_b());
     before(&mut old);

@@ -1,18 +1,18 @@
-//! Points in time in a text: which forms are known, and how far one goes.
+//! Points in time in a text: the known forms, and their lengths.
 //!
-//! A date alone is none: it names versions. Nor is a time without seconds. Where a zone stands it belongs to the time;
-//! one that is not known stays behind it, and is the same in every run.
+//! A date alone is no point in time, since versions are dates. A time needs seconds. A known time zone belongs to the
+//! time; an unknown one stays in the text, since it is equal in every run.
 
 use std::ops::RangeInclusive;
 
-/// Between hours and minutes, and again before the seconds: in a text, in the name of a file, in a query.
+/// Separators of hours, minutes and seconds: in a text, in the name of a file, in a query.
 const IN_CLOCK: [&str; 3] = [":", "-", "%3A"];
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// How long the date with a time of day is that `text` begins with; no letter or digit is behind it.
+/// Length of the date with a time of day at the beginning of `text`. No letter or digit may follow.
 pub(super) fn date_time(text: &str) -> Option<usize> {
     let forms = [extended, basic, of_mail, of_ctime];
     let rest = forms.into_iter().find_map(|form| {
@@ -23,8 +23,8 @@ pub(super) fn date_time(text: &str) -> Option<usize> {
     Some(text.len() - rest.len())
 }
 
-/// How long the number is that `text` begins with, where it stands for a time since 1970: milliseconds, or seconds
-/// from 2020 to 2033 with or without a fraction.
+/// Length of the time since 1970 at the beginning of `text`: milliseconds, or seconds from 2020 to 2033 with or without
+/// a fraction.
 pub(super) fn since_1970(text: &str) -> Option<usize> {
     let mut scan = Scan { rest: text };
     let digits = scan.digits();
@@ -43,8 +43,7 @@ pub(super) fn since_1970(text: &str) -> Option<usize> {
     Some(text.len() - scan.rest.len())
 }
 
-/// `2026-11-28T12:00:00Z` (RFC 3339), with a fraction or an offset too; without any zone; as names of files and
-/// queries have it.
+/// `2026-11-28T12:00:00Z` (RFC 3339), with a fraction, an offset, no zone, or the separators of file names and queries.
 fn extended(scan: &mut Scan<'_>) -> Option<()> {
     scan.number(4, 0..=9999)?;
     scan.one_of(&["-"])?;
@@ -102,7 +101,7 @@ fn of_ctime(scan: &mut Scan<'_>) -> Option<()> {
     scan.number(4, 0..=9999)
 }
 
-/// What is left of a text. What does not fit is not taken.
+/// Scanner over the rest of a text. `number` and `one_of` leave the rest unchanged if they do not match.
 struct Scan<'t> {
     rest: &'t str,
 }
@@ -115,7 +114,7 @@ impl<'t> Scan<'t> {
         digits
     }
 
-    /// A number of so many digits.
+    /// A number of `length` digits in `range`.
     fn number(&mut self, length: usize, range: RangeInclusive<u32>) -> Option<()> {
         let (digits, rest) = self.rest.split_at_checked(length)?;
         let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -124,7 +123,7 @@ impl<'t> Scan<'t> {
         Some(())
     }
 
-    /// A day of a month, with or without a zero before it.
+    /// A day of a month, with or without a leading zero.
     fn day(&mut self) -> Option<()> {
         self.number(2, 1..=31).or_else(|| self.number(1, 1..=9))
     }
@@ -135,7 +134,7 @@ impl<'t> Scan<'t> {
         Some(found)
     }
 
-    /// Hours, minutes and seconds, with the same between them.
+    /// Hours, minutes and seconds with equal separators. Returns the separator.
     fn clock(&mut self, between: &[&'static str]) -> Option<&'static str> {
         self.number(2, 0..=23)?;
         let between = self.one_of(between)?;
@@ -145,7 +144,7 @@ impl<'t> Scan<'t> {
         Some(between)
     }
 
-    /// Digits behind a point.
+    /// A fraction: a point and digits.
     fn fraction(&mut self) {
         if let Some(rest) = self.rest.strip_prefix('.') {
             let mut behind = Scan { rest };
@@ -155,7 +154,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// `-250`.
+    /// Milliseconds in the name of a file: `-250`.
     fn milliseconds_of_a_name(&mut self) {
         let mut behind = Scan { rest: self.rest };
         let fits = behind.one_of(&["-"]).is_some() && behind.number(3, 0..=999).is_some();
@@ -164,7 +163,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// `Z`, `+01:00`, `+0100`.
+    /// A zone: `Z`, `+01:00`, `+0100`.
     fn zone(&mut self) {
         if self.one_of(&["Z"]).is_some() {
             return;
@@ -181,7 +180,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// ` GMT`, ` +0000`.
+    /// A zone after a blank: ` GMT`, ` +0000`.
     fn named_zone(&mut self) {
         let mut behind = Scan { rest: self.rest };
         if behind.one_of(&[" "]).is_none() {

@@ -1,37 +1,40 @@
-//! What drifted, as it stands in the finding: viewers that show nothing else of a report show that.
+//! Text of the differences in the finding, for viewers that show only the findings of a report.
 
 use model::difference::{Change, Difference, summary};
 use model::escape::visible;
 use model::text::truncated;
 
-/// Most differences that are told; the report has all of them.
-const MOST: usize = 20;
-/// Most characters of a key, or of a value that stands alone.
-const LONG: usize = 96;
-/// Most characters of each of two values: a digest in it still shows its beginning.
-const SHORT: usize = 48;
+/// Most differences in the text; the report has all of them.
+const MAX_LINES: usize = 20;
+/// Most characters of a key, or of a single value.
+const MAX_CHARS: usize = 96;
+/// Most characters of each of two values. The beginning of a digest fits.
+const MAX_CHARS_EACH: usize = 48;
 
-/// The summary, and a line for each of the first differences. Text of the client is made visible here, so that no
-/// line is of its making.
+/// Summary, and a line for each of the first differences. Client text is escaped, so that it cannot add a line.
 pub fn found(differences: &[Difference]) -> String {
     let mut lines = vec![summary(differences)];
-    lines.extend(differences.iter().take(MOST).map(line));
-    match differences.len().checked_sub(MOST) {
+    lines.extend(differences.iter().take(MAX_LINES).map(line));
+    match differences.len().checked_sub(MAX_LINES) {
         None | Some(0) => {}
         Some(more) => lines.push(format!("and {more} more")),
     }
     lines.join("\n")
 }
 
-/// `body POST /v1/messages $.max_tokens: 32000, now 7`
+/// Line of a difference: `body POST /v1/messages $.max_tokens: 32000, now 7`.
 fn line(difference: &Difference) -> String {
     let what = match &difference.change {
-        Change::Added(new) => format!("added, {}", cut(new, LONG)),
-        Change::Removed(old) => format!("removed, {}", cut(old, LONG)),
-        Change::Changed { old, new } => format!("{}, now {}", cut(old, SHORT), cut(new, SHORT)),
+        Change::Added(new) => format!("added, {}", cut(new, MAX_CHARS)),
+        Change::Removed(old) => format!("removed, {}", cut(old, MAX_CHARS)),
+        Change::Changed { old, new } => format!(
+            "{}, now {}",
+            cut(old, MAX_CHARS_EACH),
+            cut(new, MAX_CHARS_EACH)
+        ),
     };
     let fact = &difference.fact;
-    format!("{} {}: {what}", fact.area.word(), cut(&fact.key, LONG))
+    format!("{} {}: {what}", fact.area.word(), cut(&fact.key, MAX_CHARS))
 }
 
 fn cut(text: &str, most: usize) -> String {

@@ -1,4 +1,4 @@
-//! What is written is read back, hostile text too, and what is wrong in a file is told with its place.
+//! Round trips of lock files, with hostile text too, and faults with their positions.
 
 use model::difference::{Accept, Change};
 use proptest::prelude::*;
@@ -59,7 +59,7 @@ fn a_difference_lies_at_its_own_line_or_at_its_table() {
     };
     assert_eq!(of(&[(Area::Headers, "POST / \"x\"")]), [5]);
     assert_eq!(of(&[(Area::Body, "$.a.b"), (Area::Body, "$.c")]), [8, 9]);
-    // Nothing of it is there yet.
+    // The file lacks the table.
     assert_eq!(of(&[(Area::Body, "$.a"), (Area::Body, "$.d")]), [7]);
     assert_eq!(of(&[(Area::Files, "home x"), (Area::Body, "$.c")]), [9]);
     assert_eq!(lines(b"no TOML", [].iter()), [0; 0]);
@@ -77,9 +77,10 @@ fn what_is_wrong_is_told_with_line_and_column() {
         fault(&GOOD.replace("baseline/1", "baseline/2")),
         "1:10: expected the schema `runner.baseline/1`, found `runner.baseline/2`"
     );
-    assert!(with("[header]\n").starts_with(
-        "4:2: expected a key that is known here, found `header`: did you mean `headers`?"
-    ));
+    assert!(
+        with("[header]\n")
+            .starts_with("4:2: expected a known key, found `header`: did you mean `headers`?")
+    );
     assert_eq!(
         with("headers = 1\n"),
         "4:11: expected a table, found integer"
@@ -92,7 +93,7 @@ fn what_is_wrong_is_told_with_line_and_column() {
         with("[headers]\na.b = \"x\"\n"),
         "5:1: expected a string, found table"
     );
-    assert!(with("[made]\nwho = \"x\"\n").starts_with("5:1: expected a key that is known"));
+    assert!(with("[made]\nwho = \"x\"\n").starts_with("5:1: expected a known key"));
     let twice = with("[headers]\n\"x\" = \"1\"\n\"x\" = \"2\"\n");
     assert!(
         twice.starts_with("6:1: not well-formed TOML: `duplicate key"),
@@ -130,7 +131,7 @@ fn a_star_accepts_any_value_and_none() {
     assert_eq!(compare(&expected, &found).len(), 1);
 }
 
-/// Takes the advice of each difference literally, by the line.
+/// Applies the advice of each difference to the file, line by line.
 fn accepted(old: &Lock, new: &Lock) -> Lock {
     let mut lines: Vec<String> = old.print().lines().map(str::to_owned).collect();
     for difference in compare(old.facts(), new.facts()) {

@@ -1,4 +1,4 @@
-//! What the canaries do: one function an attempt, each returning what the kernel said.
+//! System calls of the canary: one function for each probe, which returns the kernel's result.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -27,12 +27,13 @@ use nix::sys::wait::{WaitStatus, waitpid};
 #[cfg(target_arch = "x86_64")]
 use sys::process::{Side, clone_process};
 
-/// Addresses for documentation (RFC 5737, RFC 3849): nobody has them.
+/// Addresses reserved for documentation (RFC 5737, RFC 3849): no host has them.
 const NOWHERE_4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const NOWHERE_6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 const MULTICAST: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 251);
 
-/// A unix socket's one protocol, PF_UNIX of linux/net.h, has the number of ICMP. Naming it marks the socket.
+/// PF_UNIX of linux/net.h, the only protocol of unix sockets, which has the number of ICMP. A socket that names its
+/// protocol is continued.
 const UNIX: SockProtocol = SockProtocol::Icmp;
 
 fn stream(family: AddressFamily) -> Result<OwnedFd, Errno> {
@@ -109,12 +110,12 @@ pub(super) fn unix(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     stream(AddressFamily::Unix).map(drop)
 }
 
-/// A socket that was never bound gets a port of its own by listen(2).
+/// Listens on an unbound socket, to which listen(2) gives a free port.
 pub(super) fn listener(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     listen(&stream(AddressFamily::Inet)?, Backlog::new(1)?)
 }
 
-/// A listener on loopback that is not the stub; nobody is served there.
+/// Connects to the runner's listener on loopback.
 pub(super) fn neighbour(env: &ProbeEnv<'_>) -> Result<(), Errno> {
     let Some(SocketAddr::V4(address)) = env.plan.neighbour else {
         return Err(Errno::EDESTADDRREQ);
@@ -123,12 +124,12 @@ pub(super) fn neighbour(env: &ProbeEnv<'_>) -> Result<(), Errno> {
     connect(socket.as_raw_fd(), &SockaddrIn::from(address))
 }
 
-/// Signal 0 is only checked, and nobody gets it.
+/// Sends signal 0 to init: kill(2) checks the permission only.
 pub(super) fn signal_init(env: &ProbeEnv<'_>) -> Result<(), Errno> {
     kill(env.init, None)
 }
 
-/// Whether the socket of a well-known daemon is there; connecting outside would talk to it.
+/// Checks for the socket of a well-known daemon. A connection outside would reach the daemon.
 pub(super) fn path_socket(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     let candidates = [
         "/run/docker.sock",
@@ -162,8 +163,8 @@ pub(super) fn packet(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     .map(drop)
 }
 
-/// What packet(7) asks for. The socket itself is not made outside: closing it waits for the whole network
-/// stack, some 15 ms.
+/// Checks the requirements of packet(7). Outside, no packet socket is made, since its close(2) waits for the network
+/// stack, about 15 ms.
 pub(super) fn packet_is_possible(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     let capable = caps::has_cap(None, caps::CapSet::Effective, caps::Capability::CAP_NET_RAW);
     let known = Path::new("/proc/net/packet").exists();
@@ -184,10 +185,10 @@ pub(super) fn vsock(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     .map(drop)
 }
 
-/// A type that no socket has. The kernel rejects it with EINVAL before it looks for the family, and loads no module.
+/// Invalid socket type. The kernel rejects it with EINVAL before it looks up the family, and loads no module.
 const NO_TYPE: i32 = 0xF;
 
-/// Succeeds where the kernel itself is asked for such a socket: a filter in front has another errno.
+/// Succeeds if the call reaches the kernel: a seccomp filter would give another errno.
 fn is_asked(family: i32, protocol: i32) -> Result<(), Errno> {
     match attempt::socket(family, NO_TYPE, protocol) {
         Ok(_) | Err(Errno::EINVAL) => Ok(()),
@@ -195,7 +196,7 @@ fn is_asked(family: i32, protocol: i32) -> Result<(), Errno> {
     }
 }
 
-/// Sockets of other families and protocols: each is tried inside, and outside asked for with [`NO_TYPE`].
+/// Defines probes of other families and protocols. Outside, each is called with [`NO_TYPE`].
 macro_rules! other_sockets {
     ($($inside:ident $outside:ident: $family:path, $kind:path, $protocol:expr;)*) => {
         $(
@@ -218,7 +219,7 @@ other_sockets! {
     mptcp mptcp_is_asked: libc::AF_INET, libc::SOCK_STREAM, libc::IPPROTO_MPTCP;
 }
 
-/// Data that opens its own connection, which Landlock does not see.
+/// Sends data with MSG_FASTOPEN, which opens a connection that Landlock does not check.
 pub(super) fn fast_open(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     let socket = stream(AddressFamily::Inet)?;
     let address = SockaddrIn::from(SocketAddrV4::new(NOWHERE_4, super::ANSWERED_PORT));
@@ -230,20 +231,20 @@ pub(super) fn io_uring(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     io_uring_setup().map(drop)
 }
 
-/// A socket by a call of a 32-bit machine.
+/// Makes a socket by the 32-bit system call interface.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn i386(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     in_child(|| attempt::socket_i386(libc::AF_INET as u32, libc::SOCK_DGRAM as u32).map(drop))
 }
 
-/// A socket by a number of x32.
+/// Makes a socket by a system call number of x32.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn x32(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     in_child(|| attempt::socket_x32(libc::AF_INET, libc::SOCK_DGRAM).map(drop))
 }
 
-/// Tries in a process of its own: filters end callers by other interfaces, and a kernel without them sends SIGSEGV. Such
-/// an end is EPERM.
+/// Makes a probe in a child process and returns EPERM if a signal ended the child. Filters kill callers of foreign
+/// interfaces, and kernels without these interfaces send SIGSEGV.
 #[cfg(target_arch = "x86_64")]
 fn in_child(attempt: fn() -> Result<(), Errno>) -> Result<(), Errno> {
     match clone_process(0)? {
@@ -264,7 +265,7 @@ fn in_child(attempt: fn() -> Result<(), Errno>) -> Result<(), Errno> {
     }
 }
 
-/// PTRACE_SEIZE does not stop its target, and ends with this process.
+/// Traces init. PTRACE_SEIZE does not stop its target, and ends with the tracer.
 pub(super) fn trace_init(env: &ProbeEnv<'_>) -> Result<(), Errno> {
     ptrace::seize(env.init, ptrace::Options::empty())
 }
@@ -273,7 +274,7 @@ pub(super) fn new_namespace(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     unshare(CloneFlags::CLONE_NEWUSER)
 }
 
-/// Standard input is no namespace: without the filter the kernel would say EINVAL.
+/// Joins standard input, which is no namespace: without the filter, setns(2) fails with EINVAL.
 pub(super) fn join_namespace(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     setns(std::io::stdin(), CloneFlags::CLONE_NEWUTS)
 }
@@ -288,7 +289,7 @@ pub(super) fn mount_something(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     )
 }
 
-/// Standard input is /dev/null: without the filter the kernel would say ENOTTY.
+/// Types into standard input, which is /dev/null: without the filter, ioctl(2) fails with ENOTTY.
 pub(super) fn terminal_input(_: &ProbeEnv<'_>) -> Result<(), Errno> {
     push_input(std::io::stdin(), 0)
 }
@@ -306,7 +307,7 @@ pub(super) fn outside_file(env: &ProbeEnv<'_>) -> Result<(), Errno> {
     open_for(&env.plan.outside_file, new).map(drop)
 }
 
-/// Mode and mount allow it: only Landlock refuses.
+/// Reads a file that mode and mount allow to read, so that only Landlock can refuse.
 pub(super) fn read_unruled(env: &ProbeEnv<'_>) -> Result<(), Errno> {
     open_for(&env.plan.unruled_file, OFlag::O_RDONLY).map(drop)
 }

@@ -1,58 +1,69 @@
-//! The canaries as data: what is tried, in which tier, and what must come of it.
+//! Probes of the canary as data: each with the tiers that it applies to, and its expected result.
 
 use model::evidence::{Attempt, Outcome};
 use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
 
-use super::{ABSTRACT_INSIDE, Kind, Mode, Try, attempts};
+use super::{ABSTRACT_INSIDE, Kind, Mode, ProbeFn, attempts};
 
-/// A way out of the network.
+/// Network probe: a call that would send a packet out.
 pub struct Route {
+    /// Name in the report.
     pub name: &'static str,
-    /// Call, family and address by which the supervisor's record is found.
+    /// System call of the supervisor's record.
     pub syscall: &'static str,
+    /// Address family of the record.
     pub family: &'static str,
+    /// Destination address of the record.
     pub address: &'static str,
-    /// Port, and the protocol of its datagram socket.
+    /// Makes the call, with this destination port and the protocol of its datagram socket.
     pub attempt: fn(u16, Option<SockProtocol>) -> Result<(), Errno>,
-    pub outside: Option<Try>,
+    /// Probe that the runner makes outside, to show that the host itself allows the call.
+    pub outside: Option<ProbeFn>,
 }
 
-/// One other attempt.
+/// Any other probe.
 pub struct Probe {
+    /// Name in the report.
     pub name: &'static str,
-    /// Where it means something; nothing: everywhere.
+    /// Kinds of sandbox that the probe applies to; empty for all.
     kinds: &'static [Kind],
-    /// `None`: it must succeed.
+    /// Expected errno; `None` for a probe that must succeed.
     pub errno: Option<Errno>,
-    /// The call and the family with which the supervisor records its refusal, where it is the one to refuse.
+    /// System call and family of the supervisor's record, if the supervisor refuses the probe.
     recorded: Option<(&'static str, Option<&'static str>)>,
-    pub inside: Try,
-    /// The same attempt made by the runner outside, where that is harmless.
-    pub outside: Option<Try>,
+    /// Probe inside.
+    pub inside: ProbeFn,
+    /// Probe that the runner makes outside, if harmless.
+    pub outside: Option<ProbeFn>,
 }
 
-/// What must come of an attempt.
+/// Expected result of a probe.
 #[derive(Clone, Copy)]
 pub struct Expected {
-    /// `None`: it must succeed.
+    /// Expected errno; `None` for a probe that must succeed.
     pub errno: Option<Errno>,
-    /// What may come instead.
+    /// Second permitted errno.
     pub instead: Option<Errno>,
-    /// What the supervisor must have written down.
-    pub record: Option<LedgerEntry>,
+    /// Record that the supervisor must have made.
+    pub record: Option<ExpectedRecord>,
 }
 
-/// An entry of the supervisor's, as far as it is looked for.
+/// Fields that identify an expected record of the supervisor.
 #[derive(Clone, Copy)]
-pub struct LedgerEntry {
+pub struct ExpectedRecord {
+    /// Name of the system call.
     pub syscall: &'static str,
+    /// Address family, as the ledger names it.
     pub family: Option<&'static str>,
+    /// Destination address and port; `None` for any.
     pub destination: Option<(&'static str, u16)>,
+    /// Answer of the supervisor.
     pub outcome: Outcome,
 }
 
-impl LedgerEntry {
+impl ExpectedRecord {
+    /// Checks that `attempt` is this record.
     pub fn is(&self, attempt: &Attempt) -> bool {
         let destination = attempt.address.as_deref().zip(attempt.port);
         attempt.syscall == self.syscall
@@ -61,7 +72,7 @@ impl LedgerEntry {
             && (self.destination.is_none() || destination == self.destination)
     }
 
-    /// Checks for the entry of the socket on which the recorded call is made.
+    /// Checks that `attempt` is the socket(2) before the recorded call.
     pub fn is_socket(&self, attempt: &Attempt) -> bool {
         self.destination.is_some()
             && attempt.syscall == "socket"
@@ -69,11 +80,12 @@ impl LedgerEntry {
     }
 }
 
-/// What a network that has loopback only says of each: there is no way to there.
+/// Errno of a network with loopback only.
 const UNREACHABLE: Errno = Errno::ENETUNREACH;
-/// What it says of IPv6 where that is switched off on loopback, as Docker does: there is no address to start from.
+/// Errno of IPv6 without an address on loopback, as in Docker's networks.
 const NO_ADDRESS: Errno = Errno::EADDRNOTAVAIL;
 
+/// Network probes, in the order of the report.
 #[rustfmt::skip]
 pub const ROUTES: &[Route] = &[
     Route { name: "tcp4", syscall: "connect", family: "inet", address: "192.0.2.1", attempt: attempts::tcp4, outside: None },
@@ -87,7 +99,7 @@ pub const ROUTES: &[Route] = &[
 #[rustfmt::skip]
 const PROBES: &[Probe] = &[
     succeeds("home", attempts::write_home),
-    // The network namespace; where it is shared, Landlock's scope.
+    // The network namespace, or Landlock's scope in a container's network.
     fails("abstract-socket-outside", Errno::ECONNREFUSED, attempts::abstract_outside).outside(attempts::abstract_outside).only(OWN_ROOT),
     fails("abstract-socket-outside", Errno::EPERM, attempts::abstract_outside).outside(attempts::abstract_outside).only(SHARED),
     // The supervisor.
@@ -113,7 +125,7 @@ const PROBES: &[Probe] = &[
     fails("setns", Errno::EPERM, attempts::join_namespace),
     fails("mount", Errno::EPERM, attempts::mount_something),
     fails("terminal-input", Errno::EPERM, attempts::terminal_input),
-    // The new root and its mounts; where there is none, Landlock.
+    // The new root and its mounts, or Landlock in a container's root.
     fails("host-directory", Errno::ENOENT, attempts::outside_directory).outside(attempts::outside_directory).only(OWN_ROOT),
     fails("host-directory", Errno::EACCES, attempts::outside_directory).outside(attempts::outside_directory).only(SHARED),
     fails("write-root", Errno::EROFS, attempts::outside_file).only(OWN_ROOT),
@@ -124,7 +136,7 @@ const PROBES: &[Probe] = &[
     fails(ABSTRACT_INSIDE, Errno::EPERM, attempts::abstract_inside),
     fails("neighbour", Errno::EACCES, attempts::neighbour).outside(attempts::neighbour).only(SHARED),
     fails("signal", Errno::EPERM, attempts::signal_init).only(SHARED),
-    // Init is out of reach.
+    // Protection of init.
     fails("init-memory", Errno::EACCES, attempts::init_memory).only(WITH_PROC),
     fails("init-memory", Errno::ENOENT, attempts::init_memory).only(WITHOUT_PROC),
 ];
@@ -134,14 +146,14 @@ const SHARED: &[Kind] = &[Kind::Inherited];
 const WITH_PROC: &[Kind] = &[Kind::Namespace, Kind::Inherited];
 const WITHOUT_PROC: &[Kind] = &[Kind::NamespaceWithoutProc];
 
-/// The probes of a kind of sandbox, in the order of the table.
+/// Probes of a kind of sandbox, in the order of the table.
 pub fn probes(kind: Kind) -> impl Iterator<Item = &'static Probe> {
     PROBES
         .iter()
         .filter(move |probe| probe.kinds.is_empty() || probe.kinds.contains(&kind))
 }
 
-const fn succeeds(name: &'static str, inside: Try) -> Probe {
+const fn succeeds(name: &'static str, inside: ProbeFn) -> Probe {
     Probe {
         name,
         kinds: &[],
@@ -152,7 +164,7 @@ const fn succeeds(name: &'static str, inside: Try) -> Probe {
     }
 }
 
-const fn fails(name: &'static str, errno: Errno, inside: Try) -> Probe {
+const fn fails(name: &'static str, errno: Errno, inside: ProbeFn) -> Probe {
     Probe {
         errno: Some(errno),
         ..succeeds(name, inside)
@@ -160,7 +172,7 @@ const fn fails(name: &'static str, errno: Errno, inside: Try) -> Probe {
 }
 
 impl Probe {
-    const fn outside(self, attempt: Try) -> Self {
+    const fn outside(self, attempt: ProbeFn) -> Self {
         Self {
             outside: Some(attempt),
             ..self
@@ -178,6 +190,7 @@ impl Probe {
         Self { kinds, ..self }
     }
 
+    /// Part that must refuse the probe.
     pub fn mode(&self) -> Mode {
         if self.recorded.is_some() {
             Mode::Answered
@@ -186,12 +199,13 @@ impl Probe {
         }
     }
 
+    /// Expected result.
     pub fn expected(&self) -> Expected {
         let record = self.recorded.zip(self.errno);
         Expected {
             errno: self.errno,
             instead: None,
-            record: record.map(|((syscall, family), errno)| LedgerEntry {
+            record: record.map(|((syscall, family), errno)| ExpectedRecord {
                 syscall,
                 family,
                 destination: None,
@@ -202,13 +216,13 @@ impl Probe {
 }
 
 impl Route {
-    /// In a network that is shared there are no datagram sockets: a canary that is answered gets none.
+    /// Expected result in this mode. In a container's network, an answered datagram probe is refused its socket.
     pub fn expected(&self, kind: Kind, mode: Mode, stub_port: u16) -> Expected {
         let datagram = self.syscall == "sendto";
         let (errno, record) = match mode {
             Mode::Answered if datagram && kind == Kind::Inherited => (
                 Errno::EACCES,
-                LedgerEntry {
+                ExpectedRecord {
                     syscall: "socket",
                     destination: None,
                     ..self.record(mode, stub_port, Outcome::Denied(Errno::EACCES))
@@ -220,7 +234,7 @@ impl Route {
             ),
             Mode::Continued => (UNREACHABLE, self.record(mode, stub_port, Outcome::Allowed)),
         };
-        // The namespace's own loopback has IPv6; how a shared network was set up is not ours to say.
+        // Loopback of a new network namespace has IPv6; a container's network may lack it.
         let may_lack_address =
             kind == Kind::Inherited && mode == Mode::Continued && self.family == "inet6";
         Expected {
@@ -230,8 +244,8 @@ impl Route {
         }
     }
 
-    fn record(&self, mode: Mode, stub_port: u16, outcome: Outcome) -> LedgerEntry {
-        LedgerEntry {
+    fn record(&self, mode: Mode, stub_port: u16, outcome: Outcome) -> ExpectedRecord {
+        ExpectedRecord {
             syscall: self.syscall,
             family: Some(self.family),
             destination: Some((self.address, mode.port(stub_port))),

@@ -1,146 +1,173 @@
-//! The table's types: classes of escapes, their attempts, and what counts as blocked. Data; the families fill it.
+//! Types of the table of attempts: classes, their attempts, and the results that count as blocked.
 //!
-//! An attempt is blocked by a closed list of errnos, each with the layer that gives it, and never by "an error".
+//! An attempt is blocked only by a result of its list: an errno or a signal, each with the layer that gives it. Any
+//! other error is not a pass.
 
 use model::case::Tier;
 use nix::errno::Errno;
 
 use super::reply::Reply;
 
-/// One way out.
+/// Class of escape attempts.
 #[derive(Clone, Copy, Debug)]
 pub struct Class {
-    /// Stable: `sockets/vsock`. What stands before the slash is its group.
+    /// Stable id, as `sockets/vsock`. The part before the slash is the group.
     pub id: &'static str,
-    /// What is tried, in a few words.
+    /// Description for the report, a few words.
     pub about: &'static str,
+    /// Attempts of the class.
     pub attempts: &'static [Attempt],
 }
 
-/// Makes one attempt with the words that its aims stand for. A detail where it got through; the errno where not;
-/// [`NOTHING`] where it looked for something and found nothing.
+/// Makes one attempt at the targets that its aims stand for. Returns a detail if the attempt got through, else the
+/// errno, or [`NOTHING`] for a search without a result.
 pub(super) type Make = fn(&[String]) -> Result<String, Errno>;
 
-/// Looked, and found nothing. No call gives this errno.
+/// Result of a search that found nothing. No system call in use gives this errno.
 pub(super) const NOTHING: Errno = Errno::ENOANO;
 
-/// One call, or a short sequence.
+/// Escape attempt: one system call, or a short sequence.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt {
-    /// Its own within the class.
+    /// Name, unique within the class.
     pub name: &'static str,
+    /// Makes the attempt.
     pub make: Make,
-    /// What it is aimed at inside, and for its twin outside.
+    /// Targets inside.
     pub inside: &'static [Aim],
+    /// Targets of the twin outside.
     pub outside: &'static [Aim],
-    /// Where the twin is made.
-    pub surroundings: Surroundings,
-    /// Errnos of a twin that show that the call has arrived where the layer stands, though nothing came of it.
+    /// Environment of the twin.
+    pub twin_env: TwinEnv,
+    /// Errnos of the twin that prove that the call reached the kernel's own checks.
     pub arrives: &'static [Errno],
+    /// Expectation for tier `namespace`.
     pub namespace: Column,
+    /// Expectation for tier `inherited`.
     pub inherited: Column,
 }
 
-/// What one tier makes of an attempt.
+/// Expectation of an attempt in one tier.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Empty: not attempted in this tier.
+    /// Results that count as blocked; empty if the attempt is not made in this tier.
     pub refusals: &'static [Refusal],
+    /// Entry of the ledger that the attempt must leave.
     pub record: LedgerEntry,
 }
 
-/// One way to be blocked.
+/// Result that counts as blocked.
 #[derive(Clone, Copy, Debug)]
 pub struct Refusal {
+    /// Result of the attempt.
     pub reply: Reply,
+    /// Layer that gives this result.
     pub layer: Layer,
 }
 
-/// The entry of the ledger that the attempt must leave.
+/// Entry of the ledger that an attempt must leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LedgerEntry {
-    /// No evidence is claimed of it.
+    /// No entry is required.
     None,
-    /// This call to the first aim.
+    /// This system call to the first target.
     To(&'static str),
-    /// A socket of this family and type, as the ledger names them.
+    /// socket(2) of this family and type, as the ledger names them.
     Socket(&'static str, &'static str),
-    /// This call.
+    /// This system call.
     Call(&'static str),
 }
 
-/// What stands in the way.
+/// Layer of the sandbox that blocks an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
+    /// Network namespace without other hosts.
     NetworkNamespace,
+    /// Pid namespace without other processes.
     PidNamespace,
+    /// New root, which lacks the host's files and is read-only.
     OwnRoot,
+    /// Mount option noexec.
     NoExec,
+    /// Landlock domain.
     Landlock,
+    /// Seccomp filter.
     Filter,
+    /// Supervisor, which answers notified calls.
     Supervisor,
+    /// Empty capability sets.
     Capabilities,
+    /// Closed inherited descriptors.
     Descriptors,
+    /// Resource limits.
     Limits,
+    /// Attribute no_new_privs (prctl(2)).
     NoNewPrivileges,
-    /// The kernel refuses writing to a program that runs.
+    /// The kernel's rule against writing to a running program (`ETXTBSY`).
     Running,
-    /// The file belongs to another user.
+    /// Mode of a file of another user.
     FileMode,
-    /// Mounts are private.
+    /// Private mount propagation.
     PrivateMounts,
 }
 
-/// Where the twin of an attempt is made, so that it succeeds and reaches nobody.
+/// Environment in which the twin of an attempt succeeds without an effect on other programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Surroundings {
-    /// As the runner runs.
+pub enum TwinEnv {
+    /// Environment of the runner.
     Host,
-    /// In user, network and mount namespaces of its own, with all capabilities there.
+    /// New user, network and mount namespaces, with all capabilities there.
     OwnNamespaces,
-    /// There, with addresses for documentation on loopback and somebody who listens at them.
-    World,
-    /// There, with a /run in which daemons listen.
+    /// New namespaces with documentation addresses on loopback, and listeners at them.
+    FakeInternet,
+    /// New namespaces with a /run in which daemons listen.
     Daemons,
-    /// On the host, if a core would be a file in the current directory and start no program.
+    /// The host, if its cores are files in the current directory and start no program.
     CoreFiles,
 }
 
-/// What an attempt is aimed at; the words are known once the targets live.
+/// Target of an attempt. All but [`Self::Word`] are made by the runner, and get their text then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
+    /// Fixed text.
     Word(&'static str),
-    /// `@name` of a stream and of a datagram socket of the runner's.
+    /// `@name` of an abstract stream socket of the runner.
     AbstractStream,
+    /// `@name` of an abstract datagram socket of the runner.
     AbstractDatagram,
-    /// Paths of such sockets, in a directory that everybody may enter.
+    /// Path of a stream socket, in a directory that all users may enter.
     StreamSocket,
+    /// Path of a datagram socket, in a directory that all users may enter.
     DatagramSocket,
-    /// Addresses on loopback, at which the runner answers.
+    /// Loopback address of a TCP listener of the runner.
     TcpListener,
+    /// Loopback address of a UDP socket of the runner, which answers.
     UdpListener,
-    /// A process that waits, of the runner's user.
+    /// Pid of a waiting process of the runner's user.
     Victim,
-    /// The runner, whose thread is the supervisor.
+    /// Pid of the runner, whose thread is the supervisor.
     Supervisor,
-    /// A directory that everybody may write, a file to read, one to write, and one that could be executed.
+    /// Path of a directory that all users may write to.
     Directory,
+    /// Path of a file that all users may read.
     ReadableFile,
+    /// Path of a file that all users may write.
     WritableFile,
+    /// Path of an executable file.
     ProgramFile,
     /// `/proc/PID/` of the victim.
     VictimDirectory,
 }
 
 impl Class {
-    /// `sockets` of `sockets/vsock`.
+    /// Group of the class: `sockets` of `sockets/vsock`.
     pub fn group(&self) -> &'static str {
         self.id.split_once('/').map_or(self.id, |(group, _)| group)
     }
 }
 
 impl Attempt {
-    /// Aimed at nothing, made on the host, blocked by nothing yet.
+    /// Attempt without targets, made in neither tier, with its twin on the host.
     pub const fn new(name: &'static str, make: Make) -> Self {
         let column = Column {
             refusals: &[],
@@ -151,14 +178,14 @@ impl Attempt {
             make,
             inside: &[],
             outside: &[],
-            surroundings: Surroundings::Host,
+            twin_env: TwinEnv::Host,
             arrives: &[],
             namespace: column,
             inherited: column,
         }
     }
 
-    /// Aimed at the same inside and outside.
+    /// Sets the targets inside and outside.
     pub const fn at(self, aims: &'static [Aim]) -> Self {
         Self {
             inside: aims,
@@ -167,7 +194,7 @@ impl Attempt {
         }
     }
 
-    /// The twin outside is aimed at something that is there.
+    /// Sets other targets for the twin outside.
     pub(super) const fn twin_at(self, aims: &'static [Aim]) -> Self {
         Self {
             outside: aims,
@@ -175,18 +202,16 @@ impl Attempt {
         }
     }
 
-    pub(super) const fn twin_in(self, surroundings: Surroundings) -> Self {
-        Self {
-            surroundings,
-            ..self
-        }
+    pub(super) const fn twin_in(self, twin_env: TwinEnv) -> Self {
+        Self { twin_env, ..self }
     }
 
+    /// Sets the errnos that prove the twin's arrival.
     pub const fn twin_arrives(self, arrives: &'static [Errno]) -> Self {
         Self { arrives, ..self }
     }
 
-    /// What blocks it in either tier, with the same entry of the ledger.
+    /// Sets the expectation for both tiers.
     pub const fn blocked(self, refusals: &'static [Refusal], record: LedgerEntry) -> Self {
         let column = Column { refusals, record };
         Self {
@@ -196,7 +221,7 @@ impl Attempt {
         }
     }
 
-    /// What blocks it in tier `inherited`.
+    /// Sets the expectation for tier `inherited`.
     pub const fn inherited(self, refusals: &'static [Refusal], record: LedgerEntry) -> Self {
         Self {
             inherited: Column { refusals, record },
@@ -204,6 +229,7 @@ impl Attempt {
         }
     }
 
+    /// Expectation for a tier.
     pub fn column(&self, tier: Tier) -> &Column {
         match tier {
             Tier::Namespace => &self.namespace,
@@ -212,7 +238,7 @@ impl Attempt {
     }
 }
 
-/// Refused with this errno by this layer.
+/// Refusal by a layer with this errno.
 pub const fn by(layer: Layer, errno: Errno) -> Refusal {
     let reply = if errno as i32 == NOTHING as i32 {
         Reply::Nothing
@@ -222,7 +248,7 @@ pub const fn by(layer: Layer, errno: Errno) -> Refusal {
     Refusal { reply, layer }
 }
 
-/// Killed with SIGSYS by the filter: what a foreign architecture asks for, which only x86-64 can be made to try.
+/// SIGSYS from the filter, for calls of a foreign architecture. Only x86-64 can make such calls.
 #[cfg(any(test, target_arch = "x86_64"))]
 pub const KILLED: Refusal = Refusal {
     reply: Reply::Killed(libc::SIGSYS),
@@ -230,6 +256,7 @@ pub const KILLED: Refusal = Refusal {
 };
 
 impl Layer {
+    /// Name in the report.
     pub const fn words(self) -> &'static str {
         match self {
             Self::NetworkNamespace => "network namespace",
@@ -250,21 +277,21 @@ impl Layer {
     }
 }
 
-impl Surroundings {
+impl TwinEnv {
     pub(super) const ALL: [Self; 5] = [
         Self::Host,
         Self::OwnNamespaces,
-        Self::World,
+        Self::FakeInternet,
         Self::Daemons,
         Self::CoreFiles,
     ];
 
-    /// The word for it on the hostile client's command line.
+    /// Word on the hostile client's command line.
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Host => "host",
             Self::OwnNamespaces => "own-namespaces",
-            Self::World => "world",
+            Self::FakeInternet => "world",
             Self::Daemons => "daemons",
             Self::CoreFiles => "core-files",
         }

@@ -1,4 +1,4 @@
-//! Ways out by files: what is read, written and executed that no rule shows.
+//! Attempts by files that no rule allows to read, write or execute.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -16,7 +16,7 @@ const ABSENT: &[Refusal] = &[by(Layer::OwnRoot, Errno::ENOENT)];
 const READ_ONLY: &[Refusal] = &[by(Layer::OwnRoot, Errno::EROFS)];
 const UNRULED: &[Refusal] = &[by(Layer::Landlock, Errno::EACCES)];
 
-/// On a file of this machine that everybody may read or write.
+/// Attempt at a file of this machine that all users may read or write.
 const fn outside(name: &'static str, make: super::class::Make, aims: &'static [Aim]) -> Attempt {
     Attempt::new(name, make)
         .at(aims)
@@ -27,11 +27,11 @@ const fn outside(name: &'static str, make: super::class::Make, aims: &'static [A
 pub(super) const CLASSES: &[Class] = &[
     Class {
         id: "files/read",
-        about: "files that no rule shows",
+        about: "files that no rule allows to read",
         attempts: &[
             outside("file", read, &[Aim::ReadableFile]),
             outside("by-link", read_by_link, &[Aim::ReadableFile]),
-            // In the new root, and readable for all by its mode.
+            // A file of the new root, with a mode that allows all users to read.
             Attempt::new("unruled", read)
                 .at(&[Aim::Word("/.canary")])
                 .twin_at(&[Aim::ReadableFile])
@@ -41,7 +41,7 @@ pub(super) const CLASSES: &[Class] = &[
     },
     Class {
         id: "files/write",
-        about: "files outside the home: reports, policies, anybody's",
+        about: "files outside the home, such as reports and policies",
         attempts: &[
             outside("file", write, &[Aim::WritableFile]),
             outside("new", create, &[Aim::Directory]),
@@ -59,7 +59,7 @@ pub(super) const CLASSES: &[Class] = &[
     },
     Class {
         id: "files/own-program",
-        about: "the program that runs, overwritten",
+        about: "overwriting the running program",
         attempts: &[
             Attempt::new("write", open_to_write)
                 .at(&[Aim::Word(OWN_PROGRAM)])
@@ -104,7 +104,7 @@ pub(super) const CLASSES: &[Class] = &[
     },
 ];
 
-/// Stands for the file that this program runs from.
+/// Target that stands for the file of this program.
 const OWN_PROGRAM: &str = "own-program";
 
 const ROOT: &[Aim] = &[Aim::VictimDirectory, Aim::Word("root/")];
@@ -123,7 +123,7 @@ fn path(aims: &[String]) -> Result<&str, Errno> {
     aims.first().map(String::as_str).ok_or(Errno::EDESTADDRREQ)
 }
 
-/// A name of this process's own in the home.
+/// Path in the home that no other process uses.
 fn in_home(name: &str) -> Result<PathBuf, Errno> {
     let home = std::env::var_os("HOME").ok_or(Errno::EDESTADDRREQ)?;
     Ok(PathBuf::from(home).join(format!("{name}-{}", std::process::id())))
@@ -155,7 +155,7 @@ fn open_to_write(aims: &[String]) -> Result<String, Errno> {
     file.map(|_| String::new()).map_err(errno)
 }
 
-/// As it is: nothing changes where it is not refused.
+/// Sets the current mode again, so that a call that gets through changes nothing.
 fn change_mode(aims: &[String]) -> Result<String, Errno> {
     let path = fs::canonicalize(program(aims)?).map_err(errno)?;
     let mode = fs::metadata(&path).map_err(errno)?.permissions();
@@ -179,7 +179,7 @@ fn create(aims: &[String]) -> Result<String, Errno> {
 
 fn execute_copy(_: &[String]) -> Result<String, Errno> {
     let copy = in_home("copy")?;
-    // What stands in the way of a copy stands in the way of nothing that is asked here.
+    // A failed copy says nothing about execution, so its errno must not count as a refusal.
     let copied = fs::copy(own_file(), &copy);
     let made = copied.and_then(|_| fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)));
     made.map_err(|_| Errno::EDESTADDRREQ)?;

@@ -1,4 +1,4 @@
-//! Ways out by parts of the kernel that no client needs.
+//! Attempts by kernel interfaces that no client needs.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -29,7 +29,7 @@ pub(super) const CLASSES: &[Class] = &[
     Class {
         id: "kernel/terminal-paste",
         about: "pasting into a console (TIOCLINUX)",
-        // A terminal that is no console says ENOTTY: the request has arrived.
+        // ENOTTY from a terminal that is no console proves that the request arrived.
         attempts: &[
             call("plain", paste_in)
                 .at(&[Aim::Word("0")])
@@ -48,7 +48,7 @@ pub(super) const CLASSES: &[Class] = &[
                 attempt::find_session_keyring().map(|()| String::new())
             })
             .twin_arrives(&[Errno::ENOKEY]),
-            // All keyrings were searched.
+            // ENOKEY proves that all keyrings were searched.
             call("request", |_| {
                 attempt::request_key().map(|()| String::new())
             })
@@ -71,14 +71,14 @@ pub(super) const CLASSES: &[Class] = &[
     },
     Class {
         id: "kernel/userfaultfd",
-        about: "page faults stopped halfway",
+        about: "page faults handled in user space",
         attempts: &[call("descriptor", |_| {
             attempt::userfaultfd().map(|_| String::new())
         })],
     },
     Class {
         id: "kernel/handles",
-        about: "files by handle, past paths and mounts",
+        about: "files by handle, which bypass paths and mounts",
         attempts: &[
             call("name", |_| {
                 attempt::name_to_handle(c".").map(|_| String::new())
@@ -88,7 +88,7 @@ pub(super) const CLASSES: &[Class] = &[
     },
 ];
 
-/// Where names are refused, the handle names nothing.
+/// Opens a file by handle. If name_to_handle_at(2) is refused, the handle is empty.
 fn open_by_handle(_: &[String]) -> Result<String, Errno> {
     let handle = attempt::name_to_handle(c".").unwrap_or(attempt::Handle::empty());
     attempt::open_by_handle(&handle).map(|_| String::new())
@@ -107,8 +107,8 @@ fn paste_in(aims: &[String]) -> Result<String, Errno> {
     attempt::paste_selection(terminal()?, high(aims)?).map(|()| String::new())
 }
 
-/// The slave of a fresh pseudo-terminal, as controlling terminal of a fresh session, where the kernel lets anybody
-/// type; else whatever standard input is, since a filter refuses before the kernel looks at the file.
+/// Slave of a new pseudo-terminal, the controlling terminal of a new session, where TIOCSTI needs no capability. Without
+/// one, standard input: the filter refuses before the kernel checks the file.
 fn terminal() -> Result<OwnedFd, Errno> {
     let own = own_terminal();
     own.or_else(|_| {
@@ -118,7 +118,7 @@ fn terminal() -> Result<OwnedFd, Errno> {
 }
 
 fn own_terminal() -> Result<OwnedFd, Errno> {
-    // The leader of a process group can make none, and needs none: it has a session already.
+    // setsid(2) fails for the leader of a process group, which has a session already.
     let _ = nix::unistd::setsid();
     let master = File::options()
         .read(true)
@@ -127,7 +127,7 @@ fn own_terminal() -> Result<OwnedFd, Errno> {
         .open("/dev/ptmx")
         .map_err(errno)?;
     let slave = attempt::controlling_terminal(&master)?;
-    // It would be hung up with its master, which the end of this process closes.
+    // Closing the master would hang the slave up. The end of the process closes it.
     std::mem::forget(master);
     Ok(slave)
 }

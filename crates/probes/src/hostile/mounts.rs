@@ -1,4 +1,4 @@
-//! Ways out by mounts and by the root directory.
+//! Attempts by mounts and by the root directory.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::{chroot, pivot_root};
 use sys;
 
-use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, NOTHING, Refusal, Surroundings, by};
+use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, NOTHING, Refusal, TwinEnv, by};
 use super::errno;
 
 const REFUSED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
@@ -15,7 +15,7 @@ const REFUSED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
 const fn call(name: &'static str, make: super::class::Make) -> Attempt {
     Attempt::new(name, make)
         .at(&[Aim::Word("/tmp")])
-        .twin_in(Surroundings::OwnNamespaces)
+        .twin_in(TwinEnv::OwnNamespaces)
         .blocked(REFUSED, LedgerEntry::None)
 }
 
@@ -40,10 +40,10 @@ pub(super) const CLASSES: &[Class] = &[
     },
     Class {
         id: "mounts/propagation",
-        about: "mounts that show outside",
-        // Where the mounts are the container's there is nothing of ours to show.
+        about: "mounts that propagate to the outside",
+        // Not made in the container's mounts: the sandbox has no mounts of its own there.
         attempts: &[Attempt::new("shared", shared)
-            .twin_in(Surroundings::OwnNamespaces)
+            .twin_in(TwinEnv::OwnNamespaces)
             .blocked(&[by(Layer::PrivateMounts, NOTHING)], LedgerEntry::None)
             .inherited(&[], LedgerEntry::None)],
     },
@@ -53,14 +53,14 @@ fn place(aims: &[String]) -> Result<&str, Errno> {
     aims.first().map(String::as_str).ok_or(Errno::EDESTADDRREQ)
 }
 
-/// A tmpfs over the first word.
+/// Mounts a tmpfs on the first target.
 fn cover(aims: &[String]) -> Result<&str, Errno> {
     let place = place(aims)?;
     let none = None::<&str>;
     mount(Some("tmpfs"), place, Some("tmpfs"), MsFlags::empty(), none).map(|()| place)
 }
 
-/// Where mounting is refused there is nothing to unmount, and the call is made all the same.
+/// Unmounts a new mount. The call is made even if the mount was refused.
 fn unmount(aims: &[String]) -> Result<String, Errno> {
     let _ = cover(aims);
     umount2(place(aims)?, MntFlags::MNT_DETACH).map(|()| String::new())
@@ -68,7 +68,7 @@ fn unmount(aims: &[String]) -> Result<String, Errno> {
 
 fn pivot(aims: &[String]) -> Result<String, Errno> {
     let none = None::<&str>;
-    // The new root may not be one that is shared.
+    // pivot_root(2) rejects a new root on a shared mount.
     let _ = mount(none, "/", none, MsFlags::MS_PRIVATE | MsFlags::MS_REC, none);
     if let Ok(place) = cover(aims) {
         std::env::set_current_dir(place).map_err(errno)?;
@@ -76,7 +76,7 @@ fn pivot(aims: &[String]) -> Result<String, Errno> {
     pivot_root(".", ".").map(|()| String::new())
 }
 
-/// proc_pid_mountinfo(5): a mount that shares what is mounted on it says so.
+/// Searches for a shared mount (proc_pid_mountinfo(5)).
 fn shared(_: &[String]) -> Result<String, Errno> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(errno)?;
     let shared = mounts.lines().find(|line| line.contains(" shared:"));

@@ -1,19 +1,19 @@
-//! Ways out by names: daemons that look names up for others, and servers that are asked past the resolver.
+//! Attempts by name resolution: daemons that resolve names, and name servers other than the resolver.
 
 use nix::errno::Errno;
 
-use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, Surroundings, by};
+use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, TwinEnv, by};
 use super::network::{connect_to, send};
 use super::sockets::{NO_PATH, NO_UNIX, connect_unix};
-use super::surroundings::DAEMONS;
+use super::twin_env::DAEMONS;
 
-/// A query for one name, type A: header with one question, `runner-selftest.invalid`.
+/// DNS query of type A for `runner-selftest.invalid`.
 const QUERY: &[u8] = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x0frunner-selftest\x07invalid\x00\x00\x01\x00\x01";
 
 const fn daemon(name: &'static str, aims: &'static [Aim]) -> Attempt {
     Attempt::new(name, connect_unix)
         .at(aims)
-        .twin_in(Surroundings::Daemons)
+        .twin_in(TwinEnv::Daemons)
         .blocked(NO_PATH, LedgerEntry::To("connect"))
         .inherited(NO_UNIX, LedgerEntry::Socket("unix", "stream"))
 }
@@ -21,7 +21,7 @@ const fn daemon(name: &'static str, aims: &'static [Aim]) -> Attempt {
 pub(super) const CLASSES: &[Class] = &[
     Class {
         id: "names/daemons",
-        about: "daemons that look names up, or work for whoever asks",
+        about: "daemons that resolve names or take requests of all users",
         attempts: &[
             daemon("nscd", &[Aim::Word(DAEMONS[0])]),
             daemon("resolved", &[Aim::Word(DAEMONS[1])]),
@@ -35,7 +35,7 @@ pub(super) const CLASSES: &[Class] = &[
         attempts: &[
             Attempt::new("udp", query)
                 .at(&[Aim::Word("192.0.2.1:53")])
-                .twin_in(Surroundings::World)
+                .twin_in(TwinEnv::FakeInternet)
                 .blocked(
                     &[by(Layer::Supervisor, Errno::ENETUNREACH)],
                     LedgerEntry::To("sendto"),
@@ -46,7 +46,7 @@ pub(super) const CLASSES: &[Class] = &[
                 ),
             Attempt::new("tcp", connect_to)
                 .at(&[Aim::Word("192.0.2.1:53")])
-                .twin_in(Surroundings::World)
+                .twin_in(TwinEnv::FakeInternet)
                 .blocked(
                     &[by(Layer::Supervisor, Errno::ENETUNREACH)],
                     LedgerEntry::To("connect"),

@@ -1,5 +1,5 @@
-//! Ways out by the network: packets to anywhere, neighbours on loopback, an address that changes under the
-//! supervisor's eyes, and the links themselves.
+//! Attempts by the network: packets to other hosts, other listeners on loopback, an address that changes after the
+//! supervisor has read it, and changes of links.
 
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -15,9 +15,9 @@ use nix::sys::socket::{
 use sys::attempt::{SharedAddress, connect_shared};
 use sys::test_network;
 
-use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, Refusal, Surroundings, by};
+use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, Refusal, TwinEnv, by};
 use super::errno;
-use super::surroundings::NOWHERE_4;
+use super::twin_env::NOWHERE_4;
 
 const NO_ROUTE: &[Refusal] = &[by(Layer::Supervisor, Errno::ENETUNREACH)];
 const NO_SOCKET: &[Refusal] = &[by(Layer::Supervisor, Errno::EACCES)];
@@ -25,14 +25,14 @@ const NO_SOCKET: &[Refusal] = &[by(Layer::Supervisor, Errno::EACCES)];
 const fn tcp(name: &'static str, aims: &'static [Aim]) -> Attempt {
     Attempt::new(name, connect_to)
         .at(aims)
-        .twin_in(Surroundings::World)
+        .twin_in(TwinEnv::FakeInternet)
         .blocked(NO_ROUTE, LedgerEntry::To("connect"))
 }
 
 const fn udp(name: &'static str, aims: &'static [Aim], family: &'static str) -> Attempt {
     Attempt::new(name, send_to)
         .at(aims)
-        .twin_in(Surroundings::World)
+        .twin_in(TwinEnv::FakeInternet)
         .blocked(NO_ROUTE, LedgerEntry::To("sendto"))
         .inherited(NO_SOCKET, LedgerEntry::Socket(family, "dgram"))
 }
@@ -86,10 +86,10 @@ pub(super) const CLASSES: &[Class] = &[
     },
     Class {
         id: "network/changing-address",
-        about: "an address that another thread changes after the supervisor's look",
+        about: "an address that another thread changes after the supervisor has read it",
         attempts: &[Attempt::new("tcp", race)
             .at(&[Aim::Word("192.0.2.1:443")])
-            .twin_in(Surroundings::World)
+            .twin_in(TwinEnv::FakeInternet)
             .blocked(
                 &[by(Layer::NetworkNamespace, Errno::ENETUNREACH)],
                 LedgerEntry::To("connect"),
@@ -98,15 +98,15 @@ pub(super) const CLASSES: &[Class] = &[
     },
     Class {
         id: "network/links",
-        about: "addresses of a link changed",
+        about: "changing the addresses of a link",
         attempts: &[Attempt::new("address", change_link)
-            .twin_in(Surroundings::OwnNamespaces)
+            .twin_in(TwinEnv::OwnNamespaces)
             .blocked(&[by(Layer::Capabilities, Errno::EPERM)], LedgerEntry::None)
             .inherited(NO_SOCKET, LedgerEntry::Socket("inet", "dgram"))],
     },
 ];
 
-/// The first word as an address.
+/// First target as an address.
 pub(super) fn target(aims: &[String]) -> Result<SocketAddr, Errno> {
     let word = aims.first().ok_or(Errno::EDESTADDRREQ)?;
     word.parse().map_err(|_| Errno::EDESTADDRREQ)
@@ -139,7 +139,7 @@ pub(super) fn send(aims: &[String], payload: &[u8]) -> Result<String, Errno> {
     sendto(socket.as_raw_fd(), payload, &to_kernel, MsgFlags::empty()).map(|_| to.to_string())
 }
 
-/// A datagram, and its answer: where nobody has the port the kernel says so on the next call.
+/// Sends a datagram and waits for its answer. A closed port fails the next call.
 fn ask(aims: &[String]) -> Result<String, Errno> {
     let to = target(aims)?;
     let ask = || {
@@ -152,21 +152,24 @@ fn ask(aims: &[String]) -> Result<String, Errno> {
     ask().map(|_| to.to_string()).map_err(errno)
 }
 
-/// Connections tried while the address changes: at least so many, and at most so many until both addresses were met.
-const ROUNDS: usize = 400;
-const MOST_ROUNDS: usize = 20_000;
+/// Connections while the address changes: at least the first number, and at most the second until both addresses were
+/// seen.
+const MIN_ROUNDS: usize = 400;
+const MAX_ROUNDS: usize = 20_000;
 
-/// Reads and writes of the racing thread.
+/// Address that the racing thread changes.
 static ADDRESS: SharedAddress = SharedAddress::new();
+/// End of the race.
 static OVER: AtomicBool = AtomicBool::new(false);
 
-/// Connects over and over to an address that is now an unused port of loopback and now the target. What is refused at
-/// the look is refused with one errno, what is let through by a lie with another; only an arrival is a way out.
+/// Connects repeatedly to an address that alternates between an unused port of loopback and the target. The supervisor
+/// refuses the target with one errno. A call that it misread gets another errno from the kernel. Only a connection to
+/// the target is an escape.
 fn race(aims: &[String]) -> Result<String, Errno> {
     let SocketAddr::V4(target) = target(aims)? else {
         return Err(Errno::EDESTADDRREQ);
     };
-    // Nobody listens at port 1 of an address of loopback that nobody uses.
+    // Unused loopback address without a listener.
     let decoy = SocketAddrV4::new([127, 0, 0, 66].into(), 1);
     ADDRESS.set(decoy);
     let flipping = thread::spawn(move || {
@@ -183,8 +186,8 @@ fn race(aims: &[String]) -> Result<String, Errno> {
 
 fn connect_many(target: SocketAddrV4) -> Result<String, Errno> {
     let (mut refused, mut decoyed) = (None, false);
-    for round in 0..MOST_ROUNDS {
-        if round >= ROUNDS && refused.is_some() && decoyed {
+    for round in 0..MAX_ROUNDS {
+        if round >= MIN_ROUNDS && refused.is_some() && decoyed {
             break;
         }
         let socket = fresh(SockType::Stream, target.into())?;
@@ -195,13 +198,13 @@ fn connect_many(target: SocketAddrV4) -> Result<String, Errno> {
                     return Ok(target.to_string());
                 }
             }
-            // The decoy: nobody is there, or it is none of the client's business.
+            // The decoy: refused by the kernel, or by the supervisor in a container's network.
             Err(Errno::ECONNREFUSED | Errno::EACCES) => decoyed = true,
             Err(errno) if refused.is_none_or(|known| known == errno) => refused = Some(errno),
             Err(_) => return Err(Errno::EPROTO),
         }
     }
-    // Without both there was no race.
+    // The race needs both results.
     refused.filter(|_| decoyed).map_or(Err(Errno::EAGAIN), Err)
 }
 

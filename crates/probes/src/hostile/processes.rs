@@ -1,4 +1,4 @@
-//! Ways out by other processes, by namespaces, and by what a process inherits.
+//! Attempts by other processes, by namespaces, and by inherited resources.
 
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -20,18 +20,18 @@ use sys::fds::survives_exec;
 use sys::process::{Side, clone_process};
 use sys::seccomp::{Instruction, install_with_listener};
 
-use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, NOTHING, Refusal, Surroundings, by};
+use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, NOTHING, Refusal, TwinEnv, by};
 use super::{CRASH, HOSTILE_ARGUMENT, errno, own_file};
 
 const FILTERED: &[Refusal] = &[by(Layer::Filter, Errno::EPERM)];
 const UNSEEN: &[Refusal] = &[by(Layer::PidNamespace, Errno::ESRCH)];
-/// A runner that is pid 1 of a container has the number that init has inside.
+/// Refusals like [`UNSEEN`]. If the runner is pid 1 of a container, its pid is that of init inside.
 const UNSEEN_OR_INIT: &[Refusal] = &[
     by(Layer::PidNamespace, Errno::ESRCH),
     by(Layer::Landlock, Errno::EPERM),
 ];
 const SCOPED: &[Refusal] = &[by(Layer::Landlock, Errno::EPERM)];
-/// By their files in /proc; and where a container covers parts of /proc, the sandbox's own root has none.
+/// Refusals of files in /proc. If a container covers parts of /proc, the new root has no /proc.
 pub(super) const HIDDEN: &[Refusal] = &[
     by(Layer::Landlock, Errno::EACCES),
     by(Layer::OwnRoot, Errno::ENOENT),
@@ -44,7 +44,7 @@ const fn on_victim(name: &'static str, make: super::class::Make) -> Attempt {
         .blocked(FILTERED, LedgerEntry::None)
 }
 
-/// A file of init's directory in /proc; its twin is of the victim's.
+/// Attempt at a file of init in /proc, with a twin at a file of the victim.
 const fn of_init(name: &'static str, aims: &'static [Aim], twin: &'static [Aim]) -> Attempt {
     Attempt::new(name, open_below)
         .at(aims)
@@ -116,13 +116,13 @@ pub(super) const CLASSES: &[Class] = &[
             })
             .blocked(&[by(Layer::Filter, Errno::ENOSYS)], LedgerEntry::None),
             Attempt::new("join", join)
-                .twin_in(Surroundings::OwnNamespaces)
+                .twin_in(TwinEnv::OwnNamespaces)
                 .blocked(FILTERED, LedgerEntry::None),
         ],
     },
     Class {
         id: "processes/capabilities",
-        about: "capabilities that are left",
+        about: "remaining capabilities",
         attempts: &[
             Attempt::new("sets", |_| {
                 held(&[
@@ -132,32 +132,32 @@ pub(super) const CLASSES: &[Class] = &[
                     CapSet::Ambient,
                 ])
             })
-            .twin_in(Surroundings::OwnNamespaces)
+            .twin_in(TwinEnv::OwnNamespaces)
             .blocked(&[by(Layer::Capabilities, NOTHING)], LedgerEntry::None),
-            // Where the user namespace is the container's, nobody may empty it.
+            // Emptying the bounding set needs CAP_SETPCAP in the container's user namespace (capabilities(7)).
             Attempt::new("bounding", |_| held(&[CapSet::Bounding]))
-                .twin_in(Surroundings::OwnNamespaces)
+                .twin_in(TwinEnv::OwnNamespaces)
                 .blocked(&[by(Layer::Capabilities, NOTHING)], LedgerEntry::None)
                 .inherited(&[], LedgerEntry::None),
         ],
     },
     Class {
         id: "processes/set-id",
-        about: "programs that give their owner's rights",
+        about: "set-user-ID and set-group-ID programs",
         attempts: &[Attempt::new("rights", set_id)
             .blocked(&[by(Layer::NoNewPrivileges, NOTHING)], LedgerEntry::None)],
     },
     Class {
         id: "processes/descriptors",
-        about: "descriptors of whoever started the runner",
+        about: "descriptors inherited from the runner's caller",
         attempts: &[Attempt::new("inherited", descriptors)
             .blocked(&[by(Layer::Descriptors, NOTHING)], LedgerEntry::None)],
     },
     Class {
         id: "processes/cores",
-        about: "a core of a crash, or the program that collects them",
+        about: "core dumps, and programs that collect them",
         attempts: &[Attempt::new("crash", crash)
-            .twin_in(Surroundings::CoreFiles)
+            .twin_in(TwinEnv::CoreFiles)
             .blocked(&[by(Layer::Limits, NOTHING)], LedgerEntry::None)],
     },
 ];
@@ -166,19 +166,19 @@ fn process(aims: &[String]) -> Result<Pid, Errno> {
     let word = aims.first().ok_or(Errno::EDESTADDRREQ)?;
     let number = word.parse().map_err(|_| Errno::EDESTADDRREQ)?;
     let process = Pid::from_raw(number);
-    // In another pid namespace the number may be this process's own by chance: then it aims at nobody.
+    // In another pid namespace the number may be this process's own pid by chance.
     if process == Pid::this() {
         return Err(Errno::EDESTADDRREQ);
     }
     Ok(process)
 }
 
-/// PTRACE_SEIZE does not stop its target, and ends with this process.
+/// Traces a process. PTRACE_SEIZE does not stop its target, and ends with the tracer.
 fn trace(aims: &[String]) -> Result<String, Errno> {
     ptrace::seize(process(aims)?, ptrace::Options::empty()).map(|()| String::new())
 }
 
-/// Somewhere to read and write in another process of this program; elsewhere, if it lies at random places.
+/// Memory to read and write in another process of this program. Address randomisation may move it there.
 static PLACE: AtomicU64 = AtomicU64::new(0);
 
 fn place() -> [RemoteIoVec; 1] {
@@ -205,18 +205,18 @@ fn take_descriptor(aims: &[String]) -> Result<String, Errno> {
     attempt::copy_descriptor(process, 0).map(|_| String::new())
 }
 
-/// The second word below the directory that the first one names, opened to be read.
+/// Opens a file for reading. Its path is the joined targets.
 pub(super) fn open_below(aims: &[String]) -> Result<String, Errno> {
     let path: String = aims.iter().map(String::as_str).collect();
     fs::File::open(path).map(|_| String::new()).map_err(errno)
 }
 
-/// SIGURG is ignored by whoever has not asked for it.
+/// Sends SIGURG, which is ignored by default (signal(7)).
 fn signal(aims: &[String]) -> Result<String, Errno> {
     kill(process(aims)?, Signal::SIGURG).map(|()| String::new())
 }
 
-/// A listener of its own would be asked in place of the supervisor.
+/// Installs a filter with a listener, which would be notified in place of the supervisor.
 fn listen(_: &[String]) -> Result<String, Errno> {
     prctl::set_no_new_privs()?;
     let allow_everything = Instruction {
@@ -228,7 +228,7 @@ fn listen(_: &[String]) -> Result<String, Errno> {
     install_with_listener(&[allow_everything]).map(|_| String::new())
 }
 
-/// A process that is not dumpable cannot be read by its supervisor.
+/// Makes the process undumpable, so that the supervisor could not read its memory.
 fn hide(_: &[String]) -> Result<String, Errno> {
     prctl::set_dumpable(false)?;
     if prctl::get_dumpable()? {
@@ -245,7 +245,7 @@ fn clone(_: &[String]) -> Result<String, Errno> {
     }
 }
 
-/// Where no /proc has it, any other file: a filter refuses before the kernel looks at it.
+/// Joins a network namespace. Without /proc, any other file serves: the filter refuses before the kernel checks it.
 fn join(_: &[String]) -> Result<String, Errno> {
     let namespace = fs::File::open("/proc/self/ns/net").or_else(|_| fs::File::open("/"));
     let namespace = namespace.map_err(errno)?;
@@ -262,7 +262,7 @@ fn held(sets: &[CapSet]) -> Result<String, Errno> {
     Err(NOTHING)
 }
 
-/// no_new_privs (prctl(2)): execve grants nothing that could not be done without it.
+/// Checks no_new_privs: with it, execve(2) grants no set-ID rights and no file capabilities (prctl(2)).
 fn set_id(_: &[String]) -> Result<String, Errno> {
     if prctl::get_no_new_privs()? {
         Err(NOTHING)
@@ -271,16 +271,16 @@ fn set_id(_: &[String]) -> Result<String, Errno> {
     }
 }
 
-/// More descriptors than this are in no table by default (fs.nr_open of proc_sys_fs(5)).
-const MOST_DESCRIPTORS: i32 = 1 << 20;
+/// Default limit of a descriptor number (fs.nr_open of proc_sys_fs(5)).
+const MAX_DESCRIPTORS: i32 = 1 << 20;
 
-/// By the list of them, and where there is no /proc by their numbers.
+/// Searches for inherited descriptors: by the list in /proc, or without /proc by all numbers.
 fn descriptors(_: &[String]) -> Result<String, Errno> {
     let listed: Vec<i32> = match fs::read_dir("/proc/self/fd") {
         Ok(listed) => listed
             .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
             .collect(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => (0..MOST_DESCRIPTORS).collect(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (0..MAX_DESCRIPTORS).collect(),
         Err(error) => return Err(errno(error)),
     };
     let inherited: Vec<String> = listed
@@ -295,7 +295,7 @@ fn descriptors(_: &[String]) -> Result<String, Errno> {
     }
 }
 
-/// Raises the limit as far as it can, and looks whether a child that crashes in the home is dumped.
+/// Raises the core limit as far as possible, and checks for a core of a child that crashes in the home.
 fn crash(_: &[String]) -> Result<String, Errno> {
     let (_, hard) = getrlimit(Resource::RLIMIT_CORE)?;
     if setrlimit(Resource::RLIMIT_CORE, RLIM_INFINITY, RLIM_INFINITY).is_err() {

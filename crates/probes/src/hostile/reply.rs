@@ -1,4 +1,4 @@
-//! What one attempt came to, and the line in which the hostile client says it.
+//! Result of one attempt, and its line in the output of the hostile client.
 
 use std::borrow::Cow;
 use std::io;
@@ -7,33 +7,34 @@ use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
-/// What an attempt came to.
+/// Result of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// It got through.
+    /// The attempt got through.
     Through,
-    /// It looked for something, and found nothing.
+    /// The attempt searched for something and found nothing.
     Nothing,
-    /// The number of an errno.
+    /// The attempt failed with this errno.
     Refused(i32),
-    /// The number of the signal that ended it.
+    /// This signal ended the attempt.
     Killed(i32),
-    /// It was not made: its surroundings could not be.
+    /// The attempt was not made, since its environment could not be set up.
     Unmade,
 }
 
 /// One line of the hostile client's standard output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
-    /// `sockets/vsock/stream`.
+    /// Class and name: `sockets/vsock/stream`.
     pub attempt: String,
+    /// Result.
     pub reply: Reply,
-    /// What it got hold of, or why it was not made.
+    /// Object that the attempt reached, or the reason why it was not made.
     pub detail: String,
 }
 
-/// An I/O error by the name of its errno, as a reply has it.
+/// I/O error by the name of its errno, as in a reply.
 pub(super) fn error_words(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(number) => format!("{:?}", Errno::from_raw(number)),
@@ -42,7 +43,7 @@ pub(super) fn error_words(error: &io::Error) -> String {
 }
 
 impl Reply {
-    /// `through`, `nothing`, `EPERM`, `SIGSYS`.
+    /// Text of the result: `through`, `nothing`, `not made`, `EPERM`, `SIGSYS`.
     pub fn words(self) -> Cow<'static, str> {
         match self {
             Self::Through => "through".into(),

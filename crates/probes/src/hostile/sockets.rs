@@ -1,5 +1,5 @@
-//! Ways out by sockets: of other programs by name, and of families, types and protocols that get round a network
-//! namespace or a rule.
+//! Attempts by sockets: sockets of other programs, and families, types and protocols that bypass a network namespace or
+//! a rule.
 
 use std::io::IoSlice;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -10,7 +10,7 @@ use nix::sys::socket::{
 };
 use sys::{attempt, probe_calls};
 
-use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, Refusal, Surroundings, by};
+use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, Refusal, TwinEnv, by};
 
 #[cfg(target_arch = "x86_64")]
 use super::class::KILLED;
@@ -22,7 +22,7 @@ pub(super) const NO_UNIX: &[Refusal] = &[by(Layer::Supervisor, Errno::EACCES)];
 const NOBODY: &[Refusal] = &[by(Layer::NetworkNamespace, Errno::ECONNREFUSED)];
 pub(super) const NO_PATH: &[Refusal] = &[by(Layer::OwnRoot, Errno::ENOENT)];
 
-/// Family, type and protocol as numbers, made outside with all capabilities.
+/// Attempt to make a socket by family, type and protocol, with a twin that has all capabilities.
 const fn open(
     name: &'static str,
     aims: &'static [Aim],
@@ -31,7 +31,7 @@ const fn open(
 ) -> Attempt {
     Attempt::new(name, open_socket)
         .at(aims)
-        .twin_in(Surroundings::OwnNamespaces)
+        .twin_in(TwinEnv::OwnNamespaces)
         .blocked(refusals, LedgerEntry::Socket(record.0, record.1))
 }
 
@@ -77,7 +77,7 @@ pub(super) const CLASSES: &[Class] = &[
     },
     Class {
         id: "sockets/raw",
-        about: "packets of one's own making",
+        about: "raw IP packets",
         attempts: &[
             open("icmp", numbers!("2" "3" "1"), ("inet", "raw"), NO_RIGHT),
             open("any", numbers!("2" "3" "255"), ("inet", "raw"), NO_RIGHT),
@@ -109,7 +109,7 @@ pub(super) const CLASSES: &[Class] = &[
     },
     Class {
         id: "sockets/mptcp",
-        about: "TCP by several paths, past rules for TCP",
+        about: "TCP by several paths, which bypasses rules for TCP",
         attempts: &[
             open("ipv4", numbers!("2" "1" "262"), ("inet", "stream"), NO_PROTOCOL),
             open("ipv6", numbers!("10" "1" "262"), ("inet6", "stream"), NO_PROTOCOL),
@@ -117,7 +117,7 @@ pub(super) const CLASSES: &[Class] = &[
     },
     Class {
         id: "sockets/sctp",
-        about: "SCTP, past rules for TCP",
+        about: "SCTP, which bypasses rules for TCP",
         attempts: &[
             open("stream", numbers!("2" "1" "132"), ("inet", "stream"), NO_PROTOCOL),
             open("packets", numbers!("2" "5" "132"), ("inet", "seqpacket"), NO_PROTOCOL),
@@ -125,7 +125,7 @@ pub(super) const CLASSES: &[Class] = &[
     },
     Class {
         id: "sockets/udp-lite",
-        about: "UDP-Lite, past rules for UDP",
+        about: "UDP-Lite, which bypasses rules for UDP",
         attempts: &[open("datagram", numbers!("2" "2" "136"), ("inet", "dgram"), NO_PROTOCOL)],
     },
     Class {
@@ -140,14 +140,14 @@ pub(super) const CLASSES: &[Class] = &[
     },
     Class {
         id: "sockets/io-uring",
-        about: "a ring that makes calls unseen",
+        about: "system calls by io_uring, which no filter sees",
         attempts: &[Attempt::new("ring", ring)
             .blocked(&[by(Layer::Supervisor, Errno::ENOSYS)], LedgerEntry::Call("io_uring_setup"))],
     },
     #[cfg(target_arch = "x86_64")]
     Class {
         id: "sockets/i386",
-        about: "calls of a 32-bit machine",
+        about: "calls by the 32-bit interface",
         attempts: &[
             Attempt::new("socketcall", socket_i386)
                 .blocked(&[by(Layer::Supervisor, Errno::ENOSYS)], LedgerEntry::Call("i386")),
@@ -159,7 +159,7 @@ pub(super) const CLASSES: &[Class] = &[
         id: "sockets/x32",
         about: "calls by x32 numbers",
         attempts: &[Attempt::new("packet", socket_x32)
-            .twin_in(Surroundings::OwnNamespaces)
+            .twin_in(TwinEnv::OwnNamespaces)
             .blocked(&[by(Layer::Supervisor, Errno::ENOSYS)], LedgerEntry::Call("x32"))],
     },
 ];
@@ -192,7 +192,7 @@ fn socket_x32(_: &[String]) -> Result<String, Errno> {
     attempt::socket_x32(libc::AF_PACKET, libc::SOCK_RAW).map(|_| String::new())
 }
 
-/// A path, or an abstract name behind `@`.
+/// Address of a unix socket: a path, or an abstract name after `@`.
 fn unix_address(aims: &[String]) -> Result<UnixAddr, Errno> {
     let word = aims.first().ok_or(Errno::EDESTADDRREQ)?;
     match word.strip_prefix('@') {

@@ -1,4 +1,4 @@
-//! Every class, in the order of the report.
+//! Table of all classes, in the order of the report.
 
 use super::class::Class;
 use super::{files, kernel, mounts, names, network, processes, sockets};
@@ -13,6 +13,7 @@ const FAMILIES: [&[Class]; 7] = [
     kernel::CLASSES,
 ];
 
+/// All classes, in the order of the report.
 pub fn classes() -> impl Iterator<Item = &'static Class> {
     FAMILIES.into_iter().flatten()
 }

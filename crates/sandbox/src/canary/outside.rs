@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
-use probes::canary::{CanaryTargets, ProbeEnv, Try};
+use probes::canary::{CanaryTargets, ProbeEnv, ProbeFn};
 use sys::process::{OWN_FILE, read_to_end_within, wait_within};
 
 use super::{Kind, ROUTES, probes};
@@ -97,7 +97,7 @@ impl Outside {
 }
 
 /// Lists the probes that have an outside variant. They do not use /proc.
-fn attempts(tier: Tier) -> impl Iterator<Item = (&'static str, Try)> {
+fn attempts(tier: Tier) -> impl Iterator<Item = (&'static str, ProbeFn)> {
     let routes = ROUTES.iter().map(|route| (route.name, route.outside));
     let probes = probes(Kind::of(tier, true)).map(|probe| (probe.name, probe.outside));
     routes

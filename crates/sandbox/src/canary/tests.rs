@@ -1,5 +1,5 @@
 use model::evidence::{AttemptKind, Outcome};
-use probes::canary::{LedgerEntry, observation};
+use probes::canary::{ExpectedRecord, observation};
 
 use super::*;
 
@@ -45,7 +45,7 @@ fn as_expected(kind: Kind) -> Results {
     let probes = probes(kind).map(|probe| (probe.name, probe.mode(), probe.expected()));
     for (name, mode, expected) in routes.chain(probes) {
         observed.push(observation(name, mode, expected.errno.map_or(Ok(()), Err)));
-        if let Some(LedgerEntry {
+        if let Some(ExpectedRecord {
             syscall,
             family,
             destination,

@@ -1,20 +1,22 @@
-//! Strict form of a query: every byte of a datagram is accounted for, or named as odd.
+//! Strict form of a query: each byte of a datagram either belongs to an ordinary query or is reported as odd.
 //!
-//! Ordinary is what the resolvers of glibc, musl, Go and c-ares send: one question of class IN, and at most one OPT
-//! record (RFC 6891) without options. The transaction id, RD and AD of the header, the UDP size and the DO bit of OPT
-//! may have any value. Options are odd even where a library adds them by itself, as an EDNS cookie: they hold bytes of
-//! the client's choice.
+//! Ordinary queries are those of the resolvers of glibc, musl, Go and c-ares: one question of class IN, and at most one
+//! OPT record without options (RFC 6891). The transaction id, RD and AD of the header, the UDP size and the DO bit of
+//! OPT may have any value. EDNS options are always odd, since they can hold bytes of the client's choice. That includes
+//! the EDNS cookies that some libraries add.
 
 use super::{HEADER_BYTES, NoQuery, Query};
 
-/// Class IN, the type of OPT, and OPT's fixed part behind its type: size, extended code, version, flags, length.
+/// Class IN.
 const INTERNET: u16 = 1;
+/// Type of the OPT record.
 const OPT: u16 = 41;
+/// Length of an OPT record without options: root name, type, size, extended code, version, flags, length.
 const OPT_BYTES: usize = 11;
-/// "DNSSEC OK", the one flag of OPT that has a meaning.
+/// DO bit, "DNSSEC OK": the only defined flag of OPT.
 const DNSSEC_OK: u16 = 0x8000;
 
-/// Names of header bits that no query of a client sets: byte, mask, name.
+/// Header bits that ordinary queries do not set: byte, mask, name.
 const ODD_BITS: [(usize, u8, &str); 5] = [
     (2, 0x04, "authoritative-answer bit"),
     (2, 0x02, "truncation bit"),
@@ -33,7 +35,6 @@ pub(crate) fn odd(datagram: &[u8], parsed: &Result<Query, NoQuery>) -> Option<St
         Err(NoQuery::Malformed) => return Some(format!("no DNS query, {size} bytes")),
     };
     let mut found = header(datagram, query.questions.len());
-    // The length byte of a label is below 64, a pointer's is not.
     if is_compressed(datagram) {
         found.push("compressed name".to_owned());
     }
@@ -77,7 +78,7 @@ fn header(datagram: &[u8], questions: usize) -> Vec<String> {
     found
 }
 
-/// Judges what follows the questions, of which the header says that it is this many records.
+/// Deviations in the bytes after the questions. `records` is the header's count of additional records.
 fn additional(rest: &[u8], records: u16) -> Vec<String> {
     let mut found = Vec::new();
     if records > 1 {
@@ -116,7 +117,7 @@ fn additional(rest: &[u8], records: u16) -> Vec<String> {
     found
 }
 
-/// Whether a name of the questions uses a pointer. Labels are followed only up to the first one.
+/// Checks for a compression pointer in the first name of the questions. The length byte of a label is below 64.
 fn is_compressed(datagram: &[u8]) -> bool {
     let mut at = HEADER_BYTES;
     loop {

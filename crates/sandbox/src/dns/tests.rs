@@ -1,11 +1,11 @@
-//! Real queries, hostile ones, and any bytes at all.
+//! Real queries, hostile queries, and arbitrary bytes.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
 
-/// A query with this section of questions, of which the header promises `count`.
+/// Query with these bytes as its questions, and `count` in its header.
 fn datagram(count: u16, section: &[u8]) -> Vec<u8> {
     let [high, low] = count.to_be_bytes();
     let header = [0xAB, 0xCD, 0x01, 0x20, high, low, 0, 0, 0, 0, 0, 0];
@@ -40,7 +40,7 @@ fn is_malformed(datagram: &[u8]) -> bool {
 
 #[test]
 fn a_query_is_read_and_answered_with_no_such_name() {
-    // As glibc sends it: recursion desired, and an EDNS record behind the question.
+    // A query of glibc: recursion desired, and an OPT record after the question.
     let section = encoded(&labels("api.example.com"), 28);
     let mut query = datagram(1, &section);
     query[11] = 1;
@@ -124,7 +124,7 @@ fn answers_and_less_than_a_header_are_not_answered() {
     }
 }
 
-/// The labels behind a text: what RFC 1035, 5.1 says, the other way round.
+/// Parses the text form of a name into its labels (RFC 1035, 5.1).
 fn unescaped(text: &str) -> Vec<Vec<u8>> {
     let mut labels = vec![Vec::new()];
     let mut rest = text.as_bytes();

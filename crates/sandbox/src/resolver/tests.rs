@@ -1,4 +1,4 @@
-//! The resolver on a port of its own, with a runner that listens, or does not.
+//! Resolver on a port of its own, with a runner that reads its messages, or does not.
 
 use std::net::SocketAddr;
 
@@ -10,11 +10,11 @@ use super::*;
 const SECRET: &str = "runner-key-0123456789";
 const SOON: Duration = Duration::from_secs(5);
 
-/// A resolver on a port of its own, its address, and what the runner would hold.
+/// Resolver on a port of its own, its address, and the runner's end of its socket.
 fn resolver() -> (Resolver, SocketAddr, OwnedFd) {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = socket.local_addr().unwrap();
-    let (runner, told) = socketpair(
+    let (runner, stage) = socketpair(
         AddressFamily::Unix,
         SockType::SeqPacket,
         None,
@@ -22,7 +22,7 @@ fn resolver() -> (Resolver, SocketAddr, OwnedFd) {
     )
     .unwrap();
     (
-        Resolver::new(socket, told, SecretScanner::new(SECRET).ok()).unwrap(),
+        Resolver::new(socket, stage, SecretScanner::new(SECRET).ok()).unwrap(),
         address,
         runner,
     )
@@ -35,15 +35,17 @@ fn query(label: &str) -> Vec<u8> {
     query
 }
 
-fn hear(runner: &OwnedFd) -> Option<FromResolver> {
-    message::receive(runner).unwrap().map(|(told, _)| told)
+fn receive_one(runner: &OwnedFd) -> Option<FromResolver> {
+    message::receive(runner)
+        .unwrap()
+        .map(|(message, _)| message)
 }
 
-/// Everything up to the end: names, how often in total, and how many were not told.
-fn hear_all(runner: &OwnedFd) -> (Vec<String>, u64, Option<u64>) {
+/// All messages up to the end: names, number of questions, and number of lost questions.
+fn receive_all(runner: &OwnedFd) -> (Vec<String>, u64, Option<u64>) {
     let (mut names, mut total, mut missing) = (Vec::new(), 0, None);
-    while let Some(told) = hear(runner) {
-        match told {
+    while let Some(message) = receive_one(runner) {
+        match message {
             FromResolver::Asked { asked, count } => {
                 names.push(asked.name);
                 total += count;
@@ -72,9 +74,12 @@ async fn a_question_is_answered_and_told_at_once() {
         kind: "A".to_owned(),
         odd: None,
     };
-    assert_eq!(hear(&runner), Some(FromResolver::Asked { asked, count: 1 }));
+    assert_eq!(
+        receive_one(&runner),
+        Some(FromResolver::Asked { asked, count: 1 })
+    );
     resolver.finish().await;
-    assert_eq!(hear_all(&runner), (vec![], 0, Some(0)));
+    assert_eq!(receive_all(&runner), (vec![], 0, Some(0)));
 }
 
 #[tokio::test]
@@ -89,7 +94,7 @@ async fn an_odd_datagram_is_told_apart_and_searched_to_its_last_byte() {
     client.send_to(&long, address).unwrap();
     resolver.finish().await;
     let mut told = Vec::new();
-    while let Some(FromResolver::Asked { asked, count }) = hear(&runner) {
+    while let Some(FromResolver::Asked { asked, count }) = receive_one(&runner) {
         assert_eq!((asked.name.as_str(), count), ("a", 1));
         told.push(asked.odd.map(|odd| (odd.what, odd.credential)));
     }
@@ -119,7 +124,7 @@ async fn what_has_arrived_is_told_at_the_end_and_what_is_no_query_as_well() {
     }
     resolver.finish().await;
     let names = ["", "a", "b"].map(str::to_owned).to_vec();
-    assert_eq!(hear_all(&runner), (names, 4, Some(0)));
+    assert_eq!(receive_all(&runner), (names, 4, Some(0)));
 }
 
 #[tokio::test]
@@ -127,11 +132,11 @@ async fn a_runner_that_does_not_listen_is_not_waited_for_and_hears_every_count_l
     let (mut resolver, _, runner) = resolver();
     for _ in 0..20 {
         for name in 0..100 {
-            resolver.untold.hear(&query(&name.to_string()));
-            resolver.tell();
+            resolver.unreported.record(&query(&name.to_string()));
+            resolver.report();
         }
     }
-    let listener = std::thread::spawn(move || hear_all(&runner));
+    let listener = std::thread::spawn(move || receive_all(&runner));
     resolver.finish().await;
     let (_, total, missing) = listener.join().unwrap();
     assert_eq!((total, missing), (2000, Some(0)));
@@ -141,9 +146,9 @@ async fn a_runner_that_does_not_listen_is_not_waited_for_and_hears_every_count_l
 async fn names_beyond_the_bound_are_counted() {
     let (mut resolver, _, runner) = resolver();
     for name in 0..MAX_QUESTIONS + 3 {
-        resolver.untold.hear(&query(&name.to_string()));
+        resolver.unreported.record(&query(&name.to_string()));
     }
-    let listener = std::thread::spawn(move || hear_all(&runner));
+    let listener = std::thread::spawn(move || receive_all(&runner));
     resolver.finish().await;
     let (names, _, missing) = listener.join().unwrap();
     assert_eq!((names.len(), missing), (MAX_QUESTIONS, Some(3)));
@@ -157,7 +162,7 @@ async fn datagrams_that_the_kernel_dropped_are_counted() {
         client.send_to(&query("flood"), address).unwrap();
     }
     resolver.finish().await;
-    let (_, total, missing) = hear_all(&runner);
+    let (_, total, missing) = receive_all(&runner);
     assert!(missing > Some(0));
     assert_eq!(total + missing.unwrap(), 2000);
 }
@@ -182,8 +187,8 @@ async fn datagrams_of_one_call_are_heard_apart() {
         never = resolver.run() => match never {},
         heard = timeout(SOON, answers) => heard.unwrap(),
     }
-    // One call, as the kernel counts it, and four answers.
-    assert_eq!(resolver.untold.datagrams, 1 + 4);
+    // The kernel counts one call and four answers.
+    assert_eq!(resolver.unreported.datagrams, 1 + 4);
     resolver.finish().await;
-    assert_eq!(hear_all(&runner), (vec!["name".to_owned()], 4, Some(0)));
+    assert_eq!(receive_all(&runner), (vec!["name".to_owned()], 4, Some(0)));
 }

@@ -1,8 +1,8 @@
-//! TCP sockets made, and connected, on the client's behalf where the network is shared with neighbours.
+//! TCP sockets that the supervisor makes and connects for the client in a container's network.
 //!
-//! Another thread may change an address, or replace a descriptor, between the supervisor's look and the kernel's. So
-//! neither socket(2) nor connect(2) is continued: the supervisor keeps a copy of each socket that it made, finds it
-//! by inode, and connects the copy to the address that it judged. A socket is connected once.
+//! Another thread may change an address or replace a descriptor after the supervisor has read it. So neither socket(2)
+//! nor connect(2) continues. The supervisor keeps a copy of each socket that it made and finds the copy by inode. It
+//! connects the copy to the address that it decided on. Each socket is connected once.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -19,15 +19,15 @@ use super::decide::Decision;
 use super::ledger::Connect;
 use super::socket_state::socket_inode;
 use super::sockets::Socket;
-use super::{Made, StubAddresses, Supervision};
+use super::{Delivery, StubAddresses, Supervision};
 use crate::filter::SystemCall::{self, SYS_connect};
 
-/// Most copies of unconnected sockets. Beyond it the oldest is dropped, and refused at its connect(2).
+/// Most copies of unconnected sockets. At the limit the oldest copy is closed, and its connect(2) is refused later.
 const MAX_UNCONNECTED: usize = 128;
-/// Most inodes of connected sockets, which only choose the errno of a second connect(2).
+/// Most inodes of connected sockets. They only choose the errno of a second connect(2).
 const MAX_CONNECTED: usize = 1024;
 
-/// The client's TCP sockets.
+/// TCP sockets of the client.
 #[derive(Debug)]
 pub(super) struct Sockets {
     unconnected: VecDeque<(u64, OwnedFd)>,
@@ -35,15 +35,15 @@ pub(super) struct Sockets {
     connector: Connector,
 }
 
-/// A connection to make: the supervisor's copy of the socket, and the judged address.
+/// Connection to make: the supervisor's copy of the socket, and the allowed address.
 #[derive(Debug)]
-pub(super) struct Planned {
+pub(super) struct PlannedConnection {
     socket: OwnedFd,
     address: SocketAddr,
 }
 
 impl Sockets {
-    /// Starts the thread that connects.
+    /// Starts the connecting thread.
     ///
     /// # Errors
     /// The errno with which the thread could not be made or confined.
@@ -59,7 +59,7 @@ impl Sockets {
         if self.unconnected.len() >= MAX_UNCONNECTED {
             self.unconnected.pop_front();
         }
-        // A number that the kernel uses again is not that of a connected socket.
+        // The kernel reuses inode numbers of closed sockets.
         self.connected.retain(|old| *old != inode);
         self.unconnected.push_back((inode, socket));
     }
@@ -89,7 +89,7 @@ impl Supervision {
         system_call: Option<SystemCall>,
         call: &Call,
         decision: Decision,
-    ) -> (Decision, Option<Planned>) {
+    ) -> (Decision, Option<PlannedConnection>) {
         let Call::To(destinations) = call else {
             return (decision, None);
         };
@@ -104,9 +104,9 @@ impl Supervision {
                     let Address::Inet(address) = destination.address else {
                         return Err(Errno::EACCES);
                     };
-                    Ok(Planned { socket, address })
+                    Ok(PlannedConnection { socket, address })
                 }),
-            // A message that opens a connection.
+            // A message with MSG_FASTOPEN.
             _ => Err(Errno::EOPNOTSUPP),
         };
         match planned {
@@ -118,7 +118,7 @@ impl Supervision {
     fn take(&mut self, notification: &Notification, descriptor: i32) -> Result<OwnedFd, Errno> {
         let inode = socket_inode(notification.thread, descriptor)?;
         if !notify::is_valid(&self.listener, notification.id) {
-            // The number of a killed thread may be another thread's now.
+            // The caller was killed, and its thread id may belong to another thread by now.
             return Err(Errno::ESRCH);
         }
         let sockets = self.sockets.as_mut().ok_or(Errno::EACCES)?;
@@ -126,20 +126,21 @@ impl Supervision {
     }
 
     /// Makes a planned connection and answers the call with its result.
-    pub(super) fn connect(&mut self, notification: &Notification, planned: Planned) {
-        let lines = self.lines_before_connect();
+    pub(super) fn connect(&mut self, notification: &Notification, planned: PlannedConnection) {
+        let lines = self.count_output_lines();
         if !notify::is_valid(&self.listener, notification.id) {
             return;
         }
         let at_us = self.clock.elapsed_us();
-        let Planned { socket, address } = planned;
+        let PlannedConnection { socket, address } = planned;
         let made = match self.sockets.as_mut() {
             Some(sockets) => sockets.connector.connect(socket, address),
             None => Err(Errno::EACCES),
         };
         if made == Err(Errno::EIO) {
-            self.ledger
-                .fault("a connection could not be made".to_owned());
+            self.ledger.fault(
+                "cannot connect a socket for the client: the connecting thread is lost".to_owned(),
+            );
         }
         if matches!(made, Ok(()) | Err(Errno::EINPROGRESS)) {
             self.ledger.connects.push(Connect { at_us, lines });
@@ -150,7 +151,7 @@ impl Supervision {
         );
     }
 
-    /// Checks for an allowed socket(2) of an internet family; only stream sockets of it are allowed.
+    /// Checks for an allowed socket(2) of an internet family. Only stream sockets are allowed there.
     pub(super) fn makes_socket(&self, call: &Call, answer: Answer) -> bool {
         let is_inet = |socket: &Socket| matches!(socket.family, libc::AF_INET | libc::AF_INET6);
         self.sockets.is_some()
@@ -158,7 +159,7 @@ impl Supervision {
             && matches!(call, Call::Socket(socket) if is_inet(socket))
     }
 
-    /// Makes the TCP socket that the registers of an allowed socket(2) ask for, and hands it to the client.
+    /// Makes the TCP socket of an allowed socket(2) and gives the client its descriptor.
     pub(super) fn make_socket(&mut self, notification: &Notification) {
         let [family, kind, ..] = notification.arguments;
         let kind = kind as i32;
@@ -169,7 +170,7 @@ impl Supervision {
         let made = create(family as i32, kind);
         if let Err(errno @ (Errno::EMFILE | Errno::ENFILE)) = made {
             self.ledger
-                .fault(format!("a socket could not be made: {errno}"));
+                .fault(format!("cannot make a socket for the client: {errno}"));
         }
         let given = made.and_then(|(inode, socket)| {
             let close_on_exec = kind & libc::SOCK_CLOEXEC != 0;
@@ -182,13 +183,13 @@ impl Supervision {
             // ENOENT and ESRCH: the caller was killed.
             Ok(()) | Err(Errno::ENOENT | Errno::ESRCH) => {}
             Err(errno) => {
-                let _: Made = self.answer(notification, Answer::Refuse(errno));
+                let _: Delivery = self.answer(notification, Answer::Refuse(errno));
             }
         }
     }
 }
 
-/// A socket with its inode. Flags that the kernel does not know are refused as by the kernel.
+/// Makes a socket and returns it with its inode. Unknown flags fail with EINVAL, as in socket(2).
 fn create(family: i32, kind: i32) -> Result<(u64, OwnedFd), Errno> {
     const FLAGS: i32 = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     if kind & !(libc::SOCK_STREAM | FLAGS) != 0 {

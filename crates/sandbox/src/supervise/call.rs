@@ -1,7 +1,7 @@
-//! A notified call, as far as it is evidence: its registers, and what its pointers lead to at this moment.
+//! Arguments of a notified system call: its registers, and the memory that its pointers refer to.
 //!
-//! Memory may change before the kernel reads it again. So what is read here is a record, and never the ground on
-//! which something is permitted that the namespace would not refuse.
+//! Another thread may change that memory before the kernel reads it again (seccomp_unotify(2)). So memory is evidence
+//! only: no call is permitted because of memory unless the namespace makes the call safe.
 
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,31 +15,31 @@ use crate::filter::SystemCall::{self, *};
 use crate::filter::{ForeignCall, SocketOption};
 
 /// sizeof(struct sockaddr_storage).
-const LONGEST_ADDRESS: usize = 128;
-/// MAX_ARG_STRLEN of linux/binfmts.h.
-const LONGEST_ARGUMENT: usize = 128 * 1024;
-/// Three quarters of _STK_LIM: the kernel takes no more in all (execve(2)).
-const MOST_ARGUMENT_BYTES: usize = 6 * 1024 * 1024;
+const MAX_ADDRESS_BYTES: usize = 128;
+/// Longest argument of execve(2): MAX_ARG_STRLEN of linux/binfmts.h.
+const MAX_EXECVE_STRING_BYTES: usize = 128 * 1024;
+/// Limit of all arguments together: three quarters of _STK_LIM (execve(2)).
+const MAX_EXECVE_BYTES: usize = 6 * 1024 * 1024;
 /// PATH_MAX of linux/limits.h.
-pub(super) const LONGEST_PATH: usize = 4096;
-/// Messages of one sendmmsg(2) that are looked at, UIO_MAXIOV of linux/uio.h: the kernel sends no more.
-const MOST_MESSAGES: u64 = 1024;
-/// Longest datagram that is looked into for a name.
-const LONGEST_QUERY: usize = 512;
+pub(super) const MAX_PATH_BYTES: usize = 4096;
+/// Most messages of one sendmmsg(2): UIO_MAXIOV of linux/uio.h.
+const MAX_MESSAGES: u64 = 1024;
+/// Bytes of a message that are searched for a DNS query.
+const MAX_QUERY_BYTES: usize = 512;
 
-/// What a call is about.
+/// System call with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Socket(Socket),
     /// socketpair(2).
     Pair(Socket),
-    /// connect(2), or a message to an address.
+    /// connect(2), or messages to addresses.
     To(Vec<Destination>),
-    /// A message with MSG_FASTOPEN, to no address or several.
+    /// Messages with MSG_FASTOPEN; the list is empty if they have no address.
     FastOpen(Vec<Destination>),
-    /// A message with MSG_OOB, to no address or several.
+    /// Messages with MSG_OOB; the list is empty if they have no address.
     Urgent(Vec<Destination>),
-    /// A message without an address: it goes where its socket is connected to.
+    /// A message without an address, to the peer of a connected socket.
     Connected,
     Bind(Address),
     Listen {
@@ -60,21 +60,21 @@ pub(super) enum Call {
     LandlockRule,
     /// landlock_restrict_self(2), which copies the rules of a ruleset.
     LandlockDomain,
-    /// An option that is not in the list of allowed ones.
+    /// setsockopt(2) with an option that the filter does not allow.
     SetOption(SocketOption),
     Execute {
-        /// The descriptor below which the path begins, or AT_FDCWD.
+        /// Descriptor of the directory at which a relative path begins, or AT_FDCWD.
         at: i32,
         program: Vec<u8>,
         arguments: Vec<Vec<u8>>,
     },
-    /// PR_SET_DUMPABLE with this value.
+    /// prctl(2) with PR_SET_DUMPABLE.
     Dumpable {
         on: bool,
     },
     /// A call of a 32-bit program or of x32.
     Foreign(ForeignCall),
-    /// What its pointers lead to cannot be read.
+    /// A call whose memory cannot be read.
     Unreadable,
 }
 
@@ -83,9 +83,9 @@ pub(super) enum Call {
 pub(super) struct Destination {
     pub(super) address: Address,
     pub(super) descriptor: i32,
-    /// The call opens the connection by itself: connect(2), or a message with MSG_FASTOPEN.
+    /// The call opens a connection: connect(2), or a message with MSG_FASTOPEN.
     pub(super) connects: bool,
-    /// The first bytes of what is sent, where a name may be in them.
+    /// First bytes of the message, which may hold a DNS query.
     pub(super) payload: Vec<u8>,
 }
 
@@ -93,23 +93,24 @@ pub(super) struct Destination {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Address {
     Inet(SocketAddr),
-    /// A path; it ends at its first NUL, what follows is the caller's stack.
+    /// Path of a unix socket, up to the first NUL: the bytes after it are leftovers of the caller's stack.
     Path(Vec<u8>),
+    /// Abstract name of a unix socket, without its leading NUL.
     Abstract(Vec<u8>),
-    /// A unix address without a name.
+    /// Unix address without a name.
     Unnamed,
-    /// Process id 0 is the kernel.
+    /// Netlink address; process id 0 is the kernel.
     Netlink {
         process: u32,
     },
-    /// AF_UNSPEC: dissolves an association.
+    /// AF_UNSPEC, which dissolves an association (connect(2)).
     Unspecified,
     Other {
         family: i32,
     },
 }
 
-/// The call by its name; `None` for one of another interface, whose numbers mean something else.
+/// System call by its number. Returns `None` for calls of another interface, which has numbers of its own.
 pub(super) fn native(notification: &Notification) -> Option<SystemCall> {
     if foreign(notification).is_some() {
         return None;
@@ -121,12 +122,12 @@ fn foreign(notification: &Notification) -> Option<ForeignCall> {
     ForeignCall::numbered(notification.architecture, notification.call as u32)
 }
 
-/// Whether a call makes a process or a thread.
+/// Checks for a call that makes a process or a thread.
 pub(super) fn makes_process(call: SystemCall) -> bool {
     matches!(call, SYS_clone | SYS_fork | SYS_vfork)
 }
 
-/// Checks for a call that makes a FIFO: it is a lookup, and judged like a pipe besides.
+/// Checks for a call that makes a FIFO. Such a call is recorded as a lookup and counted as a pipe.
 #[expect(clippy::wildcard_enum_match_arm, reason = "any other call")]
 pub(super) fn makes_fifo(call: SystemCall, arguments: &[u64; 6]) -> bool {
     let mode = match call {
@@ -137,7 +138,7 @@ pub(super) fn makes_fifo(call: SystemCall, arguments: &[u64; 6]) -> bool {
     mode as u32 & libc::S_IFMT == libc::S_IFIFO
 }
 
-/// Reads what `notification` is about.
+/// Reads the arguments of a notified call.
 pub(super) fn read(notification: &Notification) -> Call {
     read_all(notification).unwrap_or(Call::Unreadable)
 }
@@ -162,7 +163,7 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
             connects: true,
             payload: Vec::new(),
         }]),
-        // Without a length there is no address either.
+        // The kernel ignores an address without a length.
         SYS_sendto if fifth == 0 || sixth as i32 == 0 => with_flags(Call::Connected, fourth),
         SYS_sendto => {
             let memory = memory()?;
@@ -200,7 +201,7 @@ fn read_all(notification: &Notification) -> Result<Call, Errno> {
         SYS_execve => execute(&memory()?, libc::AT_FDCWD, first, second)?,
         SYS_execveat => execute(&memory()?, descriptor, second, third)?,
         SYS_prctl => Call::Dumpable { on: second != 0 },
-        // The table notifies nothing else; what it would is refused as unreadable.
+        // The filter's table notifies no other call. An unknown one is refused as unreadable.
         _ => Call::Unreadable,
     })
 }
@@ -209,7 +210,7 @@ fn opens_fast(flags: u64) -> bool {
     flags as i32 & libc::MSG_FASTOPEN != 0
 }
 
-/// A message by its flags, a register.
+/// Chooses the kind of a message by its flags, which are a register.
 fn with_flags(call: Call, flags: u64) -> Call {
     let kind = if flags as i32 & libc::MSG_OOB != 0 {
         Call::Urgent
@@ -225,7 +226,7 @@ fn with_flags(call: Call, flags: u64) -> Call {
     })
 }
 
-/// One struct msghdr, or `count` structs mmsghdr, at `at`.
+/// Reads one struct msghdr, or `count` structs mmsghdr, at address `at`.
 fn messages(
     memory: &File,
     descriptor: i32,
@@ -235,7 +236,7 @@ fn messages(
 ) -> Result<Call, Errno> {
     const MESSAGE: u64 = size_of::<libc::mmsghdr>() as u64;
     let mut destinations = Vec::new();
-    for index in 0..count.min(MOST_MESSAGES) {
+    for index in 0..count.min(MAX_MESSAGES) {
         // struct msghdr: name, name length (u32), padding, iov, iov length, …; struct mmsghdr begins with it.
         let mut header = [0; 32];
         read_memory(memory, at.wrapping_add(index * MESSAGE), &mut header)?;
@@ -283,13 +284,13 @@ fn first_part(memory: &File, at: u64) -> Vec<u8> {
     read_prefix(memory, base, length)
 }
 
-/// At most [`LONGEST_QUERY`] bytes; what cannot be read is no payload, and no ground for anything.
+/// Reads at most [`MAX_QUERY_BYTES`] bytes. Unreadable memory gives an empty payload, since no decision depends on it.
 fn read_prefix(memory: &File, at: u64, length: u64) -> Vec<u8> {
     let mut payload = vec![
         0;
         usize::try_from(length)
             .unwrap_or(usize::MAX)
-            .min(LONGEST_QUERY)
+            .min(MAX_QUERY_BYTES)
     ];
     if read_memory(memory, at, &mut payload).is_err() {
         payload.clear();
@@ -297,8 +298,8 @@ fn read_prefix(memory: &File, at: u64, length: u64) -> Vec<u8> {
     payload
 }
 
-/// An address of bind(2) or of a message, where AF_UNSPEC stands for AF_INET (inet_bind_sk in net/ipv4/af_inet.c,
-/// udp_sendmsg in net/ipv4/udp.c). In connect(2) it dissolves an association instead.
+/// Reads an address of bind(2) or of a message. There AF_UNSPEC stands for AF_INET (inet_bind_sk in
+/// net/ipv4/af_inet.c, udp_sendmsg in net/ipv4/udp.c); in connect(2) it dissolves an association.
 fn read_own_address(memory: &File, at: u64, length: i32) -> Result<Address, Errno> {
     let bytes = read_bytes(memory, at, length)?;
     parse_own_address(&bytes).ok_or(Errno::EINVAL)
@@ -315,18 +316,18 @@ fn read_address(memory: &File, at: u64, length: i32) -> Result<Address, Errno> {
     parse_address(&read_bytes(memory, at, length)?).ok_or(Errno::EINVAL)
 }
 
-/// The kernel refuses lengths below 0 and above sockaddr_storage by itself, before it reads.
+/// Reads the bytes of an address. The kernel refuses lengths below 0 and above sockaddr_storage before it reads.
 fn read_bytes(memory: &File, at: u64, length: i32) -> Result<Vec<u8>, Errno> {
     let length = usize::try_from(length)
         .ok()
-        .filter(|length| *length <= LONGEST_ADDRESS)
+        .filter(|length| *length <= MAX_ADDRESS_BYTES)
         .ok_or(Errno::EINVAL)?;
     let mut bytes = vec![0; length];
     read_memory(memory, at, &mut bytes)?;
     Ok(bytes)
 }
 
-/// A `struct sockaddr` of any family; `None` where it is too short for its own.
+/// Parses a `struct sockaddr` of any family. Returns `None` if the address is too short for its family.
 pub(super) fn parse_address(bytes: &[u8]) -> Option<Address> {
     let family = i32::from(u16::from_ne_bytes(*bytes.first_chunk()?));
     Some(match family {
@@ -353,7 +354,7 @@ pub(super) fn parse_address(bytes: &[u8]) -> Option<Address> {
     })
 }
 
-/// struct sockaddr_in, whatever its family says.
+/// Parses a struct sockaddr_in of any family.
 fn parse_inet(bytes: &[u8]) -> Option<Address> {
     let ip = Ipv4Addr::from(*bytes.get(4..)?.first_chunk::<4>()?);
     Some(Address::Inet((IpAddr::V4(ip), port(bytes)?).into()))
@@ -363,14 +364,15 @@ fn port(bytes: &[u8]) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?))
 }
 
-/// All arguments, for the search for the credential; more than execve(2) takes cannot be there.
+/// Reads all arguments of execve(2), for the search for the credential. The kernel's limits bound them.
 fn execute(memory: &File, at: i32, path: u64, arguments: u64) -> Result<Call, Errno> {
-    let string = |at, longest| read_string(|at, piece| read_memory(memory, at, piece), at, longest);
-    let program = string(path, LONGEST_PATH)?;
+    let string =
+        |at, max_bytes| read_string(|at, piece| read_memory(memory, at, piece), at, max_bytes);
+    let program = string(path, MAX_PATH_BYTES)?;
     let mut words = Vec::new();
     let mut bytes = 0;
     // A null vector is an empty one (execve(2), on Linux).
-    while arguments != 0 && bytes < MOST_ARGUMENT_BYTES {
+    while arguments != 0 && bytes < MAX_EXECVE_BYTES {
         let mut pointer = [0; 8];
         read_memory(
             memory,
@@ -379,7 +381,7 @@ fn execute(memory: &File, at: i32, path: u64, arguments: u64) -> Result<Call, Er
         )?;
         match u64::from_ne_bytes(pointer) {
             0 => break,
-            word => words.push(string(word, LONGEST_ARGUMENT)?),
+            word => words.push(string(word, MAX_EXECVE_STRING_BYTES)?),
         }
         bytes += words.last().map_or(0, Vec::len) + 8;
     }
@@ -390,15 +392,16 @@ fn execute(memory: &File, at: i32, path: u64, arguments: u64) -> Result<Call, Er
     })
 }
 
-/// Up to the first NUL, at most `longest` bytes. Reads piece by piece, since the next page may not be there.
+/// Reads a string up to its first NUL, at most `max_bytes` bytes. No read crosses a page, since the next page may not
+/// be mapped.
 pub(super) fn read_string(
     read: impl Fn(u64, &mut [u8]) -> Result<(), Errno>,
     at: u64,
-    longest: usize,
+    max_bytes: usize,
 ) -> Result<Vec<u8>, Errno> {
     const PIECE: u64 = 256;
     let mut string = Vec::new();
-    while string.len() < longest {
+    while string.len() < max_bytes {
         let from = at.wrapping_add(string.len() as u64);
         let mut piece = vec![0; (PIECE - from % PIECE) as usize];
         read(from, &mut piece)?;
@@ -408,7 +411,7 @@ pub(super) fn read_string(
             break;
         }
     }
-    string.truncate(longest);
+    string.truncate(max_bytes);
     Ok(string)
 }
 

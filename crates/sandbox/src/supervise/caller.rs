@@ -1,4 +1,4 @@
-//! Who made a call: process and program, as seen inside.
+//! Caller of a system call: its process and program, as seen inside.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,26 +10,27 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use nix::unistd::Pid;
 
-/// What the kernel appends to the link of a file that has no name any more (d_path in fs/d_path.c).
+/// Suffix that the kernel adds to the link of an unlinked file (d_path in fs/d_path.c).
 const DELETED: &[u8] = b" (deleted)";
 
 /// The calling process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Caller {
-    /// The calling thread: its directories and descriptors may be its own (clone(2) without CLONE_FS and CLONE_FILES).
+    /// Id of the calling thread in the runner's pid namespace. A thread may have directories and descriptors of its
+    /// own (clone(2) without CLONE_FS and CLONE_FILES).
     pub(super) thread: i32,
-    /// In the runner's pid namespace.
+    /// Process id in the runner's pid namespace.
     pub(super) process: Pid,
-    /// In the client's.
+    /// Process id in the client's pid namespace.
     pub(super) pid: i32,
-    /// In the client's; 0 where it is not known.
+    /// Process id of the parent in the client's pid namespace; 0 if unknown.
     pub(super) parent: i32,
-    /// Path of its program inside.
+    /// Path of the program inside.
     pub(super) program: String,
 }
 
 impl Default for Caller {
-    /// Nobody.
+    /// Unknown caller.
     fn default() -> Self {
         Self {
             thread: 0,
@@ -42,7 +43,7 @@ impl Default for Caller {
 }
 
 impl Caller {
-    /// Reads /proc of `thread`. A thread that is gone leaves zeroes; its call is gone as well.
+    /// Reads /proc of `thread`. If the thread has ended, the fields are 0 or empty; its call is not made either.
     pub(super) fn read(thread: i32) -> Self {
         let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
         let process = first(&status, "Tgid:").unwrap_or(thread);
@@ -59,9 +60,9 @@ impl Caller {
         }
     }
 
-    /// What `program`, given to execve(2) by this process below the descriptor `at`, is called: where a descriptor says
-    /// which file it is, that file, `/memfd:name` for one that is in memory only.
-    pub(super) fn named(&self, at: i32, program: &[u8]) -> Vec<u8> {
+    /// Name of `program`, a path given to execveat(2) with the directory descriptor `at`. For a descriptor, the name is
+    /// the path of its file, or `/memfd:name` for a memory file.
+    pub(super) fn program_name(&self, at: i32, program: &[u8]) -> Vec<u8> {
         let of_descriptor = |number: i32| {
             let link = fs::read_link(format!("/proc/{}/fd/{number}", self.thread)).ok()?;
             let link = link.into_os_string().into_encoded_bytes();
@@ -85,9 +86,9 @@ impl Caller {
         named.unwrap_or_else(unknown)
     }
 
-    /// Errno of execve(2) for a `program` that is surely absent: execvp(3) tries a path after another. Returns `None`
-    /// for whatever could be there, through a link, /proc/self, `..` or a directory that we may not search.
-    pub(super) fn absence(&self, at: i32, program: &[u8]) -> Option<Errno> {
+    /// Errno of execve(2) for a missing `program`: execvp(3) tries each directory of PATH. Returns `None` if the file
+    /// may exist: behind a link, /proc/self, `..` or a directory that we may not search.
+    pub(super) fn missing_program(&self, at: i32, program: &[u8]) -> Option<Errno> {
         let path = Path::new(OsStr::from_bytes(program));
         let plain = |one| matches!(one, Component::Normal(_) | Component::CurDir);
         let base = if path.is_absolute() {
@@ -106,7 +107,7 @@ impl Caller {
     }
 }
 
-/// The descriptor that a path below /proc or /dev leads to, as fexecve(3) spells it where the kernel lacks execveat(2).
+/// Descriptor that a path below /proc or /dev names. fexecve(3) uses such paths on kernels without execveat(2).
 fn descriptor_in(path: &[u8], pid: i32) -> Option<i32> {
     let path = std::str::from_utf8(path).ok()?;
     let own = format!("/proc/{pid}/fd/");
@@ -131,7 +132,7 @@ fn first(status: &str, key: &str) -> Option<i32> {
     values(status, key)?.next()?.parse().ok()
 }
 
-/// NStgid lists a pid for each nested namespace, the innermost last.
+/// Last id of a line: NStgid lists one for each nested pid namespace, the innermost last (proc_pid_status(5)).
 fn last(status: &str, key: &str) -> Option<i32> {
     values(status, key)?.last()?.parse().ok()
 }
@@ -145,18 +146,22 @@ mod tests {
         let own = Caller::read(std::process::id() as i32);
         assert_eq!(own.process, Pid::this());
         assert_eq!(Path::new(&own.program), std::env::current_exe().unwrap());
-        let absence = |path: &[u8]| own.absence(libc::AT_FDCWD, path);
+        let missing = |path: &[u8]| own.missing_program(libc::AT_FDCWD, path);
         for path in [&b"/no/such/file"[..], b"no/such/file", b"/no/\xFF", b""] {
-            assert_eq!(absence(path), Some(Errno::ENOENT), "{path:?}");
+            assert_eq!(missing(path), Some(Errno::ENOENT), "{path:?}");
         }
         for path in ["/etc/passwd/x", "/etc/passwd/"] {
-            assert_eq!(absence(path.as_bytes()), Some(Errno::ENOTDIR), "{path}");
+            assert_eq!(missing(path.as_bytes()), Some(Errno::ENOTDIR), "{path}");
         }
-        // A link, a link of the kernel, `..`, and a file: each may be there.
+        // A magic link, `..` and existing files.
         for path in ["/proc/self/exe", "/etc/../etc", "../x", "/etc/passwd"] {
-            assert_eq!(absence(path.as_bytes()), None, "{path}");
+            assert_eq!(missing(path.as_bytes()), None, "{path}");
         }
-        assert_eq!(own.absence(3, b"no/such/file"), None, "below a descriptor");
+        assert_eq!(
+            own.missing_program(3, b"no/such/file"),
+            None,
+            "below a descriptor"
+        );
     }
 
     #[test]
@@ -169,25 +174,31 @@ mod tests {
         let file = fs::File::create(&path).unwrap();
         let number = file.as_raw_fd();
         let path = path.as_os_str().as_bytes();
-        assert_eq!(own.named(number, b""), path);
+        assert_eq!(own.program_name(number, b""), path);
         for spelt in ["/proc/self/fd/", "/dev/fd/"] {
-            assert_eq!(own.named(here, format!("{spelt}{number}").as_bytes()), path);
+            assert_eq!(
+                own.program_name(here, format!("{spelt}{number}").as_bytes()),
+                path
+            );
         }
         let open = fs::File::open(directory.path()).unwrap();
-        assert_eq!(own.named(open.as_raw_fd(), b"program"), path);
+        assert_eq!(own.program_name(open.as_raw_fd(), b"program"), path);
         let memory = nix::sys::memfd::memfd_create(c"made", nix::sys::memfd::MFdFlags::empty());
-        assert_eq!(own.named(memory.unwrap().as_raw_fd(), b""), b"/memfd:made");
-        // As it was given, where nothing more is known.
-        assert_eq!(own.named(here, b"x/y"), b"x/y");
-        assert_eq!(own.named(number, b"/bin/true"), b"/bin/true");
-        assert_eq!(own.named(-7, b""), b"descriptor -7");
         assert_eq!(
-            own.named(here, b"/proc/self/fd/99999"),
+            own.program_name(memory.unwrap().as_raw_fd(), b""),
+            b"/memfd:made"
+        );
+        // A path without a known descriptor stays as it was given.
+        assert_eq!(own.program_name(here, b"x/y"), b"x/y");
+        assert_eq!(own.program_name(number, b"/bin/true"), b"/bin/true");
+        assert_eq!(own.program_name(-7, b""), b"descriptor -7");
+        assert_eq!(
+            own.program_name(here, b"/proc/self/fd/99999"),
             b"/proc/self/fd/99999"
         );
     }
 
-    /// Directory and descriptors of a thread may differ from those of the thread that leads its process.
+    /// Directory and descriptors of a thread may differ from those of the thread group's leader.
     #[test]
     fn a_thread_is_looked_at_by_its_own_directory_and_descriptors() {
         use std::os::fd::AsRawFd as _;
@@ -210,11 +221,14 @@ mod tests {
         });
         let (id, number) = told.recv().unwrap();
         let caller = Caller::read(id);
-        let absence = |caller: &Caller| caller.absence(libc::AT_FDCWD, b"program");
-        assert_eq!(absence(&caller), None);
-        assert_eq!(caller.named(number, b""), path.as_os_str().as_bytes());
+        let missing = |caller: &Caller| caller.missing_program(libc::AT_FDCWD, b"program");
+        assert_eq!(missing(&caller), None);
+        assert_eq!(
+            caller.program_name(number, b""),
+            path.as_os_str().as_bytes()
+        );
         let leader = Caller::read(std::process::id() as i32);
-        assert_eq!(absence(&leader), Some(Errno::ENOENT));
+        assert_eq!(missing(&leader), Some(Errno::ENOENT));
         drop(done);
         thread.join().unwrap();
     }

@@ -1,8 +1,8 @@
-//! Mode and times of the client's own files, changed on its behalf where no file system is its own.
+//! chmod(2), utime(2) and chown(2) on the client's own files, made by the supervisor in a container's file systems.
 //!
-//! Landlock does not rule them, and the container's files belong to the client's user. So the calls never go on. The
-//! supervisor opens what a call names, looks where that is, and makes the change itself, to what it has opened: memory
-//! that is rewritten meanwhile changes nothing.
+//! Landlock has no access right for these calls, and the container's files belong to the client's user. So the calls
+//! never continue. The supervisor opens the file, checks that it is in one of the client's trees, and changes the
+//! opened file. Memory that another thread rewrites in between has no effect.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -17,44 +17,45 @@ use nix::unistd::{Gid, Uid};
 use sys::notify::{self, Answer, Notification, open_memory, read_memory};
 
 use super::Supervision;
-use super::call::{LONGEST_PATH, read_string};
+use super::call::{MAX_PATH_BYTES, read_string};
 use crate::filter::SystemCall::{self, *};
 
-/// Set-user-ID and set-group-ID: nobody is to get the rights of the container's users from such a file.
+/// Set-user-ID and set-group-ID bits, which would give a program the rights of a container's user or group.
 const SET_ID: u32 = 0o6000;
 
-/// One such call, by its registers.
+/// Change of an attribute, by the registers of its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Change {
     object: Object,
-    to: To,
+    to: Attribute,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Object {
     Descriptor(i32),
     Path {
-        /// Below which a relative path begins, or AT_FDCWD.
+        /// Descriptor of the directory at which a relative path begins, or AT_FDCWD.
         directory: i32,
+        /// Address of the path.
         at: u64,
         follow: bool,
-        /// AT_EMPTY_PATH: without a path it is about the directory's descriptor.
+        /// AT_EMPTY_PATH: an empty path stands for the descriptor.
         may_be_empty: bool,
     },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum To {
+enum Attribute {
     Mode(u32),
-    /// Two times in memory; 0: now.
-    TimesAt(u64, Times),
-    /// User and group; -1: as it is.
+    /// Address of two times; 0 for the current time.
+    TimesAt(u64, TimeLayout),
+    /// User and group id; -1 for no change.
     Owner(u32, u32),
 }
 
-/// How the two times stand in memory.
+/// Layout of the two times in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Times {
+enum TimeLayout {
     /// struct timespec
     Nanoseconds,
     /// struct timeval
@@ -63,10 +64,12 @@ enum Times {
     Seconds,
 }
 
-/// What a call changes, or the errno with which the kernel would refuse it whatever it is about; `None` where it is
-/// another call.
+/// Change that a call asks for, or the errno of invalid registers. Returns `None` for any other call.
 #[expect(clippy::wildcard_enum_match_arm, reason = "any other call")]
-pub(super) fn change(call: SystemCall, arguments: &[u64; 6]) -> Option<Result<Change, Errno>> {
+pub(super) fn requested_change(
+    call: SystemCall,
+    arguments: &[u64; 6],
+) -> Option<Result<Change, Errno>> {
     let [first, second, third, fourth, fifth, _] = *arguments;
     let here = libc::AT_FDCWD as u64;
     let path = |directory: u64, at, flags: u64| Object::Path {
@@ -77,7 +80,7 @@ pub(super) fn change(call: SystemCall, arguments: &[u64; 6]) -> Option<Result<Ch
     };
     let unknown =
         |flags: u64| flags as i32 & !(libc::AT_SYMLINK_NOFOLLOW | libc::AT_EMPTY_PATH) != 0;
-    let owner = |user: u64, group: u64| To::Owner(user as u32, group as u32);
+    let owner = |user: u64, group: u64| Attribute::Owner(user as u32, group as u32);
     let nofollow = libc::AT_SYMLINK_NOFOLLOW as u64;
     let (object, to) = match call {
         SYS_fchmodat2 | SYS_utimensat if unknown(fourth) => {
@@ -88,10 +91,13 @@ pub(super) fn change(call: SystemCall, arguments: &[u64; 6]) -> Option<Result<Ch
         SYS_lchown => (path(here, first, nofollow), owner(second, third)),
         SYS_fchown => (Object::Descriptor(first as i32), owner(second, third)),
         SYS_fchownat => (path(first, second, fifth), owner(third, fourth)),
-        SYS_chmod => (path(here, first, 0), To::Mode(second as u32)),
-        SYS_fchmod => (Object::Descriptor(first as i32), To::Mode(second as u32)),
-        SYS_fchmodat => (path(first, second, 0), To::Mode(third as u32)),
-        SYS_fchmodat2 => (path(first, second, fourth), To::Mode(third as u32)),
+        SYS_chmod => (path(here, first, 0), Attribute::Mode(second as u32)),
+        SYS_fchmod => (
+            Object::Descriptor(first as i32),
+            Attribute::Mode(second as u32),
+        ),
+        SYS_fchmodat => (path(first, second, 0), Attribute::Mode(third as u32)),
+        SYS_fchmodat2 => (path(first, second, fourth), Attribute::Mode(third as u32)),
         SYS_utimensat | SYS_futimesat if second == 0 && first as i32 == libc::AT_FDCWD => {
             return Some(Err(Errno::EFAULT));
         }
@@ -107,22 +113,26 @@ pub(super) fn change(call: SystemCall, arguments: &[u64; 6]) -> Option<Result<Ch
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the one that is left")]
-fn times(call: SystemCall, at: u64) -> To {
+fn times(call: SystemCall, at: u64) -> Attribute {
     let how = match call {
-        SYS_utime => Times::Seconds,
-        SYS_utimes | SYS_futimesat => Times::Microseconds,
-        _ => Times::Nanoseconds,
+        SYS_utime => TimeLayout::Seconds,
+        SYS_utimes | SYS_futimesat => TimeLayout::Microseconds,
+        _ => TimeLayout::Nanoseconds,
     };
-    To::TimesAt(at, how)
+    Attribute::TimesAt(at, how)
 }
 
 impl Supervision {
-    /// Makes the change, or refuses it. It is no attempt: what it could reach outside is not reached.
-    pub(super) fn change(&mut self, notification: &Notification, change: Result<Change, Errno>) {
+    /// Makes or refuses the change. The ledger does not list the call, since it cannot reach the outside.
+    pub(super) fn make_change(
+        &mut self,
+        notification: &Notification,
+        change: Result<Change, Errno>,
+    ) {
         let made = change.and_then(|Change { object, to }| {
-            let object = opened(notification.thread, object)?;
+            let object = open_object(notification.thread, object)?;
             let times = read_times(notification.thread, to)?;
-            // What was opened and read was the caller's, if it still waits.
+            // If the caller still waits, the opened file and the times are its own.
             if !notify::is_valid(&self.listener, notification.id) {
                 return Err(Errno::ESRCH);
             }
@@ -137,8 +147,8 @@ impl Supervision {
     }
 }
 
-/// What is changed, opened so that nothing but its attributes can be.
-fn opened(thread: i32, object: Object) -> Result<OwnedFd, Errno> {
+/// Opens the file to change, with O_PATH: its content stays closed.
+fn open_object(thread: i32, object: Object) -> Result<OwnedFd, Errno> {
     let handle = OFlag::O_PATH | OFlag::O_CLOEXEC;
     let descriptor = |number: i32| {
         let path = match number {
@@ -165,7 +175,7 @@ fn opened(thread: i32, object: Object) -> Result<OwnedFd, Errno> {
             let path = read_string(
                 |at, piece| read_memory(&memory, at, piece),
                 at,
-                LONGEST_PATH,
+                MAX_PATH_BYTES,
             )?;
             let path = Path::new(OsStr::from_bytes(&path));
             let nofollow = if follow {
@@ -173,7 +183,7 @@ fn opened(thread: i32, object: Object) -> Result<OwnedFd, Errno> {
             } else {
                 OFlag::O_NOFOLLOW
             };
-            // /proc/self would be ours, and its links are resolved by the kernel alone.
+            // /proc/self would be the supervisor's, so magic links are refused.
             let how = OpenHow::new()
                 .flags(handle | nofollow)
                 .resolve(ResolveFlag::RESOLVE_NO_MAGICLINKS);
@@ -190,7 +200,7 @@ fn opened(thread: i32, object: Object) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// The caller's descriptor that a path of /proc names: so libcs spell fchmodat(3) without following a link.
+/// Descriptor that a path of /proc names. libcs use such paths in fchmodat(3) with AT_SYMLINK_NOFOLLOW.
 fn own_descriptor(path: &Path) -> Option<i32> {
     let below = ["/proc/self/fd", "/proc/thread-self/fd", "/dev/fd"];
     let mut names = below
@@ -199,16 +209,16 @@ fn own_descriptor(path: &Path) -> Option<i32> {
     names.next()?.to_str()?.parse().ok()
 }
 
-fn read_times(thread: i32, to: To) -> Result<[TimeSpec; 2], Errno> {
+fn read_times(thread: i32, to: Attribute) -> Result<[TimeSpec; 2], Errno> {
     let now = TimeSpec::new(0, libc::UTIME_NOW);
-    let To::TimesAt(at, how) = to else {
+    let Attribute::TimesAt(at, how) = to else {
         return Ok([now; 2]);
     };
     if at == 0 {
         return Ok([now; 2]);
     }
     let mut bytes = [0; 32];
-    let length = if how == Times::Seconds { 16 } else { 32 };
+    let length = if how == TimeLayout::Seconds { 16 } else { 32 };
     let wanted = bytes.get_mut(..length).unwrap_or_default();
     read_memory(&open_memory(thread)?, at, wanted)?;
     let word = |index: usize| {
@@ -216,10 +226,10 @@ fn read_times(thread: i32, to: To) -> Result<[TimeSpec; 2], Errno> {
         i64::from_ne_bytes(bytes.unwrap_or_default())
     };
     let [first, second] = match how {
-        Times::Seconds => [(word(0), 0), (word(1), 0)],
-        Times::Nanoseconds => [(word(0), word(1)), (word(2), word(3))],
-        // Beyond what the kernel takes it refuses, here as there.
-        Times::Microseconds => {
+        TimeLayout::Seconds => [(word(0), 0), (word(1), 0)],
+        TimeLayout::Nanoseconds => [(word(0), word(1)), (word(2), word(3))],
+        // The kernel refuses a saturated value, as it would the original.
+        TimeLayout::Microseconds => {
             let nanoseconds = |index: usize| word(index).saturating_mul(1000);
             [(word(0), nanoseconds(1)), (word(2), nanoseconds(3))]
         }
@@ -227,28 +237,32 @@ fn read_times(thread: i32, to: To) -> Result<[TimeSpec; 2], Errno> {
     Ok([first, second].map(|(seconds, nanoseconds)| TimeSpec::new(seconds, nanoseconds)))
 }
 
-/// Whether an object is one of the trees or lies in one, by the name that the kernel has for it now. The client can
-/// move nothing out of its trees. A file that it may write elsewhere it can link into them, and then it has two names.
+/// Checks that a file is in one of the trees, by the kernel's current path of it. The client cannot move files out of
+/// its trees. It can link a writable file from elsewhere into them, so a second link is refused.
 fn is_below(object: &OwnedFd, trees: &[PathBuf]) -> Result<bool, Errno> {
     let status = fstat(object)?;
     if status.st_mode & libc::S_IFMT != libc::S_IFDIR && status.st_nlink > 1 {
         return Ok(false);
     }
-    let name = nix::fcntl::readlink(ours(object).as_str())?;
+    let name = nix::fcntl::readlink(descriptor_path(object).as_str())?;
     let name = Path::new(&name);
     Ok(trees.iter().any(|tree| name.starts_with(tree)))
 }
 
-fn apply(object: &OwnedFd, to: To, [accessed, modified]: [TimeSpec; 2]) -> Result<(), Errno> {
-    let path = ours(object);
+fn apply(
+    object: &OwnedFd,
+    to: Attribute,
+    [accessed, modified]: [TimeSpec; 2],
+) -> Result<(), Errno> {
+    let path = descriptor_path(object);
     match to {
-        To::Mode(mode) if mode & SET_ID != 0 => Err(Errno::EPERM),
-        To::Mode(mode) => {
+        Attribute::Mode(mode) if mode & SET_ID != 0 => Err(Errno::EPERM),
+        Attribute::Mode(mode) => {
             let mode = Mode::from_bits_truncate(mode);
             fchmodat(AT_FDCWD, path.as_str(), mode, FchmodatFlags::FollowSymlink)
         }
-        // Nobody can give a file away; what it is already it may be told.
-        To::Owner(user, group) => {
+        // chown(2) to the current owner succeeds, as in the kernel; any other owner needs CAP_CHOWN.
+        Attribute::Owner(user, group) => {
             let own = [Uid::current().as_raw(), Gid::current().as_raw()];
             let stays = |(to, own): (u32, u32)| to == u32::MAX || to == own;
             if [user, group].into_iter().zip(own).all(stays) {
@@ -257,14 +271,14 @@ fn apply(object: &OwnedFd, to: To, [accessed, modified]: [TimeSpec; 2]) -> Resul
                 Err(Errno::EPERM)
             }
         }
-        To::TimesAt(..) => {
+        Attribute::TimesAt(..) => {
             let follow = UtimensatFlags::FollowSymlink;
             utimensat(AT_FDCWD, path.as_str(), &accessed, &modified, follow)
         }
     }
 }
 
-fn ours(object: &OwnedFd) -> String {
+fn descriptor_path(object: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", object.as_raw_fd())
 }
 
@@ -311,14 +325,14 @@ mod tests {
         let path = trees[0].join("file");
         fs::write(&path, "").unwrap();
         let now = [TimeSpec::new(0, 0); 2];
-        assert_eq!(apply(&handle(&path), To::Mode(0o640), now), Ok(()));
+        assert_eq!(apply(&handle(&path), Attribute::Mode(0o640), now), Ok(()));
         assert_eq!(
             fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
             0o640
         );
         for mode in [0o4755, 0o2755] {
             assert_eq!(
-                apply(&handle(&path), To::Mode(mode), now),
+                apply(&handle(&path), Attribute::Mode(mode), now),
                 Err(Errno::EPERM)
             );
         }
@@ -335,7 +349,11 @@ mod tests {
         fs::write(&path, "").unwrap();
         let times = [TimeSpec::new(11, 0), TimeSpec::new(22, 0)];
         assert_eq!(
-            apply(&handle(&path), To::TimesAt(1, Times::Nanoseconds), times),
+            apply(
+                &handle(&path),
+                Attribute::TimesAt(1, TimeLayout::Nanoseconds),
+                times
+            ),
             Ok(())
         );
         let status = fs::metadata(&path).unwrap();
@@ -373,7 +391,7 @@ mod tests {
                 follow,
                 may_be_empty: false,
             };
-            opened(std::process::id() as i32, object).unwrap()
+            open_object(std::process::id() as i32, object).unwrap()
         };
         assert_eq!(is_below(&through(true), &trees), Ok(false));
         assert_eq!(is_below(&through(false), &trees), Ok(true));
@@ -407,7 +425,7 @@ mod tests {
         let (_base, trees) = trees();
         let own = handle(&trees[0]);
         let now = [TimeSpec::new(0, 0); 2];
-        let to = |user, group| apply(&own, To::Owner(user, group), now);
+        let to = |user, group| apply(&own, Attribute::Owner(user, group), now);
         let ids = [Uid::current().as_raw(), Gid::current().as_raw()];
         assert_eq!(to(ids[0], ids[1]), Ok(()));
         assert_eq!(to(u32::MAX, u32::MAX), Ok(()));
@@ -424,15 +442,15 @@ mod tests {
             follow: true,
             may_be_empty: false,
         };
-        let refused = opened(std::process::id() as i32, object);
+        let refused = open_object(std::process::id() as i32, object);
         assert_eq!(refused.unwrap_err(), Errno::ELOOP);
     }
 
     #[test]
     fn the_high_half_of_a_register_changes_nothing() {
         let high = 1_u64 << 32;
-        let plain = change(SYS_fchmod, &[3, 0o600, 0, 0, 0, 0]).unwrap();
-        let other = change(SYS_fchmod, &[3 | high, 0o600 | high, 0, 0, 0, 0]).unwrap();
+        let plain = requested_change(SYS_fchmod, &[3, 0o600, 0, 0, 0, 0]).unwrap();
+        let other = requested_change(SYS_fchmod, &[3 | high, 0o600 | high, 0, 0, 0, 0]).unwrap();
         assert_eq!(plain, other);
     }
 }

@@ -1,6 +1,6 @@
-//! Thread that makes connections on the client's behalf, in a Landlock domain that allows the stub's ports alone.
+//! Thread that makes connections for the client, in a Landlock domain that allows only the stub's ports.
 //!
-//! The supervisor itself stays outside of the domain: Landlock forbids a confined thread to read the client's memory.
+//! The supervisor stays outside that domain: Landlock forbids a confined thread to read the client's memory.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -17,17 +17,17 @@ use super::StubAddresses;
 use crate::error::AsErrno as _;
 use crate::landlock::restrict_connector;
 
-/// Time limit of one connect(2). The stub accepts at once, so only a full backlog takes longer.
+/// Time limit of one connect(2). The stub accepts at once, so only a full backlog takes so long.
 const CONNECT: Duration = Duration::from_secs(3);
 /// Time limit for the end of a connect(2) whose socket was shut down.
 const ABORT: Duration = Duration::from_secs(1);
 
-/// The thread, as the supervisor sees it.
+/// Handle of the thread.
 #[derive(Debug)]
 pub(super) struct Connector {
     jobs: SyncSender<Job>,
     results: Receiver<Result<(), Errno>>,
-    /// A connect(2) did not end: no result can be matched to its job any more.
+    /// A connect(2) did not end, so results can no longer be matched to jobs.
     is_lost: bool,
 }
 
@@ -38,10 +38,10 @@ struct Job {
 }
 
 impl Connector {
-    /// Starts the thread, and returns once it is confined.
+    /// Starts the thread and waits until it is confined.
     ///
     /// # Errors
-    /// The errno with which no thread could be made, or the domain was refused.
+    /// The errno of the failed thread creation or of the refused domain.
     pub(super) fn start(served: StubAddresses) -> Result<Self, Errno> {
         let (jobs, wanted) = sync_channel::<Job>(1);
         let (made, results) = sync_channel(1);
@@ -59,7 +59,7 @@ impl Connector {
             }
             for Job { socket, address } in wanted {
                 let result = connect_once(&socket, address);
-                // Closed before the answer: an open copy would keep the client's close from ending the connection.
+                // Closed before the answer: with an open copy, the client's close(2) would not end the connection.
                 drop(socket);
                 if made.send(result).is_err() {
                     return;
@@ -78,7 +78,7 @@ impl Connector {
         })
     }
 
-    /// Connects `socket`, and closes this copy.
+    /// Connects `socket` and closes this copy.
     ///
     /// # Errors
     /// The errno of connect(2); `ETIMEDOUT` beyond the time limit; `EIO` if the thread is lost.
@@ -99,7 +99,7 @@ impl Connector {
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
-        // Ends the connect(2) that waits; a connection that was made in this moment is reported as made.
+        // shutdown(2) ends the waiting connect(2). A connection made at this moment is reported as made.
         let _ = shutdown(socket.as_raw_fd(), Shutdown::Both);
         match self.results.recv_timeout(ABORT) {
             Ok(Ok(())) => Ok(()),
@@ -152,13 +152,13 @@ mod tests {
         assert_eq!(forbidden, Err(Errno::EACCES));
         let nonblocking = to(flags | SockFlag::SOCK_NONBLOCK, stub.local_addr().unwrap());
         assert_eq!(nonblocking, Err(Errno::EINPROGRESS));
-        // This thread is not confined.
+        // The test's own thread is not confined.
         std::net::TcpStream::connect(other.local_addr().unwrap()).unwrap();
     }
 
     #[test]
     fn a_connection_that_is_not_made_ends_at_the_limit() {
-        // Linux keeps one connection more than the backlog, and drops further handshakes.
+        // Linux queues one connection more than the backlog and drops further handshakes.
         let stub = tcp(SockFlag::SOCK_CLOEXEC);
         let any =
             nix::sys::socket::SockaddrIn::from(std::net::SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));

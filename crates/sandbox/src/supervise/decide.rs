@@ -1,16 +1,16 @@
-//! What becomes of a call: pure, from what the call is about to its entry in the ledger and its answer.
+//! Decisions: from a call to its entries in the ledger and its answer. Pure.
 //!
-//! Non-loopback is answered at once with the errno that the namespace would give. Loopback and unix addresses go
-//! on: what they lead to is inside. An answer that lets a call through rests on the namespace, never on memory
-//! that was read.
+//! Destinations off loopback are refused at once, with the errno that the network namespace would give. Calls to
+//! loopback and unix addresses continue, since every listener there is inside. The namespace makes a continued call
+//! safe; memory that the supervisor read never does.
 //!
-//! Where the network is the container's, others are on loopback too: only the stub is reached, no datagram or unix
-//! socket is made, and nobody listens. What is refused by what memory holds is refused by Landlock as well, or finds
-//! no such socket to be called on.
+//! In a container's network, loopback has foreign listeners too. So only the stub is reached, and datagram sockets,
+//! unix sockets and listen(2) are refused. Refusals that depend on the caller's memory have a second line of defence:
+//! Landlock refuses the call too, or the client has no such socket.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use model::evidence::{AttemptKind, Outcome};
+use model::evidence::{Attempt, AttemptKind, Outcome};
 use model::text::printable;
 use nix::errno::Errno;
 use sys::notify::Answer;
@@ -19,33 +19,20 @@ use super::StubAddresses;
 use super::call::{Address, Call, Destination};
 use super::sockets::{Socket, family_name};
 
-/// One line for the ledger.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Line {
-    pub(super) kind: AttemptKind,
-    pub(super) family: Option<String>,
-    pub(super) socket_type: Option<String>,
-    pub(super) protocol: Option<u32>,
-    pub(super) address: Option<String>,
-    pub(super) port: Option<u16>,
-    pub(super) outcome: Outcome,
-    pub(super) names: Vec<String>,
-}
-
-/// What is recorded and answered.
+/// Entries to record, and the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Decision {
-    pub(super) lines: Vec<Line>,
+    pub(super) attempts: Vec<Attempt>,
     pub(super) answer: Answer,
-    /// Descriptors with which the stub's address is reached, should the call go through.
-    pub(super) to_stub: Vec<i32>,
+    /// The caller's descriptors that a continued call connects to the stub.
+    pub(super) stub_descriptors: Vec<i32>,
 }
 
 impl Decision {
-    /// Refuses the call at a limit, which a further line of the ledger names.
-    pub(super) fn over(self, errno: Errno, limit: String) -> Self {
+    /// Refuses the call at a limit. A further entry names the limit in place of an address.
+    pub(super) fn refused_at_limit(self, errno: Errno, limit: String) -> Self {
         let mut denied = self.denied(errno);
-        denied.lines.push(Line {
+        denied.attempts.push(Attempt {
             address: Some(limit),
             ..setup(Outcome::Denied(errno))
         });
@@ -54,55 +41,56 @@ impl Decision {
 
     /// Refuses the call with this errno.
     pub(super) fn denied(self, errno: Errno) -> Self {
-        let lines = self.lines.into_iter().map(|line| Line {
+        let attempts = self.attempts.into_iter().map(|attempt| Attempt {
             outcome: Outcome::Denied(errno),
-            ..line
+            ..attempt
         });
         Self {
-            lines: lines.collect(),
+            attempts: attempts.collect(),
             answer: Answer::Refuse(errno),
-            to_stub: Vec::new(),
+            stub_descriptors: Vec::new(),
         }
     }
 }
 
-/// What a decision depends on beside the call.
+/// Facts that a decision depends on, the call excepted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context {
     pub(super) served: StubAddresses,
-    /// The way to the stub is no attempt.
+    /// A connection to the stub is setup, not an attempt.
     pub(super) stub_is_known: bool,
-    /// It is our canaries that call. What they mark is to be refused by the kernel itself, and goes on.
+    /// The caller is the canary. Its marked calls continue, so that the kernel itself refuses them.
     pub(super) canaries: bool,
-    /// Whether unix sockets may be made. A read-only directory of the host may hold sockets of its daemons, and
-    /// neither the mount nor Landlock (before ABI 9) keeps anybody from connecting to them.
+    /// Unix sockets are allowed. They are not where the client sees directories of the host: these may hold sockets of
+    /// daemons, and neither a read-only mount nor Landlock before ABI 9 forbids connections to them.
     pub(super) unix_sockets: bool,
-    /// The network is the container's, and its processes are neighbours.
+    /// The network is the container's, so foreign processes listen on loopback.
     pub(super) shared_network: bool,
 }
 
 impl Context {
-    /// The canaries name the protocol of a socket that is to be made, and the stub's port or a neighbour's.
+    /// Checks for a marked address of the canary: one with the stub's port, or a neighbour's on loopback. Marked
+    /// sockets name their protocol.
     fn is_marked(&self, address: SocketAddr) -> bool {
         let neighbour = self.shared_network && address.ip().is_loopback();
         self.canaries && (neighbour || address.port() == self.served.stub.port())
     }
 }
 
-/// libc asks the name service cache before anything else; that it is not there is no finding.
+/// Socket of nscd(8), which libc tries before every other name service.
 const NAME_SERVICE_CACHE: &[u8] = b"/var/run/nscd/socket";
 
-/// Decides.
-pub(super) fn decide(call: &Call, ground: Context) -> Decision {
+/// Decides on a call.
+pub(super) fn decide(call: &Call, context: Context) -> Decision {
     match call {
-        Call::Socket(socket) => judge_socket(*socket, ground),
-        Call::Pair(pair) => judge_pair(*pair, ground),
-        Call::FastOpen(destinations) if ground.shared_network => {
-            refuse_fast_open(destinations, ground)
+        Call::Socket(socket) => decide_socket(*socket, context),
+        Call::Pair(pair) => decide_pair(*pair, context),
+        Call::FastOpen(destinations) if context.shared_network => {
+            refuse_fast_open(destinations, context)
         }
-        Call::Urgent(destinations) => refuse_urgent(destinations, ground),
+        Call::Urgent(destinations) => refuse_urgent(destinations, context),
         Call::To(destinations) | Call::FastOpen(destinations) => {
-            judge_destinations(destinations, ground)
+            decide_destinations(destinations, context)
         }
         Call::Connected
         | Call::Execute { .. }
@@ -111,107 +99,109 @@ pub(super) fn decide(call: &Call, ground: Context) -> Decision {
         | Call::LandlockRule
         | Call::LandlockDomain
         | Call::MemoryFile
-        | Call::SharedMapping { .. } => silent(Answer::Continue),
-        Call::Bind(address) => judge_bind(address, ground),
-        Call::Listen { .. } if ground.shared_network => {
-            refuse(attempt(Outcome::Denied(Errno::EACCES)), Errno::EACCES)
+        | Call::SharedMapping { .. } => unrecorded(Answer::Continue),
+        Call::Bind(address) => decide_bind(address, context),
+        Call::Listen { .. } if context.shared_network => {
+            refuse(judged(Outcome::Denied(Errno::EACCES)), Errno::EACCES)
         }
-        Call::Listen { .. } => one(attempt(Outcome::Allowed), Answer::Continue),
-        Call::IoUring => refuse(attempt(Outcome::Denied(Errno::ENOSYS)), Errno::ENOSYS),
+        Call::Listen { .. } => recorded(judged(Outcome::Allowed), Answer::Continue),
+        Call::IoUring => refuse(judged(Outcome::Denied(Errno::ENOSYS)), Errno::ENOSYS),
         Call::SetOption(option) => {
             let outcome = Outcome::Denied(Errno::ENOPROTOOPT);
-            let line = Line {
+            let attempt = Attempt {
                 address: Some(option.label()),
                 ..option
                     .attempt()
-                    .map_or_else(|| setup(outcome), |_| attempt(outcome))
+                    .map_or_else(|| setup(outcome), |_| judged(outcome))
             };
-            refuse(line, Errno::ENOPROTOOPT)
+            refuse(attempt, Errno::ENOPROTOOPT)
         }
-        Call::Dumpable { on: false } => one(setup(Outcome::Allowed), Answer::ReturnZero),
-        Call::Dumpable { on: true } => silent(Answer::Continue),
+        Call::Dumpable { on: false } => recorded(setup(Outcome::Allowed), Answer::ReturnZero),
+        Call::Dumpable { on: true } => unrecorded(Answer::Continue),
         Call::Foreign(call) => {
-            let line = Line {
+            let attempt = Attempt {
                 address: Some(call.name.to_owned()),
-                ..attempt(Outcome::Denied(Errno::ENOSYS))
+                ..judged(Outcome::Denied(Errno::ENOSYS))
             };
-            refuse(line, Errno::ENOSYS)
+            refuse(attempt, Errno::ENOSYS)
         }
         Call::Unreadable => {
-            let line = Line {
+            let attempt = Attempt {
                 address: Some("unreadable".to_owned()),
-                ..attempt(Outcome::Denied(Errno::EACCES))
+                ..judged(Outcome::Denied(Errno::EACCES))
             };
-            refuse(line, Errno::EACCES)
+            refuse(attempt, Errno::EACCES)
         }
     }
 }
 
-fn judge_socket(socket: Socket, ground: Context) -> Decision {
+fn decide_socket(socket: Socket, context: Context) -> Decision {
     let is_unix = socket.family == libc::AF_UNIX;
     let shut = if is_unix {
-        !ground.unix_sockets
+        !context.unix_sockets
     } else {
-        ground.shared_network && socket.is_datagram()
+        context.shared_network && socket.is_datagram()
     };
-    let marked = ground.canaries && socket.protocol != 0;
+    let marked = context.canaries && socket.protocol != 0;
     let refusal = if shut && !marked {
         socket.refusal().or(Some(Errno::EACCES))
     } else {
         socket.refusal()
     };
     let base = match refusal {
-        // libc asks for the name service cache over such a socket; this one reaches nothing whoever asked.
+        // libc makes a unix socket for nscd(8). A refused socket cannot reach a listener.
         Some(errno) if is_unix => setup(Outcome::Denied(errno)),
-        Some(errno) => attempt(Outcome::Denied(errno)),
+        Some(errno) => judged(Outcome::Denied(errno)),
         None => setup(Outcome::Allowed),
     };
-    let line = with_socket(base, socket);
-    one(line, refusal.map_or(Answer::Continue, Answer::Refuse))
+    let attempt = with_socket(base, socket);
+    recorded(attempt, refusal.map_or(Answer::Continue, Answer::Refuse))
 }
 
-/// A pair of another family than unix is refused, and one of unix datagram sockets where those of others could be
-/// reached.
-fn judge_pair(pair: Socket, ground: Context) -> Decision {
+/// Decides on socketpair(2). Refuses families other than unix. Where unix sockets are forbidden, datagram pairs are
+/// refused too, since they can send to foreign sockets.
+fn decide_pair(pair: Socket, context: Context) -> Decision {
     let is_unix = pair.family == libc::AF_UNIX;
-    if is_unix && (ground.unix_sockets || pair.stays_connected()) {
-        return silent(Answer::Continue);
+    if is_unix && (context.unix_sockets || pair.stays_connected()) {
+        return unrecorded(Answer::Continue);
     }
     let (base, errno) = if is_unix {
         (setup(Outcome::Denied(Errno::EACCES)), Errno::EACCES)
     } else {
         (
-            attempt(Outcome::Denied(Errno::EAFNOSUPPORT)),
+            judged(Outcome::Denied(Errno::EAFNOSUPPORT)),
             Errno::EAFNOSUPPORT,
         )
     };
     refuse(with_socket(base, pair), errno)
 }
 
-fn with_socket(line: Line, socket: Socket) -> Line {
-    Line {
+fn with_socket(attempt: Attempt, socket: Socket) -> Attempt {
+    Attempt {
         family: Some(family_name(socket.family)),
         socket_type: Some(socket.kind_name()),
         protocol: Some(socket.protocol as u32),
-        ..line
+        ..attempt
     }
 }
 
-/// Landlock does not see the connection that such a message opens.
-fn refuse_fast_open(destinations: &[Destination], ground: Context) -> Decision {
-    let mut refused = refuse_message(destinations, ground);
-    if refused.lines.is_empty() {
-        refused.lines.push(attempt(Outcome::Denied(NOT_SUPPORTED)));
+/// Refuses a message with MSG_FASTOPEN: Landlock does not check the connection that it opens.
+fn refuse_fast_open(destinations: &[Destination], context: Context) -> Decision {
+    let mut refused = refuse_message(destinations, context);
+    if refused.attempts.is_empty() {
+        refused
+            .attempts
+            .push(judged(Outcome::Denied(NOT_SUPPORTED)));
     }
     refused
 }
 
-/// The place of an urgent byte says something that no byte of the stream does, so the journal would lack it.
-fn refuse_urgent(destinations: &[Destination], ground: Context) -> Decision {
-    let mut refused = refuse_message(destinations, ground);
-    refused.lines.push(Line {
+/// Refuses a message with MSG_OOB: the position of an urgent byte carries information that the journal would lack.
+fn refuse_urgent(destinations: &[Destination], context: Context) -> Decision {
+    let mut refused = refuse_message(destinations, context);
+    refused.attempts.push(Attempt {
         address: Some("MSG_OOB".to_owned()),
-        ..attempt(Outcome::Denied(NOT_SUPPORTED))
+        ..judged(Outcome::Denied(NOT_SUPPORTED))
     });
     refused
 }
@@ -219,62 +209,67 @@ fn refuse_urgent(destinations: &[Destination], ground: Context) -> Decision {
 /// Errno of a flag that a socket does not have (send(2)).
 const NOT_SUPPORTED: Errno = Errno::EOPNOTSUPP;
 
-fn refuse_message(destinations: &[Destination], ground: Context) -> Decision {
-    let lines = destinations
+fn refuse_message(destinations: &[Destination], context: Context) -> Decision {
+    let attempts = destinations
         .iter()
-        .map(|destination| judge_destination(destination, ground, Some(NOT_SUPPORTED)));
+        .map(|destination| decide_destination(destination, context, Some(NOT_SUPPORTED)));
     Decision {
-        lines: lines.collect(),
-        ..silent(Answer::Refuse(NOT_SUPPORTED))
+        attempts: attempts.collect(),
+        ..unrecorded(Answer::Refuse(NOT_SUPPORTED))
     }
 }
 
-/// A call to several destinations is let through as a whole or not at all.
-fn judge_destinations(destinations: &[Destination], ground: Context) -> Decision {
+/// Decides on a call to one or more destinations. One refused destination refuses the whole call.
+fn decide_destinations(destinations: &[Destination], context: Context) -> Decision {
     let refused = destinations.iter().find_map(|destination| {
-        refusal(&destination.address, ground).or_else(|| refusal_of_state(destination, ground))
+        refusal(&destination.address, context)
+            .or_else(|| refusal_without_address(destination, context))
     });
-    let lines = destinations
+    let attempts = destinations
         .iter()
-        .map(|destination| judge_destination(destination, ground, refused))
+        .map(|destination| decide_destination(destination, context, refused))
         .collect();
-    let to_stub = destinations
+    let stub_descriptors = destinations
         .iter()
-        .filter(|destination| destination.connects && reaches(&destination.address, ground.served))
+        .filter(|destination| destination.connects && reaches(&destination.address, context.served))
         .map(|destination| destination.descriptor)
         .collect();
     Decision {
-        lines,
+        attempts,
         answer: refused.map_or(Answer::Continue, Answer::Refuse),
-        to_stub: if refused.is_none() {
-            to_stub
+        stub_descriptors: if refused.is_none() {
+            stub_descriptors
         } else {
             Vec::new()
         },
     }
 }
 
-fn judge_destination(destination: &Destination, ground: Context, refused: Option<Errno>) -> Line {
+fn decide_destination(
+    destination: &Destination,
+    context: Context,
+    refused: Option<Errno>,
+) -> Attempt {
     let outcome = refused.map_or(Outcome::Allowed, Outcome::Denied);
-    let base = if is_setup(destination, ground) {
+    let base = if is_setup(destination, context) {
         setup(outcome)
     } else {
-        attempt(outcome)
+        judged(outcome)
     };
-    let line = with_address(base, &destination.address);
-    let names = match line.port {
+    let attempt = with_address(base, &destination.address);
+    let names = match attempt.port {
         Some(53) => crate::dns::names(&destination.payload),
         _ => Vec::new(),
     };
-    Line { names, ..line }
+    Attempt { names, ..attempt }
 }
 
-fn is_setup(destination: &Destination, ground: Context) -> bool {
+fn is_setup(destination: &Destination, context: Context) -> bool {
     match &destination.address {
         Address::Inet(address) => {
-            ground.stub_is_known
+            context.stub_is_known
                 && destination.connects
-                && canonical(*address) == ground.served.stub
+                && canonical(*address) == context.served.stub
         }
         Address::Path(path) => path == NAME_SERVICE_CACHE,
         Address::Netlink { process } => *process == 0,
@@ -283,39 +278,37 @@ fn is_setup(destination: &Destination, ground: Context) -> bool {
     }
 }
 
-/// The errno with which a destination is answered here, unless the kernel is to be asked: where it is not on this
-/// host, what a network that has loopback only would say.
-fn refusal(address: &Address, ground: Context) -> Option<Errno> {
+/// Errno for a forbidden destination. Off loopback, the errno is that of a network with loopback only.
+fn refusal(address: &Address, context: Context) -> Option<Errno> {
     match address {
-        Address::Inet(address) if ground.is_marked(canonical(*address)) => None,
+        Address::Inet(address) if context.is_marked(canonical(*address)) => None,
         Address::Inet(inet) => {
             let inside = canonical(*inet).ip();
             if !inside.is_loopback() && !inside.is_unspecified() {
                 Some(Errno::ENETUNREACH)
             } else {
-                let foreign = ground.shared_network && !reaches(address, ground.served);
+                let foreign = context.shared_network && !reaches(address, context.served);
                 foreign.then_some(Errno::EACCES)
             }
         }
         Address::Other { .. } => Some(Errno::ENETUNREACH),
-        // Only a pair can be asked to, and that is connected to itself.
+        // The client's only unix sockets there are pairs, which are connected to each other already.
         Address::Path(_) | Address::Abstract(_) | Address::Unnamed => {
-            (ground.shared_network && !ground.canaries).then_some(Errno::EACCES)
+            (context.shared_network && !context.canaries).then_some(Errno::EACCES)
         }
         Address::Netlink { .. } | Address::Unspecified => None,
     }
 }
 
-/// Errno for a connect(2) that changes a socket and leads nowhere, where the supervisor makes all connections:
-/// AF_UNSPEC would make a connected socket ready for another connection.
-fn refusal_of_state(destination: &Destination, ground: Context) -> Option<Errno> {
-    let connects = ground.shared_network && !ground.canaries && destination.connects;
-    let leads_nowhere = !matches!(destination.address, Address::Inet(_));
-    (connects && leads_nowhere).then_some(Errno::EACCES)
+/// Errno for a connect(2) without an internet address, if the supervisor makes all connections. With AF_UNSPEC,
+/// connect(2) would prepare a connected socket for another connection.
+fn refusal_without_address(destination: &Destination, context: Context) -> Option<Errno> {
+    let connects = context.shared_network && !context.canaries && destination.connects;
+    let is_inet = matches!(destination.address, Address::Inet(_));
+    (connects && !is_inet).then_some(Errno::EACCES)
 }
 
-/// Whether a connection there arrives at the stub: the unspecified IPv4 address is this host (ip(7)), and leads to
-/// 127.0.0.1.
+/// Checks for an address at which the stub listens. The unspecified IPv4 address stands for this host (ip(7)).
 fn reaches(address: &Address, served: StubAddresses) -> bool {
     let Address::Inet(address) = address else {
         return false;
@@ -327,26 +320,26 @@ fn reaches(address: &Address, served: StubAddresses) -> bool {
         || (address.ip() == IpAddr::V4(Ipv4Addr::UNSPECIFIED) && address.port() == stub.port())
 }
 
-/// IPv4-mapped addresses as the IPv4 addresses that they are.
+/// Converts IPv4-mapped IPv6 addresses to IPv4.
 fn canonical(address: SocketAddr) -> SocketAddr {
     (address.ip().to_canonical(), address.port()).into()
 }
 
-fn judge_bind(address: &Address, ground: Context) -> Decision {
+fn decide_bind(address: &Address, context: Context) -> Decision {
     let refusal =
-        (ground.shared_network && matches!(address, Address::Inet(_))).then_some(Errno::EACCES);
+        (context.shared_network && matches!(address, Address::Inet(_))).then_some(Errno::EACCES);
     let outcome = refusal.map_or(Outcome::Allowed, Outcome::Denied);
     let fixed = matches!(address, Address::Inet(address) if address.port() != 0);
     let base = if fixed {
-        attempt(outcome)
+        judged(outcome)
     } else {
         setup(outcome)
     };
     let answer = refusal.map_or(Answer::Continue, Answer::Refuse);
-    one(with_address(base, address), answer)
+    recorded(with_address(base, address), answer)
 }
 
-fn with_address(line: Line, address: &Address) -> Line {
+fn with_address(attempt: Attempt, address: &Address) -> Attempt {
     let (family, text, port) = match address {
         Address::Inet(inet) => {
             let family = if inet.is_ipv4() { "inet" } else { "inet6" };
@@ -367,52 +360,59 @@ fn with_address(line: Line, address: &Address) -> Line {
         Address::Unspecified => ("unspec".to_owned(), None, None),
         Address::Other { family } => (family_name(*family), None, None),
     };
-    Line {
+    Attempt {
         family: Some(family),
         address: text,
         port,
-        ..line
+        ..attempt
     }
 }
 
-fn attempt(outcome: Outcome) -> Line {
-    blank(AttemptKind::Attempt, outcome)
+fn judged(outcome: Outcome) -> Attempt {
+    of_kind(AttemptKind::Attempt, outcome)
 }
 
-fn setup(outcome: Outcome) -> Line {
-    blank(AttemptKind::Setup, outcome)
+fn setup(outcome: Outcome) -> Attempt {
+    of_kind(AttemptKind::Setup, outcome)
 }
 
-fn blank(kind: AttemptKind, outcome: Outcome) -> Line {
-    Line {
+/// Entry without a destination. The ledger fills in number, time, caller and system call.
+fn of_kind(kind: AttemptKind, outcome: Outcome) -> Attempt {
+    Attempt {
+        seq: 0,
+        at_us: 0,
         kind,
+        pid: 0,
+        program: String::new(),
+        syscall: "",
         family: None,
         socket_type: None,
         protocol: None,
         address: None,
         port: None,
         outcome,
+        count: 1,
         names: Vec::new(),
     }
 }
 
-fn one(line: Line, answer: Answer) -> Decision {
+fn recorded(attempt: Attempt, answer: Answer) -> Decision {
     Decision {
-        lines: vec![line],
+        attempts: vec![attempt],
         answer,
-        to_stub: Vec::new(),
+        stub_descriptors: Vec::new(),
     }
 }
 
-fn refuse(line: Line, errno: Errno) -> Decision {
-    one(line, Answer::Refuse(errno))
+fn refuse(attempt: Attempt, errno: Errno) -> Decision {
+    recorded(attempt, Answer::Refuse(errno))
 }
 
-fn silent(answer: Answer) -> Decision {
+fn unrecorded(answer: Answer) -> Decision {
     Decision {
-        lines: Vec::new(),
+        attempts: Vec::new(),
         answer,
-        to_stub: Vec::new(),
+        stub_descriptors: Vec::new(),
     }
 }
 

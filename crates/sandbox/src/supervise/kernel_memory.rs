@@ -1,8 +1,7 @@
-//! Bounds on memory that belongs to no process, so that no resource limit counts it: buffers of sockets, and objects that
-//! are counted as they are made ([`counted`]).
+//! Limits on kernel memory that no resource limit covers: socket buffers, and the objects of [`counted`].
 //!
-//! Buffers keep the size that they are made with (the filter answers SO_SNDBUF and SO_RCVBUF as done), so a number of
-//! sockets is a number of bytes. The kernel counts those that are alive, in queues and without a descriptor as well.
+//! Socket buffers keep their initial size, since the filter only pretends to set SO_SNDBUF and SO_RCVBUF. So the number
+//! of sockets limits their bytes. /proc counts all open sockets, also those in queues and without a descriptor.
 
 mod counted;
 
@@ -21,87 +20,87 @@ use crate::plan::Plan;
 
 pub(super) use self::counted::SystemV;
 
-/// Sockets of internet families and netlink that may be alive at one time; a unix socket counts as two, since its
-/// queue may hold its buffer and a whole datagram. Some 500 MiB with the kernel's default buffers.
-const MOST_SOCKETS: u64 = 2_400;
+/// Most open sockets of the internet families and netlink: about 500 MiB with the kernel's default buffers. A unix
+/// socket counts as two, since its queue may hold its buffer and one more datagram.
+const MAX_SOCKETS: u64 = 2_400;
 const UNIX_WEIGHT: u64 = 2;
-/// The kernel's default of net.core.wmem_default and rmem_default. Where a host has larger ones, there may be fewer
-/// sockets, but not fewer than the second number.
+/// The kernel's default of net.core.wmem_default and rmem_default. Larger buffers lower the limit, down to
+/// [`MIN_SOCKETS`].
 const DEFAULT_BUFFER: u64 = 212_992;
-const FEWEST_SOCKETS: u64 = 256;
+const MIN_SOCKETS: u64 = 256;
 
-/// Remainders of the limits.
+/// Remaining number of each limit.
 #[derive(Debug)]
 pub(super) struct KernelMemory {
-    /// proc_pid_net(5) of the client's network namespace.
+    /// Directory /proc/PID/net of the client's network namespace (proc_pid_net(5)).
     network: PathBuf,
-    most: u64,
-    /// Sockets that were there before the client.
-    others: u64,
-    /// Sockets that may be made before the list is read again.
-    left: u64,
+    limit: u64,
+    /// Open sockets before the client started.
+    before: u64,
+    /// Sockets that may be made before the next count in /proc.
+    remaining: u64,
     counted: Counted,
 }
 
 impl KernelMemory {
-    /// Counts the sockets that are there before the client makes any. `stage` is in its network namespace.
+    /// Counts the open sockets before the client makes any. `stage` is in the client's network namespace.
     pub(super) fn new(plan: &Plan, stage: Pid) -> Self {
         let network = if plan.is_inherited() {
             PathBuf::from("/proc/self/net")
         } else {
             PathBuf::from(format!("/proc/{stage}/net"))
         };
-        let most = most_sockets(["wmem_default", "rmem_default"].map(default_buffer));
+        let limit = socket_limit(["wmem_default", "rmem_default"].map(default_buffer));
         let mut memory = Self {
             network,
-            most,
-            others: 0,
-            left: most,
+            limit,
+            before: 0,
+            remaining: limit,
             counted: Counted::new(plan.limits.file_bytes),
         };
-        memory.others = memory.alive().unwrap_or(0);
+        memory.before = memory.alive().unwrap_or(0);
         memory
     }
 
-    /// The decision to let a call go on, which counts then, or its refusal where nothing is left for it.
+    /// Counts a continued call, or replaces the decision by a refusal at the limit.
     pub(super) fn within(&mut self, call: &Call, decision: Decision) -> Decision {
         if decision.answer != Answer::Continue {
             return decision;
         }
         if let Err((errno, limit)) = self.counted.take(call) {
-            return decision.over(errno, limit);
+            return decision.refused_at_limit(errno, limit);
         }
         if self.take(sockets_of(call)) {
             return decision;
         }
         let limit = format!(
             "limit of {} sockets, unix ones twice, connections by both ends",
-            self.most
+            self.limit
         );
-        decision.over(Errno::ENFILE, limit)
+        decision.refused_at_limit(Errno::ENFILE, limit)
     }
 
-    /// [`Counted::passes_unlisted`].
+    /// Forwards to [`Counted::passes_unlisted`].
     pub(super) fn passes_unlisted(&mut self, call: &Call) -> bool {
         self.counted.passes_unlisted(call)
     }
 
     fn take(&mut self, sockets: u64) -> bool {
-        if self.left < sockets
+        if self.remaining < sockets
             && let Some(alive) = self.alive()
         {
-            self.left = self.most.saturating_sub(alive.saturating_sub(self.others));
+            self.remaining = self.limit.saturating_sub(alive.saturating_sub(self.before));
         }
-        match self.left.checked_sub(sockets) {
-            Some(left) => {
-                self.left = left;
+        match self.remaining.checked_sub(sockets) {
+            Some(remaining) => {
+                self.remaining = remaining;
                 true
             }
             None => false,
         }
     }
 
-    /// `None` where the kernel's counts cannot be read: then the sockets that were made count to the end.
+    /// Weighted number of open sockets; `None` if /proc cannot be read. Then closed sockets keep counting.
     fn alive(&self) -> Option<u64> {
         let read = |name| fs::read_to_string(self.network.join(name)).ok();
         weighed(&read("sockstat")?, &read("protocols")?)
@@ -113,13 +112,13 @@ fn default_buffer(name: &str) -> u64 {
     text.trim().parse().unwrap_or(DEFAULT_BUFFER)
 }
 
-fn most_sockets(buffers: [u64; 2]) -> u64 {
+fn socket_limit(buffers: [u64; 2]) -> u64 {
     let [send, receive] = buffers;
     let buffer = send.max(receive).max(DEFAULT_BUFFER);
-    (MOST_SOCKETS * DEFAULT_BUFFER / buffer).max(FEWEST_SOCKETS)
+    (MAX_SOCKETS * DEFAULT_BUFFER / buffer).max(MIN_SOCKETS)
 }
 
-/// Sockets that a call makes at most, by weight: an accepted connection is a socket of its own.
+/// Weighted number of sockets that a call makes at most. An accepted connection is one more socket.
 fn sockets_of(call: &Call) -> u64 {
     let weight = |is_unix| if is_unix { UNIX_WEIGHT } else { 1 };
     let of = |socket: &Socket| weight(socket.family == libc::AF_UNIX);
@@ -158,8 +157,8 @@ fn sockets_of(call: &Call) -> u64 {
     }
 }
 
-/// All sockets by the head of `sockstat`, and those of unix again, of which `protocols` has the count as the third word
-/// of a line. It has no internet socket before that is bound or connected.
+/// Weighted number of sockets. The first line of `sockstat` counts all sockets. The third word of the unix lines of
+/// `protocols` counts unix sockets; that file misses internet sockets before they are bound or connected.
 fn weighed(sockstat: &str, protocols: &str) -> Option<u64> {
     let used = sockstat.strip_prefix("sockets: used ")?;
     let mut all = used.split_whitespace().next()?.parse().ok()?;
@@ -172,11 +171,11 @@ fn weighed(sockstat: &str, protocols: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use model::evidence::Outcome;
+    use model::evidence::{Attempt, Outcome};
 
     use super::*;
     use crate::supervise::StubAddresses;
-    use crate::supervise::decide::{Context, Line, decide};
+    use crate::supervise::decide::{Context, decide};
 
     const PAIR: Call = Call::Pair(Socket {
         family: libc::AF_UNIX,
@@ -193,19 +192,19 @@ mod tests {
         }])
     }
 
-    fn with(left: u64, network: &str) -> KernelMemory {
+    fn with(remaining: u64, network: &str) -> KernelMemory {
         KernelMemory {
             network: network.into(),
-            most: 8,
-            others: 0,
-            left,
+            limit: 8,
+            before: 0,
+            remaining,
             counted: Counted::new(0),
         }
     }
 
-    /// The errno of a call that may go on but for a limit, and the limit's name.
+    /// Errno and limit's name of an allowed call that the limit refuses.
     fn refusal(memory: &mut KernelMemory, call: &Call) -> Option<(Errno, String)> {
-        let ground = Context {
+        let context = Context {
             served: StubAddresses {
                 stub: "127.0.0.1:1".parse().unwrap(),
                 elsewhere: None,
@@ -215,17 +214,17 @@ mod tests {
             unix_sockets: true,
             shared_network: false,
         };
-        let before = decide(call, ground);
-        assert_eq!(before.answer, Answer::Continue);
-        let after = memory.within(call, before.clone());
+        let allowed = decide(call, context);
+        assert_eq!(allowed.answer, Answer::Continue);
+        let after = memory.within(call, allowed.clone());
         let Answer::Refuse(errno) = after.answer else {
-            assert_eq!(after, before);
+            assert_eq!(after, allowed);
             return None;
         };
-        assert_eq!(after.lines.len(), before.lines.len() + 1);
-        let denied = |line: &Line| line.outcome == Outcome::Denied(errno);
-        assert!(after.lines.iter().all(denied) && after.to_stub.is_empty());
-        Some((errno, after.lines.last()?.address.clone()?))
+        assert_eq!(after.attempts.len(), allowed.attempts.len() + 1);
+        let denied = |attempt: &Attempt| attempt.outcome == Outcome::Denied(errno);
+        assert!(after.attempts.iter().all(denied) && after.stub_descriptors.is_empty());
+        Some((errno, after.attempts.last()?.address.clone()?))
     }
 
     #[test]
@@ -244,10 +243,10 @@ mod tests {
     #[test]
     fn sockets_alive_are_counted_anew() {
         let mut memory = with(0, "/proc/self/net");
-        memory.others = memory.alive().unwrap();
-        memory.most = 1_000_000;
+        memory.before = memory.alive().unwrap();
+        memory.limit = 1_000_000;
         assert_eq!(refusal(&mut memory, &PAIR), None);
-        (memory.most, memory.left) = (0, 0);
+        (memory.limit, memory.remaining) = (0, 0);
         assert!(refusal(&mut memory, &PAIR).is_some());
     }
 
@@ -263,9 +262,9 @@ mod tests {
 
     #[test]
     fn larger_buffers_make_fewer_sockets() {
-        assert_eq!(most_sockets([DEFAULT_BUFFER, 1]), MOST_SOCKETS);
-        assert_eq!(most_sockets([4 * DEFAULT_BUFFER, 1]), MOST_SOCKETS / 4);
-        assert_eq!(most_sockets([1, u64::MAX]), FEWEST_SOCKETS);
+        assert_eq!(socket_limit([DEFAULT_BUFFER, 1]), MAX_SOCKETS);
+        assert_eq!(socket_limit([4 * DEFAULT_BUFFER, 1]), MAX_SOCKETS / 4);
+        assert_eq!(socket_limit([1, u64::MAX]), MIN_SOCKETS);
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! The ledger of one run, as it grows: one entry for each program, call, destination and outcome, with a count.
+//! Ledger of one run: one entry for each program, system call, destination and outcome, with a count.
 
 pub mod lookups;
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 
 use model::evidence::{
     Attempt, AttemptKind, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS, MAX_ATTEMPTS, MAX_PROCESSES, Process,
@@ -13,99 +14,122 @@ use model::text::printable;
 
 use self::lookups::Lookups;
 use super::caller::Caller;
-use super::decide::Line;
 
-/// Most entries that are no attempts, so that a flood of them leaves room for attempts.
-const MOST_SETUPS: usize = MAX_ATTEMPTS / 2;
+/// Most entries of the kind setup, so that a flood of them leaves room for attempts.
+const MAX_SETUPS: usize = MAX_ATTEMPTS / 2;
 
-/// What the supervisor has written down.
+/// Records of the supervisor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
+    /// Entries in the order of their first calls.
     pub attempts: Vec<Attempt>,
+    /// Programs started by execve(2), in order.
     pub processes: Vec<Process>,
+    /// Paths that were looked up.
     pub lookups: Lookups,
-    /// Where the credential was found in what was given to execve(2), at most one for each process that is kept
-    /// and one for all others.
+    /// Credentials found in the arguments of execve(2), at most one for each process in `processes` and one more.
     pub sightings: Vec<Sighting>,
     /// Calls that belong to entries beyond [`MAX_ATTEMPTS`].
     pub unlisted: Unlisted,
     /// Processes beyond [`MAX_PROCESSES`].
     pub further_processes: u64,
-    /// Connections to the stub that were let through: when, and how many lines stood on standard output.
+    /// Connections to the stub that were let through.
     pub connects: Vec<Connect>,
-    /// What the supervisor could not do; each costs the claim that nothing else was tried.
+    /// Failures of the supervisor, each once. Each makes the ledger incomplete.
     pub faults: Vec<String>,
+    /// Index in `attempts` of each entry.
     keys: HashMap<Key, usize>,
-    /// Entries that are no attempts.
+    /// Number of entries of the kind setup.
     setups: usize,
 }
 
 /// One connection to the stub that was let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connect {
+    /// Time of the call, in microseconds since the start of the run.
     pub at_us: u64,
-    /// `None`: the runner did not say within its time.
+    /// Lines on the client's standard output before the connection; `None` if the event loop did not reply in time.
     pub lines: Option<usize>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
-    program: String,
-    syscall: &'static str,
-    line: Line,
+/// Attempt that is compared by the fields that identify an entry of the ledger.
+#[derive(Clone, Debug)]
+struct Key(Attempt);
+
+impl Key {
+    /// All fields but number, time, process and count.
+    fn identity(&self) -> impl Eq + Hash + '_ {
+        let Attempt {
+            seq: _,
+            at_us: _,
+            kind,
+            pid: _,
+            program,
+            syscall,
+            family,
+            socket_type,
+            protocol,
+            address,
+            port,
+            outcome,
+            count: _,
+            names,
+        } = &self.0;
+        let call = (program, syscall, kind, outcome);
+        let destination = (family, socket_type, protocol, address, port, names);
+        (call, destination)
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
+    }
 }
 
 impl Ledger {
-    /// Adds what could not be done; the same again says nothing new.
-    pub(super) fn fault(&mut self, what: String) {
-        if !self.faults.contains(&what) {
-            self.faults.push(what);
+    /// Adds a failure, unless an equal one is listed.
+    pub(super) fn fault(&mut self, fault: String) {
+        if !self.faults.contains(&fault) {
+            self.faults.push(fault);
         }
     }
 
-    /// Adds a line, or counts it.
-    pub(super) fn add(&mut self, line: Line, syscall: &'static str, caller: &Caller, at_us: u64) {
-        let key = Key {
+    /// Adds an attempt of `caller`, or counts it with an equal entry.
+    pub(super) fn add(
+        &mut self,
+        attempt: Attempt,
+        syscall: &'static str,
+        caller: &Caller,
+        at_us: u64,
+    ) {
+        let key = Key(Attempt {
+            seq: self.attempts.len() as u64 + 1,
+            at_us,
+            pid: caller.pid,
             program: caller.program.clone(),
             syscall,
-            line,
-        };
-        if let Some(attempt) = self
+            ..attempt
+        });
+        if let Some(listed) = self
             .keys
             .get(&key)
             .and_then(|index| self.attempts.get_mut(*index))
         {
-            attempt.count += 1;
+            listed.count += 1;
             return;
         }
-        let Line {
-            kind,
-            family,
-            socket_type,
-            protocol,
-            address,
-            port,
-            outcome,
-            names,
-        } = key.line.clone();
-        let attempt = Attempt {
-            seq: self.attempts.len() as u64 + 1,
-            at_us,
-            kind,
-            pid: caller.pid,
-            program: caller.program.clone(),
-            syscall,
-            family,
-            socket_type,
-            protocol,
-            address,
-            port,
-            outcome,
-            count: 1,
-            names,
-        };
-        let is_setup = kind == AttemptKind::Setup;
-        if self.attempts.len() >= MAX_ATTEMPTS || is_setup && self.setups >= MOST_SETUPS {
+        let attempt = key.0.clone();
+        let is_setup = attempt.kind == AttemptKind::Setup;
+        if self.attempts.len() >= MAX_ATTEMPTS || is_setup && self.setups >= MAX_SETUPS {
             self.unlisted.count(&attempt);
             return;
         }
@@ -114,7 +138,7 @@ impl Ledger {
         self.attempts.push(attempt);
     }
 
-    /// Adds a program that `caller` is about to become.
+    /// Adds a program that `caller` is about to execute.
     pub(super) fn start(
         &mut self,
         program: &[u8],
@@ -136,7 +160,7 @@ impl Ledger {
             self.further_processes += 1;
             return;
         }
-        // Replaced before it is cut, so that no half of a credential is left.
+        // Redaction comes first: truncation could leave half of a credential.
         let shown = |argument: &Vec<u8>| {
             let mut shown = secrets.redact_bytes(argument);
             shown.truncate(MAX_ARGUMENT_BYTES);
@@ -168,15 +192,21 @@ mod tests {
         }
     }
 
-    fn line(port: u16) -> Line {
-        Line {
+    fn attempt(port: u16) -> Attempt {
+        Attempt {
+            seq: 0,
+            at_us: 0,
             kind: AttemptKind::Attempt,
+            pid: 0,
+            program: String::new(),
+            syscall: "",
             family: Some("inet".into()),
             socket_type: None,
             protocol: None,
             address: Some("127.0.0.1".into()),
             port: Some(port),
             outcome: Outcome::Allowed,
+            count: 1,
             names: Vec::new(),
         }
     }
@@ -185,10 +215,10 @@ mod tests {
     fn the_same_again_is_counted_and_keeps_its_first_time() {
         let mut ledger = Ledger::default();
         for at_us in [5, 6, 7] {
-            ledger.add(line(1), "connect", &caller("/a"), at_us);
+            ledger.add(attempt(1), "connect", &caller("/a"), at_us);
         }
-        ledger.add(line(1), "connect", &caller("/b"), 8);
-        ledger.add(line(1), "sendto", &caller("/a"), 9);
+        ledger.add(attempt(1), "connect", &caller("/b"), 8);
+        ledger.add(attempt(1), "sendto", &caller("/a"), 9);
         let counts: Vec<(u64, u64, u64)> = ledger
             .attempts
             .iter()
@@ -210,13 +240,13 @@ mod tests {
     fn attempt_behind_a_flood_of_setup_is_listed() {
         let mut ledger = Ledger::default();
         for port in 1..=2000 {
-            let setup = Line {
+            let setup = Attempt {
                 kind: AttemptKind::Setup,
-                ..line(port)
+                ..attempt(port)
             };
             ledger.add(setup, "connect", &caller("/a"), 0);
         }
-        ledger.add(line(0), "connect", &caller("/a"), 0);
+        ledger.add(attempt(0), "connect", &caller("/a"), 0);
         let last = ledger.attempts.last().map(|attempt| attempt.port);
         assert_eq!(last, Some(Some(0)));
         let left = ledger.unlisted.setup as usize;
@@ -227,18 +257,18 @@ mod tests {
     fn a_flood_of_destinations_is_bounded_and_counted() {
         let mut ledger = Ledger::default();
         for port in 0..2000 {
-            ledger.add(line(port), "connect", &caller("/a"), 0);
+            ledger.add(attempt(port), "connect", &caller("/a"), 0);
         }
         assert_eq!(
             (ledger.attempts.len(), ledger.unlisted.let_through),
             (MAX_ATTEMPTS, 1000)
         );
-        ledger.add(line(0), "connect", &caller("/a"), 0);
+        ledger.add(attempt(0), "connect", &caller("/a"), 0);
         assert_eq!(
             (ledger.attempts[0].count, ledger.unlisted.let_through),
             (2, 1000)
         );
-        let mut away = line(5000);
+        let mut away = attempt(5000);
         away.address = Some("192.0.2.1".into());
         ledger.add(away.clone(), "connect", &caller("/a"), 0);
         away.outcome = Outcome::Denied(nix::errno::Errno::ENETUNREACH);

@@ -1,8 +1,8 @@
-//! Calls that look a path up: they always go on, and what they name is written down.
+//! Calls that look a path up: they always continue, and their paths are recorded.
 //!
-//! Nothing is decided here. What is reached is up to the mounts and to Landlock; memory may change before the
-//! kernel reads it again, and all that this costs is a line of help. So such a call is answered as soon as it has
-//! been read: what /proc says of its caller is read only where a path is relative.
+//! Mounts and Landlock decide on access to files, not the supervisor. Memory that changes before the kernel reads it
+//! again only spoils a recorded path. So a call is answered as soon as its path is read, and /proc of the caller is
+//! read for relative paths only.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,47 +13,52 @@ use model::evidence::LookupKind;
 use nix::errno::Errno;
 use sys::notify::{self, Answer, Notification, open_memory, read_directly, read_memory};
 
-use super::call::{LONGEST_PATH, read_string};
+use super::call::{MAX_PATH_BYTES, read_string};
 use super::ledger::lookups::Wanted;
-use super::{Made, Supervision};
+use super::{Delivery, Supervision};
 use crate::filter::SystemCall::{self, *};
 
-/// What the kernel appends to the link of a directory that was removed (d_path in fs/d_path.c).
+/// Suffix that the kernel adds to the link of a removed directory (d_path in fs/d_path.c).
 const DELETED: &[u8] = b" (deleted)";
 
-/// One path of a call, by its registers.
+/// Path argument of a call, by its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Named {
-    /// The descriptor below which a relative path begins, or AT_FDCWD.
+pub(super) struct PathArgument {
+    /// Descriptor of the directory at which a relative path begins, or AT_FDCWD.
     directory: i32,
-    /// Where the path stands.
+    /// Address of the path.
     at: u64,
     intent: Intent,
 }
 
-/// What a call wants of a path, as far as its registers tell.
+/// Access that a call asks for, as far as its registers show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intent {
-    Is(LookupKind),
-    /// The flags of open(2) stand here in memory: `struct open_how` of openat2(2) begins with them.
+    Known(LookupKind),
+    /// Address of the open flags, with which `struct open_how` of openat2(2) begins.
     FlagsAt(u64),
 }
 
-/// The paths of one call.
-pub(super) type Paths = [Option<Named>; 2];
+/// Path arguments of one call.
+pub(super) type Paths = [Option<PathArgument>; 2];
 
 impl Supervision {
-    /// Lets a lookup go on, and writes it down. Before the launch it is our own probe that looks.
-    pub(super) fn look_up(&mut self, notification: &Notification, paths: Paths, launched: bool) {
+    /// Lets a lookup continue, then records it. Lookups before the launch are our own probes and not recorded.
+    pub(super) fn continue_lookup(
+        &mut self,
+        notification: &Notification,
+        paths: Paths,
+        launched: bool,
+    ) {
         let (read, at_us) = self.read_paths(notification, paths, launched);
-        // A caller that is gone made no call, and what was read may be another's.
-        if let Made::AsAnswered = self.answer(notification, Answer::Continue) {
-            self.write_down(read, at_us);
+        // If the caller was killed, the call is not made, and the path may have been another process's.
+        if let Delivery::Done = self.answer(notification, Answer::Continue) {
+            self.add_lookups(read, at_us);
         }
     }
 
-    /// Writes a lookup down that is judged besides, and answered then.
-    pub(super) fn note_lookup(
+    /// Records a lookup by a call that is decided and answered afterwards.
+    pub(super) fn record_lookup(
         &mut self,
         notification: &Notification,
         paths: Paths,
@@ -61,11 +66,11 @@ impl Supervision {
     ) {
         let (read, at_us) = self.read_paths(notification, paths, launched);
         if notify::is_valid(&self.listener, notification.id) {
-            self.write_down(read, at_us);
+            self.add_lookups(read, at_us);
         }
     }
 
-    /// Wanted paths, and the time of the look.
+    /// Reads the paths, and the time.
     fn read_paths(
         &self,
         notification: &Notification,
@@ -74,7 +79,7 @@ impl Supervision {
     ) -> (Vec<Result<Wanted, Errno>>, u64) {
         let at_us = self.clock.elapsed_us();
         let recorded = launched && self.records;
-        // Without a pointer there is no path: some runtimes ask in this way whether the kernel has a call.
+        // Some runtimes pass a null pointer to test for support of a call.
         let paths = paths.into_iter().flatten().filter(|named| named.at != 0);
         let read = paths
             .filter(|_| recorded)
@@ -83,7 +88,7 @@ impl Supervision {
         (read, at_us)
     }
 
-    fn write_down(&mut self, read: Vec<Result<Wanted, Errno>>, at_us: u64) {
+    fn add_lookups(&mut self, read: Vec<Result<Wanted, Errno>>, at_us: u64) {
         for read in read {
             match read {
                 Ok(wanted) if wanted.path.as_os_str().is_empty() => {}
@@ -94,7 +99,7 @@ impl Supervision {
     }
 }
 
-/// The path that `program`, given to execve(2) by `thread` below `directory`, stands for.
+/// Lookup of `program`, a path given to execveat(2) by `thread` with the descriptor `directory`.
 pub(super) fn executed(thread: i32, directory: i32, program: &[u8]) -> Wanted {
     Wanted {
         path: resolve(thread, directory, program),
@@ -102,20 +107,20 @@ pub(super) fn executed(thread: i32, directory: i32, program: &[u8]) -> Wanted {
     }
 }
 
-/// The paths of a call; `None` where it is no lookup.
+/// Path arguments of a call. Returns `None` for a call that is no lookup.
 #[expect(clippy::wildcard_enum_match_arm, reason = "any other call")]
 pub(super) fn paths(call: SystemCall, arguments: &[u64; 6]) -> Option<Paths> {
     use LookupKind::{Read, Write};
     let [first, second, third, fourth, ..] = *arguments;
-    let below = |directory: u64, at, kind| Named {
+    let below = |directory: u64, at, kind| PathArgument {
         directory: directory as i32,
         at,
-        intent: Intent::Is(kind),
+        intent: Intent::Known(kind),
     };
-    let here = |at, kind| Named {
+    let here = |at, kind| PathArgument {
         directory: libc::AT_FDCWD,
         at,
-        intent: Intent::Is(kind),
+        intent: Intent::Known(kind),
     };
     let (one, other) = match call {
         SYS_open => (here(first, opened(second)), None),
@@ -123,7 +128,7 @@ pub(super) fn paths(call: SystemCall, arguments: &[u64; 6]) -> Option<Paths> {
         SYS_openat2 => {
             let intent = Intent::FlagsAt(third);
             (
-                Named {
+                PathArgument {
                     intent,
                     ..below(first, second, Read)
                 },
@@ -141,7 +146,7 @@ pub(super) fn paths(call: SystemCall, arguments: &[u64; 6]) -> Option<Paths> {
         SYS_truncate => (here(first, Write), None),
         SYS_mkdirat | SYS_mknodat | SYS_unlinkat | SYS_fchmodat | SYS_fchmodat2 | SYS_fchownat
         | SYS_utimensat => (below(first, second, Write), None),
-        // The target of a symbolic link is text: nothing is looked up.
+        // The kernel does not look up the target of a new symbolic link.
         SYS_symlink => (here(second, Write), None),
         SYS_symlinkat => (below(second, third, Write), None),
         SYS_link => (here(first, Read), Some(here(second, Write))),
@@ -159,12 +164,12 @@ pub(super) fn paths(call: SystemCall, arguments: &[u64; 6]) -> Option<Paths> {
     Some([Some(one), other])
 }
 
-/// What the flags of open(2) ask for.
+/// Access that the flags of open(2) ask for.
 fn opened(flags: u64) -> LookupKind {
     let flags = flags as i32;
     let writes = libc::O_CREAT | libc::O_TRUNC | (libc::O_TMPFILE & !libc::O_DIRECTORY);
     match () {
-        // All other flags but O_DIRECTORY are without meaning then.
+        // O_PATH makes open(2) ignore all other flags but O_CLOEXEC, O_DIRECTORY and O_NOFOLLOW.
         () if flags & libc::O_PATH != 0 => LookupKind::Read,
         () if flags & (libc::O_ACCMODE | writes) != libc::O_RDONLY => LookupKind::Write,
         () if flags & libc::O_DIRECTORY != 0 => LookupKind::List,
@@ -172,14 +177,14 @@ fn opened(flags: u64) -> LookupKind {
     }
 }
 
-fn read(thread: i32, named: Named) -> Result<Wanted, Errno> {
+fn read(thread: i32, named: PathArgument) -> Result<Wanted, Errno> {
     let path = read_string(
         |at, piece| read_piece(thread, at, piece),
         named.at,
-        LONGEST_PATH,
+        MAX_PATH_BYTES,
     )?;
     let kind = match named.intent {
-        Intent::Is(kind) => kind,
+        Intent::Known(kind) => kind,
         Intent::FlagsAt(at) => {
             let mut flags = [0; 8];
             read_piece(thread, at, &mut flags)?;
@@ -192,7 +197,7 @@ fn read(thread: i32, named: Named) -> Result<Wanted, Errno> {
     })
 }
 
-/// Directly, unless a container that the runner is in has no such call.
+/// Reads memory by process_vm_readv(2), or by /proc if a container's filter refuses that call.
 fn read_piece(thread: i32, at: u64, piece: &mut [u8]) -> Result<(), Errno> {
     match read_directly(thread, at, piece) {
         Err(Errno::EPERM | Errno::ENOSYS) => read_memory(&open_memory(thread)?, at, piece),
@@ -200,8 +205,8 @@ fn read_piece(thread: i32, at: u64, piece: &mut [u8]) -> Result<(), Errno> {
     }
 }
 
-/// The path without `.` and `..`, absolute where that can be told, and no longer than the kernel takes one. An
-/// empty one is about its descriptor, and stays empty.
+/// Resolves a path: without `.` and `..`, absolute if its base directory is known, and cut at PATH_MAX. An empty path
+/// stands for its descriptor and stays empty.
 fn resolve(thread: i32, directory: i32, path: &[u8]) -> PathBuf {
     let path = Path::new(OsStr::from_bytes(path));
     let base = if path.is_absolute() || path.as_os_str().is_empty() {
@@ -210,14 +215,14 @@ fn resolve(thread: i32, directory: i32, path: &[u8]) -> PathBuf {
         directory_of(thread, directory)
     };
     let normal = normalised(base.as_deref(), path);
-    match normal.as_os_str().as_bytes().get(..LONGEST_PATH) {
+    match normal.as_os_str().as_bytes().get(..MAX_PATH_BYTES) {
         Some(cut) => OsStr::from_bytes(cut).into(),
         None => normal,
     }
 }
 
-/// Where a relative path begins. The kernel names a directory of another mount namespace by its path in there; what
-/// cannot be reached from any root, was removed, or is no directory is not known.
+/// Base directory of a relative path. The kernel gives directories of another mount namespace by their paths there.
+/// Returns `None` for a removed directory, one outside of every root, or another file.
 fn directory_of(thread: i32, directory: i32) -> Option<PathBuf> {
     let link = match directory {
         libc::AT_FDCWD => format!("/proc/{thread}/cwd"),
@@ -228,7 +233,7 @@ fn directory_of(thread: i32, directory: i32) -> Option<PathBuf> {
     whole.then_some(path)
 }
 
-/// By the text alone: `..` takes back a name, also where that is a symbolic link.
+/// Normalises the text of a path: `..` removes the name before it, even if that is a symbolic link.
 fn normalised(base: Option<&Path>, path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     let all = base.into_iter().flat_map(Path::components);

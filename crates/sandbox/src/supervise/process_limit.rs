@@ -1,44 +1,44 @@
-//! How many processes and threads there may be, where RLIMIT_NPROC does not say: without a user namespace it counts
-//! whatever the container's user has running, and holds nobody who is root.
+//! Limit on processes and threads of the client, for sandboxes without a user namespace. RLIMIT_NPROC cannot limit
+//! them there: it counts all processes of the container's user, and does not apply to root (getrlimit(2)).
 
 use crate::reaper;
 
-/// The client's own process, which is there when the count begins.
+/// The client's first process, which exists when the count begins.
 const CLIENT: u64 = 1;
 
-/// The bound, and how many more may be made before it is looked who is there.
+/// Limit, and the number of processes that may be made before the next count in /proc.
 #[derive(Debug)]
-pub(super) struct Offspring {
-    most: u64,
-    /// Threads below the runner that are not the client's.
-    others: u64,
-    left: u64,
+pub(super) struct ProcessLimit {
+    limit: u64,
+    /// Threads below the runner before the client started any.
+    before: u64,
+    remaining: u64,
 }
 
-impl Offspring {
-    /// Counts who is there before the client starts anything.
-    pub(super) fn new(most: u64) -> Self {
-        let there = reaper::threads_below_this_process().unwrap_or(CLIENT);
+impl ProcessLimit {
+    /// Counts the threads that exist before the client starts any.
+    pub(super) fn new(limit: u64) -> Self {
+        let threads = reaper::threads_below_this_process().unwrap_or(CLIENT);
         Self {
-            most,
-            others: there.saturating_sub(CLIENT),
-            left: 0,
+            limit,
+            before: threads.saturating_sub(CLIENT),
+            remaining: 0,
         }
     }
 
-    /// Whether one more may be made; it counts as made then. Where nobody can be counted there are too many.
-    pub(super) fn may_grow(&mut self) -> bool {
-        self.may_grow_from(|| reaper::threads_below_this_process().ok())
+    /// Checks for room for one more process, and counts it. If /proc cannot be read, refuses.
+    pub(super) fn admits_one_more(&mut self) -> bool {
+        self.admits_counting(|| reaper::threads_below_this_process().ok())
     }
 
-    fn may_grow_from(&mut self, count: impl FnOnce() -> Option<u64>) -> bool {
-        if self.left == 0 {
-            let there = count().map_or(self.most, |all| all.saturating_sub(self.others));
-            self.left = self.most.saturating_sub(there);
+    fn admits_counting(&mut self, count: impl FnOnce() -> Option<u64>) -> bool {
+        if self.remaining == 0 {
+            let threads = count().map_or(self.limit, |all| all.saturating_sub(self.before));
+            self.remaining = self.limit.saturating_sub(threads);
         }
-        match self.left.checked_sub(1) {
-            Some(left) => {
-                self.left = left;
+        match self.remaining.checked_sub(1) {
+            Some(remaining) => {
+                self.remaining = remaining;
                 true
             }
             None => false,
@@ -52,11 +52,11 @@ mod tests {
 
     const OTHERS: u64 = 3;
 
-    fn of_four() -> Offspring {
-        Offspring {
-            most: 4,
-            others: OTHERS,
-            left: 0,
+    fn of_four() -> ProcessLimit {
+        ProcessLimit {
+            limit: 4,
+            before: OTHERS,
+            remaining: 0,
         }
     }
 
@@ -64,21 +64,21 @@ mod tests {
     fn as_many_are_made_as_there_is_room_for_and_counted_again_then() {
         let mut offspring = of_four();
         let mut made = 1;
-        while offspring.may_grow_from(|| Some(OTHERS + made)) {
+        while offspring.admits_counting(|| Some(OTHERS + made)) {
             made += 1;
         }
         assert_eq!(made, 4);
-        // Two have ended.
-        assert!(offspring.may_grow_from(|| Some(OTHERS + 2)));
+        // The client has two processes now.
+        assert!(offspring.admits_counting(|| Some(OTHERS + 2)));
         assert!(
-            offspring.may_grow_from(|| None),
-            "one is left of the last count"
+            offspring.admits_counting(|| None),
+            "room for one is left of the last count"
         );
-        assert!(!offspring.may_grow_from(|| Some(OTHERS + 4)));
+        assert!(!offspring.admits_counting(|| Some(OTHERS + 4)));
     }
 
     #[test]
     fn where_nobody_can_be_counted_nothing_is_made() {
-        assert!(!of_four().may_grow_from(|| None));
+        assert!(!of_four().admits_counting(|| None));
     }
 }

@@ -1,7 +1,7 @@
-//! Whether a descriptor of the client's is a TCP socket that is not connected yet.
+//! State of the client's descriptors: TCP sockets that are not connected yet.
 //!
-//! A copy of the descriptor tells it. A container's own filter may refuse copies (pidfd_getfd(2)): then /proc tells
-//! the same of the socket where it is.
+//! A copy of the descriptor shows its state. If a container's filter refuses the copy (pidfd_getfd(2)), /proc shows
+//! the state.
 
 use std::ffi::CString;
 use std::fs;
@@ -13,23 +13,24 @@ use sys::notify::{copy_descriptor, is_unconnected};
 use super::caller::Caller;
 use crate::error::AsErrno as _;
 
-/// `TCP_CLOSE` of linux/tcp_states.h, as /proc/net/tcp writes it.
+/// `TCP_CLOSE` of linux/tcp_states.h, as in /proc/net/tcp.
 const CLOSED: &str = "07";
 
-/// Looks at descriptor `number` of `thread`.
+/// Checks for an unconnected TCP socket at descriptor `number` of `thread`.
 ///
 /// # Errors
-/// `EOPNOTSUPP`, `ENOPROTOOPT`, `ENOTSOCK` or `EBADF` for what is no TCP socket, else what stands in the way.
+/// `EOPNOTSUPP`, `ENOPROTOOPT`, `ENOTSOCK` or `EBADF` if the descriptor is no TCP socket, else the errno of the failed
+/// call.
 pub(super) fn is_unconnected_tcp(thread: i32, caller: &Caller, number: i32) -> Result<bool, Errno> {
     match copy_descriptor(thread, caller.process, number) {
         Ok(copy) => is_unconnected(copy),
-        Err(Errno::EPERM | Errno::ENOSYS) => is_unlisted(thread, number),
+        Err(Errno::EPERM | Errno::ENOSYS) => is_unconnected_by_proc(thread, number),
         Err(errno) => Err(errno),
     }
 }
 
-/// The same by /proc of `thread`. Only what is bound, connected or connecting stands in /proc/net/tcp.
-fn is_unlisted(thread: i32, number: i32) -> Result<bool, Errno> {
+/// Checks by /proc of `thread`. /proc/net/tcp lists only sockets that are bound, connected or connecting.
+fn is_unconnected_by_proc(thread: i32, number: i32) -> Result<bool, Errno> {
     let path = format!("/proc/{thread}/fd/{number}");
     let name = CString::new(path).map_err(|_| Errno::EINVAL)?;
     let list = match socket_protocol(&name).map_err(no_descriptor)?.as_slice() {
@@ -56,7 +57,7 @@ pub(super) fn socket_inode(thread: i32, number: i32) -> Result<u64, Errno> {
     inode.ok_or(Errno::ENOTSOCK)
 }
 
-/// proc_net(5): the fourth word of a line is the state, the tenth the inode.
+/// State of the socket with this inode: the fourth word of its line is the state, the tenth the inode (proc_net(5)).
 fn state<'a>(listed: &'a str, inode: &str) -> Option<&'a str> {
     listed.lines().find_map(|line| {
         let mut words = line.split_whitespace();
@@ -89,7 +90,7 @@ mod tests {
         let own = std::process::id() as i32;
         let number = descriptor.as_raw_fd();
         let copied = is_unconnected_tcp(own, &Caller::read(own), number);
-        [copied, is_unlisted(own, number)]
+        [copied, is_unconnected_by_proc(own, number)]
     }
 
     fn tcp(family: AddressFamily) -> OwnedFd {
@@ -123,7 +124,7 @@ mod tests {
             assert!(expected.map(Err).contains(&result), "{result:?}");
         }
         let own = std::process::id() as i32;
-        assert_eq!(is_unlisted(own, 100_000), Err(Errno::EBADF));
+        assert_eq!(is_unconnected_by_proc(own, 100_000), Err(Errno::EBADF));
     }
 
     #[test]

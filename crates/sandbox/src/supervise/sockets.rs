@@ -1,11 +1,11 @@
-//! Which sockets exist for the client: by family, type and protocol, all of them registers of socket(2).
+//! Sockets that the client may make, by family, type and protocol. All three are registers of socket(2).
 
 use nix::errno::Errno;
 
-/// The low four bits of the type are the type, the others SOCK_NONBLOCK and SOCK_CLOEXEC (socket(2)).
+/// Bits of the socket type; the other bits are SOCK_NONBLOCK and SOCK_CLOEXEC (socket(2)).
 const TYPE_MASK: u64 = 0xF;
 
-/// The arguments of socket(2). All are ints: the kernel ignores the high half of each register.
+/// Arguments of socket(2). All are ints: the kernel ignores the high half of each register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Socket {
     pub(super) family: i32,
@@ -23,11 +23,11 @@ impl Socket {
         }
     }
 
-    /// The errno with which this socket is refused; `None` where it is allowed.
+    /// Errno of a refused socket; `None` if the socket is allowed.
     ///
-    /// MPTCP and SCTP pass rules that are written for TCP; vsock is not bound to a network namespace; raw and
-    /// packet sockets see and forge what others send. getaddrinfo(3) lists addresses by NETLINK_ROUTE, and
-    /// without capabilities can change none.
+    /// Rules for TCP do not cover MPTCP and SCTP. Network namespaces do not confine vsock. Raw and packet sockets read
+    /// and forge foreign packets. NETLINK_ROUTE is allowed, since getaddrinfo(3) lists addresses with it; changes
+    /// need capabilities.
     pub(super) fn refusal(self) -> Option<Errno> {
         match (self.family, self.kind, self.protocol) {
             (libc::AF_UNIX, _, _) => None,
@@ -41,17 +41,18 @@ impl Socket {
         }
     }
 
-    /// An internet socket whose messages need no connection.
+    /// Checks for an internet socket that sends messages without a connection.
     pub(super) fn is_datagram(self) -> bool {
         matches!(self.family, libc::AF_INET | libc::AF_INET6) && self.kind == libc::SOCK_DGRAM
     }
 
-    /// A unix socket that sends to its peer alone: a raw one is a datagram socket (unix_create in net/unix/af_unix.c).
+    /// Checks for a unix socket that sends only to its peer. A raw unix socket is a datagram socket (unix_create in
+    /// net/unix/af_unix.c).
     pub(super) fn stays_connected(self) -> bool {
         !matches!(self.kind, libc::SOCK_DGRAM | libc::SOCK_RAW)
     }
 
-    /// `stream`, `dgram`, … or the number.
+    /// Name of the type: `stream`, `dgram`, …, or its number.
     pub(super) fn kind_name(self) -> String {
         match self.kind {
             libc::SOCK_STREAM => "stream".to_owned(),
@@ -63,7 +64,7 @@ impl Socket {
     }
 }
 
-/// `inet`, `unix`, … or the number.
+/// Name of an address family: `inet`, `unix`, …, or its number.
 pub(super) fn family_name(family: i32) -> String {
     match family {
         libc::AF_UNSPEC => "unspec".to_owned(),

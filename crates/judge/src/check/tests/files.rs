@@ -244,7 +244,7 @@ fn what_is_no_surprise_has_a_reason_and_anything_else_has_none() {
     assert_eq!(reason(&directory(Root::Tmp, ".agent/cache")), None);
 }
 
-/// A file of the home that did not stay.
+/// Transient file of the home.
 fn gone(path: &str) -> FileEntry {
     FileEntry {
         transient: true,

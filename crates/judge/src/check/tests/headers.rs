@@ -1,4 +1,4 @@
-//! Deviations in the heads of the requests.
+//! Deviations in request headers.
 
 use model::evidence::fixture::{add_header, headers, set_header};
 

@@ -1,4 +1,4 @@
-//! Lost evidence, and what is left of a client that the runner ended: which deviation is certain all the same.
+//! Lost evidence, and leftovers of a client that the runner ended, with the deviations that stay certain.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::requests::set_query;
 use super::{Fixture, finding, verdict_of, with_status};
 
-/// One deviation of each kind that is seen, and the gap in the evidence of its check.
+/// Deviations of each kind, with a gap in the evidence of their checks.
 #[test]
 fn seen_deviation_fails_with_a_gap() {
     type Deviate = fn(&mut Fixture);
@@ -107,7 +107,7 @@ fn open_connection_with_a_gap_is_errored() {
     assert_eq!(with_status(Status::Failed, &fixture), [""; 0]);
 }
 
-/// What is left of a client that the runner ended is a consequence; what it did is not.
+/// Leftovers of a client that the runner ended are no deviations; its actions are.
 #[test]
 fn remains_of_an_ended_client_are_skipped() {
     let ends = [

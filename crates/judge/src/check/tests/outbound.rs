@@ -1,4 +1,4 @@
-//! Deviations in the isolation and in what the client tried.
+//! Deviations in the isolation and in the client's attempts.
 
 use model::evidence::fixture::{Fixture, attempt, canary, case_b, connect, gap, question};
 use model::evidence::{Attempt, AttemptKind, CanaryMode, CanaryStatus, GapKind, Outcome};
@@ -223,7 +223,7 @@ deviations! {
     } => ["outbound/no-attempts"];
 }
 
-/// A bind(2) that the supervisor refused, of the setup.
+/// Refused bind(2) of the kind setup.
 fn refused_bind(family: &str, address: &str, port: u16) -> Attempt {
     Attempt {
         kind: AttemptKind::Setup,
@@ -247,7 +247,7 @@ fn expect(run: &mut Fixture, destinations: &[&str]) {
     run.profile.attempts = attempts.collect();
 }
 
-/// What socket(2) says of a family that the kernel does not have.
+/// Errno of socket(2) for a family that the kernel lacks.
 fn without_family(run: &mut Fixture, name: &str) {
     for mode in [CanaryMode::Continued, CanaryMode::Answered] {
         let canary = canary(&mut run.evidence, name, mode);

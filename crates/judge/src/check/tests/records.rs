@@ -224,7 +224,7 @@ deviations! {
     } => ["records/sequence"];
 }
 
-/// Lets a list of the init record have entries: this one, or any.
+/// Allows entries in a list of the init record: this one, or all.
 fn allow(run: &mut Fixture, field: InitField, name: Option<&str>) {
     run.profile.records.init_lists.push(InitList {
         field,

@@ -1,4 +1,4 @@
-//! Deviations in which requests came, and on which connections.
+//! Deviations in the requests and their connections.
 
 use model::evidence::fixture::{
     Fixture, add_header, case_a, head_request, headers, set_header, shape,
@@ -196,7 +196,7 @@ fn title(expected: bool) -> SideRequest {
     }
 }
 
-/// A message beside the turn at an index: another body, and events of its own.
+/// Inserts a message beside the turn at an index, with another body and its own events.
 fn beside_the_turn(run: &mut Fixture, index: usize) {
     let turn = run.evidence.requests.iter().find(|one| one.is_turn());
     let mut side = turn.expect("a turn").clone();

@@ -1,4 +1,4 @@
-//! Bodies, leaf by leaf.
+//! Facts of bodies, leaf by leaf.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn a_body_of_very_many_values_is_cut() {
     let items = vec![json!([]); 200_000];
     shape(&mut run.evidence.requests[0], |shape| *shape = json!(items));
     let found = behaviour(run);
-    assert_eq!(found.facts().len(), MOST_FACTS);
+    assert_eq!(found.facts().len(), MAX_FACTS);
     assert_eq!(
         found.incomplete().unwrap(),
         "it shows more than 100000 facts"
@@ -57,7 +57,7 @@ fn a_body_is_compared_leaf_by_leaf() {
             "body POST /v1/messages $.tools[0]: - => empty object",
         ]
     );
-    // A word and a number are told apart.
+    // A word and a number differ.
     assert_eq!(of(|body| body["type"] = json!("1")).len(), 1);
     let number = |body: &mut serde_json::Value| body["type"] = json!(1);
     let word = |body: &mut serde_json::Value| body["type"] = json!("1");
@@ -104,7 +104,7 @@ fn a_number_that_is_a_time_is_no_difference_and_a_size_is_one() {
     assert_eq!(between(with(json!(0.5)), with(json!(0.25))).len(), 1);
 }
 
-/// As the stub's shape has them.
+/// The stub writes such keys with their length and digest.
 #[test]
 fn a_key_that_is_no_name_is_compared_like_a_text() {
     let with = |bytes: u64, seed: u64| {

@@ -95,7 +95,7 @@ fn the_way_to_the_stub_tells_its_port_and_no_other_low_one_is_replaced() {
         found,
         ["headers POST /v1/messages x-other: 127.0.0.1:5432 => 127.0.0.1:6379"]
     );
-    // Nor is it the stub's because somebody binds or goes there.
+    // An attempt to bind or connect to a port does not make the port the stub's.
     let bound = |port: u16| {
         move |run: &mut Fixture| {
             let bind = Attempt {
@@ -110,7 +110,7 @@ fn the_way_to_the_stub_tells_its_port_and_no_other_low_one_is_replaced() {
     assert_eq!(between(bound(20_001), bound(20_002)).len(), 2);
 }
 
-/// Each pair would be written alike with blanks alone between the words.
+/// Pairs that would be equal if only blanks separated the words.
 #[test]
 fn no_two_attempts_have_one_key() {
     let unix = |address: &str| connect("unix", address, None);
@@ -173,7 +173,7 @@ fn what_outlives_the_client_is_no_program_that_was_started() {
     );
 }
 
-/// A parent may have ended before it is asked for, and so may the parent of that one.
+/// A parent may have ended before the supervisor reads it, and so may the parent's parent.
 #[test]
 fn a_program_is_compared_with_its_arguments_and_not_with_who_started_it() {
     let git = |pid, ppid, args: &[&str]| Process {
@@ -266,7 +266,7 @@ fn the_end_of_a_run_counts() {
     assert_eq!(between(seen("file a 3"), seen("file a 4")).len(), 2);
 }
 
-/// A report that somebody wrote may have as many as there is room for.
+/// A hand-written report may have any number of entries.
 #[test]
 fn very_many_programs_are_read_without_ado() {
     let found = changed(|run| {

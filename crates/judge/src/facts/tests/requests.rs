@@ -1,8 +1,8 @@
-//! Requests: their place, their names, and those of one name.
+//! Facts of requests: positions, names, and requests of one name.
 
 use super::*;
 
-/// `GET /v1/x` with this query, beside nothing.
+/// Request `GET /v1/x` with this query.
 fn get(query: &str, agent: &str) -> Request {
     let mut request = head_request();
     request.class = RequestClass::Unknown;
@@ -20,7 +20,7 @@ fn get(query: &str, agent: &str) -> Request {
     request
 }
 
-/// A message that is not the one: short, and with a body of its own.
+/// Second message: short, and with a body of its own.
 fn probe() -> Request {
     let mut probe = case_b().evidence.requests[0].clone();
     probe.body.as_mut().unwrap().sha256 = digest(77);
@@ -146,7 +146,7 @@ fn requests_of_one_name_whose_bodies_come_in_another_order_are_no_difference() {
 
 #[test]
 fn another_message_before_the_message_is_one_further_request() {
-    // What is in the one stands before what is in the message, and of the other behind it.
+    // The content of one request sorts before that of the message, and of the other after it.
     let bodies = [json!({"a": 1}), json!({"z": 1})];
     for (at, place) in ["before", "after"].into_iter().enumerate() {
         for body in &bodies {
@@ -194,7 +194,7 @@ fn of_two_messages_of_one_size_it_is_no_matter_which_came_first() {
                 .into();
         }
     };
-    // Only where it came is told; the two stay the ones that they are.
+    // Only the position differs; the identities of both requests stay.
     let found = between(two([1, 2]), two([2, 1]));
     assert_eq!(
         found,

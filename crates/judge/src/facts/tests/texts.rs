@@ -1,4 +1,4 @@
-//! Each rule for texts: what it replaces, and what stands beside that and stays.
+//! Rules for texts: replaced values, and similar values that stay.
 
 use proptest::prelude::*;
 

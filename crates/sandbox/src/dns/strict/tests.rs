@@ -1,4 +1,4 @@
-//! Ordinary queries, one deviation each, and any bytes at all.
+//! Ordinary queries, queries with one deviation, and arbitrary bytes.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::super::parse;
 use super::*;
 
-/// `a.example`, type A, class IN.
+/// Question for `a.example`, type A, class IN.
 const QUESTION: [u8; 15] = *b"\x01a\x07example\0\0\x01\0\x01";
 /// OPT with a UDP size of 1232.
 const PLAIN_OPT: [u8; 11] = [0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0];

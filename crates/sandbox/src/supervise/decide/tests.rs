@@ -1,11 +1,11 @@
-//! Each kind of call: what is recorded, and what is answered.
+//! Entries and answer for each kind of call.
 
 use super::*;
 
 const STUB: &str = "127.0.0.1:8000";
 const ELSEWHERE: &str = "127.0.0.2:9000";
 
-fn ground() -> Context {
+fn context() -> Context {
     Context {
         served: StubAddresses {
             stub: STUB.parse().unwrap(),
@@ -28,14 +28,14 @@ fn to(address: Address) -> Call {
 }
 
 fn connect(address: &str) -> Decision {
-    decide(&to(Address::Inet(address.parse().unwrap())), ground())
+    decide(&to(Address::Inet(address.parse().unwrap())), context())
 }
 
 fn only(decision: &Decision) -> (AttemptKind, Outcome, Answer) {
-    assert_eq!(decision.lines.len(), 1);
+    assert_eq!(decision.attempts.len(), 1);
     (
-        decision.lines[0].kind,
-        decision.lines[0].outcome,
+        decision.attempts[0].kind,
+        decision.attempts[0].outcome,
         decision.answer,
     )
 }
@@ -50,7 +50,7 @@ fn the_stub_is_reached_and_judged_by_nobody() {
             only(&decision),
             (AttemptKind::Setup, Outcome::Allowed, Answer::Continue)
         );
-        assert_eq!(decision.to_stub, [5]);
+        assert_eq!(decision.stub_descriptors, [5]);
     }
 }
 
@@ -61,19 +61,19 @@ fn the_second_host_is_an_attempt_that_arrives_at_the_stub() {
         only(&decision),
         (AttemptKind::Attempt, Outcome::Allowed, Answer::Continue)
     );
-    assert_eq!(decision.to_stub, [5]);
-    assert!(connect("127.0.0.2:8000").to_stub.is_empty());
+    assert_eq!(decision.stub_descriptors, [5]);
+    assert!(connect("127.0.0.2:8000").stub_descriptors.is_empty());
 }
 
 #[test]
 fn a_stub_that_the_client_was_not_told_of_is_reached_as_an_attempt() {
     let unknown = Context {
         stub_is_known: false,
-        ..ground()
+        ..context()
     };
     let decision = decide(&to(Address::Inet(STUB.parse().unwrap())), unknown);
     assert_eq!(only(&decision).0, AttemptKind::Attempt);
-    assert_eq!(decision.to_stub, [5]);
+    assert_eq!(decision.stub_descriptors, [5]);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn the_unspecified_address_leads_to_the_stub_and_is_an_attempt() {
         only(&decision),
         (AttemptKind::Attempt, Outcome::Allowed, Answer::Continue)
     );
-    assert_eq!(decision.to_stub, [5]);
+    assert_eq!(decision.stub_descriptors, [5]);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn other_loopback_addresses_go_on_as_attempts() {
             (AttemptKind::Attempt, Outcome::Allowed, Answer::Continue),
             "{address}"
         );
-        assert!(decision.to_stub.is_empty());
+        assert!(decision.stub_descriptors.is_empty());
     }
 }
 
@@ -133,15 +133,18 @@ fn one_destination_that_leads_out_refuses_the_whole_call() {
         connects: false,
         payload: Vec::new(),
     };
-    let decision = decide(&Call::To(vec![there(STUB), there("192.0.2.1:9")]), ground());
+    let decision = decide(
+        &Call::To(vec![there(STUB), there("192.0.2.1:9")]),
+        context(),
+    );
     assert_eq!(decision.answer, Answer::Refuse(Errno::ENETUNREACH));
     assert!(
         decision
-            .lines
+            .attempts
             .iter()
-            .all(|line| line.outcome == UNREACHABLE)
+            .all(|attempt| attempt.outcome == UNREACHABLE)
     );
-    assert!(decision.to_stub.is_empty());
+    assert!(decision.stub_descriptors.is_empty());
 }
 
 #[test]
@@ -155,19 +158,19 @@ fn the_kernel_is_asked_for_what_our_canaries_mark_and_for_nothing_else() {
     let refused = Answer::Refuse(Errno::ENETUNREACH);
     let canaries = Context {
         canaries: true,
-        ..ground()
+        ..context()
     };
     assert_eq!(decide(&there(8000), canaries).answer, Answer::Continue);
     assert_eq!(decide(&there(443), canaries).answer, refused);
-    assert_eq!(decide(&there(8000), ground()).answer, refused);
+    assert_eq!(decide(&there(8000), context()).answer, refused);
 }
 
-/// A network that is the container's.
+/// Context of a container's network.
 fn shared() -> Context {
     Context {
         unix_sockets: false,
         shared_network: true,
-        ..ground()
+        ..context()
     }
 }
 
@@ -202,7 +205,7 @@ fn in_a_shared_network_only_the_stub_is_reached() {
             ),
             "{neighbour}"
         );
-        assert!(decision.to_stub.is_empty());
+        assert!(decision.stub_descriptors.is_empty());
     }
     assert_eq!(
         to("192.0.2.1:8000").answer,
@@ -217,7 +220,7 @@ fn in_a_shared_network_no_connection_is_dissolved() {
         let decision = decide(&to(address.clone()), shared());
         let denied = Outcome::Denied(NO_RIGHT);
         assert_eq!(only(&decision), (AttemptKind::Setup, denied, refused));
-        assert_eq!(decide(&to(address), ground()).answer, Answer::Continue);
+        assert_eq!(decide(&to(address), context()).answer, Answer::Continue);
     }
 }
 
@@ -228,7 +231,7 @@ fn in_a_shared_network_no_datagram_or_unix_socket_is_made() {
         for protocol in [0, libc::IPPROTO_UDP] {
             let decision = decide(&socket(family, libc::SOCK_DGRAM, protocol), shared());
             assert_eq!(decision.answer, refused);
-            assert_eq!(decision.lines[0].kind, AttemptKind::Attempt);
+            assert_eq!(decision.attempts[0].kind, AttemptKind::Attempt);
         }
         let stream = decide(&socket(family, libc::SOCK_STREAM, 0), shared());
         assert_eq!(stream.answer, Answer::Continue);
@@ -284,11 +287,11 @@ fn in_a_shared_network_our_canaries_ask_the_kernel_by_naming_a_protocol_or_a_nei
 
 #[test]
 fn unix_names_go_on_as_attempts_and_only_the_name_service_cache_is_expected() {
-    let unix = |path: &[u8]| decide(&to(Address::Path(path.to_vec())), ground());
+    let unix = |path: &[u8]| decide(&to(Address::Path(path.to_vec())), context());
     assert_eq!(only(&unix(b"/run/docker.sock")).0, AttemptKind::Attempt);
     assert_eq!(only(&unix(b"/var/run/nscd/socket")).0, AttemptKind::Setup);
-    let decision = decide(&to(Address::Abstract(b"x".to_vec())), ground());
-    assert_eq!(decision.lines[0].address.as_deref(), Some("@x"));
+    let decision = decide(&to(Address::Abstract(b"x".to_vec())), context());
+    assert_eq!(decision.attempts[0].address.as_deref(), Some("@x"));
     assert_eq!(
         only(&decision),
         (AttemptKind::Attempt, Outcome::Allowed, Answer::Continue)
@@ -299,7 +302,7 @@ fn unix_names_go_on_as_attempts_and_only_the_name_service_cache_is_expected() {
 fn where_host_directories_are_shown_no_unix_socket_is_made() {
     let shut = Context {
         unix_sockets: false,
-        ..ground()
+        ..context()
     };
     let socket = |family| {
         Call::Socket(Socket {
@@ -318,7 +321,7 @@ fn where_host_directories_are_shown_no_unix_socket_is_made() {
         Answer::Continue
     );
     assert_eq!(
-        decide(&socket(libc::AF_UNIX), ground()).answer,
+        decide(&socket(libc::AF_UNIX), context()).answer,
         Answer::Continue
     );
 }
@@ -327,11 +330,11 @@ fn where_host_directories_are_shown_no_unix_socket_is_made() {
 fn a_pair_that_reaches_others_is_refused() {
     let pair = |kind, unix_sockets| {
         let socket = Socket::from_registers(&[libc::AF_UNIX as u64, kind as u64, 0, 0, 0, 0]);
-        let ground = Context {
+        let context = Context {
             unix_sockets,
-            ..ground()
+            ..context()
         };
-        decide(&Call::Pair(socket), ground).answer
+        decide(&Call::Pair(socket), context).answer
     };
     let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW | flags] {
@@ -345,7 +348,7 @@ fn a_pair_that_reaches_others_is_refused() {
 
 #[test]
 fn binding_is_an_attempt_only_with_a_port_of_ones_own() {
-    let bind = |address| only(&decide(&Call::Bind(address), ground())).0;
+    let bind = |address| only(&decide(&Call::Bind(address), context())).0;
     assert_eq!(
         bind(Address::Inet("127.0.0.1:0".parse().unwrap())),
         AttemptKind::Setup
@@ -359,7 +362,7 @@ fn binding_is_an_attempt_only_with_a_port_of_ones_own() {
 
 #[test]
 fn what_cannot_be_read_is_denied_and_recorded() {
-    let decision = decide(&Call::Unreadable, ground());
+    let decision = decide(&Call::Unreadable, context());
     let denied = Outcome::Denied(Errno::EACCES);
     assert_eq!(
         only(&decision),
@@ -370,15 +373,15 @@ fn what_cannot_be_read_is_denied_and_recorded() {
 #[test]
 fn a_ring_is_refused_and_an_undumpable_process_is_only_told_so() {
     assert_eq!(
-        decide(&Call::IoUring, ground()).answer,
+        decide(&Call::IoUring, context()).answer,
         Answer::Refuse(Errno::ENOSYS)
     );
     assert_eq!(
-        decide(&Call::Dumpable { on: false }, ground()).answer,
+        decide(&Call::Dumpable { on: false }, context()).answer,
         Answer::ReturnZero
     );
     assert_eq!(
-        decide(&Call::Dumpable { on: true }, ground()).answer,
+        decide(&Call::Dumpable { on: true }, context()).answer,
         Answer::Continue
     );
 }
@@ -387,7 +390,7 @@ fn a_ring_is_refused_and_an_undumpable_process_is_only_told_so() {
 fn fast_open_is_refused_and_recorded_in_a_shared_network() {
     let shared = Context {
         shared_network: true,
-        ..ground()
+        ..context()
     };
     let refused = Outcome::Denied(Errno::EOPNOTSUPP);
     let answer = Answer::Refuse(Errno::EOPNOTSUPP);
@@ -397,9 +400,9 @@ fn fast_open_is_refused_and_recorded_in_a_shared_network() {
         connects: true,
         payload: Vec::new(),
     };
-    let send = |to: &[&str], ground| {
+    let send = |to: &[&str], context| {
         let to = to.iter().map(|address| destination(address)).collect();
-        decide(&Call::FastOpen(to), ground)
+        decide(&Call::FastOpen(to), context)
     };
     let far = only(&send(&["192.0.2.1:443"], shared));
     assert_eq!(far, (AttemptKind::Attempt, refused, answer));
@@ -408,12 +411,12 @@ fn fast_open_is_refused_and_recorded_in_a_shared_network() {
         (AttemptKind::Attempt, refused, answer)
     );
     let both = send(&[STUB, "192.0.2.1:443"], shared);
-    assert_eq!((both.lines.len(), both.answer), (2, answer));
-    assert!(both.to_stub.is_empty());
-    // In a network of its own it is a connection as every other.
-    assert_eq!(only(&send(&["192.0.2.1:443"], ground())).1, UNREACHABLE);
-    assert_eq!(send(&[STUB], ground()).to_stub, [5]);
-    assert!(send(&[], ground()).lines.is_empty());
+    assert_eq!((both.attempts.len(), both.answer), (2, answer));
+    assert!(both.stub_descriptors.is_empty());
+    // In its own network namespace, the message is decided as any other connection.
+    assert_eq!(only(&send(&["192.0.2.1:443"], context())).1, UNREACHABLE);
+    assert_eq!(send(&[STUB], context()).stub_descriptors, [5]);
+    assert!(send(&[], context()).attempts.is_empty());
 }
 
 #[test]
@@ -426,23 +429,26 @@ fn urgent_data_is_refused_and_an_attempt() {
     );
     let shared = Context {
         shared_network: true,
-        ..ground()
+        ..context()
     };
-    for ground in [ground(), shared] {
-        let decision = decide(&Call::Urgent(Vec::new()), ground);
+    for context in [context(), shared] {
+        let decision = decide(&Call::Urgent(Vec::new()), context);
         assert_eq!(only(&decision), refused);
-        assert_eq!(decision.lines[0].address.as_deref(), Some("MSG_OOB"));
-        // On the way to the stub as well, which is listed apart.
+        assert_eq!(decision.attempts[0].address.as_deref(), Some("MSG_OOB"));
+        // A message to the stub is refused too, and its destination is a second entry.
         let Call::To(destinations) = to(Address::Inet(STUB.parse().unwrap())) else {
             unreachable!()
         };
-        let decision = decide(&Call::Urgent(destinations), ground);
-        let kinds = decision.lines.iter().map(|line| (line.kind, line.outcome));
+        let decision = decide(&Call::Urgent(destinations), context);
+        let kinds = decision
+            .attempts
+            .iter()
+            .map(|attempt| (attempt.kind, attempt.outcome));
         let denied = |kind| (kind, Outcome::Denied(errno));
         let expected = [AttemptKind::Setup, AttemptKind::Attempt].map(denied);
         assert_eq!(kinds.collect::<Vec<_>>(), expected);
         assert_eq!(decision.answer, Answer::Refuse(errno));
-        assert!(decision.to_stub.is_empty());
+        assert!(decision.stub_descriptors.is_empty());
     }
 }
 
@@ -454,7 +460,7 @@ fn a_refused_pair_is_recorded() {
             &Call::Pair(Socket::from_registers(&arguments)),
             Context {
                 unix_sockets: false,
-                ..ground()
+                ..context()
             },
         ))
     };

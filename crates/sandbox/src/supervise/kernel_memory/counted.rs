@@ -1,5 +1,5 @@
-//! Objects that are counted as they are made: nobody outside can list those that are alive, since descriptors move
-//! between processes and System V objects belong to the client's namespace.
+//! Objects that are counted when they are made, and never released from the count. Open ones cannot be listed from
+//! outside: descriptors move between processes, and System V objects belong to the client's IPC namespace.
 
 use nix::errno::Errno;
 
@@ -8,27 +8,27 @@ use crate::supervise::call::Call;
 const MIB: u64 = 1 << 20;
 
 const SYSTEM_V_BYTES: u64 = 256 * MIB;
-/// A queue of empty messages: `msgmnb` of them, of 64 bytes and what the allocator adds.
+/// Memory of a message queue with `msgmnb` empty messages, 64 bytes each and the allocator's overhead.
 const QUEUE_BYTES: u64 = 5 * MIB;
-/// struct sem of ipc/sem.c, which has a cache line of its own, and struct sem_array.
+/// Size of struct sem, which fills a cache line, and of struct sem_array (ipc/sem.c).
 const SEMAPHORE_BYTES: u64 = 64;
 const SET_BYTES: u64 = 512;
 
-/// Pipes and FIFOs. All pipes of a user hold 64 MiB together (pipe(7)), and beyond that two pages each.
-const MOST_PIPES: u64 = 100_000;
+/// Most pipes and FIFOs. All pipes of a user hold 64 MiB together, and beyond that two pages each (pipe(7)).
+const MAX_PIPES: u64 = 100_000;
 
-/// Landlock rules and their copies. A domain has a copy of each rule of its ruleset; which ruleset that is, its
-/// descriptor does not tell, so all rules so far count.
+/// Memory of Landlock rules and their copies. A domain copies each rule of its ruleset. A descriptor does not show its
+/// ruleset, so a domain counts as a copy of all rules so far.
 const LANDLOCK_BYTES: u64 = 256 * MIB;
-/// Of 65,536 rules for ports, 12 MiB, measured on Linux 6.18.
+/// Memory of one rule: 65,536 rules for ports took 12 MiB on Linux 6.18.
 const RULE_BYTES: u64 = 192;
 
-/// Memory files, by the largest size that each may have, and shared anonymous mappings.
+/// Memory of memory files, each at its largest permitted size, and of shared anonymous mappings.
 const SHARED_BYTES: u64 = 1024 * MIB;
-/// There may be as many memory files, where `file_size` is large.
-const FEWEST_FILES: u64 = 16;
+/// Memory files that are allowed for every value of `file_size`.
+const MIN_FILES: u64 = 16;
 
-/// The most that one call of the System V family makes the kernel hold.
+/// Most kernel memory that one System V call can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::supervise) struct SystemV {
     bytes: u64,
@@ -51,7 +51,7 @@ impl SystemV {
         Self::made(key, flags, QUEUE_BYTES)
     }
 
-    /// Registers alone say whether an object may be made: key and flags are ints.
+    /// Cost of a call, 0 if its registers show that it makes no object. Key and flags are ints.
     fn made(key: u64, flags: u64, bytes: u64) -> Self {
         let makes = key as i32 == libc::IPC_PRIVATE || flags as i32 & libc::IPC_CREAT != 0;
         let bytes = if makes { bytes } else { 0 };
@@ -59,62 +59,62 @@ impl SystemV {
     }
 }
 
-/// Remainder of each limit.
+/// Remaining number or bytes of each limit.
 #[derive(Debug)]
 pub(super) struct Counted {
     system_v: u64,
     pipes: u64,
-    /// Landlock rules so far.
+    /// Number of Landlock rules so far.
     rules: u64,
-    /// Bytes for them and their copies.
+    /// Bytes for Landlock rules and their copies.
     landlock: u64,
     shared: u64,
-    most_shared: u64,
+    shared_limit: u64,
     /// RLIMIT_FSIZE.
     file_bytes: u64,
 }
 
 impl Counted {
     pub(super) fn new(file_bytes: u64) -> Self {
-        let most_shared = SHARED_BYTES.max(FEWEST_FILES.saturating_mul(file_bytes));
+        let shared_limit = SHARED_BYTES.max(MIN_FILES.saturating_mul(file_bytes));
         Self {
             system_v: SYSTEM_V_BYTES,
-            pipes: MOST_PIPES,
+            pipes: MAX_PIPES,
             rules: 0,
             landlock: LANDLOCK_BYTES,
-            shared: most_shared,
-            most_shared,
+            shared: shared_limit,
+            shared_limit,
             file_bytes,
         }
     }
 
-    /// Counts what a call makes, if that is one of these objects.
+    /// Counts the object that a call makes, if it is of a limited kind.
     ///
     /// # Errors
-    /// Errno and limit where nothing is left for the call.
+    /// Errno and name of the exceeded limit.
     pub(super) fn take(&mut self, call: &Call) -> Result<(), (Errno, String)> {
-        let Some((left, cost)) = self.left_and_cost(call) else {
+        let Some((remaining, cost)) = self.remaining_and_cost(call) else {
             return Ok(());
         };
-        if let Some(rest) = left.checked_sub(cost) {
-            *left = rest;
+        if let Some(rest) = remaining.checked_sub(cost) {
+            *remaining = rest;
             self.rules += u64::from(*call == Call::LandlockRule);
             return Ok(());
         }
         Err(self.limit(call))
     }
 
-    /// Checks for a frequent call within its limit: to read of each who makes it takes longer than the call.
+    /// Checks for a frequent call within its limit. Such a call is not listed, so /proc of its caller need not be read.
     pub(super) fn passes_unlisted(&mut self, call: &Call) -> bool {
         let is_frequent = matches!(call, Call::Pipe | Call::LandlockRule);
         is_frequent
             && self
-                .left_and_cost(call)
-                .is_some_and(|(left, cost)| *left >= cost)
+                .remaining_and_cost(call)
+                .is_some_and(|(remaining, cost)| *remaining >= cost)
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "any other call")]
-    fn left_and_cost(&mut self, call: &Call) -> Option<(&mut u64, u64)> {
+    fn remaining_and_cost(&mut self, call: &Call) -> Option<(&mut u64, u64)> {
         Some(match call {
             Call::SystemV(SystemV { bytes }) => (&mut self.system_v, *bytes),
             Call::Pipe => (&mut self.pipes, 1),
@@ -126,11 +126,14 @@ impl Counted {
         })
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the calls of left_and_cost")]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the calls of remaining_and_cost"
+    )]
     fn limit(&self, call: &Call) -> (Errno, String) {
         let mib = |bytes| format!("limit of {} MiB", bytes / MIB);
         match call {
-            Call::Pipe => (Errno::ENFILE, format!("limit of {MOST_PIPES} pipes")),
+            Call::Pipe => (Errno::ENFILE, format!("limit of {MAX_PIPES} pipes")),
             Call::LandlockRule | Call::LandlockDomain => {
                 let limit = format!("{} of Landlock rules", mib(LANDLOCK_BYTES));
                 (Errno::ENOMEM, limit)
@@ -138,7 +141,7 @@ impl Counted {
             Call::MemoryFile | Call::SharedMapping { .. } => {
                 let limit = format!(
                     "{} of shared memory, files by file_size",
-                    mib(self.most_shared)
+                    mib(self.shared_limit)
                 );
                 (Errno::ENOMEM, limit)
             }
@@ -224,7 +227,7 @@ mod tests {
     #[test]
     fn large_files_raise_the_limit_of_shared_memory() {
         let mut counted = Counted::new(1024 * MIB);
-        for _ in 0..FEWEST_FILES {
+        for _ in 0..MIN_FILES {
             assert_eq!(counted.take(&Call::MemoryFile), Ok(()));
         }
         assert!(counted.take(&Call::MemoryFile).is_err());

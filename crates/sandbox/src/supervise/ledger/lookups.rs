@@ -1,34 +1,37 @@
-//! The paths that were looked up, as they grow: one entry for each path and kind, with a count.
+//! Path lookups of one run: one entry for each path and kind, with a count.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use model::evidence::{LookupKind, MAX_LOOKUP_BYTES, MAX_LOOKUPS};
 
-/// What was looked up.
+/// Recorded lookups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lookups {
     seen: HashMap<Wanted, Seen>,
-    /// Of all paths in `seen`.
+    /// Length of all paths in `seen`.
     bytes: usize,
     /// Lookups beyond [`MAX_LOOKUPS`] and [`MAX_LOOKUP_BYTES`].
     pub further: u64,
-    /// Lookups whose path could not be read from memory. The kernel cannot read most of these either.
+    /// Lookups whose path could not be read from the caller's memory. The kernel cannot read most of these either.
     pub unreadable: u64,
 }
 
-/// A path and what was wanted of it.
+/// Path and kind of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Wanted {
-    /// Without `.` and `..`; absolute, unless nobody could say where it began.
+    /// Path without `.` and `..`; absolute, unless its base directory is unknown.
     pub path: PathBuf,
+    /// Access that the call asked for.
     pub kind: LookupKind,
 }
 
-/// How often and when first.
+/// Number of equal lookups, and the time of the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
+    /// Number of lookups, from 1.
     pub count: u64,
+    /// Time of the first lookup, in microseconds since the start of the run.
     pub at_us: u64,
 }
 
@@ -48,7 +51,7 @@ impl Lookups {
         self.seen.insert(wanted, Seen { count: 1, at_us });
     }
 
-    /// Whether `path` was also to be written.
+    /// Checks for a lookup of `path` for writing.
     pub fn wrote(&self, path: &Path) -> bool {
         self.seen.contains_key(&Wanted {
             path: path.to_owned(),
@@ -56,7 +59,7 @@ impl Lookups {
         })
     }
 
-    /// All of them, in no order.
+    /// All lookups, in arbitrary order.
     pub fn iter(&self) -> impl Iterator<Item = (&Wanted, Seen)> {
         self.seen.iter().map(|(wanted, seen)| (wanted, *seen))
     }

@@ -1,4 +1,4 @@
-//! Which paths a call names, what it wants of them, and where a relative one begins.
+//! Path arguments of calls, their access, and the base of relative paths.
 
 use std::os::fd::AsRawFd as _;
 
@@ -72,10 +72,10 @@ fn a_call_is_read_from_memory_with_each_of_its_paths() {
 #[test]
 fn a_path_that_cannot_be_read_is_an_error_and_no_path() {
     for at in [0, 8, u64::MAX - 4] {
-        let named = Named {
+        let named = PathArgument {
             directory: HERE,
             at,
-            intent: Intent::Is(LookupKind::Read),
+            intent: Intent::Known(LookupKind::Read),
         };
         assert_eq!(read(own_thread(), named), Err(Errno::EFAULT), "{at:#x}");
     }
@@ -90,7 +90,7 @@ fn a_relative_path_begins_in_the_callers_directory_or_at_its_descriptor() {
     let usr = fs::File::open("/usr").unwrap();
     assert_eq!(resolve(usr.as_raw_fd(), b"lib"), Path::new("/usr/lib"));
     assert_eq!(resolve(usr.as_raw_fd(), b"/lib"), Path::new("/lib"));
-    // No directory, and none at all: it stays as it was written.
+    // A descriptor that is no directory, and a closed one: the path stays as written.
     let (pipe, _other) = nix::unistd::pipe().unwrap();
     assert_eq!(resolve(pipe.as_raw_fd(), b"lib"), Path::new("lib"));
     assert_eq!(resolve(-1, b"../lib"), Path::new("../lib"));
@@ -125,5 +125,5 @@ fn paths_are_normal_by_their_text_and_no_longer_than_the_kernel_takes() {
     }
     let long = [b"/".as_slice(), &[b'x'; 9000]].concat();
     let cut = resolve(own_thread(), HERE, &long);
-    assert_eq!(cut.as_os_str().len(), LONGEST_PATH);
+    assert_eq!(cut.as_os_str().len(), MAX_PATH_BYTES);
 }

@@ -1,4 +1,4 @@
-//! Surroundings in which the twin of an attempt succeeds and reaches nobody but this process.
+//! Environments in which the twin of an attempt succeeds and reaches only this process.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -14,10 +14,10 @@ use nix::unistd::{Gid, Uid};
 use sys::{net, test_network};
 use thiserror::Error;
 
-use super::class::Surroundings;
+use super::class::TwinEnv;
 use super::reply::error_words;
 
-/// Where daemons listen that look names up or work for whoever asks.
+/// Sockets of daemons that resolve names or take requests of all users.
 pub(super) const DAEMONS: [&str; 4] = [
     "/run/nscd/socket",
     "/run/systemd/resolve/io.systemd.Resolve",
@@ -25,14 +25,14 @@ pub(super) const DAEMONS: [&str; 4] = [
     "/run/docker.sock",
 ];
 
-/// Addresses for documentation (RFC 5737, RFC 3849): nobody has them.
+/// Addresses reserved for documentation (RFC 5737, RFC 3849): no host has them.
 pub(super) const NOWHERE_4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub(super) const NOWHERE_6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 
-/// How long an IPv6 address may be tentative, also on loopback.
+/// Time limit for a tentative IPv6 address. Addresses on loopback are tentative too.
 const TENTATIVE: Duration = Duration::from_secs(5);
 
-/// What a twin needs while it is made.
+/// Sockets that must stay open while a twin is made.
 #[derive(Debug, Default)]
 pub(super) struct Prepared {
     _tcp: Vec<TcpListener>,
@@ -40,47 +40,50 @@ pub(super) struct Prepared {
     _unix: Vec<UnixListener>,
 }
 
-/// Why surroundings could not be made.
+/// Reason why an environment cannot be set up.
 #[derive(Debug, Error)]
-pub(super) enum Missing {
+pub(super) enum EnvError {
     #[error("namespaces of its own: {}", error_words(_0))]
     Namespaces(#[source] io::Error),
-    #[error("a loopback that stands for the world: {}", error_words(_0))]
-    World(#[source] io::Error),
+    #[error("documentation addresses on loopback: {}", error_words(_0))]
+    FakeInternet(#[source] io::Error),
     #[error("a /run of its own: {}", error_words(_0))]
     Daemons(#[source] io::Error),
-    #[error("cores of this machine go to a program or a directory, not to be troubled by a test")]
+    #[error(
+        "core dumps of this machine go to a program or a directory, which a test must not fill"
+    )]
     Cores,
 }
 
-/// Makes them around this process, which has one thread.
-pub(super) fn prepare(around: Surroundings) -> Result<Prepared, Missing> {
+/// Sets up an environment for this process, which must have one thread (unshare(2)).
+pub(super) fn prepare(around: TwinEnv) -> Result<Prepared, EnvError> {
     match around {
-        Surroundings::Host => Ok(Prepared::default()),
-        Surroundings::CoreFiles if cores_are_files() => Ok(Prepared::default()),
-        Surroundings::CoreFiles => Err(Missing::Cores),
-        Surroundings::OwnNamespaces => own_namespaces()
+        TwinEnv::Host => Ok(Prepared::default()),
+        TwinEnv::CoreFiles if cores_are_files() => Ok(Prepared::default()),
+        TwinEnv::CoreFiles => Err(EnvError::Cores),
+        TwinEnv::OwnNamespaces => own_namespaces()
             .map(|()| Prepared::default())
-            .map_err(Missing::Namespaces),
-        Surroundings::World => {
-            own_namespaces().map_err(Missing::Namespaces)?;
-            a_world().map_err(Missing::World)
+            .map_err(EnvError::Namespaces),
+        TwinEnv::FakeInternet => {
+            own_namespaces().map_err(EnvError::Namespaces)?;
+            fake_internet().map_err(EnvError::FakeInternet)
         }
-        Surroundings::Daemons => {
-            own_namespaces().map_err(Missing::Namespaces)?;
-            daemons().map_err(Missing::Daemons)
+        TwinEnv::Daemons => {
+            own_namespaces().map_err(EnvError::Namespaces)?;
+            daemons().map_err(EnvError::Daemons)
         }
     }
 }
 
-/// core(5): a pattern that names a program, a socket or another directory leads out of the current one.
+/// Checks that cores are files in the current directory. A core pattern may name a program, a socket or another
+/// directory (core(5)).
 fn cores_are_files() -> bool {
     let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern");
     pattern.is_ok_and(|pattern| !pattern.contains(['|', '@', '/']))
 }
 
-/// A user namespace of its own makes every mount that is shared with the host a slave, so nothing that is mounted
-/// here shows there (mount_namespaces(7)); they are shared among themselves, as they would be on many hosts.
+/// Enters new user, network and mount namespaces. In a new user namespace, mounts shared with the host become slaves, so
+/// new mounts do not propagate to the host (mount_namespaces(7)). They are shared with each other, as on many hosts.
 fn own_namespaces() -> io::Result<()> {
     let (uid, gid) = (Uid::current(), Gid::current());
     unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS)?;
@@ -99,7 +102,7 @@ fn own_namespaces() -> io::Result<()> {
     Ok(())
 }
 
-fn a_world() -> io::Result<Prepared> {
+fn fake_internet() -> io::Result<Prepared> {
     let datagram = |family| socket(family, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None);
     let inet = datagram(AddressFamily::Inet)?;
     test_network::set_address(&inet, "lo:1", NOWHERE_4)?;
@@ -111,14 +114,15 @@ fn a_world() -> io::Result<Prepared> {
         _tcp: vec![
             TcpListener::bind((NOWHERE_4, 443))?,
             TcpListener::bind((NOWHERE_4, 53))?,
-            when_it_is_there(|| TcpListener::bind((NOWHERE_6, 443)))?,
+            bind_tentative(|| TcpListener::bind((NOWHERE_6, 443)))?,
         ],
         _udp: vec![UdpSocket::bind((NOWHERE_4, 53))?],
         _unix: Vec::new(),
     })
 }
 
-fn when_it_is_there<T>(bind: impl Fn() -> io::Result<T>) -> io::Result<T> {
+/// Retries a bind to a tentative address.
+fn bind_tentative<T>(bind: impl Fn() -> io::Result<T>) -> io::Result<T> {
     let deadline = Instant::now() + TENTATIVE;
     loop {
         match bind() {
