@@ -11,8 +11,8 @@ ARG SLIM=docker.io/library/debian:bookworm-slim
 FROM ${BUILDER} AS builder
 WORKDIR /source
 COPY . .
-RUN cargo build --release --locked \
- && install -D -m 0755 target/*/release/runner /image/runner \
+RUN cargo build --profile dist --locked \
+ && install -D -m 0755 target/*/dist/runner /image/runner \
  && install -d -m 1777 /image/tmp
 
 FROM ${SLIM} AS slim
