@@ -6,6 +6,7 @@
 mod audit;
 mod error;
 mod help;
+mod options;
 mod program;
 mod reports;
 mod resolve;

@@ -22,7 +22,8 @@ mod judge;
 mod probes;
 #[cfg(test)]
 mod tests;
-pub(crate) mod trial;
+mod trial;
+pub(crate) mod trial_process;
 mod trials;
 mod whole_run;
 
@@ -92,7 +93,7 @@ fn examine() -> Examination {
     // Trials must not inherit our caller's descriptors. If the kernel refuses, the trials report it.
     let _ = close_on_exec_from(3);
     reset_child_signal();
-    let tried = try_all(trial::make);
+    let tried = try_all(trial_process::make);
     let possible = judge::possible(&tried);
     let run = whole_run::make();
     let verdict = judge::verdict(&tried, possible, &run);

@@ -33,7 +33,8 @@ use policy::may_be_shown;
 use sandbox::plan::Bind;
 use sandbox::supervise::ledger::lookups::{Lookups, Wanted};
 
-use self::fold::{Class, Entry};
+use self::fold::Entry;
+use self::mount_view::Class;
 use self::mount_view::{Found, MountView, Seen};
 use crate::audit::Caller;
 

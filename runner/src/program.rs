@@ -22,7 +22,7 @@ use crate::collect::home_copy::Kept;
 use crate::describe::PassedOver;
 use crate::diff::{self, DiffError};
 use crate::doctor;
-use crate::doctor::trial::{self, TRIAL_ARGUMENT};
+use crate::doctor::trial_process::{self, TRIAL_ARGUMENT};
 use crate::output::{self, OutputError};
 use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
@@ -53,7 +53,7 @@ pub fn main() -> ExitCode {
     }
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     match arguments.get(1).and_then(|argument| argument.to_str()) {
-        Some(TRIAL_ARGUMENT) => trial::main(arguments.get(2..).unwrap_or_default()),
+        Some(TRIAL_ARGUMENT) => trial_process::main(arguments.get(2..).unwrap_or_default()),
         Some(HOSTILE_ARGUMENT) => {
             arguments.remove(1);
             selftest::main(arguments)

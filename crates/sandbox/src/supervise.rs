@@ -20,6 +20,7 @@ mod lookup;
 mod process_limit;
 mod socket_state;
 mod sockets;
+mod system_v;
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, OwnedFd};

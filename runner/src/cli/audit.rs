@@ -12,8 +12,9 @@ use model::quote::shown_path;
 use policy::{self, may_be_shown};
 use scenario::Scenario;
 
+use super::options::{isolation, scenario};
 use super::values::VariableArgument;
-use super::{AuditOptions, UsageError, reports, resolve};
+use super::{AuditOptions, UsageError, reports};
 use crate::audit::{Caller, is_shown, show_program};
 use crate::request::{ClientProgram, RunRequest};
 use crate::workload::Workload;
@@ -27,7 +28,7 @@ pub(super) fn request(
     search_path: Option<&OsStr>,
 ) -> Result<RunRequest, UsageError> {
     let policy = policy::audit().map_err(UsageError::Case)?;
-    let isolation = resolve::isolation(options.isolation, &policy.sandbox.tiers)?;
+    let isolation = isolation(options.isolation, &policy.sandbox.tiers)?;
     let reports = reports::targets_of_audit(options.report)?;
     let name = options.program.first().map(PathBuf::from);
     let (path, file) = ClientProgram::locate(&name.unwrap_or_default(), search_path)?;
@@ -138,7 +139,7 @@ fn stub(of_policy: Scenario, asked: Option<&str>) -> Result<Option<Scenario>, Us
     match asked {
         None => Ok(Some(of_policy)),
         Some(NO_STUB) => Ok(None),
-        Some(name) => resolve::scenario(name).map(Some),
+        Some(name) => scenario(name).map(Some),
     }
 }
 

@@ -4,18 +4,17 @@ use std::ffi::OsStr;
 
 use model::case::{Case, Tier};
 use model::profile::{Profile, Settings};
-use model::quote::{quoted, with_nearest};
 use policy::{self, Reference};
 use report::Form;
-use scenario::Scenario;
 
+use super::options::{isolation, scenario};
 use super::{
-    Cli, CliCommand, DiffOptions, DoctorOptions, InitCommand, IsolationArgument, PolicyCommand,
-    RunOptions, SelftestOptions, UsageError, audit, reports,
+    Cli, CliCommand, DiffOptions, DoctorOptions, InitCommand, PolicyCommand, RunOptions,
+    SelftestOptions, UsageError, audit, reports,
 };
 use crate::request::{
-    Baseline, ClientProgram, DiffRequest, DoctorAction, InitAction, Isolation, PolicyAction,
-    RunRequest, SelftestRequest, VerifyRequest,
+    Baseline, ClientProgram, DiffRequest, DoctorAction, InitAction, PolicyAction, RunRequest,
+    SelftestRequest, VerifyRequest,
 };
 use crate::workload::Workload;
 
@@ -167,37 +166,6 @@ fn require_settings(profile: &Profile, case: &Case) -> Result<(), UsageError> {
             Vec::from_iter(lines).join(" or ")
         ),
     })
-}
-
-/// Finds the stub's scenario by name.
-pub(super) fn scenario(name: &str) -> Result<Scenario, UsageError> {
-    Scenario::named(name).ok_or_else(|| UsageError::NoScenario {
-        name: quoted(name),
-        known: with_nearest(
-            name,
-            Scenario::names().map(|known| known.name),
-            "`runner policy list` names all of them",
-        ),
-    })
-}
-
-pub(super) fn isolation(
-    argument: IsolationArgument,
-    accepted: &[Tier],
-) -> Result<Isolation, UsageError> {
-    match argument {
-        IsolationArgument::Auto => Ok(Isolation::Auto),
-        IsolationArgument::Namespace => demanded(Tier::Namespace, accepted),
-        IsolationArgument::Inherited => demanded(Tier::Inherited, accepted),
-    }
-}
-
-fn demanded(tier: Tier, accepted: &[Tier]) -> Result<Isolation, UsageError> {
-    if accepted.contains(&tier) {
-        Ok(Isolation::Demanded(tier))
-    } else {
-        Err(UsageError::TierNotAccepted { tier })
-    }
 }
 
 fn doctor_action(options: &DoctorOptions) -> DoctorAction {

@@ -14,20 +14,12 @@ use std::path::{Path, PathBuf};
 use model::evidence::{LookupKind, Reason};
 use model::layout::{HOME, WORK};
 
-use super::mount_view::MountView;
+use super::mount_view::{Class, MountView};
 
 /// Lines below one directory that are shown one by one.
 const FEW: usize = 3;
 /// Directories with fewer names in their path than this take nobody's place: /usr, /opt, /var are too much.
 const SHALLOWEST: usize = 2;
-
-/// What would show a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Class {
-    Read,
-    Write,
-    Never(Reason),
-}
 
 /// One line, as it grows.
 #[derive(Clone, Debug, PartialEq, Eq)]

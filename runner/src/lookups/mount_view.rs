@@ -11,7 +11,6 @@ use model::layout::{HOME, PROGRAM_DIRECTORY, TMP, WORK};
 use sandbox::plan::Bind;
 use sandbox::root::{DEVICE_LINKS, etc_files};
 
-use super::fold::Class;
 use super::{HostObject, never};
 use crate::audit::Caller;
 use crate::prepare::binds::FORBIDDEN;
@@ -22,6 +21,14 @@ const MOST_LINKS: usize = 40;
 const KNOWN_BYTES: usize = 16 << 20;
 /// Parts of the new root that are its own, as far as they are directories.
 const OWN_TREES: [&str; 7] = [HOME, TMP, WORK, PROGRAM_DIRECTORY, "/etc", "/dev", "/proc"];
+
+/// What would show a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Class {
+    Read,
+    Write,
+    Never(Reason),
+}
 
 /// The host, and what of it is shown where.
 pub(super) struct MountView<'a> {

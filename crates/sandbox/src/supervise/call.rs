@@ -9,8 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use nix::errno::Errno;
 use sys::notify::{Notification, open_memory, read_memory};
 
-use super::kernel_memory::SystemV;
 use super::sockets::Socket;
+use super::system_v::SystemV;
 use crate::filter::SystemCall::{self, *};
 use crate::filter::{ForeignCall, SocketOption};
 

@@ -18,8 +18,6 @@ use super::decide::Decision;
 use super::sockets::Socket;
 use crate::plan::Plan;
 
-pub(super) use self::counted::SystemV;
-
 /// Most open sockets of the internet families and netlink: about 500 MiB with the kernel's default buffers. A unix
 /// socket counts as two, since its queue may hold its buffer and one more datagram.
 const MAX_SOCKETS: u64 = 2_400;

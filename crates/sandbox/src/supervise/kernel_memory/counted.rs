@@ -1,6 +1,7 @@
 //! Objects that are counted when they are made, and never released from the count. Open ones cannot be listed from
 //! outside: descriptors move between processes, and System V objects belong to the client's IPC namespace.
 
+use crate::supervise::system_v::SystemV;
 use nix::errno::Errno;
 
 use crate::supervise::call::Call;
@@ -8,11 +9,6 @@ use crate::supervise::call::Call;
 const MIB: u64 = 1 << 20;
 
 const SYSTEM_V_BYTES: u64 = 256 * MIB;
-/// Memory of a message queue with `msgmnb` empty messages, 64 bytes each and the allocator's overhead.
-const QUEUE_BYTES: u64 = 5 * MIB;
-/// Size of struct sem, which fills a cache line, and of struct sem_array (ipc/sem.c).
-const SEMAPHORE_BYTES: u64 = 64;
-const SET_BYTES: u64 = 512;
 
 /// Most pipes and FIFOs. All pipes of a user hold 64 MiB together, and beyond that two pages each (pipe(7)).
 const MAX_PIPES: u64 = 100_000;
@@ -27,37 +23,6 @@ const RULE_BYTES: u64 = 192;
 const SHARED_BYTES: u64 = 1024 * MIB;
 /// Memory files that are allowed for every value of `file_size`.
 const MIN_FILES: u64 = 16;
-
-/// Most kernel memory that one System V call can take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::supervise) struct SystemV {
-    bytes: u64,
-}
-
-impl SystemV {
-    /// shmget(2): key, size, flags.
-    pub(in crate::supervise) fn segment(&[key, size, flags, ..]: &[u64; 6]) -> Self {
-        Self::made(key, flags, size)
-    }
-
-    /// semget(2): key, number, flags.
-    pub(in crate::supervise) fn semaphores(&[key, number, flags, ..]: &[u64; 6]) -> Self {
-        let all = SEMAPHORE_BYTES.saturating_mul(u64::from(number as u32));
-        Self::made(key, flags, SET_BYTES + all)
-    }
-
-    /// msgget(2): key, flags.
-    pub(in crate::supervise) fn queue(&[key, flags, ..]: &[u64; 6]) -> Self {
-        Self::made(key, flags, QUEUE_BYTES)
-    }
-
-    /// Cost of a call, 0 if its registers show that it makes no object. Key and flags are ints.
-    fn made(key: u64, flags: u64, bytes: u64) -> Self {
-        let makes = key as i32 == libc::IPC_PRIVATE || flags as i32 & libc::IPC_CREAT != 0;
-        let bytes = if makes { bytes } else { 0 };
-        Self { bytes }
-    }
-}
 
 /// Remaining number or bytes of each limit.
 #[derive(Debug)]
@@ -153,6 +118,7 @@ impl Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::supervise::system_v::QUEUE_BYTES;
 
     fn new() -> Counted {
         Counted::new(64 * MIB)

@@ -1,0 +1,40 @@
+//! Options that several commands have.
+
+use model::case::Tier;
+use model::quote::{quoted, with_nearest};
+use scenario::Scenario;
+
+use super::{IsolationArgument, UsageError};
+use crate::request::Isolation;
+
+/// Checks the requested isolation against the kinds that the policy accepts.
+pub(super) fn isolation(
+    argument: IsolationArgument,
+    accepted: &[Tier],
+) -> Result<Isolation, UsageError> {
+    match argument {
+        IsolationArgument::Auto => Ok(Isolation::Auto),
+        IsolationArgument::Namespace => demanded(Tier::Namespace, accepted),
+        IsolationArgument::Inherited => demanded(Tier::Inherited, accepted),
+    }
+}
+
+fn demanded(tier: Tier, accepted: &[Tier]) -> Result<Isolation, UsageError> {
+    if accepted.contains(&tier) {
+        Ok(Isolation::Demanded(tier))
+    } else {
+        Err(UsageError::TierNotAccepted { tier })
+    }
+}
+
+/// Finds the stub's scenario by name.
+pub(super) fn scenario(name: &str) -> Result<Scenario, UsageError> {
+    Scenario::named(name).ok_or_else(|| UsageError::NoScenario {
+        name: quoted(name),
+        known: with_nearest(
+            name,
+            Scenario::names().map(|known| known.name),
+            "`runner policy list` names all of them",
+        ),
+    })
+}
