@@ -1,19 +1,22 @@
-//! What a connection carries, understood from its bytes alone.
+//! Parser of a connection's bytes: turns them into facts for the journal.
 //!
-//! [`RequestTap`] reads what the client sends, [`AnswerTap`](answer::AnswerTap) what the stub writes. Both
-//! are pure: bytes in, facts out, the same facts however the bytes are cut. They know nothing of sockets,
-//! of time, of the journal's numbers or of the HTTP server.
+//! [`RequestTap`] parses the client's bytes, [`AnswerTap`](answer::AnswerTap) the stub's. Both are pure: the
+//! facts
+//! do not depend on where the bytes are split. Neither knows sockets, time, the journal's numbers or the HTTP
+//! server.
 //!
-//! Every byte read is either part of what a fact reports (a head that follows the grammar, a body, the
-//! framing that the body needs) or *unaccounted*:
+//! Every byte read is either part of a reported fact (a well-formed head, a body, the framing that the body
+//! needs)
+//! or *unaccounted*:
 //! - empty lines before a request;
-//! - white space around header values, but one space before each, as the first header of the head has it;
+//! - white space around header values, except one space before each if the first header of the head has it;
 //! - leading zeros of Content-Length;
-//! - chunk extensions, trailers, leading zeros of chunk sizes, their letters in another case than the first;
-//! - a head that is malformed or cut off, and everything after a malformed head or malformed framing.
+//! - chunk extensions, trailers, leading zeros of chunk sizes, hexadecimal letters in another case than the
+//!   first;
+//! - a malformed or cut-off head, and every byte after a malformed head or malformed framing.
 //!
-//! Not seen: which of two equal spellings a whole head or body uses (`a:b` or `a: b`, `a` or `A` in chunk sizes), and
-//! where chunks end, as little as where segments do.
+//! Not reported: the spelling that a whole head or body uses consistently (`a:b` or `a: b`, `a` or `A` in chunk
+//! sizes), the borders of chunks, and the borders of TCP segments.
 
 pub(crate) mod answer;
 pub(crate) mod body;
@@ -29,20 +32,20 @@ use body::BodyTap;
 use framing::{Framing, FramingError};
 use head::HeadError;
 
-/// One fact about what was read.
+/// One fact about the bytes read.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Seen {
-    /// The first byte of a request is there.
+    /// The first byte of a request arrived.
     Began,
-    /// A head ended; `bodiless` where its answer has no body.
+    /// A head ended. `bodiless` means that the answer has no body.
     Head { head: Head, bodiless: bool },
     /// A body ended.
     Body(Body),
-    /// The credential stands where it does not belong.
+    /// The credential was found in a place where it is not allowed.
     Sighting(String),
 }
 
-/// Reads the requests of one connection.
+/// Parser of the requests of one connection.
 #[derive(Debug)]
 pub(crate) struct RequestTap {
     limits: Limits,
@@ -64,22 +67,22 @@ enum State {
     Idle,
     Head(Vec<u8>),
     Body(Box<BodyTap>),
-    /// After something malformed, or at the end of the connection: nothing more is understood.
+    /// After malformed bytes or the end of the connection: later bytes are only counted and searched.
     Stopped(Stop),
 }
 
-/// Where reading stopped.
+/// Position at which parsing stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// Between requests, or in a head that the connection has dealt with.
+    /// Between requests, or at a refused head that the connection has answered.
     Outside,
-    /// At a head that no one has answered yet.
+    /// At a refused head that still needs an answer.
     Refused(HeadError),
-    /// Inside a body: the server still waits for its rest.
+    /// Inside a body, whose rest the server still waits for.
     InBody,
 }
 
-/// Where a connection ended.
+/// Position in the request stream at which a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
     Between,
@@ -108,37 +111,37 @@ impl RequestTap {
         }
     }
 
-    /// Bytes read.
+    /// Number of bytes read.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Bytes read that belong to nothing that is reported.
+    /// Number of bytes read that belong to no reported fact.
     pub(crate) fn unaccounted(&self) -> u64 {
         self.unaccounted
     }
 
-    /// Requests begun.
+    /// Number of requests begun.
     pub(crate) fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// Nothing more will be understood on this connection.
+    /// Checks whether parsing has stopped for good.
     pub(crate) fn is_stopped(&self) -> bool {
         matches!(self.state, State::Stopped(_))
     }
 
-    /// Nothing more will be understood, and the server waits for the rest of a body.
+    /// Checks whether parsing has stopped while the server waits for the rest of a body.
     pub(crate) fn is_stopped_in_body(&self) -> bool {
         matches!(self.state, State::Stopped(Stop::InBody))
     }
 
-    /// A head was refused, and no one has answered it.
+    /// Checks for a refused head that still needs an answer.
     pub(crate) fn is_refused(&self) -> bool {
         matches!(self.state, State::Stopped(Stop::Refused(_)))
     }
 
-    /// Why the last head was refused, once: the connection answers it, not the server.
+    /// Takes the error of a refused head; returns it once. The connection answers such a head, not the server.
     pub(crate) fn take_refused(&mut self) -> Option<HeadError> {
         let State::Stopped(Stop::Refused(error)) = self.state else {
             return None;
@@ -147,9 +150,11 @@ impl RequestTap {
         Some(error)
     }
 
-    /// Takes bytes from a non-empty input up to the next border, and says how many. What the server may
-    /// see is added to `pass`, facts to `seen`. [`Seen::Began`] is always the last fact of a step and its
-    /// request's bytes are left for the next one, so that the caller can wait in between.
+    /// Parses a non-empty input up to the next border, and returns the number of bytes consumed. Appends the
+    /// bytes for
+    /// the server to `pass` and the facts to `seen`. [`Seen::Began`] is always the last fact of a step. The
+    /// bytes of its
+    /// request are left for the next step, so that the caller can hold the request first.
     pub(crate) fn step(&mut self, input: &[u8], pass: &mut Vec<u8>, seen: &mut Vec<Seen>) -> usize {
         let taken = match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => self.between(input, seen),
@@ -165,7 +170,7 @@ impl RequestTap {
         taken
     }
 
-    /// The connection has ended: reports what was cut off.
+    /// Handles the end of the connection: reports a request that is cut off.
     pub(crate) fn end(&mut self, seen: &mut Vec<Seen>) -> Cut {
         let (stop, cut) = match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => (Stop::Outside, Cut::Between),

@@ -31,7 +31,7 @@ struct Outcome {
     refused: bool,
 }
 
-/// Reads the wire in the pieces that `cuts` give and checks that every byte was taken.
+/// Parses the pieces of the wire in turn, and checks that every byte was consumed.
 fn tap_in(pieces: &[&[u8]]) -> Outcome {
     let mut tap = RequestTap::new(
         limits(),
@@ -70,7 +70,7 @@ fn tap(wire: &str) -> Outcome {
     tap_in(&[wire.as_bytes()])
 }
 
-/// The facts as short words.
+/// Returns the facts as short texts.
 fn story(outcome: &Outcome) -> Vec<String> {
     let word = |fact: &Seen| match fact {
         Seen::Began => "began".to_owned(),
@@ -320,7 +320,7 @@ fn the_credential_is_sighted_in_the_body_the_framing_and_outside_of_requests() {
     );
 }
 
-/// Parts of a wire, sound and unsound.
+/// Generates parts of a request stream, well-formed and malformed.
 fn part() -> impl Strategy<Value = Vec<u8>> {
     let sound = prop_oneof![
         Just("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n".to_owned()),
@@ -374,7 +374,7 @@ fn the_shapes_of_a_run_have_no_more_values_than_are_kept() {
         ..limits()
     };
     let budget = Budget::new(&few);
-    // A list and a string, which is an object of two: four values each.
+    // A list with a string, which counts as an object with two values: four values each.
     let contents: Vec<_> = (0..3)
         .map(|_| {
             let mut body = super::body::BodyTap::new(Framing::Length(5), &budget, None);

@@ -99,7 +99,10 @@ fn an_address_beyond_this_host_is_refused() {
         journal.to_str().unwrap(),
     ]);
     assert_eq!(code, Some(2));
-    assert!(text.contains("0.0.0.0 is not a loopback address"), "{text}");
+    assert!(
+        text.contains("expected a loopback address, found 0.0.0.0"),
+        "{text}"
+    );
     assert!(!journal.exists());
 }
 
@@ -202,7 +205,7 @@ fn a_name_that_is_none_is_refused_with_the_way_to_the_list() {
     assert_eq!(code, Some(2));
     assert_eq!(
         text,
-        "error: there is no scenario `txt`; `stub --list-scenarios` lists those that there are\n"
+        "error: no built-in scenario is named `txt`; `stub --list-scenarios` lists them\n"
     );
 }
 
