@@ -1,4 +1,4 @@
-//! The barrier: holds each request until the supervisor has recorded the state of the client.
+//! The barrier: holds each request until the control side has recorded the state of the client.
 //!
 //! Owns the list of held requests. Knows neither sockets nor the journal.
 

@@ -33,7 +33,7 @@ const USAGE: u8 = 2;
 /// Exit code for a run that lost evidence.
 const ERRORED: u8 = 3;
 
-/// A loopback Messages provider that journals what each connection accounting.
+/// A loopback Messages provider that journals what each connection carried.
 ///
 /// Prints its base URL. If the scenario redirects to the second host, prints that host's URL on a second line.
 /// Serves until SIGINT or SIGTERM.
@@ -91,8 +91,7 @@ enum CommandError {
     Serve(#[source] ServeError),
 }
 
-/// Runs the program; the first of `args` is the program's name. Exits with 0 after a signal, with 2 if the
-/// command
+/// Runs the program; the first of `args` is the program's name. Exits with 0 after a signal, with 2 if the command
 /// line, a file or the address cannot be used, and with 3 if evidence was lost.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(args) {

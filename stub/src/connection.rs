@@ -188,8 +188,7 @@ impl Connection {
         }
     }
 
-    /// Answers a refused head, closes the sending side and reads the peer's side to its end. Closing a socket
-    /// with
+    /// Answers a refused head, closes the sending side and reads the peer's side to its end. Closing a socket with
     /// unread bytes would reset the connection and destroy the answer.
     async fn linger(self: Arc<Self>) {
         let refused = self.lock().begin_refusal();
@@ -296,8 +295,7 @@ fn would_block(result: &io::Result<usize>) -> bool {
         .is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Reports the end of the stream to the server. A server that waits for the rest of a body gets the end at
-/// once.
+/// Reports the end of the stream to the server. A server that waits for the rest of a body gets the end at once.
 /// Otherwise the end follows the last answer, so that a client that closed only its sending side is answered.
 fn poll_end(accounting: &mut Accounting, cx: &Context<'_>) -> Poll<io::Result<()>> {
     if accounting.is_answered()

@@ -1,4 +1,4 @@
-//! A loopback Messages provider that journals what each connection accounting.
+//! A loopback Messages provider that journals what each connection carried.
 //!
 //! ```text
 //! socket ─► connection ─► tap ─► journal          the parsed bytes of the client

@@ -12,8 +12,7 @@ pub struct Limits {
     /// Longest head of a request, in bytes. A longer head is
     /// [`Head::Malformed`](model::journal::Head::Malformed).
     pub head_bytes: usize,
-    /// Longest body that is parsed and answered, in bytes. A longer body gets status 413. It is still counted
-    /// and
+    /// Longest body that is parsed and answered, in bytes. A longer body gets status 413. It is still counted and
     /// hashed to its end, with [`Content::Other`](model::journal::Content::Other).
     pub body_bytes: usize,
     /// Bytes of all bodies in memory at one time, over all connections. A body beyond the limit is treated as
@@ -30,8 +29,7 @@ pub struct Limits {
     /// [`Content::Other`](model::journal::Content::Other).
     pub json_values: usize,
     /// Largest number of values in all JSON shapes of a run together; a string counts as an object with two
-    /// values. The
-    /// journal keeps every shape, so a body beyond the limit is
+    /// values. The journal keeps every shape, so a body beyond the limit is
     /// [`Content::Other`](model::journal::Content::Other).
     pub run_json_values: usize,
 }

@@ -1,7 +1,6 @@
 //! Response writer: sends an answer's pieces with the scenario's waits and ends it as the scenario says.
 //!
-//! Owns the time of each piece of a [`Script`]. [`scenario::script`] builds the pieces. The connection counts
-//! the
+//! Owns the time of each piece of a [`Script`]. [`scenario::script`] builds the pieces. The connection counts the
 //! bytes written; a [`ConnectionHandle`] queries them.
 
 use std::collections::VecDeque;
@@ -22,8 +21,7 @@ use crate::connection::ConnectionHandle;
 /// Header with the id of the answer.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 
-/// Builds the response after the script's wait. If the script ends before the head, the connection ends, and
-/// the
+/// Builds the response after the script's wait. If the script ends before the head, the connection ends, and the
 /// returned response is never written.
 pub(crate) async fn respond(script: Script, connection: ConnectionHandle) -> Response {
     if !script.wait.is_zero() {
@@ -72,9 +70,8 @@ fn write_headers(headers: &mut HeaderMap, head: &Head, request_id: &str) {
     }
 }
 
-/// Body stream of one answer, at the scenario's pace. Without waits, the first piece is ready at the first
-/// poll, so
-/// that it leaves together with the head.
+/// Body stream of one answer, at the scenario's pace. Without waits, the first piece is ready at the first poll,
+/// so that it leaves together with the head.
 #[derive(Debug)]
 struct Paced {
     pieces: VecDeque<Piece>,
@@ -108,7 +105,8 @@ impl Paced {
 
     /// Returns ready when the connection has written all bytes yielded so far.
     fn poll_written(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.connection.poll_written(&self.request_id, self.given, cx)
+        self.connection
+            .poll_written(&self.request_id, self.given, cx)
     }
 }
 

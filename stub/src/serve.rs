@@ -1,7 +1,6 @@
 //! One run of the stub, from a bound listener to the last line of the journal.
 //!
-//! Owns the order of the steps. Works on descriptors that the caller opened, on a runtime of one thread. Opens
-//! no
+//! Owns the order of the steps. Works on descriptors that the caller opened, on a runtime of one thread. Opens no
 //! file, makes no connection, resolves no name and starts no thread.
 
 use std::future::pending;
@@ -33,8 +32,7 @@ const CONTROL_LINE_BYTES: usize = 1024;
 const FINISH_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Time for connections to end after their processes ended. On loopback the kernel needs microseconds; only a
-/// socket
-/// option of the client holds bytes longer.
+/// socket option of the client holds bytes longer.
 const END_WAIT: Duration = Duration::from_secs(1);
 /// Interval between two polls of connections that have not ended.
 const END_POLL: Duration = Duration::from_millis(2);
@@ -45,8 +43,7 @@ pub struct Setup {
     /// Bound, listening socket; the run makes it non-blocking.
     pub listener: TcpListener,
     /// Listening socket of the second host, the target of `{elsewhere}` in a redirect. The second host answers
-    /// each
-    /// message with the default scenario and is journaled like the first.
+    /// each message with the default scenario and is journaled like the first.
     pub elsewhere: Option<TcpListener>,
     /// Answers to messages.
     pub scenario: Scenario,
@@ -56,11 +53,9 @@ pub struct Setup {
     pub belongs: Belongs,
     /// Limits of the run.
     pub limits: Limits,
-    /// Lists the bytes that the kernel holds for clients that have ended. With a listing, the run ends when
-    /// every
-    /// connection has ended and no bytes are held. After one second the run ends anyway, and the journal
-    /// records the
-    /// held bytes. Without a listing, connections may outlive the run: the stub reads only what has arrived.
+    /// Lists the bytes that the kernel holds for clients that have ended. With a listing, the run ends when every
+    /// connection has ended and no bytes are held. After one second the run ends anyway, and the journal records
+    /// the held bytes. Without a listing, connections may outlive the run: the stub reads only what has arrived.
     pub held: Option<HeldBytes>,
 }
 
@@ -103,8 +98,7 @@ pub enum ServeError {
 
 /// Serves until `control` sends [`Control::Finish`], then reads every connection to its end and returns.
 ///
-/// Each request is held at its first byte until [`Control::Go`] names it, for one second at most. `journal`
-/// gets
+/// Each request is held at its first byte until [`Control::Go`] names it, for one second at most. `journal` gets
 /// one entry a line, flushed. The future needs a current-thread runtime with I/O and time.
 ///
 /// # Errors

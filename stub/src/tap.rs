@@ -1,12 +1,10 @@
 //! Parser of a connection's bytes: turns them into facts for the journal.
 //!
-//! [`RequestTap`] parses the client's bytes, [`AnswerTap`](answer::AnswerTap) the stub's. Both are pure: the
-//! facts
+//! [`RequestTap`] parses the client's bytes, [`AnswerTap`](answer::AnswerTap) the stub's. Both are pure: the facts
 //! do not depend on where the bytes are split. Neither knows sockets, time, the journal's numbers or the HTTP
 //! server.
 //!
-//! Every byte read is either part of a reported fact (a well-formed head, a body, the framing that the body
-//! needs)
+//! Every byte read is either part of a reported fact (a well-formed head, a body, the framing that the body needs)
 //! or *unaccounted*:
 //! - empty lines before a request;
 //! - white space around header values, except one space before each if the first header of the head has it;
@@ -150,11 +148,9 @@ impl RequestTap {
         Some(error)
     }
 
-    /// Parses a non-empty input up to the next border, and returns the number of bytes consumed. Appends the
-    /// bytes for
-    /// the server to `pass` and the facts to `seen`. [`Seen::Began`] is always the last fact of a step. The
-    /// bytes of its
-    /// request are left for the next step, so that the caller can hold the request first.
+    /// Parses a non-empty input up to the next border, and returns the number of bytes consumed. Appends the bytes
+    /// for the server to `pass` and the facts to `seen`. [`Seen::Began`] is always the last fact of a step. The
+    /// bytes of its request are left for the next step, so that the caller can hold the request first.
     pub(crate) fn step(&mut self, input: &[u8], pass: &mut Vec<u8>, seen: &mut Vec<Seen>) -> usize {
         let taken = match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => self.between(input, seen),

@@ -181,8 +181,7 @@ fn after_head(
 }
 
 /// Parser of one answer's server-sent events, by the HTML standard. Lines end in LF, CR or CR LF. A byte order
-/// mark
-/// may precede the first line. An empty line ends an event; an event without that line is dropped.
+/// mark may precede the first line. An empty line ends an event; an event without that line is dropped.
 #[derive(Debug, Default)]
 struct Events {
     line: Vec<u8>,

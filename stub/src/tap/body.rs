@@ -94,9 +94,8 @@ impl BodyTap {
         self.kept = Err(fault);
     }
 
-    /// Returns the body for the journal. `fault` is a framing error that ended the body early, other than the
-    /// end of the
-    /// connection.
+    /// Returns the body for the journal. `fault` is a framing error that ended the body early, other than the end
+    /// of the connection.
     pub(crate) fn end(
         self,
         fault: Option<FramingError>,

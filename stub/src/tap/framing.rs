@@ -2,8 +2,7 @@
 //! 7).
 //!
 //! An incremental decoder for both directions, which keeps no bytes. The decoder is stricter than the HTTP
-//! server's own: a line ends in CR LF, and a chunk size begins with a hexadecimal digit. Knows no heads,
-//! journals
+//! server's own: a line ends in CR LF, and a chunk size begins with a hexadecimal digit. Knows no heads, journals
 //! or sockets.
 
 use std::ops::Range;

@@ -1,7 +1,6 @@
 //! Parser of one complete request head: its form in the journal, and the framing of its body.
 //!
-//! The rules are those of RFC 9112 without its leniencies, so that every other parser reads the head in the
-//! same
+//! The rules are those of RFC 9112 without its leniencies, so that every other parser reads the head in the same
 //! way. Error texts never quote the client. Knows no connections.
 
 use std::collections::BTreeMap;
@@ -224,11 +223,9 @@ pub(super) fn bearer(value: &[u8]) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"Bearer ").then_some(key)
 }
 
-/// Counts the bytes of `raw` that could be absent or different without changing the meaning of the head.
-/// Counted are
-/// white space around header values beyond one space before each, that space if its presence differs from the
-/// first
-/// header's, and leading zeros of Content-Length.
+/// Counts the bytes of `raw` that could be absent or different without changing the meaning of the head. Counted
+/// are white space around header values beyond one space before each, that space if its presence differs from the
+/// first header's, and leading zeros of Content-Length.
 fn surplus(raw: &[u8], line: RequestLine<'_>, headers: &[httparse::Header<'_>]) -> u64 {
     let target = line.path.len() + line.query.map_or(0, |query| query.len() + 1);
     let request_line = line.method.len() + target + "  HTTP/1.1\r\n".len();

@@ -1,7 +1,6 @@
 //! Header values in the journal: replaces the values of credential headers.
 //!
-//! The run's own credential and any other value get different replacements. With one replacement for all
-//! values, a
+//! The run's own credential and any other value get different replacements. With one replacement for all values, a
 //! client could hide arbitrary text in a credential header.
 
 use model::journal::REDACTED;
@@ -13,10 +12,9 @@ use super::head::{bearer, readable};
 /// Headers whose values are never kept, in addition to the headers in which providers accept a credential.
 const HEADERS: [&str; 2] = ["proxy-authorization", "cookie"];
 
-/// Returns the text of a header value, or its replacement in a credential header. The replacement is
-/// [`REDACTED`] for
-/// exactly the run's credential, `Bearer <redacted>` for the credential after that scheme, otherwise length and
-/// digest. Empty values are kept.
+/// Returns the text of a header value, or its replacement in a credential header. The replacement is [`REDACTED`]
+/// for exactly the run's credential, `Bearer <redacted>` for the credential after that scheme, otherwise length
+/// and digest. Empty values are kept.
 pub(super) fn header_value(
     header: &httparse::Header<'_>,
     credential: Option<&SecretScanner>,

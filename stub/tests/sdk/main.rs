@@ -145,9 +145,8 @@ impl Sdks {
         command
     }
 
-    /// Runs the client for each scenario in each mode. Each pair has a provider of its own, whose journal
-    /// counts the
-    /// requests.
+    /// Runs the client for each scenario in each mode. Each pair has a provider of its own, whose journal counts
+    /// the requests.
     fn ask(&self, client: &mut Command) -> Vec<Found> {
         let providers: Vec<_> = scenario::Scenario::names()
             .flat_map(|scenario| MODES.map(|mode| Provider::start(scenario.name, mode)))
