@@ -1,9 +1,9 @@
-//! The runner's event loop: everything that arrives from outside the client while it runs, until the end.
+//! Event loop of the runner: collects all evidence from outside the client while it runs, up to its end.
 //!
-//! One loop over the control socket (the stub's journal), the channel (init), the client's output, the resolver's
-//! questions, the watch on the two trees, the signals and one deadline. It decides nothing about the client; it
-//! only keeps order: when the first byte of a request is read, what lies in the client's standard output at that
-//! instant is read before the answer may go out.
+//! One loop over the control socket (the stub's journal), the channel to init, the client's output, the resolver's
+//! questions, the watch on the client's trees, the signals and one deadline. The loop judges nothing and only
+//! keeps order. At the first byte of a request, it reads the client's pending standard output before the answer
+//! may leave.
 
 mod capture;
 mod control;
@@ -51,38 +51,38 @@ use watcher::Watcher;
 
 pub(crate) use capture::{Capture, Failure};
 
-/// From the spawn of the stage to the exec of the client.
+/// Limit from the spawn of the stage to the exec of the client.
 const SET_UP: Duration = Duration::from_secs(20);
-/// From the order to end the client to the report of its end.
+/// Limit from the order to end the client to the report of its end.
 const ENDING: Duration = Duration::from_secs(10);
-/// From `finish` to `done`, and to the end of both outputs.
+/// Limit from `finish` to `done`, and to the end of both outputs.
 const FINISHING: Duration = Duration::from_secs(2);
-/// Read at one time. Small: fresh pages are what starting costs.
+/// Buffer size of one read, in bytes. Small, because fresh pages dominate the cost of starting.
 const PIECE: usize = 16 * 1024;
 
-/// What the loop needs to know beside the stage itself.
+/// Inputs of the loop other than the stage.
 pub(crate) struct CollectSettings<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) clock: Clock,
     pub(crate) timeout: Duration,
-    /// More requests than this end the client.
+    /// Limit on requests; one more ends the client.
     pub(crate) requests: u64,
     pub(crate) output_bytes: u64,
     pub(crate) output_lines: u64,
-    /// The client's output goes to our own, and makes no records.
+    /// The client's output is passed to the runner's own streams and makes no records.
     pub(crate) passes_output: bool,
     pub(crate) secrets: &'a SecretScanner,
-    /// How much is kept of standard error, and of output that makes no records.
+    /// Part of standard error, and of output without records, that is kept.
     pub(crate) extent: Extent,
-    /// /proc/self/ns of the runner.
+    /// Namespaces of the runner, from /proc/self/ns.
     pub(crate) namespaces: std::collections::BTreeMap<String, String>,
-    /// Seccomp filters of the runner itself.
+    /// Number of seccomp filters on the runner itself.
     pub(crate) filters: u32,
-    /// Canaries that are refused to the runner as well.
+    /// Canary probes that are refused to the runner as well.
     pub(crate) refused: Vec<&'static str>,
 }
 
-/// Where the run is.
+/// Stage of the run; each has its own deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     SettingUp,
@@ -94,7 +94,7 @@ enum Phase {
 /// Runs the loop to the end of the run. The stage is ended in every case.
 ///
 /// # Errors
-/// The errno of the runtime's own set-up (epoll, signals). Everything else is in the capture.
+/// Returns the errno of the runtime's own set-up (epoll, signals). Every other error is in the capture.
 pub(crate) async fn collect(
     mut stage: Stage,
     watch: CollectSettings<'_>,
@@ -163,7 +163,7 @@ pub(crate) async fn collect(
         });
     }
     capture.oom_kills = stage.cgroup.as_ref().map_or(0, Cgroup::oom_kills);
-    // Also where it went over after the client's end was ordered, or with the last bytes of the run.
+    // The output may also pass its limit after the order to end the client, or with its last bytes.
     if let Some(over) = capture.output.over() {
         let limit = limit::output(over, watch.output_bytes, watch.output_lines);
         let detail = format!("standard output went over its limit, {limit}");
@@ -172,17 +172,17 @@ pub(crate) async fn collect(
             detail,
         });
     }
-    // Where init was lost, what it started is ended one by one.
+    // If init was lost, each process that the client started is ended one by one.
     supervisor
         .as_ref()
         .inspect(|supervisor| supervisor.refuse_new_processes());
-    // Before its sockets are closed: a stage that ends by itself is no longer init's parent.
+    // The stage is dropped before its sockets close: a stage that ends by itself is no longer init's parent.
     drop(stage);
     drop((control, to_stage, channel));
     if capture.isolation.is_some() && capture.failure.is_none() {
         capture.gaps.extend(network_since(watch.plan));
     }
-    // No process is left that could send.
+    // All processes that could send have ended, so the counters are final.
     match counters.map(|counters| counters.growth()).transpose() {
         Ok(counts) => capture.counts = counts,
         Err(error) => capture.gaps.push(uncounted(&error)),
@@ -191,7 +191,7 @@ pub(crate) async fn collect(
     Ok(capture)
 }
 
-/// Without the kernel's counters, calls that the supervisor does not judge could have led anywhere.
+/// Gap for missing traffic counters: calls that the supervisor does not judge could have gone anywhere.
 fn uncounted(error: &std::io::Error) -> Gap {
     Gap {
         what: GapKind::Attempts,
@@ -201,7 +201,7 @@ fn uncounted(error: &std::io::Error) -> Gap {
     }
 }
 
-/// What a network that is not ours has got since it was looked at first. Its processes may do with it what they like.
+/// Gap for an inherited network that has gained interfaces since the start; its other processes may change it.
 fn network_since(plan: &Plan) -> Option<Gap> {
     if !plan.is_inherited() {
         return None;
@@ -225,45 +225,45 @@ struct Session<'a> {
     control: BufReader<OwnedReadHalf>,
     control_open: bool,
     to_stage: OwnedWriteHalf,
-    /// `None` once init has closed it.
+    /// `None` after init closed the channel.
     channel: Option<AsyncFd<OwnedFd>>,
-    /// `None` once its end was read.
+    /// `None` after its end was read.
     stdout: Option<AsyncFd<OwnedFd>>,
     stderr: Option<AsyncFd<OwnedFd>>,
     questions: Option<AsyncFd<OwnedFd>>,
-    /// Where standard output and standard error of an audited program go.
+    /// Targets of an audited program's standard output and standard error.
     pass: Option<(Passthrough, Passthrough)>,
     watcher: Watcher,
-    /// The fanotify group of the trees, until the watcher has it.
+    /// Fanotify group of the trees, until the watcher takes it.
     group: Option<OwnedFd>,
     signals: Signals,
     stage: Pid,
-    /// Limits of the sandbox's group, or why it has none.
+    /// Limits of the sandbox's cgroup, or the reason for having none.
     cgroup: Result<String, String>,
     phase: Phase,
     deadline: Instant,
-    /// Of the processes of the sandbox, in set-up.
+    /// Time of the next look at the sandbox's processes during set-up.
     next_look: Instant,
-    /// The last report of set-up, from the stage or from init.
+    /// Last report of set-up, from the stage or from init.
     last_report: Option<&'static str>,
-    /// Told by the stage and by init, in either order; the client waits for both.
+    /// Reported by the stage; the supervisor needs this and `listener`, in either order.
     network: Option<(StubAddresses, Network)>,
-    /// Of the client's filter, until the supervisor has it.
+    /// Listener of the client's seccomp filter, until the supervisor takes it.
     listener: Option<OwnedFd>,
     supervisor: Option<Supervisor>,
-    /// Traffic counters of the client's own network namespace, from its release on.
+    /// Traffic counters of the client's own network namespace, counted from the client's release.
     counters: Option<Counters>,
-    /// At each connection to the stub the supervisor asks for the lines of standard output.
+    /// Requests of the supervisor for the number of lines on standard output, at each connection to the stub.
     ask: Sender<LinesWanted>,
     asked: Receiver<LinesWanted>,
     /// A signal has ended the wait for the rest of the output.
     impatient: bool,
-    /// The stub has journaled everything.
+    /// The stub has written its last journal entry.
     done: bool,
     capture: Capture,
 }
 
-/// What the loop does next.
+/// Decision of one step of the loop.
 enum Next {
     Continue,
     Stop,
@@ -282,7 +282,7 @@ impl Session<'_> {
                 return;
             }
             let next = tokio::select! {
-                // In this order: a record that is there is read before the news that make it late.
+                // In this order, so that a record is read before an event that would make it late.
                 biased;
                 () = self.signals.recv() => self.interrupted(),
                 read = readable(self.stdout.as_ref(), self.pass.as_ref().map(|(out, _)| out)) => self.read_stdout(read),
@@ -296,15 +296,15 @@ impl Session<'_> {
                 },
                 message = receive(self.channel.as_ref()) => self.init_message(message).await,
                 Some(reply) = self.asked.recv() => {
-                    // The supervisor that asks waits for it, and for a time only.
+                    // The supervisor waits for the answer, up to its own time limit.
                     let _ = reply.try_send(self.lines_now());
                     Next::Continue
                 }
-                // Behind the journal, so that a flood of standard error delays no barrier.
+                // After the journal, so that a flood of standard error delays no barrier.
                 read = readable(self.stderr.as_ref(), self.pass.as_ref().map(|(_, err)| err)) => self.read_stderr(read),
                 () = sleep_until(self.deadline) => self.deadline_passed(),
                 () = stalled::next_look(self.phase, self.next_look) => self.look_at_processes(),
-                // Behind the deadline, so that a flood of these holds nothing up.
+                // After the deadline, so that a flood of questions or file events delays no other branch.
                 told = questions::next(self.questions.as_ref()) => self.question(told),
                 () = self.watcher.follow() => Next::Continue,
             };
@@ -323,7 +323,7 @@ impl Session<'_> {
             ExitStatus::Code(code) => Exit::Code(code),
             ExitStatus::Signal(signal) => Exit::Signal(signal),
         };
-        // What the runner ended keeps the reason for which it did.
+        // If the runner ended the client, the reason stays.
         if self.phase == Phase::Running {
             self.capture.exit = status;
         }
@@ -352,7 +352,7 @@ impl Session<'_> {
         }
     }
 
-    /// A first signal ends the client and leaves a report; a second one ends the run.
+    /// Handles a signal: the first ends the client and leaves a report, the second ends the run.
     fn interrupted(&mut self) -> Next {
         if self.phase == Phase::Ending {
             self.gap(GapKind::Processes, "interrupted twice".to_owned());
@@ -382,7 +382,7 @@ impl Session<'_> {
                 );
                 Next::Stop
             }
-            // Nobody is left to write: what is still to come waits for whoever reads ours, as in any pipe.
+            // The client has ended, so the rest of its output waits only for its reader, as in any pipe.
             Phase::Finishing if self.done && self.pass.is_some() => {
                 self.enter(Phase::Finishing, FINISHING);
                 Next::Continue
@@ -409,7 +409,7 @@ impl Session<'_> {
     fn failed(&mut self, failure: Failure) -> Next {
         let what = match failure {
             Failure::SetUp(_) | Failure::NotSealed(_) => GapKind::Isolation,
-            // The sandbox held; there is only no client in it.
+            // The sandbox held, but it contains no client.
             Failure::NotExecuted(_) => GapKind::Processes,
         };
         self.gap(what, failure.with_causes());
@@ -443,7 +443,7 @@ impl Session<'_> {
         Next::Continue
     }
 
-    /// Ends a client that has written more than is kept, whoever read it: the barriers do as well.
+    /// Ends a client that has written more than the limit. Barriers read output too, so the loop checks here.
     fn hold_output_to_its_limit(&mut self) -> Next {
         if self.capture.output.over().is_some() && self.phase == Phase::Running {
             return self.end_client(Exit::OutputLimit);

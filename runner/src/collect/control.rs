@@ -1,4 +1,4 @@
-//! What stage and init say, and what they are told: set-up, the barrier, the release of the client.
+//! Messages from and to the stage and init: set-up, the barrier, the release of the client.
 
 use std::os::fd::AsFd as _;
 
@@ -60,7 +60,7 @@ impl Session<'_> {
                 at_us,
             })) => {
                 self.barrier(request);
-                // No gap: whatever the client asked until its end is in the journal.
+                // Not a gap: the journal has every request of the client up to its end.
                 if request > self.watch.requests && self.phase == Phase::Running {
                     self.end_client(Exit::RequestLimit);
                 }
@@ -95,7 +95,7 @@ impl Session<'_> {
             }
         };
         if let Err(error) = mapped {
-            // Maps of a process that has ended cannot be written, and that is no fault of this host.
+            // The maps of a process that has ended cannot be written; the host is not at fault then.
             return match Condition::of(self.stage) {
                 Some(Condition::Ended(_)) => self.set_up_stalled(),
                 Some(Condition::Runs | Condition::Stopped) | None => {
@@ -104,7 +104,7 @@ impl Session<'_> {
             };
         }
         let mut told = Vec::new();
-        // A line of a closed set to memory cannot fail.
+        // Serialising a value of a closed set into memory cannot fail.
         let _ = message::write_line(&mut told, &ToStage::Mapped);
         match timeout(FINISHING, self.to_stage.write_all(&told)).await {
             Ok(Ok(())) => Next::Continue,
@@ -117,8 +117,8 @@ impl Session<'_> {
         self.capture.barriers.push((request, lines));
     }
 
-    /// Reads what lies in standard output at this instant, and no more: a client that floods it cannot hold
-    /// whoever asks. What is passed on makes no lines.
+    /// Reads the bytes that are in standard output now, and no more, so that a flood cannot delay the caller.
+    /// Returns the number of lines so far. Output that is passed on has no lines.
     pub(super) fn lines_now(&mut self) -> usize {
         if let (Some(stdout), None) = (&self.stdout, &self.pass) {
             let mut left = readable_bytes(stdout.get_ref()).unwrap_or(0);
@@ -146,8 +146,8 @@ impl Session<'_> {
     pub(super) async fn tell_stub(&mut self, told: Control) {
         let mut line = serde_json::to_vec(&told).unwrap_or_default();
         line.push(b'\n');
-        // A stage that has ended reads no more, and its last lines may still lie unread: it is their end that
-        // says whether the stub was lost.
+        // A stage that has ended reads no more, but its last lines may still be unread. The end of the control
+        // socket decides whether the stub was lost.
         let _ = timeout(FINISHING, self.to_stage.write_all(&line)).await;
     }
 
@@ -177,7 +177,8 @@ impl Session<'_> {
             }
             Ok(Some((FromInit::Started, _))) => {
                 self.enter(Phase::Running, self.watch.timeout);
-                // Until its end is known it counts as interrupted: nothing else ends the loop early.
+                // Until its end is reported, the client counts as interrupted: only an interruption ends the
+                // loop early.
                 self.capture.exit = Exit::Interrupted;
                 Next::Continue
             }
@@ -195,7 +196,7 @@ impl Session<'_> {
         }
     }
 
-    /// Starts the supervisor once there are a listener and a stub whose address it knows.
+    /// Starts the supervisor once the listener and the stub's address are both known.
     fn supervise(&mut self) -> Next {
         let (Some((served, _)), Some(listener)) = (
             &self.network,
@@ -222,10 +223,10 @@ impl Session<'_> {
         }
     }
 
-    /// The one place where the client is let go: every layer read back, every canary held.
+    /// Releases the client, if every layer was verified and every canary probe held. No other code releases it.
     fn release(&mut self, report: &SelfCheck) -> Next {
         let (Some((served, network)), Some(supervisor)) = (&self.network, &self.supervisor) else {
-            // The probe's own calls are answered by the supervisor, so it cannot have ended before.
+            // The supervisor answers the probes' own calls, so it cannot have ended before.
             return self.failed(Failure::NotSealed(
                 "the canaries were not supervised".to_owned(),
             ));
@@ -254,7 +255,7 @@ impl Session<'_> {
         self.capture.isolation = Some(isolation);
         match broken {
             None => {
-                // From here on what happens in the trees is the client's doing.
+                // From here on, changes in the trees are the client's.
                 let counted = self
                     .capture
                     .trees
@@ -295,7 +296,7 @@ impl Session<'_> {
     pub(super) fn control_closed(&mut self) -> Next {
         self.control_open = false;
         if self.done {
-            // The stage has ended after its last line. What is left are the outputs.
+            // The stage has ended after its last line; only the outputs are left.
             return Next::Continue;
         }
         self.gap(GapKind::Requests, "the stub was lost".to_owned());
@@ -311,7 +312,8 @@ impl Session<'_> {
         self.lost_one_side()
     }
 
-    /// Where one of stage and init fails in set-up both end, and only one of them tells why: it is heard first.
+    /// Handles the loss of the stage or init. In set-up both end if one fails, and only one reports the cause: the
+    /// loop waits for that report.
     fn lost_one_side(&mut self) -> Next {
         let other_side = self.control_open || self.channel.is_some();
         match self.phase {
