@@ -1,7 +1,7 @@
-//! From a run's request to the sandbox's plan: everything that can be resolved before a namespace exists.
+//! Builds the sandbox's plan from a run's request: resolves everything that can be resolved before a namespace
+//! exists.
 //!
-//! Paths are resolved and identified here, the credential is made here, and so are the targets of the
-//! canaries outside. Nothing in here makes a process.
+//! Resolves and identifies paths, creates the credential and the canary's targets outside. Starts no process.
 
 pub(crate) mod binds;
 mod overlaps;
@@ -30,7 +30,7 @@ use sys::random;
 use thiserror::Error;
 
 use crate::cli::{ClientProgram, RunRequest};
-use crate::collect::copy::DEEPEST;
+use crate::collect::copy::MAX_DEPTH;
 use crate::home_dirs::HomeDirs;
 use crate::output::name_of;
 use crate::provider;
@@ -38,43 +38,43 @@ use crate::selftest::HOSTILE_ARGUMENT;
 use crate::workload::Workload;
 use targets::Targets;
 
-/// Hidden first argument with which our own file is the reference client.
+/// Hidden first argument that makes this executable the reference client.
 pub(crate) const CLIENT_ARGUMENT: &str = "__client";
 
-/// Open files that every run needs of the runner's own: its sockets and pipes, what it shows the client, and a directory
-/// for each level of a walk.
-pub(crate) const FEWEST_FILES: u64 = 256;
-/// What of that is neither shown nor walked. Some twenty are open while the files are read; the rest is for what the
-/// caller left open, since the limit is one on numbers.
+/// Open files that every run needs itself: its sockets and pipes, the shown objects, and a directory for each
+/// level of a walk.
+pub(crate) const MIN_OPEN_FILES: u64 = 256;
+/// Part of them that is neither shown nor walked. About twenty are open while the files are read. The rest is a
+/// reserve for descriptors inherited from the caller, since the limit applies to descriptor numbers.
 const OWN_FILES: u64 = 96;
-/// Directories that a walk holds at one time: the root, every level below it, and the one that is being listed.
-const WALKED: u64 = DEEPEST as u64 + 2;
+/// Directories that a walk holds at one time: the root, every level below it, and the one being listed.
+const WALKED: u64 = MAX_DEPTH as u64 + 2;
 
-/// What a run is made of.
+/// Everything that a run needs, resolved.
 pub(crate) struct Prepared {
     pub(crate) plan: Plan,
-    /// The credential of this run, to be searched for, and the values that no report shows.
+    /// Scanner for the credential of this run and the values that no report shows.
     pub(crate) secrets: SecretScanner,
-    /// The client's program, opened, to be hashed beside the run.
+    /// The client's program, opened; it is hashed during the run.
     pub(crate) program: File,
-    /// As the report names it; `None` for the client that this executable carries.
+    /// Path in the report; `None` for the client inside this executable.
     pub(crate) program_path: Option<PathBuf>,
-    /// Connections that the stub holds at one time.
+    /// Largest number of connections that the stub holds at one time.
     pub(crate) connections: u64,
-    /// What is shown: held until the sandbox has taken it, so that its device and inode are nobody else's.
+    /// Shown objects, held until the sandbox has mounted them, so that their inodes are not reused.
     _shown: Vec<File>,
-    /// Held for as long as the canaries aim at them.
+    /// Targets of the canary, held while it runs.
     _targets: Targets,
 }
 
 impl Prepared {
-    /// The client is the one that this executable carries.
+    /// Checks whether the client is the one inside this executable.
     pub(crate) fn is_own_file(&self) -> bool {
         self.program_path.is_none()
     }
 }
 
-/// Why a run cannot be prepared.
+/// Error that prevents a run.
 #[derive(Debug, Error)]
 pub(crate) enum PrepareError {
     #[error("cannot open the program {path}")]
@@ -84,7 +84,7 @@ pub(crate) enum PrepareError {
     },
     #[error("cannot open the runner's own file, {OWN_FILE}")]
     OwnFile { source: std::io::Error },
-    #[error("cannot resolve {path}, which is to be shown")]
+    #[error("cannot resolve {path}, named by a path rule")]
     Rule {
         path: String,
         source: std::io::Error,
@@ -95,14 +95,14 @@ pub(crate) enum PrepareError {
         resolved: String,
         what: &'static str,
     },
-    #[error("user {user}, as whom the program runs, may not {what} {path}, which is to be shown")]
+    #[error("user {user}, who runs the program, may not {what} {path}")]
     NoRight {
         path: String,
         what: &'static str,
         user: u32,
     },
     #[error(
-        "{writable} is to be writable, and {other} shows {same} of it read-only by another name or in a sandbox without mounts"
+        "cannot make {writable} writable: {other} shows {same} read-only, by another name or in a sandbox without mounts"
     )]
     Contradiction {
         writable: String,
@@ -110,19 +110,19 @@ pub(crate) enum PrepareError {
         same: String,
     },
     #[error(
-        "{path} is to be read-only in {writable}, which is writable, and leads through a link there that the program could replace"
+        "cannot keep {path} read-only in {writable}: its path has a link there, which the program could replace"
     )]
     BehindLink {
         path: String,
         writable: String,
-        /// Its name without the link.
+        /// Path of the object without the link.
         real: String,
     },
-    #[error("no directory of the host can serve as the canary for host paths")]
+    #[error("cannot find a directory of the host as the canary's target outside")]
     NoOutsideDirectory,
-    #[error("cannot listen on an abstract socket, the canary for the host's sockets")]
+    #[error("cannot listen on an abstract socket as the canary's target outside")]
     OutsideSocket { source: std::io::Error },
-    #[error("cannot listen on loopback, the canary for its neighbours")]
+    #[error("cannot listen on loopback as the canary's target outside")]
     Neighbour { source: std::io::Error },
     #[error("no more than {hard} open files are allowed here, and this run needs {needed}")]
     FewFiles { hard: u64, needed: u64 },
@@ -135,7 +135,7 @@ pub(crate) enum PrepareError {
 }
 
 impl PrepareError {
-    /// Whether the user's policy or command line is at fault, and not the host.
+    /// Checks whether the user's policy or command line is at fault, not the host.
     pub(crate) fn is_policy(&self) -> bool {
         match self {
             Self::Program { .. }
@@ -156,11 +156,11 @@ impl PrepareError {
     }
 }
 
-/// Resolves everything that `request` names, for a sandbox of this tier whose client has these places. `written` are
-/// the files and the directory that the run writes to, free of links.
+/// Resolves everything in `request`, for a sandbox with this isolation and these client paths. `written` has the
+/// files and the directory that the run writes, with links resolved.
 ///
 /// # Errors
-/// What could not be resolved, with its path.
+/// Returns the object that could not be resolved, with its path.
 pub(crate) fn prepare(
     request: &RunRequest,
     written: &[PathBuf],
@@ -187,7 +187,7 @@ pub(crate) fn prepare(
         placed = placed.in_place(&program_path);
     }
     if let Some(closed) = &places.closed_directory {
-        stays_closed(closed, &binds)?;
+        check_closed(closed, &binds)?;
     }
     let targets = Targets::make(tier, &binds, places)?;
     let limits = &workload.sandbox().limits;
@@ -209,7 +209,7 @@ pub(crate) fn prepare(
         limits: resource_limits(limits, tier),
         offspring: limits.processes,
         probe: targets.plan(places),
-        // They are told by paths of a root that is the client's own.
+        // Lookups are reported by paths of a root that is the client's own.
         lookups: workload.purpose() == Purpose::Audit && tier == Tier::Namespace,
         #[cfg(feature = "weaken")]
         weakened: sandbox::weaken::asked(),
@@ -226,8 +226,8 @@ pub(crate) fn prepare(
     })
 }
 
-/// What the client sees of the host, its program first of all, in the order in which it is mounted; and what of it was
-/// opened.
+/// Returns the parts of the host that the client sees, its program included, in the order of mounting; and the
+/// handles opened for them.
 fn shown(
     program: Bind,
     workload: &Workload,
@@ -247,7 +247,7 @@ fn shown(
             bind.target.clone_from(&bind.source);
         }
     }
-    // A directory before what lies in it: the one mount would hide the other.
+    // A directory is mounted before its content, because a later mount would hide an earlier one below it.
     binds.sort_by(|one, other| one.target.cmp(&other.target));
     Ok((binds, handles))
 }
@@ -264,7 +264,7 @@ fn server_plan(
         scenario,
         belongs: match workload.credential_header() {
             Some(header) => Belongs::InHeaderOfMessage(header.to_owned()),
-            // How a program sends its credential is its own affair, as long as it goes to its provider.
+            // A program may send its credential in any authentication header, if only to its provider.
             None => Belongs::InAnyAuthHeader,
         },
         body_bytes: limits.body_bytes,
@@ -291,7 +291,8 @@ fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError>
             Ok((File::open(OWN_FILE).map_err(failed)?, path))
         }
         ClientProgram::File(path) => {
-            // Its name is asked for once it is open. A FIFO that took its place is not waited for.
+            // The name is read from the opened file. O_NONBLOCK: if a FIFO has replaced the program, opening it
+            // must not wait.
             let program = OpenOptions::new()
                 .read(true)
                 .custom_flags(libc::O_NONBLOCK)
@@ -303,7 +304,7 @@ fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError>
     }
 }
 
-/// The first argument with which our own file is this client; `None` where it is a file of its own.
+/// Returns the first argument that makes this executable the client; `None` for a client in a file of its own.
 fn hidden_argument(client: &ClientProgram) -> Option<&'static str> {
     match client {
         ClientProgram::Reference => Some(CLIENT_ARGUMENT),
@@ -342,8 +343,9 @@ fn client_plan(
     })
 }
 
-/// A relative name is none where the program starts in another directory than its caller's: it is told its place.
-fn called(audit: &Audit, place: &Path) -> Option<OsString> {
+/// Returns another argv[0], if the typed one is relative and the program starts in another directory than its
+/// caller.
+fn argv0(audit: &Audit, place: &Path) -> Option<OsString> {
     let typed = Path::new(audit.arguments.first()?);
     let is_lost = audit.directory.is_none() && typed.is_relative() && typed.iter().count() > 1;
     if !is_lost {
@@ -361,7 +363,7 @@ fn arguments(request: &RunRequest, place: &Path) -> Result<Vec<OsString>, Prepar
     match &request.workload {
         Workload::Program(audit) => {
             let mut arguments = audit.arguments.clone();
-            if let Some((first, called)) = arguments.first_mut().zip(called(audit, place)) {
+            if let Some((first, called)) = arguments.first_mut().zip(argv0(audit, place)) {
                 *first = called;
             }
             Ok(arguments)
@@ -382,7 +384,7 @@ fn arguments(request: &RunRequest, place: &Path) -> Result<Vec<OsString>, Prepar
     }
 }
 
-/// The case's limits, or ours where those are lower already: nobody can raise a hard limit.
+/// Returns the case's limits, or the runner's own hard limits if lower: raising a hard limit needs privileges.
 fn resource_limits(limits: &Limits, tier: Tier) -> ResourceLimits {
     let lower =
         |resource, wanted: u64| getrlimit(resource).map_or(wanted, |(_, hard)| wanted.min(hard));
@@ -391,7 +393,7 @@ fn resource_limits(limits: &Limits, tier: Tier) -> ResourceLimits {
         data_bytes: lower(Resource::RLIMIT_DATA, limits.memory_bytes),
         processes: match tier {
             Tier::Namespace => lower(Resource::RLIMIT_NPROC, limits.processes),
-            // It would count whatever else the user has running.
+            // Without a user namespace, RLIMIT_NPROC would count every process of the user.
             Tier::Inherited => lower(Resource::RLIMIT_NPROC, u64::MAX),
         },
         cpu_seconds: lower(Resource::RLIMIT_CPU, limits.cpu.as_secs()),
@@ -402,35 +404,36 @@ fn resource_limits(limits: &Limits, tier: Tier) -> ResourceLimits {
     }
 }
 
-/// A rule holds what it shows; a copy of the client's files holds a directory of its own beside each that is walked.
+/// Returns the number of files that the run opens. A rule holds its object open. A copy of the client's files
+/// holds a directory of its own for each walked one.
 fn files_needed(request: &RunRequest) -> u64 {
     let is_copied = request.out.is_some() || request.keep_home;
     let walked = if is_copied { 2 * WALKED } else { WALKED };
     let shown = request.workload.path_rules().len() as u64;
-    FEWEST_FILES.max(OWN_FILES + shown + walked)
+    MIN_OPEN_FILES.max(OWN_FILES + shown + walked)
 }
 
-/// Raises the soft limit to what is needed: with less, set-up would fail in places that cannot say why, and a client
-/// could choose how deep its directories are, so that there is no evidence of it. The client has limits of its own,
-/// which go by the hard one alone.
+/// Raises the soft limit on open files to the necessary number. With less, set-up would fail in steps that cannot
+/// name the cause, and a client could make its directories too deep for the walk. The client's own limits depend
+/// only on the hard limit.
 ///
-/// Returns how many connections the stub, which inherits the limit, may hold: all of the case, or as many as the hard
-/// limit leaves.
+/// Returns the number of connections that the stub may hold, since it inherits the limit: the case's number, or
+/// what the hard limit leaves.
 fn open_enough_files(needed: u64, connections: u64) -> Result<u64, PrepareError> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((0, 0));
-    let few = || PrepareError::FewFiles { hard, needed };
+    let too_few = || PrepareError::FewFiles { hard, needed };
     if hard < needed {
-        return Err(few());
+        return Err(too_few());
     }
     let wanted = needed.max(OWN_FILES.saturating_add(connections)).min(hard);
     if soft < wanted {
-        setrlimit(Resource::RLIMIT_NOFILE, wanted, hard).map_err(|_| few())?;
+        setrlimit(Resource::RLIMIT_NOFILE, wanted, hard).map_err(|_| too_few())?;
     }
     Ok(connections.min(hard - OWN_FILES))
 }
 
-/// A rule that shows where the home lies would open what lies beside it.
-fn stays_closed(closed: &Path, binds: &[Bind]) -> Result<(), PrepareError> {
+/// Refuses rules that show the directory of the home, because they would also show the objects beside it.
+fn check_closed(closed: &Path, binds: &[Bind]) -> Result<(), PrepareError> {
     let opened = binds.iter().map(|bind| Path::new(&bind.source));
     match opened.into_iter().find(|source| closed.starts_with(source)) {
         None => Ok(()),

@@ -1,5 +1,5 @@
-//! Live targets outside, at which the canaries of a run aim from inside: made by the runner or found on the host, and
-//! of no value to anybody.
+//! Targets outside the sandbox for the probes of a run's canary: created by the runner or found on the host, and
+//! without value to others.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,21 +16,21 @@ use sys::random;
 
 use super::PrepareError;
 
-/// They listen as long as this is held, and nobody is served.
+/// The targets. The sockets listen while this value lives, and accept no connection.
 pub(super) struct Targets {
     _socket: UnixListener,
-    /// Of the socket, an abstract one.
+    /// Name of the abstract socket.
     name: String,
     directory: OsString,
-    /// Where the network is shared, somebody else on loopback.
+    /// Listener of another process on loopback, if the network is shared.
     neighbour: Option<(TcpListener, net::SocketAddr)>,
 }
 
 impl Targets {
-    /// Makes them for a client that sees `binds` in these places.
+    /// Creates the targets for a client that sees `binds` and has these paths.
     ///
     /// # Errors
-    /// What could not be had.
+    /// Returns the target that could not be created or found.
     pub(super) fn make(
         tier: Tier,
         binds: &[Bind],
@@ -51,7 +51,7 @@ impl Targets {
         })
     }
 
-    /// What the canaries are told.
+    /// Returns the description of the targets for the canary.
     pub(super) fn plan(&self, places: &ClientPaths) -> CanaryTargets {
         CanaryTargets {
             home: places.home.clone().into(),
@@ -82,8 +82,8 @@ fn neighbour() -> Result<(TcpListener, net::SocketAddr), PrepareError> {
     listen().map_err(|source| PrepareError::Neighbour { source })
 }
 
-/// A directory that we can open and that is not among what the client sees: the caller's home at best, since
-/// that is what a reviewer cares for most.
+/// Returns a directory that the runner can open and the client must not see: preferably the caller's home, which
+/// matters most to a reviewer.
 fn outside_directory(binds: &[Bind]) -> Result<OsString, PrepareError> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let current = std::env::current_dir().ok();
