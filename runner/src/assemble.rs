@@ -50,21 +50,21 @@ pub(crate) fn evidence(
 ) -> Evidence {
     let (plan, secrets) = (&prepared.plan, &prepared.secrets);
     let now_us = clock.elapsed_us();
-    let mut served = from_journal(
+    let mut traffic = from_journal(
         &capture.journal,
         clock.start_us,
         capture.canary_peer,
         side_requests,
     );
-    served
+    traffic
         .requests
         .iter_mut()
         .for_each(|request| hide(request, secrets));
     let over = capture.output.over();
     let ends = (over, capture.oom_kills);
     let limit = limit::reached(capture.exit, ends, timeout, limits, &plan.limits);
-    let accepted = accepted(&served, &capture);
-    let (before, unreconciled) = boundaries(&served, &capture);
+    let accepted = accepted(&traffic, &capture);
+    let (before, unreconciled) = boundaries(&traffic, &capture);
     let unread = closed_unread(refused(&capture.journal), limits, prepared.connections);
     let mut ledger = capture.ledger;
     let ledger_gaps = incomplete_ledger(&ledger);
@@ -99,16 +99,16 @@ pub(crate) fn evidence(
     let lookup_gaps = incomplete_lookups(&ledger.lookups, comparison.uncompared);
     Evidence {
         stub: capture.stub,
-        connections: served.connections,
-        requests: served.requests,
-        provider_events: served.provider_events,
+        connections: traffic.connections,
+        requests: traffic.requests,
+        provider_events: traffic.provider_events,
         records,
         files: found.files,
         made_and_removed,
         file_watch,
         stderr,
         sightings: [
-            served.sightings,
+            traffic.sightings,
             seen_on_stdout,
             Vec::from_iter(seen_in_passing),
             Vec::from_iter(seen_on_stderr),
@@ -132,7 +132,7 @@ pub(crate) fn evidence(
         canaries,
         gaps: [
             capture.gaps,
-            served.gaps,
+            traffic.gaps,
             names.gaps,
             found.gaps,
             unreconciled,
@@ -188,17 +188,17 @@ fn not_handed_over(exit: Exit) -> Found {
 /// Counts the lines on standard output before the message request: at its connection and at its first byte. The
 /// connections permitted by the supervisor must match those that the stub accepted, in number and in order of
 /// time. Otherwise the lines at the connection are unknown.
-fn boundaries(served: &Traffic, capture: &Capture) -> (Boundaries, Vec<Gap>) {
+fn boundaries(traffic: &Traffic, capture: &Capture) -> (Boundaries, Vec<Gap>) {
     let none = Boundaries {
         connect: 0,
         post: 0,
     };
-    let through = capture.ledger.connects.len() as u64;
-    let accepted = accepted(served, capture);
+    let permitted = capture.ledger.connects.len() as u64;
+    let accepted = accepted(traffic, capture);
     let mut gaps = Vec::new();
-    if through != accepted {
+    if permitted != accepted {
         let detail = format!(
-            "the supervisor permitted {through} connections to the stub, and the stub accepted {accepted}"
+            "the supervisor permitted {permitted} connections to the stub, and the stub accepted {accepted}"
         );
         gaps.push(Gap {
             what: GapKind::Requests,
@@ -206,8 +206,8 @@ fn boundaries(served: &Traffic, capture: &Capture) -> (Boundaries, Vec<Gap>) {
         });
     }
     let is_early = |(connect, accepted): (&Connect, &Connection)| accepted.at_us < connect.at_us;
-    let mut pairs = capture.ledger.connects.iter().zip(&served.connections);
-    if through == accepted && pairs.any(is_early) {
+    let mut pairs = capture.ledger.connects.iter().zip(&traffic.connections);
+    if permitted == accepted && pairs.any(is_early) {
         // The numbers match, but not the connections: one never arrived, and another one was not permitted.
         let detail =
             "the stub accepted a connection before the supervisor permitted one".to_owned();
@@ -216,7 +216,7 @@ fn boundaries(served: &Traffic, capture: &Capture) -> (Boundaries, Vec<Gap>) {
             detail,
         });
     }
-    let Some(post) = served.requests.iter().find(|request| request.is_turn()) else {
+    let Some(post) = traffic.requests.iter().find(|request| request.is_turn()) else {
         return (none, gaps);
     };
     let barrier = capture
@@ -224,7 +224,7 @@ fn boundaries(served: &Traffic, capture: &Capture) -> (Boundaries, Vec<Gap>) {
         .iter()
         .find(|(request, _)| *request == post.seq);
     let connect = if gaps.is_empty() {
-        lines_at_connect(served, capture, post.connection)
+        lines_at_connect(traffic, capture, post.connection)
     } else {
         None
     };
@@ -250,21 +250,21 @@ fn boundaries(served: &Traffic, capture: &Capture) -> (Boundaries, Vec<Gap>) {
 }
 
 /// Number of connections that arrived at the stub.
-fn accepted(served: &Traffic, capture: &Capture) -> u64 {
-    served.connections.len() as u64 + refused(&capture.journal)
+fn accepted(traffic: &Traffic, capture: &Capture) -> u64 {
+    traffic.connections.len() as u64 + refused(&capture.journal)
 }
 
 /// Returns the number of lines at the connect of `connection`. Only their order identifies connections. If an
 /// earlier permitted connection had not been accepted by then, the two may be swapped, so the earlier one counts.
-fn lines_at_connect(served: &Traffic, capture: &Capture, connection: u64) -> Option<usize> {
+fn lines_at_connect(traffic: &Traffic, capture: &Capture, connection: u64) -> Option<usize> {
     let connects = &capture.ledger.connects;
-    let mut index = served
+    let mut index = traffic
         .connections
         .iter()
         .position(|one| one.seq == connection)?;
     let at_us = connects.get(index)?.at_us;
     while index > 0
-        && served
+        && traffic
             .connections
             .get(index - 1)
             .is_some_and(|earlier| earlier.at_us > at_us)

@@ -194,8 +194,9 @@ fn kernel() -> String {
 
 /// Returns the client's arguments without the program's name.
 fn arguments(prepared: &Prepared, prompts: &[&str]) -> Vec<Arg> {
-    let told = prepared.plan.client.arguments.iter().skip(1);
-    told.filter(|argument| *argument != CLIENT_ARGUMENT)
+    let arguments = prepared.plan.client.arguments.iter().skip(1);
+    arguments
+        .filter(|argument| *argument != CLIENT_ARGUMENT)
         .map(|argument| {
             let argument = printable(argument.as_encoded_bytes());
             Arg::new(&prepared.secrets.redact(&argument), prompts)

@@ -151,7 +151,9 @@ fn missed(view: &MountView, lookups: &Lookups, wanted: &Wanted) -> Option<Missed
     }
     let writes = wanted.kind == LookupKind::Write;
     let path = match view.inside(&wanted.path) {
-        Resolved::There(Found { writable: true, .. }) => return left_behind(view, lookups, wanted),
+        Resolved::There(Found { writable: true, .. }) => {
+            return meant_for_caller(view, lookups, wanted);
+        }
         Resolved::Missing { writable: true } => return None,
         Resolved::There(found) if !writes || found.object == HostObject::Directory => return None,
         Resolved::Nothing => return None,
@@ -179,8 +181,8 @@ fn missed(view: &MountView, lookups: &Lookups, wanted: &Wanted) -> Option<Missed
 
 /// Returns a lookup in the working directory that was meant for the caller's directory. Left out are lookups of
 /// the directory itself, which every shell makes, and of files that the program created there.
-fn left_behind(view: &MountView, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
-    let directory = view.left_behind()?;
+fn meant_for_caller(view: &MountView, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
+    let directory = view.caller_directory()?;
     let name = wanted.path.strip_prefix(WORK).ok()?;
     let path: PathBuf = directory.components().chain(name.components()).collect();
     let is_about_name = !name.as_os_str().is_empty() || wanted.kind == LookupKind::List;

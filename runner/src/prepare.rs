@@ -165,7 +165,7 @@ pub(crate) fn prepare(
     request: &RunRequest,
     written: &[PathBuf],
     tier: Tier,
-    places: &ClientPaths,
+    paths: &ClientPaths,
 ) -> Result<Prepared, PrepareError> {
     let workload = &request.workload;
     let connections =
@@ -175,21 +175,21 @@ pub(crate) fn prepare(
     let secrets = secrets.hiding(workload.asked_values());
     let (program, program_path) = open_program(&request.client)?;
     let identity = identity::for_caller(tier);
-    let mut placed = binds::Placed::of(workload, &program_path);
+    let mut program_paths = binds::ProgramPaths::of(workload, &program_path);
     let bounds = binds::Bounds {
-        homes: HomeDirs::known(std::env::var_os("HOME").as_deref().map(Path::new)),
+        home_dirs: HomeDirs::known(std::env::var_os("HOME").as_deref().map(Path::new)),
         written,
         identity,
     };
-    let of_program = binds::of_program(&program, &program_path, &placed.file)?;
+    let of_program = binds::of_program(&program, &program_path, &program_paths.file)?;
     let (binds, shown) = shown(of_program, workload, &bounds, tier)?;
     if tier == Tier::Inherited {
-        placed = placed.in_place(&program_path);
+        program_paths = program_paths.in_place(&program_path);
     }
-    if let Some(closed) = &places.closed_directory {
+    if let Some(closed) = &paths.closed_directory {
         check_closed(closed, &binds)?;
     }
-    let targets = Targets::make(tier, &binds, places)?;
+    let targets = Targets::make(tier, &binds, paths)?;
     let limits = &workload.sandbox().limits;
     let plan = Plan {
         runner_pid: i32::try_from(std::process::id()).unwrap_or(0),
@@ -197,18 +197,18 @@ pub(crate) fn prepare(
         identity,
         server: server_plan(workload, &credential, connections)?,
         root: RootPlan {
-            home: places.home.clone().into(),
-            tmp: places.tmp.clone().into(),
-            work: places.work.clone().into(),
+            home: paths.home.clone().into(),
+            tmp: paths.tmp.clone().into(),
+            work: paths.work.clone().into(),
             bytes: limits.home_bytes,
             files: limits.home_files,
             binds,
             devices: workload.devices(),
         },
-        client: client_plan(request, placed, &credential, places)?,
+        client: client_plan(request, program_paths, &credential, paths)?,
         limits: resource_limits(limits, tier),
         offspring: limits.processes,
-        probe: targets.plan(places),
+        probe: targets.plan(paths),
         // Lookups are reported by paths of a root that is the client's own.
         lookups: workload.purpose() == Purpose::Audit && tier == Tier::Namespace,
         #[cfg(feature = "weaken")]
@@ -315,16 +315,16 @@ fn hidden_argument(client: &ClientProgram) -> Option<&'static str> {
 
 fn client_plan(
     request: &RunRequest,
-    placed: binds::Placed,
+    program_paths: binds::ProgramPaths,
     credential: &str,
-    places: &ClientPaths,
+    paths: &ClientPaths,
 ) -> Result<ClientPlan, PrepareError> {
     let workload = &request.workload;
     let surroundings = Surroundings {
         base_url: BASE_URL,
         credential,
-        home: &places.home,
-        tmp: &places.tmp,
+        home: &paths.home,
+        tmp: &paths.tmp,
     };
     let environment =
         filled(workload.variables(), surroundings)
@@ -336,34 +336,34 @@ fn client_plan(
                 variable
             });
     Ok(ClientPlan {
-        arguments: arguments(request, &placed.path)?,
-        program: placed.path.into(),
+        arguments: arguments(request, &program_paths.path)?,
+        program: program_paths.path.into(),
         environment: environment.collect(),
-        directory: workload.directory().unwrap_or(&places.work).into(),
+        directory: workload.directory().unwrap_or(&paths.work).into(),
     })
 }
 
 /// Returns another argv[0], if the typed one is relative and the program starts in another directory than its
 /// caller.
-fn argv0(audit: &Audit, place: &Path) -> Option<OsString> {
+fn argv0(audit: &Audit, program: &Path) -> Option<OsString> {
     let typed = Path::new(audit.arguments.first()?);
     let is_lost = audit.directory.is_none() && typed.is_relative() && typed.iter().count() > 1;
     if !is_lost {
         return None;
     }
     match audit.place {
-        ProgramLocation::Alone if place.starts_with(PROGRAM_DIRECTORY) => Some(place.into()),
+        ProgramLocation::Alone if program.starts_with(PROGRAM_DIRECTORY) => Some(program.into()),
         ProgramLocation::Alone | ProgramLocation::Own { .. } => {
             path::absolute(typed).ok().map(PathBuf::into_os_string)
         }
     }
 }
 
-fn arguments(request: &RunRequest, place: &Path) -> Result<Vec<OsString>, PrepareError> {
+fn arguments(request: &RunRequest, program: &Path) -> Result<Vec<OsString>, PrepareError> {
     match &request.workload {
         Workload::Program(audit) => {
             let mut arguments = audit.arguments.clone();
-            if let Some((first, called)) = arguments.first_mut().zip(argv0(audit, place)) {
+            if let Some((first, called)) = arguments.first_mut().zip(argv0(audit, program)) {
                 *first = called;
             }
             Ok(arguments)
@@ -376,8 +376,8 @@ fn arguments(request: &RunRequest, place: &Path) -> Result<Vec<OsString>, Prepar
         } => {
             let mut arguments: Vec<OsString> = vec![profile.names.program.clone().into()];
             arguments.extend(hidden_argument(&request.client).map(OsString::from));
-            let told = profile.command_line(&case.invocation)?;
-            arguments.extend(told.into_iter().map(OsString::from));
+            let command_line = profile.command_line(&case.invocation)?;
+            arguments.extend(command_line.into_iter().map(OsString::from));
             arguments.extend(further.iter().cloned());
             Ok(arguments)
         }

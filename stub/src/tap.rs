@@ -32,7 +32,7 @@ use head::HeadError;
 
 /// One fact about the bytes read.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Seen {
+pub(crate) enum RequestFact {
     /// The first byte of a request arrived.
     Began,
     /// A head ended. `bodiless` means that the answer has no body.
@@ -149,16 +149,21 @@ impl RequestTap {
     }
 
     /// Parses a non-empty input up to the next border, and returns the number of bytes consumed. Appends the bytes
-    /// for the server to `pass` and the facts to `seen`. [`Seen::Began`] is always the last fact of a step. The
-    /// bytes of its request are left for the next step, so that the caller can hold the request first.
-    pub(crate) fn step(&mut self, input: &[u8], pass: &mut Vec<u8>, seen: &mut Vec<Seen>) -> usize {
+    /// for the server to `forwarded` and the facts to `facts`. [`RequestFact::Began`] is always the last fact of a
+    /// step. The bytes of its request are left for the next step, so that the caller can hold the request first.
+    pub(crate) fn step(
+        &mut self,
+        input: &[u8],
+        forwarded: &mut Vec<u8>,
+        facts: &mut Vec<RequestFact>,
+    ) -> usize {
         let taken = match std::mem::replace(&mut self.state, State::Idle) {
-            State::Idle => self.between(input, seen),
-            State::Head(head) => self.head(head, input, pass, seen),
-            State::Body(body) => self.body(body, input, pass, seen),
+            State::Idle => self.between(input, facts),
+            State::Head(head) => self.head(head, input, forwarded, facts),
+            State::Body(body) => self.body(body, input, forwarded, facts),
             State::Stopped(stop) => {
                 self.state = State::Stopped(stop);
-                self.stray(input, seen);
+                self.stray(input, facts);
                 input.len()
             }
         };
@@ -167,20 +172,20 @@ impl RequestTap {
     }
 
     /// Handles the end of the connection: reports a request that is cut off.
-    pub(crate) fn end(&mut self, seen: &mut Vec<Seen>) -> Cut {
+    pub(crate) fn end(&mut self, facts: &mut Vec<RequestFact>) -> Cut {
         let (stop, cut) = match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => (Stop::Outside, Cut::Between),
             State::Head(head) => {
                 self.unaccounted += head.len() as u64;
-                self.search_head(&head, seen);
-                seen.push(Seen::Head {
+                self.search_head(&head, facts);
+                facts.push(RequestFact::Head {
                     head: Head::Incomplete,
                     bodiless: false,
                 });
                 (Stop::Outside, Cut::InRequest)
             }
             State::Body(body) => {
-                self.end_body(*body, None, seen);
+                self.end_body(*body, None, facts);
                 (Stop::InBody, Cut::InRequest)
             }
             State::Stopped(stop) => (stop, Cut::Between),
@@ -189,16 +194,16 @@ impl RequestTap {
         cut
     }
 
-    fn between(&mut self, input: &[u8], seen: &mut Vec<Seen>) -> usize {
+    fn between(&mut self, input: &[u8], facts: &mut Vec<RequestFact>) -> usize {
         let empty = input
             .iter()
             .take_while(|byte| matches!(byte, b'\r' | b'\n'))
             .count();
-        self.stray(&input[..empty], seen);
+        self.stray(&input[..empty], facts);
         if empty < input.len() {
             self.requests += 1;
             self.state = State::Head(Vec::new());
-            seen.push(Seen::Began);
+            facts.push(RequestFact::Began);
         }
         empty
     }
@@ -207,35 +212,35 @@ impl RequestTap {
         &mut self,
         mut head: Vec<u8>,
         input: &[u8],
-        pass: &mut Vec<u8>,
-        seen: &mut Vec<Seen>,
+        forwarded: &mut Vec<u8>,
+        facts: &mut Vec<RequestFact>,
     ) -> usize {
         if self.requests > self.limits.requests_per_connection {
             self.refuse(
                 &head,
                 HeadError::Many(self.limits.requests_per_connection),
-                seen,
+                facts,
             );
             return 0;
         }
         for (at, byte) in input.iter().enumerate() {
             if head.len() == self.limits.head_bytes {
-                self.refuse(&head, HeadError::Long(self.limits.head_bytes), seen);
+                self.refuse(&head, HeadError::Long(self.limits.head_bytes), facts);
                 return at;
             }
             head.push(*byte);
             match byte {
                 b'\n' if head.ends_with(b"\r\n\r\n") => {
-                    self.complete_head(&head, pass, seen);
+                    self.complete_head(&head, forwarded, facts);
                     return at + 1;
                 }
                 b'\n' if !head.ends_with(b"\r\n") => {
-                    self.refuse(&head, HeadError::BareLineFeed, seen);
+                    self.refuse(&head, HeadError::BareLineFeed, facts);
                     return at + 1;
                 }
                 b'\t' | b'\r' | b'\n' => {}
                 0..0x20 | 0x7f => {
-                    self.refuse(&head, HeadError::Control, seen);
+                    self.refuse(&head, HeadError::Control, facts);
                     return at + 1;
                 }
                 _ => {}
@@ -245,35 +250,35 @@ impl RequestTap {
         input.len()
     }
 
-    fn complete_head(&mut self, raw: &[u8], pass: &mut Vec<u8>, seen: &mut Vec<Seen>) {
+    fn complete_head(&mut self, raw: &[u8], forwarded: &mut Vec<u8>, facts: &mut Vec<RequestFact>) {
         let parsed = match head::read(raw, self.credential.as_ref(), &self.belongs, self.host) {
             Ok(parsed) => parsed,
-            Err(error) => return self.refuse(raw, error, seen),
+            Err(error) => return self.refuse(raw, error, facts),
         };
         self.unaccounted += parsed.surplus;
-        pass.extend_from_slice(raw);
-        seen.push(Seen::Head {
+        forwarded.extend_from_slice(raw);
+        facts.push(RequestFact::Head {
             head: parsed.head,
             bodiless: parsed.bodiless,
         });
-        seen.extend(parsed.sightings.into_iter().map(Seen::Sighting));
+        facts.extend(parsed.sightings.into_iter().map(RequestFact::Sighting));
         let body = BodyTap::new(parsed.framing, &self.budget, self.credential.as_ref());
         if parsed.framing == Framing::Length(0) {
-            self.end_body(body, None, seen);
+            self.end_body(body, None, facts);
         } else {
             self.state = State::Body(Box::new(body));
         }
     }
 
-    fn refuse(&mut self, raw: &[u8], error: HeadError, seen: &mut Vec<Seen>) {
+    fn refuse(&mut self, raw: &[u8], error: HeadError, facts: &mut Vec<RequestFact>) {
         self.unaccounted += raw.len() as u64;
-        seen.push(Seen::Head {
+        facts.push(RequestFact::Head {
             head: Head::Malformed {
                 reason: error.to_string(),
             },
             bodiless: false,
         });
-        self.search_head(raw, seen);
+        self.search_head(raw, facts);
         self.state = State::Stopped(Stop::Refused(error));
     }
 
@@ -281,48 +286,52 @@ impl RequestTap {
         &mut self,
         mut body: Box<BodyTap>,
         input: &[u8],
-        pass: &mut Vec<u8>,
-        seen: &mut Vec<Seen>,
+        forwarded: &mut Vec<u8>,
+        facts: &mut Vec<RequestFact>,
     ) -> usize {
         let mut at = 0;
         while at < input.len() && !body.is_done() {
             match body.step(&input[at..], &self.limits) {
                 Ok(taken) => {
-                    pass.extend_from_slice(&input[at..at + taken.consumed]);
+                    forwarded.extend_from_slice(&input[at..at + taken.consumed]);
                     at += taken.consumed;
                     self.unaccounted += taken.surplus;
                 }
                 Err(fault) => {
-                    self.end_body(*body, Some(fault), seen);
+                    self.end_body(*body, Some(fault), facts);
                     self.state = State::Stopped(Stop::InBody);
                     return at;
                 }
             }
         }
         if body.is_done() {
-            self.end_body(*body, None, seen);
+            self.end_body(*body, None, facts);
         } else {
             self.state = State::Body(body);
         }
         at
     }
 
-    fn end_body(&self, body: BodyTap, fault: Option<FramingError>, seen: &mut Vec<Seen>) {
+    fn end_body(&self, body: BodyTap, fault: Option<FramingError>, facts: &mut Vec<RequestFact>) {
         let ended = body.end(fault, &self.limits, self.credential.as_ref());
-        seen.extend(ended.sighting.map(|place| Seen::Sighting(place.to_owned())));
-        seen.push(Seen::Body(ended.body));
+        facts.extend(
+            ended
+                .sighting
+                .map(|place| RequestFact::Sighting(place.to_owned())),
+        );
+        facts.push(RequestFact::Body(ended.body));
     }
 
-    fn stray(&mut self, bytes: &[u8], seen: &mut Vec<Seen>) {
+    fn stray(&mut self, bytes: &[u8], facts: &mut Vec<RequestFact>) {
         self.unaccounted += bytes.len() as u64;
         let hit = self.stray.as_mut().and_then(|scanner| scanner.push(bytes));
-        seen.extend(hit.map(|_| Seen::Sighting("bytes outside of requests".to_owned())));
+        facts.extend(hit.map(|_| RequestFact::Sighting("bytes outside of requests".to_owned())));
     }
 
-    fn search_head(&mut self, raw: &[u8], seen: &mut Vec<Seen>) {
+    fn search_head(&mut self, raw: &[u8], facts: &mut Vec<RequestFact>) {
         if let Some(scanner) = &mut self.stray {
-            let place = |_| Seen::Sighting("head that is no request".to_owned());
-            seen.extend(scanner.push(raw).map(place));
+            let place = |_| RequestFact::Sighting("head that is no request".to_owned());
+            facts.extend(scanner.push(raw).map(place));
         }
     }
 }

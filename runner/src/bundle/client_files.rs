@@ -228,14 +228,14 @@ impl<'a> Copying<'a> {
 
     /// Lists the files of the report that were not visited.
     fn count_missing(&mut self) {
-        let told: Vec<&FileEntry> = {
+        let unvisited: Vec<&FileEntry> = {
             let entries = self.reported.values().flat_map(BTreeMap::values);
             entries.flatten().copied().collect()
         };
         let of_root = |one: &&NotCopied| one.root == self.root.into();
         let explained = self.copied.not_copied.iter().filter(of_root);
         let explained: BTreeSet<String> = explained.map(|one| one.path.clone()).collect();
-        for entry in told.into_iter().filter(|entry| entry.sha256.is_some()) {
+        for entry in unvisited.into_iter().filter(|entry| entry.sha256.is_some()) {
             if !explained.contains(&entry.path) {
                 let reason = "it no longer existed".to_owned();
                 self.copied.left_out += 1;

@@ -111,8 +111,8 @@ pub(crate) fn verify(
             comparison.report(&manifest);
             if comparison.differences.is_empty() {
                 let count = manifest.files.len();
-                let told = format!("verified: {count} files, manifest SHA-256 {sha256}");
-                write_lines(&[told], out)?;
+                let line = format!("verified: {count} files, manifest SHA-256 {sha256}");
+                write_lines(&[line], out)?;
                 return Ok(Verified::Good);
             }
             comparison.lines()
@@ -320,8 +320,8 @@ impl Comparison {
     fn content(&mut self, file: File, listed: &Listed) -> io::Result<Option<String>> {
         let bytes = file.metadata()?.len();
         if bytes != listed.bytes {
-            let told = format!("{bytes} bytes, and {} are listed", listed.bytes);
-            return Ok(Some(told));
+            let difference = format!("{bytes} bytes, and {} are listed", listed.bytes);
+            return Ok(Some(difference));
         }
         let mut limited = file.take(listed.bytes);
         let found = if listed.path == REPORT && listed.bytes <= MAX_REPORT_BYTES {
@@ -423,12 +423,12 @@ impl Comparison {
             }
         }
         let not_copied = manifest.not_copied.iter();
-        let told: BTreeSet<_> = not_copied
+        let not_copied: BTreeSet<_> = not_copied
             .map(|one| (one.root.word(), one.path.as_str()))
             .collect();
         let left = known
             .into_iter()
-            .filter(|((root, path, _), _)| !told.contains(&(*root, *path)));
+            .filter(|((root, path, _), _)| !not_copied.contains(&(*root, *path)));
         for ((root, path, _), count) in left {
             for _ in 0..count {
                 let (root, path) = (shown(root), shown(path));

@@ -62,8 +62,8 @@ impl Questions {
     }
 
     /// Handles one message.
-    pub(crate) fn push(&mut self, told: FromResolver) {
-        match told {
+    pub(crate) fn push(&mut self, message: FromResolver) {
+        match message {
             FromResolver::Asked { asked, count } => self.count(&asked, count),
             FromResolver::Ended { unheard, datagrams } => {
                 self.missing += unheard;
@@ -177,7 +177,7 @@ pub(super) async fn next(socket: Option<&AsyncFd<OwnedFd>>) -> Option<FromResolv
         match message::receive(socket.get_ref()) {
             Err(Errno::EAGAIN) => guard.clear_ready(),
             Err(Errno::EINTR) => {}
-            Ok(received) => return received.map(|(told, _)| told),
+            Ok(received) => return received.map(|(message, _)| message),
             Err(_) => return None,
         }
     }

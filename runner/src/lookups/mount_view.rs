@@ -31,7 +31,7 @@ pub(super) struct MountView<'a> {
     /// Home directories known by name; every other directory in /home is a home as well.
     home_dirs: Vec<PathBuf>,
     /// The caller's directory, if it is not shown but could be.
-    left_behind: Option<PathBuf>,
+    caller_directory: Option<PathBuf>,
     probe: &'a dyn Fn(&Path) -> Option<HostObject>,
     cache: RefCell<ProbeCache>,
 }
@@ -110,7 +110,7 @@ impl<'a> MountView<'a> {
             trees: trees.collect(),
             own_files: etc.into_iter().chain(devices).collect(),
             home_dirs: vec![PathBuf::from("/root")],
-            left_behind: None,
+            caller_directory: None,
             probe,
             cache: RefCell::default(),
         };
@@ -120,12 +120,12 @@ impl<'a> MountView<'a> {
                 .extend(found.into_iter().chain([home.to_owned()]));
         }
         let may_be_shown = |path: &&Path| view.class(path, Class::Read) == Class::Read;
-        view.left_behind = caller.directory.filter(may_be_shown).map(Path::to_owned);
+        view.caller_directory = caller.directory.filter(may_be_shown).map(Path::to_owned);
         view
     }
 
-    pub(super) fn left_behind(&self) -> Option<&Path> {
-        self.left_behind.as_deref()
+    pub(super) fn caller_directory(&self) -> Option<&Path> {
+        self.caller_directory.as_deref()
     }
 
     /// Resolves the absolute `path` as the program would.

@@ -31,7 +31,7 @@ const NEVER_WHOLE: [&str; 3] = ["/etc", "/home", "/tmp"];
 
 /// Facts that every rule is checked against.
 pub(super) struct Bounds<'a> {
-    pub(super) homes: HomeDirs,
+    pub(super) home_dirs: HomeDirs,
     /// Files and directories that this run writes to, with links resolved.
     pub(super) written: &'a [PathBuf],
     pub(super) identity: Identity,
@@ -83,14 +83,14 @@ impl Object {
 }
 
 /// Paths of the program inside.
-pub(super) struct Placed {
+pub(super) struct ProgramPaths {
     /// Path of the file.
     pub(super) file: PathBuf,
     /// Path for execve(2): the file, or a link to it.
     pub(super) path: PathBuf,
 }
 
-impl Placed {
+impl ProgramPaths {
     pub(super) fn of(workload: &Workload, file: &Path) -> Self {
         let own = |name: &OsStr| Path::new(PROGRAM_DIRECTORY).join(name);
         match workload {
@@ -190,7 +190,7 @@ fn check_target(
         () if is_link && (holds(&FORBIDDEN) || holds(&NEVER_WHOLE)) => {
             "one of /, /etc, /home and /tmp, or holds one"
         }
-        () if is_link && !bounds.homes.has_name(named) && bounds.homes.are_in(resolved) => {
+        () if is_link && !bounds.home_dirs.has_name(named) && bounds.home_dirs.are_in(resolved) => {
             "a whole home, or holds one"
         }
         () if kind.is_socket() => "a socket",
@@ -266,7 +266,7 @@ mod tests {
 
     fn bounds<'a>(home: &Path, reports: &'a [PathBuf]) -> Bounds<'a> {
         Bounds {
-            homes: HomeDirs::known(Some(home)),
+            home_dirs: HomeDirs::known(Some(home)),
             written: reports,
             identity: Identity::Unmapped { uid: 0, gid: 0 },
         }

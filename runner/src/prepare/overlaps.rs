@@ -35,7 +35,9 @@ pub(super) fn settle(binds: &mut Vec<Bind>, tier: Tier) -> Result<Vec<File>, Pre
             let target = Path::new(&bind.target);
             writable.iter().flat_map(move |write| {
                 let above = Path::new(&write.target);
-                let is_inside = move |way: &&Path| *way != above && way.starts_with(above);
+                let is_inside = move |mount_point: &&Path| {
+                    *mount_point != above && mount_point.starts_with(above)
+                };
                 target.ancestors().filter(is_inside).map(Path::to_owned)
             })
         })
@@ -45,8 +47,8 @@ pub(super) fn settle(binds: &mut Vec<Bind>, tier: Tier) -> Result<Vec<File>, Pre
     let mut between = between;
     between.sort();
     between.dedup();
-    for way in between {
-        held.extend(keep_in_place(&way, binds)?);
+    for mount_point in between {
+        held.extend(keep_in_place(&mount_point, binds)?);
     }
     Ok(held)
 }
@@ -69,13 +71,13 @@ fn contradict(write: &Bind, other: &Bind, tier: Tier) -> bool {
     meets && (!is_covered || tier == Tier::Inherited)
 }
 
-/// Mounts the object at `way`, in a writable directory, on itself, so that it keeps its place.
-fn keep_in_place(way: &Path, binds: &mut Vec<Bind>) -> Result<Option<File>, PrepareError> {
+/// Mounts the object at `mount_point`, in a writable directory, on itself, so that it keeps its place.
+fn keep_in_place(mount_point: &Path, binds: &mut Vec<Bind>) -> Result<Option<File>, PrepareError> {
     let governing = binds
         .iter()
-        .filter(|bind| way.starts_with(&bind.target))
+        .filter(|bind| mount_point.starts_with(&bind.target))
         .max_by_key(|bind| bind.target.len());
-    let named = way.parent().zip(way.file_name());
+    let named = mount_point.parent().zip(mount_point.file_name());
     let above = |path: &Path| {
         let above = binds.iter().filter(|bind| path.starts_with(&bind.target));
         above.max_by_key(|bind| bind.target.len())
@@ -87,13 +89,15 @@ fn keep_in_place(way: &Path, binds: &mut Vec<Bind>) -> Result<Option<File>, Prep
     let Some(writable) = above(parent).filter(|bind| bind.access == Access::Write) else {
         return Ok(None);
     };
-    let within = way.strip_prefix(&writable.target).unwrap_or(way);
+    let within = mount_point
+        .strip_prefix(&writable.target)
+        .unwrap_or(mount_point);
     let expected = Path::new(&writable.source).join(within);
     let object = Object::open(&expected).map_err(|source| PrepareError::Rule {
-        path: shown_path(way),
+        path: shown_path(mount_point),
         source,
     })?;
-    let is_shown = governing.target == way.as_os_str();
+    let is_shown = governing.target == mount_point.as_os_str();
     let real = if is_shown {
         Path::new(&governing.source)
     } else {
@@ -101,7 +105,7 @@ fn keep_in_place(way: &Path, binds: &mut Vec<Bind>) -> Result<Option<File>, Prep
     };
     if real != expected || object.path != expected {
         return Err(PrepareError::BehindLink {
-            path: shown_path(way),
+            path: shown_path(mount_point),
             writable: shown(&writable.target),
             real: shown_path(real),
         });
@@ -109,7 +113,7 @@ fn keep_in_place(way: &Path, binds: &mut Vec<Bind>) -> Result<Option<File>, Prep
     if is_shown {
         return Ok(None);
     }
-    let bind = object.bind(way, Access::Write);
+    let bind = object.bind(mount_point, Access::Write);
     binds.push(bind);
     Ok(Some(object.handle))
 }
@@ -257,8 +261,8 @@ mod tests {
                 bind(target.canonicalize().unwrap(), &target, Access::ReadExecute),
             ];
             match settle(&mut binds, Tier::Namespace) {
-                Err(PrepareError::BehindLink { real: told, .. }) => {
-                    assert_eq!(told, root.join(real).to_str().unwrap());
+                Err(PrepareError::BehindLink { real: reported, .. }) => {
+                    assert_eq!(reported, root.join(real).to_str().unwrap());
                 }
                 // The object's own path is writable as well.
                 Err(PrepareError::Contradiction { same, .. }) => {

@@ -34,13 +34,13 @@ impl Targets {
     pub(super) fn make(
         tier: Tier,
         binds: &[Bind],
-        places: &ClientPaths,
+        paths: &ClientPaths,
     ) -> Result<Self, PrepareError> {
         let (socket, name) = listen_outside()?;
         Ok(Self {
             _socket: socket,
             name,
-            directory: match &places.closed_directory {
+            directory: match &paths.closed_directory {
                 Some(directory) => directory.clone().into(),
                 None => outside_directory(binds)?,
             },
@@ -52,14 +52,14 @@ impl Targets {
     }
 
     /// Returns the description of the targets for the canary.
-    pub(super) fn plan(&self, places: &ClientPaths) -> CanaryTargets {
+    pub(super) fn plan(&self, paths: &ClientPaths) -> CanaryTargets {
         CanaryTargets {
-            home: places.home.clone().into(),
-            unruled_file: places.unruled_file.clone().into(),
+            home: paths.home.clone().into(),
+            unruled_file: paths.unruled_file.clone().into(),
             inside_socket: format!("runner-canary-{}", random::token()),
             outside_socket: self.name.clone(),
             outside_directory: self.directory.clone(),
-            outside_file: places.outside_file.clone().into(),
+            outside_file: paths.outside_file.clone().into(),
             neighbour: self.neighbour.as_ref().map(|(_, address)| *address),
         }
     }

@@ -13,9 +13,9 @@ use scenario::Hangup;
 use crate::barrier::Hold;
 use crate::recorder::now_us;
 use crate::shared::Shared;
-use crate::tap::answer::{AnswerTap, Awaited, Wrote};
+use crate::tap::answer::{AnswerFact, AnswerTap, Awaited};
 use crate::tap::head::HeadError;
-use crate::tap::{Cut, RequestTap, Seen};
+use crate::tap::{Cut, RequestFact, RequestTap};
 
 /// State of one connection.
 #[derive(Debug)]
@@ -125,13 +125,13 @@ impl Accounting {
         if audience == Audience::Journal {
             self.drop_hold();
         }
-        let mut seen = Vec::new();
+        let mut facts = Vec::new();
         while !self.inbox.is_empty() && self.hold.is_none() {
             let taken = self
                 .tap
-                .step(self.inbox.rest(), &mut self.outbox.bytes, &mut seen);
+                .step(self.inbox.rest(), &mut self.outbox.bytes, &mut facts);
             self.inbox.take(taken);
-            for fact in seen.drain(..) {
+            for fact in facts.drain(..) {
                 self.report(fact, audience);
             }
         }
@@ -147,13 +147,13 @@ impl Accounting {
         for (request, fact) in wrote {
             let (connection, at_us) = (self.id, now_us());
             self.shared.recorder.record(&match fact {
-                Wrote::Status(status) => Entry::Answered {
+                AnswerFact::Status(status) => Entry::Answered {
                     connection,
                     request,
                     at_us,
                     status,
                 },
-                Wrote::Event { name, mut data } => {
+                AnswerFact::Event { name, mut data } => {
                     // An answer repeats the model's name, which the client chose, so it may hold the
                     // credential.
                     if let Some(secrets) = &self.shared.credential {
@@ -255,18 +255,18 @@ impl Accounting {
 
     /// Journals a request that the end of the stream cuts off.
     fn cut(&mut self) -> Cut {
-        let mut seen = Vec::new();
-        let cut = self.tap.end(&mut seen);
-        for fact in seen {
+        let mut facts = Vec::new();
+        let cut = self.tap.end(&mut facts);
+        for fact in facts {
             self.report(fact, Audience::Journal);
         }
         cut
     }
 
-    fn report(&mut self, fact: Seen, audience: Audience) {
+    fn report(&mut self, fact: RequestFact, audience: Audience) {
         let (connection, at_us) = (self.id, now_us());
         let entry = match fact {
-            Seen::Began => {
+            RequestFact::Began => {
                 self.request = self.shared.recorder.next_request();
                 Entry::Began {
                     connection,
@@ -274,7 +274,7 @@ impl Accounting {
                     at_us,
                 }
             }
-            Seen::Head { head, bodiless } => {
+            RequestFact::Head { head, bodiless } => {
                 if audience == Audience::Server && matches!(head, Head::Request { .. }) {
                     self.awaited.push_back(Awaited {
                         request: self.request,
@@ -288,13 +288,13 @@ impl Accounting {
                     head,
                 }
             }
-            Seen::Body(body) => Entry::Body {
+            RequestFact::Body(body) => Entry::Body {
                 connection,
                 request: self.request,
                 at_us,
                 body,
             },
-            Seen::Sighting(place) => Entry::Sighting {
+            RequestFact::Sighting(place) => Entry::Sighting {
                 connection,
                 request: self.request,
                 at_us,

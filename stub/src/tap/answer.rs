@@ -23,7 +23,7 @@ pub(crate) struct Awaited {
 
 /// One fact about the bytes written.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Wrote {
+pub(crate) enum AnswerFact {
     /// Status of a final answer, after its head.
     Status(u16),
     /// One complete event of a stream.
@@ -78,7 +78,7 @@ impl AnswerTap {
         &mut self,
         mut bytes: &[u8],
         awaited: &mut VecDeque<Awaited>,
-        wrote: &mut Vec<(u64, Wrote)>,
+        wrote: &mut Vec<(u64, AnswerFact)>,
     ) {
         while !bytes.is_empty() {
             let current = awaited.front().copied();
@@ -138,7 +138,7 @@ fn take_head(head: &mut Vec<u8>, bytes: &[u8]) -> usize {
 fn after_head(
     head: &[u8],
     current: Option<Awaited>,
-    wrote: &mut Vec<(u64, Wrote)>,
+    wrote: &mut Vec<(u64, AnswerFact)>,
 ) -> (State, Option<Vec<u8>>) {
     let mut headers = [EMPTY_HEADER; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut headers);
@@ -150,7 +150,7 @@ fn after_head(
     if (100..200).contains(&status) && status != 101 {
         return (State::Head(Vec::new()), None);
     }
-    wrote.push((current.request, Wrote::Status(status)));
+    wrote.push((current.request, AnswerFact::Status(status)));
     let value = |name: &str| {
         response
             .headers
@@ -194,7 +194,7 @@ struct Events {
 }
 
 impl Events {
-    fn push(&mut self, bytes: &[u8], mut report: impl FnMut(Wrote)) {
+    fn push(&mut self, bytes: &[u8], mut report: impl FnMut(AnswerFact)) {
         for byte in bytes {
             let after_return = std::mem::replace(&mut self.after_return, *byte == b'\r');
             match byte {
@@ -211,7 +211,7 @@ impl Events {
         }
     }
 
-    fn line(&mut self, line: &[u8], report: &mut impl FnMut(Wrote)) {
+    fn line(&mut self, line: &[u8], report: &mut impl FnMut(AnswerFact)) {
         let field = |name: &[u8]| {
             let value = line.strip_prefix(name)?.strip_prefix(b":")?;
             Some(value.strip_prefix(b" ").unwrap_or(value))
@@ -231,7 +231,7 @@ impl Events {
             if let Some(data) = self.data.take() {
                 let data = serde_json::from_slice(&data)
                     .unwrap_or_else(|_| Value::String(readable(&data)));
-                report(Wrote::Event { name, data });
+                report(AnswerFact::Event { name, data });
             }
         }
     }
@@ -243,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    fn follow(bytes: &[u8], awaited: &[Awaited], size: usize) -> (Vec<(u64, Wrote)>, usize) {
+    fn follow(bytes: &[u8], awaited: &[Awaited], size: usize) -> (Vec<(u64, AnswerFact)>, usize) {
         let (mut tap, mut wrote, mut awaited) = (
             AnswerTap::new(),
             Vec::new(),
@@ -272,17 +272,17 @@ mod tests {
             assert_eq!(
                 wrote,
                 [
-                    (7, Wrote::Status(200)),
+                    (7, AnswerFact::Status(200)),
                     (
                         7,
-                        Wrote::Event {
+                        AnswerFact::Event {
                             name: "ping".to_owned(),
                             data: json!("{\"type\":")
                         }
                     ),
                     (
                         7,
-                        Wrote::Event {
+                        AnswerFact::Event {
                             name: String::new(),
                             data: json!(1)
                         }
@@ -308,9 +308,9 @@ mod tests {
         assert_eq!(
             wrote,
             [
-                (1, Wrote::Status(400)),
-                (2, Wrote::Status(200)),
-                (3, Wrote::Status(404))
+                (1, AnswerFact::Status(400)),
+                (2, AnswerFact::Status(200)),
+                (3, AnswerFact::Status(404))
             ]
         );
         assert_eq!(left, 0);
@@ -324,7 +324,7 @@ mod tests {
             wrote[1],
             (
                 1,
-                Wrote::Event {
+                AnswerFact::Event {
                     name: "a".to_owned(),
                     data: json!({})
                 }
@@ -341,8 +341,8 @@ mod tests {
         let at = |size| {
             let (wrote, _) = follow(&wire, &[awaited(1)], size);
             let event = |(_, wrote)| match wrote {
-                Wrote::Event { name, data } => Some((name, data)),
-                Wrote::Status(_) => None,
+                AnswerFact::Event { name, data } => Some((name, data)),
+                AnswerFact::Status(_) => None,
             };
             wrote.into_iter().filter_map(event).collect::<Vec<_>>()
         };

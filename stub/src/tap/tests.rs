@@ -24,7 +24,7 @@ fn limits() -> Limits {
 
 #[derive(Debug, PartialEq)]
 struct Outcome {
-    seen: Vec<Seen>,
+    seen: Vec<RequestFact>,
     passed: Vec<u8>,
     unaccounted: u64,
     cut: Cut,
@@ -55,7 +55,9 @@ fn tap_in(pieces: &[&[u8]]) -> Outcome {
     let cut = tap.end(&mut seen);
     assert_eq!(
         tap.requests(),
-        seen.iter().filter(|fact| **fact == Seen::Began).count() as u64
+        seen.iter()
+            .filter(|fact| **fact == RequestFact::Began)
+            .count() as u64
     );
     Outcome {
         seen,
@@ -72,21 +74,21 @@ fn tap(wire: &str) -> Outcome {
 
 /// Returns the facts as short texts.
 fn story(outcome: &Outcome) -> Vec<String> {
-    let word = |fact: &Seen| match fact {
-        Seen::Began => "began".to_owned(),
-        Seen::Head {
+    let word = |fact: &RequestFact| match fact {
+        RequestFact::Began => "began".to_owned(),
+        RequestFact::Head {
             head: Head::Request { method, path, .. },
             ..
         } => format!("{method} {path}"),
-        Seen::Head {
+        RequestFact::Head {
             head: Head::Malformed { reason },
             ..
         } => format!("malformed: {reason}"),
-        Seen::Head {
+        RequestFact::Head {
             head: Head::Incomplete,
             ..
         } => "head incomplete".to_owned(),
-        Seen::Body(body) => format!(
+        RequestFact::Body(body) => format!(
             "{} bytes, {}",
             body.bytes,
             if body.complete {
@@ -95,14 +97,14 @@ fn story(outcome: &Outcome) -> Vec<String> {
                 "incomplete"
             }
         ),
-        Seen::Sighting(place) => format!("sighting: {place}"),
+        RequestFact::Sighting(place) => format!("sighting: {place}"),
     };
     outcome.seen.iter().map(word).collect()
 }
 
 fn content(outcome: &Outcome) -> &Content {
     let body = outcome.seen.iter().find_map(|fact| {
-        if let Seen::Body(body) = fact {
+        if let RequestFact::Body(body) = fact {
             Some(&body.content)
         } else {
             None
@@ -257,7 +259,7 @@ fn a_body_beyond_the_limit_is_counted_and_hashed_to_its_end() {
             reason: "longer than 64 bytes".to_owned()
         }
     );
-    let Some(Seen::Body(body)) = outcome.seen.last() else {
+    let Some(RequestFact::Body(body)) = outcome.seen.last() else {
         panic!()
     };
     assert_eq!(
@@ -276,7 +278,7 @@ fn bodies_together_take_no_more_memory_than_the_budget() {
     while at < wire.len() {
         at += tap.step(&wire[at..], &mut Vec::new(), &mut seen);
     }
-    let Some(Seen::Body(body)) = seen.last() else {
+    let Some(RequestFact::Body(body)) = seen.last() else {
         panic!()
     };
     assert_eq!(

@@ -147,7 +147,7 @@ fn fifo_as_scenario_or_journal_is_an_error() {
         ]);
         assert_eq!(code, Some(2));
         assert!(
-            text.contains("caused by: it is not a regular file"),
+            text.contains("caused by: expected a regular file or a device, found"),
             "{text}"
         );
         text

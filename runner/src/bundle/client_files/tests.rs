@@ -137,7 +137,7 @@ fn a_copy_that_is_not_what_the_report_has_is_taken_away_and_told() {
     assert_eq!(lost, ["home/changed", "home/gone"]);
     let [changed, gone, new] = reasons(&copied).try_into().unwrap();
     assert!(changed.starts_with("changed: its SHA-256 is "), "{changed}");
-    assert_eq!(gone, "gone: it was not there any more");
+    assert_eq!(gone, "gone: it no longer existed");
     assert_eq!(new, "new: the report does not list it");
     assert_eq!(
         fs::read_dir(made.bundle.path().join("home"))

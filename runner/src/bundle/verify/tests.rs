@@ -351,11 +351,7 @@ fn what_is_no_bundle_is_an_error() {
         );
     }
     symlink("report.json", at("manifest.json")).unwrap();
-    assert!(
-        said(made.directory.path())
-            .0
-            .contains(" is a link, and a file")
-    );
+    assert!(said(made.directory.path()).0.contains("found a link"));
     fs::remove_file(at("manifest.json")).unwrap();
     mkfifo(&at("manifest.json"), Mode::S_IRWXU).unwrap();
     assert!(

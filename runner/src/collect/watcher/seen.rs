@@ -60,28 +60,28 @@ impl Seen {
 
     /// Records a path with its status if it can be read, else with earlier facts or those of the event. Returns
     /// its kind.
-    pub(super) fn note(&mut self, place: &TreePath, reported: Known) -> FileKind {
+    pub(super) fn note(&mut self, path: &TreePath, reported: Known) -> FileKind {
         let Some(steps) = self.left.steps.checked_sub(1) else {
             // Beyond the limit, directories are not entered either.
             self.cut(WatchCut::Steps);
             return FileKind::File;
         };
         self.left.steps = steps;
-        let Some(tree) = self.trees.get_mut(place.tree) else {
+        let Some(tree) = self.trees.get_mut(path.tree) else {
             return reported.kind;
         };
-        let read = tree.known(&place.path);
-        if let Some(known) = tree.seen.get_mut(&place.path) {
+        let read = tree.known(&path.path);
+        if let Some(known) = tree.seen.get_mut(&path.path) {
             *known = read.unwrap_or(*known);
             return known.kind;
         }
         let known = read.unwrap_or(reported);
-        let bytes = self.left.path_bytes.checked_sub(place.path.len());
+        let bytes = self.left.path_bytes.checked_sub(path.path.len());
         match (self.left.paths.checked_sub(1), bytes) {
             (Some(paths), Some(path_bytes)) => {
                 self.left.paths = paths;
                 self.left.path_bytes = path_bytes;
-                tree.seen.insert(place.path.clone(), known);
+                tree.seen.insert(path.path.clone(), known);
             }
             (None, _) | (_, None) => self.cut(WatchCut::Names),
         }
