@@ -82,7 +82,7 @@ pub(crate) struct CollectSettings<'a> {
     pub(crate) refused: Vec<&'static str>,
 }
 
-/// Stage of the run; each has its own deadline.
+/// Phase of the run; each has its own deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     SettingUp,

@@ -122,7 +122,7 @@ fn a_wrong_scenario_is_refused_with_its_cause() {
     let (code, text) = failure(&arguments);
     assert_eq!(code, Some(2));
     assert!(
-        text.starts_with("error: the scenario")
+        text.starts_with("error: cannot parse the scenario ")
             && text.contains("caused by:")
             && text.contains("txt"),
         "{text}"

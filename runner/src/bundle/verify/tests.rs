@@ -354,11 +354,7 @@ fn what_is_no_bundle_is_an_error() {
     assert!(said(made.directory.path()).0.contains("found a link"));
     fs::remove_file(at("manifest.json")).unwrap();
     mkfifo(&at("manifest.json"), Mode::S_IRWXU).unwrap();
-    assert!(
-        said(made.directory.path())
-            .0
-            .contains(" is a FIFO, and a file")
-    );
+    assert!(said(made.directory.path()).0.contains("found a FIFO"));
     fs::remove_file(at("manifest.json")).unwrap();
     let large = File::create(at("manifest.json")).unwrap();
     large.set_len(manifest::MAX_BYTES + 1).unwrap();
