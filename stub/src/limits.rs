@@ -53,14 +53,14 @@ impl Default for Limits {
 /// run.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
-    left: Arc<AtomicUsize>,
+    bytes: Arc<AtomicUsize>,
     values: Arc<AtomicUsize>,
 }
 
 impl Budget {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
-            left: Arc::new(AtomicUsize::new(limits.buffered_bytes)),
+            bytes: Arc::new(AtomicUsize::new(limits.buffered_bytes)),
             values: Arc::new(AtomicUsize::new(limits.run_json_values)),
         }
     }
@@ -84,10 +84,10 @@ pub(crate) struct Share {
 impl Share {
     /// Takes `bytes` more. Returns `false` and takes no bytes if fewer are left.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
-        let less = |left: usize| left.checked_sub(bytes);
+        let less = |remaining: usize| remaining.checked_sub(bytes);
         let taken = self
             .budget
-            .left
+            .bytes
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
             .is_ok();
         self.taken += if taken { bytes } else { 0 };
@@ -103,7 +103,7 @@ impl Share {
 
     /// Takes `values` from the budget of the run, for good.
     pub(crate) fn spend_values(&self, values: usize) {
-        let less = |left: usize| Some(left.saturating_sub(values));
+        let less = |remaining: usize| Some(remaining.saturating_sub(values));
         // fetch_update fails only if the closure returns None, and this closure never does.
         let _ = self
             .budget
@@ -114,7 +114,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.budget.left.fetch_add(self.taken, Ordering::Relaxed);
+        self.budget.bytes.fetch_add(self.taken, Ordering::Relaxed);
     }
 }
 

@@ -256,11 +256,11 @@ impl<'a> Copying<'a> {
     /// Writes the content, up to a hidden value. Holes stay holes, because a sparse file costs the client nothing
     /// and must not fill the disk.
     fn write(&mut self, content: File, size: u64, mut to: File) -> io::Result<Written<'a>> {
-        let most = PIECE.max(self.secrets.longest());
-        let mut room = vec![0; most.min(usize::try_from(size).unwrap_or(most))];
+        let buffer_size = PIECE.max(self.secrets.longest());
+        let mut buffer = vec![0; buffer_size.min(usize::try_from(size).unwrap_or(buffer_size))];
         let mut scanner = HiddenScanner::new(self.secrets);
         let (mut bytes, mut holds) = (0, None);
-        let sha256 = digest::of_pieces(content.take(size), &mut room, |piece| {
+        let sha256 = digest::of_pieces(content.take(size), &mut buffer, |piece| {
             bytes += piece.len() as u64;
             let is_hole = piece.iter().all(|byte| *byte == 0);
             if is_hole {

@@ -78,8 +78,8 @@ pub(crate) trait Target {
 pub(crate) fn copy<T: Target>(tree: &OwnedFd, into: &T::Directory, bounds: Bounds, target: &mut T) {
     let mut walk = Walk {
         target,
-        left: bounds,
-        most: bounds,
+        remaining: bounds,
+        bounds,
         path: Vec::new(),
         full: false,
     };
@@ -88,8 +88,8 @@ pub(crate) fn copy<T: Target>(tree: &OwnedFd, into: &T::Directory, bounds: Bound
 
 struct Walk<'t, T> {
     target: &'t mut T,
-    left: Bounds,
-    most: Bounds,
+    remaining: Bounds,
+    bounds: Bounds,
     /// Names of the directories on the way to the current entry.
     path: Vec<Vec<u8>>,
     /// A bound on entries or paths was reached; reported once.
@@ -135,18 +135,18 @@ impl<T: Target> Walk<'_, T> {
     /// Counts the entry at the current path.
     fn count(&mut self) -> io::Result<()> {
         let length: usize = self.path.iter().map(|name| name.len() + 1).sum();
-        let left = (
-            self.left.entries.checked_sub(1),
-            self.left.paths.checked_sub(length as u64),
+        let remaining = (
+            self.remaining.entries.checked_sub(1),
+            self.remaining.paths.checked_sub(length as u64),
         );
-        let (Some(entries), Some(paths)) = left else {
+        let (Some(entries), Some(paths)) = remaining else {
             self.full = true;
-            let Bounds { entries, paths, .. } = self.most;
+            let Bounds { entries, paths, .. } = self.bounds;
             return Err(io::Error::other(format!(
                 "and all later entries: over {entries} entries, or {paths} bytes of paths"
             )));
         };
-        (self.left.entries, self.left.paths) = (entries, paths);
+        (self.remaining.entries, self.remaining.paths) = (entries, paths);
         Ok(())
     }
 
@@ -183,12 +183,15 @@ impl<T: Target> Walk<'_, T> {
             }
             FileKind::File => {
                 let size = entry.size();
-                let Some(left) = self.left.bytes.checked_sub(size) else {
-                    let why = format!("{size} bytes, and {} may still be copied", self.left.bytes);
+                let Some(remaining) = self.remaining.bytes.checked_sub(size) else {
+                    let why = format!(
+                        "{size} bytes, and {} may still be copied",
+                        self.remaining.bytes
+                    );
                     return Err(io::Error::other(why));
                 };
                 let content = regular(from, name, &status)?;
-                self.left.bytes = left;
+                self.remaining.bytes = remaining;
                 self.target.file(into, &entry, content)
             }
             FileKind::Symlink | FileKind::Fifo | FileKind::Socket | FileKind::Device => {

@@ -151,21 +151,23 @@ impl Walk<'_> {
         let (level, name) = (level?, path.last()?);
         if self.found.files.len() as u64 >= self.bounds.entries {
             self.full = true;
-            let most = self.bounds.entries;
-            self.gap(path, format_args!("and more: over {most} entries"));
+            let limit = self.bounds.entries;
+            self.gap(path, format_args!("and more: over {limit} entries"));
             return None;
         }
         let length: usize = path.iter().map(|name| name.len() + 1).sum();
-        let Some(left) = self.paths.checked_sub(length as u64) else {
+        let Some(remaining) = self.paths.checked_sub(length as u64) else {
             self.full = true;
-            let most = self.bounds.entries.saturating_mul(PATH_BYTES);
+            let limit = self.bounds.entries.saturating_mul(PATH_BYTES);
             self.gap(
                 &[],
-                format_args!("paths of more than {most} bytes together: the others are not listed"),
+                format_args!(
+                    "paths of more than {limit} bytes together: the others are not listed"
+                ),
             );
             return None;
         };
-        self.paths = left;
+        self.paths = remaining;
         let status = match fstatat(
             &level.directory,
             name.as_slice(),
@@ -214,14 +216,14 @@ impl Walk<'_> {
         path: &[Vec<u8>],
     ) -> Option<String> {
         let size = u64::try_from(status.st_size).unwrap_or(0);
-        let Some(left) = self.bounds.bytes.checked_sub(size) else {
+        let Some(remaining) = self.bounds.bytes.checked_sub(size) else {
             self.gap(
                 path,
                 format_args!("not read: {size} bytes are more than the walk may read"),
             );
             return None;
         };
-        self.bounds.bytes = left;
+        self.bounds.bytes = remaining;
         let read = reopen(
             level,
             name,

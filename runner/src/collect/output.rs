@@ -47,11 +47,11 @@ pub(crate) struct Output {
 impl Output {
     /// Creates an output that keeps at most `bytes` bytes and `lines` lines.
     pub(crate) fn new(bytes: u64, lines: u64) -> Self {
-        let most = |limit| usize::try_from(limit).unwrap_or(usize::MAX);
+        let to_usize = |limit| usize::try_from(limit).unwrap_or(usize::MAX);
         Self {
             bytes: Vec::new(),
-            limit: most(bytes),
-            max_lines: most(lines),
+            limit: to_usize(bytes),
+            max_lines: to_usize(lines),
             ends: Vec::new(),
             over: None,
         }
@@ -63,8 +63,8 @@ impl Output {
         if self.over.is_some() {
             return;
         }
-        let room = self.limit - self.bytes.len();
-        let kept = piece.get(..room).unwrap_or(piece);
+        let space = self.limit - self.bytes.len();
+        let kept = piece.get(..space).unwrap_or(piece);
         let base = self.bytes.len();
         let feeds = kept.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         self.ends.extend(
@@ -75,8 +75,8 @@ impl Output {
         let is_full = self.ends.len() == self.max_lines;
         let last = self.ends.last().filter(|_| is_full);
         let within = last.map_or(kept, |(end, _)| {
-            let room = (end + 1).saturating_sub(base);
-            kept.get(..room).unwrap_or(kept)
+            let space = (end + 1).saturating_sub(base);
+            kept.get(..space).unwrap_or(kept)
         });
         self.over = if within.len() < kept.len() {
             Some(Over::Lines)
@@ -116,7 +116,7 @@ impl Output {
     ) -> (Vec<Record>, Vec<Sighting>) {
         let mut records = Vec::with_capacity(self.ends.len());
         let mut sightings = Vec::new();
-        let mut left = MAX_VALUES;
+        let mut remaining = MAX_VALUES;
         let mut start = 0;
         let last = self.bytes.len();
         let open_end = self.ends.last().map_or(0, |(end, _)| end + 1) < last;
@@ -144,7 +144,7 @@ impl Output {
                     Before::None
                 },
                 line: if complete {
-                    parse(&secrets.redact_bytes(line), &mut left)
+                    parse(&secrets.redact_bytes(line), &mut remaining)
                 } else {
                     unfinished()
                 },
@@ -189,11 +189,11 @@ fn unfinished() -> Line {
     }
 }
 
-/// Parses a line, if it has no more values than `left`.
-fn parse(line: &[u8], left: &mut usize) -> Line {
+/// Parses a line, if it has no more values than `remaining`.
+fn parse(line: &[u8], remaining: &mut usize) -> Line {
     let bounds = model::shape::Bounds {
         depth: usize::MAX,
-        values: LINE_VALUES.min(*left),
+        values: LINE_VALUES.min(*remaining),
     };
     match model::shape::describe(line, bounds, None) {
         // Readers take the first or the last of two equal keys, so such a line has two meanings.
@@ -207,7 +207,7 @@ fn parse(line: &[u8], left: &mut usize) -> Line {
     }
     match serde_json::from_slice::<Value>(line) {
         Ok(value) => {
-            *left -= model::shape::values(&value).min(*left);
+            *remaining -= model::shape::values(&value).min(*remaining);
             if value.is_object() {
                 Line::Record(value)
             } else {
@@ -262,9 +262,9 @@ impl Errors {
         self.scanner.push(piece);
         if let Extent::UpTo(limit) = self.extent {
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-            let room = limit.saturating_sub(self.head.len());
+            let space = limit.saturating_sub(self.head.len());
             self.head
-                .extend_from_slice(piece.get(..room).unwrap_or(piece));
+                .extend_from_slice(piece.get(..space).unwrap_or(piece));
         }
         self.tail.extend_from_slice(piece);
         if self.tail.len() > 2 * self.kept {

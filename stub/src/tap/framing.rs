@@ -82,7 +82,7 @@ impl Decoder {
     pub(crate) fn new(framing: Framing) -> Self {
         let state = match framing {
             Framing::Length(0) => State::Done,
-            Framing::Length(left) => State::Length(left),
+            Framing::Length(remaining) => State::Length(remaining),
             Framing::Chunked => State::Size {
                 value: 0,
                 digits: 0,
@@ -102,29 +102,30 @@ impl Decoder {
 
     /// Consumes input up to the next border between data and framing.
     pub(crate) fn step(&mut self, input: &[u8]) -> Result<Piece, FramingError> {
-        let take =
-            |left: u64| usize::try_from(left).map_or(input.len(), |left| left.min(input.len()));
+        let take = |remaining: u64| {
+            usize::try_from(remaining).map_or(input.len(), |remaining| remaining.min(input.len()))
+        };
         let data = |taken: usize| Piece {
             consumed: taken,
             data: 0..taken,
             surplus: 0,
         };
         match self.state {
-            State::Length(left) => {
-                let taken = take(left);
-                self.state = if left == taken as u64 {
+            State::Length(remaining) => {
+                let taken = take(remaining);
+                self.state = if remaining == taken as u64 {
                     State::Done
                 } else {
-                    State::Length(left - taken as u64)
+                    State::Length(remaining - taken as u64)
                 };
                 Ok(data(taken))
             }
-            State::Data(left) => {
-                let taken = take(left);
-                self.state = if left == taken as u64 {
+            State::Data(remaining) => {
+                let taken = take(remaining);
+                self.state = if remaining == taken as u64 {
                     State::DataCr
                 } else {
-                    State::Data(left - taken as u64)
+                    State::Data(remaining - taken as u64)
                 };
                 Ok(data(taken))
             }

@@ -32,13 +32,13 @@ pub(super) struct Bounds {
 pub(super) struct Seen {
     pub(super) trees: Vec<Tree>,
     /// Remainder of the limits.
-    pub(super) left: Bounds,
+    pub(super) remaining: Bounds,
     /// First reason for an omission.
     pub(super) cut: Option<WatchCut>,
 }
 
 impl Seen {
-    pub(super) fn new(roots: &[(Root, &OwnedFd)], left: Bounds) -> std::io::Result<Self> {
+    pub(super) fn new(roots: &[(Root, &OwnedFd)], remaining: Bounds) -> std::io::Result<Self> {
         let trees = roots.iter().map(|(root, directory)| {
             Ok::<_, std::io::Error>(Tree {
                 root: *root,
@@ -48,7 +48,7 @@ impl Seen {
         });
         Ok(Self {
             trees: trees.collect::<Result<_, _>>()?,
-            left,
+            remaining,
             cut: None,
         })
     }
@@ -61,12 +61,12 @@ impl Seen {
     /// Records a path with its status if it can be read, else with earlier facts or those of the event. Returns
     /// its kind.
     pub(super) fn note(&mut self, path: &TreePath, reported: Known) -> FileKind {
-        let Some(steps) = self.left.steps.checked_sub(1) else {
+        let Some(steps) = self.remaining.steps.checked_sub(1) else {
             // Beyond the limit, directories are not entered either.
             self.cut(WatchCut::Steps);
             return FileKind::File;
         };
-        self.left.steps = steps;
+        self.remaining.steps = steps;
         let Some(tree) = self.trees.get_mut(path.tree) else {
             return reported.kind;
         };
@@ -76,11 +76,11 @@ impl Seen {
             return known.kind;
         }
         let known = read.unwrap_or(reported);
-        let bytes = self.left.path_bytes.checked_sub(path.path.len());
-        match (self.left.paths.checked_sub(1), bytes) {
+        let bytes = self.remaining.path_bytes.checked_sub(path.path.len());
+        match (self.remaining.paths.checked_sub(1), bytes) {
             (Some(paths), Some(path_bytes)) => {
-                self.left.paths = paths;
-                self.left.path_bytes = path_bytes;
+                self.remaining.paths = paths;
+                self.remaining.path_bytes = path_bytes;
                 tree.seen.insert(path.path.clone(), known);
             }
             (None, _) | (_, None) => self.cut(WatchCut::Names),

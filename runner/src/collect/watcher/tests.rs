@@ -155,7 +155,7 @@ async fn nothing_is_looked_at_beyond_the_bound() {
     let Source::Watching(watching) = watched.source() else {
         panic!("not watched by inotify");
     };
-    watching.seen.left.steps = 2;
+    watching.seen.remaining.steps = 2;
     for name in ["a", "b", "c"] {
         fs::create_dir(watched.home(name)).unwrap();
         fs::remove_dir(watched.home(name)).unwrap();

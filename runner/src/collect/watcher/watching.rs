@@ -49,7 +49,7 @@ impl Watching {
     /// Handles pending events; returns after at least one. After an error or at the limit the future is never
     /// ready.
     pub(super) async fn follow(&mut self) {
-        while self.seen.left.steps > 0 {
+        while self.seen.remaining.steps > 0 {
             let Ok(mut ready) = self.ready.readable().await else {
                 break;
             };
@@ -66,14 +66,14 @@ impl Watching {
                 }
             }
         }
-        self.seen.left.steps = 0;
+        self.seen.remaining.steps = 0;
         self.seen.cut(WatchCut::Steps);
         pending().await
     }
 
     /// Handles the next pending events.
     pub(super) fn take_events(&mut self) -> Result<(), Errno> {
-        if self.seen.left.steps == 0 {
+        if self.seen.remaining.steps == 0 {
             self.seen.cut(WatchCut::Steps);
             return Err(Errno::ENOBUFS);
         }
@@ -139,7 +139,7 @@ impl Watching {
             self.seen.cut(WatchCut::Directories(self.max_watches));
             return Ok(Vec::new());
         }
-        if self.seen.left.steps == 0 {
+        if self.seen.remaining.steps == 0 {
             self.seen.cut(WatchCut::Steps);
             return Ok(Vec::new());
         }
@@ -164,7 +164,7 @@ impl Watching {
             let name = entry.ok()?.file_name().to_bytes().to_vec();
             (name != b"." && name != b"..").then_some(name)
         });
-        Ok(names.take(self.seen.left.steps).collect())
+        Ok(names.take(self.seen.remaining.steps).collect())
     }
 }
 
