@@ -62,8 +62,8 @@ impl Entry {
     }
 }
 
-/// Folds the entries; after the deadline, less. Returns the lines with an option first, each part in path
-/// order.
+/// Folds the entries; after the deadline, folding stops early. Returns the lines with an option first, each part in
+/// path order.
 pub(super) fn fold(
     mut entries: Vec<Entry>,
     view: &MountView,

@@ -412,10 +412,8 @@ fn entries_about_what_never_began_are_gaps() {
 #[test]
 fn a_request_on_an_unknown_connection_is_a_gap() {
     let served = Journal::default().asked(5, 1, "HEAD", "/").done();
-    assert_eq!(
-        gaps(&served),
-        ["request 1 is on a connection that was never accepted"]
-    );
+    let expected = ["request 1 is on a connection that was never accepted"];
+    assert_eq!(gaps(&served), expected);
     assert_eq!(served.requests[0].connection, 0);
 }
 
