@@ -342,7 +342,7 @@ impl Target for Copying<'_> {
             remove(&into.held, &name).map_err(|error| self.fail(error))?;
         }
         if let Some(other) = other {
-            let why = format!("its SHA-256 is {sha256}, and the report has {other}");
+            let why = format!("its SHA-256 is {sha256}, but the report has {other}");
             let lost = format!("{}/{path}", self.root.word());
             self.copied.lost.push(lost);
             return Err(io::Error::other(why));
@@ -411,7 +411,7 @@ fn named(error: io::Error, path: &str) -> io::Error {
     if error.kind() != io::ErrorKind::AlreadyExists {
         return error;
     }
-    let why = format!("{path} is there already, and this run has not made it");
+    let why = format!("{path} already exists, and this run did not make it");
     io::Error::new(error.kind(), why)
 }
 

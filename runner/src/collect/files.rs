@@ -117,7 +117,7 @@ impl Walk<'_> {
         if path.len() > MAX_DEPTH {
             self.gap(
                 path,
-                format_args!("not looked into: more than {MAX_DEPTH} directories deep"),
+                format_args!("not read: more than {MAX_DEPTH} directories deep"),
             );
             return None;
         }
@@ -252,10 +252,7 @@ impl Walk<'_> {
         let target = match readlinkat(&level.directory, name) {
             Ok(target) => target,
             Err(errno) => {
-                self.gap(
-                    path,
-                    format_args!("has no target that can be read: {errno}"),
-                );
+                self.gap(path, format_args!("link target cannot be read: {errno}"));
                 return None;
             }
         };
@@ -299,7 +296,7 @@ impl Walk<'_> {
         if further > 0 {
             self.found.gaps.push(Gap {
                 what: GapKind::Files,
-                detail: format!("and {further} more that could not be looked into"),
+                detail: format!("and {further} more that could not be read"),
             });
         }
     }

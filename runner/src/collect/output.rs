@@ -199,7 +199,7 @@ fn parse(line: &[u8], remaining: &mut usize) -> Line {
         // Readers take the first or the last of two equal keys, so such a line has two meanings.
         Content::DuplicateKey { path } => {
             return Line::NotJson {
-                reason: format!("the key {path} stands twice"),
+                reason: format!("duplicate key {path}"),
             };
         }
         Content::Other { reason } => return Line::NotJson { reason },
@@ -357,7 +357,7 @@ mod tests {
             0,
         );
         assert!(records.iter().all(
-            |record| matches!(&record.line, Line::NotJson { reason } if reason.contains("twice"))
+            |record| matches!(&record.line, Line::NotJson { reason } if reason.contains("duplicate key"))
         ));
     }
 

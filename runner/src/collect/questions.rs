@@ -95,7 +95,7 @@ impl Questions {
             let place = if key.name.is_empty() {
                 "datagram to the resolver that is no query".to_owned()
             } else {
-                format!("datagram to the resolver, behind the name {}", key.name)
+                format!("datagram to the resolver, after the name {}", key.name)
             };
             let form = form.clone();
             self.sightings.push(Sighting { place, form });
@@ -152,7 +152,8 @@ impl Questions {
             missing.push((GapKind::Cut, detail));
         }
         if self.datagrams.is_none() && exit != Exit::NotStarted {
-            let detail = "the resolver did not tell all that it was asked".to_owned();
+            let detail = "the resolver ended without its last report, so questions may be missing"
+                .to_owned();
             missing.push((GapKind::Attempts, detail));
         }
         let gap = |(what, detail)| Gap { what, detail };
@@ -291,7 +292,7 @@ mod tests {
             .map(|one| (one.place.as_str(), one.form.as_str()));
         let expected = [
             (
-                "datagram to the resolver, behind the name a.example",
+                "datagram to the resolver, after the name a.example",
                 "hexadecimal",
             ),
             ("datagram to the resolver that is no query", "as written"),

@@ -344,7 +344,7 @@ fn what_somebody_else_has_put_in_the_bundle_is_named_and_not_used() {
         fs::create_dir(made.bundle.path().join(foreign)).unwrap();
         let error = made.tried(BOUNDS).broken.unwrap();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        let told = format!("{foreign} is there already, and this run has not made it");
+        let told = format!("{foreign} already exists, and this run did not make it");
         assert_eq!(error.to_string(), told);
         let left = fs::read_dir(made.bundle.path().join(foreign)).unwrap();
         assert_eq!(left.count(), 0);
