@@ -1,6 +1,6 @@
-//! From what was captured to the evidence: the journal folded, the output cut into records, the trees walked.
+//! Builds the evidence from a capture: folds the journal, splits the output into records, walks the trees.
 //!
-//! Runs when nothing of the sandbox is left alive, so nothing that it reads can change under it.
+//! Runs after every process of the sandbox has ended, so that its inputs cannot change meanwhile.
 
 mod from_journal;
 mod unjudged;
@@ -28,18 +28,19 @@ use crate::collect::files::{self, Bounds, Found};
 use crate::collect::inode_count::{made_and_gone, next_number};
 use crate::collect::output::Boundaries;
 use crate::collect::{Capture, limit};
-use crate::lookups::{self, Weighed};
+use crate::lookups::{self, Comparison};
 use crate::prepare::Prepared;
 use from_journal::{Traffic, from_journal};
 
-/// For what was looked up: nobody waits longer for help, and no signal is heard meanwhile.
-const WEIGHING: Duration = Duration::from_secs(2);
+/// Time limit for comparing lookups with the host. Signals are not handled during that time, so it is short.
+const COMPARE_LIMIT: Duration = Duration::from_secs(2);
 
-/// Limit for reading standard output at the first byte of a request, in microseconds: what is read later may have been
-/// written much later than that byte.
+/// Limit for reading standard output at the first byte of a request, in microseconds. Lines read later may also
+/// have been written later.
 const BARRIER_US: u64 = 50_000;
 
-/// The evidence of one run. Ends the capture: its directories are gone afterwards.
+/// Builds the evidence of one run. Consumes the capture, so that the client's directories can be removed
+/// afterwards.
 pub(crate) fn evidence(
     capture: Capture,
     (limits, timeout): (&Limits, Duration),
@@ -49,21 +50,21 @@ pub(crate) fn evidence(
 ) -> Evidence {
     let (plan, secrets) = (&prepared.plan, &prepared.secrets);
     let now_us = clock.elapsed_us();
-    let mut served = from_journal(
+    let mut traffic = from_journal(
         &capture.journal,
         clock.start_us,
         capture.canary_peer,
         side_requests,
     );
-    served
+    traffic
         .requests
         .iter_mut()
         .for_each(|request| hide(request, secrets));
     let over = capture.output.over();
     let ends = (over, capture.oom_kills);
     let limit = limit::reached(capture.exit, ends, timeout, limits, &plan.limits);
-    let accepted = accepted(&served, &capture);
-    let (before, unreconciled) = boundaries(&served, &capture);
+    let accepted = accepted(&traffic, &capture);
+    let (before, unreconciled) = boundaries(&traffic, &capture);
     let unread = closed_unread(refused(&capture.journal), limits, prepared.connections);
     let mut ledger = capture.ledger;
     let ledger_gaps = incomplete_ledger(&ledger);
@@ -94,20 +95,20 @@ pub(crate) fn evidence(
         .map_or_else(Default::default, |isolation| {
             (isolation.layers, isolation.canaries)
         });
-    let weighed = weighed(&ledger.lookups, &found.files, plan, secrets);
-    let lookup_gaps = incomplete_lookups(&ledger.lookups, weighed.unweighed);
+    let comparison = comparison(&ledger.lookups, &found.files, plan, secrets);
+    let lookup_gaps = incomplete_lookups(&ledger.lookups, comparison.uncompared);
     Evidence {
         stub: capture.stub,
-        connections: served.connections,
-        requests: served.requests,
-        provider_events: served.provider_events,
+        connections: traffic.connections,
+        requests: traffic.requests,
+        provider_events: traffic.provider_events,
         records,
         files: found.files,
         made_and_removed,
         file_watch,
         stderr,
         sightings: [
-            served.sightings,
+            traffic.sightings,
             seen_on_stdout,
             Vec::from_iter(seen_in_passing),
             Vec::from_iter(seen_on_stderr),
@@ -123,7 +124,7 @@ pub(crate) fn evidence(
             questions: names.unlisted,
             ..ledger.unlisted
         },
-        lookups: weighed.lookups,
+        lookups: comparison.lookups,
         names: names.asked,
         processes: ledger.processes,
         survivors: redacted_survivors(capture.survivors, secrets),
@@ -131,7 +132,7 @@ pub(crate) fn evidence(
         canaries,
         gaps: [
             capture.gaps,
-            served.gaps,
+            traffic.gaps,
             names.gaps,
             found.gaps,
             unreconciled,
@@ -146,8 +147,8 @@ pub(crate) fn evidence(
     }
 }
 
-/// The trees: what lies in them, and how many objects each had that are there no more, where that
-/// is known.
+/// Walks the trees. Returns their files, and for each tree the number of objects created and removed again, if
+/// known.
 fn walk(
     trees: Trees,
     first_numbers: [Option<u64>; 3],
@@ -165,7 +166,7 @@ fn walk(
         let last = first.and_then(|_| next_number(&tree, plan.identity));
         found.objects.clear();
         files::walk(root, tree, secrets, bounds, &mut found);
-        // What was not walked would count as gone.
+        // After an incomplete walk, objects that were not visited would count as removed.
         let present = found.gaps.is_empty().then_some(found.objects.len() as u64);
         let gone = present.and_then(|present| made_and_gone(first, last, present));
         made_and_removed.push((root, gone));
@@ -178,42 +179,44 @@ fn not_handed_over(exit: Exit) -> Found {
     if exit != Exit::NotStarted {
         found.gaps.push(Gap {
             what: GapKind::Files,
-            detail: "the home was not handed over".to_owned(),
+            detail: "init did not send the descriptors of the client's directories".to_owned(),
         });
     }
     found
 }
 
-/// What stood on standard output before the message request: at its connection, and at its first byte. Where
-/// the connections that the supervisor let through are not the ones that the stub accepted, nothing can be said
-/// of any of them: as many on either side, and none accepted earlier than one was let through.
-fn boundaries(served: &Traffic, capture: &Capture) -> (Boundaries, Vec<Gap>) {
+/// Counts the lines on standard output before the message request: at its connection and at its first byte. The
+/// connections permitted by the supervisor must match those that the stub accepted, in number and in order of
+/// time. Otherwise the lines at the connection are unknown.
+fn boundaries(traffic: &Traffic, capture: &Capture) -> (Boundaries, Vec<Gap>) {
     let none = Boundaries {
         connect: 0,
         post: 0,
     };
-    let through = capture.ledger.connects.len() as u64;
-    let accepted = accepted(served, capture);
+    let permitted = capture.ledger.connects.len() as u64;
+    let accepted = accepted(traffic, capture);
     let mut gaps = Vec::new();
-    if through != accepted {
-        let detail =
-            format!("{through} connections to the stub were let through and {accepted} accepted");
+    if permitted != accepted {
+        let detail = format!(
+            "the supervisor permitted {permitted} connections to the stub, and the stub accepted {accepted}"
+        );
         gaps.push(Gap {
             what: GapKind::Requests,
             detail,
         });
     }
     let is_early = |(connect, accepted): (&Connect, &Connection)| accepted.at_us < connect.at_us;
-    let mut pairs = capture.ledger.connects.iter().zip(&served.connections);
-    if through == accepted && pairs.any(is_early) {
-        // As many, but not the same ones: one that never arrived stands for one that nobody let through.
-        let detail = "a connection to the stub was accepted before one was let through".to_owned();
+    let mut pairs = capture.ledger.connects.iter().zip(&traffic.connections);
+    if permitted == accepted && pairs.any(is_early) {
+        // The numbers match, but not the connections: one never arrived, and another one was not permitted.
+        let detail =
+            "the stub accepted a connection before the supervisor permitted one".to_owned();
         gaps.push(Gap {
             what: GapKind::Requests,
             detail,
         });
     }
-    let Some(post) = served.requests.iter().find(|request| request.is_turn()) else {
+    let Some(post) = traffic.requests.iter().find(|request| request.is_turn()) else {
         return (none, gaps);
     };
     let barrier = capture
@@ -221,7 +224,7 @@ fn boundaries(served: &Traffic, capture: &Capture) -> (Boundaries, Vec<Gap>) {
         .iter()
         .find(|(request, _)| *request == post.seq);
     let connect = if gaps.is_empty() {
-        lines_at_connect(served, capture, post.connection)
+        lines_at_connect(traffic, capture, post.connection)
     } else {
         None
     };
@@ -247,21 +250,21 @@ fn boundaries(served: &Traffic, capture: &Capture) -> (Boundaries, Vec<Gap>) {
 }
 
 /// Number of connections that arrived at the stub.
-fn accepted(served: &Traffic, capture: &Capture) -> u64 {
-    served.connections.len() as u64 + refused(&capture.journal)
+fn accepted(traffic: &Traffic, capture: &Capture) -> u64 {
+    traffic.connections.len() as u64 + refused(&capture.journal)
 }
 
-/// The lines at the connect of `connection`. Connections are told apart by their order alone, so where one that
-/// was let through before had not been accepted by then, the two may have changed places, and the earlier counts.
-fn lines_at_connect(served: &Traffic, capture: &Capture, connection: u64) -> Option<usize> {
+/// Returns the number of lines at the connect of `connection`. Only their order identifies connections. If an
+/// earlier permitted connection had not been accepted by then, the two may be swapped, so the earlier one counts.
+fn lines_at_connect(traffic: &Traffic, capture: &Capture, connection: u64) -> Option<usize> {
     let connects = &capture.ledger.connects;
-    let mut index = served
+    let mut index = traffic
         .connections
         .iter()
         .position(|one| one.seq == connection)?;
     let at_us = connects.get(index)?.at_us;
     while index > 0
-        && served
+        && traffic
             .connections
             .get(index - 1)
             .is_some_and(|earlier| earlier.at_us > at_us)
@@ -271,7 +274,7 @@ fn lines_at_connect(served: &Traffic, capture: &Capture, connection: u64) -> Opt
     connects.get(index)?.lines
 }
 
-/// Connections that the stub closed unread, beyond its limit.
+/// Number of connections that the stub closed unread, beyond its limit.
 fn refused(journal: &[Entry]) -> u64 {
     let count = |entry: &Entry| {
         if let Entry::Refused { connections, .. } = entry {
@@ -283,7 +286,7 @@ fn refused(journal: &[Entry]) -> u64 {
     journal.iter().map(count).max().unwrap_or(0)
 }
 
-/// Connections beyond the limit of the case, or of what this machine lets the stub hold.
+/// Gap for connections beyond the limit of the case, or beyond the number that this machine permits the stub.
 fn closed_unread(refused: u64, limits: &Limits, held: u64) -> Option<Gap> {
     let limit = if held < limits.connections {
         format!("the hard limit RLIMIT_NOFILE on this machine leaves {held} of connections")
@@ -299,13 +302,13 @@ fn closed_unread(refused: u64, limits: &Limits, held: u64) -> Option<Gap> {
     })
 }
 
-/// What was looked for and is not as it is on the host. The runner's user's home is named by HOME, as for a shell.
-fn weighed(
+/// Compares the lookups with the host. HOME names the home of the runner's user, as for a shell.
+fn comparison(
     lookups: &Lookups,
     files: &[FileEntry],
     plan: &Plan,
     secrets: &SecretScanner,
-) -> Weighed {
+) -> Comparison {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let starts_alone = plan.client.directory == WORK;
     let directory = std::env::current_dir().ok().filter(|_| starts_alone);
@@ -314,29 +317,29 @@ fn weighed(
         Root::Work => Some(format!("{WORK}/{}", entry.path)),
         Root::Tmp => None,
     });
-    let there: Vec<String> = inside.collect();
+    let present: Vec<String> = inside.collect();
     let caller = Caller {
         directory: directory.as_deref(),
         home: home.as_deref(),
     };
-    lookups::weigh(
+    lookups::compare(
         lookups,
         &plan.root.binds,
-        &there,
+        &present,
         caller,
         secrets,
         lookups::host::probe,
-        Instant::now() + WEIGHING,
+        Instant::now() + COMPARE_LIMIT,
     )
 }
 
-fn incomplete_lookups(lookups: &Lookups, unweighed: u64) -> Vec<Gap> {
+fn incomplete_lookups(lookups: &Lookups, uncompared: u64) -> Vec<Gap> {
     let missing = [
         (lookups.further, "more lookups than are kept"),
         (lookups.unreadable, "lookups whose path could not be read"),
         (
-            unweighed,
-            "lookups that were not compared with the host, for want of time",
+            uncompared,
+            "lookups that were not compared with the host within the time limit",
         ),
     ];
     let missing = missing.into_iter().filter(|(count, _)| *count > 0);
@@ -358,7 +361,7 @@ fn incomplete_ledger(ledger: &Ledger) -> Vec<Gap> {
         (
             unlisted.away,
             GapKind::Attempts,
-            "calls to somewhere else than loopback, let through and not listed",
+            "calls to destinations beyond loopback, permitted and not listed",
         ),
         (
             ledger.further_processes,
@@ -389,7 +392,7 @@ fn incomplete_ledger(ledger: &Ledger) -> Vec<Gap> {
         .collect()
 }
 
-/// Takes out of a request what no report shows; the stub knows the credential alone.
+/// Redacts the hidden values in a request; the stub itself redacts only the credential.
 fn hide(request: &mut Request, secrets: &SecretScanner) {
     let hide = |text: &mut String| *text = secrets.redact(text);
     if let Head::Request {

@@ -1,7 +1,8 @@
 //! The bundle of evidence of `--out`, and `runner verify`.
 //!
-//! A directory with every report, the client's output, its files as they were found, and a manifest with the SHA-256
-//! of each, which is written last. Owns the form of a bundle. Must not know how a run is made, nor judge it.
+//! A bundle is a directory with every report, the client's output, copies of its files, and a manifest. The
+//! manifest has the SHA-256 digest of each file and is written last. Owns the form of a bundle. Must not know how
+//! a run is made, nor judge it.
 
 mod client_files;
 pub(crate) mod manifest;
@@ -32,63 +33,64 @@ use client_files::{Copied, copy_tree};
 use manifest::{Kind, Listed, Manifest, NotCopied, Run, Source};
 use output_dir::{OutputDirectory, OutputDirectoryError};
 
-/// The report that programs read.
+/// Name of the JSON report, which programs read.
 pub(crate) const REPORT: &str = "report.json";
 
-/// A bundle that is being made.
+/// A bundle in progress.
 #[derive(Debug)]
 pub(crate) struct Bundle {
-    place: OutputDirectory,
+    output: OutputDirectory,
     files: Vec<Listed>,
     not_copied: Vec<NotCopied>,
     /// The client's directories, until they are copied.
     trees: Option<Trees>,
-    /// How much of it could not be copied.
+    /// Number of objects that could not be copied.
     left_out: usize,
-    /// Files that were not copied because of what is in them.
+    /// Number of files that were not copied because of their content.
     withheld: usize,
-    /// Files of the report that are not here as it has them.
+    /// Files of the report whose copy is missing or different.
     lost: Vec<String>,
-    /// Why it cannot be whole.
+    /// First error that makes the bundle incomplete.
     broken: Option<BundleError>,
 }
 
-/// A bundle that is whole.
+/// A complete bundle.
 #[derive(Debug)]
 pub(crate) struct Bundled {
-    /// Where it is.
+    /// Path of the bundle.
     pub(crate) path: PathBuf,
-    /// SHA-256 of its manifest.
+    /// SHA-256 digest of its manifest.
     pub(crate) manifest: String,
-    /// What could not be copied; links and the like, which never are, and empty directories are not counted.
+    /// Number of objects that could not be copied. Links and other objects that are never copied are not counted,
+    /// nor are empty directories.
     pub(crate) left_out: usize,
-    /// Files that hold the value of a variable that no report shows.
+    /// Number of files that hold the value of a variable that no report shows.
     pub(crate) withheld: usize,
 }
 
-/// Why a bundle is not whole, or not all that it should be.
+/// Error that makes a bundle incomplete, or different from its report.
 #[derive(Debug, Error)]
 pub(crate) enum BundleError {
-    #[error("the evidence in {path} is not whole: cannot write {name}")]
+    #[error("the evidence in {path} is incomplete: cannot write {name}")]
     Write {
         path: String,
         name: String,
         source: io::Error,
     },
-    #[error("the evidence in {path} is not whole: cannot make the {} report", format.word())]
+    #[error("the evidence in {path} is incomplete: cannot render the {} report", format.word())]
     Render {
         path: String,
         format: Format,
         source: RenderError,
     },
-    #[error("the evidence in {path} is not whole: the manifest has no JSON form")]
+    #[error("the evidence in {path} is incomplete: cannot encode the manifest as JSON")]
     Manifest {
         path: String,
         source: serde_json::Error,
     },
     #[error(
-        "the evidence in {path} is not whole: a manifest of {bytes} bytes, and {} are allowed",
-        manifest::MOST_BYTES
+        "the evidence in {path} is incomplete: expected a manifest of at most {} bytes, found {bytes}",
+        manifest::MAX_BYTES
     )]
     Large { path: String, bytes: usize },
     #[error(
@@ -101,10 +103,11 @@ pub(crate) enum BundleError {
     },
 }
 
-/// Opens the directory of a bundle, before the run. `others` are what else the run writes, or compares with.
+/// Opens the directory of a bundle before the run. `others` are the other paths that the run writes or compares
+/// with.
 ///
 /// # Errors
-/// Why it cannot be one.
+/// Returns the reason why the directory cannot be used.
 pub(crate) fn open(
     directory: Option<&Path>,
     others: &[PathBuf],
@@ -112,16 +115,16 @@ pub(crate) fn open(
     let Some(directory) = directory else {
         return Ok(None);
     };
-    let place = OutputDirectory::open(directory)?;
+    let output = OutputDirectory::open(directory)?;
     let mut others = others.iter();
-    if let Some(other) = others.find(|other| other.starts_with(place.path())) {
+    if let Some(other) = others.find(|other| other.starts_with(output.path())) {
         return Err(OutputDirectoryError::HoldsOther {
             path: shown_path(directory),
             other: shown_path(other),
         });
     }
     Ok(Some(Bundle {
-        place,
+        output,
         files: Vec::new(),
         not_copied: Vec::new(),
         trees: None,
@@ -133,14 +136,14 @@ pub(crate) fn open(
 }
 
 impl Bundle {
-    /// Free of links.
+    /// Returns the path of the bundle, with links resolved.
     pub(crate) fn path(&self) -> &Path {
-        self.place.path()
+        self.output.path()
     }
 
-    /// Takes the output, and hold of the client's directories, before evidence is made of them.
+    /// Takes the output, and handles of the client's directories, before the evidence is built.
     pub(crate) fn take_output(&mut self, capture: &Capture, secrets: &SecretScanner) {
-        self.place.touch();
+        self.output.touch();
         let (name, stdout) = match &capture.passed {
             Some(passed) => ("stdout.txt", passed.shown(secrets)),
             None => ("stdout.jsonl", capture.output.shown(secrets)),
@@ -150,7 +153,7 @@ impl Bundle {
         self.put_output("stderr.txt", Source::Stderr, stderr);
         match capture.trees.as_ref().map(Trees::try_clone).transpose() {
             Ok(trees) => self.trees = trees,
-            Err(source) => self.breaks("the client's files", source),
+            Err(source) => self.fail("the client's files", source),
         }
     }
 
@@ -168,7 +171,8 @@ impl Bundle {
         self.put(name, &output.bytes);
     }
 
-    /// Copies the client's files. After the evidence was made of them, since that opens what the client had closed.
+    /// Copies the client's files. The evidence must have been built before, because copying changes modes to
+    /// open files.
     pub(crate) fn take_files(
         &mut self,
         evidence: &Evidence,
@@ -180,14 +184,14 @@ impl Bundle {
         };
         let mut copied = Copied::default();
         for (root, tree) in trees.each() {
-            // As much as the evidence was made of.
+            // The same bounds as for the evidence.
             let entries = copied.files.len() + copied.not_copied.len();
             let bounds = Bounds {
                 bytes: 2 * limits.home_bytes,
                 entries: limits.home_files.saturating_sub(entries as u64),
                 paths: limits.home_files.saturating_mul(PATH_BYTES),
             };
-            let bundle = self.place.held();
+            let bundle = self.output.held();
             let of = (root, tree);
             copy_tree(of, bundle, &evidence.files, secrets, bounds, &mut copied);
             if copied.broken.is_some() {
@@ -200,12 +204,11 @@ impl Bundle {
         self.withheld = copied.withheld;
         self.lost = copied.lost;
         if let Some(error) = copied.broken {
-            self.breaks("the client's files", error);
+            self.fail("the client's files", error);
         }
     }
 
-    /// Writes every report and the manifest. Where anything is missing there is no manifest; what is lost is added to
-    /// `lost`.
+    /// Writes every report and the manifest. An incomplete bundle gets no manifest. Errors are added to `lost`.
     pub(crate) fn finish(
         mut self,
         report: &Report,
@@ -248,7 +251,7 @@ impl Bundle {
         }
     }
 
-    /// The digest of the manifest.
+    /// Writes the manifest. Returns its digest.
     fn write_manifest(mut self, report: &Report) -> Result<String, BundleError> {
         let path = self.shown_path();
         if let Some(broken) = self.broken.take() {
@@ -259,11 +262,11 @@ impl Bundle {
             Ok(document) => document,
             Err(source) => return Err(BundleError::Manifest { path, source }),
         };
-        if document.len() as u64 > manifest::MOST_BYTES {
+        if document.len() as u64 > manifest::MAX_BYTES {
             let bytes = document.len();
             return Err(BundleError::Large { path, bytes });
         }
-        match self.place.finish(&document) {
+        match self.output.finish(&document) {
             Ok(()) => Ok(digest::of_bytes(&document)),
             Err(source) => Err(BundleError::Write {
                 path,
@@ -274,19 +277,19 @@ impl Bundle {
     }
 
     fn put(&mut self, name: &str, content: &[u8]) {
-        match self.place.put(name, content) {
+        match self.output.put(name, content) {
             Ok(()) => self.files.push(Listed {
                 path: name.to_owned(),
                 bytes: content.len() as u64,
                 sha256: digest::of_bytes(content),
                 original: None,
             }),
-            Err(source) => self.breaks(name, source),
+            Err(source) => self.fail(name, source),
         }
     }
 
-    /// There will be no manifest; the first reason is told.
-    fn breaks(&mut self, name: &str, source: io::Error) {
+    /// Records an error, after which no manifest is written; the first error is reported.
+    fn fail(&mut self, name: &str, source: io::Error) {
         let path = self.shown_path();
         self.broken.get_or_insert(BundleError::Write {
             path,
@@ -296,11 +299,11 @@ impl Bundle {
     }
 
     fn shown_path(&self) -> String {
-        shown_path(self.place.path())
+        shown_path(self.output.path())
     }
 }
 
-/// The name of a report in a bundle.
+/// Returns the file name of a report in a bundle.
 fn file_of(format: Format) -> &'static str {
     match format {
         Format::Human => "report.txt",

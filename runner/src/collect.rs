@@ -1,9 +1,9 @@
-//! The runner's event loop: everything that arrives from outside the client while it runs, until the end.
+//! Event loop of the runner: collects all evidence from outside the client while it runs, up to its end.
 //!
-//! One loop over the control socket (the stub's journal), the channel (init), the client's output, the resolver's
-//! questions, the watch on the two trees, the signals and one deadline. It decides nothing about the client; it
-//! only keeps order: when the first byte of a request is read, what lies in the client's standard output at that
-//! instant is read before the answer may go out.
+//! One loop over the control socket (the stub's journal), the channel to init, the client's output, the resolver's
+//! questions, the watch on the client's trees, the signals and one deadline. The loop judges nothing and only
+//! keeps order. At the first byte of a request, it reads the client's pending standard output before the answer
+//! may leave.
 
 mod capture;
 mod control;
@@ -52,34 +52,34 @@ use watcher::Watcher;
 
 pub(crate) use capture::{Capture, Failure};
 
-/// From the spawn of the stage to the exec of the client.
+/// Limit from the spawn of the stage to the exec of the client.
 const SET_UP: Duration = Duration::from_secs(20);
-/// From the order to end the client to the report of its end.
+/// Limit from the order to end the client to the report of its end.
 const ENDING: Duration = Duration::from_secs(10);
-/// From `finish` to `done`, and to the end of both outputs.
+/// Limit from `finish` to `done`, and to the end of both outputs.
 const FINISHING: Duration = Duration::from_secs(2);
-/// Read at one time. Small: fresh pages are what starting costs.
+/// Buffer size of one read, in bytes. Small, because fresh pages dominate the cost of starting.
 const PIECE: usize = 16 * 1024;
 
-/// What the loop needs to know beside the stage itself.
+/// Inputs of the loop other than the stage.
 pub(crate) struct CollectSettings<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) clock: Clock,
     pub(crate) timeout: Duration,
-    /// More requests than this end the client.
+    /// Limit on requests; one more ends the client.
     pub(crate) requests: u64,
     pub(crate) output_bytes: u64,
     pub(crate) output_lines: u64,
-    /// The client's output goes to our own, and makes no records.
+    /// The client's output is passed to the runner's own streams and makes no records.
     pub(crate) passes_output: bool,
     pub(crate) secrets: &'a SecretScanner,
-    /// How much is kept of standard error, and of output that makes no records.
+    /// Part of standard error, and of output without records, that is kept.
     pub(crate) extent: Extent,
     /// The host, as far as the judgement of the sandbox depends on it.
     pub(crate) host: HostFacts,
 }
 
-/// Where the run is.
+/// Phase of the run; each has its own deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     SettingUp,
@@ -91,7 +91,7 @@ enum Phase {
 /// Runs the loop to the end of the run. The stage is ended in every case.
 ///
 /// # Errors
-/// The errno of the runtime's own set-up (epoll, signals). Everything else is in the capture.
+/// Returns the errno of the runtime's own set-up (epoll, signals). Every other error is in the capture.
 pub(crate) async fn collect(
     mut stage: Stage,
     settings: CollectSettings<'_>,
@@ -162,7 +162,7 @@ pub(crate) async fn collect(
         });
     }
     capture.oom_kills = stage.cgroup.as_ref().map_or(0, Cgroup::oom_kills);
-    // Also where it went over after the client's end was ordered, or with the last bytes of the run.
+    // The output may also pass its limit after the order to end the client, or with its last bytes.
     if let Some(over) = capture.output.over() {
         let limit = limit::output(over, settings.output_bytes, settings.output_lines);
         let detail = format!("standard output went over its limit, {limit}");
@@ -171,15 +171,15 @@ pub(crate) async fn collect(
             detail,
         });
     }
-    // Where init was lost, what it started is ended one by one.
+    // If init was lost, each process that the client started is ended one by one.
     set_up.refuse_new_processes();
-    // Before its sockets are closed: a stage that ends by itself is no longer init's parent.
+    // The stage is dropped before its sockets close: a stage that ends by itself is no longer init's parent.
     drop(stage);
     drop((control, to_stage, channel));
     if capture.isolation.is_some() && capture.failure.is_none() {
         capture.gaps.extend(network_since(settings.plan));
     }
-    // No process is left that could send.
+    // All processes that could send have ended, so the counters are final.
     match counters.map(|counters| counters.growth()).transpose() {
         Ok(counts) => capture.counts = counts,
         Err(error) => capture.gaps.push(uncounted(&error)),
@@ -188,7 +188,7 @@ pub(crate) async fn collect(
     Ok(capture)
 }
 
-/// Without the kernel's counters, calls that the supervisor does not judge could have led anywhere.
+/// Gap for missing traffic counters: calls that the supervisor does not judge could have gone anywhere.
 fn uncounted(error: &std::io::Error) -> Gap {
     Gap {
         what: GapKind::Attempts,
@@ -198,7 +198,7 @@ fn uncounted(error: &std::io::Error) -> Gap {
     }
 }
 
-/// What a network that is not ours has got since it was looked at first. Its processes may do with it what they like.
+/// Gap for an inherited network that has gained interfaces since the start; its other processes may change it.
 fn network_since(plan: &Plan) -> Option<Gap> {
     if !plan.is_inherited() {
         return None;
@@ -222,37 +222,37 @@ struct Session<'a> {
     control: BufReader<OwnedReadHalf>,
     control_open: bool,
     to_stage: OwnedWriteHalf,
-    /// `None` once init has closed it.
+    /// `None` after init closed the channel.
     channel: Option<AsyncFd<OwnedFd>>,
-    /// `None` once its end was read.
+    /// `None` after its end was read.
     stdout: Option<AsyncFd<OwnedFd>>,
     stderr: Option<AsyncFd<OwnedFd>>,
     questions: Option<AsyncFd<OwnedFd>>,
-    /// Where standard output and standard error of an audited program go.
+    /// Targets of an audited program's standard output and standard error.
     pass: Option<(Passthrough, Passthrough)>,
     watcher: Watcher,
-    /// The fanotify group of the trees, until the watcher has it.
+    /// Fanotify group of the trees, until the watcher takes it.
     group: Option<OwnedFd>,
     signals: Signals,
     stage: Pid,
     phase: Phase,
     deadline: Instant,
-    /// Of the processes of the sandbox, in set-up.
+    /// Time of the next look at the sandbox's processes during set-up.
     next_look: Instant,
     /// Up to the release of the client; then the supervisor.
     set_up: SetUp<'a>,
-    /// Traffic counters of the client's own network namespace, from its release on.
+    /// Traffic counters of the client's own network namespace, counted from the client's release.
     counters: Option<Counters>,
     /// Requests of the supervisor for the lines of standard output, one at each connection to the stub.
     asked: Receiver<LinesWanted>,
     /// A signal has ended the wait for the rest of the output.
     impatient: bool,
-    /// The stub has journaled everything.
+    /// The stub has written its last journal entry.
     done: bool,
     capture: Capture,
 }
 
-/// What the loop does next.
+/// Decision of one step of the loop.
 enum Next {
     Continue,
     Stop,
@@ -271,7 +271,7 @@ impl Session<'_> {
                 return;
             }
             let next = tokio::select! {
-                // In this order: a record that is there is read before the news that make it late.
+                // In this order, so that a record is read before an event that would make it late.
                 biased;
                 () = self.signals.recv() => self.interrupted(),
                 read = readable(self.stdout.as_ref(), self.pass.as_ref().map(|(out, _)| out)) => self.read_stdout(read),
@@ -285,15 +285,15 @@ impl Session<'_> {
                 },
                 message = receive(self.channel.as_ref()) => self.init_message(message).await,
                 Some(reply) = self.asked.recv() => {
-                    // The supervisor that asks waits for it, and for a time only.
+                    // The supervisor waits for the answer, up to its own time limit.
                     let _ = reply.try_send(self.lines_now());
                     Next::Continue
                 }
-                // Behind the journal, so that a flood of standard error delays no barrier.
+                // After the journal, so that a flood of standard error delays no barrier.
                 read = readable(self.stderr.as_ref(), self.pass.as_ref().map(|(_, err)| err)) => self.read_stderr(read),
                 () = sleep_until(self.deadline) => self.deadline_passed(),
                 () = stalled::next_look(self.phase, self.next_look) => self.look_at_processes(),
-                // Behind the deadline, so that a flood of these holds nothing up.
+                // After the deadline, so that a flood of questions or file events delays no other branch.
                 told = questions::next(self.questions.as_ref()) => self.question(told),
                 () = self.watcher.follow() => Next::Continue,
             };
@@ -312,7 +312,7 @@ impl Session<'_> {
             ExitStatus::Code(code) => Exit::Code(code),
             ExitStatus::Signal(signal) => Exit::Signal(signal),
         };
-        // What the runner ended keeps the reason for which it did.
+        // If the runner ended the client, the reason stays.
         if self.phase == Phase::Running {
             self.capture.exit = status;
         }
@@ -341,7 +341,7 @@ impl Session<'_> {
         }
     }
 
-    /// A first signal ends the client and leaves a report; a second one ends the run.
+    /// Handles a signal: the first ends the client and leaves a report, the second ends the run.
     fn interrupted(&mut self) -> Next {
         if self.phase == Phase::Ending {
             self.gap(GapKind::Processes, "interrupted twice".to_owned());
@@ -371,7 +371,7 @@ impl Session<'_> {
                 );
                 Next::Stop
             }
-            // Nobody is left to write: what is still to come waits for whoever reads ours, as in any pipe.
+            // The client has ended, so the rest of its output waits only for its reader, as in any pipe.
             Phase::Finishing if self.done && self.pass.is_some() => {
                 self.enter(Phase::Finishing, FINISHING);
                 Next::Continue
@@ -398,7 +398,7 @@ impl Session<'_> {
     fn failed(&mut self, failure: Failure) -> Next {
         let what = match failure {
             Failure::SetUp(_) | Failure::NotSealed(_) => GapKind::Isolation,
-            // The sandbox held; there is only no client in it.
+            // The sandbox held, but it contains no client.
             Failure::NotExecuted(_) => GapKind::Processes,
         };
         self.gap(what, failure.with_causes());
@@ -432,7 +432,7 @@ impl Session<'_> {
         Next::Continue
     }
 
-    /// Ends a client that has written more than is kept, whoever read it: the barriers do as well.
+    /// Ends a client that has written more than the limit. Barriers read output too, so the loop checks here.
     fn hold_output_to_its_limit(&mut self) -> Next {
         if self.capture.output.over().is_some() && self.phase == Phase::Running {
             return self.end_client(Exit::OutputLimit);

@@ -1,4 +1,4 @@
-//! From a run to its [`Report`]: who was run, on what, by which rules, beside verdict and evidence.
+//! Builds the [`Report`] of a run: client, host, policies, verdict and evidence.
 
 use judge::check;
 use model::audit::{ASKED_FOR, Audit, ProgramLocation};
@@ -17,14 +17,14 @@ use crate::prepare::{CLIENT_ARGUMENT, Prepared};
 use crate::request::RunRequest;
 use crate::workload::Workload;
 
-/// A tier that would have done, and the step that was refused there.
+/// An isolation level that would have been accepted, and the step that the host refused.
 #[derive(Debug)]
 pub(crate) struct PassedOver {
     pub(crate) tier: Tier,
     pub(crate) error: SetupError,
 }
 
-/// Puts together what every report shows.
+/// Builds the report, which every output format shows.
 pub(crate) fn report(
     request: &RunRequest,
     prepared: &Prepared,
@@ -91,15 +91,15 @@ pub(crate) fn report(
     }
 }
 
-/// What a sandbox without namespaces does not show, beside what none does.
+/// Limits of the proof in a sandbox without namespaces, in addition to the limits of every sandbox.
 const NOT_PROVED_INHERITED: [&str; 4] = [
-    "Which names it would have looked up: there are no datagram sockets in this tier, so no question was made.",
-    "What it looked for: names, sizes and times of the container's files and its list of processes are not closed in this tier; what the files hold is.",
+    "Which names it would have looked up: this isolation permits no datagram sockets, so no question was sent.",
+    "What it looked for: this isolation does not hide names, sizes and times of the container's files, nor the list of processes; it hides the content of files.",
     "That it acted alone: the other processes of this container are trusted.",
     "What it made and removed again, and how much it wrote in all: its home is on the container's disk, where only single files have a limit.",
 ];
 
-/// What this tier does not show, and what this run does not.
+/// Returns the further limits of the proof for this isolation and this run.
 fn further_not_proved(tier: Tier, evidence: &Evidence) -> Vec<String> {
     if evidence.exit == Exit::NotStarted {
         return Vec::new();
@@ -110,7 +110,7 @@ fn further_not_proved(tier: Tier, evidence: &Evidence) -> Vec<String> {
     };
     let by_directory = tier == Tier::Namespace && evidence.file_watch == FileWatch::BestEffort;
     let unnamed = by_directory.then(|| {
-        "The names of files that it made and removed at once in a directory just made: this kernel tells of a directory only once it is watched.".to_owned()
+        "The names of files that it created and removed at once in a new directory: this kernel reports a directory's files only after the directory is watched.".to_owned()
     });
     let of_tier = of_tier.iter().map(|sentence| (*sentence).to_owned());
     let dumped = evidence
@@ -126,10 +126,11 @@ fn further_not_proved(tier: Tier, evidence: &Evidence) -> Vec<String> {
 }
 
 pub(crate) fn because(PassedOver { tier, error }: &PassedOver) -> String {
-    format!("there is no tier {} here: {error}", tier.word())
+    format!("isolation {} is not available here: {error}", tier.word())
 }
 
-/// The path of the program as it was found; where it is a link, that is what its user knows it by.
+/// Returns the path of the program as it was found. If that is a link, the path of the link, which the user
+/// knows.
 fn program_name(request: &RunRequest, prepared: &Prepared) -> String {
     let found = match &request.workload {
         Workload::Program(Audit {
@@ -151,7 +152,7 @@ fn profile(workload: &Workload) -> Option<Policy> {
     }
 }
 
-/// A value that was given on the command line may be its user's secret.
+/// Returns a variable for the report. A value from the command line may be the user's secret and is not shown.
 fn shown(variable: &Variable) -> Variable {
     let mut shown = variable.clone();
     if shown.reason == ASKED_FOR {
@@ -160,15 +161,15 @@ fn shown(variable: &Variable) -> Variable {
     shown
 }
 
-/// The stub's scenario, where it is not that of the case or policy.
+/// Returns the stub's scenario, if the command line replaces that of the case or policy.
 fn asked_stub(workload: &Workload) -> Option<WiderRule> {
     workload.asked_stub().map(|name| WiderRule {
-        rule: format!("the stub answers as the scenario {name} says"),
+        rule: format!("the stub uses the scenario {name}"),
         reason: ASKED_FOR.to_owned(),
     })
 }
 
-/// What the command line of an audit adds to its policy.
+/// Returns the rules that an audit's command line adds to its policy.
 fn asked_for(audit: &Audit, prepared: &Prepared) -> Vec<WiderRule> {
     let Ok(policy) = policy::audit() else {
         return Vec::new();
@@ -198,10 +199,11 @@ fn kernel() -> String {
     })
 }
 
-/// What the client was told, behind the program's name.
+/// Returns the client's arguments without the program's name.
 fn arguments(prepared: &Prepared, prompts: &[&str]) -> Vec<Arg> {
-    let told = prepared.plan.client.arguments.iter().skip(1);
-    told.filter(|argument| *argument != CLIENT_ARGUMENT)
+    let arguments = prepared.plan.client.arguments.iter().skip(1);
+    arguments
+        .filter(|argument| *argument != CLIENT_ARGUMENT)
         .map(|argument| {
             let argument = printable(argument.as_encoded_bytes());
             Arg::new(&prepared.secrets.redact(&argument), prompts)
@@ -209,8 +211,8 @@ fn arguments(prepared: &Prepared, prompts: &[&str]) -> Vec<Arg> {
         .collect()
 }
 
-/// Rules that allow more than the built-in case and the built-in profile of the same purpose do. The built-in
-/// ones themselves are compared with nothing.
+/// Returns the rules that permit more than the built-in case and the built-in profile. The built-in policies
+/// themselves have none.
 fn wider_rules(case: &Case, profile: &Profile, prepared: &Prepared) -> Vec<WiderRule> {
     let mut wider = Vec::new();
     if let Ok(built_in) = policy::case(&Reference::BuiltIn("case-b".to_owned()))
@@ -254,7 +256,7 @@ fn wider_rules(case: &Case, profile: &Profile, prepared: &Prepared) -> Vec<Wider
     wider
 }
 
-/// Permissions and extensions that the init record may state.
+/// Returns permissions and extensions that the init record may have.
 fn more_in_init<'a>(
     profile: &'a Profile,
     built_in: &'a Profile,
@@ -285,7 +287,7 @@ fn more_in_init<'a>(
     mode.into_iter().chain(lists)
 }
 
-/// Paths that are shown on this host.
+/// Returns the additional paths that exist on this host and are shown.
 fn more_paths<'a>(
     rules: &'a [PathRule],
     built_in: &'a [PathRule],
@@ -316,7 +318,7 @@ fn more_devices(profile: &Profile, built_in: &Profile) -> impl Iterator<Item = W
     })
 }
 
-/// Requests beside the turn that are no finding; where the case has the message as its only request, each is one.
+/// Returns the permitted requests beside the turn. There are none if the case permits only the message request.
 fn more_side_requests(case: &Case, profile: &Profile) -> impl Iterator<Item = WiderRule> {
     let others_may_come = match case.expect.preflight {
         Preflight::OptionalFirst => true,

@@ -152,7 +152,7 @@ fn load(path: &Path) -> Result<Report, DiffError> {
 /// Reads the report of a directory of `--out`. Fails if its digest is not the one in the manifest.
 fn of_bundle(directory: &Path, report: &Path) -> Result<Vec<u8>, DiffError> {
     let shown = || shown_path(directory);
-    let document = match read::regular(&directory.join(manifest::NAME), manifest::MOST_BYTES) {
+    let document = match read::regular(&directory.join(manifest::NAME), manifest::MAX_BYTES) {
         Err(error) if error.is_absence() => {
             let directory = shown();
             return Err(DiffError::NoBundle { directory });

@@ -1,22 +1,25 @@
-//! Which of the paths that a program looked for are not as they are on the host, and what would show them.
+//! Compares the paths that a program looked for with the host, and finds the option that would show each.
 //!
-//! Each path is followed twice, name by name and through symbolic links: inside, where only what the plan shows
-//! is found, and on the host. It is *hidden* where the way inside comes to a name that is not shown and the host has
-//! the object; it is *denied* where it was to be written, is shown or has a directory that is, and cannot be written.
-//! A name of the home that it asked for and that was never there is *absent*: the home is empty at the start, so what
-//! is looked for in it tells what a program would read of its user's. What the host has not either is nobody's loss
-//! and is left out, and so is:
+//! Each path is resolved twice, name by name and through symbolic links: inside, where only the plan's objects
+//! exist, and on the host. Three results are reported:
 //!
-//! - everything else below the sandbox's own home and temporary directory, and what was to be read below its /proc;
-//! - a directory that was only passed or asked about, where something below it is listed: it comes with that;
-//! - a directory to be made or changed that is shown: programs make the ways to their files over and over.
+//! - *hidden*: the path inside reaches a name that is not shown, and the host has the object;
+//! - *denied*: the program wanted to write, the object or its directory is shown, and writing is not permitted;
+//! - *absent*: a name in the home that the program read and that never existed. The home is empty at the start, so
+//!   such a lookup shows what a program would read of its user's home.
 //!
-//! Where the program starts in its home because the directory of its caller is not shown, it also misses what it looks
-//! for in the home and that directory has; then the directory is what would have to be shown.
+//! Paths that the host does not have either are left out, and so are:
 //!
-//! The rest is folded (see [`fold`]) into few lines. Pure but for the probe of the host and the deadline that it is
-//! given: a program may name any number of paths of any length, and what was not weighed in time is counted. It
-//! judges nothing: a lookup is help for whoever wants the program to run, and no finding.
+//! - every other path below the sandbox's own home and temporary directory, and reads below its /proc;
+//! - a directory that was only passed or asked about, if a path below it is listed, which implies it;
+//! - a shown directory to be created or changed, because programs create the parents of their files repeatedly.
+//!
+//! If the program starts in its home because its caller's directory is not shown, lookups in the home that the
+//! caller's directory could answer are reported too. The option is then to show that directory.
+//!
+//! The rest is folded (see [`fold`]) into few lines. The module is pure, except for the given probe of the host
+//! and the deadline. A program may name any number of paths of any length; lookups beyond the deadline are only
+//! counted. A lookup is a hint for making a program run, not a finding.
 
 mod fold;
 pub(crate) mod host;
@@ -34,54 +37,54 @@ use sandbox::plan::Bind;
 use sandbox::supervise::ledger::lookups::{Lookups, Wanted};
 
 use self::fold::Entry;
-use self::mount_view::Class;
-use self::mount_view::{Found, MountView, Seen};
+use self::mount_view::{Class, Found, MountView, Resolved};
 use crate::audit::Caller;
 
-/// An object of the host, not followed.
+/// An object of the host; a link is not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HostObject {
     File,
     Directory,
-    /// A symbolic link and what it says.
+    /// Symbolic link with its target.
     Link(PathBuf),
-    /// What is never shown: a device, a socket, a pipe, a directory whose names lead to other machines.
+    /// Object that is never shown: a device, a socket, a FIFO, or a directory whose names lead to other
+    /// machines.
     Closed,
 }
 
-/// What came of all lookups.
+/// Result of comparing all lookups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Weighed {
+pub(crate) struct Comparison {
     pub(crate) lookups: Vec<Lookup>,
-    /// Lookups that nobody had the time to weigh.
-    pub(crate) unweighed: u64,
+    /// Number of lookups beyond the deadline.
+    pub(crate) uncompared: u64,
 }
 
-/// What was hidden from the program or denied to it by a root that shows `binds`, and what it asked for in its home
-/// beside the files that were `there` (as reports print them), and in its working directory. `caller` names the runner's
-/// user's home, and the current directory where the program does not start in it; `probe` says what the host has at
-/// an absolute path. Ends soon after `until`.
-pub(crate) fn weigh(
+/// Compares the lookups with a root that shows `binds`. Names in the home and the working directory that are not
+/// in `present` are absent; `present` has the paths of files as reports print them. `caller` has the home of the
+/// runner's user, and the current directory if the program does not start there. `probe` returns the host's object
+/// at an absolute path. Returns soon after `until`.
+pub(crate) fn compare(
     lookups: &Lookups,
     binds: &[Bind],
-    there: &[String],
+    present: &[String],
     caller: Caller<'_>,
     secrets: &SecretScanner,
     probe: impl Fn(&Path) -> Option<HostObject>,
     until: Instant,
-) -> Weighed {
-    let world = MountView::new(binds, caller, &probe);
-    let there = There::new(there);
+) -> Comparison {
+    let view = MountView::new(binds, caller, &probe);
+    let present = PresentPaths::new(present);
     let is_late = || Instant::now() >= until;
     let mut entries = Vec::new();
-    let mut unweighed = 0;
+    let mut uncompared = 0;
     for (wanted, seen) in lookups.iter() {
         if is_late() {
-            unweighed += seen.count;
+            uncompared += seen.count;
             continue;
         }
         let missed =
-            missed(&world, lookups, wanted).or_else(|| absent(lookups, wanted, &there, secrets));
+            missed(&view, lookups, wanted).or_else(|| absent(lookups, wanted, &present, secrets));
         entries.extend(missed.map(|(path, option, class, is_directory)| Entry {
             path,
             option,
@@ -93,39 +96,40 @@ pub(crate) fn weigh(
             at_us: seen.at_us,
         }));
     }
-    let lines = fold::fold(entries, &world, &is_late).into_iter();
-    Weighed {
-        lookups: lines.map(|entry| told(entry, secrets)).collect(),
-        unweighed,
+    let lines = fold::fold(entries, &view, &is_late).into_iter();
+    Comparison {
+        lookups: lines.map(|entry| lookup_line(entry, secrets)).collect(),
+        uncompared,
     }
 }
 
-/// Paths inside that were there, in an order in which whatever lies below a path follows it.
-struct There<'a>(Vec<&'a Path>);
+/// Paths inside that existed, sorted so that a path precedes the paths below it.
+struct PresentPaths<'a>(Vec<&'a Path>);
 
-impl<'a> There<'a> {
+impl<'a> PresentPaths<'a> {
     fn new(paths: &'a [String]) -> Self {
         let mut paths: Vec<&'a Path> = paths.iter().map(Path::new).collect();
         paths.sort_unstable();
         Self(paths)
     }
 
-    /// Whether `path` or something below it was there.
+    /// Checks whether `path` or a path below it existed.
     fn has(&self, path: &Path) -> bool {
-        // Name by name, as paths compare: nothing stands between a path and what lies below it.
+        // Paths compare name by name, so a path and the paths below it are adjacent.
         let first = self.0.partition_point(|one| *one < path);
         self.0.get(first).is_some_and(|one| one.starts_with(path))
     }
 }
 
-/// A path that is missed, the path to show for it, how, and whether that is a directory.
+/// A missed path, the path to show for it, the option, and true if the latter is a directory.
 type Missed = (PathBuf, PathBuf, Class, bool);
 
-/// A name of the home or the working directory that was read and never there. Whatever the program made itself is known, and so is the way to it.
+/// Handles a name in the home or the working directory that was read but never existed. Objects that the program
+/// created are left out, and so are their parents.
 fn absent(
     lookups: &Lookups,
     wanted: &Wanted,
-    there: &There<'_>,
+    present: &PresentPaths<'_>,
     secrets: &SecretScanner,
 ) -> Option<Missed> {
     let is_in = |tree: &&str| wanted.path.starts_with(tree);
@@ -134,49 +138,51 @@ fn absent(
     let is_own = wanted.path == Path::new(tree)
         || wanted.kind == LookupKind::Write
         || lookups.wrote(&wanted.path)
-        || there.has(Path::new(&shown));
+        || present.has(Path::new(&shown));
     let path = || wanted.path.clone();
     (!is_own).then(|| (path(), path(), Class::Never(Reason::Absent), false))
 }
 
-/// What is missed where `wanted` was looked for, if anything is.
-fn missed(world: &MountView, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
-    // One that begins nobody knows where cannot be followed.
+/// Returns the missed path for a lookup, if there is one.
+fn missed(view: &MountView, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
+    // A relative path with an unknown base directory cannot be resolved.
     if !wanted.path.is_absolute() {
         return None;
     }
     let writes = wanted.kind == LookupKind::Write;
-    let path = match world.inside(&wanted.path) {
-        Seen::There(Found { writable: true, .. }) => return left_behind(world, lookups, wanted),
-        Seen::Missing { writable: true } => return None,
-        Seen::There(found) if !writes || found.object == HostObject::Directory => return None,
-        Seen::Nothing => return None,
-        Seen::Missing { .. } if !writes => return None,
-        // The program itself, or a process: not at this path of the host.
-        Seen::There(_) if world.on_host(&wanted.path).is_none() => {
+    let path = match view.inside(&wanted.path) {
+        Resolved::There(Found { writable: true, .. }) => {
+            return meant_for_caller(view, lookups, wanted);
+        }
+        Resolved::Missing { writable: true } => return None,
+        Resolved::There(found) if !writes || found.object == HostObject::Directory => return None,
+        Resolved::Nothing => return None,
+        Resolved::Missing { .. } if !writes => return None,
+        // The program itself, or a process: the host has no such path.
+        Resolved::There(_) if view.on_host(&wanted.path).is_none() => {
             let path = wanted.path.clone();
-            let class = world.class(&path, Class::Write);
+            let class = view.class(&path, Class::Write);
             return Some((path.clone(), path, class, false));
         }
-        Seen::There(_) | Seen::Missing { .. } => wanted.path.clone(),
-        Seen::Hidden(path) => path,
+        Resolved::There(_) | Resolved::Missing { .. } => wanted.path.clone(),
+        Resolved::Hidden(path) => path,
     };
-    let option = match (world.on_host(&path), path.parent()) {
+    let option = match (view.on_host(&path), path.parent()) {
         (Some(_), _) => path.clone(),
-        // What is not there yet is made in its directory.
-        (None, Some(parent)) if writes && world.is_directory_on_host(parent) => parent.to_owned(),
+        // A new file needs its directory.
+        (None, Some(parent)) if writes && view.is_directory_on_host(parent) => parent.to_owned(),
         (None, _) => return None,
     };
     let wanted = if writes { Class::Write } else { Class::Read };
-    let class = world.class(&option, wanted);
-    let is_directory = world.is_directory_on_host(&option);
+    let class = view.class(&option, wanted);
+    let is_directory = view.is_directory_on_host(&option);
     Some((path, option, class, is_directory))
 }
 
-/// Returns a lookup in the working directory that meant the caller's. Lookups of the directory itself, which every
-/// shell makes, and of what the program made there are left out.
-fn left_behind(world: &MountView, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
-    let directory = world.left_behind()?;
+/// Returns a lookup in the working directory that was meant for the caller's directory. Left out are lookups of
+/// the directory itself, which every shell makes, and of files that the program created there.
+fn meant_for_caller(view: &MountView, lookups: &Lookups, wanted: &Wanted) -> Option<Missed> {
+    let directory = view.caller_directory()?;
     let name = wanted.path.strip_prefix(WORK).ok()?;
     let path: PathBuf = directory.components().chain(name.components()).collect();
     let is_about_name = !name.as_os_str().is_empty() || wanted.kind == LookupKind::List;
@@ -184,11 +190,11 @@ fn left_behind(world: &MountView, lookups: &Lookups, wanted: &Wanted) -> Option<
     if is_own || !is_about_name {
         return None;
     }
-    world.on_host(&path)?;
+    view.on_host(&path)?;
     Some((path, directory.to_owned(), Class::Read, true))
 }
 
-fn told(entry: Entry, secrets: &SecretScanner) -> Lookup {
+fn lookup_line(entry: Entry, secrets: &SecretScanner) -> Lookup {
     let shown = |path: &Path| secrets.redact(&printable(path.as_os_str().as_encoded_bytes()));
     let path = if entry.paths == 1 {
         &entry.path
@@ -209,25 +215,30 @@ fn told(entry: Entry, secrets: &SecretScanner) -> Lookup {
     }
 }
 
-/// Whether a name can be given on a command line as it is printed.
-fn is_spelt(path: &Path) -> bool {
+/// Checks whether a path can be typed on a command line as it is printed.
+fn is_printable(path: &Path) -> bool {
     path.to_str()
         .is_some_and(|text| !text.chars().any(char::is_control))
 }
 
-/// Why `path`, which is `canonical` on the host, is never shown; `None` where it may be.
-fn never(world: &MountView, path: &Path, canonical: &Path, object: &HostObject) -> Option<Reason> {
+/// Returns the reason why `path` is never shown, or `None`. `canonical` is the path on the host without links.
+fn never_shown(
+    view: &MountView,
+    path: &Path,
+    canonical: &Path,
+    object: &HostObject,
+) -> Option<Reason> {
     let is_directory = *object == HostObject::Directory;
     match () {
         () if mount_view::is_system(path) || mount_view::is_system(canonical) => {
             Some(Reason::System)
         }
         () if *object == HostObject::Closed => Some(Reason::Special),
-        () if is_directory && (world.is_broad(path) || world.is_broad(canonical)) => {
+        () if is_directory && (view.is_broad(path) || view.is_broad(canonical)) => {
             Some(Reason::Broad)
         }
-        () if world.is_own(path) || !may_be_shown(path) => Some(Reason::Own),
-        () if !is_spelt(path) => Some(Reason::Unspelt),
+        () if view.is_own(path) || !may_be_shown(path) => Some(Reason::Own),
+        () if !is_printable(path) => Some(Reason::Unspelt),
         () => None,
     }
 }

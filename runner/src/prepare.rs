@@ -1,7 +1,7 @@
-//! From a run's request to the sandbox's plan: everything that can be resolved before a namespace exists.
+//! Builds the sandbox's plan from a run's request: resolves everything that can be resolved before a namespace
+//! exists.
 //!
-//! Paths are resolved and identified here, the credential is made here, and so are the targets of the
-//! canaries outside. Nothing in here makes a process.
+//! Resolves and identifies paths, creates the credential and the canary's targets outside. Starts no process.
 
 pub(crate) mod binds;
 mod overlaps;
@@ -30,50 +30,50 @@ use sys::process::OWN_FILE;
 use sys::random;
 use thiserror::Error;
 
-use crate::collect::copy::DEEPEST;
+use crate::collect::copy::MAX_DEPTH;
 use crate::home_dirs::HomeDirs;
 use crate::provider;
 use crate::request::{ClientProgram, RunRequest};
 use crate::workload::Workload;
 use sys::read::name_of;
 
-/// Hidden first argument with which our own file is the reference client.
+/// Hidden first argument that makes this executable the reference client.
 pub(crate) const CLIENT_ARGUMENT: &str = "__client";
 
-/// Open files that every run needs of the runner's own: its sockets and pipes, what it shows the client, and a directory
-/// for each level of a walk.
-pub(crate) const FEWEST_FILES: u64 = 256;
-/// What of that is neither shown nor walked. Some twenty are open while the files are read; the rest is for what the
-/// caller left open, since the limit is one on numbers.
+/// Open files that every run needs itself: its sockets and pipes, the shown objects, and a directory for each
+/// level of a walk.
+pub(crate) const MIN_OPEN_FILES: u64 = 256;
+/// Part of them that is neither shown nor walked. About twenty are open while the files are read. The rest is a
+/// reserve for descriptors inherited from the caller, since the limit applies to descriptor numbers.
 const OWN_FILES: u64 = 96;
-/// Directories that a walk holds at one time: the root, every level below it, and the one that is being listed.
-const WALKED: u64 = DEEPEST as u64 + 2;
+/// Directories that a walk holds at one time: the root, every level below it, and the one being listed.
+const WALKED: u64 = MAX_DEPTH as u64 + 2;
 
-/// What a run is made of.
+/// Everything that a run needs, resolved.
 pub(crate) struct Prepared {
     pub(crate) plan: Plan,
-    /// The credential of this run, to be searched for, and the values that no report shows.
+    /// Scanner for the credential of this run and the values that no report shows.
     pub(crate) secrets: SecretScanner,
-    /// The client's program, opened, to be hashed beside the run.
+    /// The client's program, opened; it is hashed during the run.
     pub(crate) program: File,
-    /// As the report names it; `None` for the client that this executable carries.
+    /// Path in the report; `None` for the client inside this executable.
     pub(crate) program_path: Option<PathBuf>,
-    /// Connections that the stub holds at one time.
+    /// Largest number of connections that the stub holds at one time.
     pub(crate) connections: u64,
-    /// What is shown: held until the sandbox has taken it, so that its device and inode are nobody else's.
+    /// Shown objects, held until the sandbox has mounted them, so that their inodes are not reused.
     _shown: Vec<File>,
-    /// Held for as long as the canaries aim at them.
+    /// Targets of the canary, held while it runs.
     _targets: Targets,
 }
 
 impl Prepared {
-    /// The client is the one that this executable carries.
+    /// Checks whether the client is the one inside this executable.
     pub(crate) fn is_own_file(&self) -> bool {
         self.program_path.is_none()
     }
 }
 
-/// Why a run cannot be prepared.
+/// Error that prevents a run.
 #[derive(Debug, Error)]
 pub(crate) enum PrepareError {
     #[error("cannot open the program {path}")]
@@ -83,7 +83,7 @@ pub(crate) enum PrepareError {
     },
     #[error("cannot open the runner's own file, {OWN_FILE}")]
     OwnFile { source: std::io::Error },
-    #[error("cannot resolve {path}, which is to be shown")]
+    #[error("cannot resolve {path}, named by a path rule")]
     Rule {
         path: String,
         source: std::io::Error,
@@ -94,14 +94,14 @@ pub(crate) enum PrepareError {
         resolved: String,
         what: &'static str,
     },
-    #[error("user {user}, as whom the program runs, may not {what} {path}, which is to be shown")]
+    #[error("user {user}, who runs the program, may not {what} {path}")]
     NoRight {
         path: String,
         what: &'static str,
         user: u32,
     },
     #[error(
-        "{writable} is to be writable, and {other} shows {same} of it read-only by another name or in a sandbox without mounts"
+        "cannot make {writable} writable: {other} shows {same} read-only, by another name or in a sandbox without mounts"
     )]
     Contradiction {
         writable: String,
@@ -109,12 +109,12 @@ pub(crate) enum PrepareError {
         same: String,
     },
     #[error(
-        "{path} is to be read-only in {writable}, which is writable, and leads through a link there that the program could replace"
+        "cannot keep {path} read-only in {writable}: its path has a link there, which the program could replace"
     )]
     BehindLink {
         path: String,
         writable: String,
-        /// Its name without the link.
+        /// Path of the object without the link.
         real: String,
     },
     #[error(transparent)]
@@ -130,7 +130,7 @@ pub(crate) enum PrepareError {
 }
 
 impl PrepareError {
-    /// Whether the user's policy or command line is at fault, and not the host.
+    /// Checks whether the user's policy or command line is at fault, not the host.
     pub(crate) fn is_policy(&self) -> bool {
         match self {
             Self::Program { .. }
@@ -149,16 +149,16 @@ impl PrepareError {
     }
 }
 
-/// Resolves everything that `request` names, for a sandbox of this tier whose client has these places. `written` are
-/// the files and the directory that the run writes to, free of links.
+/// Resolves everything in `request`, for a sandbox with this isolation and these client paths. `written` has the
+/// files and the directory that the run writes, with links resolved.
 ///
 /// # Errors
-/// What could not be resolved, with its path.
+/// Returns the object that could not be resolved, with its path.
 pub(crate) fn prepare(
     request: &RunRequest,
     written: &[PathBuf],
     tier: Tier,
-    places: &ClientPaths,
+    paths: &ClientPaths,
 ) -> Result<Prepared, PrepareError> {
     let workload = &request.workload;
     let connections =
@@ -168,21 +168,21 @@ pub(crate) fn prepare(
     let secrets = secrets.hiding(workload.asked_values());
     let (program, program_path) = open_program(&request.client)?;
     let identity = identity::for_caller(tier);
-    let mut placed = binds::Placed::of(workload, &program_path);
+    let mut program_paths = binds::ProgramPaths::of(workload, &program_path);
     let bounds = binds::Bounds {
-        homes: HomeDirs::known(std::env::var_os("HOME").as_deref().map(Path::new)),
+        home_dirs: HomeDirs::known(std::env::var_os("HOME").as_deref().map(Path::new)),
         written,
         identity,
     };
-    let of_program = binds::of_program(&program, &program_path, &placed.file)?;
+    let of_program = binds::of_program(&program, &program_path, &program_paths.file)?;
     let (binds, shown) = shown(of_program, workload, &bounds, tier)?;
     if tier == Tier::Inherited {
-        placed = placed.in_place(&program_path);
+        program_paths = program_paths.in_place(&program_path);
     }
-    if let Some(closed) = &places.closed_directory {
-        stays_closed(closed, &binds)?;
+    if let Some(closed) = &paths.closed_directory {
+        check_closed(closed, &binds)?;
     }
-    let targets = Targets::make(tier, &binds, places)?;
+    let targets = Targets::make(tier, &binds, paths)?;
     let limits = &workload.sandbox().limits;
     let plan = Plan {
         runner_pid: i32::try_from(std::process::id()).unwrap_or(0),
@@ -190,19 +190,19 @@ pub(crate) fn prepare(
         identity,
         server: server_plan(workload, &credential, connections)?,
         root: RootPlan {
-            home: places.home.clone().into(),
-            tmp: places.tmp.clone().into(),
-            work: places.work.clone().into(),
+            home: paths.home.clone().into(),
+            tmp: paths.tmp.clone().into(),
+            work: paths.work.clone().into(),
             bytes: limits.home_bytes,
             files: limits.home_files,
             binds,
             devices: workload.devices(),
         },
-        client: client_plan(request, placed, &credential, places)?,
+        client: client_plan(request, program_paths, &credential, paths)?,
         limits: resource_limits(limits, tier),
         process_limit: limits.processes,
-        probe: targets.plan(places),
-        // They are told by paths of a root that is the client's own.
+        probe: targets.plan(paths),
+        // Lookups are reported by paths of a root that is the client's own.
         lookups: workload.purpose() == Purpose::Audit && tier == Tier::Namespace,
         #[cfg(feature = "weaken")]
         weakened: sandbox::weaken::from_env(),
@@ -219,8 +219,8 @@ pub(crate) fn prepare(
     })
 }
 
-/// What the client sees of the host, its program first of all, in the order in which it is mounted; and what of it was
-/// opened.
+/// Returns the parts of the host that the client sees, its program included, in the order of mounting; and the
+/// handles opened for them.
 fn shown(
     program: Bind,
     workload: &Workload,
@@ -240,7 +240,7 @@ fn shown(
             bind.target.clone_from(&bind.source);
         }
     }
-    // A directory before what lies in it: the one mount would hide the other.
+    // A directory is mounted before its content, because a later mount would hide an earlier one below it.
     binds.sort_by(|one, other| one.target.cmp(&other.target));
     Ok((binds, handles))
 }
@@ -257,7 +257,7 @@ fn server_plan(
         scenario,
         belongs: match workload.credential_header() {
             Some(header) => Belongs::InHeaderOfMessage(header.to_owned()),
-            // How a program sends its credential is its own affair, as long as it goes to its provider.
+            // A program may send its credential in any authentication header, if only to its provider.
             None => Belongs::InAnyAuthHeader,
         },
         body_bytes: limits.body_bytes,
@@ -284,7 +284,8 @@ fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError>
             Ok((File::open(OWN_FILE).map_err(failed)?, path))
         }
         ClientProgram::File(path) => {
-            // Its name is asked for once it is open. A FIFO that took its place is not waited for.
+            // The name is read from the opened file. O_NONBLOCK: if a FIFO has replaced the program, opening it
+            // must not wait.
             let program = OpenOptions::new()
                 .read(true)
                 .custom_flags(libc::O_NONBLOCK)
@@ -296,7 +297,7 @@ fn open_program(client: &ClientProgram) -> Result<(File, PathBuf), PrepareError>
     }
 }
 
-/// The first argument with which our own file is this client; `None` where it is a file of its own.
+/// Returns the first argument that makes this executable the client; `None` for a client in a file of its own.
 fn hidden_argument(client: &ClientProgram) -> Option<&'static str> {
     match client {
         ClientProgram::Reference => Some(CLIENT_ARGUMENT),
@@ -307,16 +308,16 @@ fn hidden_argument(client: &ClientProgram) -> Option<&'static str> {
 
 fn client_plan(
     request: &RunRequest,
-    placed: binds::Placed,
+    program_paths: binds::ProgramPaths,
     credential: &str,
-    places: &ClientPaths,
+    paths: &ClientPaths,
 ) -> Result<ClientPlan, PrepareError> {
     let workload = &request.workload;
     let surroundings = Surroundings {
         base_url: BASE_URL,
         credential,
-        home: &places.home,
-        tmp: &places.tmp,
+        home: &paths.home,
+        tmp: &paths.tmp,
     };
     let environment =
         filled(workload.variables(), surroundings)
@@ -328,33 +329,34 @@ fn client_plan(
                 variable
             });
     Ok(ClientPlan {
-        arguments: arguments(request, &placed.path)?,
-        program: placed.path.into(),
+        arguments: arguments(request, &program_paths.path)?,
+        program: program_paths.path.into(),
         environment: environment.collect(),
-        directory: workload.directory().unwrap_or(&places.work).into(),
+        directory: workload.directory().unwrap_or(&paths.work).into(),
     })
 }
 
-/// A relative name is none where the program starts in another directory than its caller's: it is told its place.
-fn called(audit: &Audit, place: &Path) -> Option<OsString> {
+/// Returns another argv[0], if the typed one is relative and the program starts in another directory than its
+/// caller.
+fn argv0(audit: &Audit, program: &Path) -> Option<OsString> {
     let typed = Path::new(audit.arguments.first()?);
     let is_lost = audit.directory.is_none() && typed.is_relative() && typed.iter().count() > 1;
     if !is_lost {
         return None;
     }
     match audit.place {
-        ProgramLocation::Alone if place.starts_with(PROGRAM_DIRECTORY) => Some(place.into()),
+        ProgramLocation::Alone if program.starts_with(PROGRAM_DIRECTORY) => Some(program.into()),
         ProgramLocation::Alone | ProgramLocation::Own { .. } => {
             path::absolute(typed).ok().map(PathBuf::into_os_string)
         }
     }
 }
 
-fn arguments(request: &RunRequest, place: &Path) -> Result<Vec<OsString>, PrepareError> {
+fn arguments(request: &RunRequest, program: &Path) -> Result<Vec<OsString>, PrepareError> {
     match &request.workload {
         Workload::Program(audit) => {
             let mut arguments = audit.arguments.clone();
-            if let Some((first, called)) = arguments.first_mut().zip(called(audit, place)) {
+            if let Some((first, called)) = arguments.first_mut().zip(argv0(audit, program)) {
                 *first = called;
             }
             Ok(arguments)
@@ -367,22 +369,22 @@ fn arguments(request: &RunRequest, place: &Path) -> Result<Vec<OsString>, Prepar
         } => {
             let mut arguments: Vec<OsString> = vec![profile.names.program.clone().into()];
             arguments.extend(hidden_argument(&request.client).map(OsString::from));
-            let told = profile.command_line(&case.invocation)?;
-            arguments.extend(told.into_iter().map(OsString::from));
+            let command_line = profile.command_line(&case.invocation)?;
+            arguments.extend(command_line.into_iter().map(OsString::from));
             arguments.extend(further.iter().cloned());
             Ok(arguments)
         }
     }
 }
 
-/// The case's limits, or ours where those are lower already.
+/// Returns the case's limits, or the runner's own hard limits if lower: raising a hard limit needs privileges.
 fn resource_limits(limits: &Limits, tier: Tier) -> ResourceLimits {
     ResourceLimits {
         core_bytes: CORE_BYTES,
         data_bytes: limits.memory_bytes,
         processes: match tier {
             Tier::Namespace => limits.processes,
-            // It would count whatever else the user has running.
+            // Without a user namespace, RLIMIT_NPROC would count every process of the user.
             Tier::Inherited => u64::MAX,
         },
         cpu_seconds: limits.cpu.as_secs(),
@@ -394,35 +396,36 @@ fn resource_limits(limits: &Limits, tier: Tier) -> ResourceLimits {
     .within_hard_limits()
 }
 
-/// A rule holds what it shows; a copy of the client's files holds a directory of its own beside each that is walked.
+/// Returns the number of files that the run opens. A rule holds its object open. A copy of the client's files
+/// holds a directory of its own for each walked one.
 fn files_needed(request: &RunRequest) -> u64 {
     let is_copied = request.out.is_some() || request.keep_home;
     let walked = if is_copied { 2 * WALKED } else { WALKED };
     let shown = request.workload.path_rules().len() as u64;
-    FEWEST_FILES.max(OWN_FILES + shown + walked)
+    MIN_OPEN_FILES.max(OWN_FILES + shown + walked)
 }
 
-/// Raises the soft limit to what is needed: with less, set-up would fail in places that cannot say why, and a client
-/// could choose how deep its directories are, so that there is no evidence of it. The client has limits of its own,
-/// which go by the hard one alone.
+/// Raises the soft limit on open files to the necessary number. With less, set-up would fail in steps that cannot
+/// name the cause, and a client could make its directories too deep for the walk. The client's own limits depend
+/// only on the hard limit.
 ///
-/// Returns how many connections the stub, which inherits the limit, may hold: all of the case, or as many as the hard
-/// limit leaves.
+/// Returns the number of connections that the stub may hold, since it inherits the limit: the case's number, or
+/// what the hard limit leaves.
 fn open_enough_files(needed: u64, connections: u64) -> Result<u64, PrepareError> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((0, 0));
-    let few = || PrepareError::FewFiles { hard, needed };
+    let too_few = || PrepareError::FewFiles { hard, needed };
     if hard < needed {
-        return Err(few());
+        return Err(too_few());
     }
     let wanted = needed.max(OWN_FILES.saturating_add(connections)).min(hard);
     if soft < wanted {
-        setrlimit(Resource::RLIMIT_NOFILE, wanted, hard).map_err(|_| few())?;
+        setrlimit(Resource::RLIMIT_NOFILE, wanted, hard).map_err(|_| too_few())?;
     }
     Ok(connections.min(hard - OWN_FILES))
 }
 
-/// A rule that shows where the home lies would open what lies beside it.
-fn stays_closed(closed: &Path, binds: &[Bind]) -> Result<(), PrepareError> {
+/// Refuses rules that show the directory of the home, because they would also show the objects beside it.
+fn check_closed(closed: &Path, binds: &[Bind]) -> Result<(), PrepareError> {
     let opened = binds.iter().map(|bind| Path::new(&bind.source));
     match opened.into_iter().find(|source| closed.starts_with(source)) {
         None => Ok(()),

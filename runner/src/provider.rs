@@ -1,4 +1,4 @@
-//! The provider stub inside the sandbox: what the stage becomes once it is sealed.
+//! The provider stub inside the sandbox: the stage runs it after its own sandbox is complete.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use sandbox::stage::Inside;
 use scenario::Scenario;
 use serde::{Deserialize, Serialize};
 
-/// Settings of the stub, sent through the sandbox's plan.
+/// Settings of the stub, sent inside the sandbox's plan.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Settings {
     pub(crate) scenario: Scenario,
@@ -17,10 +17,10 @@ pub(crate) struct Settings {
     pub(crate) connections: u64,
 }
 
-/// Serves until the runner says that the client has ended.
+/// Serves until the runner reports the end of the client.
 ///
 /// # Errors
-/// Settings that cannot be read, and the first failure of the stub itself.
+/// Returns the error of invalid settings, or the first failure of the stub.
 pub(crate) async fn serve(inside: Inside) -> io::Result<()> {
     let settings: Settings = serde_json::from_str(&inside.settings)?;
     let unacknowledged = inside.unacknowledged;

@@ -143,12 +143,12 @@ pub(crate) enum SchemaForm {
     Diff,
 }
 
-/// What is to be verified.
+/// Arguments of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VerifyRequest {
-    /// The bundle.
+    /// Directory of the bundle.
     pub directory: PathBuf,
-    /// SHA-256 that its manifest must have, lower-case hex.
+    /// SHA-256 digest that its manifest must have, in lower-case hex.
     pub required: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! One run, from its request to its verdict: the pipeline, a line a step.
+//! One run, from its request to its verdict: the pipeline, one line a step.
 
 use std::io;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ mod outputs;
 use digests::Digests;
 use outputs::{Outputs, Written};
 
-/// Why a run left no report, or a report that is not where it should be.
+/// Error that prevents a report, or the delivery of one.
 #[derive(Debug, Error)]
 pub(crate) enum RunError {
     #[error(transparent)]
@@ -61,30 +61,32 @@ pub(crate) enum RunError {
     Keep(#[source] io::Error),
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) verdict: Verdict,
-    /// How the client ended.
+    /// End of the client.
     pub(crate) exit: Exit,
-    /// Why the client was not started.
+    /// Reason for not starting the client.
     pub(crate) failure: Option<Failure>,
-    /// The stronger tiers that this host does not have.
+    /// Stronger isolation levels that this host does not support.
     pub(crate) passed_over: Vec<PassedOver>,
-    /// The copy of the home.
+    /// Copy of the client's home.
     pub(crate) kept: Option<Kept>,
-    /// The evidence that was asked for, where it is whole.
+    /// The requested bundle of evidence, if it is complete.
     pub(crate) bundled: Option<Bundled>,
-    /// Reports and output that nobody got.
+    /// Reports and output that could not be delivered.
     pub(crate) lost: Vec<WriteError>,
-    /// With what anything on standard error begins, behind a program's output; empty where a report began with it.
+    /// Bytes to write before other text on standard error, which follows a program's output; empty after a
+    /// report.
     pub(crate) before: Vec<u8>,
 }
 
 /// Makes one run and writes its reports.
 ///
 /// # Errors
-/// What stood in the way of a report. A run that could not be made is no error here: its report says so.
+/// Returns the error that prevents a report. A run that could not be made is not an error here: its report says
+/// so.
 pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     let clock = Clock::start();
     let mut outputs = Outputs::open(request)?;
@@ -140,20 +142,20 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
     })
 }
 
-/// What a run collected, for whoever judges it by other rules than a case's.
+/// Evidence of a run without a report, for callers that judge it themselves, such as the selftest.
 pub(crate) struct Collected {
     pub(crate) tier: Tier,
     pub(crate) evidence: Evidence,
-    /// Why the client was not started.
+    /// Reason for not starting the client.
     pub(crate) failure: Option<Failure>,
-    /// The stronger tiers that this host does not have.
+    /// Stronger isolation levels that this host does not support.
     pub(crate) passed_over: Vec<PassedOver>,
 }
 
 /// Makes one run up to its evidence, without a report.
 ///
 /// # Errors
-/// As for [`run`].
+/// The same errors as [`run`].
 pub(crate) fn for_evidence(request: &RunRequest) -> Result<Collected, RunError> {
     let clock = Clock::start();
     let Launched {
@@ -173,8 +175,8 @@ pub(crate) fn for_evidence(request: &RunRequest) -> Result<Collected, RunError> 
     })
 }
 
-/// The evidence of a run, some of which goes into the bundle as it is. The client's own directories are gone
-/// afterwards: all that was to be read of them has been.
+/// Builds the evidence of a run and gives output and files to the bundle. Afterwards the client's directories are
+/// removed, because everything in them has been read.
 fn evidence_of(
     request: &RunRequest,
     prepared: &Prepared,
@@ -204,15 +206,15 @@ fn evidence_of(
 /// A run whose client has ended, or was not started.
 struct Launched {
     prepared: Prepared,
-    /// The client's own directories, where they are on disk: removed when this is dropped.
+    /// The client's directories, if they are on disk; they are removed with this value.
     trees: Option<TemporaryTrees>,
     capture: Capture,
     digests: Digests,
     passed_over: Vec<PassedOver>,
 }
 
-/// Makes the run in the strongest tier that will do and that this host has. A tier is tried by being used: no guess
-/// is as good. The client has not been started where another one is tried.
+/// Makes the run with the strongest accepted isolation that this host supports. Each level is tried by using it,
+/// because a prediction would be less reliable. The client has not been started if another level is tried.
 fn launch_in_strongest_tier(
     request: &RunRequest,
     files: &[PathBuf],
@@ -255,7 +257,7 @@ fn launch_in_strongest_tier(
             passed_over,
         });
     }
-    // A case accepts at least one tier.
+    // A case accepts at least one isolation level.
     Err(RunError::NoTier)
 }
 
@@ -263,8 +265,8 @@ fn failed(prepared: &Prepared, error: SetupError) -> Capture {
     Capture::failed(error, &prepared.secrets)
 }
 
-/// The one part that makes the sandbox's processes. The program is hashed beside it, in a thread that starts after
-/// them.
+/// Creates the sandbox's processes and collects their evidence. The program is hashed in a thread that starts
+/// after those processes.
 fn launch_and_collect(
     request: &RunRequest,
     prepared: &Prepared,
@@ -273,7 +275,7 @@ fn launch_and_collect(
 ) -> Result<Capture, RunError> {
     let limits = &request.workload.sandbox().limits;
     let spawned = spawn::spawn(&prepared.plan);
-    // All of this happens while the stage makes its namespaces.
+    // The next steps run while the stage creates its namespaces.
     let outside = Outside::start(prepared.plan.tier, &prepared.plan.probe);
     Digests::keep_or_take(digests, prepared);
     let refused = outside.and_then(Outside::refused);
@@ -305,7 +307,7 @@ fn launch_and_collect(
         .map_err(RunError::EventLoop)
 }
 
-/// Colour on a terminal, unless NO_COLOR is there (no-color.org: any value but the empty one).
+/// Returns ANSI colour for a terminal, unless NO_COLOR has a non-empty value (no-color.org).
 pub(crate) fn colour(is_terminal: bool) -> Colour {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     if is_terminal && !unwanted {
@@ -315,7 +317,7 @@ pub(crate) fn colour(is_terminal: bool) -> Colour {
     }
 }
 
-/// The copy for `--keep-home`; none where there was no home.
+/// Makes the copy for `--keep-home`; returns `None` if there was no home.
 fn kept_home(capture: &Capture, home_bytes: u64) -> io::Result<Option<Kept>> {
     let trees = capture.trees.as_ref();
     let kept = trees.map(|trees| keep(&trees.home, 2 * home_bytes));

@@ -1,7 +1,7 @@
-//! The provider: which request gets which answer.
+//! HTTP routes of the provider and their answers.
 //!
-//! It knows the scenario and the public interface. It does not know the journal: what went over the wire
-//! is the room of the connection.
+//! Knows the scenario and the provider's public interface. The journal belongs to the connection, which sees
+//! the bytes on the wire.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use crate::respond::{self, REQUEST_ID};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The provider as a router: `HEAD /` and `POST /v1/messages`; everything else is an error in the public
-/// shape. `elsewhere` is the origin of the second host, to which redirects lead. The connections have to
-/// tell their [`ConnectionHandle`].
+/// Builds the router: `HEAD /` and `POST /v1/messages`; every other request gets an error in the public shape.
+/// `elsewhere` is the origin of the second host, the target of redirects. The listener must provide each
+/// connection's [`ConnectionHandle`].
 pub(crate) fn app(
     scenario: Scenario,
     limits: Limits,
@@ -57,7 +57,7 @@ pub(crate) fn app(
 
 struct Provider {
     scenario: Scenario,
-    /// Messages that were asked for so far.
+    /// Messages requested so far.
     asked: AtomicUsize,
     elsewhere: String,
     belongs: Belongs,
@@ -93,7 +93,7 @@ async fn wrong_method(
 
 async fn message(
     State(provider): State<Arc<Provider>>,
-    ConnectInfo(line): ConnectInfo<ConnectionHandle>,
+    ConnectInfo(connection): ConnectInfo<ConnectionHandle>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let has_key = has_key(request.headers(), &provider.belongs);
@@ -121,21 +121,22 @@ async fn message(
             elsewhere: &provider.elsewhere,
         },
     );
-    Ok(respond::respond(script, line).await)
+    Ok(respond::respond(script, connection).await)
 }
 
-/// Checks for a key in one of the two headers that the interface knows, or where the credential belongs.
+/// Checks for a non-empty key in `x-api-key`, `authorization` or the header that the credential belongs in.
 fn has_key(headers: &HeaderMap, belongs: &Belongs) -> bool {
-    let is_for_it = |name: &HeaderName| {
+    let is_auth_header = |name: &HeaderName| {
         [API_KEY, header::AUTHORIZATION].contains(name) || belongs.is_in(name.as_str())
     };
     headers
         .iter()
-        .any(|(name, value)| is_for_it(name) && !value.is_empty())
+        .any(|(name, value)| is_auth_header(name) && !value.is_empty())
 }
 
 impl Provider {
-    /// Reads a body to its end, so that the connection can carry another request.
+    /// Reads a body to its end, so that the connection can carry another request. Returns 413 beyond the
+    /// limits.
     async fn read(&self, body: Body) -> Result<Vec<u8>, Refusal> {
         let mut share = self.budget.share();
         let mut stream = body.into_data_stream();
@@ -164,7 +165,7 @@ async fn next<S: Stream<Item = Result<Bytes, axum::Error>> + Unpin>(
     std::future::poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await
 }
 
-/// An answer in the public error shape.
+/// Error answer in the public shape.
 struct Refusal {
     status: StatusCode,
     kind: ErrorType,

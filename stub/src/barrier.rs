@@ -1,6 +1,6 @@
-//! The barrier: a request goes on when the other side has recorded the state of the client.
+//! The barrier: holds each request until the control side has recorded the state of the client.
 //!
-//! Owns who waits and who may go. It knows neither sockets nor the journal.
+//! Owns the list of held requests. Knows neither sockets nor the journal.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -10,96 +10,96 @@ use std::time::Duration;
 
 use tokio::time::{Sleep, sleep};
 
-/// Longest time for which a request is held.
+/// Longest time that a request is held.
 pub const MAX_HOLD: Duration = Duration::from_secs(1);
 
-/// Whether requests wait, and which of them may go.
+/// Policy for requests that have begun.
 #[derive(Debug)]
-pub(crate) enum Gate {
-    /// No one is asked: every request goes at once.
+pub(crate) enum Barrier {
+    /// Every request proceeds at once.
     Open,
-    /// Each request waits until it is let through.
-    Ordered(Mutex<HashMap<u64, HoldState>>),
+    /// Each request waits for its release, keyed by its number.
+    Holding(Mutex<HashMap<u64, HoldState>>),
 }
 
-/// One request at the gate.
+/// State of one held request.
 #[derive(Debug)]
 pub(crate) enum HoldState {
     Waiting(Option<Waker>),
     Released,
 }
 
-/// One request that waits.
+/// One held request and its time limit.
 #[derive(Debug)]
 pub(crate) struct Hold {
     request: u64,
     timer: Pin<Box<Sleep>>,
 }
 
-/// How a request left the gate.
+/// Reason why a request may proceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Passed {
-    /// It was let through.
-    Ordered,
-    /// It waited for as long as it may.
+pub(crate) enum Proceed {
+    /// The request was released.
+    Released,
+    /// The request with this number waited for [`MAX_HOLD`].
     Late(u64),
 }
 
-impl Gate {
-    pub(crate) fn ordered() -> Self {
-        Self::Ordered(Mutex::default())
+impl Barrier {
+    pub(crate) fn holding() -> Self {
+        Self::Holding(Mutex::default())
     }
 
-    /// Puts a request that has begun at the gate; `None` where it need not wait.
+    /// Holds a request that has begun. Returns `None` if the barrier is open.
     pub(crate) fn hold(&self, request: u64) -> Option<Hold> {
-        let Self::Ordered(places) = self else {
+        let Self::Holding(holds) = self else {
             return None;
         };
-        lock(places).insert(request, HoldState::Waiting(None));
+        lock(holds).insert(request, HoldState::Waiting(None));
         Some(Hold {
             request,
             timer: Box::pin(sleep(MAX_HOLD)),
         })
     }
 
-    /// Lets a request through. A request that is not held any more is left alone.
+    /// Releases a request. A request that is no longer held is ignored.
     pub(crate) fn release(&self, request: u64) {
-        let Self::Ordered(places) = self else { return };
-        if let Some(place) = lock(places).get_mut(&request)
-            && let HoldState::Waiting(Some(waker)) = std::mem::replace(place, HoldState::Released)
+        let Self::Holding(holds) = self else { return };
+        if let Some(state) = lock(holds).get_mut(&request)
+            && let HoldState::Waiting(Some(waker)) = std::mem::replace(state, HoldState::Released)
         {
             waker.wake();
         }
     }
 
-    /// Ready when the request may go on.
-    pub(crate) fn poll(&self, hold: &mut Hold, cx: &mut Context<'_>) -> Poll<Passed> {
-        let Self::Ordered(places) = self else {
-            return Poll::Ready(Passed::Ordered);
+    /// Returns ready when the request may proceed.
+    pub(crate) fn poll(&self, hold: &mut Hold, cx: &mut Context<'_>) -> Poll<Proceed> {
+        let Self::Holding(holds) = self else {
+            return Poll::Ready(Proceed::Released);
         };
-        let mut places = lock(places);
-        if matches!(places.get(&hold.request), None | Some(HoldState::Released)) {
-            places.remove(&hold.request);
-            return Poll::Ready(Passed::Ordered);
+        let mut holds = lock(holds);
+        if matches!(holds.get(&hold.request), None | Some(HoldState::Released)) {
+            holds.remove(&hold.request);
+            return Poll::Ready(Proceed::Released);
         }
         if hold.timer.as_mut().poll(cx).is_ready() {
-            places.remove(&hold.request);
-            return Poll::Ready(Passed::Late(hold.request));
+            holds.remove(&hold.request);
+            return Poll::Ready(Proceed::Late(hold.request));
         }
-        places.insert(hold.request, HoldState::Waiting(Some(cx.waker().clone())));
+        holds.insert(hold.request, HoldState::Waiting(Some(cx.waker().clone())));
         Poll::Pending
     }
 
-    /// Takes a request away from the gate unanswered.
-    pub(crate) fn leave(&self, hold: &Hold) {
-        if let Self::Ordered(places) = self {
-            lock(places).remove(&hold.request);
+    /// Removes a request from the barrier without an answer.
+    pub(crate) fn remove(&self, hold: &Hold) {
+        if let Self::Holding(holds) = self {
+            lock(holds).remove(&hold.request);
         }
     }
 }
 
-fn lock(places: &Mutex<HashMap<u64, HoldState>>) -> MutexGuard<'_, HashMap<u64, HoldState>> {
-    places.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(holds: &Mutex<HashMap<u64, HoldState>>) -> MutexGuard<'_, HashMap<u64, HoldState>> {
+    holds.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -120,25 +120,28 @@ mod tests {
     #[test]
     fn a_request_goes_on_when_it_is_let_through_and_not_before() {
         paused(async {
-            let gate = Gate::ordered();
-            let mut hold = gate.hold(4).unwrap();
+            let barrier = Barrier::holding();
+            let mut hold = barrier.hold(4).unwrap();
             let mut cx = Context::from_waker(Waker::noop());
-            gate.release(3);
-            assert!(gate.poll(&mut hold, &mut cx).is_pending());
-            gate.release(4);
-            assert_eq!(gate.poll(&mut hold, &mut cx), Poll::Ready(Passed::Ordered));
+            barrier.release(3);
+            assert!(barrier.poll(&mut hold, &mut cx).is_pending());
+            barrier.release(4);
+            assert_eq!(
+                barrier.poll(&mut hold, &mut cx),
+                Poll::Ready(Proceed::Released)
+            );
         });
     }
 
     #[test]
     fn a_word_that_comes_before_the_first_look_counts() {
         paused(async {
-            let gate = Gate::ordered();
-            let mut hold = gate.hold(1).unwrap();
-            gate.release(1);
+            let barrier = Barrier::holding();
+            let mut hold = barrier.hold(1).unwrap();
+            barrier.release(1);
             assert_eq!(
-                poll_fn(|cx| gate.poll(&mut hold, cx)).await,
-                Passed::Ordered
+                poll_fn(|cx| barrier.poll(&mut hold, cx)).await,
+                Proceed::Released
             );
         });
     }
@@ -146,20 +149,20 @@ mod tests {
     #[test]
     fn a_request_that_no_one_lets_through_goes_late() {
         paused(async {
-            let gate = Gate::ordered();
-            let mut hold = gate.hold(9).unwrap();
+            let barrier = Barrier::holding();
+            let mut hold = barrier.hold(9).unwrap();
             let start = tokio::time::Instant::now();
             assert_eq!(
-                poll_fn(|cx| gate.poll(&mut hold, cx)).await,
-                Passed::Late(9)
+                poll_fn(|cx| barrier.poll(&mut hold, cx)).await,
+                Proceed::Late(9)
             );
             assert!(start.elapsed() >= MAX_HOLD);
-            gate.release(9);
+            barrier.release(9);
         });
     }
 
     #[test]
     fn an_open_gate_holds_nothing() {
-        assert!(Gate::Open.hold(1).is_none());
+        assert!(Barrier::Open.hold(1).is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! The stub as a program: its command line, its files, its signals.
 //!
-//! Everything that touches the file system or the standard streams is here and before the run starts.
+//! Owns all access to the file system and the standard streams, which ends before the run starts.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, Permissions};
@@ -22,25 +22,25 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::limits::Limits;
 use crate::serve::{ServeError, Setup, serve_until};
 
-/// The address of the second host.
+/// Address of the second host.
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-/// Longest scenario file.
+/// Longest scenario file, in bytes.
 const MAX_SCENARIO_BYTES: u64 = 1 << 20;
 
-/// A wrong command line, or a file or address that cannot be used.
+/// Exit code for a wrong command line, or a file or address that cannot be used.
 const USAGE: u8 = 2;
-/// The run ended without its evidence being whole.
+/// Exit code for a run that lost evidence.
 const ERRORED: u8 = 3;
 
 /// A loopback Messages provider that journals what each connection carried.
 ///
-/// Prints its base URL, and on a second line that of the second host where the scenario redirects to one,
-/// and serves until SIGINT or SIGTERM.
+/// Prints its base URL. If the scenario redirects to the second host, prints that host's URL on a second line.
+/// Serves until SIGINT or SIGTERM.
 #[derive(Debug, Parser)]
 #[command(name = "stub", version)]
 struct Arguments {
-    /// `None` only beside `--list-scenarios`.
+    /// `None` only together with `--list-scenarios`.
     #[command(flatten)]
     run: Option<RunArguments>,
     /// List the built-in scenarios and end
@@ -48,7 +48,7 @@ struct Arguments {
     list_scenarios: bool,
 }
 
-/// What a run is started with.
+/// Arguments of a run.
 #[derive(Debug, clap::Args)]
 struct RunArguments {
     /// Loopback address and port to listen on; port 0 takes a free one
@@ -57,21 +57,21 @@ struct RunArguments {
     /// File that receives the journal, one JSON object a line; overwritten
     #[arg(long, value_name = "FILE")]
     journal: PathBuf,
-    /// What is answered: a built-in scenario, or a TOML file with a [stub] table, such as a case
+    /// Scenario of the answers: a built-in name, or a TOML file with a [stub] table, such as a case
     ///
-    /// A word without a dot and a slash is a name; write ./NAME for a file of that kind.
+    /// A word without dots and slashes is a name; write ./NAME for a file with such a name.
     #[arg(long, value_name = "NAME|FILE")]
     scenario: Option<PathBuf>,
 }
 
-/// Why the program ends without success.
+/// Error that ends the program.
 #[derive(Debug, thiserror::Error)]
 enum CommandError {
-    #[error("there is no scenario `{name}`; `stub --list-scenarios` lists those that there are")]
+    #[error("no built-in scenario is named `{name}`; `stub --list-scenarios` lists them")]
     NoScenario { name: String },
     #[error("cannot read the scenario {}", path.display())]
     ReadScenario { path: PathBuf, source: io::Error },
-    #[error("the scenario {} is not valid", path.display())]
+    #[error("cannot parse the scenario {}", path.display())]
     Scenario {
         path: PathBuf,
         source: toml::de::Error,
@@ -87,17 +87,17 @@ enum CommandError {
     Runtime(#[source] io::Error),
     #[error("cannot write to standard output")]
     Print(#[source] io::Error),
-    #[error("the run is not whole")]
+    #[error("cannot complete the run")]
     Serve(#[source] ServeError),
 }
 
-/// Runs the program: `args` with the program's name first. Ends with 0 after a signal, 2 where the command
-/// line, a file or the address cannot be used, 3 where evidence was lost.
+/// Runs the program; the first of `args` is the program's name. Exits with 0 after a signal, with 2 if the command
+/// line, a file or the address cannot be used, and with 3 if evidence was lost.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(args) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Nothing is left to be told where the standard streams are closed.
+            // If the standard streams are closed, the message has no reader.
             let _ = error.print();
             return if error.use_stderr() {
                 ExitCode::from(USAGE)
@@ -139,7 +139,7 @@ fn run(arguments: &RunArguments) -> Result<(), CommandError> {
         .build()
         .map_err(CommandError::Runtime)?;
     runtime.block_on(async {
-        // Asked for before the URL is printed: whoever reads it may signal at once.
+        // Installed before the URL is printed, because a reader of the URL may send a signal at once.
         let mut interrupt = signal(SignalKind::interrupt()).map_err(CommandError::Runtime)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(CommandError::Runtime)?;
         let (elsewhere, other) = elsewhere.unzip();
@@ -178,19 +178,19 @@ fn listen(wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), CommandError>
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr = text
         .parse()
-        .map_err(|_| "not an address and a port, such as 127.0.0.1:8080".to_owned())?;
+        .map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:8080".to_owned())?;
     if address.ip().is_loopback() {
         Ok(address)
     } else {
         Err(format!(
-            "{} is not a loopback address; the stub serves this host only",
+            "expected a loopback address, found {}; the stub serves this host only",
             address.ip()
         ))
     }
 }
 
 fn read_scenario(path: &Path) -> Result<Scenario, CommandError> {
-    /// The other tables of a case are not ours.
+    /// The tables of a case file that the stub reads.
     #[derive(serde::Deserialize)]
     struct Tables {
         stub: Scenario,
@@ -218,13 +218,13 @@ fn read(path: &Path) -> io::Result<String> {
     file.take(MAX_SCENARIO_BYTES + 1)
         .read_to_string(&mut text)?;
     if text.len() as u64 > MAX_SCENARIO_BYTES {
-        let cause = format!("it is longer than {MAX_SCENARIO_BYTES} bytes");
+        let cause = format!("the file is longer than {MAX_SCENARIO_BYTES} bytes");
         return Err(io::Error::other(cause));
     }
     Ok(text)
 }
 
-/// Opens the journal for its owner alone, also where it was there before.
+/// Opens the journal with mode 0600, also if the file existed before.
 fn open_journal(path: &Path) -> Result<File, CommandError> {
     let open = || {
         let mut options = OpenOptions::new();
@@ -239,9 +239,11 @@ fn open_journal(path: &Path) -> Result<File, CommandError> {
     })
 }
 
-/// Opens a regular file or a device. Without O_NONBLOCK the open of a FIFO waits for its other end (fifo(7)).
+/// Opens a regular file or a device. Without `O_NONBLOCK`, opening a FIFO would wait for its other end
+/// (fifo(7)).
 fn opened(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let refused = || io::Error::other("it is not a regular file, and waiting has no limit there");
+    let refused =
+        || io::Error::other("expected a regular file or a device, found a FIFO or a socket");
     let file = options
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path);
@@ -261,7 +263,7 @@ fn announce(address: SocketAddr, elsewhere: Option<SocketAddr>) -> io::Result<()
     if let Some(elsewhere) = elsewhere {
         urls.push_str(&format!("http://{elsewhere}\n"));
     }
-    // In one write: whoever reads the first line may read nothing more.
+    // Both URLs go out in one write, because a reader may stop after the first line.
     let mut stdout = io::stdout().lock();
     stdout.write_all(urls.as_bytes())?;
     stdout.flush()
@@ -277,7 +279,7 @@ fn list_scenarios() -> io::Result<()> {
 
 fn report(error: &CommandError) {
     let mut stderr = io::stderr().lock();
-    // Nothing is left to be told where the standard error is closed.
+    // If standard error is closed, the message has no reader.
     let _ = writeln!(stderr, "error: {error}");
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
@@ -286,7 +288,7 @@ fn report(error: &CommandError) {
     }
 }
 
-/// A file as the journal's writer. Its writes do not wait: a regular file is always ready, poll(2).
+/// Journal writer for a file. Its writes never wait, because a regular file is always ready (poll(2)).
 struct JournalFile(File);
 
 impl AsyncWrite for JournalFile {
@@ -318,12 +320,12 @@ mod tests {
         assert!(
             loopback("0.0.0.0:8080")
                 .unwrap_err()
-                .contains("not a loopback address")
+                .contains("expected a loopback address")
         );
         assert!(
             loopback("localhost:8080")
                 .unwrap_err()
-                .contains("not an address")
+                .contains("expected ADDRESS:PORT")
         );
     }
 

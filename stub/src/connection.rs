@@ -1,11 +1,11 @@
-//! One connection: its socket, what it carried, and what of it the server may see.
+//! One connection: its socket, the accounting of its bytes, and the part of them that the server reads.
 //!
-//! Every byte is read and understood here first. The server gets heads that follow the grammar, whole and
-//! only after the gate let them through, and the bodies as they come; it never sees anything malformed, so
-//! that it cannot understand something that the journal does not tell. The other way round, whatever it
-//! writes passes through here and is journaled as it goes out.
+//! The tap parses every byte before the server. The server reads only well-formed heads, each whole and after
+//! the barrier released its request, and the bodies as they arrive. So the server cannot act on bytes that the
+//! journal does not report. Bytes that the server writes also pass through here and are journaled as they go
+//! out.
 //!
-//! The server may let go of a connection at any time. It is then read on to its end, without the server.
+//! The server may drop a connection at any time. The stub then reads that connection to its end by itself.
 
 use std::future::poll_fn;
 use std::io;
@@ -22,7 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 
-use crate::barrier::Passed;
+use crate::barrier::Proceed;
 use crate::recorder::now_us;
 use crate::refusal;
 use crate::shared::Shared;
@@ -30,15 +30,15 @@ use crate::shared::Shared;
 mod accounting;
 mod handle;
 
-use accounting::{Audience, Carried, Journal, Peer};
+use accounting::{Accounting, Audience, Journal, Peer};
 
 pub(crate) use handle::ConnectionHandle;
 
-/// Bytes of one read.
+/// Buffer size of one read.
 const READ_BYTES: usize = 8 * 1024;
-/// Reads that are made at once when the server lets go.
+/// Number of immediate reads after the server dropped the connection.
 const LAST_READS: u32 = 8;
-/// Reads that are made before the connection is reset: more than the kernel keeps for one, tcp(7).
+/// Number of reads before a reset: together more than the kernel's receive buffer of one socket (tcp(7)).
 const RESET_READS: u32 = 4096;
 
 /// One connection of the run.
@@ -47,23 +47,23 @@ pub(crate) struct Connection {
     id: u64,
     peer: SocketAddr,
     socket: TcpStream,
-    carried: Mutex<Carried>,
+    accounting: Mutex<Accounting>,
     shared: Arc<Shared>,
 }
 
-/// What one read brought.
+/// Result of one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// Bytes; there may be more.
+    /// Bytes were read; more may follow.
     Some,
-    /// Nothing is there now.
+    /// No bytes are available now.
     Nothing,
-    /// Nothing more will come.
+    /// The stream has ended.
     End,
 }
 
 impl Connection {
-    /// Sets up the socket. Urgent data stays in its place in the stream, where it is counted like any byte.
+    /// Prepares the socket. Urgent data stays in the stream and is counted like other bytes (`SO_OOBINLINE`).
     pub(crate) fn new(
         id: u64,
         socket: TcpStream,
@@ -73,12 +73,12 @@ impl Connection {
     ) -> io::Result<Self> {
         socket.set_nodelay(true)?;
         setsockopt(&socket, sockopt::OobInline, &true)?;
-        let carried = Mutex::new(Carried::new(id, host, shared.clone()));
+        let accounting = Mutex::new(Accounting::new(id, host, shared.clone()));
         Ok(Self {
             id,
             peer,
             socket,
-            carried,
+            accounting,
             shared,
         })
     }
@@ -96,39 +96,39 @@ impl Connection {
         self.lock().tap.bytes()
     }
 
-    /// Reads once, without the server, after the run was frozen.
+    /// Reads once, bypassing the server, after the run was frozen.
     pub(crate) fn drain(&self) -> Progress {
-        let mut carried = self.lock();
-        if carried.journal == Journal::Closed {
+        let mut accounting = self.lock();
+        if accounting.journal == Journal::Closed {
             Progress::End
         } else {
-            self.read_now(&mut carried)
+            self.read_now(&mut accounting)
         }
     }
 
-    /// Ends the connection as it stands, in the journal and on the wire.
+    /// Ends the connection in its present state, in the journal and on the wire.
     pub(crate) fn finish(&self) {
-        let mut carried = self.lock();
-        if carried.journal == Journal::Open {
-            self.close(&mut carried);
+        let mut accounting = self.lock();
+        if accounting.journal == Journal::Open {
+            self.close(&mut accounting);
         }
     }
 
     fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let carried = &mut *self.lock();
+        let accounting = &mut *self.lock();
         loop {
             if self.shared.is_frozen() {
                 return Poll::Ready(Ok(()));
             }
-            if !carried.outbox.is_empty() {
-                let bytes = carried.outbox.rest();
+            if !accounting.outbox.is_empty() {
+                let bytes = accounting.outbox.rest();
                 let count = bytes.len().min(buffer.remaining());
                 buffer.put_slice(&bytes[..count]);
-                carried.outbox.take(count);
+                accounting.outbox.take(count);
                 return Poll::Ready(Ok(()));
             }
-            if let Some(hold) = &mut carried.hold {
-                if let Passed::Late(request) = ready!(self.shared.gate.poll(hold, cx)) {
+            if let Some(hold) = &mut accounting.hold {
+                if let Proceed::Late(request) = ready!(self.shared.barrier.poll(hold, cx)) {
                     let entry = Entry::Unordered {
                         connection: self.id,
                         request,
@@ -136,15 +136,15 @@ impl Connection {
                     };
                     self.shared.recorder.record(&entry);
                 }
-                carried.hold = None;
+                accounting.hold = None;
             }
-            if !carried.inbox.is_empty() {
-                carried.understand(Audience::Server);
-            } else if carried.tap.is_stopped() {
-                return poll_end(carried, cx);
+            if !accounting.inbox.is_empty() {
+                accounting.parse(Audience::Server);
+            } else if accounting.tap.is_stopped() {
+                return poll_end(accounting, cx);
             } else {
-                ready!(self.shared.recorder.poll_room(cx));
-                ready!(self.poll_socket(carried, cx))?;
+                ready!(self.shared.recorder.poll_capacity(cx));
+                ready!(self.poll_socket(accounting, cx))?;
             }
         }
     }
@@ -157,37 +157,39 @@ impl Connection {
             ready!(self.socket.poll_write_ready(cx))?;
             let result = self.socket.try_write(bytes);
             if !would_block(&result) {
-                return Poll::Ready(result.inspect(|count| self.lock().wrote(&bytes[..*count])));
+                return Poll::Ready(
+                    result.inspect(|count| self.lock().handle_written(&bytes[..*count])),
+                );
             }
         }
     }
 
-    /// The server lets go. What is left is read here: now, and as it comes.
-    fn let_go(self: &Arc<Self>) {
+    /// Handles that the server dropped the connection: reads what is left, now and as it arrives.
+    fn detach(self: &Arc<Self>) {
         if self.shared.is_frozen() {
             return;
         }
-        let mut carried = self.lock();
-        let is_reset = carried.hangup == Some(Hangup::Reset);
+        let mut accounting = self.lock();
+        let is_reset = accounting.hangup == Some(Hangup::Reset);
         let reads = if is_reset { RESET_READS } else { LAST_READS };
         let ended = (0..reads)
-            .map(|_| self.read_now(&mut carried))
+            .map(|_| self.read_now(&mut accounting))
             .find(|progress| *progress != Progress::Some);
         if is_reset {
-            return self.reset(&mut carried);
+            return self.reset(&mut accounting);
         }
-        if ended == Some(Progress::End) && !carried.tap.is_refused() {
-            return self.close(&mut carried);
+        if ended == Some(Progress::End) && !accounting.tap.is_refused() {
+            return self.close(&mut accounting);
         }
-        drop(carried);
-        // Without a runtime the run is over, and its end was not asked for.
+        drop(accounting);
+        // Without a runtime the run is already over, so there is no task to spawn on.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(self.clone().linger());
         }
     }
 
-    /// Answers what the server was not shown, closes this side, and reads the other to its end: a socket
-    /// that is closed with unread bytes would reset the connection and destroy the answer.
+    /// Answers a refused head, closes the sending side and reads the peer's side to its end. Closing a socket with
+    /// unread bytes would reset the connection and destroy the answer.
     async fn linger(self: Arc<Self>) {
         let refused = self.lock().begin_refusal();
         if let Some(error) = refused {
@@ -197,12 +199,12 @@ impl Connection {
             return;
         }
         self.lock().end_sending();
-        // It fails where the peer has reset the connection, which the next read tells.
+        // shutdown(2) fails if the peer has reset the connection; the next read reports the reset.
         let _ = shutdown(self.socket.as_raw_fd(), Shutdown::Write);
         while poll_fn(|cx| self.poll_linger(cx)).await == Progress::Some {}
     }
 
-    /// Writes as much as the peer takes.
+    /// Writes until the peer accepts no more bytes.
     async fn write_all(&self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             match poll_fn(|cx| self.poll_write(cx, bytes)).await {
@@ -213,23 +215,24 @@ impl Connection {
     }
 
     fn poll_linger(&self, cx: &mut Context<'_>) -> Poll<Progress> {
-        let carried = &mut *self.lock();
+        let accounting = &mut *self.lock();
         if self.shared.is_frozen() {
             return Poll::Ready(Progress::End);
         }
-        ready!(self.shared.recorder.poll_room(cx));
-        if carried.peer == Peer::Open && ready!(self.poll_socket(carried, cx)).is_ok() {
-            carried.understand(Audience::NoOne);
+        ready!(self.shared.recorder.poll_capacity(cx));
+        if accounting.peer == Peer::Open && ready!(self.poll_socket(accounting, cx)).is_ok() {
+            accounting.parse(Audience::Journal);
             return Poll::Ready(Progress::Some);
         }
-        self.close(carried);
+        self.close(accounting);
         Poll::Ready(Progress::End)
     }
 
-    /// Reads once, past the runtime's idea of what is ready, and understands it for no one.
-    fn read_now(&self, carried: &mut Carried) -> Progress {
-        carried.understand(Audience::NoOne);
-        if carried.peer != Peer::Open {
+    /// Reads once, directly from the kernel instead of the runtime's readiness, and parses for the journal
+    /// only.
+    fn read_now(&self, accounting: &mut Accounting) -> Progress {
+        accounting.parse(Audience::Journal);
+        if accounting.peer != Peer::Open {
             return Progress::End;
         }
         let mut buffer = [0; READ_BYTES];
@@ -238,45 +241,51 @@ impl Connection {
         if would_block(&result) {
             return Progress::Nothing;
         }
-        carried.took(result, &buffer);
-        carried.understand(Audience::NoOne);
-        if carried.peer == Peer::Open {
+        accounting.handle_read(result, &buffer);
+        accounting.parse(Audience::Journal);
+        if accounting.peer == Peer::Open {
             Progress::Some
         } else {
             Progress::End
         }
     }
 
-    fn poll_socket(&self, carried: &mut Carried, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_socket(
+        &self,
+        accounting: &mut Accounting,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
         let mut buffer = [0; READ_BYTES];
         loop {
             ready!(self.socket.poll_read_ready(cx))?;
             let result = self.socket.try_read(&mut buffer);
             if !would_block(&result) {
-                carried.took(result, &buffer);
+                accounting.handle_read(result, &buffer);
                 return Poll::Ready(Ok(()));
             }
         }
     }
 
-    fn close(&self, carried: &mut Carried) {
-        carried.close();
-        self.shared.forget(self.id);
-        // It fails where the connection is gone already.
+    fn close(&self, accounting: &mut Accounting) {
+        accounting.close();
+        self.shared.unregister(self.id);
+        // shutdown(2) fails if the connection has already ended.
         let _ = shutdown(self.socket.as_raw_fd(), Shutdown::Both);
     }
 
-    /// Ends the connection by a reset, which is sent when the socket is closed: nothing else holds it.
-    fn reset(&self, carried: &mut Carried) {
-        carried.end_sending();
-        carried.close();
-        self.shared.forget(self.id);
-        // It fails where the connection is gone already.
+    /// Ends the connection by a reset, which the kernel sends when the last descriptor of the socket is closed.
+    fn reset(&self, accounting: &mut Accounting) {
+        accounting.end_sending();
+        accounting.close();
+        self.shared.unregister(self.id);
+        // setsockopt(2) fails if the connection has already ended.
         let _ = self.socket.set_zero_linger();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Carried> {
-        self.carried.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Accounting> {
+        self.accounting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -286,17 +295,20 @@ fn would_block(result: &io::Result<usize>) -> bool {
         .is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// The end of the stream for the server: at once where it waits for the rest of a body, else when it has
-/// answered everything. A client that closed only its sending side gets its answers.
-fn poll_end(carried: &mut Carried, cx: &Context<'_>) -> Poll<io::Result<()>> {
-    if carried.is_answered() || carried.tap.is_stopped_in_body() || carried.peer == Peer::Reset {
+/// Reports the end of the stream to the server. A server that waits for the rest of a body gets the end at once.
+/// Otherwise the end follows the last answer, so that a client that closed only its sending side is answered.
+fn poll_end(accounting: &mut Accounting, cx: &Context<'_>) -> Poll<io::Result<()>> {
+    if accounting.is_answered()
+        || accounting.tap.is_stopped_in_body()
+        || accounting.peer == Peer::Reset
+    {
         return Poll::Ready(Ok(()));
     }
-    carried.await_end(cx);
+    accounting.await_end(cx);
     Poll::Pending
 }
 
-/// A connection as the server holds it.
+/// Connection as the server owns it.
 #[derive(Debug)]
 pub(crate) struct ServerConnection(pub(crate) Arc<Connection>);
 
@@ -323,7 +335,7 @@ impl AsyncWrite for ServerConnection {
         Poll::Ready(Ok(()))
     }
 
-    /// Nothing yet: the server lets go right after it, and the connection may still have to answer.
+    /// Does nothing: the server drops the connection right after, and the stub may still have to answer.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -331,6 +343,6 @@ impl AsyncWrite for ServerConnection {
 
 impl Drop for ServerConnection {
     fn drop(&mut self) {
-        self.0.let_go();
+        self.0.detach();
     }
 }

@@ -1,24 +1,24 @@
 //! Bytes that the kernel still holds for sockets of clients that have ended.
 //!
-//! The stub opens nothing, so the caller brings the listing.
+//! The stub itself cannot list sockets, so the caller provides the listing.
 
 use std::net::SocketAddr;
 use std::{fmt, io};
 
-/// A client's socket with bytes that its server has not acknowledged.
+/// A client's socket with bytes that the server has not acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The client's end of the connection.
+    /// Client's end of the connection.
     pub peer: SocketAddr,
-    /// How many; the end of the stream counts one.
+    /// Number of bytes; the end of the stream counts as one.
     pub bytes: u64,
 }
 
-/// Listing of the sockets that hold bytes for one server address.
+/// Function that lists the sockets with held bytes for one server address.
 pub struct HeldBytes(Box<dyn Fn(SocketAddr) -> io::Result<Vec<Held>> + Send>);
 
 impl HeldBytes {
-    /// Wraps the listing; its argument is the address of the server.
+    /// Wraps the function; its argument is the address of the server.
     pub fn new(list: impl Fn(SocketAddr) -> io::Result<Vec<Held>> + Send + 'static) -> Self {
         Self(Box::new(list))
     }

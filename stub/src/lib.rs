@@ -1,17 +1,17 @@
 //! A loopback Messages provider that journals what each connection carried.
 //!
 //! ```text
-//! socket ─► connection ─► tap ─► journal          what was read, understood from the bytes
+//! socket ─► connection ─► tap ─► journal          the parsed bytes of the client
 //!               │ ▲
-//!               ▼ │                               only what follows the grammar, once the gate is open
-//!           HTTP server ─► app ─► script        the answer, as the scenario says
-//!                 ▲                   ▼
-//!                 └────── handover ───┘         piece by piece, each when the one before is taken
+//!               ▼ │                               well-formed requests, once the barrier released them
+//!           HTTP server ─► app ─► script          the answer of the scenario
+//!                 ▲                 ▼
+//!                 └─── respond ─────┘             piece by piece, each after the one before was written
 //! ```
 //!
-//! The rooms: [`scenario`] what is answered · [`journal`] the wire of the evidence · [`serve()`] one run,
-//! start to end · [`secret`] the credential and its disguises · [`shape`] JSON without its text ·
-//! [`limits`] what a client may cost. The crate knows nothing of sandboxes, cases or verdicts.
+//! [`serve()`] is one run from start to end; [`limits`] bounds the cost of a client. The crate `scenario` holds
+//! the answers; `model` holds the journal's entries, the secret scanner and the shapes of JSON. The crate knows
+//! no sandbox, case or verdict.
 
 pub mod limits;
 

@@ -1,33 +1,36 @@
-//! How much one run may take, whatever a client sends.
+//! Limits on the memory and the work that one client can cause.
 //!
-//! Owns the numbers and the shared budget for bodies in memory. Each overflow shows in the journal; the
-//! fields say how.
+//! Owns the numbers and the shared budget for bodies in memory. The journal records each overflow; the fields
+//! name the entry.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a run may take.
+/// Limits of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest head of a request, in bytes. A longer one is [`Head::Malformed`](model::journal::Head::Malformed).
+    /// Longest head of a request, in bytes. A longer head is
+    /// [`Head::Malformed`](model::journal::Head::Malformed).
     pub head_bytes: usize,
-    /// Longest body that is looked into, in bytes, and longest that is served (413 beyond). A longer one is
-    /// counted and hashed to its end, with [`Content::Other`](model::journal::Content::Other).
+    /// Longest body that is parsed and answered, in bytes. A longer body gets status 413. It is still counted and
+    /// hashed to its end, with [`Content::Other`](model::journal::Content::Other).
     pub body_bytes: usize,
-    /// Bodies in memory at one time, over all connections, in bytes. Beyond it a body is treated as one
-    /// that is too long.
+    /// Bytes of all bodies in memory at one time, over all connections. A body beyond the limit is treated as
+    /// too long.
     pub buffered_bytes: usize,
-    /// Requests on one connection. The next one is [`Head::Malformed`](model::journal::Head::Malformed).
+    /// Requests on one connection. The next request is [`Head::Malformed`](model::journal::Head::Malformed).
     pub requests_per_connection: u64,
-    /// Connections over the whole run. Further ones are closed unread and counted in
+    /// Connections over the whole run. Further connections are closed unread and counted in
     /// [`Entry::Refused`](model::journal::Entry::Refused).
     pub connections: u64,
-    /// Deepest nesting of a JSON body. A deeper one is [`Content::Other`](model::journal::Content::Other).
+    /// Deepest nesting of a JSON body. A deeper body is [`Content::Other`](model::journal::Content::Other).
     pub json_depth: usize,
-    /// Most values in a JSON body. A longer one is [`Content::Other`](model::journal::Content::Other).
+    /// Largest number of values in a JSON body. A body with more is
+    /// [`Content::Other`](model::journal::Content::Other).
     pub json_values: usize,
-    /// Most values in all shapes of a run together, the two of each string counted as well. The journal keeps
-    /// them all, so a body beyond is [`Content::Other`](model::journal::Content::Other).
+    /// Largest number of values in all JSON shapes of a run together; a string counts as an object with two
+    /// values. The journal keeps every shape, so a body beyond the limit is
+    /// [`Content::Other`](model::journal::Content::Other).
     pub run_json_values: usize,
 }
 
@@ -46,23 +49,23 @@ impl Default for Limits {
     }
 }
 
-/// What all bodies together may still take, shared by all connections: bytes at one time, and values of JSON
-/// over the whole run.
+/// Remaining budget of all bodies, shared by all connections: bytes at one time, and JSON values over the whole
+/// run.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
-    left: Arc<AtomicUsize>,
+    bytes: Arc<AtomicUsize>,
     values: Arc<AtomicUsize>,
 }
 
 impl Budget {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
-            left: Arc::new(AtomicUsize::new(limits.buffered_bytes)),
+            bytes: Arc::new(AtomicUsize::new(limits.buffered_bytes)),
             values: Arc::new(AtomicUsize::new(limits.run_json_values)),
         }
     }
 
-    /// An empty share; it gives back what it took when it is dropped.
+    /// Returns an empty share. A dropped share gives its bytes back.
     pub(crate) fn share(&self) -> Share {
         Share {
             budget: self.clone(),
@@ -71,7 +74,7 @@ impl Budget {
     }
 }
 
-/// What one body has taken of a [`Budget`].
+/// Part of a [`Budget`] that one body has taken.
 #[derive(Debug)]
 pub(crate) struct Share {
     budget: Budget,
@@ -79,12 +82,12 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Takes `bytes` more; `false`, and nothing taken, where they are not there.
+    /// Takes `bytes` more. Returns `false` and takes no bytes if fewer are left.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
-        let less = |left: usize| left.checked_sub(bytes);
+        let less = |remaining: usize| remaining.checked_sub(bytes);
         let taken = self
             .budget
-            .left
+            .bytes
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
             .is_ok();
         self.taken += if taken { bytes } else { 0 };
@@ -93,15 +96,15 @@ impl Share {
 }
 
 impl Share {
-    /// Values that the shape of this body may have.
+    /// Number of values that the shape of this body may have.
     pub(crate) fn values_left(&self) -> usize {
         self.budget.values.load(Ordering::Relaxed)
     }
 
-    /// Takes that many for good.
+    /// Takes `values` from the budget of the run, for good.
     pub(crate) fn spend_values(&self, values: usize) {
-        let less = |left: usize| Some(left.saturating_sub(values));
-        // It always gives a number.
+        let less = |remaining: usize| Some(remaining.saturating_sub(values));
+        // fetch_update fails only if the closure returns None, and this closure never does.
         let _ = self
             .budget
             .values
@@ -111,7 +114,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.budget.left.fetch_add(self.taken, Ordering::Relaxed);
+        self.budget.bytes.fetch_add(self.taken, Ordering::Relaxed);
     }
 }
 

@@ -1,4 +1,4 @@
-//! A listening socket: every connection that it gives is enrolled before anyone sees it.
+//! Listening sockets: every accepted connection is registered and journaled before the server reads it.
 
 use std::future::pending;
 use std::io::{self, ErrorKind};
@@ -12,38 +12,39 @@ use nix::sys::socket::{setsockopt, sockopt};
 use crate::connection::{Connection, ServerConnection};
 use crate::shared::Shared;
 
-/// One listening socket of the run, for the server.
+/// Listening socket of one host, for the server.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct HostListener {
     socket: tokio::net::TcpListener,
     host: Host,
     shared: Arc<Shared>,
 }
 
-/// The same socket, for the end of the run: it asks the kernel, past the runtime's idea of what is ready.
+/// A duplicate of the same socket, for the end of the run: it asks the kernel directly, not the runtime's
+/// readiness.
 #[derive(Debug)]
-pub(crate) struct LastDoor {
+pub(crate) struct FinalListener {
     socket: TcpListener,
     host: Host,
     shared: Arc<Shared>,
 }
 
-/// Takes a bound, listening socket. Its connections inherit that urgent data stays in the stream.
+/// Prepares a bound, listening socket. Its connections inherit `SO_OOBINLINE`: urgent data stays in the stream.
 pub(crate) fn open(
     listener: TcpListener,
     host: Host,
     shared: &Arc<Shared>,
-) -> io::Result<(Door, LastDoor)> {
+) -> io::Result<(HostListener, FinalListener)> {
     listener.set_nonblocking(true)?;
     setsockopt(&listener, sockopt::OobInline, &true)?;
-    let last = LastDoor {
+    let last = FinalListener {
         socket: listener.try_clone()?,
         host,
         shared: shared.clone(),
     };
     let socket = tokio::net::TcpListener::from_std(listener)?;
     Ok((
-        Door {
+        HostListener {
             socket,
             host,
             shared: shared.clone(),
@@ -52,25 +53,25 @@ pub(crate) fn open(
     ))
 }
 
-impl LastDoor {
-    /// The address of the server.
+impl FinalListener {
+    /// Address of the server.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// Which server it is.
+    /// Host that the socket belongs to.
     pub(crate) fn host(&self) -> Host {
         self.host
     }
 
-    /// Takes the next connection that waits; `None` where none does.
+    /// Accepts the next waiting connection. Returns `None` if no connection waits.
     pub(crate) fn take(&self) -> io::Result<Option<Arc<Connection>>> {
         loop {
             match self.socket.accept() {
                 Ok((stream, peer)) => {
                     stream.set_nonblocking(true)?;
                     let stream = tokio::net::TcpStream::from_std(stream)?;
-                    if let Some(connection) = self.shared.enroll(stream, peer, self.host)? {
+                    if let Some(connection) = self.shared.register(stream, peer, self.host)? {
                         return Ok(Some(connection));
                     }
                 }
@@ -82,12 +83,12 @@ impl LastDoor {
     }
 }
 
-impl Door {
+impl HostListener {
     async fn next(&self) -> io::Result<Arc<Connection>> {
         loop {
             match self.socket.accept().await {
                 Ok((stream, peer)) => {
-                    if let Some(connection) = self.shared.enroll(stream, peer, self.host)? {
+                    if let Some(connection) = self.shared.register(stream, peer, self.host)? {
                         return Ok(connection);
                     }
                 }
@@ -98,7 +99,7 @@ impl Door {
     }
 }
 
-/// Of one connection, which is gone, and not of the listening socket; accept(2).
+/// Checks for an error of one connection, not of the listening socket (accept(2)).
 fn is_transient(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -106,7 +107,7 @@ fn is_transient(kind: ErrorKind) -> bool {
     )
 }
 
-impl Listener for Door {
+impl Listener for HostListener {
     type Io = ServerConnection;
     type Addr = SocketAddr;
 
@@ -117,7 +118,7 @@ impl Listener for Door {
                 (ServerConnection(connection), peer)
             }
             Err(error) => {
-                // Connections that cannot be accepted are evidence that is lost.
+                // A connection that cannot be accepted is lost evidence.
                 self.shared.recorder.fail(error);
                 pending().await
             }

@@ -1,4 +1,4 @@
-//! The stub as a program of its own.
+//! The stub as a standalone program.
 
 use std::process::ExitCode;
 

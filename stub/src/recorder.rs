@@ -1,6 +1,6 @@
-//! The journal on its way out: entries in order, numbers, times, and the pressure back.
+//! Journal output: orders, numbers and timestamps the entries, and slows reading down while output is behind.
 //!
-//! Connections record; one pump writes. The recorder knows no sockets but the journal's.
+//! Connections record entries; one pump writes them. The recorder knows no socket other than the journal's.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ use nix::time::{ClockId, clock_gettime};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
-/// Journal bytes that may wait to be written; with more, no connection is read on.
+/// Journal bytes that may wait for output. Beyond the limit, reading from connections pauses.
 const BACKLOG_BYTES: usize = 256 * 1024;
 
-/// Where entries are put, in the order in which things happened.
+/// Queue of journal entries, in the order of the events.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     queue: Mutex<Queue>,
@@ -32,7 +32,7 @@ struct Queue {
 
 /// Microseconds of `CLOCK_MONOTONIC`.
 pub(crate) fn now_us() -> u64 {
-    // The clock always exists: clock_gettime(2) fails for unknown clocks only.
+    // clock_gettime(2) fails only for unknown clocks, and CLOCK_MONOTONIC always exists.
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC)
         .map(std::time::Duration::from)
         .unwrap_or_default();
@@ -40,14 +40,14 @@ pub(crate) fn now_us() -> u64 {
 }
 
 impl Recorder {
-    /// The number of the next request, from 1.
+    /// Returns the number of the next request; the first is 1.
     pub(crate) fn next_request(&self) -> u64 {
         let mut queue = self.lock();
         queue.requests += 1;
         queue.requests
     }
 
-    /// Adds one entry.
+    /// Appends one entry.
     pub(crate) fn record(&self, entry: &Entry) {
         let mut queue = self.lock();
         if let Err(error) = serde_json::to_writer(&mut queue.lines, entry) {
@@ -58,14 +58,14 @@ impl Recorder {
         self.filled.notify_one();
     }
 
-    /// Says that evidence was lost: the pump fails with `error`.
+    /// Records lost evidence: the pump then fails with `error`.
     pub(crate) fn fail(&self, error: io::Error) {
         self.lock().fault = Some(error);
         self.filled.notify_one();
     }
 
-    /// Ready while the journal keeps up.
-    pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Returns ready while the backlog is below its limit.
+    pub(crate) fn poll_capacity(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut queue = self.lock();
         if queue.lines.len() < BACKLOG_BYTES {
             return Poll::Ready(());
@@ -80,7 +80,7 @@ impl Recorder {
         Poll::Pending
     }
 
-    /// More waits to be written than should.
+    /// Checks whether the backlog has reached its limit.
     pub(crate) fn is_full(&self) -> bool {
         self.lock().lines.len() >= BACKLOG_BYTES
     }
@@ -90,7 +90,7 @@ impl Recorder {
     }
 }
 
-/// Writes what was recorded. Can be stopped at any await and taken up again without loss.
+/// Writer of the recorded entries. Each future can be cancelled at any await and repeated without loss.
 #[derive(Debug)]
 pub(crate) struct Pump<W> {
     journal: W,
@@ -107,7 +107,7 @@ impl<W: AsyncWrite + Unpin> Pump<W> {
         }
     }
 
-    /// Writes entries as they come, for ever; returns only what went wrong.
+    /// Writes entries as they arrive. Returns only on an error.
     pub(crate) async fn run(&mut self, recorder: &Recorder) -> io::Error {
         loop {
             let filled = recorder.filled.notified();
@@ -118,11 +118,11 @@ impl<W: AsyncWrite + Unpin> Pump<W> {
         }
     }
 
-    /// Writes and flushes everything that was recorded so far.
+    /// Writes and flushes everything recorded so far.
     pub(crate) async fn drain(&mut self, recorder: &Recorder) -> io::Result<()> {
         loop {
             while self.written < self.lines.len() {
-                // Cancel safe: where this does not return, nothing was written.
+                // Cancel safe: a write that did not return has written no bytes.
                 match self.journal.write(&self.lines[self.written..]).await? {
                     0 => return Err(io::ErrorKind::WriteZero.into()),
                     written => self.written += written,
@@ -135,8 +135,8 @@ impl<W: AsyncWrite + Unpin> Pump<W> {
         }
     }
 
-    /// Writes where more waits than should.
-    pub(crate) async fn relieve(&mut self, recorder: &Recorder) -> io::Result<()> {
+    /// Writes the backlog if it has reached its limit.
+    pub(crate) async fn drain_if_full(&mut self, recorder: &Recorder) -> io::Result<()> {
         if recorder.is_full() {
             self.drain(recorder).await
         } else {
@@ -144,7 +144,7 @@ impl<W: AsyncWrite + Unpin> Pump<W> {
         }
     }
 
-    /// Takes what waits, giving the emptied buffer in exchange.
+    /// Takes the backlog, and leaves the emptied buffer in its place.
     fn refill(&mut self, recorder: &Recorder) -> io::Result<bool> {
         self.lines.clear();
         self.written = 0;
@@ -232,12 +232,12 @@ mod tests {
     fn a_full_backlog_holds_readers_until_it_is_written() {
         let recorder = Recorder::default();
         let mut cx = Context::from_waker(Waker::noop());
-        assert!(recorder.poll_room(&mut cx).is_ready());
+        assert!(recorder.poll_capacity(&mut cx).is_ready());
         while !recorder.is_full() {
             recorder.record(&Entry::Done { at_us: u64::MAX });
         }
-        assert!(recorder.poll_room(&mut cx).is_pending());
+        assert!(recorder.poll_capacity(&mut cx).is_pending());
         block_on(Pump::new(tokio::io::sink()).drain(&recorder)).unwrap();
-        assert!(recorder.poll_room(&mut cx).is_ready());
+        assert!(recorder.poll_capacity(&mut cx).is_ready());
     }
 }

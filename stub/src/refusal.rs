@@ -1,10 +1,10 @@
-//! The answer to a head that is no request, which the server is not shown.
+//! Answer to a refused head, which the server never reads.
 
 use scenario::{ErrorType, messages};
 
 use crate::tap::head::HeadError;
 
-/// The whole answer, head and body, after which the connection closes.
+/// Returns the whole answer, head and body. The connection closes after it.
 pub(crate) fn answer(error: HeadError) -> Vec<u8> {
     let id = messages::new_id("req");
     let status = match error {

@@ -1,7 +1,7 @@
-//! Handing an answer over: its waits, its pieces one by one, and its end.
+//! Response writer: sends an answer's pieces with the scenario's waits and ends it as the scenario says.
 //!
-//! Owns when a part of a [`Script`] goes out. What the parts are is the room of [`scenario::script`], and what
-//! really went out that of the connection, which is asked here through its [`ConnectionHandle`].
+//! Owns the time of each piece of a [`Script`]. [`scenario::script`] builds the pieces. The connection counts the
+//! bytes written; a [`ConnectionHandle`] queries them.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -18,21 +18,21 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::connection::ConnectionHandle;
 
-/// The header that names an answer.
+/// Header with the id of the answer.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 
-/// Makes the response, after its wait. Where the answer ends before its head, the connection ends, and the
-/// response that is returned is never written.
-pub(crate) async fn respond(script: Script, line: ConnectionHandle) -> Response {
+/// Builds the response after the script's wait. If the script ends before the head, the connection ends, and the
+/// returned response is never written.
+pub(crate) async fn respond(script: Script, connection: ConnectionHandle) -> Response {
     if !script.wait.is_zero() {
         sleep(script.wait).await;
     }
     let Some(head) = &script.head else {
         match script.end {
-            End::Hangup(by) => line.hang_up(by),
+            End::Hangup(by) => connection.close_by(by),
             End::Stall | End::Whole => {
-                line.gone().await;
-                line.hang_up(Hangup::Fin);
+                connection.closed().await;
+                connection.close_by(Hangup::Fin);
             }
         }
         return Response::new(Body::empty());
@@ -45,7 +45,7 @@ pub(crate) async fn respond(script: Script, line: ConnectionHandle) -> Response 
     *response.body_mut() = if script.end == End::Whole && script.pieces.is_empty() {
         Body::empty()
     } else {
-        Body::from_stream(Paced::new(script, line))
+        Body::from_stream(Paced::new(script, connection))
     };
     response
 }
@@ -63,49 +63,50 @@ fn write_headers(headers: &mut HeaderMap, head: &Head, request_id: &str) {
         )
         .chain([(REQUEST_ID, request_id)]);
     for (name, value) in known {
-        // Scenarios hold nothing that is no header, and the rest is ours.
+        // Scenarios are checked to hold valid headers, and the other values are the stub's own.
         if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(name, value);
         }
     }
 }
 
-/// The pieces of one answer, handed over at the scenario's pace. Without waits and pieces of its own the
-/// first event is there at the first poll, so that it leaves together with the head.
+/// Body stream of one answer, at the scenario's pace. Without waits, the first piece is ready at the first poll,
+/// so that it leaves together with the head.
 #[derive(Debug)]
 struct Paced {
     pieces: VecDeque<Piece>,
     timer: Option<Pin<Box<Sleep>>>,
-    /// Each piece waits until the connection has taken those before it.
+    /// Each piece waits until the pieces before it were written.
     apart: bool,
     end: End,
-    line: ConnectionHandle,
+    connection: ConnectionHandle,
     request_id: String,
-    /// Bytes given so far.
+    /// Bytes yielded so far.
     given: u64,
 }
 
-/// The connection ends inside the body.
+/// Error of a body in which the scenario ends the connection.
 #[derive(Debug, thiserror::Error)]
 #[error("the scenario ends the connection here")]
 struct HungUp;
 
 impl Paced {
-    fn new(script: Script, line: ConnectionHandle) -> Self {
+    fn new(script: Script, connection: ConnectionHandle) -> Self {
         Self {
             pieces: script.pieces,
             timer: None,
             apart: script.separate_writes,
             end: script.end,
-            line,
+            connection,
             request_id: script.request_id,
             given: 0,
         }
     }
 
-    /// Ready when the connection has taken everything that was given.
-    fn poll_taken(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.line.poll_taken(&self.request_id, self.given, cx)
+    /// Returns ready when the connection has written all bytes yielded so far.
+    fn poll_written(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.connection
+            .poll_written(&self.request_id, self.given, cx)
     }
 }
 
@@ -116,7 +117,7 @@ impl Stream for Paced {
         if let Some(next) = self.pieces.front() {
             let wait = next.wait;
             if self.apart && self.given > 0 {
-                ready!(self.poll_taken(cx));
+                ready!(self.poll_written(cx));
             }
             if !wait.is_zero() {
                 let timer = self
@@ -132,15 +133,15 @@ impl Stream for Paced {
         let by = match self.end {
             End::Whole => return Poll::Ready(None),
             End::Hangup(by) => {
-                ready!(self.poll_taken(cx));
+                ready!(self.poll_written(cx));
                 by
             }
             End::Stall => {
-                ready!(self.line.poll_gone(cx));
+                ready!(self.connection.poll_closed(cx));
                 Hangup::Fin
             }
         };
-        self.line.hang_up(by);
+        self.connection.close_by(by);
         Poll::Ready(Some(Err(HungUp)))
     }
 }

@@ -1,7 +1,7 @@
 //! One run of the stub, from a bound listener to the last line of the journal.
 //!
-//! Owns the order of things. Opens no file, connects nowhere, looks up no name, starts no thread: it works
-//! on descriptors that others opened, on a runtime of one thread.
+//! Owns the order of the steps. Works on descriptors that the caller opened, on a runtime of one thread. Opens no
+//! file, makes no connection, resolves no name and starts no thread.
 
 use std::future::pending;
 use std::io;
@@ -17,78 +17,78 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::time::{Instant, sleep};
 
 use crate::app::app;
-use crate::barrier::Gate;
+use crate::barrier::Barrier;
 use crate::connection::{Connection, ConnectionHandle, Progress};
 use crate::held::{Held, HeldBytes};
 use crate::limits::Limits;
-use crate::listener::{self, Door, LastDoor};
+use crate::listener::{self, FinalListener, HostListener};
 use crate::recorder::{Pump, now_us};
 use crate::shared::Shared;
 
-/// Longest line of the control side, in bytes.
+/// Longest line of the control channel, in bytes.
 const CONTROL_LINE_BYTES: usize = 1024;
-/// Most that one connection may still deliver after the end, in bytes; the kernel keeps less for a client
-/// that has ended.
+/// Limit on the bytes that one connection may deliver after the end of the run. The kernel buffers less for a
+/// client that has ended.
 const FINISH_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Time for connections to end once their processes have. On loopback the kernel needs microseconds; what is held
-/// longer is held by an option of the client's.
+/// Time for connections to end after their processes ended. On loopback the kernel needs microseconds; only a
+/// socket option of the client holds bytes longer.
 const END_WAIT: Duration = Duration::from_secs(1);
-/// Between two looks at connections that have not ended.
+/// Interval between two polls of connections that have not ended.
 const END_POLL: Duration = Duration::from_millis(2);
 
-/// What one run needs.
+/// Inputs of one run.
 #[derive(Debug)]
 pub struct Setup {
-    /// The bound, listening socket; it is made non-blocking here.
+    /// Bound, listening socket; the run makes it non-blocking.
     pub listener: TcpListener,
-    /// The second host, to which `{elsewhere}` in a redirect leads: the same kind of socket at another
-    /// address. It answers each message with the default scenario, and is journaled like the first.
+    /// Listening socket of the second host, the target of `{elsewhere}` in a redirect. The second host answers
+    /// each message with the default scenario and is journaled like the first.
     pub elsewhere: Option<TcpListener>,
-    /// How messages are answered.
+    /// Answers to messages.
     pub scenario: Scenario,
-    /// The credential of the run, to be searched for in all that arrives.
+    /// Credential of the run; all received bytes are searched for it.
     pub credential: Option<SecretScanner>,
-    /// Where the credential may stand.
+    /// Place in which the credential is allowed.
     pub belongs: Belongs,
-    /// What the run may take.
+    /// Limits of the run.
     pub limits: Limits,
-    /// Lists what the kernel holds for clients that have ended. Where it is given, the run ends when every
-    /// connection has ended and nothing is held, or after one second with what is still held in the journal.
-    /// Without it connections may outlive the run: they are read as far as they have arrived.
+    /// Lists the bytes that the kernel holds for clients that have ended. With a listing, the run ends when every
+    /// connection has ended and no bytes are held. After one second the run ends anyway, and the journal records
+    /// the held bytes. Without a listing, connections may outlive the run: the stub reads only what has arrived.
     pub held: Option<HeldBytes>,
 }
 
-/// Why a run ended without its evidence being whole.
+/// Error after which the journal is incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The listening socket cannot be used.
     #[error("cannot listen")]
     Listen(#[source] io::Error),
-    /// The scenario leads to a second host, and there is none.
-    #[error("the scenario redirects to the second host, and no socket was given for it")]
+    /// The scenario redirects to a second host, but the caller gave no socket for it.
+    #[error("cannot redirect to the second host: no socket was given for it")]
     NoElsewhere,
-    /// The journal could not be written, or a connection not be accepted.
-    #[error("evidence was lost: the journal could not be written or a connection not be accepted")]
+    /// The journal could not be written, or a connection could not be accepted.
+    #[error("cannot write the journal or accept a connection: evidence was lost")]
     Journal(#[source] io::Error),
-    /// The control side could not be read.
-    #[error("cannot read the control side")]
+    /// The control channel could not be read.
+    #[error("cannot read the control channel")]
     Control(#[source] io::Error),
-    /// The control side closed before it said finish.
-    #[error("the control side closed before it said `finish`")]
+    /// The control channel closed before [`Control::Finish`].
+    #[error("the control channel closed before `finish`")]
     ControlEnded,
-    /// A line of the control side is no [`Control`].
-    #[error("a line of the control side is not understood")]
+    /// A line of the control channel is not a [`Control`].
+    #[error("cannot parse a line of the control channel")]
     ControlLine(#[source] serde_json::Error),
-    /// A line of the control side is too long.
-    #[error("a line of the control side is longer than {CONTROL_LINE_BYTES} bytes")]
+    /// A line of the control channel is too long.
+    #[error("a line of the control channel is longer than {CONTROL_LINE_BYTES} bytes")]
     LongControlLine,
-    /// A connection delivers without end after the end of the run.
+    /// A connection delivered too many bytes after the end of the run.
     #[error(
-        "connection {connection} still delivered after {FINISH_BYTES} bytes past the end of the run"
+        "connection {connection} delivered more than {FINISH_BYTES} bytes after the end of the run"
     )]
     Flooded {
-        /// The connection.
+        /// Number of the connection, from 1.
         connection: u64,
     },
     /// The HTTP server stopped.
@@ -96,21 +96,21 @@ pub enum ServeError {
     Server(#[source] io::Error),
 }
 
-/// Serves until `control` says [`Control::Finish`], then reads every connection to its end and returns.
+/// Serves until `control` sends [`Control::Finish`], then reads every connection to its end and returns.
 ///
-/// Each request is held at its first byte until [`Control::Go`] names it, for one second at most. One
-/// entry a line goes to `journal`, flushed. Runs on a current-thread runtime with I/O and time.
+/// Each request is held at its first byte until [`Control::Go`] names it, for one second at most. `journal` gets
+/// one entry a line, flushed. The future needs a current-thread runtime with I/O and time.
 ///
 /// # Errors
-/// Every error means that the journal is not whole; the caller ends the process.
+/// Every error means that the journal is incomplete. The caller then ends the process.
 pub async fn serve<W, C>(setup: Setup, journal: W, control: C) -> Result<(), ServeError>
 where
     W: AsyncWrite + Unpin,
     C: AsyncRead + Unpin,
 {
     let credential = (setup.credential, setup.belongs);
-    let shared = Arc::new(Shared::new(Gate::ordered(), setup.limits, credential));
-    let end = follow(control, &shared.gate);
+    let shared = Arc::new(Shared::new(Barrier::holding(), setup.limits, credential));
+    let end = follow(control, &shared.barrier);
     let hosts = Hosts::open(
         (setup.listener, setup.elsewhere),
         setup.scenario,
@@ -120,17 +120,17 @@ where
     run(hosts, &shared, journal, end).await
 }
 
-/// Serves until `finish` resolves, then reads every connection to its end and returns. No request waits.
+/// Serves until `finish` resolves, then reads every connection to its end and returns. Requests are not held.
 ///
 /// # Errors
-/// Every error means that the journal is not whole.
+/// Every error means that the journal is incomplete.
 pub async fn serve_until<W, F>(setup: Setup, journal: W, finish: F) -> Result<(), ServeError>
 where
     W: AsyncWrite + Unpin,
     F: Future<Output = ()>,
 {
     let credential = (setup.credential, setup.belongs);
-    let shared = Arc::new(Shared::new(Gate::Open, setup.limits, credential));
+    let shared = Arc::new(Shared::new(Barrier::Open, setup.limits, credential));
     let end = async {
         finish.await;
         Ok(())
@@ -144,17 +144,17 @@ where
     run(hosts, &shared, journal, end).await
 }
 
-/// The hosts of the run.
+/// Hosts of the run.
 struct Hosts {
     stub: HostServer,
     elsewhere: Option<HostServer>,
     held: Option<HeldBytes>,
 }
 
-/// One host: its socket twice, and what is answered there.
+/// One host: its listening socket, a duplicate for the end of the run, and its routes.
 struct HostServer {
-    door: Door,
-    last_door: LastDoor,
+    listener: HostListener,
+    final_listener: FinalListener,
     router: Router,
 }
 
@@ -174,12 +174,12 @@ impl Hosts {
             None => String::new(),
         };
         let served = |listener, host, scenario, origin| {
-            let (door, last_door) =
+            let (listener, final_listener) =
                 listener::open(listener, host, shared).map_err(ServeError::Listen)?;
             let router = app(scenario, shared.limits, origin, shared.belongs.clone());
             Ok(HostServer {
-                door,
-                last_door,
+                listener,
+                final_listener,
                 router,
             })
         };
@@ -199,10 +199,10 @@ impl Hosts {
     }
 }
 
-/// Serves at one socket, for ever; returns only what went wrong.
-async fn serve_at(door: Door, router: Router) -> io::Result<()> {
+/// Serves one socket. Returns only on an error.
+async fn serve_at(listener: HostListener, router: Router) -> io::Result<()> {
     axum::serve(
-        door,
+        listener,
         router.into_make_service_with_connect_info::<ConnectionHandle>(),
     )
     .await
@@ -216,13 +216,13 @@ async fn run<W: AsyncWrite + Unpin>(
 ) -> Result<(), ServeError> {
     let mut pump = Pump::new(journal);
     let mut ending = Ending {
-        doors: vec![hosts.stub.last_door],
+        listeners: vec![hosts.stub.final_listener],
         held: hosts.held,
     };
-    let stub = serve_at(hosts.stub.door, hosts.stub.router);
+    let stub = serve_at(hosts.stub.listener, hosts.stub.router);
     let elsewhere = hosts.elsewhere.map(|served| {
-        ending.doors.push(served.last_door);
-        serve_at(served.door, served.router)
+        ending.listeners.push(served.final_listener);
+        serve_at(served.listener, served.router)
     });
     let elsewhere = async {
         match elsewhere {
@@ -242,18 +242,18 @@ async fn run<W: AsyncWrite + Unpin>(
         Ok(()) => ending.finish(shared, &mut pump).await,
         Err(error) => Err(error),
     };
-    shared.forget_all();
+    shared.unregister_all();
     outcome
 }
 
-/// What the end of a run looks at.
+/// Resources that the end of a run needs.
 struct Ending {
-    doors: Vec<LastDoor>,
+    listeners: Vec<FinalListener>,
     held: Option<HeldBytes>,
 }
 
 impl Ending {
-    /// Journals everything that has arrived, and nothing after it.
+    /// Journals all bytes that have arrived, then the final entries.
     async fn finish<W: AsyncWrite + Unpin>(
         &self,
         shared: &Shared,
@@ -261,7 +261,7 @@ impl Ending {
     ) -> Result<(), ServeError> {
         let deadline = Instant::now() + END_WAIT;
         let held = loop {
-            // Listed before connections are accepted and read: what is not held then has arrived.
+            // Held bytes are listed before accepting and reading: bytes that are not listed have arrived.
             let held = self.list_held().map_err(ServeError::Journal)?;
             self.accept(shared, pump).await?;
             let mut ended = true;
@@ -302,9 +302,9 @@ impl Ending {
         shared: &Shared,
         pump: &mut Pump<W>,
     ) -> Result<(), ServeError> {
-        for door in &self.doors {
-            while door.take().map_err(ServeError::Journal)?.is_some() {
-                pump.relieve(&shared.recorder)
+        for listener in &self.listeners {
+            while listener.take().map_err(ServeError::Journal)?.is_some() {
+                pump.drain_if_full(&shared.recorder)
                     .await
                     .map_err(ServeError::Journal)?;
             }
@@ -314,15 +314,15 @@ impl Ending {
 
     fn list_held(&self) -> io::Result<Vec<(Host, Held)>> {
         let mut all = Vec::new();
-        for (door, list) in self.doors.iter().zip(self.held.iter().cycle()) {
-            let held = list.list(door.address()?)?;
-            all.extend(held.into_iter().map(|held| (door.host(), held)));
+        for (listener, list) in self.listeners.iter().zip(self.held.iter().cycle()) {
+            let held = list.list(listener.address()?)?;
+            all.extend(held.into_iter().map(|held| (listener.host(), held)));
         }
         Ok(all)
     }
 }
 
-/// Reads what has arrived; the last progress is [`Progress::Nothing`] or [`Progress::End`].
+/// Reads the bytes that have arrived. Returns [`Progress::Nothing`] or [`Progress::End`].
 async fn read_to_end<W: AsyncWrite + Unpin>(
     connection: &Connection,
     shared: &Shared,
@@ -339,14 +339,14 @@ async fn read_to_end<W: AsyncWrite + Unpin>(
                 connection: connection.id(),
             });
         }
-        pump.relieve(&shared.recorder)
+        pump.drain_if_full(&shared.recorder)
             .await
             .map_err(ServeError::Journal)?;
     }
 }
 
-/// Lets requests through as the control side says, until it says finish.
-async fn follow(mut control: impl AsyncRead + Unpin, gate: &Gate) -> Result<(), ServeError> {
+/// Releases requests as the control channel orders, until [`Control::Finish`].
+async fn follow(mut control: impl AsyncRead + Unpin, barrier: &Barrier) -> Result<(), ServeError> {
     let mut line = Vec::new();
     let mut buffer = [0; 512];
     loop {
@@ -366,7 +366,7 @@ async fn follow(mut control: impl AsyncRead + Unpin, gate: &Gate) -> Result<(), 
                 continue;
             }
             match serde_json::from_slice(&line).map_err(ServeError::ControlLine)? {
-                Control::Go { request } => gate.release(request),
+                Control::Go { request } => barrier.release(request),
                 Control::Finish => return Ok(()),
             }
             line.clear();

@@ -1,4 +1,4 @@
-//! What all connections of one run share: the journal, the gate, the limits, and who is open.
+//! State shared by all connections of one run: the journal, the barrier, the limits and the open connections.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,16 +10,16 @@ use model::journal::{Entry, Host};
 use model::secret::{Belongs, SecretScanner};
 use tokio::net::TcpStream;
 
-use crate::barrier::Gate;
+use crate::barrier::Barrier;
 use crate::connection::Connection;
 use crate::limits::{Budget, Limits};
 use crate::recorder::{Recorder, now_us};
 
-/// One run.
+/// Shared state of one run.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) recorder: Recorder,
-    pub(crate) gate: Gate,
+    pub(crate) barrier: Barrier,
     pub(crate) limits: Limits,
     pub(crate) budget: Budget,
     pub(crate) credential: Option<SecretScanner>,
@@ -32,13 +32,13 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(
-        gate: Gate,
+        barrier: Barrier,
         limits: Limits,
         (credential, belongs): (Option<SecretScanner>, Belongs),
     ) -> Self {
         Self {
             recorder: Recorder::default(),
-            gate,
+            barrier,
             limits,
             budget: Budget::new(&limits),
             credential,
@@ -50,8 +50,8 @@ impl Shared {
         }
     }
 
-    /// Takes in an accepted connection; `None` where the run has had as many as it may.
-    pub(crate) fn enroll(
+    /// Registers and journals an accepted connection. Returns `None` beyond the limit of connections.
+    pub(crate) fn register(
         self: &Arc<Self>,
         stream: TcpStream,
         peer: SocketAddr,
@@ -78,27 +78,27 @@ impl Shared {
         Ok(Some(connection))
     }
 
-    /// Takes out a connection that has ended.
-    pub(crate) fn forget(&self, id: u64) {
+    /// Removes a connection that has ended.
+    pub(crate) fn unregister(&self, id: u64) {
         self.registry().remove(&id);
     }
 
-    /// Takes out every connection: they hold the run, and the run must not hold them.
-    pub(crate) fn forget_all(&self) {
+    /// Removes every connection. Connections and this registry refer to each other, and this breaks the cycle.
+    pub(crate) fn unregister_all(&self) {
         self.registry().clear();
     }
 
-    /// Whoever is open now, in order of arrival.
+    /// Returns the open connections, in order of arrival.
     pub(crate) fn open(&self) -> Vec<Arc<Connection>> {
         self.registry().values().cloned().collect()
     }
 
-    /// Connections refused so far.
+    /// Number of connections refused so far.
     pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// From now on the server reads and writes nothing more; only the end of the run reads.
+    /// Stops all reading and writing by the server. Afterwards only the end of the run reads.
     pub(crate) fn freeze(&self) {
         self.frozen.store(true, Ordering::Relaxed);
     }

@@ -1,19 +1,20 @@
-//! What a connection carries, understood from its bytes alone.
+//! Parser of a connection's bytes: turns them into facts for the journal.
 //!
-//! [`RequestTap`] reads what the client sends, [`AnswerTap`](answer::AnswerTap) what the stub writes. Both
-//! are pure: bytes in, facts out, the same facts however the bytes are cut. They know nothing of sockets,
-//! of time, of the journal's numbers or of the HTTP server.
+//! [`RequestTap`] parses the client's bytes, [`AnswerTap`](answer::AnswerTap) the stub's. Both are pure: the facts
+//! do not depend on where the bytes are split. Neither knows sockets, time, the journal's numbers or the HTTP
+//! server.
 //!
-//! Every byte read is either part of what a fact reports (a head that follows the grammar, a body, the
-//! framing that the body needs) or *unaccounted*:
+//! Every byte read is either part of a reported fact (a well-formed head, a body, the framing that the body needs)
+//! or *unaccounted*:
 //! - empty lines before a request;
-//! - white space around header values, but one space before each, as the first header of the head has it;
+//! - white space around header values, except one space before each if the first header of the head has it;
 //! - leading zeros of Content-Length;
-//! - chunk extensions, trailers, leading zeros of chunk sizes, their letters in another case than the first;
-//! - a head that is malformed or cut off, and everything after a malformed head or malformed framing.
+//! - chunk extensions, trailers, leading zeros of chunk sizes, hexadecimal letters in another case than the
+//!   first;
+//! - a malformed or cut-off head, and every byte after a malformed head or malformed framing.
 //!
-//! Not seen: which of two equal spellings a whole head or body uses (`a:b` or `a: b`, `a` or `A` in chunk sizes), and
-//! where chunks end, as little as where segments do.
+//! Not reported: the spelling that a whole head or body uses consistently (`a:b` or `a: b`, `a` or `A` in chunk
+//! sizes), the borders of chunks, and the borders of TCP segments.
 
 pub(crate) mod answer;
 pub(crate) mod body;
@@ -29,20 +30,20 @@ use body::BodyTap;
 use framing::{Framing, FramingError};
 use head::HeadError;
 
-/// One fact about what was read.
+/// One fact about the bytes read.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Seen {
-    /// The first byte of a request is there.
+pub(crate) enum RequestFact {
+    /// The first byte of a request arrived.
     Began,
-    /// A head ended; `bodiless` where its answer has no body.
+    /// A head ended. `bodiless` means that the answer has no body.
     Head { head: Head, bodiless: bool },
     /// A body ended.
     Body(Body),
-    /// The credential stands where it does not belong.
+    /// The credential was found in a place where it is not allowed.
     Sighting(String),
 }
 
-/// Reads the requests of one connection.
+/// Parser of the requests of one connection.
 #[derive(Debug)]
 pub(crate) struct RequestTap {
     limits: Limits,
@@ -64,22 +65,22 @@ enum State {
     Idle,
     Head(Vec<u8>),
     Body(Box<BodyTap>),
-    /// After something malformed, or at the end of the connection: nothing more is understood.
+    /// After malformed bytes or the end of the connection: later bytes are only counted and searched.
     Stopped(Stop),
 }
 
-/// Where reading stopped.
+/// Position at which parsing stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// Between requests, or in a head that the connection has dealt with.
+    /// Between requests, or at a refused head that the connection has answered.
     Outside,
-    /// At a head that no one has answered yet.
+    /// At a refused head that still needs an answer.
     Refused(HeadError),
-    /// Inside a body: the server still waits for its rest.
+    /// Inside a body, whose rest the server still waits for.
     InBody,
 }
 
-/// Where a connection ended.
+/// Position in the request stream at which a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
     Between,
@@ -108,37 +109,37 @@ impl RequestTap {
         }
     }
 
-    /// Bytes read.
+    /// Number of bytes read.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Bytes read that belong to nothing that is reported.
+    /// Number of bytes read that belong to no reported fact.
     pub(crate) fn unaccounted(&self) -> u64 {
         self.unaccounted
     }
 
-    /// Requests begun.
+    /// Number of requests begun.
     pub(crate) fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// Nothing more will be understood on this connection.
+    /// Checks whether parsing has stopped for good.
     pub(crate) fn is_stopped(&self) -> bool {
         matches!(self.state, State::Stopped(_))
     }
 
-    /// Nothing more will be understood, and the server waits for the rest of a body.
+    /// Checks whether parsing has stopped while the server waits for the rest of a body.
     pub(crate) fn is_stopped_in_body(&self) -> bool {
         matches!(self.state, State::Stopped(Stop::InBody))
     }
 
-    /// A head was refused, and no one has answered it.
+    /// Checks for a refused head that still needs an answer.
     pub(crate) fn is_refused(&self) -> bool {
         matches!(self.state, State::Stopped(Stop::Refused(_)))
     }
 
-    /// Why the last head was refused, once: the connection answers it, not the server.
+    /// Takes the error of a refused head; returns it once. The connection answers such a head, not the server.
     pub(crate) fn take_refused(&mut self) -> Option<HeadError> {
         let State::Stopped(Stop::Refused(error)) = self.state else {
             return None;
@@ -147,17 +148,22 @@ impl RequestTap {
         Some(error)
     }
 
-    /// Takes bytes from a non-empty input up to the next border, and says how many. What the server may
-    /// see is added to `pass`, facts to `seen`. [`Seen::Began`] is always the last fact of a step and its
-    /// request's bytes are left for the next one, so that the caller can wait in between.
-    pub(crate) fn step(&mut self, input: &[u8], pass: &mut Vec<u8>, seen: &mut Vec<Seen>) -> usize {
+    /// Parses a non-empty input up to the next border, and returns the number of bytes consumed. Appends the bytes
+    /// for the server to `forwarded` and the facts to `facts`. [`RequestFact::Began`] is always the last fact of a
+    /// step. The bytes of its request are left for the next step, so that the caller can hold the request first.
+    pub(crate) fn step(
+        &mut self,
+        input: &[u8],
+        forwarded: &mut Vec<u8>,
+        facts: &mut Vec<RequestFact>,
+    ) -> usize {
         let taken = match std::mem::replace(&mut self.state, State::Idle) {
-            State::Idle => self.between(input, seen),
-            State::Head(head) => self.head(head, input, pass, seen),
-            State::Body(body) => self.body(body, input, pass, seen),
+            State::Idle => self.between(input, facts),
+            State::Head(head) => self.head(head, input, forwarded, facts),
+            State::Body(body) => self.body(body, input, forwarded, facts),
             State::Stopped(stop) => {
                 self.state = State::Stopped(stop);
-                self.stray(input, seen);
+                self.stray(input, facts);
                 input.len()
             }
         };
@@ -165,21 +171,21 @@ impl RequestTap {
         taken
     }
 
-    /// The connection has ended: reports what was cut off.
-    pub(crate) fn end(&mut self, seen: &mut Vec<Seen>) -> Cut {
+    /// Handles the end of the connection: reports a request that is cut off.
+    pub(crate) fn end(&mut self, facts: &mut Vec<RequestFact>) -> Cut {
         let (stop, cut) = match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => (Stop::Outside, Cut::Between),
             State::Head(head) => {
                 self.unaccounted += head.len() as u64;
-                self.search_head(&head, seen);
-                seen.push(Seen::Head {
+                self.search_head(&head, facts);
+                facts.push(RequestFact::Head {
                     head: Head::Incomplete,
                     bodiless: false,
                 });
                 (Stop::Outside, Cut::InRequest)
             }
             State::Body(body) => {
-                self.end_body(*body, None, seen);
+                self.end_body(*body, None, facts);
                 (Stop::InBody, Cut::InRequest)
             }
             State::Stopped(stop) => (stop, Cut::Between),
@@ -188,16 +194,16 @@ impl RequestTap {
         cut
     }
 
-    fn between(&mut self, input: &[u8], seen: &mut Vec<Seen>) -> usize {
+    fn between(&mut self, input: &[u8], facts: &mut Vec<RequestFact>) -> usize {
         let empty = input
             .iter()
             .take_while(|byte| matches!(byte, b'\r' | b'\n'))
             .count();
-        self.stray(&input[..empty], seen);
+        self.stray(&input[..empty], facts);
         if empty < input.len() {
             self.requests += 1;
             self.state = State::Head(Vec::new());
-            seen.push(Seen::Began);
+            facts.push(RequestFact::Began);
         }
         empty
     }
@@ -206,35 +212,35 @@ impl RequestTap {
         &mut self,
         mut head: Vec<u8>,
         input: &[u8],
-        pass: &mut Vec<u8>,
-        seen: &mut Vec<Seen>,
+        forwarded: &mut Vec<u8>,
+        facts: &mut Vec<RequestFact>,
     ) -> usize {
         if self.requests > self.limits.requests_per_connection {
             self.refuse(
                 &head,
                 HeadError::Many(self.limits.requests_per_connection),
-                seen,
+                facts,
             );
             return 0;
         }
         for (at, byte) in input.iter().enumerate() {
             if head.len() == self.limits.head_bytes {
-                self.refuse(&head, HeadError::Long(self.limits.head_bytes), seen);
+                self.refuse(&head, HeadError::Long(self.limits.head_bytes), facts);
                 return at;
             }
             head.push(*byte);
             match byte {
                 b'\n' if head.ends_with(b"\r\n\r\n") => {
-                    self.complete_head(&head, pass, seen);
+                    self.complete_head(&head, forwarded, facts);
                     return at + 1;
                 }
                 b'\n' if !head.ends_with(b"\r\n") => {
-                    self.refuse(&head, HeadError::BareLineFeed, seen);
+                    self.refuse(&head, HeadError::BareLineFeed, facts);
                     return at + 1;
                 }
                 b'\t' | b'\r' | b'\n' => {}
                 0..0x20 | 0x7f => {
-                    self.refuse(&head, HeadError::Control, seen);
+                    self.refuse(&head, HeadError::Control, facts);
                     return at + 1;
                 }
                 _ => {}
@@ -244,35 +250,35 @@ impl RequestTap {
         input.len()
     }
 
-    fn complete_head(&mut self, raw: &[u8], pass: &mut Vec<u8>, seen: &mut Vec<Seen>) {
+    fn complete_head(&mut self, raw: &[u8], forwarded: &mut Vec<u8>, facts: &mut Vec<RequestFact>) {
         let parsed = match head::read(raw, self.credential.as_ref(), &self.belongs, self.host) {
             Ok(parsed) => parsed,
-            Err(error) => return self.refuse(raw, error, seen),
+            Err(error) => return self.refuse(raw, error, facts),
         };
         self.unaccounted += parsed.surplus;
-        pass.extend_from_slice(raw);
-        seen.push(Seen::Head {
+        forwarded.extend_from_slice(raw);
+        facts.push(RequestFact::Head {
             head: parsed.head,
             bodiless: parsed.bodiless,
         });
-        seen.extend(parsed.sightings.into_iter().map(Seen::Sighting));
+        facts.extend(parsed.sightings.into_iter().map(RequestFact::Sighting));
         let body = BodyTap::new(parsed.framing, &self.budget, self.credential.as_ref());
         if parsed.framing == Framing::Length(0) {
-            self.end_body(body, None, seen);
+            self.end_body(body, None, facts);
         } else {
             self.state = State::Body(Box::new(body));
         }
     }
 
-    fn refuse(&mut self, raw: &[u8], error: HeadError, seen: &mut Vec<Seen>) {
+    fn refuse(&mut self, raw: &[u8], error: HeadError, facts: &mut Vec<RequestFact>) {
         self.unaccounted += raw.len() as u64;
-        seen.push(Seen::Head {
+        facts.push(RequestFact::Head {
             head: Head::Malformed {
                 reason: error.to_string(),
             },
             bodiless: false,
         });
-        self.search_head(raw, seen);
+        self.search_head(raw, facts);
         self.state = State::Stopped(Stop::Refused(error));
     }
 
@@ -280,48 +286,52 @@ impl RequestTap {
         &mut self,
         mut body: Box<BodyTap>,
         input: &[u8],
-        pass: &mut Vec<u8>,
-        seen: &mut Vec<Seen>,
+        forwarded: &mut Vec<u8>,
+        facts: &mut Vec<RequestFact>,
     ) -> usize {
         let mut at = 0;
         while at < input.len() && !body.is_done() {
             match body.step(&input[at..], &self.limits) {
                 Ok(taken) => {
-                    pass.extend_from_slice(&input[at..at + taken.consumed]);
+                    forwarded.extend_from_slice(&input[at..at + taken.consumed]);
                     at += taken.consumed;
                     self.unaccounted += taken.surplus;
                 }
                 Err(fault) => {
-                    self.end_body(*body, Some(fault), seen);
+                    self.end_body(*body, Some(fault), facts);
                     self.state = State::Stopped(Stop::InBody);
                     return at;
                 }
             }
         }
         if body.is_done() {
-            self.end_body(*body, None, seen);
+            self.end_body(*body, None, facts);
         } else {
             self.state = State::Body(body);
         }
         at
     }
 
-    fn end_body(&self, body: BodyTap, fault: Option<FramingError>, seen: &mut Vec<Seen>) {
+    fn end_body(&self, body: BodyTap, fault: Option<FramingError>, facts: &mut Vec<RequestFact>) {
         let ended = body.end(fault, &self.limits, self.credential.as_ref());
-        seen.extend(ended.sighting.map(|place| Seen::Sighting(place.to_owned())));
-        seen.push(Seen::Body(ended.body));
+        facts.extend(
+            ended
+                .sighting
+                .map(|place| RequestFact::Sighting(place.to_owned())),
+        );
+        facts.push(RequestFact::Body(ended.body));
     }
 
-    fn stray(&mut self, bytes: &[u8], seen: &mut Vec<Seen>) {
+    fn stray(&mut self, bytes: &[u8], facts: &mut Vec<RequestFact>) {
         self.unaccounted += bytes.len() as u64;
         let hit = self.stray.as_mut().and_then(|scanner| scanner.push(bytes));
-        seen.extend(hit.map(|_| Seen::Sighting("bytes outside of requests".to_owned())));
+        facts.extend(hit.map(|_| RequestFact::Sighting("bytes outside of requests".to_owned())));
     }
 
-    fn search_head(&mut self, raw: &[u8], seen: &mut Vec<Seen>) {
+    fn search_head(&mut self, raw: &[u8], facts: &mut Vec<RequestFact>) {
         if let Some(scanner) = &mut self.stray {
-            let place = |_| Seen::Sighting("head that is no request".to_owned());
-            seen.extend(scanner.push(raw).map(place));
+            let place = |_| RequestFact::Sighting("head that is no request".to_owned());
+            facts.extend(scanner.push(raw).map(place));
         }
     }
 }

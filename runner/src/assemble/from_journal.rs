@@ -1,8 +1,8 @@
-//! Folds the journal of the stub into the lists of the evidence.
+//! Folds the stub's journal into the lists of the evidence.
 //!
 //! Owns the class of a request, the numbering without the positive canary's connection, and the search for
-//! inconsistencies: whatever the journal should say and does not is a gap. It must not know who reads the
-//! journal, nor what a case expects. Which requests are beside the turn is told by the profile's rules.
+//! inconsistencies: each missing or contradictory entry is a gap. Knows neither the readers of the journal nor the
+//! case's expectations. The profile's rules identify requests beside the turn.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,26 +13,26 @@ use model::evidence::{
 use model::journal::{Body, End, Entry, Head, Host};
 use model::profile::{MESSAGES, SideRequest};
 
-/// What the stub's journal says, in the terms of the evidence.
+/// Content of the stub's journal, in the terms of the evidence.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Traffic {
-    /// Connections, the positive canary's left out.
+    /// Connections, except the positive canary's.
     pub connections: Vec<Connection>,
     /// Requests in the order of their first byte.
     pub requests: Vec<Request>,
-    /// Events in the order in which they were handed over.
+    /// Events in the order in which they were sent.
     pub provider_events: Vec<ProviderEvent>,
-    /// Where the stub found the credential.
+    /// Places where the stub found the credential.
     pub sightings: Vec<Sighting>,
-    /// What the journal lacks.
+    /// Missing or contradictory entries.
     pub gaps: Vec<Gap>,
 }
 
 /// Folds journal entries into the evidence.
 ///
 /// `start_us` is the run's start on the journal's clock. `ignore_peer` is the address from which the positive
-/// canary reached the stub: the first connection from there is left out if it carried no byte, and the others
-/// are numbered anew. `side_requests` are the requests beside the turn that the profile knows.
+/// canary reached the stub. The first connection from there is left out if it carried no byte, and the others are
+/// numbered without it. `side_requests` are the profile's requests beside the turn.
 pub(super) fn from_journal(
     entries: &[Entry],
     start_us: u64,
@@ -52,16 +52,16 @@ pub(super) fn from_journal(
 #[derive(Default)]
 struct Fold {
     start_us: u64,
-    accepted: Vec<Accepted>,
+    accepted: Vec<ConnectionParts>,
     hosts: BTreeMap<u64, Host>,
-    requests: BTreeMap<u64, Asked>,
+    requests: BTreeMap<u64, RequestParts>,
     provider_events: Vec<ProviderEvent>,
     sightings: Vec<Sighting>,
     gaps: Vec<Gap>,
     is_done: bool,
 }
 
-struct Accepted {
+struct ConnectionParts {
     number: u64,
     at_us: u64,
     host: Host,
@@ -78,7 +78,7 @@ struct Closed {
     end: End,
 }
 
-struct Asked {
+struct RequestParts {
     at_us: u64,
     connection: u64,
     head: Option<Head>,
@@ -89,7 +89,7 @@ struct Asked {
 impl Fold {
     fn take(&mut self, entry: &Entry) {
         if self.is_done {
-            self.lacks("the journal goes on after its end");
+            self.gap("the journal continues after its end");
         }
         match entry {
             Entry::Accepted {
@@ -100,7 +100,7 @@ impl Fold {
             } => {
                 let at_us = self.since_start(*at_us);
                 self.hosts.insert(*connection, *host);
-                self.accepted.push(Accepted {
+                self.accepted.push(ConnectionParts {
                     number: *connection,
                     at_us,
                     host: *host,
@@ -115,7 +115,7 @@ impl Fold {
                 at_us,
             } => {
                 let (at_us, connection) = (self.since_start(*at_us), *connection);
-                let asked = Asked {
+                let asked = RequestParts {
                     at_us,
                     connection,
                     head: None,
@@ -123,21 +123,21 @@ impl Fold {
                     status: None,
                 };
                 if self.requests.insert(*request, asked).is_some() {
-                    self.lacks(format!("request {request} began twice"));
+                    self.gap(format!("request {request} began twice"));
                 }
             }
             Entry::Head { request, head, .. } => {
                 let head = head.clone();
-                self.of_request(*request, "head", |asked| asked.head.replace(head).is_some());
+                self.update_request(*request, "head", |asked| asked.head.replace(head).is_some());
             }
             Entry::Body { request, body, .. } => {
                 let body = body.clone();
-                self.of_request(*request, "body", |asked| asked.body.replace(body).is_some());
+                self.update_request(*request, "body", |asked| asked.body.replace(body).is_some());
             }
             Entry::Answered {
                 request, status, ..
             } => {
-                self.of_request(*request, "answer", |asked| {
+                self.update_request(*request, "answer", |asked| {
                     asked.status.replace(*status).is_some()
                 });
             }
@@ -148,7 +148,7 @@ impl Fold {
                 data,
                 ..
             } => {
-                self.of_request(*request, "event", |_| false);
+                self.update_request(*request, "event", |_| false);
                 let at_us = self.since_start(*at_us);
                 self.provider_events.push(ProviderEvent {
                     at_us,
@@ -200,7 +200,7 @@ impl Fold {
                 host,
                 bytes,
             } => self.hold(*at_us, (*peer, *host), *bytes),
-            // Counted once, where the limit is known.
+            // `assemble` counts them once, since it knows the limit.
             Entry::Refused { .. } => {}
             Entry::Done { .. } => self.is_done = true,
         }
@@ -210,21 +210,21 @@ impl Fold {
         let mut accepted = self.accepted.iter_mut();
         let accepted = accepted.find(|accepted| accepted.number == connection);
         match accepted.map(|accepted| accepted.closed.replace(closed)) {
-            None => self.lacks(format!(
-                "connection {connection} ended and was never accepted"
+            None => self.gap(format!(
+                "connection {connection} ended but was never accepted"
             )),
-            Some(Some(_)) => self.lacks(format!("connection {connection} ended twice")),
+            Some(Some(_)) => self.gap(format!("connection {connection} ended twice")),
             Some(None) => {}
         }
     }
 
-    /// Adds held bytes to the last connection of that peer, or to one that never reached the stub.
+    /// Adds held bytes to the peer's last connection, or records a connection that never reached the stub.
     fn hold(&mut self, at_us: u64, (peer, host): (SocketAddr, Host), bytes: u64) {
         let mut accepted = self.accepted.iter_mut().rev();
         match accepted.find(|one| one.peer == peer && one.host == host) {
             Some(accepted) => accepted.held += bytes,
-            None => self.accepted.push(Accepted {
-                // The journal counts from 1.
+            None => self.accepted.push(ConnectionParts {
+                // No connection of the journal has this number; the journal counts from 1.
                 number: 0,
                 at_us: self.since_start(at_us),
                 host,
@@ -242,10 +242,10 @@ impl Fold {
 
     fn finish(mut self, ignore_peer: Option<SocketAddr>, side_requests: &[SideRequest]) -> Traffic {
         if !self.is_done {
-            self.lacks(UNDONE);
+            self.gap(UNDONE);
         }
         if let Some(peer) = ignore_peer {
-            self.leave_out(peer);
+            self.drop_canary(peer);
         }
         let numbers: BTreeMap<u64, u64> = self
             .accepted
@@ -264,16 +264,16 @@ impl Fold {
         }
     }
 
-    /// Leaves out the positive canary's connection: the first one of that peer, and only an empty one.
-    fn leave_out(&mut self, peer: SocketAddr) {
+    /// Leaves out the positive canary's connection: the first of that peer, if it carried no byte.
+    fn drop_canary(&mut self, peer: SocketAddr) {
         let Some(index) = self
             .accepted
             .iter()
             .position(|accepted| accepted.peer == peer)
         else {
-            return self.lacks("the connection of the positive canary is not in the journal");
+            return self.gap("the connection of the positive canary is not in the journal");
         };
-        let was_empty = |accepted: &Accepted| {
+        let was_empty = |accepted: &ConnectionParts| {
             accepted
                 .closed
                 .as_ref()
@@ -293,19 +293,19 @@ impl Fold {
         let mut requests = Vec::new();
         for (seq, asked) in std::mem::take(&mut self.requests) {
             if !numbers.contains_key(&asked.connection) {
-                self.lacks(format!(
-                    "request {seq} came on a connection that was never accepted"
+                self.gap(format!(
+                    "request {seq} is on a connection that was never accepted"
                 ));
             }
             if asked.head.is_none() {
-                self.lacks(format!("request {seq} has no head"));
+                self.gap(format!("request {seq} has no head"));
             }
             let head = asked.head.unwrap_or(Head::Incomplete);
             let side = side(&head, asked.body.as_ref(), side_requests);
             let host = self.host(asked.connection);
             let class = match (side, class(&head, asked.body.as_ref(), &digests)) {
                 (Some(_), _) => RequestClass::Side,
-                // Whether the provider can be reached is asked of the provider.
+                // A preflight asks the provider's own host; at another host it has no purpose.
                 (None, RequestClass::Preflight) if host == Host::Elsewhere => RequestClass::Unknown,
                 (None, class) => class,
             };
@@ -336,7 +336,7 @@ impl Fold {
                 .filter(|request| request.connection == seq)
                 .count() as u64;
             let closed = accepted.closed.unwrap_or_else(|| {
-                self.lacks(format!("connection {seq} has no end"));
+                self.gap(format!("connection {seq} has no end"));
                 Closed {
                     bytes: 0,
                     unaccounted: 0,
@@ -346,8 +346,8 @@ impl Fold {
             });
             if closed.requests != began {
                 let counted = closed.requests;
-                self.lacks(format!(
-                    "connection {seq} counted {counted} requests, and {began} are in the journal"
+                self.gap(format!(
+                    "connection {seq} ended with {counted} requests, but the journal has {began}"
                 ));
             }
             connections.push(Connection {
@@ -364,24 +364,29 @@ impl Fold {
         connections
     }
 
-    /// Fills in a part of a request; `fill` says whether the part was there already.
-    fn of_request(&mut self, request: u64, part: &str, fill: impl FnOnce(&mut Asked) -> bool) {
+    /// Fills in a part of a request; `fill` returns true if the part was already there.
+    fn update_request(
+        &mut self,
+        request: u64,
+        part: &str,
+        fill: impl FnOnce(&mut RequestParts) -> bool,
+    ) {
         match self.requests.get_mut(&request).map(fill) {
-            None => self.lacks(format!(
+            None => self.gap(format!(
                 "the {part} of request {request} came before its first byte"
             )),
-            Some(true) => self.lacks(format!("request {request} has a second {part}")),
+            Some(true) => self.gap(format!("request {request} has a second {part}")),
             Some(false) => {}
         }
     }
 
-    /// Where a connection was accepted, by its number in the journal.
+    /// Returns the host at which a connection was accepted, by the connection's number in the journal.
     fn host(&self, connection: u64) -> Host {
         let accepted = self.hosts.get(&connection);
         accepted.copied().unwrap_or_default()
     }
 
-    fn lacks(&mut self, detail: impl Into<String>) {
+    fn gap(&mut self, detail: impl Into<String>) {
         self.gaps.push(Gap {
             what: GapKind::Requests,
             detail: detail.into(),
@@ -393,7 +398,7 @@ impl Fold {
     }
 }
 
-/// The profile's name for a request beside the turn, if it knows it.
+/// Returns the profile's name for a request beside the turn, if a rule matches.
 fn side<'r>(head: &Head, body: Option<&Body>, rules: &'r [SideRequest]) -> Option<&'r str> {
     let Head::Request { method, path, .. } = head else {
         return None;
@@ -403,7 +408,8 @@ fn side<'r>(head: &Head, body: Option<&Body>, rules: &'r [SideRequest]) -> Optio
     Some(&rule.name)
 }
 
-/// What a request is for that the profile does not name. `earlier` holds the digests of the message bodies before it.
+/// Classifies a request that no rule of the profile names. `earlier` has the digests of the earlier message
+/// bodies.
 fn class(head: &Head, body: Option<&Body>, earlier: &[String]) -> RequestClass {
     let Head::Request {
         method,

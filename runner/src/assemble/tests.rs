@@ -1,4 +1,4 @@
-//! Boundaries, gaps and what is told of the ledger.
+//! Boundaries, gaps and the facts taken from the ledger.
 
 use model::evidence::{Connection, Request, RequestClass};
 use model::journal::{End, Host};
@@ -46,7 +46,7 @@ fn post(seq: u64, connection: u64) -> Request {
     }
 }
 
-/// Two connections, of which the second carries the POST.
+/// Returns two connections, of which the second carries the POST.
 fn two(connects: &[(u64, usize)], accepted: [u64; 2]) -> (Traffic, Capture) {
     let mut capture = Capture::nothing((100, 100), &secrets());
     capture.barriers = vec![(1, 2), (2, 7)];
@@ -122,8 +122,8 @@ fn a_connection_that_never_arrived_is_a_gap() {
     assert_eq!(boundaries(&served, &capture).1[0].what, GapKind::Requests);
 }
 
-/// One that was made past the supervisor, and one that it let through and that never arrived: as many on either
-/// side, and not the same.
+/// One connection was made past the supervisor, and another one was permitted but never arrived. The numbers
+/// match, the connections do not.
 #[test]
 fn a_connection_accepted_before_one_was_let_through_is_a_gap_and_proves_no_order() {
     let (served, capture) = two(&[(10, 1), (20, 5)], [11, 15]);

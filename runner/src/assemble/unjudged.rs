@@ -1,28 +1,28 @@
-//! Traffic of the client's network namespace that no judged call explains, as attempts.
+//! Attempts inferred from traffic of the client's network namespace that no judged call explains.
 //!
-//! The supervisor judges addresses that it reads in the client's memory, and a call that names no address not at all.
-//! The kernel's own counters show what became of such calls. What a listed call may have caused is left out.
+//! The supervisor judges the addresses that it reads from the client's memory, but not calls without an address.
+//! The kernel's counters show the traffic of such calls. Traffic that a listed call may have caused is subtracted.
 
 use model::evidence::{Attempt, AttemptKind, Outcome};
 use nix::errno::Errno;
 use sandbox::counters::Counts;
 use sandbox::supervise::ledger::Ledger;
 
-/// Caller of an unjudged call: the counters do not name it.
+/// Caller of an unjudged call, which the counters do not identify.
 const UNKNOWN: &str = "unknown";
 
-/// Traffic as seen by others than the counters.
+/// Traffic known from sources other than the counters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen<'a> {
     pub(super) ledger: &'a Ledger,
-    /// Connections that the stub accepted.
+    /// Number of connections that the stub accepted.
     pub(super) accepted: u64,
-    /// Datagrams to and from the resolver; `None` where it was lost.
+    /// Number of datagrams to and from the resolver; `None` if the resolver was lost.
     pub(super) resolver: Option<u64>,
     pub(super) at_us: u64,
 }
 
-/// Returns an attempt for each counter that is higher than what was seen.
+/// Returns an attempt for each counter that exceeds the known traffic.
 pub(super) fn attempts(counts: Counts, seen: Seen<'_>) -> Vec<Attempt> {
     let Seen {
         ledger, resolver, ..
@@ -33,21 +33,21 @@ pub(super) fn attempts(counts: Counts, seen: Seen<'_>) -> Vec<Attempt> {
         });
         caused.map(|attempt| attempt.count).sum()
     };
-    // A call of another family, a unix socket's, makes no traffic, and the resolver's is known.
+    // Calls of other families, such as unix sockets, cause no IP traffic, and the resolver's traffic is known.
     let is_to_others = |attempt: &Attempt| {
         attempt.kind == AttemptKind::Attempt && attempt.is_internet() && !attempt.is_to_resolver()
     };
     let to_others = through(is_to_others) + ledger.unlisted.let_through;
-    // ::1 has no route either where the kernel's IPv6 is switched off.
+    // Without IPv6 in the kernel, ::1 has no route either.
     let unrouted =
         through(|attempt| attempt.leaves_loopback() || attempt.family.as_deref() == Some("inet6"))
             + ledger.unlisted.away;
-    // A connection may die with its process before it arrives, and is a gap of the requests then.
+    // A connection may end with its process before the stub accepts it, so the larger number counts.
     let to_stub = seen.accepted.max(ledger.connects.len() as u64);
     let connections = to_stub + to_others;
     let datagrams = match resolver {
         Some(datagrams) if to_others == 0 => counts.datagrams.saturating_sub(datagrams),
-        // Datagrams are not told apart by destination.
+        // The counter does not separate datagrams by destination.
         _ => 0,
     };
     let refused = Outcome::Denied(Errno::ENETUNREACH);
@@ -110,8 +110,8 @@ mod tests {
         }
     }
 
-    /// Address and count of each attempt, after these calls, with three connections accepted and four datagrams to and
-    /// from the resolver.
+    /// Returns address and count of each attempt after these calls, with three accepted connections and four
+    /// datagrams to and from the resolver.
     fn found(counts: Counts, calls: Vec<Attempt>) -> Vec<(String, u64)> {
         let mut ledger = Ledger::default();
         ledger.attempts.extend(calls);

@@ -1,7 +1,7 @@
-//! The client's files in a bundle: regular files, byte for byte, under names that are harmless everywhere.
+//! The client's files in a bundle: regular files, byte for byte, under names that are safe on every system.
 //!
-//! No name of the client's becomes one of ours unencoded, no link is made, and each copy is held against what the
-//! report says of its original. What holds a value that no report shows is listed, and not copied.
+//! Names that the client chose are encoded, no link is created, and each copy is compared with its entry in the
+//! report. A file that holds a hidden value is listed but not copied.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,58 +23,59 @@ use super::output_dir::{create, remove};
 use crate::collect::copy::{Bounds, Entry, Target, copy, directory};
 use crate::collect::files::shown;
 
-/// Paths of directories beyond this length go on in one of their own, so that the whole fits in a path of the system's.
-const LONGEST_PATH: usize = 1_000;
-/// Where those are.
+/// Longest path of a directory in its place, in bytes. A deeper directory starts a new path in [`FAR`], so that
+/// each path in the bundle fits the system's limit.
+const MAX_PATH: usize = 1_000;
+/// Directory for those deeper directories.
 const FAR: &str = "far";
 const PIECE: usize = 64 * 1024;
-/// Said of a directory below which nothing was copied.
-const EMPTY: &str = "no file of it is here";
+/// Reason for listing a directory without copied files.
+const EMPTY: &str = "no file of this directory was copied";
 
-/// What came of the client's files.
+/// Result of copying the client's files.
 #[derive(Debug, Default)]
 pub(super) struct Copied {
     pub(super) files: Vec<Listed>,
     pub(super) not_copied: Vec<NotCopied>,
-    /// Entries of `not_copied` that should have been.
+    /// Number of entries in `not_copied` that should have been copied.
     pub(super) left_out: usize,
-    /// Entries of `not_copied` that hold a value of the user's.
+    /// Number of entries in `not_copied` that hold a value of the user's.
     pub(super) withheld: usize,
-    /// Files of the report that are not here as the report has them.
+    /// Files of the report whose copy is missing or different.
     pub(super) lost: Vec<String>,
-    /// Why nothing more could be written.
+    /// Error after which no more files could be written.
     pub(super) broken: Option<io::Error>,
-    /// What holds the directories for what lies too deep, once this run has made it.
+    /// Handle of [`FAR`], once this run has created it.
     far_held: Option<OwnedFd>,
-    /// Directories made so far in it, and names that hold a replacement.
+    /// Number of directories created in [`FAR`], and of names that hold a replacement.
     far: u64,
     numbered: u64,
 }
 
-/// A directory of the bundle. One descriptor and no more: there is one of these for each level of the walk.
-pub(super) struct Into {
+/// A directory of the bundle. It holds only one descriptor, because each level of the walk has one of these.
+pub(super) struct CopyDirectory {
     held: OwnedFd,
-    /// Relative to the bundle.
+    /// Path relative to the bundle.
     path: String,
-    place: Where,
-    /// Files that were copied before it was made.
+    place: Parent,
+    /// Number of files copied before the directory was created.
     before: usize,
 }
 
-/// Where a directory was made, and its name there.
-enum Where {
-    Uppermost,
-    /// In the one above it.
-    Above(String),
-    /// In the one for what lies too deep.
+/// Parent in which a directory was created, and its name there.
+enum Parent {
+    Top,
+    /// The directory of the level above.
+    Upper(String),
+    /// The directory [`FAR`].
     Far(String),
 }
 
-/// What came of one file.
+/// Result of copying one file.
 struct Written<'n> {
     bytes: u64,
     sha256: String,
-    /// The variable whose value is in it; of such a file the copy has a part, if anything.
+    /// Variable whose value is in the file; the copy then has at most a part of the content.
     holds: Option<&'n str>,
 }
 
@@ -96,14 +97,14 @@ pub(super) fn copy_tree(
     };
     match make(bundle, root.word(), root.word()) {
         Ok(held) => {
-            let into = Into {
+            let into = CopyDirectory {
                 held,
                 path: root.word().to_owned(),
-                place: Where::Uppermost,
+                place: Parent::Top,
                 before: 0,
             };
             copy(tree, &into, bounds, &mut copying);
-            // Where nothing lies in them, they are not there.
+            // rmdir removes the directories only if they are empty.
             let _ = unlinkat(bundle, root.word(), UnlinkatFlags::RemoveDir);
             let far = &mut copying.copied.far_held;
             if far.is_some() && unlinkat(bundle, FAR, UnlinkatFlags::RemoveDir).is_ok() {
@@ -121,13 +122,13 @@ struct Copying<'a> {
     root: Root,
     bundle: &'a OwnedFd,
     secrets: &'a SecretScanner,
-    /// Regular files of the report that were not met yet, by path.
+    /// Regular files of the report that were not visited yet, by path.
     reported: BTreeMap<&'a str, OfPath<'a>>,
     copied: &'a mut Copied,
 }
 
-/// Entries of one path by their digests; those that were not read have the empty one. A client can make very many files
-/// that are shown by one path.
+/// Entries of one path by their digests; entries that were not read have the empty digest. A client can create
+/// very many files that are shown with the same path.
 type OfPath<'a> = BTreeMap<&'a str, Vec<&'a FileEntry>>;
 
 fn by_path(root: Root, reported: &[FileEntry]) -> BTreeMap<&str, OfPath<'_>> {
@@ -144,7 +145,8 @@ fn by_path(root: Root, reported: &[FileEntry]) -> BTreeMap<&str, OfPath<'_>> {
 }
 
 impl<'a> Copying<'a> {
-    /// A name in the bundle. Where the credential was taken out of it, it might be another entry's as well.
+    /// Returns the name in the bundle. A name with a redacted credential gets a number, since another may look
+    /// the same.
     fn name(&mut self, name: &[u8]) -> String {
         let harmless = self.secrets.redact_bytes(name);
         if harmless == name {
@@ -154,9 +156,9 @@ impl<'a> Copying<'a> {
         name::numbered(&harmless, self.copied.numbered)
     }
 
-    /// The name of an entry of that directory, another one where the whole path would show what no report does: a value
-    /// with slashes in it.
-    fn within(&mut self, within: &Into, name: &[u8]) -> String {
+    /// Returns the name of an entry in a directory. If the whole path contains a hidden value, which may have
+    /// slashes, the name is replaced.
+    fn name_within(&mut self, within: &CopyDirectory, name: &[u8]) -> String {
         let name = self.name(name);
         let path = format!("{}/{name}", within.path);
         if self.secrets.redact(&path) == path {
@@ -166,15 +168,15 @@ impl<'a> Copying<'a> {
         name::numbered(b"hidden", self.copied.numbered)
     }
 
-    /// Makes a directory of this name, or one that is nearer where the path would become too long.
-    fn directory(&mut self, within: &Into, name: String) -> io::Result<Into> {
+    /// Creates a directory of this name, or a numbered one in [`FAR`] if the path would become too long.
+    fn directory(&mut self, within: &CopyDirectory, name: String) -> io::Result<CopyDirectory> {
         let before = self.copied.files.len();
-        if within.path.len() + name.len() < LONGEST_PATH {
+        if within.path.len() + name.len() < MAX_PATH {
             let path = format!("{}/{name}", within.path);
-            return Ok(Into {
+            return Ok(CopyDirectory {
                 held: make(&within.held, &name, &path)?,
                 path,
-                place: Where::Above(name),
+                place: Parent::Upper(name),
                 before,
             });
         }
@@ -186,10 +188,10 @@ impl<'a> Copying<'a> {
         self.copied.far += 1;
         let name = self.copied.far.to_string();
         let path = format!("{FAR}/{name}");
-        Ok(Into {
+        Ok(CopyDirectory {
             held: make(far, &name, &path)?,
             path,
-            place: Where::Far(name),
+            place: Parent::Far(name),
             before,
         })
     }
@@ -198,7 +200,7 @@ impl<'a> Copying<'a> {
         shown(&path.join(&b'/'), self.secrets)
     }
 
-    fn leave_out(&mut self, path: String, kind: Option<Kind>, reason: String) {
+    fn list_not_copied(&mut self, path: String, kind: Option<Kind>, reason: String) {
         self.copied.not_copied.push(NotCopied {
             root: self.root.into(),
             path,
@@ -208,7 +210,7 @@ impl<'a> Copying<'a> {
         });
     }
 
-    /// The report's entry of a file with this digest, or of any of that path.
+    /// Takes the report's entry with this path and digest, or else any entry of the path.
     fn entry_of(&mut self, path: &str, sha256: &str) -> Option<&FileEntry> {
         let entries = self.reported.get_mut(path)?;
         let any = entries.keys().next().copied()?;
@@ -224,41 +226,41 @@ impl<'a> Copying<'a> {
         entry
     }
 
-    /// Whatever the report has, and nobody met.
+    /// Lists the files of the report that were not visited.
     fn count_missing(&mut self) {
-        let told: Vec<&FileEntry> = {
+        let unvisited: Vec<&FileEntry> = {
             let entries = self.reported.values().flat_map(BTreeMap::values);
             entries.flatten().copied().collect()
         };
         let of_root = |one: &&NotCopied| one.root == self.root.into();
         let explained = self.copied.not_copied.iter().filter(of_root);
         let explained: BTreeSet<String> = explained.map(|one| one.path.clone()).collect();
-        for entry in told.into_iter().filter(|entry| entry.sha256.is_some()) {
+        for entry in unvisited.into_iter().filter(|entry| entry.sha256.is_some()) {
             if !explained.contains(&entry.path) {
-                let reason = "it was not there any more".to_owned();
+                let reason = "it no longer existed".to_owned();
                 self.copied.left_out += 1;
-                self.leave_out(entry.path.clone(), Some(Kind::File), reason);
+                self.list_not_copied(entry.path.clone(), Some(Kind::File), reason);
             }
             let lost = format!("{}/{}", self.root.word(), entry.path);
             self.copied.lost.push(lost);
         }
     }
 
-    /// Notes what stopped the bundle.
-    fn breaks(&mut self, error: io::Error) -> io::Error {
-        let told = io::Error::from(error.kind());
+    /// Records the error that ends the bundle.
+    fn fail(&mut self, error: io::Error) -> io::Error {
+        let reported = io::Error::from(error.kind());
         self.copied.broken.get_or_insert(error);
-        told
+        reported
     }
 
-    /// Writes the content, up to where a value is found in it. Holes stay holes: what costs a client nothing shall not
-    /// fill the disk.
+    /// Writes the content, up to a hidden value. Holes stay holes, because a sparse file costs the client nothing
+    /// and must not fill the disk.
     fn write(&mut self, content: File, size: u64, mut to: File) -> io::Result<Written<'a>> {
-        let most = PIECE.max(self.secrets.longest());
-        let mut room = vec![0; most.min(usize::try_from(size).unwrap_or(most))];
+        let buffer_size = PIECE.max(self.secrets.longest());
+        let mut buffer = vec![0; buffer_size.min(usize::try_from(size).unwrap_or(buffer_size))];
         let mut scanner = HiddenScanner::new(self.secrets);
         let (mut bytes, mut holds) = (0, None);
-        let sha256 = digest::of_pieces(content.take(size), &mut room, |piece| {
+        let sha256 = digest::of_pieces(content.take(size), &mut buffer, |piece| {
             bytes += piece.len() as u64;
             let is_hole = piece.iter().all(|byte| *byte == 0);
             if is_hole {
@@ -271,10 +273,10 @@ impl<'a> Copying<'a> {
                 None if is_hole => to.seek(SeekFrom::Start(bytes)).map(drop),
                 None => to.write_all(piece),
             };
-            written.map_err(|error| self.breaks(error))
+            written.map_err(|error| self.fail(error))
         })?;
         if holds.is_none() {
-            to.set_len(bytes).map_err(|error| self.breaks(error))?;
+            to.set_len(bytes).map_err(|error| self.fail(error))?;
         }
         Ok(Written {
             bytes,
@@ -283,64 +285,64 @@ impl<'a> Copying<'a> {
         })
     }
 
-    /// Lists a file that is kept back.
+    /// Lists a file that is withheld because it holds the value of `variable`.
     fn withhold(&mut self, path: String, variable: &str) {
         self.copied.withheld += 1;
         let reason = format!("the value of {variable} is in it, which no report shows");
-        self.leave_out(path, Some(Kind::File), reason);
+        self.list_not_copied(path, Some(Kind::File), reason);
     }
 }
 
 impl Target for Copying<'_> {
-    type Directory = Into;
+    type Directory = CopyDirectory;
 
-    fn enter(&mut self, into: &Into, entry: &Entry<'_>) -> io::Result<Into> {
-        let name = self.within(into, entry.name.to_bytes());
-        self.directory(into, name)
-            .map_err(|error| self.breaks(error))
+    fn enter(&mut self, into: &CopyDirectory, entry: &Entry<'_>) -> io::Result<CopyDirectory> {
+        let name = self.name_within(into, entry.name.to_bytes());
+        self.directory(into, name).map_err(|error| self.fail(error))
     }
 
-    fn leave(&mut self, into: &Into, left: Into, entry: &Entry<'_>) {
-        // Many archives and uploads lose an empty directory; nobody shall miss it.
+    fn leave(&mut self, into: &CopyDirectory, left: CopyDirectory, entry: &Entry<'_>) {
+        // Empty directories are removed, because many archives and uploads lose them and the bundle would then
+        // differ.
         let (holding, name) = match &left.place {
-            Where::Uppermost => return,
-            Where::Above(name) => (Some(&into.held), name),
-            Where::Far(name) => (self.copied.far_held.as_ref(), name),
+            Parent::Top => return,
+            Parent::Upper(name) => (Some(&into.held), name),
+            Parent::Far(name) => (self.copied.far_held.as_ref(), name),
         };
         if let Some(holding) = holding {
             let _ = unlinkat(holding, name.as_str(), UnlinkatFlags::RemoveDir);
         }
         if left.before == self.copied.files.len() {
             let path = self.shown(entry.path);
-            self.leave_out(path, Some(Kind::Directory), EMPTY.to_owned());
+            self.list_not_copied(path, Some(Kind::Directory), EMPTY.to_owned());
         }
     }
 
-    fn file(&mut self, into: &Into, entry: &Entry<'_>, content: File) -> io::Result<()> {
+    fn file(&mut self, into: &CopyDirectory, entry: &Entry<'_>, content: File) -> io::Result<()> {
         let path = self.shown(entry.path);
         let is_left = |entries: &OfPath<'_>| !entries.is_empty();
         if !self.reported.get(path.as_str()).is_some_and(is_left) {
             return Err(io::Error::other("the report does not list it"));
         }
-        let name = self.within(into, entry.name.to_bytes());
+        let name = self.name_within(into, entry.name.to_bytes());
         let in_bundle = format!("{}/{name}", into.path);
         let file = create(&into.held, &name)
             .map_err(|error| named(error, &in_bundle))
-            .map_err(|error| self.breaks(error))?;
+            .map_err(|error| self.fail(error))?;
         let written = self.write(content, entry.size(), file);
         let written = written.inspect_err(|_| drop(remove(&into.held, &name)))?;
         let sha256 = written.sha256;
         let (mut mode, mut other) = (entry.status.st_mode & 0o7777, None);
         if let Some(reported) = self.entry_of(&path, &sha256) {
-            // As it was when the report was made of it: what could not be read was opened to us since.
+            // The mode in the report is the client's; the walk has widened modes since.
             mode = reported.mode;
             other = reported.sha256.clone().filter(|other| *other != sha256);
         }
         if other.is_some() || written.holds.is_some() {
-            remove(&into.held, &name).map_err(|error| self.breaks(error))?;
+            remove(&into.held, &name).map_err(|error| self.fail(error))?;
         }
         if let Some(other) = other {
-            let why = format!("its SHA-256 is {sha256}, and the report has {other}");
+            let why = format!("its SHA-256 is {sha256}, but the report has {other}");
             let lost = format!("{}/{path}", self.root.word());
             self.copied.lost.push(lost);
             return Err(io::Error::other(why));
@@ -362,7 +364,7 @@ impl Target for Copying<'_> {
         Ok(())
     }
 
-    fn other(&mut self, _: &Into, entry: &Entry<'_>) -> io::Result<()> {
+    fn other(&mut self, _: &CopyDirectory, entry: &Entry<'_>) -> io::Result<()> {
         let target = match entry.kind {
             FileKind::Symlink => {
                 let target = readlinkat(entry.from, entry.name)?;
@@ -385,30 +387,31 @@ impl Target for Copying<'_> {
         Ok(())
     }
 
-    fn lacks(&mut self, path: &[Vec<u8>], kind: Option<FileKind>, error: &io::Error) {
+    fn skip(&mut self, path: &[Vec<u8>], kind: Option<FileKind>, error: &io::Error) {
         let path = self.shown(path);
         self.copied.left_out += 1;
-        self.leave_out(path, kind.map(Kind::from), error.to_string());
+        self.list_not_copied(path, kind.map(Kind::from), error.to_string());
     }
 
-    fn is_lost(&self) -> bool {
+    fn has_failed(&self) -> bool {
         self.copied.broken.is_some()
     }
 }
 
-/// Makes a directory that is not there. `path` is its whole one, for people.
+/// Creates a directory that must not exist. `path` is the path for messages.
 fn make(at: &OwnedFd, name: &str, path: &str) -> io::Result<OwnedFd> {
     mkdirat(at, name, Mode::from_bits_truncate(0o755))
         .map_err(|errno| named(errno.into(), path))?;
     open(at, name)
 }
 
-/// Names what stands in the way: where others may write to the directory, it may be theirs.
+/// Adds the path to an error about an existing object: other users may have created it, if they can write
+/// there.
 fn named(error: io::Error, path: &str) -> io::Error {
     if error.kind() != io::ErrorKind::AlreadyExists {
         return error;
     }
-    let why = format!("{path} is there already, and this run has not made it");
+    let why = format!("{path} already exists, and this run did not make it");
     io::Error::new(error.kind(), why)
 }
 

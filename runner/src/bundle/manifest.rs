@@ -1,7 +1,8 @@
-//! The manifest of a bundle, schema `runner.bundle/1`: which files there are, whence, and what is not among them.
+//! The manifest of a bundle, schema `runner.bundle/1`: the files, their origins, and the objects that were not
+//! copied.
 //!
-//! The same types are written and read. A manifest that is read is somebody else's: [`Manifest::parse`] refuses
-//! whatever no run writes.
+//! The same types are written and read. A manifest may come from anyone, so [`Manifest::parse`] rejects documents
+//! that no run writes.
 
 mod paths;
 
@@ -24,28 +25,31 @@ pub(super) use paths::{Directory, Node};
 
 const SCHEMA: &str = "runner.bundle/1";
 
-/// The manifest's own name. It is written last.
+/// Name of the manifest, which is written last.
 pub(crate) const NAME: &str = "manifest.json";
 
-/// No manifest is larger: as many paths as a client of a built-in case may leave need less, each byte an escape.
-pub(crate) const MOST_BYTES: u64 = 1024 * 1024 * 1024;
-/// No list in it is longer: no entry that a run writes has fewer than 110 bytes, so that no more of them fit.
-const MOST_ENTRIES: usize = 10_000_000;
-/// Characters that are shown of a path, or of anything else that stands in a manifest.
-const MOST_SHOWN: usize = 1_000;
-/// What a bundle of evidence holds. Readers ignore keys that they do not know. Where this file is there, the bundle
+/// Largest manifest, in bytes. The paths that a client of a built-in case may leave need less, even if every byte
+/// is escaped.
+pub(crate) const MAX_BYTES: u64 = 1024 * 1024 * 1024;
+/// Largest number of entries in a list. A manifest holds no more, since each entry of a run has at least 110
+/// bytes.
+const MAX_ENTRIES: usize = 10_000_000;
+/// Largest number of characters shown of a path or another text of a manifest.
+const MAX_SHOWN: usize = 1_000;
+
+/// Content of a bundle of evidence. Readers ignore unknown keys. A bundle with this file is complete.
 /// is whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "Manifest of runner")]
 pub(crate) struct Manifest {
-    /// The form of this document.
+    /// Schema of this document.
     pub(crate) schema: String,
     /// The run that left the evidence, in the words of its report.
     pub(crate) run: Run,
-    /// Every file but this one, sorted by path.
+    /// Every file except this one, sorted by path.
     #[serde(deserialize_with = "bounded")]
     pub(crate) files: Vec<Listed>,
-    /// What the client left and is not among the files, sorted.
+    /// Objects of the client that are not among the files, sorted.
     #[serde(deserialize_with = "bounded")]
     pub(crate) not_copied: Vec<NotCopied>,
 }
@@ -53,44 +57,44 @@ pub(crate) struct Manifest {
 /// The run, in the words of its report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Run {
-    /// The program that made the run.
+    /// Program that made the run.
     pub(crate) runner: Runner,
-    /// What was asked, allowed and expected.
+    /// Case of the run.
     pub(crate) case: Case,
-    /// The program under test.
+    /// Program under test.
     pub(crate) client: Client,
-    /// The word for the whole run.
+    /// Verdict of the whole run.
     #[schemars(with = "finding::Verdict")]
     pub(crate) verdict: String,
-    /// What sealed the network.
+    /// Isolation of the network.
     #[schemars(with = "Tier")]
     pub(crate) tier: String,
-    /// When the run began.
+    /// Start of the run.
     #[schemars(with = "Timestamp")]
     pub(crate) started_at: String,
 }
 
-/// The program that made the run.
+/// Program that made the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Runner {
-    /// Its version: `0.1.0`.
+    /// Version: `0.1.0`.
     pub(crate) version: String,
     /// Digest of its executable.
     #[schemars(with = "Sha256")]
     pub(crate) sha256: String,
 }
 
-/// The case of the run.
+/// Case of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Case {
-    /// Its name: `case-b`.
+    /// Name: `case-b`.
     pub(crate) name: String,
     /// Digest of its file.
     #[schemars(with = "Sha256")]
     pub(crate) sha256: String,
 }
 
-/// The program under test.
+/// Program under test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Client {
     /// Digest of the program.
@@ -98,60 +102,61 @@ pub(crate) struct Client {
     pub(crate) sha256: String,
 }
 
-/// One file of the bundle.
+/// File of the bundle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Listed {
-    /// Relative to the bundle. Of a name that the client chose, all but letters, digits and a few signs is
-    /// percent-encoded.
+    /// Path relative to the bundle. In a name that the client chose, all characters except letters, digits and a
+    /// few signs are percent-encoded.
     pub(crate) path: String,
-    /// Its size.
+    /// Size in bytes.
     pub(crate) bytes: u64,
-    /// Its digest.
+    /// Digest of the content.
     #[schemars(with = "Sha256")]
     pub(crate) sha256: String,
-    /// What it is a copy of; null for a report and for output.
+    /// Original of a copy; null for a report and for output.
     pub(crate) original: Option<Original>,
 }
 
-/// A file of the client, as the report lists it.
+/// File of the client, as the report lists it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Original {
-    /// In which of its directories.
+    /// Directory of the client that held the file.
     #[schemars(with = "Root")]
     pub(crate) root: String,
-    /// Relative to it; bytes that are no UTF-8 are `\xNN`, a backslash `\\`.
+    /// Path relative to that directory; bytes that are not UTF-8 are `\xNN`, a backslash is `\\`.
     pub(crate) path: String,
-    /// Its permission bits.
+    /// Permission bits.
     #[schemars(with = "FileMode")]
     pub(crate) mode: String,
 }
 
-/// Something that is not in the bundle.
+/// Object that is not in the bundle.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct NotCopied {
-    /// Where it was.
+    /// Directory or output that held the object.
     pub(crate) root: Source,
-    /// Relative to the directory, and empty for itself; bytes that are no UTF-8 are `\xNN`, a backslash `\\`.
+    /// Path relative to that directory, empty for the directory itself; bytes that are not UTF-8 are `\xNN`, a
+    /// backslash is `\\`.
     pub(crate) path: String,
-    /// What it was; null where that is not known.
+    /// Kind of object; null if unknown.
     pub(crate) kind: Option<Kind>,
-    /// Where a link leads, as it stands in the link.
+    /// Target of a link, unresolved.
     pub(crate) target: Option<String>,
-    /// Why it is not there.
+    /// Reason for not copying the object.
     pub(crate) reason: String,
 }
 
-/// Where something was that is not in the bundle.
+/// Origin of an object that is not in the bundle.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Source {
-    /// The home directory.
+    /// Home directory.
     Home,
-    /// The temporary directory.
+    /// Temporary directory.
     Tmp,
-    /// The working directory.
+    /// Working directory.
     Work,
     /// Standard output.
     Stdout,
@@ -159,25 +164,25 @@ pub(crate) enum Source {
     Stderr,
 }
 
-/// What something was that is not in the bundle.
+/// Kind of an object that is not in the bundle.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
-    /// A regular file.
+    /// Regular file.
     File,
-    /// A directory of which nothing is in the bundle.
+    /// Directory without files in the bundle.
     Directory,
-    /// A symbolic link.
+    /// Symbolic link.
     Symlink,
-    /// A named pipe.
+    /// Named pipe.
     Fifo,
-    /// A socket.
+    /// Socket.
     Socket,
-    /// A character or block device.
+    /// Character or block device.
     Device,
-    /// The rest of an output.
+    /// Rest of an output beyond the limit.
     Output,
 }
 
@@ -205,7 +210,7 @@ impl From<FileKind> for Kind {
 }
 
 impl Source {
-    /// The word for it.
+    /// Returns the word used in JSON.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Home => "home",
@@ -238,22 +243,22 @@ impl From<&model::report::Report> for Run {
     }
 }
 
-/// The schema of a manifest.
+/// Returns the JSON Schema of a manifest.
 pub(crate) fn schema() -> Schema {
     schema::of_document::<Manifest>(SCHEMA)
 }
 
-/// Why a document is no manifest that can be relied on.
+/// Error of a document that is not a valid manifest.
 #[derive(Debug, Error)]
 pub(crate) enum ManifestError {
-    /// In words of ours: those of the parser repeat what stands in the document.
-    #[error("it is no JSON of this form: {why}")]
+    /// The cause is redacted for the terminal, because the parser's messages quote the document.
+    #[error("cannot parse it as JSON of this form: {why}")]
     Json { why: String },
-    #[error("its schema is {found}, and {SCHEMA} is expected")]
+    #[error("expected the schema {SCHEMA}, found {found}")]
     Schema { found: String },
     #[error("it lists the path {path}, which {what}")]
     Path { path: String, what: &'static str },
-    #[error("it lists {path} with the SHA-256 {found}, and 64 lower-case hex digits are expected")]
+    #[error("expected 64 lower-case hex digits as the SHA-256 of {path}, found {found}")]
     Digest { path: String, found: String },
 }
 
@@ -266,22 +271,22 @@ impl ManifestError {
     }
 }
 
-/// Text of a document that may be anybody's, for people: harmless, and of a bounded length.
+/// Returns text of an untrusted document for messages: escaped and of bounded length.
 pub(super) fn shown(text: &str) -> String {
-    match truncated(text, MOST_SHOWN) {
+    match truncated(text, MAX_SHOWN) {
         whole if whole == text => visible(text),
         start => format!("{} ({} bytes)", visible(&start), text.len()),
     }
 }
 
-/// Of any version.
+/// Common part of all versions.
 #[derive(Deserialize)]
 struct Form {
     schema: String,
 }
 
 impl Manifest {
-    /// The manifest of these files.
+    /// Builds the manifest of these files.
     pub(crate) fn new(run: Run, mut files: Vec<Listed>, mut not_copied: Vec<NotCopied>) -> Self {
         files.sort_by(|one, other| one.path.cmp(&other.path));
         not_copied.sort();
@@ -293,18 +298,18 @@ impl Manifest {
         }
     }
 
-    /// The document.
+    /// Encodes the document.
     ///
     /// # Errors
-    /// A value without a JSON form.
+    /// Returns the error of a value without a JSON form.
     pub(crate) fn document(&self) -> serde_json::Result<Vec<u8>> {
         json::document(self)
     }
 
-    /// Reads a document that may be anybody's.
+    /// Parses an untrusted document.
     ///
     /// # Errors
-    /// The first thing that no run writes.
+    /// Returns the first fault that no run writes.
     pub(crate) fn parse(document: &[u8]) -> Result<Self, ManifestError> {
         let form: Form = serde_json::from_slice(document).map_err(ManifestError::json)?;
         if form.schema != SCHEMA {
@@ -327,27 +332,27 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The uppermost directory. Of a manifest that was made or read here: its files are sorted.
+    /// Returns the top directory. The files are sorted, because `new` sorts them and `parse` checks the order.
     pub(crate) fn tree(&self) -> Directory<'_> {
-        Directory::uppermost(&self.files)
+        Directory::top(&self.files)
     }
 }
 
-/// A list of no more than [`MOST_ENTRIES`].
+/// Deserializes a list of at most [`MAX_ENTRIES`].
 fn bounded<'de, D: Deserializer<'de>, T: Deserialize<'de>>(list: D) -> Result<Vec<T>, D::Error> {
-    Bounded::of(MOST_ENTRIES).deserialize(list)
+    Bounded::of(MAX_ENTRIES).deserialize(list)
 }
 
-/// Reads a list up to a bound, and nothing of what is beyond it.
+/// Deserializer of a list up to a bound. Entries beyond the bound are not read.
 struct Bounded<T> {
-    most: usize,
+    limit: usize,
     entries: PhantomData<T>,
 }
 
 impl<T> Bounded<T> {
-    fn of(most: usize) -> Self {
+    fn of(limit: usize) -> Self {
         Self {
-            most,
+            limit,
             entries: PhantomData,
         }
     }
@@ -365,14 +370,14 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Bounded<T> {
     type Value = Vec<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a list of at most {} entries", self.most)
+        write!(f, "a list of at most {} entries", self.limit)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
         let mut entries = Vec::new();
         while let Some(entry) = list.next_element()? {
-            if entries.len() == self.most {
-                let why = format!("a list of over {} entries, which no run writes", self.most);
+            if entries.len() == self.limit {
+                let why = format!("a list of over {} entries, which no run writes", self.limit);
                 return Err(A::Error::custom(why));
             }
             entries.push(entry);

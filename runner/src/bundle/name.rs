@@ -1,21 +1,22 @@
-//! Names in a bundle for names that a client chose.
+//! Encoding of names that a client chose, for use in a bundle.
 //!
-//! What is kept as it is can be packed, uploaded, unpacked and shown anywhere; everything else is percent-encoded, so
-//! that no two names become one. A leading full stop is encoded as well: such files are hidden, and uploads leave
-//! hidden files out. Names that differ in case alone stay two, which a few file systems cannot have side by side.
+//! Characters that can be packed, uploaded, unpacked and shown on every system are kept. Others are
+//! percent-encoded, so that different names stay different. A leading full stop is encoded too, because uploads
+//! leave hidden files out. Names that differ only in case stay different, but a few file systems cannot store
+//! both.
 
 use std::fmt::Write as _;
 
 use model::digest;
 
-/// Longest encoded name that is not cut.
-const LONGEST: usize = 200;
-/// What is kept of a longer one, before its digest.
+/// Longest encoded name that is not cut, in bytes.
+const MAX_LENGTH: usize = 200;
+/// Kept part of a longer name, before its digest.
 const KEPT: usize = 120;
-/// Stands before a digest or a number, and never in a name that is whole.
+/// Separator before a digest or a number; a complete name never contains it.
 const MARK: char = '~';
 
-/// The name of one file or directory, for any name of a client's: never empty, `.` or `..`, and without `/`.
+/// Encodes the name of one file or directory. The result is never empty, `.` or `..`, and has no `/`.
 pub(crate) fn encoded(name: &[u8]) -> String {
     let mut encoded = String::with_capacity(name.len());
     let last = name.len().saturating_sub(1);
@@ -31,9 +32,9 @@ pub(crate) fn encoded(name: &[u8]) -> String {
     if encoded.is_empty() {
         encoded.push(MARK);
     }
-    if encoded.len() > LONGEST {
+    if encoded.len() > MAX_LENGTH {
         let mut end = KEPT;
-        // Not within the three characters of a byte.
+        // The cut must not split the three characters of an encoded byte.
         if let Some(begun) = encoded.get(KEPT - 2..KEPT).and_then(|tail| tail.find('%')) {
             end = KEPT - 2 + begun;
         }
@@ -44,12 +45,13 @@ pub(crate) fn encoded(name: &[u8]) -> String {
     encoded
 }
 
-/// The same for a name that more than one may have: it holds a replacement. `number` is used once in a bundle.
+/// Encodes a name that several objects may share, because it holds a replacement. `number` is unique in a
+/// bundle.
 pub(crate) fn numbered(name: &[u8], number: u64) -> String {
     format!("{}{MARK}{number}", encoded(name))
 }
 
-/// Whether a byte stands for itself; at the beginning or the end of a name less does.
+/// Checks whether a byte is kept; at the border of a name fewer bytes are.
 fn is_kept(byte: u8, is_border: bool) -> bool {
     match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => true,
@@ -87,8 +89,8 @@ mod tests {
 
     #[test]
     fn a_long_name_is_cut_between_characters_and_told_by_its_digest() {
-        let whole = [b'n'; LONGEST];
-        assert_eq!(encoded(&whole).len(), LONGEST);
+        let whole = [b'n'; MAX_LENGTH];
+        assert_eq!(encoded(&whole).len(), MAX_LENGTH);
         for name in [[b'n'; 255], [b' '; 255]] {
             let other = [&name[..254], b"x"].concat();
             let (one, other) = (encoded(&name), encoded(&other));
@@ -107,7 +109,7 @@ mod tests {
         assert!(numbered(&[b' '; 255], u64::MAX).len() <= 255);
     }
 
-    /// Undoes what [`encoded`] does, where nothing was cut.
+    /// Reverses [`encoded`] for a name that was not cut.
     fn decoded(name: &str) -> Vec<u8> {
         let mut bytes = name.bytes();
         let mut decoded = Vec::new();
@@ -129,7 +131,7 @@ mod tests {
             name in proptest::collection::vec(any::<u8>(), 1..256)
         ) {
             let made = encoded(&name);
-            prop_assert!(made.len() <= LONGEST && made != "." && made != "..");
+            prop_assert!(made.len() <= MAX_LENGTH && made != "." && made != "..");
             let is_harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"%._-+=@,~".contains(&byte);
             prop_assert!(made.bytes().all(is_harmless), "{made}");
             prop_assert!(!made.starts_with(['.', '-', '~']));

@@ -1,8 +1,8 @@
-//! The directory of a bundle: new, or empty, and held open from before the run.
+//! Output directory of a bundle: new or empty, and held open from before the run.
 //!
-//! From the moment it is opened it holds one file, the manifest to be, which takes its name when everything else is
-//! there. So a second run refuses the directory, and whoever finds it unfinished knows. Everything is made by
-//! descriptor, under a name that nothing has yet; no path is resolved again.
+//! When opened, the directory gets one file, the unfinished manifest, which is renamed after all other files
+//! exist. So a second run refuses the directory, and an unfinished bundle can be recognised. Objects are created
+//! through the descriptor of the directory, under new names; no path is resolved a second time.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -24,17 +24,21 @@ use super::manifest;
 use crate::collect::copy::directory;
 use sys::read::name_of;
 
-/// What the manifest is called until everything else is there.
+/// Name of the manifest until all other files exist.
 const UNFINISHED: &str = ".unfinished";
 
-/// Why nothing is run: the evidence would have no place.
+/// Error that prevents the run, because its evidence could not be stored.
 #[derive(Debug, Error)]
 pub(crate) enum OutputDirectoryError {
     #[error("cannot make the directory {path} for the evidence")]
     Open { path: String, source: io::Error },
-    #[error("the evidence goes to a new or an empty directory, and {path} is {found}")]
+    #[error(
+        "cannot write the evidence to {path}: expected a new or an empty directory, found {found}"
+    )]
     NoDirectory { path: String, found: &'static str },
-    #[error("the evidence goes to a new or an empty directory, and {path} holds {entry}")]
+    #[error(
+        "cannot write the evidence to {path}: expected a new or an empty directory, found {entry} in it"
+    )]
     NotEmpty { path: String, entry: String },
     #[error("another run is writing its evidence to {path}")]
     InUse { path: String },
@@ -46,59 +50,60 @@ impl OutputDirectoryError {
     pub(crate) fn hint(&self) -> &'static str {
         match self {
             Self::Open { .. } => {
-                "`--out` makes the directory itself, in one that is there and that you may write"
+                "`--out` makes the directory itself, but its parent must exist and be writable for you"
             }
             Self::InUse { .. } => "name another directory, or wait for the end of that run",
             Self::NotEmpty { entry, .. } if entry == UNFINISHED => {
-                "a run that was ended there left it: remove the directory, or name another one"
+                "a run that ended early left it: remove the directory, or name another one"
             }
             Self::NoDirectory { .. } | Self::NotEmpty { .. } => {
-                "name a directory that is not there: `--out` makes it"
+                "name a directory that does not exist yet: `--out` makes it"
             }
             Self::HoldsOther { .. } => {
-                "every report is among the evidence anyway; give this file another place, or leave it out"
+                "the evidence has every report anyway; choose another path for this file, or leave it out"
             }
         }
     }
 }
 
-/// The directory.
+/// Output directory.
 #[derive(Debug)]
 pub(crate) struct OutputDirectory {
     held: OwnedFd,
-    /// Free of links.
+    /// Path with links resolved.
     path: PathBuf,
-    /// The directory that holds it, and its name there, where it was made here.
+    /// Parent directory and name, if this run created the directory.
     made: Option<(OwnedFd, PathBuf)>,
-    /// The manifest to be, once it is there: whoever owns the directory may put something else under its name.
+    /// The unfinished manifest, held open, because the owner of the directory may replace the file under its
+    /// name.
     unfinished: Option<File>,
     state: State,
 }
 
-/// What is to be taken away where the run is not made.
+/// Objects to remove if the run is not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The directory, where it was made here and is empty.
+    /// The directory, if this run created it and it is empty.
     Found,
-    /// The manifest to be as well.
+    /// The unfinished manifest as well.
     Marked,
-    /// Nothing: there is evidence in it.
+    /// None: the directory holds evidence.
     Used,
 }
 
 impl OutputDirectory {
-    /// Makes the directory, or takes an empty one.
+    /// Creates the directory, or opens an empty one.
     ///
     /// # Errors
-    /// What is there instead, or why nothing can be made there.
+    /// Returns the kind of another object at the path, or the error of creating the directory.
     pub(crate) fn open(path: &Path) -> Result<Self, OutputDirectoryError> {
         let failed = |source: io::Error| OutputDirectoryError::Open {
             path: shown_path(path),
             source,
         };
-        let mut place = Self::take(path).map_err(|error| match error.raw_os_error() {
+        let mut output = Self::take(path).map_err(|error| match error.raw_os_error() {
             Some(libc::ENOTDIR | libc::ELOOP) => {
-                let found = what_lies_at(path);
+                let found = kind_at(path);
                 found.map_or_else(
                     || failed(error),
                     |found| OutputDirectoryError::NoDirectory {
@@ -109,7 +114,7 @@ impl OutputDirectory {
             }
             _ => failed(error),
         })?;
-        let is_taken = |place: &Self, entry: &[u8]| match place.is_in_use() {
+        let refusal = |output: &Self, entry: &[u8]| match output.is_in_use() {
             true => OutputDirectoryError::InUse {
                 path: shown_path(path),
             },
@@ -118,27 +123,28 @@ impl OutputDirectory {
                 entry: visible(&printable(entry)),
             },
         };
-        if let Some(entry) = place.first_entry().map_err(failed)? {
-            return Err(is_taken(&place, &entry));
+        if let Some(entry) = output.first_entry().map_err(failed)? {
+            return Err(refusal(&output, &entry));
         }
-        match create(&place.held, UNFINISHED) {
+        match create(&output.held, UNFINISHED) {
             Ok(file) => {
-                // For whoever asks whether this run goes on: flock(2) ends with it. Not every file system has it.
+                // The lock shows other runs that this one is still active; flock(2) ends with it. Some file
+                // systems have no locks.
                 let _ = file.try_lock();
-                place.unfinished = Some(file);
-                place.state = State::Marked;
+                output.unfinished = Some(file);
+                output.state = State::Marked;
             }
-            // Another run was faster.
+            // Another run created the file first.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(is_taken(&place, UNFINISHED.as_bytes()));
+                return Err(refusal(&output, UNFINISHED.as_bytes()));
             }
             Err(error) => return Err(failed(error)),
         }
-        Ok(place)
+        Ok(output)
     }
 
     fn take(path: &Path) -> io::Result<Self> {
-        // `.` and `/` have no name that could be made.
+        // `.` and `/` have no last name that could be created.
         let (holding, name) = match (path.parent(), path.file_name()) {
             (Some(parent), Some(name)) if !parent.as_os_str().is_empty() => (parent, name),
             (_, Some(name)) => (Path::new("."), name),
@@ -156,18 +162,18 @@ impl OutputDirectory {
         };
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let held = File::from(openat(&holding, name, flags, Mode::empty())?);
-        let mut place = Self {
+        let mut output = Self {
             path: PathBuf::new(),
             held: held.try_clone()?.into(),
             made: made.then(|| (holding, PathBuf::from(name))),
             unfinished: None,
             state: State::Found,
         };
-        place.path = name_of(&held)?;
-        Ok(place)
+        output.path = name_of(&held)?;
+        Ok(output)
     }
 
-    /// Whether the run that began here still goes on.
+    /// Checks whether the run that created the unfinished manifest is still active.
     fn is_in_use(&self) -> bool {
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let begun = openat(&self.held, UNFINISHED, flags, Mode::empty());
@@ -175,7 +181,7 @@ impl OutputDirectory {
         matches!(tried, Ok(Err(TryLockError::WouldBlock)))
     }
 
-    /// Some entry of it.
+    /// Returns any entry of the directory.
     fn first_entry(&self) -> io::Result<Option<Vec<u8>>> {
         for entry in Dir::from_fd(directory(&self.held, c".")?)?.iter() {
             let entry = entry?;
@@ -187,7 +193,7 @@ impl OutputDirectory {
         Ok(None)
     }
 
-    /// Free of links.
+    /// Returns the path, with links resolved.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -196,15 +202,15 @@ impl OutputDirectory {
         &self.held
     }
 
-    /// From now on it is left as it is, whatever becomes of the run.
+    /// Marks the directory as used: it stays, even if the run fails.
     pub(crate) fn touch(&mut self) {
         self.state = State::Used;
     }
 
-    /// Writes a file whole: it takes its name when everything is in it.
+    /// Writes a complete file: the file gets its name only after its content.
     ///
     /// # Errors
-    /// What the system said; nothing of that name is there then.
+    /// Returns the error of the system. No file of that name exists then.
     pub(crate) fn put(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let partial = format!(".{name}.part");
         let mut file = create(&self.held, &partial)?;
@@ -215,10 +221,10 @@ impl OutputDirectory {
         written.inspect_err(|_| drop(remove(&self.held, &partial)))
     }
 
-    /// Writes the manifest, with which the bundle is whole.
+    /// Writes the manifest, which completes the bundle.
     ///
     /// # Errors
-    /// What the system said; there is no manifest then.
+    /// Returns the error of the system. No manifest exists then.
     pub(crate) fn finish(mut self, document: &[u8]) -> io::Result<()> {
         let mut file = self.unfinished.take().ok_or(Errno::ESTALE)?;
         file.write_all(document)?;
@@ -234,7 +240,7 @@ impl OutputDirectory {
 }
 
 impl Drop for OutputDirectory {
-    /// What was made and not used is taken away again. Where that fails there is an empty directory, and nobody to tell.
+    /// Removes an unused directory that this run created. If that fails, an empty directory is left behind.
     fn drop(&mut self) {
         match self.state {
             State::Used => return,
@@ -254,10 +260,11 @@ impl Drop for OutputDirectory {
     }
 }
 
-/// Makes a file that is not there. The directory of the bundle says who may come near it.
+/// Creates a file that must not exist. The mode 0644 is safe, because access to the bundle's directory governs
+/// it.
 ///
 /// # Errors
-/// What the system said.
+/// Returns the error of openat(2).
 pub(super) fn create(at: impl AsFd, name: &str) -> io::Result<File> {
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL;
     let flags = flags | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -272,9 +279,9 @@ pub(super) fn remove(at: impl AsFd, name: &str) -> io::Result<()> {
     unlinkat(at, name, UnlinkatFlags::NoRemoveDir).map_err(Into::into)
 }
 
-/// For people; nothing where it is a directory, or not there.
-fn what_lies_at(path: &Path) -> Option<&'static str> {
-    // A slash at its end would lead through a link.
+/// Returns the kind of object at a path, for messages; `None` for a directory or a missing object.
+fn kind_at(path: &Path) -> Option<&'static str> {
+    // A slash at the end would make the system follow a link.
     let bare: PathBuf = path.components().collect();
     let kind = fs::symlink_metadata(bare).ok()?.file_type();
     match () {
@@ -301,10 +308,10 @@ mod tests {
     fn a_new_directory_is_its_users_alone_and_is_gone_where_it_was_not_used() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("new");
-        let place = OutputDirectory::open(&path).unwrap();
+        let output = OutputDirectory::open(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o700);
-        assert_eq!(place.path(), path.canonicalize().unwrap());
-        drop(place);
+        assert_eq!(output.path(), path.canonicalize().unwrap());
+        drop(output);
         assert!(!path.exists());
     }
 
@@ -313,9 +320,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         drop(OutputDirectory::open(directory.path()).unwrap());
         assert_eq!(entries(directory.path()), 0);
-        let mut place = OutputDirectory::open(directory.path()).unwrap();
-        place.touch();
-        drop(place);
+        let mut output = OutputDirectory::open(directory.path()).unwrap();
+        output.touch();
+        drop(output);
         assert_eq!(entries(directory.path()), 1);
     }
 
@@ -323,13 +330,13 @@ mod tests {
     fn a_directory_is_taken_once() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("new");
-        let place = OutputDirectory::open(&path).unwrap();
+        let output = OutputDirectory::open(&path).unwrap();
         let error = OutputDirectory::open(&path).unwrap_err();
         assert!(
             matches!(error, OutputDirectoryError::InUse { .. }),
             "{error}"
         );
-        drop(place);
+        drop(output);
         drop(OutputDirectory::open(&path).unwrap());
     }
 
@@ -355,12 +362,12 @@ mod tests {
         symlink(at("empty"), at("link")).unwrap();
         nix::unistd::mkfifo(&at("fifo"), Mode::S_IRWXU).unwrap();
         for (name, told) in [
-            ("file", "is a file"),
+            ("file", "found a file"),
             ("file/below", "cannot make the directory"),
-            ("link", "is a link"),
-            ("link/", "is a link"),
-            ("fifo", "is a FIFO"),
-            ("full", "holds inside"),
+            ("link", "found a link"),
+            ("link/", "found a link"),
+            ("fifo", "found a FIFO"),
+            ("full", "found inside in it"),
             ("absent/below", "cannot make the directory"),
         ] {
             let error = OutputDirectory::open(&at(name)).unwrap_err().to_string();
@@ -373,13 +380,13 @@ mod tests {
     fn a_file_that_is_there_is_never_written() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
-        let place = OutputDirectory::open(&at("new")).unwrap();
+        let output = OutputDirectory::open(&at("new")).unwrap();
         fs::write(at("victim"), "precious").unwrap();
         symlink(at("victim"), at("new/.report.txt.part")).unwrap();
-        let error = place.put("report.txt", b"x").unwrap_err();
+        let error = output.put("report.txt", b"x").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        place.put("report.json", b"x").unwrap();
-        place.finish(b"{}").unwrap();
+        output.put("report.json", b"x").unwrap();
+        output.finish(b"{}").unwrap();
         assert_eq!(fs::read(at("victim")).unwrap(), b"precious");
         assert_eq!(fs::read(at("new/manifest.json")).unwrap(), b"{}");
         assert!(!at("new").join(UNFINISHED).exists());
@@ -397,11 +404,11 @@ mod tests {
         ];
         for (number, swap) in swaps.into_iter().enumerate() {
             let path = at(&number.to_string());
-            let mut place = OutputDirectory::open(&path).unwrap();
-            place.touch();
+            let mut output = OutputDirectory::open(&path).unwrap();
+            output.touch();
             fs::remove_file(path.join(UNFINISHED)).unwrap();
             swap(&at("victim"), &path.join(UNFINISHED));
-            let error = place.finish(b"{}").unwrap_err();
+            let error = output.finish(b"{}").unwrap_err();
             assert_eq!(error.raw_os_error(), Some(libc::ESTALE));
             assert_eq!(fs::read(at("victim")).unwrap(), b"precious");
             assert!(!path.join(manifest::NAME).exists());

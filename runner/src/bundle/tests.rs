@@ -1,4 +1,4 @@
-//! How a bundle is finished: whole, whole with something said, or not at all.
+//! Ends of a bundle: complete, complete with a message, or incomplete.
 
 use std::fs;
 
@@ -9,18 +9,18 @@ use super::verify::{Verified, verify};
 use super::*;
 use crate::request::VerifyRequest;
 
-/// The report of a run that left no file.
+/// Returns the report of a run that left no file.
 fn report() -> Report {
     let mut report = judge::fixture::report(fixture::case_b());
     report.evidence.files.clear();
     report
 }
 
-/// A bundle to which `adapt` was done before it was finished.
+/// Finishes a bundle after `adapt` has changed it.
 fn finished(adapt: impl FnOnce(&mut Bundle)) -> (TempDir, Option<Bundled>, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let mut bundle = open(Some(directory.path()), &[]).unwrap().unwrap();
-    bundle.place.touch();
+    bundle.output.touch();
     adapt(&mut bundle);
     let mut lost = Vec::new();
     let bundled = bundle.finish(&report(), &mut lost);
@@ -61,10 +61,10 @@ fn what_could_not_be_written_is_told_once_and_there_is_no_manifest() {
     assert!(bundled.is_none() && !directory.path().join(manifest::NAME).exists());
     let [told] = lost.try_into().unwrap();
     assert!(
-        told.ends_with(" is not whole: cannot write report.txt"),
+        told.ends_with(" is incomplete: cannot write report.txt"),
         "{told}"
     );
-    // Whatever can be written is.
+    // The other files are still written.
     assert!(directory.path().join(REPORT).exists());
 }
 

@@ -1,8 +1,8 @@
-//! `runner verify`: whether a directory holds what its manifest says, and nothing else.
+//! `runner verify`: compares a directory with its manifest.
 //!
-//! Both may be somebody else's work. Nothing is written, no link followed, no FIFO opened, and of a file no more is
-//! read than the manifest lists. The memory is a few times the bytes of the manifest, of the report and of the names in
-//! a directory, however deep the paths are.
+//! Both are untrusted. Verification writes no file, follows no link, opens no FIFO, and reads no more bytes of a
+//! file than the manifest lists. Memory is bounded by a small multiple of the bytes of the manifest, the report
+//! and the names in a directory, however deep the paths are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -27,29 +27,29 @@ use crate::collect::copy::directory;
 use crate::collect::files::kind;
 use crate::request::VerifyRequest;
 
-/// A larger report is not compared.
-const MOST_REPORT_BYTES: u64 = 2 * 1024 * 1024 * 1024;
-/// Differences that are told; the others are counted.
-const MOST_TOLD: usize = 1_000;
+/// Largest report that is compared, in bytes.
+const MAX_REPORT_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+/// Largest number of differences that are printed; further differences are counted.
+const MAX_PRINTED: usize = 1_000;
 
-/// What a verification came to.
+/// Result of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verified {
     Good,
-    /// Something differs, as was written out.
+    /// At least one difference was printed.
     Bad,
 }
 
-/// Why nothing can be said of a directory.
+/// Error that prevents a verification.
 #[derive(Debug, Error)]
 pub(crate) enum VerifyError {
     #[error("cannot open the directory {path}")]
     Directory { path: String, source: io::Error },
     #[error("cannot read the manifest of {path}, {}", manifest::NAME)]
     Manifest { path: String, source: io::Error },
-    #[error("the manifest of {path} is {found}, and a file is expected")]
+    #[error("expected a file as the manifest of {path}, found {found}")]
     NoFile { path: String, found: &'static str },
-    #[error("the manifest of {path} is larger than {} bytes", manifest::MOST_BYTES)]
+    #[error("the manifest of {path} is larger than {} bytes", manifest::MAX_BYTES)]
     Large { path: String },
     #[error("the manifest of {path} cannot be relied on")]
     Form { path: String, source: ManifestError },
@@ -61,12 +61,12 @@ impl VerifyError {
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Manifest { source, .. } if source.kind() == io::ErrorKind::NotFound => Some(
-                "it is written last: the run that made the directory has not finished it, or it is no directory of `--out`",
+                "the manifest is written last: the run has not finished it, or `--out` did not make this directory",
             ),
             Self::Directory { .. } => Some("name a directory that `--out` has made"),
-            Self::Form { .. } => {
-                Some("it was changed since the run, or made by another version of this program")
-            }
+            Self::Form { .. } => Some(
+                "the manifest was changed after the run, or made by another version of this program",
+            ),
             Self::Manifest { .. } | Self::NoFile { .. } | Self::Large { .. } | Self::Write(_) => {
                 None
             }
@@ -74,11 +74,11 @@ impl VerifyError {
     }
 }
 
-/// Compares, and writes to `out` one line for each difference, at most a bounded number of them, or one that says that
-/// there is none.
+/// Verifies a bundle. Writes one line for each difference to `out`, up to a bound, or one line that says there
+/// is none.
 ///
 /// # Errors
-/// What stood in the way of a comparison.
+/// Returns the error that prevents a comparison.
 pub(crate) fn verify(
     request: &VerifyRequest,
     out: &mut impl Write,
@@ -97,7 +97,7 @@ pub(crate) fn verify(
     let sha256 = digest::of_bytes(&document);
     let differences = match &request.required {
         Some(required) if *required != sha256 => {
-            // Whatever else it says is not to be relied on.
+            // The other content of a wrong manifest is not compared.
             vec![format!(
                 "differs: {}: its SHA-256 is {sha256}, and {required} is required",
                 manifest::NAME
@@ -112,11 +112,11 @@ pub(crate) fn verify(
             comparison.report(&manifest);
             if comparison.differences.is_empty() {
                 let count = manifest.files.len();
-                let told = format!("verified: {count} files, manifest SHA-256 {sha256}");
-                write_lines(&[told], out)?;
+                let line = format!("verified: {count} files, manifest SHA-256 {sha256}");
+                write_lines(&[line], out)?;
                 return Ok(Verified::Good);
             }
-            comparison.told()
+            comparison.lines()
         }
     };
     write_lines(&differences, out)?;
@@ -147,10 +147,10 @@ fn manifest_of(bundle: &OwnedFd, path: &str) -> Result<Vec<u8>, VerifyError> {
         Err(error) => return Err(failed(error)),
     };
     let mut document = Vec::new();
-    file.take(manifest::MOST_BYTES + 1)
+    file.take(manifest::MAX_BYTES + 1)
         .read_to_end(&mut document)
         .map_err(failed)?;
-    if document.len() as u64 > manifest::MOST_BYTES {
+    if document.len() as u64 > manifest::MAX_BYTES {
         return Err(VerifyError::Large {
             path: path.to_owned(),
         });
@@ -158,19 +158,19 @@ fn manifest_of(bundle: &OwnedFd, path: &str) -> Result<Vec<u8>, VerifyError> {
     Ok(document)
 }
 
-/// What is found under a name.
+/// Object under a name.
 enum Found {
     File(File),
     Other(FileKind),
 }
 
-/// Opens what is a regular file, and nothing else.
+/// Opens a regular file; reports other kinds without opening them.
 fn regular(at: impl AsFd, name: &[u8]) -> io::Result<Found> {
     let status = fstatat(&at, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
     if kind(&status) != FileKind::File {
         return Ok(Found::Other(kind(&status)));
     }
-    // It may have become something else since.
+    // The object may have been replaced since fstatat.
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let file = File::from(openat(&at, name, flags, Mode::empty())?);
     if file.metadata()?.is_file() {
@@ -191,32 +191,32 @@ fn described(kind: FileKind) -> &'static str {
     }
 }
 
-/// A bundle, being compared with its manifest.
+/// Comparison of a bundle with its manifest.
 #[derive(Default)]
 struct Comparison {
     differences: Vec<String>,
-    /// Those beyond [`MOST_TOLD`].
+    /// Number of differences beyond [`MAX_PRINTED`].
     further: u64,
-    /// The report, where it is what the manifest says.
+    /// Content of the report, if it matches the manifest.
     report: Option<Vec<u8>>,
 }
 
 impl Comparison {
-    fn differs(&mut self, difference: String) {
-        if self.differences.len() < MOST_TOLD {
+    fn add(&mut self, difference: String) {
+        if self.differences.len() < MAX_PRINTED {
             self.differences.push(difference);
         } else {
             self.further += 1;
         }
     }
 
-    /// The lines that say what differs; none where all is as it should be.
-    fn told(self) -> Vec<String> {
+    /// Returns one line for each difference; none if the bundle matches.
+    fn lines(self) -> Vec<String> {
         let further = (self.further > 0).then(|| format!("and {} more", self.further));
         self.differences.into_iter().chain(further).collect()
     }
 
-    /// Compares a directory; `names` lead to it.
+    /// Compares a directory; `names` is its path.
     fn directory(&mut self, held: &OwnedFd, listed: Directory<'_>, names: &mut Vec<Vec<u8>>) {
         let listing = directory(held, c".").and_then(|held| {
             let mut listing = Dir::from_fd(held)?;
@@ -229,7 +229,7 @@ impl Comparison {
             Ok(found) => found,
             Err(errno) => {
                 let path = shown_below(names, b".");
-                return self.differs(format!("unreadable: {path}: {}", errno.desc()));
+                return self.add(format!("unreadable: {path}: {}", errno.desc()));
             }
         };
         found.sort();
@@ -273,13 +273,13 @@ impl Comparison {
                 let found = fstatat(held, name, AtFlags::AT_SYMLINK_NOFOLLOW);
                 let found = found.map_or("something else", |found| described(kind(&found)));
                 let path = shown_below(names, name);
-                self.differs(format!(
+                self.add(format!(
                     "differs: {path}: {found}, and a directory is listed"
                 ));
             }
             Err(error) => {
                 let path = shown_below(names, name);
-                self.differs(format!("unreadable: {path}: {error}"));
+                self.add(format!("unreadable: {path}: {error}"));
             }
         }
     }
@@ -288,7 +288,7 @@ impl Comparison {
         let found = fstatat(held, name, AtFlags::AT_SYMLINK_NOFOLLOW);
         let found = found.map_or("something", |found| described(kind(&found)));
         let path = shown_below(names, name);
-        self.differs(format!("not listed: {path}: {found}"));
+        self.add(format!("not listed: {path}: {found}"));
     }
 
     fn missing(&mut self, node: Node<'_>) {
@@ -297,7 +297,7 @@ impl Comparison {
             Node::Directory(below) => below.files(),
         };
         for file in files {
-            self.differs(format!("missing: {}", shown(&file.path)));
+            self.add(format!("missing: {}", shown(&file.path)));
         }
     }
 
@@ -306,26 +306,26 @@ impl Comparison {
         match regular(held, name) {
             Ok(Found::File(file)) => match self.content(file, listed) {
                 Ok(None) => {}
-                Ok(Some(what)) => self.differs(format!("differs: {path}: {what}")),
-                Err(error) => self.differs(format!("unreadable: {path}: {error}")),
+                Ok(Some(what)) => self.add(format!("differs: {path}: {what}")),
+                Err(error) => self.add(format!("unreadable: {path}: {error}")),
             },
             Ok(Found::Other(found)) => {
                 let found = described(found);
-                self.differs(format!("differs: {path}: {found}, and a file is listed"));
+                self.add(format!("differs: {path}: {found}, and a file is listed"));
             }
-            Err(error) => self.differs(format!("unreadable: {path}: {error}")),
+            Err(error) => self.add(format!("unreadable: {path}: {error}")),
         }
     }
 
-    /// What is different about the content, if anything is.
+    /// Compares the content of a file. Returns the difference, if there is one.
     fn content(&mut self, file: File, listed: &Listed) -> io::Result<Option<String>> {
         let bytes = file.metadata()?.len();
         if bytes != listed.bytes {
-            let told = format!("{bytes} bytes, and {} are listed", listed.bytes);
-            return Ok(Some(told));
+            let difference = format!("{bytes} bytes, and {} are listed", listed.bytes);
+            return Ok(Some(difference));
         }
         let mut limited = file.take(listed.bytes);
-        let found = if listed.path == REPORT && listed.bytes <= MOST_REPORT_BYTES {
+        let found = if listed.path == REPORT && listed.bytes <= MAX_REPORT_BYTES {
             let mut content = Vec::new();
             limited.read_to_end(&mut content)?;
             let found = digest::of_bytes(&content);
@@ -338,18 +338,18 @@ impl Comparison {
             .then(|| format!("its SHA-256 is {found}, and {} is listed", listed.sha256)))
     }
 
-    /// Whether the report speaks of the same run and the same files.
+    /// Checks that the report is about the same run and the same files.
     fn report(&mut self, manifest: &Manifest) {
         if !manifest.files.iter().any(|file| file.path == REPORT) {
-            return self.differs(format!(
+            return self.add(format!(
                 "not listed: {REPORT}: there is no bundle without it"
             ));
         }
         let Some(report) = self.report.take() else {
-            // Said already, or too large.
+            // The difference was reported already, or the report is too large.
             if self.differences.is_empty() {
-                self.differs(format!(
-                    "unreadable: {REPORT}: over {MOST_REPORT_BYTES} bytes"
+                self.add(format!(
+                    "unreadable: {REPORT}: over {MAX_REPORT_BYTES} bytes"
                 ));
             }
             return;
@@ -363,7 +363,7 @@ impl Comparison {
             }
             Err(error) => {
                 let error = shown(&error.to_string());
-                self.differs(format!("unreadable: {REPORT}: {error}"));
+                self.add(format!("unreadable: {REPORT}: {error}"));
             }
         }
     }
@@ -384,16 +384,17 @@ impl Comparison {
         for ((key, listed), (_, reported)) in pairs(listed).into_iter().zip(pairs(reported)) {
             if listed != reported {
                 let (reported, listed) = (shown(&reported), shown(&listed));
-                self.differs(format!(
+                self.add(format!(
                     "differs: {REPORT}: {key} is {reported}, and the manifest says {listed}"
                 ));
             }
         }
     }
 
-    /// Each copy is one of a file that the report lists, and each such file is here, or said to be missing.
+    /// Checks that the report lists the original of each copy, and that each listed file is copied or said to
+    /// be missing.
     fn files(&mut self, manifest: &Manifest, reported: &[Reported]) {
-        // Any number of entries may have one path: nothing is looked for among them one by one.
+        // Many entries may have the same path, so lookups by path and digest must not scan them.
         let mut known: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
         let mut unread: BTreeSet<(&str, &str)> = BTreeSet::new();
         for file in reported {
@@ -410,11 +411,11 @@ impl Comparison {
             };
             let named = (original.root.as_str(), original.path.as_str());
             let left = known.get_mut(&(named.0, named.1, file.sha256.as_str()));
-            // What was too much to be read for the report may have been copied all the same.
+            // A file that was too large to be read for the report may still have been copied.
             match left.filter(|left| **left > 0) {
                 Some(left) => *left -= 1,
                 None if unread.contains(&named) => {}
-                None => self.differs(format!(
+                None => self.add(format!(
                     "differs: {REPORT}: it lists no {}/{} like {}",
                     shown(&original.root),
                     shown(&original.path),
@@ -423,28 +424,28 @@ impl Comparison {
             }
         }
         let not_copied = manifest.not_copied.iter();
-        let told: BTreeSet<_> = not_copied
+        let not_copied: BTreeSet<_> = not_copied
             .map(|one| (one.root.word(), one.path.as_str()))
             .collect();
         let left = known
             .into_iter()
-            .filter(|((root, path, _), _)| !told.contains(&(*root, *path)));
+            .filter(|((root, path, _), _)| !not_copied.contains(&(*root, *path)));
         for ((root, path, _), count) in left {
             for _ in 0..count {
                 let (root, path) = (shown(root), shown(path));
-                self.differs(format!("missing: {root}/{path}, which {REPORT} lists"));
+                self.add(format!("missing: {root}/{path}, which {REPORT} lists"));
             }
         }
     }
 }
 
-/// A name below `names`, for people.
+/// Returns the path of `name` below `names`, for messages.
 fn shown_below(names: &[Vec<u8>], name: &[u8]) -> String {
     let names = names.iter().map(Vec::as_slice).chain([name]);
     shown(&printable(&names.collect::<Vec<_>>().join(&b'/')))
 }
 
-/// What is read of a report beside its [`Run`].
+/// The part of a report that is compared, in addition to [`Run`].
 #[derive(Deserialize)]
 struct Report {
     evidence: Evidence,

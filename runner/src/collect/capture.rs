@@ -1,4 +1,4 @@
-//! What one run left to look at, before anybody makes evidence of it.
+//! Raw result of one run, before it becomes evidence.
 
 use std::io;
 
@@ -17,11 +17,11 @@ use super::output::{Errors, Extent, Output};
 use super::questions::Questions;
 use super::watcher::Gone;
 
-/// Everything that arrived.
+/// Everything received during one run.
 #[derive(Debug)]
 pub(crate) struct Capture {
     pub(crate) journal: Vec<Entry>,
-    /// For each request, how many lines stood on standard output when its first byte was read.
+    /// For each request, the number of lines on standard output when its first byte was read.
     pub(crate) barriers: Vec<(u64, usize)>,
     pub(crate) output: Output,
     /// Standard output of an audited program, which is passed on and makes no records.
@@ -29,31 +29,31 @@ pub(crate) struct Capture {
     pub(crate) errors: Errors,
     pub(crate) questions: Questions,
     pub(crate) exit: Exit,
-    /// Processes killed because the group's memory was used up.
+    /// Number of processes killed because the cgroup reached its memory limit.
     pub(crate) oom_kills: u64,
     pub(crate) moments: Moments,
     pub(crate) survivors: Vec<Survivor>,
     pub(crate) isolation: Option<Isolation>,
-    /// Streams of ours to which the output of an audited program could not be passed on, and why.
+    /// Streams of the runner to which an audited program's output could not be written, each with its error.
     pub(crate) unwritten: Vec<(&'static str, io::Error)>,
-    /// With what a report on standard error begins, behind the program's output.
+    /// Bytes to write before a report on standard error, which follows the program's output.
     pub(crate) before_report: Vec<u8>,
-    /// The kernel's; 0 until the client's process has reported it.
+    /// Landlock ABI of the kernel; 0 until the client's process has reported it.
     pub(crate) landlock_abi: i32,
-    /// Address on which the stub serves.
+    /// Address of the stub.
     pub(crate) stub: Option<std::net::SocketAddr>,
-    /// Our end of the canary's connection to the stub.
+    /// Local address of the canary's connection to the stub.
     pub(crate) canary_peer: Option<std::net::SocketAddr>,
     pub(crate) trees: Option<Trees>,
     pub(crate) gone: Gone,
-    /// Of each tree when the client was let go: see [`super::census`].
+    /// Next inode number of each tree when the client was released: see [`super::inode_count`].
     pub(crate) first_numbers: [Option<u64>; 3],
-    /// Traffic of the client's network namespace; `None` where the namespace is not its own.
+    /// Traffic of the client's network namespace; `None` if the namespace is inherited.
     pub(crate) counts: Option<Counts>,
-    /// What the supervisor wrote down; nothing where it was never started.
+    /// The supervisor's ledger; empty if the supervisor was never started.
     pub(crate) ledger: Ledger,
     pub(crate) gaps: Vec<Gap>,
-    /// Why the client was not started.
+    /// Reason for not starting the client.
     pub(crate) failure: Option<Failure>,
 }
 
@@ -86,7 +86,7 @@ impl Capture {
         }
     }
 
-    /// Takes over what the supervisor wrote down, after every process that it answered has ended.
+    /// Takes the supervisor's ledger, after every process that it supervised has ended.
     pub(super) fn take_ledger(&mut self, supervisor: Option<Supervisor>) {
         match supervisor.map(Supervisor::finish) {
             None => {}
@@ -101,7 +101,7 @@ impl Capture {
         }
     }
 
-    /// What there is where not even the stage could be started.
+    /// Builds the capture of a run whose stage could not be started.
     pub(crate) fn failed(error: SetupError, secrets: &SecretScanner) -> Self {
         let failure = Failure::SetUp(error);
         let gaps = vec![Gap {
@@ -117,7 +117,7 @@ impl Capture {
 }
 
 impl Failure {
-    /// One line for a report: the failure and what caused it.
+    /// Returns one line for a report: the failure and its causes.
     pub(super) fn with_causes(&self) -> String {
         let causes = std::iter::successors(std::error::Error::source(self), |cause| cause.source());
         let all: Vec<String> = std::iter::once(self.to_string())
@@ -127,13 +127,13 @@ impl Failure {
     }
 }
 
-/// Why there was no run.
+/// Reason for a run without a client.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// A step of set-up failed.
     #[error("cannot set up the sandbox")]
     SetUp(#[source] SetupError),
-    /// A layer or a canary did not hold; the client was not started.
+    /// A layer or a canary probe did not hold, so the client was not started.
     #[error("the sandbox does not hold: {0}; the client was not started")]
     NotSealed(String),
     /// execve(2) of the client failed.

@@ -1,4 +1,4 @@
-//! What stage and init say, and what they are told: set-up, the barrier, the release of the client.
+//! Messages from and to the stage and init: set-up, the barrier, the release of the client.
 
 use std::os::fd::AsFd as _;
 
@@ -34,7 +34,7 @@ impl Session<'_> {
                 at_us,
             })) => {
                 self.barrier(request);
-                // No gap: whatever the client asked until its end is in the journal.
+                // Not a gap: the journal has every request of the client up to its end.
                 if request > self.settings.requests && self.phase == Phase::Running {
                     self.end_client(Exit::RequestLimit);
                 }
@@ -76,7 +76,7 @@ impl Session<'_> {
 
     async fn tell_stage(&mut self, told: &ToStage) -> Next {
         let mut line = Vec::new();
-        // A line of a closed set to memory cannot fail.
+        // Serialising a value of a closed set into memory cannot fail.
         let _ = message::write_line(&mut line, told);
         match timeout(FINISHING, self.to_stage.write_all(&line)).await {
             Ok(Ok(())) => Next::Continue,
@@ -89,8 +89,8 @@ impl Session<'_> {
         self.capture.barriers.push((request, lines));
     }
 
-    /// Reads what lies in standard output at this instant, and no more: a client that floods it cannot hold
-    /// whoever asks. What is passed on makes no lines.
+    /// Reads the bytes that are in standard output now, and no more, so that a flood cannot delay the caller.
+    /// Returns the number of lines so far. Output that is passed on has no lines.
     pub(super) fn lines_now(&mut self) -> usize {
         if let (Some(stdout), None) = (&self.stdout, &self.pass) {
             let mut left = readable_bytes(stdout.get_ref()).unwrap_or(0);
@@ -118,8 +118,8 @@ impl Session<'_> {
     pub(super) async fn tell_stub(&mut self, told: Control) {
         let mut line = serde_json::to_vec(&told).unwrap_or_default();
         line.push(b'\n');
-        // A stage that has ended reads no more, and its last lines may still lie unread: it is their end that
-        // says whether the stub was lost.
+        // A stage that has ended reads no more, but its last lines may still be unread. The end of the control
+        // socket decides whether the stub was lost.
         let _ = timeout(FINISHING, self.to_stage.write_all(&line)).await;
     }
 
@@ -153,7 +153,8 @@ impl Session<'_> {
             InitStep::Judged(judgement) => self.release(*judgement),
             InitStep::Started => {
                 self.enter(Phase::Running, self.settings.timeout);
-                // Until its end is known it counts as interrupted: nothing else ends the loop early.
+                // Until its end is reported, the client counts as interrupted: only an interruption ends the
+                // loop early.
                 self.capture.exit = Exit::Interrupted;
                 Next::Continue
             }
@@ -163,7 +164,7 @@ impl Session<'_> {
         }
     }
 
-    /// Lets the client go, if the sandbox was judged to hold.
+    /// Releases the client, if the sandbox was judged to hold. No other code releases it.
     fn release(&mut self, judgement: Judgement) -> Next {
         let plan = self.settings.plan;
         self.capture.canary_peer = judgement.canary_peer;
@@ -172,7 +173,7 @@ impl Session<'_> {
         if let Some(what) = judgement.broken {
             return self.failed(Failure::NotSealed(what));
         }
-        // From here on what happens in the trees is the client's doing.
+        // From here on, changes in the trees are the client's.
         let counted = self.capture.trees.as_ref();
         let counted = counted.filter(|_| !plan.is_inherited());
         let number = |(_, tree)| next_number(tree, plan.identity);
@@ -206,7 +207,7 @@ impl Session<'_> {
     pub(super) fn control_closed(&mut self) -> Next {
         self.control_open = false;
         if self.done {
-            // The stage has ended after its last line. What is left are the outputs.
+            // The stage has ended after its last line; only the outputs are left.
             return Next::Continue;
         }
         self.gap(GapKind::Requests, "the stub was lost".to_owned());
@@ -222,7 +223,8 @@ impl Session<'_> {
         self.lost_one_side()
     }
 
-    /// Where one of stage and init fails in set-up both end, and only one of them tells why: it is heard first.
+    /// Handles the loss of the stage or init. In set-up both end if one fails, and only one reports the cause: the
+    /// loop waits for that report.
     fn lost_one_side(&mut self) -> Next {
         let other_side = self.control_open || self.channel.is_some();
         match self.phase {

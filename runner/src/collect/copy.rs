@@ -1,8 +1,8 @@
-//! The walk of a tree that the client left, for a copy of it.
+//! Walk over a tree that the client left, for a copy of it.
 //!
-//! By descriptors, no link followed and no FIFO opened; depth, content and entries are bounded. Owns what is visited
-//! and in which order; what becomes of each entry is the target's: [`super::keep`] makes it again, a bundle of
-//! evidence stores it under names of its own.
+//! The walk uses descriptors, follows no link and opens no FIFO; depth, content and entries are bounded. Owns the
+//! order of the entries; a [`Target`] decides what becomes of each. [`super::home_copy`] recreates them, a bundle
+//! of evidence stores them under names of its own.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -17,27 +17,27 @@ use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 
 use super::files::kind;
 
-/// Directories below the root, as for the walk of the evidence. A descriptor is held for each, and whatever the target
-/// holds.
-pub(crate) const DEEPEST: usize = 100;
+/// Largest depth of directories below the root, as in the walk for the evidence. The walk holds one descriptor for
+/// each level, in addition to the target's.
+pub(crate) const MAX_DEPTH: usize = 100;
 
-/// What a copy takes of a tree at most.
+/// Limits on one copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// Bytes of content. Holes count, as they do where files are read.
+    /// Bytes of content; holes count, as they do in the walk for the evidence.
     pub(crate) bytes: u64,
     pub(crate) entries: u64,
     /// Bytes of paths.
     pub(crate) paths: u64,
 }
 
-/// What lies at a path below the root.
+/// Object at a path below the root.
 #[derive(Debug)]
 pub(crate) struct Entry<'a> {
-    /// The directory that holds it.
+    /// Directory that holds the object.
     pub(crate) from: BorrowedFd<'a>,
     pub(crate) name: &'a CStr,
-    /// The names from the root, this one too.
+    /// Names from the root to this object, inclusive.
     pub(crate) path: &'a [Vec<u8>],
     pub(crate) kind: FileKind,
     pub(crate) status: &'a FileStat,
@@ -49,37 +49,37 @@ impl Entry<'_> {
     }
 }
 
-/// What is made of a tree. Every error is told to [`Target::lacks`], and the walk goes on.
+/// Receiver of a tree. Every error goes to [`Target::skip`], and the walk continues.
 pub(crate) trait Target {
-    /// A directory of the copy.
+    /// Handle of a directory in the copy.
     type Directory;
 
-    /// Makes what is to hold the entries of a directory.
+    /// Creates the directory that receives the entries of `entry`.
     fn enter(&mut self, into: &Self::Directory, entry: &Entry<'_>) -> io::Result<Self::Directory>;
 
-    /// After the last entry of a directory that was entered.
+    /// Finishes a directory after its last entry.
     fn leave(&mut self, into: &Self::Directory, left: Self::Directory, entry: &Entry<'_>);
 
-    /// Takes a regular file, of which no more than its size is read.
+    /// Receives a regular file; at most [`Entry::size`] bytes of it may be read.
     fn file(&mut self, into: &Self::Directory, entry: &Entry<'_>, content: File) -> io::Result<()>;
 
-    /// Takes what is neither a directory nor a regular file.
+    /// Receives an object that is neither a directory nor a regular file.
     fn other(&mut self, into: &Self::Directory, entry: &Entry<'_>) -> io::Result<()>;
 
-    /// Notes what could not be copied; the path is empty for the root itself, the kind unknown where it could not be
-    /// asked for, and for what lies in a directory that could not be listed.
-    fn lacks(&mut self, path: &[Vec<u8>], kind: Option<FileKind>, error: &io::Error);
+    /// Records an object that could not be copied. The path is empty for the root itself. The kind is `None` if it
+    /// could not be read, or if the directory could not be listed.
+    fn skip(&mut self, path: &[Vec<u8>], kind: Option<FileKind>, error: &io::Error);
 
-    /// Whether nothing more can be taken: the walk ends.
-    fn is_lost(&self) -> bool;
+    /// Checks whether the target has failed for good; the walk then ends.
+    fn has_failed(&self) -> bool;
 }
 
-/// Hands everything below `tree` to `target`.
+/// Walks everything below `tree` and hands it to `target`.
 pub(crate) fn copy<T: Target>(tree: &OwnedFd, into: &T::Directory, bounds: Bounds, target: &mut T) {
     let mut walk = Walk {
         target,
-        left: bounds,
-        most: bounds,
+        remaining: bounds,
+        bounds,
         path: Vec::new(),
         full: false,
     };
@@ -88,11 +88,11 @@ pub(crate) fn copy<T: Target>(tree: &OwnedFd, into: &T::Directory, bounds: Bound
 
 struct Walk<'t, T> {
     target: &'t mut T,
-    left: Bounds,
-    most: Bounds,
+    remaining: Bounds,
+    bounds: Bounds,
     /// Names of the directories on the way to the current entry.
     path: Vec<Vec<u8>>,
-    /// A bound on entries was met; said once.
+    /// A bound on entries or paths was reached; reported once.
     full: bool,
 }
 
@@ -104,9 +104,10 @@ impl<T: Target> Walk<'_, T> {
         });
         let entries = match listing {
             Ok(entries) => entries,
-            Err(errno) => return self.target.lacks(&self.path, None, &errno.into()),
+            Err(errno) => return self.target.skip(&self.path, None, &errno.into()),
         };
-        // As the evidence was read: where there is too much, both have the same part of it.
+        // In the order of the walk for the evidence, so that in a tree that is too large both have the same
+        // part.
         for entry in entries.iter().rev() {
             let name = entry.file_name();
             if name == c"." || name == c".." {
@@ -115,7 +116,7 @@ impl<T: Target> Walk<'_, T> {
             self.path.push(name.to_bytes().to_vec());
             self.visit(from, into, name);
             self.path.pop();
-            if self.full || self.target.is_lost() {
+            if self.full || self.target.has_failed() {
                 return;
             }
         }
@@ -127,25 +128,25 @@ impl<T: Target> Walk<'_, T> {
             .count()
             .and_then(|()| self.entry(from, into, name, &mut kind));
         if let Err(error) = taken {
-            self.target.lacks(&self.path, kind, &error);
+            self.target.skip(&self.path, kind, &error);
         }
     }
 
     /// Counts the entry at the current path.
     fn count(&mut self) -> io::Result<()> {
         let length: usize = self.path.iter().map(|name| name.len() + 1).sum();
-        let left = (
-            self.left.entries.checked_sub(1),
-            self.left.paths.checked_sub(length as u64),
+        let remaining = (
+            self.remaining.entries.checked_sub(1),
+            self.remaining.paths.checked_sub(length as u64),
         );
-        let (Some(entries), Some(paths)) = left else {
+        let (Some(entries), Some(paths)) = remaining else {
             self.full = true;
-            let Bounds { entries, paths, .. } = self.most;
+            let Bounds { entries, paths, .. } = self.bounds;
             return Err(io::Error::other(format!(
-                "and whatever follows: over {entries} entries, or {paths} bytes of paths"
+                "and all later entries: over {entries} entries, or {paths} bytes of paths"
             )));
         };
-        (self.left.entries, self.left.paths) = (entries, paths);
+        (self.remaining.entries, self.remaining.paths) = (entries, paths);
         Ok(())
     }
 
@@ -159,7 +160,7 @@ impl<T: Target> Walk<'_, T> {
         let status = fstatat(from, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
         let kind = kind(&status);
         *known = Some(kind);
-        // The target sees the path while the walk goes on to change it.
+        // A copy, because the walk changes `self.path` while the target borrows it.
         let path = self.path.clone();
         let entry = Entry {
             from: from.as_fd(),
@@ -170,8 +171,8 @@ impl<T: Target> Walk<'_, T> {
         };
         match kind {
             FileKind::Directory => {
-                if self.path.len() > DEEPEST {
-                    let why = format!("more than {DEEPEST} directories deep");
+                if self.path.len() > MAX_DEPTH {
+                    let why = format!("more than {MAX_DEPTH} directories deep");
                     return Err(io::Error::other(why));
                 }
                 let below = directory(from, name)?;
@@ -182,12 +183,15 @@ impl<T: Target> Walk<'_, T> {
             }
             FileKind::File => {
                 let size = entry.size();
-                let Some(left) = self.left.bytes.checked_sub(size) else {
-                    let why = format!("{size} bytes, and {} may still be copied", self.left.bytes);
+                let Some(remaining) = self.remaining.bytes.checked_sub(size) else {
+                    let why = format!(
+                        "{size} bytes, and {} may still be copied",
+                        self.remaining.bytes
+                    );
                     return Err(io::Error::other(why));
                 };
                 let content = regular(from, name, &status)?;
-                self.left.bytes = left;
+                self.remaining.bytes = remaining;
                 self.target.file(into, &entry, content)
             }
             FileKind::Symlink | FileKind::Fifo | FileKind::Socket | FileKind::Device => {
@@ -202,7 +206,7 @@ pub(crate) fn directory(at: impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
     openat(at, name, flags, Mode::empty())
 }
 
-/// Opens the file that had this status.
+/// Opens the regular file that had this status.
 fn regular(at: impl AsFd, name: &CStr, status: &FileStat) -> Result<File, Errno> {
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let opened = openat(at, name, flags, Mode::empty())?;

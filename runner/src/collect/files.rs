@@ -1,7 +1,7 @@
-//! The walk of the client's home, temporary and working directory, after everything in the sandbox has ended.
+//! Walk over the client's home, temporary and working directory, after every process in the sandbox has ended.
 //!
-//! By descriptors only, from the two that init handed over: no link is followed, no FIFO opened, and what
-//! the client did with modes does not stop it. Depth and bytes are bounded; beyond the bounds is a gap.
+//! The walk starts from the descriptors that init sent, follows no link and opens no FIFO. Modes that the client
+//! set do not stop the walk. Depth and bytes are bounded; beyond the bounds is a gap.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -17,30 +17,30 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat};
 use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmod, fchmodat, fstat, fstatat};
 
-/// Directories below the root; as many descriptors are open at one time.
-const DEEPEST: usize = 100;
-/// Bytes of paths, for each entry that may be found: a path can be hundreds of times longer than its name.
+/// Largest depth of directories below the root; the walk holds one open descriptor for each level.
+const MAX_DEPTH: usize = 100;
+/// Bytes of paths for each permitted entry: a path can be hundreds of times longer than its last name.
 pub(crate) const PATH_BYTES: u64 = 256;
-/// Objects that could not be looked into and are named; the others are counted.
-const MOST_GAPS: u64 = 100;
-/// Most of a link's target; Linux takes no longer one (PATH_MAX of linux/limits.h).
+/// Largest number of gaps that name their object; further gaps are only counted.
+const MAX_GAPS: u64 = 100;
+/// Kept part of a link's target, in bytes; Linux permits no longer target (PATH_MAX of linux/limits.h).
 const TARGET_BYTES: usize = 4096;
 const PIECE: usize = 64 * 1024;
 
-/// What a walk found.
+/// Result of a walk.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) files: Vec<FileEntry>,
     pub(crate) sightings: Vec<Sighting>,
     pub(crate) gaps: Vec<Gap>,
-    /// Objects, of which one may have several names.
+    /// Inode numbers: one object may have several names.
     pub(crate) objects: BTreeSet<u64>,
 }
 
 /// Bounds of one walk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// Bytes of content that are read, over all files. Holes count, so a few sparse files can reach it.
+    /// Bytes of content that are read, over all files. Holes count, so a few sparse files can reach the bound.
     pub(crate) bytes: u64,
     pub(crate) entries: u64,
 }
@@ -62,7 +62,8 @@ pub(crate) fn walk(
         full: false,
         gaps: 0,
     };
-    // The client may have shut itself out of its own home, and us with it. Where this fails, the walk tells.
+    // The client may have removed its own access to its home, and with it ours. If fchmod fails, the walk
+    // reports it.
     let _ = fchmod(&directory, Mode::S_IRWXU);
     walk.below(directory, &mut Vec::new());
     walk.count_further_gaps();
@@ -78,12 +79,12 @@ struct Walk<'a> {
     found: &'a mut Found,
     /// Bytes of paths that may still be listed.
     paths: u64,
-    /// A bound was met; said once.
+    /// A bound was reached; reported once.
     full: bool,
     gaps: u64,
 }
 
-/// A directory in which the walk is.
+/// Open directory of the walk, with its remaining names.
 struct Level {
     directory: OwnedFd,
     names: Vec<Vec<u8>>,
@@ -111,12 +112,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Opens a directory for listing.
+    /// Lists a directory.
     fn level(&mut self, directory: OwnedFd, path: &[Vec<u8>]) -> Option<Level> {
-        if path.len() > DEEPEST {
+        if path.len() > MAX_DEPTH {
             self.gap(
                 path,
-                format_args!("not looked into: more than {DEEPEST} directories deep"),
+                format_args!("not read: more than {MAX_DEPTH} directories deep"),
             );
             return None;
         }
@@ -145,26 +146,28 @@ impl Walk<'_> {
         }
     }
 
-    /// Records one entry; the directory to enter, if it is one.
+    /// Records one entry. Returns the opened directory if the entry is one.
     fn visit(&mut self, level: Option<&Level>, path: &[Vec<u8>]) -> Option<OwnedFd> {
         let (level, name) = (level?, path.last()?);
         if self.found.files.len() as u64 >= self.bounds.entries {
             self.full = true;
-            let most = self.bounds.entries;
-            self.gap(path, format_args!("and more: over {most} entries"));
+            let limit = self.bounds.entries;
+            self.gap(path, format_args!("and more: over {limit} entries"));
             return None;
         }
         let length: usize = path.iter().map(|name| name.len() + 1).sum();
-        let Some(left) = self.paths.checked_sub(length as u64) else {
+        let Some(remaining) = self.paths.checked_sub(length as u64) else {
             self.full = true;
-            let most = self.bounds.entries.saturating_mul(PATH_BYTES);
+            let limit = self.bounds.entries.saturating_mul(PATH_BYTES);
             self.gap(
                 &[],
-                format_args!("paths of more than {most} bytes together: the others are not listed"),
+                format_args!(
+                    "paths of more than {limit} bytes together: the others are not listed"
+                ),
             );
             return None;
         };
-        self.paths = left;
+        self.paths = remaining;
         let status = match fstatat(
             &level.directory,
             name.as_slice(),
@@ -172,7 +175,7 @@ impl Walk<'_> {
         ) {
             Ok(status) => status,
             Err(errno) => {
-                self.gap(path, format_args!("has no status: {errno}"));
+                self.gap(path, format_args!("cannot be examined: {errno}"));
                 return None;
             }
         };
@@ -213,14 +216,14 @@ impl Walk<'_> {
         path: &[Vec<u8>],
     ) -> Option<String> {
         let size = u64::try_from(status.st_size).unwrap_or(0);
-        let Some(left) = self.bounds.bytes.checked_sub(size) else {
+        let Some(remaining) = self.bounds.bytes.checked_sub(size) else {
             self.gap(
                 path,
                 format_args!("not read: {size} bytes are more than the walk may read"),
             );
             return None;
         };
-        self.bounds.bytes = left;
+        self.bounds.bytes = remaining;
         let read = reopen(
             level,
             name,
@@ -244,15 +247,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Its target, which takes of the room for paths.
+    /// Returns the target of a link, which counts towards the bound on paths.
     fn link(&mut self, level: &Level, name: &[u8], path: &[Vec<u8>]) -> Option<String> {
         let target = match readlinkat(&level.directory, name) {
             Ok(target) => target,
             Err(errno) => {
-                self.gap(
-                    path,
-                    format_args!("has no target that can be read: {errno}"),
-                );
+                self.gap(path, format_args!("link target cannot be read: {errno}"));
                 return None;
             }
         };
@@ -281,7 +281,7 @@ impl Walk<'_> {
 
     fn gap(&mut self, path: &[Vec<u8>], what: std::fmt::Arguments<'_>) {
         self.gaps += 1;
-        if self.gaps > MOST_GAPS {
+        if self.gaps > MAX_GAPS {
             return;
         }
         let detail = format!("{} {what}", self.shown(path));
@@ -292,11 +292,11 @@ impl Walk<'_> {
     }
 
     fn count_further_gaps(&mut self) {
-        let further = self.gaps.saturating_sub(MOST_GAPS);
+        let further = self.gaps.saturating_sub(MAX_GAPS);
         if further > 0 {
             self.found.gaps.push(Gap {
                 what: GapKind::Files,
-                detail: format!("and {further} more that could not be looked into"),
+                detail: format!("and {further} more that could not be read"),
             });
         }
     }
@@ -306,19 +306,19 @@ impl Walk<'_> {
     }
 }
 
-/// A path as it is reported: text, without the credential.
+/// Returns a path for a report: printable, with the credential redacted.
 pub(crate) fn shown(path: &[u8], secrets: &SecretScanner) -> String {
     secrets.redact(&printable(path))
 }
 
-/// The form of the credential in a path. One name at a time would miss a credential that a directory and its
-/// entry share.
+/// Finds the credential in a path, in any form. Names are searched joined as well, because a directory and its
+/// entry may each hold a part.
 pub(super) fn form_in_name(path: &[u8], secrets: &SecretScanner) -> Option<Form> {
     let joined: Vec<u8> = path.iter().copied().filter(|byte| *byte != b'/').collect();
     secrets.find(path).or_else(|| secrets.find(&joined))
 }
 
-/// What lies there, by its status.
+/// Returns the kind of an object by its status.
 pub(crate) fn kind(status: &FileStat) -> FileKind {
     match SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT {
         SFlag::S_IFREG => FileKind::File,
@@ -330,8 +330,8 @@ pub(crate) fn kind(status: &FileStat) -> FileKind {
     }
 }
 
-/// Opens an entry for reading, whatever its mode: we own it, so a mode that shuts us out is widened first.
-/// Its mode in the evidence was taken before.
+/// Opens an entry for reading. The runner owns the entry, so a mode without access is widened first; the mode in
+/// the evidence was read before.
 fn reopen(
     level: &Level,
     name: &[u8],
@@ -340,7 +340,7 @@ fn reopen(
     mode: Mode,
 ) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    // A FIFO that took its place is not waited for.
+    // O_NONBLOCK: if a FIFO has replaced the entry, opening it must not wait.
     let flags = flags | OFlag::O_NONBLOCK;
     let opened = match openat(&level.directory, name, flags, Mode::empty()) {
         Err(Errno::EACCES) => {

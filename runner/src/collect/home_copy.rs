@@ -1,7 +1,8 @@
-//! `--keep-home`: a copy of the client's home for whoever wants to look at it.
+//! `--keep-home`: a copy of the client's home for the user.
 //!
-//! By descriptors, each entry made new in a fresh directory of ours: a name cannot lead out of it and a link
-//! is never followed, only made again. FIFOs, sockets and devices are left out; the report lists them.
+//! The copy uses descriptors and creates each entry new in a fresh directory. So a name cannot lead out of that
+//! directory, and links are recreated, never followed. FIFOs, sockets and devices are left out; the report
+//! lists them.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Read as _};
@@ -18,30 +19,30 @@ use tempfile::TempDir;
 
 use super::copy::{Bounds, Entry, Target, copy, directory};
 
-/// Objects that are named where they could not be copied; beyond them they are counted.
-const MOST_NAMED: usize = 20;
+/// Largest number of objects named as not copied; further objects are only counted.
+const MAX_NAMED: usize = 20;
 
-/// A copy, perhaps not of everything.
+/// A copy, which may be incomplete.
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) path: PathBuf,
     pub(crate) left_out: LeftOut,
 }
 
-/// What could not be copied.
+/// Objects that could not be copied.
 #[derive(Debug, Default)]
 pub(crate) struct LeftOut {
-    /// `a/b: Permission denied`, without control characters.
+    /// Lines such as `a/b: Permission denied`, without control characters.
     pub(crate) named: Vec<String>,
-    /// Objects beyond those.
+    /// Number of further objects.
     pub(crate) further: u64,
 }
 
-/// Copies the tree below `home`, of which at most `bytes` are content, into a fresh temporary directory: whatever can
-/// be copied.
+/// Copies the tree below `home` into a fresh temporary directory, with at most `bytes` of content. Objects that
+/// cannot be copied are left out.
 ///
 /// # Errors
-/// Why there is no such directory.
+/// Returns the error of creating or opening the directory.
 pub(crate) fn keep(home: &OwnedFd, bytes: u64) -> io::Result<Kept> {
     let made = fresh()?;
     let into = OwnedFd::from(File::open(made.path())?);
@@ -58,15 +59,16 @@ pub(crate) fn keep(home: &OwnedFd, bytes: u64) -> io::Result<Kept> {
     })
 }
 
-/// Makes such a directory before the run, and removes it.
+/// Creates and removes such a directory, as a check before the run.
 ///
 /// # Errors
-/// Why there would be none.
+/// Returns the error that a copy would meet.
 pub(crate) fn try_out() -> io::Result<()> {
     fresh()?.close()
 }
 
-/// The client may have opened its files to others; its home was not theirs to read.
+/// Creates a directory for its owner alone: the client may have opened its files to others, but its home was
+/// private.
 fn fresh() -> io::Result<TempDir> {
     tempfile::Builder::new()
         .prefix("runner-home-")
@@ -74,7 +76,7 @@ fn fresh() -> io::Result<TempDir> {
         .tempdir()
 }
 
-/// Each entry is made again by its name.
+/// Recreates each entry under its own name.
 impl Target for LeftOut {
     type Directory = OwnedFd;
 
@@ -100,8 +102,8 @@ impl Target for LeftOut {
         Ok(())
     }
 
-    fn lacks(&mut self, path: &[Vec<u8>], _: Option<FileKind>, error: &io::Error) {
-        if self.named.len() == MOST_NAMED {
+    fn skip(&mut self, path: &[Vec<u8>], _: Option<FileKind>, error: &io::Error) {
+        if self.named.len() == MAX_NAMED {
             self.further += 1;
             return;
         }
@@ -110,7 +112,7 @@ impl Target for LeftOut {
         self.named.push(format!("{}: {error}", path.escape_debug()));
     }
 
-    fn is_lost(&self) -> bool {
+    fn has_failed(&self) -> bool {
         false
     }
 }
@@ -125,7 +127,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::collect::copy::DEEPEST;
+    use crate::collect::copy::MAX_DEPTH;
 
     #[test]
     fn the_copy_is_like_the_original_and_links_are_not_followed() {
@@ -153,7 +155,7 @@ mod tests {
         File::create(sparse).unwrap().set_len(1 << 40).unwrap();
         fs::write(home.path().join("z"), "small").unwrap();
         let mut deep = home.path().join("d");
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_DEPTH {
             deep.push("d");
         }
         fs::create_dir_all(&deep).unwrap();
@@ -176,13 +178,13 @@ mod tests {
     #[test]
     fn of_many_that_cannot_be_copied_some_are_named_and_all_are_counted() {
         let home = tempfile::tempdir().unwrap();
-        for number in 0..MOST_NAMED + 5 {
+        for number in 0..MAX_NAMED + 5 {
             fs::write(home.path().join(number.to_string()), "content").unwrap();
         }
         let kept = keep(&OwnedFd::from(File::open(home.path()).unwrap()), 6).unwrap();
         assert_eq!(
             (kept.left_out.named.len(), kept.left_out.further),
-            (MOST_NAMED, 5)
+            (MAX_NAMED, 5)
         );
         fs::remove_dir_all(kept.path).unwrap();
     }

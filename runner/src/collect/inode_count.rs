@@ -1,7 +1,7 @@
-//! How many objects were made in a tree, whether or not they are still there.
+//! Count of the objects created in a tree, whether or not they still exist.
 //!
-//! A tmpfs numbers the objects that are made in it one after another (mm/shmem.c, since Linux 5.9). So the number
-//! of one that is made now tells how many were made before, also of those that no watch has seen.
+//! A tmpfs numbers its inodes consecutively (mm/shmem.c, since Linux 5.9). So the inode number of a new object
+//! counts the objects created before, including those that no watch saw.
 
 use std::os::fd::OwnedFd;
 
@@ -10,16 +10,17 @@ use nix::sys::stat::{Mode, fstat};
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 use sandbox::plan::Identity;
 
-/// The number that the tree gives next, taken by an object that has no name and is gone at once. `None` where
-/// none can be made: the client has used up the tree, and nothing is said of what was made in it.
+/// Returns the next inode number of the tree, by creating an unnamed file (O_TMPFILE) that ends with its
+/// descriptor. `None` means that no file could be created, because the client has used up the tree; the count is
+/// unknown then.
 pub(crate) fn next_number(tree: &OwnedFd, client: Identity) -> Option<u64> {
     let flags = OFlag::O_TMPFILE | OFlag::O_RDWR | OFlag::O_CLOEXEC;
     let nameless = as_client(client, || openat(tree, ".", flags, Mode::S_IRUSR)).ok()?;
     fstat(nameless).ok().map(|status| status.st_ino)
 }
 
-/// Root's ids are not mapped in the client's user namespace, and its file systems refuse them (EOVERFLOW): this
-/// thread's file system ids are the client's for one call (setfsuid(2)).
+/// Makes `call` with the client's file system ids. Root's ids are not mapped in the client's user namespace, so
+/// its file systems reject them with EOVERFLOW (setfsuid(2), which affects only the calling thread).
 fn as_client<T>(client: Identity, call: impl FnOnce() -> T) -> T {
     let Identity::Mapped { host_id } = client else {
         return call();
@@ -34,7 +35,8 @@ fn as_client<T>(client: Identity, call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Objects that were made between the two numbers, of which `present` are there.
+/// Returns the number of objects created between the two inode numbers and since removed; `present` objects
+/// still exist.
 pub(crate) fn made_and_gone(before: Option<u64>, after: Option<u64>, present: u64) -> Option<u64> {
     let made = after?.checked_sub(before?)?.checked_sub(1)?;
     made.checked_sub(present)

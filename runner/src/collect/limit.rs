@@ -1,4 +1,4 @@
-//! The limit that ended a client, as its case writes it.
+//! Description of the limit that ended a client, in the notation of its case file.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use sandbox::plan::ResourceLimits;
 
 use super::output::Over;
 
-/// The limit that `exit` was met at, with the value that held; `None` for a client that ended by itself. `set` is what
-/// the machine let be set, and `timeout` what the run was given.
+/// Returns the limit that `exit` reached, with its value; `None` for a client that ended by itself. `set` has the
+/// resource limits that were set on this machine, `timeout` is the time limit of the run.
 pub(crate) fn reached(
     exit: Exit,
     (over, oom_kills): (Option<Over>, u64),
@@ -52,7 +52,7 @@ pub(crate) fn reached(
     }
 }
 
-/// The limit of standard output that was met.
+/// Returns the limit of standard output that was reached.
 pub(crate) fn output(over: Over, bytes: u64, lines: u64) -> String {
     match over {
         Over::Bytes => quoted("output_size", &show_size(bytes)),
@@ -60,7 +60,8 @@ pub(crate) fn output(over: Over, bytes: u64, lines: u64) -> String {
     }
 }
 
-/// A hard limit of whoever starts the runner may be below that of the case.
+/// Returns a resource limit. The hard limit of the user who started the runner may be lower than the case's
+/// limit.
 fn resource(key: &str, name: &str, value: &str, of_case: bool) -> String {
     if of_case {
         quoted(key, value)

@@ -1,32 +1,35 @@
-//! Standard output and standard error of the client, as bytes with the time at which they were read.
+//! Standard output and standard error of the client, as bytes with the time of each read.
 //!
-//! Knows lines and limits, nothing of JSON's meaning: a line becomes a record here, and the checks read it.
+//! Knows lines and limits, but not the meaning of the JSON: a line becomes a record, which the checks then
+//! read.
 
 use model::evidence::{Before, Line, Record, Sighting, Stderr, UNFINISHED};
 use model::journal::Content;
 use model::secret::SecretScanner;
 use serde_json::Value;
 
-/// Values of JSON in one line, and in all of them: an empty string is three bytes, and much more when it is read.
+/// Largest number of JSON values in one line. Each empty string is three bytes, but much more memory once
+/// parsed.
 const LINE_VALUES: usize = 20_000;
-const MOST_VALUES: usize = 250_000;
-/// How much of standard error a report shows.
+/// Largest number of JSON values in all lines together.
+const MAX_VALUES: usize = 250_000;
+/// Part of standard error that a report shows, in bytes.
 const TAIL_BYTES: usize = 4096;
 
-/// How many lines stood on standard output before the message request.
+/// Number of lines on standard output before the message request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Boundaries {
-    /// When the connection that carried it was made.
+    /// Lines when the request's connection was made.
     pub(crate) connect: usize,
-    /// When its first byte was read.
+    /// Lines when the request's first byte was read.
     pub(crate) post: usize,
 }
 
-/// A limit of standard output.
+/// Limit of standard output that was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Over {
     Bytes,
-    /// The shortest lines take most memory for their bytes.
+    /// A limit of its own, because the shortest lines take the most memory for their bytes.
     Lines,
 }
 
@@ -35,44 +38,45 @@ pub(crate) enum Over {
 pub(crate) struct Output {
     bytes: Vec<u8>,
     limit: usize,
-    most_lines: usize,
-    /// End of each complete line (its line feed not counted), and when it was read.
+    max_lines: usize,
+    /// Offset of each complete line's line feed, and the time of its read in microseconds.
     ends: Vec<(usize, u64)>,
     over: Option<Over>,
 }
 
 impl Output {
-    /// Keeps at most so many bytes and lines.
+    /// Creates an output that keeps at most `bytes` bytes and `lines` lines.
     pub(crate) fn new(bytes: u64, lines: u64) -> Self {
-        let most = |limit| usize::try_from(limit).unwrap_or(usize::MAX);
+        let to_usize = |limit| usize::try_from(limit).unwrap_or(usize::MAX);
         Self {
             bytes: Vec::new(),
-            limit: most(bytes),
-            most_lines: most(lines),
+            limit: to_usize(bytes),
+            max_lines: to_usize(lines),
             ends: Vec::new(),
             over: None,
         }
     }
 
-    /// Takes what was read at `at_us`. What goes beyond the limit is dropped, and [`Output::over`] says so.
+    /// Appends bytes read at `at_us`. Bytes beyond the limit are dropped, and [`Output::over`] then names the
+    /// limit.
     pub(crate) fn push(&mut self, piece: &[u8], at_us: u64) {
         if self.over.is_some() {
             return;
         }
-        let room = self.limit - self.bytes.len();
-        let kept = piece.get(..room).unwrap_or(piece);
+        let space = self.limit - self.bytes.len();
+        let kept = piece.get(..space).unwrap_or(piece);
         let base = self.bytes.len();
         let feeds = kept.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         self.ends.extend(
             feeds
                 .map(|(index, _)| (base + index, at_us))
-                .take(self.most_lines - self.ends.len()),
+                .take(self.max_lines - self.ends.len()),
         );
-        let is_full = self.ends.len() == self.most_lines;
+        let is_full = self.ends.len() == self.max_lines;
         let last = self.ends.last().filter(|_| is_full);
         let within = last.map_or(kept, |(end, _)| {
-            let room = (end + 1).saturating_sub(base);
-            kept.get(..room).unwrap_or(kept)
+            let space = (end + 1).saturating_sub(base);
+            kept.get(..space).unwrap_or(kept)
         });
         self.over = if within.len() < kept.len() {
             Some(Over::Lines)
@@ -82,28 +86,28 @@ impl Output {
         self.bytes.extend_from_slice(within);
     }
 
-    /// The limit that was met.
+    /// Returns the limit that was exceeded.
     pub(crate) fn over(&self) -> Option<Over> {
         self.over
     }
 
-    /// All that is kept, without the credential.
+    /// Returns all kept bytes, with the credential redacted.
     pub(crate) fn shown(&self, secrets: &SecretScanner) -> Shown {
         shown(&self.bytes, self.over.is_some(), secrets)
     }
 
-    /// Complete lines so far.
+    /// Number of complete lines so far.
     pub(crate) fn lines(&self) -> usize {
         self.ends.len()
     }
 
-    /// Complete lines that had been read before `at_us`.
+    /// Number of complete lines read before `at_us`.
     pub(crate) fn lines_before(&self, at_us: u64) -> usize {
         self.ends.partition_point(|(_, read_us)| *read_us < at_us)
     }
 
-    /// The records, and where the credential stands in them. `before` tells which of them were
-    /// there before the message request.
+    /// Returns the records, and the places of the credential in them. `before` has the number of records before
+    /// the message request.
     pub(crate) fn into_records(
         self,
         before: Boundaries,
@@ -112,7 +116,7 @@ impl Output {
     ) -> (Vec<Record>, Vec<Sighting>) {
         let mut records = Vec::with_capacity(self.ends.len());
         let mut sightings = Vec::new();
-        let mut left = MOST_VALUES;
+        let mut remaining = MAX_VALUES;
         let mut start = 0;
         let last = self.bytes.len();
         let open_end = self.ends.last().map_or(0, |(end, _)| end + 1) < last;
@@ -140,13 +144,13 @@ impl Output {
                     Before::None
                 },
                 line: if complete {
-                    parse(&secrets.redact_bytes(line), &mut left)
+                    parse(&secrets.redact_bytes(line), &mut remaining)
                 } else {
                     unfinished()
                 },
             });
         }
-        // Split over two lines it is in none of them; the whole stream is searched as well.
+        // A credential split over two lines is in neither of them, so the whole stream is searched as well.
         if sightings.is_empty()
             && let Some(form) = secrets.find(&self.bytes)
         {
@@ -159,15 +163,15 @@ impl Output {
     }
 }
 
-/// Output as it is shown: without the credential.
+/// Output for a report, with the credential redacted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub(crate) bytes: Vec<u8>,
-    /// There was more than is kept.
+    /// True if the client wrote more than was kept.
     pub(crate) is_cut: bool,
 }
 
-/// Where the bytes are cut, what could be the beginning of something that is replaced goes as well.
+/// Redacts output. If the bytes are cut, also drops the end that could be the beginning of a redacted text.
 fn shown(bytes: &[u8], is_cut: bool, secrets: &SecretScanner) -> Shown {
     let mut shown = secrets.redact_bytes(bytes);
     if is_cut {
@@ -185,17 +189,17 @@ fn unfinished() -> Line {
     }
 }
 
-/// Reads a line that holds no more values than are left.
-fn parse(line: &[u8], left: &mut usize) -> Line {
+/// Parses a line, if it has no more values than `remaining`.
+fn parse(line: &[u8], remaining: &mut usize) -> Line {
     let bounds = model::shape::Bounds {
         depth: usize::MAX,
-        values: LINE_VALUES.min(*left),
+        values: LINE_VALUES.min(*remaining),
     };
     match model::shape::describe(line, bounds, None) {
-        // Readers take the first or the last of two equal keys: such a line says two things.
+        // Readers take the first or the last of two equal keys, so such a line has two meanings.
         Content::DuplicateKey { path } => {
             return Line::NotJson {
-                reason: format!("the key {path} stands twice"),
+                reason: format!("duplicate key {path}"),
             };
         }
         Content::Other { reason } => return Line::NotJson { reason },
@@ -203,7 +207,7 @@ fn parse(line: &[u8], left: &mut usize) -> Line {
     }
     match serde_json::from_slice::<Value>(line) {
         Ok(value) => {
-            *left -= model::shape::values(&value).min(*left);
+            *remaining -= model::shape::values(&value).min(*remaining);
             if value.is_object() {
                 Line::Record(value)
             } else {
@@ -218,24 +222,24 @@ fn parse(line: &[u8], left: &mut usize) -> Line {
     }
 }
 
-/// How much of a stream is kept that makes no records.
+/// Kept part of a stream without records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// The last part, for a report.
     Tail,
-    /// Everything up to this many bytes as well, for a bundle of evidence.
+    /// Also the first bytes, up to this number, for a bundle of evidence.
     UpTo(u64),
 }
 
-/// Standard error so far, or output that makes no records: counted, searched, and its last part kept.
+/// Standard error so far, or output without records: counted, searched for the credential, and kept in part.
 #[derive(Clone, Debug)]
 pub(crate) struct Errors {
     bytes: u64,
     tail: Vec<u8>,
-    /// Kept a little longer than shown, so that what is replaced is whole where the text is cut.
+    /// Kept bytes of the tail: more than are shown, so that a redacted text is complete at the cut.
     kept: usize,
     scanner: model::secret::Scanner,
-    /// From the beginning, as far as it is kept.
+    /// First bytes, up to the extent.
     head: Vec<u8>,
     extent: Extent,
 }
@@ -252,15 +256,15 @@ impl Errors {
         }
     }
 
-    /// Takes what was read.
+    /// Appends bytes that were read.
     pub(crate) fn push(&mut self, piece: &[u8]) {
         self.bytes += piece.len() as u64;
         self.scanner.push(piece);
         if let Extent::UpTo(limit) = self.extent {
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-            let room = limit.saturating_sub(self.head.len());
+            let space = limit.saturating_sub(self.head.len());
             self.head
-                .extend_from_slice(piece.get(..room).unwrap_or(piece));
+                .extend_from_slice(piece.get(..space).unwrap_or(piece));
         }
         self.tail.extend_from_slice(piece);
         if self.tail.len() > 2 * self.kept {
@@ -272,13 +276,13 @@ impl Errors {
         self.bytes
     }
 
-    /// All that is kept from the beginning, without the credential.
+    /// Returns the first bytes as far as kept, with the credential redacted.
     pub(crate) fn shown(&self, secrets: &SecretScanner) -> Shown {
         let is_cut = self.bytes > self.head.len() as u64;
         shown(&self.head, is_cut, secrets)
     }
 
-    /// The credential, if it was seen in this stream.
+    /// Returns the sighting of the credential in this stream, if there was one.
     pub(crate) fn sighting(&self, stream: &str) -> Option<Sighting> {
         self.scanner.found().map(|form| Sighting {
             place: stream.to_owned(),
@@ -286,7 +290,7 @@ impl Errors {
         })
     }
 
-    /// The evidence, and the credential if it was seen.
+    /// Returns the evidence, and the sighting of the credential if there was one.
     pub(crate) fn into_stderr(self, secrets: &SecretScanner) -> (Stderr, Option<Sighting>) {
         let sighting = self.sighting("stderr");
         let text = secrets.redact(&String::from_utf8_lossy(&self.tail));
@@ -353,7 +357,7 @@ mod tests {
             0,
         );
         assert!(records.iter().all(
-            |record| matches!(&record.line, Line::NotJson { reason } if reason.contains("twice"))
+            |record| matches!(&record.line, Line::NotJson { reason } if reason.contains("duplicate key"))
         ));
     }
 
@@ -388,7 +392,7 @@ mod tests {
         let mut output = Output::new(1 << 20, 100);
         output.push(list(LINE_VALUES - 3).as_bytes(), 0);
         output.push(list(LINE_VALUES).as_bytes(), 0);
-        // Each of these is short enough, and all of them are not.
+        // Each of these lines is within the limit of a line, but all together exceed the limit of all lines.
         (0..20).for_each(|_| output.push(list(LINE_VALUES - 3).as_bytes(), 0));
         let none = Boundaries {
             connect: 0,

@@ -1,7 +1,8 @@
-//! The output of an audited program on its way to our own: a thread for each stream, behind a bounded queue.
+//! Passes the output of an audited program to the runner's own streams: a thread for each stream, behind a
+//! bounded queue.
 //!
-//! Whoever reads slowly slows the program down, as with any pipe, and nothing else: the loop waits for room, never
-//! for the reader. A terminal gets the program's text made harmless; a file or a pipe gets its bytes as they are.
+//! A slow reader slows the program down, as with any pipe, but not the loop, which only waits for space in the
+//! queue. A terminal gets the program's text escaped; a file or a pipe gets the bytes unchanged.
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write};
 use std::thread;
@@ -16,32 +17,32 @@ use tokio::time::{Instant, sleep_until};
 use super::Session;
 use super::terminal_state::{self, TerminalState};
 
-/// From a signal while output waits for its reader to the end of that wait, for the stream that nobody waited for yet.
+/// Limit on the wait for the second stream after a signal has ended the wait for output.
 const AFTER_SIGNAL: Duration = Duration::from_millis(100);
-/// Pieces that wait for the reader; one is at most [`super::PIECE`] bytes.
+/// Number of queued pieces; each is at most [`super::PIECE`] bytes.
 const QUEUED: usize = 16;
 
-/// One stream of ours that the program's output goes to.
+/// One stream of the runner that receives the program's output.
 #[derive(Debug)]
 pub(super) struct Passthrough {
-    /// `None` once the program's output has ended, or nobody reads ours any more.
+    /// `None` after the program's output has ended, or after the stream's reader has left.
     pieces: Option<Sender<Vec<u8>>>,
     written: oneshot::Receiver<(io::Result<()>, TerminalState)>,
 }
 
 impl Passthrough {
-    /// To our standard output.
+    /// Starts the thread for standard output.
     ///
     /// # Errors
-    /// The errno with which no thread could be started.
+    /// Returns the errno of starting the thread.
     pub(super) fn to_stdout() -> io::Result<Self> {
         Self::to(io::stdout().is_terminal(), io::stdout())
     }
 
-    /// To our standard error.
+    /// Starts the thread for standard error.
     ///
     /// # Errors
-    /// The same.
+    /// Returns the errno of starting the thread.
     pub(super) fn to_stderr() -> io::Result<Self> {
         Self::to(io::stderr().is_terminal(), io::stderr())
     }
@@ -50,10 +51,10 @@ impl Passthrough {
         let (pieces, queue) = channel(QUEUED);
         let (done, written) = oneshot::channel();
         let work = move || {
-            let mut trail = TerminalState::default();
-            let written = write_all(queue, is_terminal, stream, &mut trail);
-            // Where nobody waits for it, the run is over.
-            let _ = done.send((written, trail));
+            let mut state = TerminalState::default();
+            let written = write_all(queue, is_terminal, stream, &mut state);
+            // The receiver is gone only if the run is over.
+            let _ = done.send((written, state));
         };
         thread::Builder::new()
             .name("output".to_owned())
@@ -64,15 +65,15 @@ impl Passthrough {
         })
     }
 
-    /// Returns once there is room for a piece; whether anybody still reads.
-    pub(super) async fn room(&self) -> bool {
+    /// Waits until the queue has space for a piece. Returns false if the stream can no longer be written.
+    pub(super) async fn has_space(&self) -> bool {
         match &self.pieces {
             Some(pieces) => pieces.reserve().await.is_ok(),
             None => false,
         }
     }
 
-    /// Hands a piece over, for which there is room.
+    /// Queues a piece; [`Passthrough::has_space`] must have returned before.
     pub(super) fn push(&mut self, piece: &[u8]) {
         let lost = self
             .pieces
@@ -83,32 +84,32 @@ impl Passthrough {
         }
     }
 
-    /// Nothing more will be handed over.
+    /// Ends the stream: no more pieces follow.
     pub(super) fn close(&mut self) {
         self.pieces = None;
     }
 
-    /// Returns once everything is written, or can be written no more: why not all of it was written, and in what state
-    /// the stream is left. That nobody reads any more is no error, as for any program in a pipe.
+    /// Waits until everything is written, or can no longer be written. Returns the error, and the state in which
+    /// the stream is left. A reader that has left (EPIPE) is not an error, as for any program in a pipe.
     pub(super) async fn finish(mut self) -> (io::Result<()>, TerminalState) {
         self.pieces = None;
         match self.written.await {
-            Ok((Err(error), trail)) if error.kind() == io::ErrorKind::BrokenPipe => (Ok(()), trail),
+            Ok((Err(error), state)) if error.kind() == io::ErrorKind::BrokenPipe => (Ok(()), state),
             Ok(finished) => finished,
             Err(_) => (
-                Err(io::Error::other("its thread was lost")),
+                Err(io::Error::other("the thread that writes it has ended")),
                 TerminalState::UNKNOWN,
             ),
         }
     }
 }
 
-/// Ends where nothing can be written: the queue closes with it, and that is what the loop sees.
+/// Writes the queue to the stream. Returns at the first error; the queue then closes, which the loop notices.
 fn write_all(
     mut queue: Receiver<Vec<u8>>,
     is_terminal: bool,
     mut stream: impl Write,
-    trail: &mut TerminalState,
+    state: &mut TerminalState,
 ) -> io::Result<()> {
     let mut unfinished = Vec::new();
     while let Some(piece) = queue.blocking_recv() {
@@ -117,24 +118,24 @@ fn write_all(
             let whole = whole_characters(&unfinished);
             let text: Vec<u8> = unfinished.drain(..whole).collect();
             let shown = for_terminal(&String::from_utf8_lossy(&text)).into_bytes();
-            trail.follow_text(&shown);
+            state.follow_text(&shown);
             shown
         } else {
-            trail.follow(&piece);
+            state.follow(&piece);
             piece
         };
         stream.write_all(&shown)?;
         stream.flush()?;
     }
-    // What is left is the beginning of a character, and no character.
+    // The rest is the beginning of a character whose end never came.
     if !unfinished.is_empty() {
-        trail.follow_text("\u{fffd}".as_bytes());
+        state.follow_text("\u{fffd}".as_bytes());
         stream.write_all("\u{fffd}".as_bytes())?;
     }
     stream.flush()
 }
 
-/// The length of `bytes` without a character at its end whose rest is still to come.
+/// Returns the length of `bytes` without an incomplete character at the end.
 fn whole_characters(bytes: &[u8]) -> usize {
     let longest = bytes.len().saturating_sub(3);
     let last_start = (longest..bytes.len()).find(|start| {
@@ -145,45 +146,45 @@ fn whole_characters(bytes: &[u8]) -> usize {
 }
 
 impl Session<'_> {
-    /// Waits until the program's output has gone where it goes. A signal ends the wait, and what had not gone by then
-    /// is lost: nobody may take the rest for the whole.
+    /// Waits until the program's output is written. A signal ends the wait. Output that was not written by then is
+    /// lost, and the report says so, lest a part is taken for the whole.
     pub(super) async fn finish_passing(&mut self) {
         let Some((mut out, mut err)) = self.pass.take() else {
             return;
         };
-        // Both at once: neither waits for the other's reader.
+        // Both queues are closed first, so that neither stream waits for the other's reader.
         out.close();
         err.close();
         let mut patience = self.impatient.then(|| Instant::now() + AFTER_SIGNAL);
-        let mut trails = Vec::new();
+        let mut states = Vec::new();
         for (stream, what, pass) in [
             ("standard output", GapKind::Records, out),
             ("standard error", GapKind::Stderr, err),
         ] {
-            let enough = async {
+            let interrupted = async {
                 match patience {
                     None => self.signals.recv().await,
                     Some(until) => sleep_until(until).await,
                 }
             };
-            let (written, trail) = tokio::select! {
+            let (written, state) = tokio::select! {
                 biased;
                 finished = pass.finish() => finished,
-                () = enough => (Err(ErrorKind::Interrupted.into()), TerminalState::UNKNOWN),
+                () = interrupted => (Err(ErrorKind::Interrupted.into()), TerminalState::UNKNOWN),
             };
-            trails.push(trail);
+            states.push(state);
             let Err(error) = written else { continue };
             if error.kind() == ErrorKind::Interrupted {
                 self.gap(
                     what,
                     format!("interrupted before all of {stream} had been passed on"),
                 );
-                // The other stream may be through already.
+                // The other stream may already be written.
                 patience.get_or_insert_with(|| Instant::now() + AFTER_SIGNAL);
             }
             self.capture.unwritten.push((stream, error));
         }
-        if let [out, err] = trails[..] {
+        if let [out, err] = states[..] {
             self.capture.before_report = terminal_state::before_report(out, err);
         }
     }
@@ -229,7 +230,7 @@ mod tests {
         let mut pass = Passthrough::to(is_terminal, shared.clone()).unwrap();
         runtime.block_on(async {
             for piece in pieces {
-                assert!(pass.room().await);
+                assert!(pass.has_space().await);
                 pass.push(piece);
             }
             pass.finish().await.0.unwrap();
@@ -269,14 +270,14 @@ mod tests {
         assert_eq!(whole_characters(b""), 0);
     }
 
-    /// What is said at the end of a stream that fails like this.
+    /// Returns the result of a stream whose writes fail with this error.
     fn broken(kind: io::ErrorKind) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();
         let mut pass = Passthrough::to(false, Broken(kind)).unwrap();
         runtime.block_on(async {
-            while pass.room().await {
+            while pass.has_space().await {
                 pass.push(b"x");
             }
             pass.finish().await.0

@@ -1,4 +1,4 @@
-//! Reading from descriptors that may have ended: a pipe, and a socket that keeps message borders.
+//! Reads from pipes and message sockets that may have ended.
 
 use std::os::fd::OwnedFd;
 
@@ -10,25 +10,26 @@ use tokio::io::unix::AsyncFd;
 use super::PIECE;
 use super::passthrough::Passthrough;
 
-/// What one read of a pipe gave.
+/// Result of one read of a pipe.
 pub(super) enum Read {
     Piece(Vec<u8>),
-    /// What lay in the pipe when whoever reads ours had left. It goes nowhere, and it ends with this.
+    /// Last bytes of the pipe after the reader of the runner's stream left. They are searched, but not passed
+    /// on.
     Left(Vec<u8>),
     End,
 }
 
-/// One piece from a pipe; never ready for a pipe whose end was read. Where it is passed on, not before there is
-/// room for it. Once nobody reads on, the pipe is closed as any reader's is, and what the program had written into it by
-/// then is still to be searched.
+/// Reads one piece from a pipe. The future is never ready for a pipe whose end was read. With a passthrough, the
+/// read waits for space in its queue. After its reader has left, the pipe is closed, as for any reader that
+/// leaves. The bytes that the program wrote before are returned to be searched.
 pub(super) async fn readable(pipe: Option<&AsyncFd<OwnedFd>>, pass: Option<&Passthrough>) -> Read {
     let Some(pipe) = pipe else {
         return std::future::pending().await;
     };
     if let Some(pass) = pass
-        && !pass.room().await
+        && !pass.has_space().await
     {
-        return Read::Left(what_lies_in(pipe.get_ref()));
+        return Read::Left(read_pending(pipe.get_ref()));
     }
     let mut piece = vec![0; PIECE];
     loop {
@@ -47,9 +48,9 @@ pub(super) async fn readable(pipe: Option<&AsyncFd<OwnedFd>>, pass: Option<&Pass
     }
 }
 
-/// No more than lies there at this instant, which is at most what a pipe holds: a program that goes on writing cannot
-/// hold whoever reads.
-fn what_lies_in(pipe: &OwnedFd) -> Vec<u8> {
+/// Reads the bytes that are in the pipe now, at most its capacity, so that a program that keeps writing cannot
+/// delay the caller.
+fn read_pending(pipe: &OwnedFd) -> Vec<u8> {
     let mut left = vec![0; readable_bytes(pipe).unwrap_or(0)];
     let mut length = 0;
     while let Some(room) = left.get_mut(length..).filter(|room| !room.is_empty()) {
@@ -65,7 +66,7 @@ fn what_lies_in(pipe: &OwnedFd) -> Vec<u8> {
 
 pub(super) type Received = Result<Option<(FromInit, Vec<OwnedFd>)>, Errno>;
 
-/// One message of init; never ready once init has closed the channel.
+/// Reads one message of init. The future is never ready after init has closed the channel.
 pub(super) async fn receive(channel: Option<&AsyncFd<OwnedFd>>) -> Received {
     let Some(channel) = channel else {
         return std::future::pending().await;

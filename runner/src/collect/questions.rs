@@ -1,8 +1,9 @@
-//! What the resolver inside was asked, as it tells it: each name and type once, with a count.
+//! Questions to the resolver inside the sandbox, as the resolver reports them: each name and type once, with a
+//! count.
 //!
-//! Names compare without regard to case, and are shown in small letters. The credential is looked for in a
-//! name as it was asked, in small letters (a URL's host is written so before it is asked for) and across the
-//! dots; a name that holds it only across the dots is not shown at all.
+//! Names compare without regard to case and are shown in lower case. The credential is searched for in three forms
+//! of a name: as asked, in lower case (the host of a URL is lowered before a lookup), and joined across the dots.
+//! A name that holds the credential only across the dots is not shown at all.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -15,34 +16,34 @@ use sandbox::dns::Asked;
 use sandbox::message::{self, FromResolver};
 use tokio::io::unix::AsyncFd;
 
-/// Stands for a name that holds a value of the user's across its dots.
+/// Replacement for a name that holds a user's value across its dots.
 const HIDDEN_ACROSS: &str = "<value of a variable>";
 
-/// The questions of one run so far.
+/// Questions of one run so far.
 #[derive(Debug)]
 pub(crate) struct Questions {
     secrets: SecretScanner,
-    /// Made at the first question: most runs have none.
-    small: Option<SecretScanner>,
+    /// Scanner for lower case, built at the first question: most runs have none.
+    lowercase: Option<SecretScanner>,
     asked: Vec<Question>,
-    /// Place in `asked`.
+    /// Index into `asked`.
     index: BTreeMap<Asked, usize>,
     sightings: Vec<Sighting>,
-    /// Questions for names beyond the bound, or that the resolver could not tell.
+    /// Number of questions beyond the bound, or lost by the resolver.
     missing: u64,
-    /// [`FromResolver::Ended`]: `None` until the resolver has said that this was all.
+    /// Number from [`FromResolver::Ended`]; `None` until the resolver has sent its last message.
     datagrams: Option<u64>,
 }
 
-/// What they came to.
+/// Questions of a whole run.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    /// In the order of the first time.
+    /// Questions in the order of their first occurrence.
     pub(crate) asked: Vec<Question>,
     pub(crate) sightings: Vec<Sighting>,
-    /// Questions that are not among them.
+    /// Number of questions that are not in `asked`.
     pub(crate) unlisted: u64,
-    /// Sent to the resolver or by it; `None` where that was lost.
+    /// Number of datagrams to and from the resolver; `None` if the resolver was lost.
     pub(crate) datagrams: Option<u64>,
     pub(crate) gaps: Vec<Gap>,
 }
@@ -51,7 +52,7 @@ impl Questions {
     pub(crate) fn new(secrets: &SecretScanner) -> Self {
         Self {
             secrets: secrets.clone(),
-            small: None,
+            lowercase: None,
             asked: Vec::new(),
             index: BTreeMap::new(),
             sightings: Vec::new(),
@@ -60,9 +61,9 @@ impl Questions {
         }
     }
 
-    /// Takes one message.
-    pub(crate) fn push(&mut self, told: FromResolver) {
-        match told {
+    /// Handles one message.
+    pub(crate) fn push(&mut self, message: FromResolver) {
+        match message {
             FromResolver::Asked { asked, count } => self.count(&asked, count),
             FromResolver::Ended { unheard, datagrams } => {
                 self.missing += unheard;
@@ -94,7 +95,7 @@ impl Questions {
             let place = if key.name.is_empty() {
                 "datagram to the resolver that is no query".to_owned()
             } else {
-                format!("datagram to the resolver, behind the name {}", key.name)
+                format!("datagram to the resolver, after the name {}", key.name)
             };
             let form = form.clone();
             self.sightings.push(Sighting { place, form });
@@ -108,26 +109,28 @@ impl Questions {
         self.index.insert(key, self.asked.len() - 1);
     }
 
-    /// The name in small letters and without the credential, and in which form that stood there.
+    /// Returns the name in lower case with the credential redacted, and the form in which the credential was
+    /// found.
     fn shown(&mut self, name: &str) -> (String, Option<Form>) {
         let exact = &self.secrets;
-        let small = self.small.get_or_insert_with(|| exact.in_lower_case());
+        let lowercase = self.lowercase.get_or_insert_with(|| exact.in_lower_case());
         let lower = exact.redact(name).to_ascii_lowercase();
-        let shown = small.redact(&lower);
+        let shown = lowercase.redact(&lower);
         let found = exact
             .find(name.as_bytes())
-            .or_else(|| small.find(lower.as_bytes()));
+            .or_else(|| lowercase.find(lower.as_bytes()));
         if found.is_some() {
             return (shown, found);
         }
         let joined = name.replace('.', "");
         let across = exact
             .find(joined.as_bytes())
-            .or_else(|| small.find(joined.to_ascii_lowercase().as_bytes()));
+            .or_else(|| lowercase.find(joined.to_ascii_lowercase().as_bytes()));
         match across {
             Some(form) => (REPLACEMENT.to_owned(), Some(form)),
-            // Values of its user's are put in labels as well.
-            None if small.redact(&joined.to_ascii_lowercase()) != joined.to_ascii_lowercase()
+            // Values of the user's variables can be split over labels as well.
+            None if lowercase.redact(&joined.to_ascii_lowercase())
+                != joined.to_ascii_lowercase()
                 && shown == name.to_ascii_lowercase() =>
             {
                 (HIDDEN_ACROSS.to_owned(), None)
@@ -136,7 +139,7 @@ impl Questions {
         }
     }
 
-    /// The questions of the run, and what is missing from them, where there was a client to ask.
+    /// Returns the questions of the run. If there was a client, missing questions are gaps.
     pub(crate) fn finish(self, exit: Exit) -> Names {
         let mut missing = Vec::new();
         if self.missing > 0 {
@@ -147,7 +150,8 @@ impl Questions {
             missing.push((GapKind::Cut, detail));
         }
         if self.datagrams.is_none() && exit != Exit::NotStarted {
-            let detail = "the resolver did not tell all that it was asked".to_owned();
+            let detail = "the resolver ended without its last report, so questions may be missing"
+                .to_owned();
             missing.push((GapKind::Attempts, detail));
         }
         let gap = |(what, detail)| Gap { what, detail };
@@ -161,8 +165,8 @@ impl Questions {
     }
 }
 
-/// What the resolver says next; `None` once it has closed its socket or cannot be heard. Never ready without
-/// a socket.
+/// Reads the resolver's next message. Returns `None` after the resolver closed its socket or failed. The future is
+/// never ready without a socket.
 pub(super) async fn next(socket: Option<&AsyncFd<OwnedFd>>) -> Option<FromResolver> {
     let Some(socket) = socket else {
         return pending().await;
@@ -172,7 +176,7 @@ pub(super) async fn next(socket: Option<&AsyncFd<OwnedFd>>) -> Option<FromResolv
         match message::receive(socket.get_ref()) {
             Err(Errno::EAGAIN) => guard.clear_ready(),
             Err(Errno::EINTR) => {}
-            Ok(received) => return received.map(|(told, _)| told),
+            Ok(received) => return received.map(|(message, _)| message),
             Err(_) => return None,
         }
     }
@@ -186,7 +190,7 @@ mod tests {
 
     const SECRET: &str = "runner-key-0123456789ABCDEF";
 
-    /// What these questions come to, with a resolver that ended as it should.
+    /// Returns the result of these questions, with a resolver that ended normally.
     fn names(asked: &[(&str, &str, u64)]) -> Names {
         let mut questions = Questions::new(&SecretScanner::new(SECRET).unwrap());
         for (name, kind, count) in asked {
@@ -236,11 +240,11 @@ mod tests {
 
     #[test]
     fn the_credential_in_a_name_is_found_and_replaced() {
-        let small = format!("x-{}.example", SECRET.to_ascii_lowercase());
+        let lowercase = format!("x-{}.example", SECRET.to_ascii_lowercase());
         let across = format!("{}.{}.example", &SECRET[..9], &SECRET[9..]);
         for (name, shown) in [
             (format!("{SECRET}.example"), "<credential>.example"),
-            (small, "x-<credential>.example"),
+            (lowercase, "x-<credential>.example"),
             (across, "<credential>"),
         ] {
             let found = names(&[(&name, "A", 1), (&name, "A", 1)]);
@@ -286,7 +290,7 @@ mod tests {
             .map(|one| (one.place.as_str(), one.form.as_str()));
         let expected = [
             (
-                "datagram to the resolver, behind the name a.example",
+                "datagram to the resolver, after the name a.example",
                 "hexadecimal",
             ),
             ("datagram to the resolver that is no query", "as written"),

@@ -1,24 +1,24 @@
-//! Signals that ask for the end of a run: Ctrl-C, a polite end, and a terminal that went away.
+//! Signals that end a run: SIGINT, SIGTERM and SIGHUP.
 
 use std::io;
 
 use sys::process::{is_hangup_ignored, unblock_end_signals};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// All of them, from here on.
+/// Handlers of these signals.
 #[derive(Debug)]
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// `None` under nohup(1): whoever started the runner wants it to go on.
+    /// `None` under nohup(1), which asks for a run that survives its terminal.
     hangup: Option<Signal>,
 }
 
 impl Signals {
-    /// Listens, also to those that were held back so far.
+    /// Installs the handlers, also for signals that were blocked until now.
     ///
     /// # Errors
-    /// The errno of sigaction(2) or of the runtime's own set-up.
+    /// Returns the errno of sigaction(2) or of the runtime's own set-up.
     pub(super) fn listen() -> io::Result<Self> {
         let signals = Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -32,7 +32,7 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Returns at the next one.
+    /// Waits for the next signal.
     pub(super) async fn recv(&mut self) {
         let hangup = async {
             match &mut self.hangup {

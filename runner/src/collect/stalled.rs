@@ -1,4 +1,4 @@
-//! Set-up that makes no progress: the process of the sandbox that ended or was stopped, and what it had not reported.
+//! Set-up without progress: reports the sandbox process that ended or was stopped, and the missing reports.
 
 use std::future::pending;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{Failure, Next, Phase, SET_UP, Session};
 
-/// Time of set-up before each look at its processes; most are complete after a tenth of it.
+/// Interval between looks at the processes during set-up; most set-ups need a tenth of it.
 pub(super) const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
-/// From the end of one process to the report of the other one, which may know why.
+/// Limit from the end of one process to the report of the other, which may have the cause.
 const LAST_REPORT: Duration = Duration::from_secs(1);
 
-/// Returns at the time of the next look at the processes of the sandbox; never after set-up.
+/// Waits for the next look at the processes of the sandbox. The future is never ready after set-up.
 pub(super) async fn next_look(phase: Phase, at: Instant) {
     match phase {
         Phase::SettingUp => sleep_until(at).await,
@@ -26,7 +26,8 @@ pub(super) async fn next_look(phase: Phase, at: Instant) {
 }
 
 impl Session<'_> {
-    /// Looks for a process that has ended. Init inherits the stage's control socket, so its end comes late.
+    /// Checks for a process that has ended. Its control socket may close late, because init inherits the
+    /// stage's.
     pub(super) fn look_at_processes(&mut self) -> Next {
         self.next_look = Instant::now() + BETWEEN_LOOKS;
         if self.conditions().iter().any(Observed::has_ended) {
@@ -35,12 +36,12 @@ impl Session<'_> {
         Next::Continue
     }
 
-    /// Waits for the last report of set-up, and no longer than for a moment.
+    /// Waits for the last report of set-up, for [`LAST_REPORT`] at most.
     pub(super) fn expect_last_report(&mut self) {
         self.deadline = self.deadline.min(Instant::now() + LAST_REPORT);
     }
 
-    /// Ends a set-up that does not go on.
+    /// Ends a set-up without progress.
     pub(super) fn set_up_stalled(&mut self) -> Next {
         let conditions = self.conditions();
         let errno = if conditions.iter().any(Observed::has_ended) {
@@ -65,7 +66,7 @@ impl Session<'_> {
         }))
     }
 
-    /// Records that something did not happen within its limit, and which processes of the sandbox are stopped.
+    /// Records a missed limit, and the processes of the sandbox that are stopped.
     pub(super) fn late(&mut self, what: GapKind, event: &str, limit: Duration) {
         let conditions = self.conditions();
         let is_stopped = |one: &&Observed| one.condition == Condition::Stopped;
@@ -77,7 +78,7 @@ impl Session<'_> {
         self.gap(what, detail);
     }
 
-    /// The stage and init, as far as /proc shows them.
+    /// Returns the conditions of the stage and init that /proc shows.
     fn conditions(&self) -> Vec<Observed> {
         let processes = [
             ("the stage", Some(self.stage)),
@@ -95,7 +96,7 @@ impl Session<'_> {
     }
 }
 
-/// A process of the sandbox, and its condition.
+/// Process of the sandbox and its condition.
 struct Observed {
     name: &'static str,
     process: Pid,
@@ -107,7 +108,7 @@ impl Observed {
         matches!(self.condition, Condition::Ended(_))
     }
 
-    /// Message about a process that makes no progress; None for one that runs.
+    /// Returns a message about a process without progress; `None` for a process that runs.
     fn message(&self) -> Option<String> {
         let what = match &self.condition {
             Condition::Runs => return None,

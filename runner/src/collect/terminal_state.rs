@@ -1,22 +1,23 @@
-//! In what state a stream is left by the program whose output went there, and what a report behind it begins with.
+//! State in which a program's output leaves a stream, and the bytes that make a report after it readable.
 //!
-//! A line may be unfinished, and so may a command to a terminal: an open title, a colour, concealed text would swallow
-//! what follows. A terminal gets the program's text without commands. Where bytes are passed on as they are, to a pipe
-//! or a file, somebody will show them on a terminal, and the report with them: so the commands are ended first, where
+//! The last line may be unfinished, and so may a terminal command: an open title, a colour or concealed text would
+//! swallow the report. A terminal gets the program's text without commands. A pipe or a file gets the bytes
+//! unchanged, and may be shown on a terminal later. So a report in the same stream first ends the commands, if
 //! there were any.
 
 use std::io::{self, IsTerminal as _};
 
 use nix::sys::stat::fstat;
 
-/// Ends every command of ECMA-48 that is still open (CAN, then ST for those that take CAN as text), then resets margins,
-/// attributes and character sets (DECSTR, SGR 0, G0 to ASCII, SI). Nothing is cleared and the cursor stays.
+/// Ends every open command of ECMA-48 (CAN, then ST for commands that take CAN as text). Then resets margins,
+/// attributes and character sets (DECSTR, SGR 0, G0 to ASCII, SI). The screen is not cleared and the cursor stays.
 const RESET: &[u8] = b"\x18\x1b\\\x1b[!p\x1b[0m\x1b(B\x0f";
-/// Begins a command, or shifts to another character set.
+/// Byte that begins a command.
 const ESCAPE: u8 = 0x1b;
+/// Byte that shifts to another character set.
 const SHIFT_OUT: u8 = 0x0e;
 
-/// What was written to one stream so far.
+/// State of one stream after the bytes written so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TerminalState {
     is_in_line: bool,
@@ -24,19 +25,19 @@ pub(crate) struct TerminalState {
 }
 
 impl TerminalState {
-    /// Of a stream of which nobody knows how far it came.
+    /// State of a stream with an unknown part of the output.
     pub(super) const UNKNOWN: Self = Self {
         is_in_line: true,
         holds_commands: true,
     };
 
-    /// Goes on with bytes that are written as they are.
+    /// Follows bytes that are written unchanged.
     pub(super) fn follow(&mut self, bytes: &[u8]) {
         self.follow_text(bytes);
         self.holds_commands |= holds_commands(bytes);
     }
 
-    /// Goes on with text without commands.
+    /// Follows text without commands.
     pub(super) fn follow_text(&mut self, text: &[u8]) {
         if let Some(last) = text.last() {
             self.is_in_line = *last != b'\n';
@@ -44,19 +45,19 @@ impl TerminalState {
     }
 }
 
-/// With what a report on our standard error begins, behind these two.
+/// Returns the bytes to write before a report on standard error, after output in these states.
 pub(super) fn before_report(stdout: TerminalState, stderr: TerminalState) -> Vec<u8> {
-    let place = StderrTarget {
+    let target = StderrTarget {
         is_shared: is_shared(),
         is_terminal: io::stderr().is_terminal(),
     };
-    place.before_report(stdout, stderr)
+    target.before_report(stdout, stderr)
 }
 
-/// Where standard error goes.
+/// Target of standard error.
 #[derive(Clone, Copy, Debug)]
 struct StderrTarget {
-    /// To the same file, pipe or terminal as standard output.
+    /// True if standard output goes to the same file, pipe or terminal.
     is_shared: bool,
     is_terminal: bool,
 }
@@ -68,12 +69,12 @@ impl StderrTarget {
             is_terminal,
         } = self;
         let mut bytes = Vec::new();
-        // Standard output, through a pipe, may well have gone to the same terminal.
+        // Standard output may reach the same terminal through a pipe.
         let reset = stderr.holds_commands || (stdout.holds_commands && (is_shared || is_terminal));
         if reset {
             bytes.extend_from_slice(RESET);
         }
-        // Also where the line is finished, so that the verdict has a line for itself.
+        // A reset is followed by a line feed even after a complete line, so that the verdict has its own line.
         if reset || stderr.is_in_line || (stdout.is_in_line && is_shared) {
             bytes.push(b'\n');
         }
@@ -89,7 +90,7 @@ fn is_shared() -> bool {
     }
 }
 
-/// A control of the second set (C1) is a command as well, in eight bits or as a character.
+/// Checks for control characters that begin a command: ESC, SO, and the C1 set in eight bits or in UTF-8.
 fn holds_commands(bytes: &[u8]) -> bool {
     bytes.iter().any(|byte| [ESCAPE, SHIFT_OUT].contains(byte))
         || bytes.utf8_chunks().any(|chunk| {
@@ -109,17 +110,17 @@ mod tests {
     use super::*;
 
     fn after(pieces: &[&[u8]]) -> TerminalState {
-        let mut trail = TerminalState::default();
-        pieces.iter().for_each(|piece| trail.follow(piece));
-        trail
+        let mut state = TerminalState::default();
+        pieces.iter().for_each(|piece| state.follow(piece));
+        state
     }
 
     fn between(stdout: TerminalState, stderr: TerminalState) -> Vec<u8> {
-        let place = StderrTarget {
+        let target = StderrTarget {
             is_shared: false,
             is_terminal: false,
         };
-        place.before_report(stdout, stderr)
+        target.before_report(stdout, stderr)
     }
 
     #[test]
@@ -133,7 +134,7 @@ mod tests {
             (after(&["gr\u{fc}n \u{65e5}\n".as_bytes()]), b""),
         ] {
             assert_eq!(between(none, written), expected, "{written:?}");
-            // What is in another file is no business of this one.
+            // An unfinished line in another file does not matter.
             assert_eq!(between(written, none), b"");
             let shared = StderrTarget {
                 is_shared: true,
@@ -158,11 +159,11 @@ mod tests {
             assert_eq!(between(none, written), ended, "{bytes:?}");
             assert_eq!(between(written, none), b"", "{bytes:?}");
             for (is_shared, is_terminal) in [(true, false), (false, true)] {
-                let place = StderrTarget {
+                let target = StderrTarget {
                     is_shared,
                     is_terminal,
                 };
-                assert_eq!(place.before_report(written, none), ended, "{bytes:?}");
+                assert_eq!(target.before_report(written, none), ended, "{bytes:?}");
             }
         }
         assert_eq!(between(none, TerminalState::UNKNOWN), ended);
@@ -170,8 +171,8 @@ mod tests {
 
     #[test]
     fn a_terminal_that_gets_text_without_commands_needs_no_reset() {
-        let mut trail = TerminalState::default();
-        trail.follow_text(b"\\u{1b}]0;x");
-        assert_eq!(between(TerminalState::default(), trail), b"\n");
+        let mut state = TerminalState::default();
+        state.follow_text(b"\\u{1b}]0;x");
+        assert_eq!(between(TerminalState::default(), state), b"\n");
     }
 }

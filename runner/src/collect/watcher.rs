@@ -1,14 +1,15 @@
-//! Transient files: names that were given in the client's own directories and are gone at the end, watched from
-//! outside since before the client's first instruction.
+//! Transient files: names that were created in the client's directories and are gone at the end. They are watched
+//! from outside, starting before the client's first instruction.
 //!
-//! Two sources. A fanotify(7) group over both file systems, made by init where the kernel lets the owner of a user
-//! namespace do so, names everything that is made or renamed ([`marked`]). Elsewhere inotify(7), best effort: a
-//! directory is watched only after it was seen, so what is made in it and removed within that moment is missed; a
-//! mode that shuts us out, a full queue and the bounds below leave something out as well ([`watching`]).
+//! There are two sources. The first is a fanotify(7) group over the trees' file systems ([`marked`]). Init creates
+//! it if the kernel permits that to the owner of a user namespace. The group reports every created or renamed
+//! name. The second source is inotify(7), best effort ([`watching`]). A directory is watched only after it was
+//! seen, so objects created and removed in it before that are missed. Modes without access, a full queue and the
+//! bounds below cause further omissions.
 //!
-//! What a file held is not known, only its name, and of its kind, mode and size what could be read before it was
-//! gone. No link is ever followed, since links are the client's. How many objects were made and removed is known in
-//! any case where the trees are the run's own: [`super::census`].
+//! The content of a transient file is unknown. Its kind, mode and size are known as far as they could be read
+//! before its removal. No link is followed, since links are the client's. If the trees are the run's own, the
+//! number of created and removed objects is known in any case: see [`super::inode_count`].
 
 mod marked;
 mod seen;
@@ -26,7 +27,7 @@ use marked::Marked;
 use seen::{Known, Seen};
 use watching::Watching;
 
-/// The watch over the trees; nothing at all before it is started, or where the kernel offers none.
+/// Watch over the trees; empty before its start, or if the kernel offers no source.
 #[derive(Debug, Default)]
 pub(crate) struct Watcher {
     source: Option<Source>,
@@ -55,7 +56,7 @@ impl Source {
 }
 
 impl Watcher {
-    /// Starts to watch the trees, for what happens from now on: by init's fanotify group, else by inotify.
+    /// Starts watching the trees, by init's fanotify group or else by inotify. Earlier events are ignored.
     pub(super) fn start(&mut self, group: Option<OwnedFd>, roots: &[(Root, &OwnedFd)]) {
         let marked = group.and_then(|group| Marked::start(group, roots).ok());
         self.source = match marked {
@@ -64,7 +65,7 @@ impl Watcher {
         };
     }
 
-    /// Takes what has happened; returns once there was something.
+    /// Handles pending events; returns after at least one.
     pub(super) async fn follow(&mut self) {
         match &mut self.source {
             None => pending().await,
@@ -73,7 +74,7 @@ impl Watcher {
         }
     }
 
-    /// What has been there and is not any more.
+    /// Returns the paths that existed and are gone now.
     pub(super) fn finish(self) -> Gone {
         let Some(mut source) = self.source else {
             return Gone::default();
@@ -89,7 +90,7 @@ impl Watcher {
     }
 }
 
-/// Paths that have been there, raw, and what was known of them.
+/// Paths that existed once, as raw bytes, with the known facts of each.
 #[derive(Debug, Default)]
 pub(crate) struct Gone {
     paths: Vec<(Root, Vec<u8>, Known)>,
@@ -98,7 +99,7 @@ pub(crate) struct Gone {
 }
 
 impl Gone {
-    /// Adds them to what a walk found, in the order of their paths.
+    /// Adds the paths to the result of a walk, sorted by path.
     pub(crate) fn add_to(self, found: &mut Found, secrets: &SecretScanner) {
         for (root, path, known) in self.paths {
             let shown = files::shown(&path, secrets);

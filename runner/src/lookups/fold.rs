@@ -1,12 +1,12 @@
-//! Many paths into few lines.
+//! Folds many paths into few lines.
 //!
-//! In this order, each step for the paths that the same kind of option would show:
+//! The steps, in this order, each among the paths that the same kind of option would show:
 //!
-//! 1. A directory that was only asked about or entered, and below which another path is missed, is left out.
-//! 2. A path below a directory that is to be shown itself is counted there.
-//! 3. From the deepest directory upwards: where more than [`FEW`] lines lie below one, it takes their place, if it
-//!    may be shown and is not one of the [`SHALLOWEST`]. So the smallest directory is named that makes the list short.
-//! 4. What is to be read below a directory that is to be written is counted there.
+//! 1. A directory that was only asked about or entered is left out, if another path below it is missed.
+//! 2. A path below a directory that is itself to be shown counts as part of that directory.
+//! 3. From the deepest directory upwards: a directory with more than [`MAX_LINES`] lines below it replaces them,
+//!    if it may be shown and its path has at least [`MIN_DEPTH`] names. So the smallest sufficient one is named.
+//! 4. A path to be read below a directory to be written counts as part of that directory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -16,20 +16,21 @@ use model::layout::{HOME, WORK};
 
 use super::mount_view::{Class, MountView};
 
-/// Lines below one directory that are shown one by one.
-const FEW: usize = 3;
-/// Directories with fewer names in their path than this take nobody's place: /usr, /opt, /var are too much.
-const SHALLOWEST: usize = 2;
+/// Largest number of lines below one directory that are listed one by one.
+const MAX_LINES: usize = 3;
+/// Smallest number of names in the path of a directory that replaces lines: /usr, /opt or /var would show too
+/// much.
+const MIN_DEPTH: usize = 2;
 
-/// One line, as it grows.
+/// One line while it is folded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// The path that is missed.
+    /// The missed path.
     pub(super) path: PathBuf,
-    /// The path that is to be shown for it.
+    /// The path to show for it.
     pub(super) option: PathBuf,
     pub(super) class: Class,
-    /// `option` is a directory.
+    /// True if `option` is a directory.
     pub(super) is_directory: bool,
     pub(super) kind: LookupKind,
     pub(super) paths: u64,
@@ -40,7 +41,7 @@ pub(super) struct Entry {
 impl Entry {
     fn absorb(&mut self, other: &Self) {
         self.kind = self.kind.max(other.kind);
-        // The same path, wanted in another way, is no other path.
+        // The same path in another kind of access is not another path.
         if self.path != other.path {
             self.paths += other.paths;
         }
@@ -53,13 +54,14 @@ impl Entry {
     }
 }
 
-/// Folds, less where it is late; options come before what no option shows, each in the order of their paths.
+/// Folds the entries; after the deadline, folding stops early. Returns the lines with an option first, each part in
+/// path order.
 pub(super) fn fold(
     mut entries: Vec<Entry>,
-    world: &MountView,
+    view: &MountView,
     is_late: &dyn Fn() -> bool,
 ) -> Vec<Entry> {
-    // Equal paths side by side, whatever was wanted of them.
+    // Equal paths become adjacent, whatever the access.
     entries.sort_by(|one, other| (&one.option, &one.path).cmp(&(&other.option, &other.path)));
     let mut classes: BTreeMap<Class, Vec<Entry>> = BTreeMap::new();
     for entry in without_passages(entries) {
@@ -67,7 +69,7 @@ pub(super) fn fold(
     }
     let folded = classes
         .into_values()
-        .map(|entries| gathered(covered(entries), world, is_late));
+        .map(|entries| folded_upwards(covered(entries), view, is_late));
     let mut folded = read_with_written(folded.flatten().collect());
     let is_never = |entry: &Entry| matches!(entry.class, Class::Never(_));
     folded.sort_by(|one, other| {
@@ -83,7 +85,7 @@ fn without_passages(entries: Vec<Entry>) -> Vec<Entry> {
     let option = |group: &[Entry]| group.first().map(|entry| entry.option.clone());
     let mut kept = Vec::with_capacity(entries.len());
     for (index, group) in groups.iter().enumerate() {
-        // Whatever lies below it comes next in this order.
+        // Paths below the directory follow it in this order.
         let next = groups.get(index + 1).and_then(|next| option(next));
         let is_passage = |entry: &&Entry| {
             let leads_on = next
@@ -96,13 +98,13 @@ fn without_passages(entries: Vec<Entry>) -> Vec<Entry> {
     kept
 }
 
-/// One line for each path, then one for each directory that is to be shown itself.
+/// Merges entries of the same path, then entries below a directory that is itself to be shown.
 fn covered(entries: Vec<Entry>) -> Vec<Entry> {
     let same_path = |one: &Entry, other: &Entry| one.path == other.path;
     joined(joined(entries, same_path), Entry::covers)
 }
 
-/// Neighbours made one.
+/// Merges adjacent entries.
 fn joined(entries: Vec<Entry>, belong: impl Fn(&Entry, &Entry) -> bool) -> Vec<Entry> {
     let mut lines: Vec<Entry> = Vec::new();
     for entry in entries {
@@ -114,14 +116,18 @@ fn joined(entries: Vec<Entry>, belong: impl Fn(&Entry, &Entry) -> bool) -> Vec<E
     lines
 }
 
-fn gathered(mut lines: Vec<Entry>, world: &MountView, is_late: &dyn Fn() -> bool) -> Vec<Entry> {
-    let deepest = lines
+fn folded_upwards(
+    mut lines: Vec<Entry>,
+    view: &MountView,
+    is_late: &dyn Fn() -> bool,
+) -> Vec<Entry> {
+    let max_depth = lines
         .iter()
         .map(|line| depth(&line.option))
         .max()
         .unwrap_or(0);
-    for depth in (SHALLOWEST..deepest).rev() {
-        // More lines than needed, and none is lost.
+    for depth in (MIN_DEPTH..max_depth).rev() {
+        // The list is longer than necessary then, but complete.
         if is_late() {
             break;
         }
@@ -130,27 +136,27 @@ fn gathered(mut lines: Vec<Entry>, world: &MountView, is_late: &dyn Fn() -> bool
             directory.is_some() && directory == above(&other.option, depth)
         });
         lines = groups
-            .flat_map(|group| one_line(group, depth, world))
+            .flat_map(|group| replaced_by_directory(group, depth, view))
             .collect();
     }
     lines
 }
 
-/// The directory that all of `group` lie below, in their place, where there are many and it may be shown.
-fn one_line(group: &[Entry], depth: usize, world: &MountView) -> Vec<Entry> {
-    let Some(first) = group.first().filter(|_| group.len() > FEW) else {
+/// Replaces the lines of `group` by the directory above them, if they are many and the directory may be shown.
+fn replaced_by_directory(group: &[Entry], depth: usize, view: &MountView) -> Vec<Entry> {
+    let Some(first) = group.first().filter(|_| group.len() > MAX_LINES) else {
         return group.to_vec();
     };
     let directory = above(&first.option, depth)
         .unwrap_or(&first.option)
         .to_owned();
-    let may_stand = match first.class {
-        // Which of them it was is all that is of interest.
+    let may_replace = match first.class {
+        // For absent names, the single names are of interest, so a whole tree must not replace them.
         Class::Never(Reason::Absent) => ![HOME, WORK].map(Path::new).contains(&directory.as_path()),
         Class::Never(_) => true,
-        Class::Read | Class::Write => world.class(&directory, first.class) == first.class,
+        Class::Read | Class::Write => view.class(&directory, first.class) == first.class,
     };
-    if !may_stand {
+    if !may_replace {
         return group.to_vec();
     }
     let mut line = first.clone();
@@ -185,12 +191,12 @@ fn read_with_written(entries: Vec<Entry>) -> Vec<Entry> {
     kept
 }
 
-/// How many names a path has.
+/// Returns the number of names in a path.
 fn depth(path: &Path) -> usize {
     path.components().count().saturating_sub(1)
 }
 
-/// The directory of `names` names that a path lies below.
+/// Returns the ancestor of `path` with `names` names.
 fn above(path: &Path, names: usize) -> Option<&Path> {
     let up = depth(path).checked_sub(names).filter(|up| *up > 0)?;
     path.ancestors().nth(up)

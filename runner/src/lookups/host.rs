@@ -1,9 +1,10 @@
-//! What the host has at a path that the program chose.
+//! Probe of the host at a path that the program chose.
 //!
-//! Nothing is followed and nothing is opened: O_PATH (open(2)) triggers no automount at the last name, and what
-//! lies below a directory is asked only after the directory itself. Where names are served by somebody else, asking
-//! for one would carry it out of the sandbox: such a directory is closed, and nothing below it is ever asked for. The
-//! file server of a mount that the user has chosen is told names all the same, as by every program of that user.
+//! The probe follows no link and opens no file: O_PATH (open(2)) triggers no automount at the last name. A
+//! directory is probed before the paths below it. If another machine or program serves a file system's names,
+//! probing would send the name there, out of the sandbox. Such a directory is closed, and no path below it is
+//! probed. The file server of a network mount still learns names, as from every program of the user who mounted
+//! it.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -14,7 +15,8 @@ use nix::sys::statfs::{FsType, fstatfs};
 
 use super::HostObject;
 
-/// linux/magic.h: a server for each name (autofs, AFS), or a program that does with a name what it likes (FUSE).
+/// Magic numbers of linux/magic.h: a server for each name (autofs, AFS), or a program that handles names
+/// (FUSE).
 const SERVED: [FsType; 4] = [
     FsType(0x0187),
     FsType(0x5346_414F),
@@ -22,7 +24,7 @@ const SERVED: [FsType; 4] = [
     FsType(0x6573_5546),
 ];
 
-/// What lies at `path`, of which every directory above it was asked before; `None` also where we may not look.
+/// Returns the object at `path`, whose parents were probed before; `None` also for a path without access.
 pub(crate) fn probe(path: &Path) -> Option<HostObject> {
     let handle = OpenOptions::new()
         .read(true)
@@ -39,7 +41,7 @@ pub(crate) fn probe(path: &Path) -> Option<HostObject> {
     })
 }
 
-/// A root that is served is what the whole system runs on, and what is on it as well.
+/// Checks for a served file system. A served root file system does not count: the whole system runs on it.
 fn is_served(handle: &fs::File, device: u64) -> bool {
     let is_root = || fs::metadata("/").is_ok_and(|root| root.dev() == device);
     fstatfs(handle).map_or(true, |found| SERVED.contains(&found.filesystem_type())) && !is_root()

@@ -1,4 +1,4 @@
-//! Where a path leads, inside and on the host.
+//! Resolution of paths, inside the sandbox and on the host.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,18 +11,18 @@ use model::layout::{HOME, PROGRAM_DIRECTORY, TMP, WORK};
 use sandbox::plan::Bind;
 use sandbox::root::{DEVICE_LINKS, etc_files};
 
-use super::{HostObject, never};
+use super::{HostObject, never_shown};
 use crate::audit::Caller;
 use crate::prepare::binds::FORBIDDEN;
 
-/// Symbolic links that are followed on one way, MAXSYMLINKS of linux/namei.h.
-const MOST_LINKS: usize = 40;
-/// What the host was asked and answered is remembered, up to as many bytes of paths.
-const KNOWN_BYTES: usize = 16 << 20;
-/// Parts of the new root that are its own, as far as they are directories.
+/// Largest number of symbolic links on one path (MAXSYMLINKS of linux/namei.h).
+const MAX_LINKS: usize = 40;
+/// Limit on the cache of probes, in bytes of paths.
+const CACHE_BYTES: usize = 16 << 20;
+/// Directories of the new root that are the sandbox's own.
 const OWN_TREES: [&str; 7] = [HOME, TMP, WORK, PROGRAM_DIRECTORY, "/etc", "/dev", "/proc"];
 
-/// What would show a path.
+/// Option that would show a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Class {
     Read,
@@ -30,64 +30,65 @@ pub(super) enum Class {
     Never(Reason),
 }
 
-/// The host, and what of it is shown where.
+/// View of the host, and of its shown parts inside.
 pub(super) struct MountView<'a> {
-    trees: Vec<Tree>,
-    /// Files and links that the new root has by itself.
+    trees: Vec<ShownTree>,
+    /// Files and links of the new root that are the sandbox's own.
     own_files: Vec<PathBuf>,
-    /// HomeDirs that are known by name; every directory in /home is another one.
-    homes: Vec<PathBuf>,
-    /// The caller's directory, where it is not shown and could be.
-    left_behind: Option<PathBuf>,
+    /// Home directories known by name; every other directory in /home is a home as well.
+    home_dirs: Vec<PathBuf>,
+    /// The caller's directory, if it is not shown but could be.
+    caller_directory: Option<PathBuf>,
     probe: &'a dyn Fn(&Path) -> Option<HostObject>,
-    known: RefCell<Known>,
+    cache: RefCell<ProbeCache>,
 }
 
-/// Answers of the host.
+/// Cached probes of the host.
 #[derive(Default)]
-struct Known {
+struct ProbeCache {
     answers: HashMap<PathBuf, Option<HostObject>>,
     bytes: usize,
 }
 
 /// One object of the host that is shown.
-struct Tree {
+struct ShownTree {
     source: PathBuf,
     target: PathBuf,
     writable: bool,
 }
 
-/// Where a way inside ends.
+/// Result of resolving a path inside.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum Resolved {
     There(Found),
-    /// Not there, in a directory that is shown.
+    /// The object does not exist, but its directory is shown.
     Missing {
         writable: bool,
     },
-    /// This path is not shown: as much of it as was followed, and the rest as it stood.
+    /// The path is not shown: the resolved part, then the remaining names unchanged.
     Hidden(PathBuf),
-    /// Neither there nor to be made: a directory of it is missing, or none, or the links go round.
+    /// The object neither exists nor can be created: a parent is missing or not a directory, or the links form
+    /// a loop.
     Nothing,
 }
 
-/// An object at the end of a way.
+/// Object at the end of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Its path without links.
+    /// Path without links.
     pub(super) path: PathBuf,
     pub(super) object: HostObject,
     pub(super) writable: bool,
 }
 
-/// What lies at one path, no link of which is left but the last name.
+/// Object at one path without links, except possibly the last name.
 enum Visible {
-    /// The sandbox's own, whatever it is there.
+    /// Belongs to the sandbox; its kind is not known here.
     Own {
         writable: bool,
     },
-    /// A directory that leads to what is shown.
-    Way,
+    /// Directory above a shown object.
+    Parent,
     Host {
         path: PathBuf,
         writable: bool,
@@ -101,7 +102,7 @@ impl<'a> MountView<'a> {
         caller: Caller<'_>,
         probe: &'a dyn Fn(&Path) -> Option<HostObject>,
     ) -> Self {
-        let trees = binds.iter().map(|bind| Tree {
+        let trees = binds.iter().map(|bind| ShownTree {
             source: PathBuf::from(&bind.source),
             target: PathBuf::from(&bind.target),
             writable: bind.access == Access::Write,
@@ -112,43 +113,42 @@ impl<'a> MountView<'a> {
             .into_iter()
             .chain(DEVICE_LINKS.map(|(name, _)| name));
         let devices = devices.map(|name| Path::new("/dev").join(name));
-        let mut world = Self {
+        let mut view = Self {
             trees: trees.collect(),
             own_files: etc.into_iter().chain(devices).collect(),
-            homes: vec![PathBuf::from("/root")],
-            left_behind: None,
+            home_dirs: vec![PathBuf::from("/root")],
+            caller_directory: None,
             probe,
-            known: RefCell::default(),
+            cache: RefCell::default(),
         };
         if let Some(home) = caller.home {
-            let found = world.on_host(home).map(|found| found.path);
-            world
-                .homes
+            let found = view.on_host(home).map(|found| found.path);
+            view.home_dirs
                 .extend(found.into_iter().chain([home.to_owned()]));
         }
-        let may_be_shown = |path: &&Path| world.class(path, Class::Read) == Class::Read;
-        world.left_behind = caller.directory.filter(may_be_shown).map(Path::to_owned);
-        world
+        let may_be_shown = |path: &&Path| view.class(path, Class::Read) == Class::Read;
+        view.caller_directory = caller.directory.filter(may_be_shown).map(Path::to_owned);
+        view
     }
 
-    pub(super) fn left_behind(&self) -> Option<&Path> {
-        self.left_behind.as_deref()
+    pub(super) fn caller_directory(&self) -> Option<&Path> {
+        self.caller_directory.as_deref()
     }
 
-    /// Follows `path`, which is absolute, as the program would.
-    pub(super) fn inside(&self, path: &Path) -> Seen {
-        self.follow(path, &|path| self.place(path))
+    /// Resolves the absolute `path` as the program would.
+    pub(super) fn inside(&self, path: &Path) -> Resolved {
+        self.follow(path, &|path| self.visible(path))
     }
 
-    /// What `path` is on the host, links followed.
+    /// Resolves `path` on the host, links followed.
     pub(super) fn on_host(&self, path: &Path) -> Option<Found> {
         let host = |path: &Path| Visible::Host {
             path: path.to_owned(),
             writable: false,
         };
         match self.follow(path, &host) {
-            Seen::There(found) => Some(found),
-            Seen::Missing { .. } | Seen::Hidden(_) | Seen::Nothing => None,
+            Resolved::There(found) => Some(found),
+            Resolved::Missing { .. } | Resolved::Hidden(_) | Resolved::Nothing => None,
         }
     }
 
@@ -157,30 +157,31 @@ impl<'a> MountView<'a> {
             .is_some_and(|found| found.object == HostObject::Directory)
     }
 
-    /// `wanted`, or why `path` is never shown.
+    /// Returns `wanted`, or the reason why `path` is never shown.
     pub(super) fn class(&self, path: &Path, wanted: Class) -> Class {
         match self.on_host(path) {
             Some(found) => {
-                never(self, path, &found.path, &found.object).map_or(wanted, Class::Never)
+                never_shown(self, path, &found.path, &found.object).map_or(wanted, Class::Never)
             }
             None if is_system(path) => Class::Never(Reason::System),
             None => Class::Never(Reason::Own),
         }
     }
 
-    /// The sandbox has something of its own at this very path, or the program lies there.
+    /// Checks whether the sandbox has an object of its own at this path, or the program is there.
     pub(super) fn is_own(&self, path: &Path) -> bool {
         self.own_files.iter().any(|own| own == path) || path.starts_with(PROGRAM_DIRECTORY)
     }
 
-    /// The root, a home, a tree of the sandbox's own, or a directory above one of these: no option shows it whole.
+    /// Checks for the root, a home, a tree of the sandbox's own, or a directory above one. No option shows
+    /// these whole.
     pub(super) fn is_broad(&self, path: &Path) -> bool {
         let own = OWN_TREES.into_iter().map(Path::new);
-        let mut kept = self.homes.iter().map(PathBuf::as_path).chain(own);
+        let mut kept = self.home_dirs.iter().map(PathBuf::as_path).chain(own);
         path.parent() == Some(Path::new("/home")) || kept.any(|kept| kept.starts_with(path))
     }
 
-    fn place(&self, path: &Path) -> Visible {
+    fn visible(&self, path: &Path) -> Visible {
         let shown = self
             .trees
             .iter()
@@ -193,7 +194,7 @@ impl<'a> MountView<'a> {
         }
         let below = |tree: &str| path.starts_with(tree);
         let leads_to = |shown: &Path| shown.starts_with(path);
-        let is_way = OWN_TREES.into_iter().map(Path::new).any(leads_to)
+        let is_parent = OWN_TREES.into_iter().map(Path::new).any(leads_to)
             || self.trees.iter().any(|tree| leads_to(&tree.target));
         match () {
             () if below(HOME) || below(TMP) || below(WORK) => Visible::Own { writable: true },
@@ -201,19 +202,19 @@ impl<'a> MountView<'a> {
             () if self.own_files.iter().any(|own| own == path) => Visible::Own {
                 writable: below("/dev"),
             },
-            () if is_way => Visible::Way,
+            () if is_parent => Visible::Parent,
             () => Visible::Nowhere,
         }
     }
 
-    fn follow(&self, path: &Path, place: &dyn Fn(&Path) -> Visible) -> Seen {
+    fn follow(&self, path: &Path, visible: &dyn Fn(&Path) -> Visible) -> Resolved {
         let mut at = PathBuf::from("/");
         let mut found = Found {
             path: at.clone(),
             object: HostObject::Directory,
             writable: false,
         };
-        // The next name is the last of these.
+        // The next name is the last element.
         let mut rest = names(path);
         let mut links = 0;
         while let Some(name) = rest.pop() {
@@ -222,28 +223,28 @@ impl<'a> MountView<'a> {
                 continue;
             }
             let next = at.join(&name);
-            let (object, writable) = match place(&next) {
-                Visible::Nowhere => return Seen::Hidden(with_rest(next, rest)),
+            let (object, writable) = match visible(&next) {
+                Visible::Nowhere => return Resolved::Hidden(with_rest(next, rest)),
                 Visible::Own { writable } => {
                     let object = HostObject::File;
-                    return Seen::There(Found {
+                    return Resolved::There(Found {
                         path: next,
                         object,
                         writable,
                     });
                 }
-                Visible::Way => (HostObject::Directory, false),
-                Visible::Host { path, writable } => match self.ask(&path) {
+                Visible::Parent => (HostObject::Directory, false),
+                Visible::Host { path, writable } => match self.cached_probe(&path) {
                     Some(object) => (object, writable),
-                    None if rest.is_empty() => return Seen::Missing { writable },
-                    None => return Seen::Nothing,
+                    None if rest.is_empty() => return Resolved::Missing { writable },
+                    None => return Resolved::Nothing,
                 },
             };
             match object {
                 HostObject::Link(target) => {
                     links += 1;
-                    if links > MOST_LINKS {
-                        return Seen::Nothing;
+                    if links > MAX_LINKS {
+                        return Resolved::Nothing;
                     }
                     if target.is_absolute() {
                         at = PathBuf::from("/");
@@ -251,7 +252,9 @@ impl<'a> MountView<'a> {
                     rest.extend(names(&target));
                     continue;
                 }
-                HostObject::File | HostObject::Closed if !rest.is_empty() => return Seen::Nothing,
+                HostObject::File | HostObject::Closed if !rest.is_empty() => {
+                    return Resolved::Nothing;
+                }
                 HostObject::File | HostObject::Closed | HostObject::Directory => {}
             }
             at.clone_from(&next);
@@ -262,39 +265,39 @@ impl<'a> MountView<'a> {
             };
         }
         if found.path != at {
-            // A way that ends with `..` ends at a directory.
+            // A path that ends with `..` ends at a directory.
             found.object = HostObject::Directory;
             found.path = at;
         }
-        Seen::There(found)
+        Resolved::There(found)
     }
 
-    fn ask(&self, path: &Path) -> Option<HostObject> {
-        if let Some(known) = self.known.borrow().answers.get(path) {
-            return known.clone();
+    fn cached_probe(&self, path: &Path) -> Option<HostObject> {
+        if let Some(cached) = self.cache.borrow().answers.get(path) {
+            return cached.clone();
         }
         let object = (self.probe)(path);
-        self.known.borrow_mut().keep(path, &object);
+        self.cache.borrow_mut().keep(path, &object);
         object
     }
 }
 
-impl Known {
-    /// Keeps an answer while there is room; what is not kept is asked again.
+impl ProbeCache {
+    /// Caches a probe while there is space; other paths are probed again.
     fn keep(&mut self, path: &Path, object: &Option<HostObject>) {
         let target = match object {
             Some(HostObject::Link(target)) => target.as_os_str().len(),
             _ => 0,
         };
         let bytes = self.bytes + path.as_os_str().len() + target;
-        if bytes <= KNOWN_BYTES {
+        if bytes <= CACHE_BYTES {
             self.bytes = bytes;
             self.answers.insert(path.to_owned(), object.clone());
         }
     }
 }
 
-impl Tree {
+impl ShownTree {
     fn on_host(&self, path: &Path) -> PathBuf {
         match path.strip_prefix(&self.target) {
             Ok(rest) if !rest.as_os_str().is_empty() => self.source.join(rest),
@@ -303,7 +306,7 @@ impl Tree {
     }
 }
 
-/// Whether no rule may lead there, see [`FORBIDDEN`]; /var/run is an older name for /run.
+/// Checks for the trees in [`FORBIDDEN`] and for /var/run, an older name of /run.
 pub(super) fn is_system(path: &Path) -> bool {
     FORBIDDEN
         .into_iter()
@@ -311,7 +314,7 @@ pub(super) fn is_system(path: &Path) -> bool {
         .any(|tree| path.starts_with(tree))
 }
 
-/// The names of a path, the first one last.
+/// Returns the names of a path in reverse order.
 fn names(path: &Path) -> Vec<OsString> {
     let names = path
         .components()
@@ -324,7 +327,8 @@ fn names(path: &Path) -> Vec<OsString> {
     names.collect()
 }
 
-/// `path` and the names behind it, the first one last. What is not shown is not followed: `..` by the text.
+/// Appends the names of `rest`, which are in reverse order. Hidden paths are not resolved, so `..` only drops a
+/// name.
 fn with_rest(mut path: PathBuf, rest: Vec<OsString>) -> PathBuf {
     for name in rest.into_iter().rev() {
         if name == ".." {
@@ -342,13 +346,13 @@ mod tests {
 
     #[test]
     fn what_is_remembered_of_the_host_is_bounded_by_its_bytes() {
-        let mut known = Known::default();
+        let mut cache = ProbeCache::default();
         let long = "x".repeat(4000);
         for number in 0..5000 {
             let path = PathBuf::from(format!("/{number:04}{long}"));
-            known.keep(&path, &Some(HostObject::Link("y".repeat(95).into())));
+            cache.keep(&path, &Some(HostObject::Link("y".repeat(95).into())));
         }
-        assert_eq!(known.answers.len(), KNOWN_BYTES / 4100);
-        assert!(known.bytes <= KNOWN_BYTES);
+        assert_eq!(cache.answers.len(), CACHE_BYTES / 4100);
+        assert!(cache.bytes <= CACHE_BYTES);
     }
 }

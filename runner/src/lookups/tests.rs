@@ -1,4 +1,4 @@
-//! What is hidden or denied on a host that is a map, and into how few lines it goes.
+//! Hidden and denied paths on a host given as a map, and the lines that they fold into.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use sandbox::plan::BindKind;
 use super::*;
 use crate::audit::Caller;
 
-/// A host of these paths, their directories, and these links.
+/// A host with these paths, their directories, and these links.
 struct Host {
     objects: BTreeMap<PathBuf, HostObject>,
-    /// The caller's, where the program does not start in it.
+    /// The caller's directory, if the program does not start in it.
     directory: Option<PathBuf>,
 }
 
@@ -47,14 +47,15 @@ impl Host {
         self.and(path, HostObject::Link(target.into()))
     }
 
-    /// Looks `wanted` up where /usr is shown, /lib is what /usr/lib is, and the program is /client/tool.
-    fn weigh(&self, wanted: &[(&str, LookupKind)]) -> Vec<Lookup> {
-        let weighed = self.weigh_until(wanted, Instant::now() + Duration::from_secs(600));
-        assert_eq!(weighed.unweighed, 0);
-        weighed.lookups
+    /// Compares `wanted` with a root that shows /usr, /lib as a link to /usr/lib, and the program as
+    /// /client/tool.
+    fn compare(&self, wanted: &[(&str, LookupKind)]) -> Vec<Lookup> {
+        let comparison = self.compare_until(wanted, Instant::now() + Duration::from_secs(600));
+        assert_eq!(comparison.uncompared, 0);
+        comparison.lookups
     }
 
-    fn weigh_until(&self, wanted: &[(&str, LookupKind)], until: Instant) -> Weighed {
+    fn compare_until(&self, wanted: &[(&str, LookupKind)], until: Instant) -> Comparison {
         let mut lookups = Lookups::default();
         for ((path, kind), at_us) in wanted.iter().zip(100..) {
             let wanted = Wanted {
@@ -73,19 +74,19 @@ impl Host {
             directory: self.directory.as_deref(),
             home: Some(Path::new("/data/home/user")),
         };
-        let there = ["made/file", "gone"].map(|name| format!("/home/sandbox/{name}"));
+        let present = ["made/file", "gone"].map(|name| format!("/home/sandbox/{name}"));
         let probe = |path: &Path| self.objects.get(path).cloned();
-        let weighed = weigh(&lookups, &binds, &there, caller, &secrets, probe, until);
-        for lookup in &weighed.lookups {
+        let comparison = compare(&lookups, &binds, &present, caller, &secrets, probe, until);
+        for lookup in &comparison.lookups {
             if let Advice::Read(path) | Advice::Write(path) = &lookup.advice {
                 assert!(may_be_shown(Path::new(path)), "{path} would be refused");
             }
         }
-        weighed
+        comparison
     }
 
     fn advice(&self, path: &str, kind: LookupKind) -> Option<Advice> {
-        let lookups = self.weigh(&[(path, kind)]);
+        let lookups = self.compare(&[(path, kind)]);
         assert!(lookups.len() <= 1, "{lookups:?}");
         lookups.into_iter().next().map(|lookup| lookup.advice)
     }
@@ -261,7 +262,7 @@ fn no_home_and_nothing_above_one_is_ever_proposed() {
     }
 }
 
-/// `number` files below `directory`, and a lookup of each.
+/// Returns `number` files below `directory`, and a lookup of each.
 fn many(directory: &str, number: usize) -> Vec<String> {
     (0..number)
         .map(|one| format!("{directory}/{one}"))
@@ -271,7 +272,7 @@ fn many(directory: &str, number: usize) -> Vec<String> {
 fn weigh_all(paths: &[String]) -> Vec<(String, u64)> {
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
     let wanted: Vec<_> = paths.iter().map(|path| (*path, Read)).collect();
-    let lookups = Host::of(&paths).weigh(&wanted);
+    let lookups = Host::of(&paths).compare(&wanted);
     lookups
         .into_iter()
         .map(|one| (one.path, one.paths))
@@ -309,11 +310,11 @@ fn files_of_a_home_or_of_a_tree_near_the_root_stay_lines_of_their_own() {
 fn a_directory_that_was_only_passed_is_shown_with_what_lies_below_it() {
     let host = Host::of(&["/root/app/lib/x", "/root/app/y"]);
     let paths = ["/root", "/root/app", "/root/app/lib", "/root/app/lib/x"];
-    let passed = host.weigh(&paths.map(|path| (path, Read)));
+    let passed = host.compare(&paths.map(|path| (path, Read)));
     assert_eq!(passed.len(), 1);
     assert_eq!(passed[0].advice, Advice::Read("/root/app/lib/x".into()));
-    // One that was listed has to be shown itself, and everything below comes with it.
-    let listed = host.weigh(&[
+    // A directory that was listed must be shown itself, which implies everything below it.
+    let listed = host.compare(&[
         ("/root", Read),
         ("/root/app", List),
         ("/root/app/lib/x", Read),
@@ -333,7 +334,7 @@ fn a_directory_that_was_only_passed_is_shown_with_what_lies_below_it() {
 #[test]
 fn what_is_read_below_a_directory_to_be_written_is_counted_there() {
     let host = Host::of(&["/srv/cache/a", "/srv/cache/b"]);
-    let lookups = host.weigh(&[
+    let lookups = host.compare(&[
         ("/srv/cache/a", Read),
         ("/srv/cache/b", Read),
         ("/srv/cache/new", Write),
@@ -365,14 +366,14 @@ fn what_lies_in_the_callers_directory_is_missed_in_the_working_directory() {
     assert_eq!(host.advice(&work("script"), Read), read("/srv/work"));
     assert_eq!(host.advice(&work("src/x"), Execute), read("/srv/work"));
     assert_eq!(host.advice(&work(""), List), read("/srv/work"));
-    // Asked about by every shell, not there either, its own, and elsewhere.
+    // In turn: a lookup that every shell makes, a missing path, the program's own file, and a path elsewhere.
     assert_eq!(host.advice(&work(""), Read), None);
     assert_eq!(host.advice(&work("other"), Read), absent);
     assert_eq!(host.advice(&work("script"), Write), None);
     assert_eq!(host.advice("/tmp/script", Read), None);
     let script = work("script");
-    assert_eq!(host.weigh(&[(&script, Write), (&script, Read)]), []);
-    // A home is never shown, nor is what the host has in its temporary directory.
+    assert_eq!(host.compare(&[(&script, Write), (&script, Read)]), []);
+    // A home is never shown, nor are the host's objects in its temporary directory.
     for directory in ["/root", "/tmp/x"] {
         host.directory = Some(directory.into());
         assert_eq!(host.advice(&script, Read), absent, "{directory}");
@@ -383,7 +384,7 @@ fn what_lies_in_the_callers_directory_is_missed_in_the_working_directory() {
 fn options_come_first_and_the_credential_is_in_no_path() {
     let secret = "/srv/runner-key-0123456789abcdef";
     let host = Host::of(&[secret, "/sys/x"]);
-    let lookups = host.weigh(&[("/sys/x", Read), (secret, Read)]);
+    let lookups = host.compare(&[("/sys/x", Read), (secret, Read)]);
     assert_eq!(lookups[1].advice, Advice::Never(Reason::System));
     assert!(!format!("{lookups:?}").contains("0123456789abcdef"));
 }
@@ -406,12 +407,12 @@ fn a_name_of_the_home_that_was_never_there_is_told_and_what_was_made_is_not() {
 fn what_lies_below_a_path_is_found_whatever_stands_beside_it() {
     let names = ["a-b", "a", "a/x", "a.c", "b/y/z", "ab", "c"];
     let paths = names.map(str::to_owned);
-    let there = There::new(&paths);
+    let present = PresentPaths::new(&paths);
     for path in ["a", "a/x", "a-b", "b", "b/y", "b/y/z", "c", "ab"] {
-        assert!(there.has(Path::new(path)), "{path}");
+        assert!(present.has(Path::new(path)), "{path}");
     }
     for path in ["a/y", "a-", "b/x", "b/y/z/0", "d", "0", "a/x/y"] {
-        assert!(!there.has(Path::new(path)), "{path}");
+        assert!(!present.has(Path::new(path)), "{path}");
         let slow = names.iter().any(|one| Path::new(one).starts_with(path));
         assert!(!slow, "{path}");
     }
@@ -425,7 +426,7 @@ fn what_was_not_weighed_in_time_is_counted() {
         ("/srv/data/x", Read),
         ("/srv/data/y", Read),
     ];
-    assert_eq!(host.weigh(&wanted).len(), 2);
-    let weighed = host.weigh_until(&wanted, Instant::now());
-    assert_eq!((weighed.lookups, weighed.unweighed), (Vec::new(), 3));
+    assert_eq!(host.compare(&wanted).len(), 2);
+    let comparison = host.compare_until(&wanted, Instant::now());
+    assert_eq!((comparison.lookups, comparison.uncompared), (Vec::new(), 3));
 }

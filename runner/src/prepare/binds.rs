@@ -1,7 +1,7 @@
-//! What of the host the sandbox shows: each rule resolved to one object, which is mounted only if it is still the
-//! same then.
+//! Binds: resolves each path rule to one object of the host. The sandbox mounts it only if it is still the same
+//! object.
 //!
-//! Owns what no rule may lead to. Must not know how anything is mounted.
+//! Owns the list of forbidden targets. Must not know how objects are mounted.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, FileType, Metadata};
@@ -22,31 +22,32 @@ use super::PrepareError;
 use crate::home_dirs::HomeDirs;
 use crate::workload::Workload;
 
-/// Trees that no path rule may lead into: they are the kernel's or hold other programs' sockets.
+/// Trees that no path rule may lead into: they belong to the kernel or hold other programs' sockets.
 pub(crate) const FORBIDDEN: [&str; 4] = ["/proc", "/sys", "/dev", "/run"];
 
-/// What no rule may show whole by a link, beside these: it holds them, everybody's homes, or what the sandbox has of
-/// its own.
-const WHOLE: [&str; 3] = ["/etc", "/home", "/tmp"];
+/// Directories that no rule may show whole through a link, in addition to [`FORBIDDEN`]: they hold those trees,
+/// all homes or objects of the sandbox's own.
+const NEVER_WHOLE: [&str; 3] = ["/etc", "/home", "/tmp"];
 
-/// What every rule is held against.
+/// Facts that every rule is checked against.
 pub(super) struct Bounds<'a> {
-    pub(super) homes: HomeDirs,
-    /// Files and directories that this run writes to, free of links.
+    pub(super) home_dirs: HomeDirs,
+    /// Files and directories that this run writes to, with links resolved.
     pub(super) written: &'a [PathBuf],
     pub(super) identity: Identity,
 }
 
-/// An object of the host, opened. As long as it is held nothing else gets its device and inode, by which it is known.
+/// An opened object of the host. While the handle is open, no other object gets its device and inode.
 pub(super) struct Object {
     pub(super) handle: File,
     pub(super) status: Metadata,
-    /// Its name, free of links.
+    /// Path without links.
     pub(super) path: PathBuf,
 }
 
 impl Object {
-    /// Opens `path` through links, and asks for its name only then: what is judged is what was opened.
+    /// Opens `path` through links, then reads the path of the opened object, so that the checks see the same
+    /// object.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let handle = fs::OpenOptions::new()
             .read(true)
@@ -81,15 +82,15 @@ impl Object {
     }
 }
 
-/// Where the program lies inside.
-pub(super) struct Placed {
-    /// Its file.
+/// Paths of the program inside.
+pub(super) struct ProgramPaths {
+    /// Path of the file.
     pub(super) file: PathBuf,
-    /// What is given to execve(2): the file, or a link to it.
+    /// Path for execve(2): the file, or a link to it.
     pub(super) path: PathBuf,
 }
 
-impl Placed {
+impl ProgramPaths {
     pub(super) fn of(workload: &Workload, file: &Path) -> Self {
         let own = |name: &OsStr| Path::new(PROGRAM_DIRECTORY).join(name);
         match workload {
@@ -99,7 +100,7 @@ impl Placed {
                     file: file.into(),
                     path: path.clone(),
                 },
-                // By the name that it was called by: some programs are many, and go by it.
+                // The program keeps the name that it was called by, because multi-call programs depend on it.
                 ProgramLocation::Alone => {
                     let called = audit.arguments.first().map(Path::new);
                     let called = called.and_then(Path::file_name).or(file.file_name());
@@ -109,7 +110,8 @@ impl Placed {
         }
     }
 
-    /// Where no root of its own is made, it lies where it is. A path that its user chose stays.
+    /// Returns the paths for a sandbox without its own root: the program stays in its place, and so does a path
+    /// that the user chose.
     pub(super) fn in_place(self, file: &Path) -> Self {
         let path = if self.path.starts_with(PROGRAM_DIRECTORY) {
             file.into()
@@ -130,7 +132,7 @@ impl Placed {
     }
 }
 
-/// The program itself.
+/// Builds the bind of the program itself.
 pub(super) fn of_program(program: &File, path: &Path, inside: &Path) -> Result<Bind, PrepareError> {
     let status = program.metadata().map_err(|source| PrepareError::Program {
         path: path.display().to_string(),
@@ -146,7 +148,7 @@ pub(super) fn of_program(program: &File, path: &Path, inside: &Path) -> Result<B
     })
 }
 
-/// What a rule shows; `None` where it is for other hosts than this one.
+/// Builds the bind of a rule; `None` for an optional path that this host does not have.
 pub(super) fn of_rule(
     rule: &PathRule,
     bounds: &Bounds<'_>,
@@ -162,14 +164,15 @@ pub(super) fn of_rule(
             source,
         })?,
     };
-    may_lead(&rule.path, &object.path, object.status.file_type(), bounds)?;
-    has_right(rule, &object.path, &object.status, bounds.identity)?;
+    check_target(&rule.path, &object.path, object.status.file_type(), bounds)?;
+    check_permission(rule, &object.path, &object.status, bounds.identity)?;
     let bind = object.bind(&rule.path, rule.access);
     Ok(Some((bind, object.handle)))
 }
 
-/// Refuses what is the kernel's, another program's, or this run's own, and by a link what nobody may mean by its name.
-fn may_lead(
+/// Refuses targets that belong to the kernel, to other programs or to this run. Through a link, refuses also
+/// targets that a user cannot mean by the link's name.
+fn check_target(
     named: &Path,
     resolved: &Path,
     kind: FileType,
@@ -184,15 +187,16 @@ fn may_lead(
     let writes_below = || bounds.written.iter().any(|file| file.starts_with(resolved));
     let what = match () {
         () if forbidden => "below /proc, /sys, /dev or /run",
-        () if is_link && (holds(&FORBIDDEN) || holds(&WHOLE)) => {
+        () if is_link && (holds(&FORBIDDEN) || holds(&NEVER_WHOLE)) => {
             "one of /, /etc, /home and /tmp, or holds one"
         }
-        () if is_link && !bounds.homes.has_name(named) && bounds.homes.are_in(resolved) => {
+        () if is_link && !bounds.home_dirs.has_name(named) && bounds.home_dirs.are_in(resolved) => {
             "a whole home, or holds one"
         }
         () if kind.is_socket() => "a socket",
         () if !kind.is_file() && !kind.is_dir() => "neither a file nor a directory",
-        // A client that sees a report grow could read what the verdict will be, and in a lock file what to show.
+        // A client that sees a report grow could learn the verdict, and from a lock file the expected
+        // behaviour.
         () if writes_below() => {
             "where this run writes a report or its evidence, or has its lock file"
         }
@@ -205,9 +209,9 @@ fn may_lead(
     })
 }
 
-/// Whether the program's user may do there what the rule says: everybody must, where that is a user whom nobody
-/// knows. What lies below is for the kernel to say.
-fn has_right(
+/// Checks the permission of the program's user for the rule's access. An unused user id needs the permission of
+/// others. Objects below the path are left to the kernel.
+fn check_permission(
     rule: &PathRule,
     resolved: &Path,
     status: &Metadata,
@@ -223,7 +227,8 @@ fn has_right(
             access(resolved, flag).is_ok()
                 || (flag == AccessFlags::R_OK && access(resolved, may_enter).is_ok())
         }
-        // What cannot be listed or read may still be entered or run.
+        // A directory that cannot be listed may still be entered, and a file that cannot be read may still be
+        // executed.
         Identity::Mapped { .. } => {
             let bits = if flag == AccessFlags::R_OK {
                 bits | 0o001
@@ -261,13 +266,13 @@ mod tests {
 
     fn bounds<'a>(home: &Path, reports: &'a [PathBuf]) -> Bounds<'a> {
         Bounds {
-            homes: HomeDirs::known(Some(home)),
+            home_dirs: HomeDirs::known(Some(home)),
             written: reports,
             identity: Identity::Unmapped { uid: 0, gid: 0 },
         }
     }
 
-    /// What is said of a rule that is refused.
+    /// Returns the message of a rejected rule.
     #[track_caller]
     fn refused(path: &Path, bounds: &Bounds<'_>) -> &'static str {
         match of_rule(&rule(path), bounds) {

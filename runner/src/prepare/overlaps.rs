@@ -1,9 +1,9 @@
-//! Rules that meet: what one makes writable and another shows read-only.
+//! Overlapping rules: objects that one rule makes writable and another shows read-only.
 //!
-//! Nothing that the program may write can it execute, and what is shown read-only stays what it is: so no object may
-//! be writable by one name and read-only by another, and what is shown within a writable directory must keep its
-//! place there. The kernel neither renames nor removes what something is mounted on, so the directories between are
-//! mounted as well, each on itself.
+//! The program must not execute objects that it can write, and read-only objects must not change. So no object may
+//! be writable by one name and read-only by another. A read-only object in a writable directory must also keep its
+//! place. The kernel neither renames nor removes mount points, so each directory between the two is mounted on
+//! itself.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use sandbox::plan::Bind;
 use super::PrepareError;
 use super::binds::Object;
 
-/// Refuses rules that contradict each other, and adds to `binds` what keeps the others in their places; what was
-/// opened for that is given back, to be held.
+/// Rejects rules that contradict each other, and adds binds to `binds` that keep the others in their places.
+/// Returns the handles of the added objects, which the caller must hold.
 pub(super) fn settle(binds: &mut Vec<Bind>, tier: Tier) -> Result<Vec<File>, PrepareError> {
     let (writable, kept): (Vec<&Bind>, Vec<&Bind>) =
         binds.iter().partition(|bind| bind.access == Access::Write);
@@ -29,29 +29,31 @@ pub(super) fn settle(binds: &mut Vec<Bind>, tier: Tier) -> Result<Vec<File>, Pre
             });
         }
     }
-    let ways: Vec<PathBuf> = kept
+    let between: Vec<PathBuf> = kept
         .iter()
         .flat_map(|bind| {
             let target = Path::new(&bind.target);
             writable.iter().flat_map(move |write| {
                 let above = Path::new(&write.target);
-                let is_between = move |way: &&Path| *way != above && way.starts_with(above);
-                target.ancestors().filter(is_between).map(Path::to_owned)
+                let is_inside = move |mount_point: &&Path| {
+                    *mount_point != above && mount_point.starts_with(above)
+                };
+                target.ancestors().filter(is_inside).map(Path::to_owned)
             })
         })
         .collect();
     let mut held = Vec::new();
-    // A directory before what lies in it, for what governs that.
-    let mut ways = ways;
-    ways.sort();
-    ways.dedup();
-    for way in ways {
-        held.extend(keep_in_place(&way, binds)?);
+    // A directory precedes its content, because its bind governs the content.
+    let mut between = between;
+    between.sort();
+    between.dedup();
+    for mount_point in between {
+        held.extend(keep_in_place(&mount_point, binds)?);
     }
     Ok(held)
 }
 
-/// Whether what one makes writable is also shown by the other, and not covered where both meet.
+/// Checks whether `other` also shows an object that `write` makes writable, and does not cover it there.
 fn contradict(write: &Bind, other: &Bind, tier: Tier) -> bool {
     let paths = |bind: &Bind| (PathBuf::from(&bind.source), PathBuf::from(&bind.target));
     let ((write_source, write_target), (source, target)) = (paths(write), paths(other));
@@ -65,17 +67,17 @@ fn contradict(write: &Bind, other: &Bind, tier: Tier) -> bool {
             Err(_) => (false, false),
         },
     };
-    // Without mounts there is nothing to cover with, and rights add up.
+    // Without mounts no rule covers another one, and permissions add up.
     meets && (!is_covered || tier == Tier::Inherited)
 }
 
-/// Mounts on itself what lies at `way` in a writable directory, so that it keeps its place.
-fn keep_in_place(way: &Path, binds: &mut Vec<Bind>) -> Result<Option<File>, PrepareError> {
+/// Mounts the object at `mount_point`, in a writable directory, on itself, so that it keeps its place.
+fn keep_in_place(mount_point: &Path, binds: &mut Vec<Bind>) -> Result<Option<File>, PrepareError> {
     let governing = binds
         .iter()
-        .filter(|bind| way.starts_with(&bind.target))
+        .filter(|bind| mount_point.starts_with(&bind.target))
         .max_by_key(|bind| bind.target.len());
-    let named = way.parent().zip(way.file_name());
+    let named = mount_point.parent().zip(mount_point.file_name());
     let above = |path: &Path| {
         let above = binds.iter().filter(|bind| path.starts_with(&bind.target));
         above.max_by_key(|bind| bind.target.len())
@@ -83,17 +85,19 @@ fn keep_in_place(way: &Path, binds: &mut Vec<Bind>) -> Result<Option<File>, Prep
     let Some((governing, (parent, _))) = governing.zip(named) else {
         return Ok(None);
     };
-    // Whoever may change its directory could put something else in its place.
+    // A program that can write the parent directory could replace the object.
     let Some(writable) = above(parent).filter(|bind| bind.access == Access::Write) else {
         return Ok(None);
     };
-    let within = way.strip_prefix(&writable.target).unwrap_or(way);
+    let within = mount_point
+        .strip_prefix(&writable.target)
+        .unwrap_or(mount_point);
     let expected = Path::new(&writable.source).join(within);
     let object = Object::open(&expected).map_err(|source| PrepareError::Rule {
-        path: shown_path(way),
+        path: shown_path(mount_point),
         source,
     })?;
-    let is_shown = governing.target == way.as_os_str();
+    let is_shown = governing.target == mount_point.as_os_str();
     let real = if is_shown {
         Path::new(&governing.source)
     } else {
@@ -101,7 +105,7 @@ fn keep_in_place(way: &Path, binds: &mut Vec<Bind>) -> Result<Option<File>, Prep
     };
     if real != expected || object.path != expected {
         return Err(PrepareError::BehindLink {
-            path: shown_path(way),
+            path: shown_path(mount_point),
             writable: shown(&writable.target),
             real: shown_path(real),
         });
@@ -109,7 +113,7 @@ fn keep_in_place(way: &Path, binds: &mut Vec<Bind>) -> Result<Option<File>, Prep
     if is_shown {
         return Ok(None);
     }
-    let bind = object.bind(way, Access::Write);
+    let bind = object.bind(mount_point, Access::Write);
     binds.push(bind);
     Ok(Some(object.handle))
 }
@@ -149,7 +153,7 @@ mod tests {
         }
     }
 
-    /// A writable directory at its own place, and another rule.
+    /// Settles a writable directory and another rule.
     fn settled(
         write: (&str, &str),
         other: (&str, &str),
@@ -234,7 +238,7 @@ mod tests {
         assert_eq!(added(&[inner("a")]), [""; 0]);
         assert_eq!(added(&[inner("a/b")]), ["a"]);
         assert_eq!(added(&[inner("a/b/c/d")]), ["a", "a/b", "a/b/c"]);
-        // What lies in a directory that is read-only keeps its place by that.
+        // An object in a read-only directory keeps its place without a mount.
         assert_eq!(added(&[inner("a/b"), inner("a/b/c/d")]), ["a"]);
     }
 
@@ -257,10 +261,10 @@ mod tests {
                 bind(target.canonicalize().unwrap(), &target, Access::ReadExecute),
             ];
             match settle(&mut binds, Tier::Namespace) {
-                Err(PrepareError::BehindLink { real: told, .. }) => {
-                    assert_eq!(told, root.join(real).to_str().unwrap());
+                Err(PrepareError::BehindLink { real: reported, .. }) => {
+                    assert_eq!(reported, root.join(real).to_str().unwrap());
                 }
-                // By its own name it is writable as well.
+                // The object's own path is writable as well.
                 Err(PrepareError::Contradiction { same, .. }) => {
                     assert!(
                         same.starts_with(root.join(real).to_str().unwrap()),

@@ -1,4 +1,5 @@
-//! SHA-256 of what is run, taken beside the run: a large program takes longer to hash than to start.
+//! SHA-256 digests of the executables, computed during the run: a large program takes longer to hash than to
+//! start.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -10,19 +11,19 @@ use model::digest;
 
 use crate::prepare::Prepared;
 
-/// Time limit after the run; a gigabyte takes some ten seconds on a slow processor.
+/// Time limit after the run; on a slow processor, hashing a gigabyte takes about ten seconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// One being taken, or why it is not.
+/// Pending digest, or the error of starting it.
 type Hash = io::Result<Receiver<io::Result<String>>>;
 
-/// SHA-256 of the client's program and of this executable, being taken.
+/// Pending SHA-256 digests of the client's program and of this executable.
 #[derive(Debug)]
 pub(crate) struct Digests {
-    /// The file of the program.
+    /// Identity of the program's file.
     of: Option<Identity>,
     program: Hash,
-    /// `None` where the program is this executable.
+    /// `None` if the program is this executable.
     own: Option<Hash>,
 }
 
@@ -42,18 +43,18 @@ impl Digests {
         }
     }
 
-    /// Those that are being taken stay, unless another file has the program's name since: it is opened again for
-    /// each tier.
+    /// Keeps the pending digests, unless the program's name now leads to another file: each isolation level
+    /// opens it again.
     pub(super) fn keep_or_take(digests: &mut Option<Self>, prepared: &Prepared) {
         let file = Identity::of(&prepared.program);
         let kept = digests.take_if(|known| file.is_some() && known.of == file);
         *digests = kept.or_else(|| Some(Self::take(prepared)));
     }
 
-    /// Digests of the program and of this executable.
+    /// Waits for the digests of the program and of this executable.
     ///
     /// # Errors
-    /// The first failed read, and `TimedOut` for a file that takes longer than [`LIMIT`].
+    /// Returns the first failed read, or `TimedOut` for a file that takes longer than [`LIMIT`].
     pub(crate) fn wait(self) -> io::Result<(String, String)> {
         let deadline = Instant::now() + LIMIT;
         let program = received(self.program, deadline)?;
@@ -71,18 +72,20 @@ fn received(hash: Hash, deadline: Instant) -> io::Result<String> {
                 let cause = format!("not read within {} s after the run", LIMIT.as_secs());
                 io::Error::new(io::ErrorKind::TimedOut, cause)
             }
-            RecvTimeoutError::Disconnected => io::Error::other("its thread was lost"),
+            RecvTimeoutError::Disconnected => {
+                io::Error::other("the thread that reads it has ended")
+            }
         })
     })
 }
 
-/// Digest of a file up to its length now: one that another process appends to has no end.
+/// Returns the digest of a file up to its present length, because another process may keep appending to it.
 fn of_file(file: File) -> io::Result<String> {
     let length = file.metadata()?.len();
     digest::of_reader(file.take(length))
 }
 
-/// A file as it was opened: another one, or the same one changed, differs (inode(7)).
+/// Identity of an opened file; a replaced or changed file has another one (inode(7)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     device: u64,
@@ -124,7 +127,7 @@ mod tests {
         fs::write(&path, "one").unwrap();
         let digest = of_file(File::open(&path).unwrap()).unwrap();
         assert_eq!(digest, digest::of_bytes(b"one"));
-        // It has no end.
+        // /dev/zero has no end, but its length is 0.
         assert_eq!(
             of_file(File::open("/dev/zero").unwrap()).unwrap(),
             digest::of_bytes(b"")

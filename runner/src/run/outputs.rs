@@ -1,4 +1,5 @@
-//! All that one run writes: reports, lock file, bundle. Opened before the run, and written from its one report.
+//! Outputs of one run: reports, lock file, bundle. They are opened before the run, and written from its one
+//! report.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use crate::output::{self, Input, Output, WriteError};
 use crate::request::{Baseline, ClientProgram, RunRequest};
 use crate::workload::Workload;
 
-/// Proved to be writable.
+/// Opened outputs.
 #[derive(Debug)]
 pub(super) struct Outputs {
     reports: Vec<Output>,
@@ -23,20 +24,21 @@ pub(super) struct Outputs {
     bundle: Option<Bundle>,
 }
 
-/// What became of them.
+/// Result of writing the outputs.
 #[derive(Debug)]
 pub(super) struct Written {
-    /// What nobody got.
+    /// Outputs that could not be written.
     pub(super) lost: Vec<WriteError>,
-    /// The bundle, where it is whole.
+    /// The bundle, if it is complete.
     pub(super) bundled: Option<Bundled>,
 }
 
 impl Outputs {
-    /// The bundle comes last: its directory is made, and nothing may stand in the way of the run after that.
+    /// Opens the outputs. The bundle is last: its directory is created, so the steps after it must not fail.
     ///
     /// # Errors
-    /// The first that cannot be opened, or that would go over an input or another output.
+    /// Returns the error of the first output that cannot be opened, or that would overwrite an input or another
+    /// output.
     pub(super) fn open(request: &RunRequest) -> Result<Self, RunError> {
         let inputs = inputs(request);
         let mut outputs = Self {
@@ -52,15 +54,15 @@ impl Outputs {
             home_copy::try_out().map_err(RunError::Keep)?;
         }
         let mut others = outputs.files();
-        // Where the copy of the home is made.
+        // The directory in which the copy of the home will be created.
         others.extend(request.keep_home.then(temporary_directory));
-        // Until the run hears of it, as it will of any signal.
+        // Signals are blocked until the event loop handles them; the new directory must not be left behind.
         block_end_signals();
         outputs.bundle = bundle::open(request.out.as_deref(), &others)?;
         Ok(outputs)
     }
 
-    /// Where they lie, free of links: none of it is shown to the client.
+    /// Returns the paths of the outputs, with links resolved; the client must not see them.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         let lock = self.lock.as_ref().map(Opened::path);
         let bundle = self.bundle.as_ref().map(Bundle::path);
@@ -69,13 +71,13 @@ impl Outputs {
         reports.chain(others).collect()
     }
 
-    /// What takes the client's output and files before they are gone.
+    /// Returns the bundle, which takes the client's output and files before they are removed.
     pub(super) fn bundle(&mut self) -> Option<&mut Bundle> {
         self.bundle.as_mut()
     }
 
-    /// Settles with the lock file, which may change the verdict; then every report shows the same. Every one is tried:
-    /// what is lost of one is no reason to lose another. `before` goes before the report on standard error.
+    /// Compares with the lock file first, which may change the verdict, so that all reports agree. Every output is
+    /// tried even if another one failed. `before` is written before the report on standard error.
     pub(super) fn write(self, report: &mut Report, before: &mut Vec<u8>) -> Written {
         let unlocked = self.lock.and_then(|lock| lock.settle(report).err());
         let mut lost = write(self.reports, report, before);
@@ -89,7 +91,7 @@ impl Outputs {
     }
 }
 
-/// Free of links.
+/// Returns the temporary directory with links resolved.
 fn temporary_directory() -> PathBuf {
     let typed = std::env::temp_dir();
     typed.canonicalize().unwrap_or(typed)
@@ -112,7 +114,7 @@ fn write(outputs: Vec<Output>, report: &Report, before: &mut Vec<u8>) -> Vec<Wri
     lost
 }
 
-/// The files that the run reads.
+/// Returns the files that the run reads.
 fn inputs(request: &RunRequest) -> Vec<Input<'_>> {
     let origin = &request.workload.origin().source;
     let (policies, what) = match &request.workload {

@@ -228,7 +228,7 @@ fn where_namespaces_are_refused_the_twins_that_need_them_are_said_to_be_missing(
         because.ends_with("mapped: its twin was not made: namespaces of its own: EPERM"),
         "{because}"
     );
-    let passed_over = "there is no tier namespace here: cannot make a user namespace and a network namespace: EPERM";
+    let passed_over = "isolation namespace is not available here: cannot make a user namespace and a network namespace: EPERM";
     let because = answer["because"].as_str().unwrap();
     assert!(because.starts_with(passed_over), "{because}");
 }
@@ -239,7 +239,9 @@ fn a_tier_that_was_passed_over_is_said_to_people_in_lines_of_100_columns() {
     let run = Run::case("selftest").on_a_host_without("network,namespaces");
     let text = String::from_utf8(run.output().stdout).unwrap();
     assert!(
-        text.contains("\n\nthere is no tier namespace here: cannot make a user namespace"),
+        text.contains(
+            "\n\nisolation namespace is not available here: cannot make a user namespace"
+        ),
         "{text}"
     );
     assert!(

@@ -1,6 +1,6 @@
-//! What one connection has carried so far, and the entries that tell it.
+//! Accounting of one connection: turns the bytes read and written into journal entries.
 //!
-//! It turns bytes that were read and written into journal entries. It knows no socket.
+//! Knows no socket.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,50 +13,50 @@ use scenario::Hangup;
 use crate::barrier::Hold;
 use crate::recorder::now_us;
 use crate::shared::Shared;
-use crate::tap::answer::{AnswerTap, Awaited, Wrote};
+use crate::tap::answer::{AnswerFact, AnswerTap, Awaited};
 use crate::tap::head::HeadError;
-use crate::tap::{Cut, RequestTap, Seen};
+use crate::tap::{Cut, RequestFact, RequestTap};
 
-/// The state of one connection.
+/// State of one connection.
 #[derive(Debug)]
-pub(super) struct Carried {
+pub(super) struct Accounting {
     id: u64,
     host: Host,
     shared: Arc<Shared>,
     pub(super) tap: RequestTap,
     answers: AnswerTap,
     awaited: VecDeque<Awaited>,
-    /// Read, and not understood yet.
+    /// Bytes read and not yet parsed.
     pub(super) inbox: Queue,
-    /// Understood, and not given to the server yet.
+    /// Bytes parsed and not yet given to the server.
     pub(super) outbox: Queue,
-    /// The request that waits at the gate.
+    /// The request held at the barrier.
     pub(super) hold: Option<Hold>,
-    /// The server, where it waits for the end of the stream.
+    /// Wakes the server's read, which waits for the end of the stream.
     reader: Option<Waker>,
-    /// The answer, where it waits until something was written.
+    /// Wakes an answer that waits for bytes to be written.
     writer: Option<Waker>,
-    /// The answer, where it waits until the peer goes.
+    /// Wakes an answer that waits for the peer to close.
     stalled: Option<Waker>,
-    /// The last request that began; 0 before the first.
+    /// Number of the last request that began; 0 before the first.
     request: u64,
     pub(super) peer: Peer,
     sending: Sending,
-    /// How the answer ends the connection, once it does.
+    /// Way in which the scenario ends the connection, once requested.
     pub(super) hangup: Option<Hangup>,
     pub(super) journal: Journal,
 }
 
-/// For whom bytes are understood.
+/// Consumer of the parsed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Audience {
-    /// The server, which answers.
+    /// The server, which answers, and the journal.
     Server,
-    /// The journal alone.
-    NoOne,
+    /// Only the journal.
+    Journal,
 }
 
-/// What the other end has done.
+/// State of the peer's sending side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Peer {
     Open,
@@ -64,7 +64,7 @@ pub(super) enum Peer {
     Reset,
 }
 
-/// Whether the stub still sends.
+/// State of the stub's sending side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sending {
     Open,
@@ -72,14 +72,14 @@ enum Sending {
     EndedFirst,
 }
 
-/// Whether the connection is still written about.
+/// State of the connection's journal entries: `Closed` after the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Journal {
     Open,
     Closed,
 }
 
-impl Carried {
+impl Accounting {
     pub(super) fn new(id: u64, host: Host, shared: Arc<Shared>) -> Self {
         Self {
             id,
@@ -107,8 +107,8 @@ impl Carried {
         }
     }
 
-    /// Takes the outcome of one read.
-    pub(super) fn took(&mut self, result: io::Result<usize>, buffer: &[u8]) {
+    /// Handles the result of one read.
+    pub(super) fn handle_read(&mut self, result: io::Result<usize>, buffer: &[u8]) {
         match result {
             Ok(0) => self.peer = Peer::Closed(self.cut()),
             Ok(count) => self.inbox.put(&buffer[..count]),
@@ -120,41 +120,42 @@ impl Carried {
         }
     }
 
-    /// Understands what was read; for the server, up to the next request that has to wait.
-    pub(super) fn understand(&mut self, audience: Audience) {
-        if audience == Audience::NoOne {
+    /// Parses the bytes read. For the server, parsing pauses at the next request that the barrier holds.
+    pub(super) fn parse(&mut self, audience: Audience) {
+        if audience == Audience::Journal {
             self.drop_hold();
         }
-        let mut seen = Vec::new();
+        let mut facts = Vec::new();
         while !self.inbox.is_empty() && self.hold.is_none() {
             let taken = self
                 .tap
-                .step(self.inbox.rest(), &mut self.outbox.bytes, &mut seen);
+                .step(self.inbox.rest(), &mut self.outbox.bytes, &mut facts);
             self.inbox.take(taken);
-            for fact in seen.drain(..) {
+            for fact in facts.drain(..) {
                 self.report(fact, audience);
             }
         }
-        if audience == Audience::NoOne {
+        if audience == Audience::Journal {
             self.outbox = Queue::default();
         }
     }
 
-    /// Takes what was written.
-    pub(super) fn wrote(&mut self, bytes: &[u8]) {
+    /// Journals the bytes written.
+    pub(super) fn handle_written(&mut self, bytes: &[u8]) {
         let mut wrote = Vec::new();
         self.answers.push(bytes, &mut self.awaited, &mut wrote);
         for (request, fact) in wrote {
             let (connection, at_us) = (self.id, now_us());
             self.shared.recorder.record(&match fact {
-                Wrote::Status(status) => Entry::Answered {
+                AnswerFact::Status(status) => Entry::Answered {
                     connection,
                     request,
                     at_us,
                     status,
                 },
-                Wrote::Event { name, mut data } => {
-                    // An answer repeats the name of the model, which the client chose.
+                AnswerFact::Event { name, mut data } => {
+                    // An answer repeats the model's name, which the client chose, so it may hold the
+                    // credential.
                     if let Some(secrets) = &self.shared.credential {
                         secrets.redact_json(&mut data);
                     }
@@ -178,9 +179,9 @@ impl Carried {
         }
     }
 
-    /// Ready when that many bytes of the answer's body were written, and its head.
-    pub(super) fn poll_taken(&mut self, answer: &str, bytes: u64, cx: &Context<'_>) -> Poll<()> {
-        let taken = self.answers.taken(answer.as_bytes());
+    /// Returns ready when the head of `answer` and the given number of bytes of its body were written.
+    pub(super) fn poll_written(&mut self, answer: &str, bytes: u64, cx: &Context<'_>) -> Poll<()> {
+        let taken = self.answers.written(answer.as_bytes());
         if taken.is_some_and(|taken| taken >= bytes) {
             return Poll::Ready(());
         }
@@ -188,8 +189,8 @@ impl Carried {
         Poll::Pending
     }
 
-    /// Ready when the peer sends nothing more.
-    pub(super) fn poll_gone(&mut self, cx: &Context<'_>) -> Poll<()> {
+    /// Returns ready when the peer has closed its sending side or reset the connection.
+    pub(super) fn poll_closed(&mut self, cx: &Context<'_>) -> Poll<()> {
         if self.peer != Peer::Open {
             return Poll::Ready(());
         }
@@ -197,7 +198,8 @@ impl Carried {
         Poll::Pending
     }
 
-    /// The server waits for the end of the stream, and an answer maybe for the end of the peer.
+    /// Registers the server's read for the end of the stream, and wakes an answer that waits for the peer to
+    /// close.
     pub(super) fn await_end(&mut self, cx: &Context<'_>) {
         self.reader = Some(cx.waker().clone());
         if let Some(stalled) = self.stalled.take() {
@@ -205,12 +207,12 @@ impl Carried {
         }
     }
 
-    /// Every request that the server has seen is answered to its end.
+    /// Checks that every request given to the server has its complete answer.
     pub(super) fn is_answered(&self) -> bool {
         self.awaited.is_empty()
     }
 
-    /// The head that the connection itself has to answer, once.
+    /// Takes the refused head that the connection itself has to answer; returns it once.
     pub(super) fn begin_refusal(&mut self) -> Option<HeadError> {
         let error = self.tap.take_refused()?;
         self.awaited = VecDeque::from([Awaited {
@@ -220,14 +222,14 @@ impl Carried {
         Some(error)
     }
 
-    /// The stub sends nothing more.
+    /// Records that the stub has closed its sending side.
     pub(super) fn end_sending(&mut self) {
         if self.peer == Peer::Open {
             self.sending = Sending::EndedFirst;
         }
     }
 
-    /// The last entry.
+    /// Journals the end of the connection.
     pub(super) fn close(&mut self) {
         if self.peer == Peer::Open {
             self.cut();
@@ -251,20 +253,20 @@ impl Carried {
         self.journal = Journal::Closed;
     }
 
-    /// Nothing more comes: journals what is cut off.
+    /// Journals a request that the end of the stream cuts off.
     fn cut(&mut self) -> Cut {
-        let mut seen = Vec::new();
-        let cut = self.tap.end(&mut seen);
-        for fact in seen {
-            self.report(fact, Audience::NoOne);
+        let mut facts = Vec::new();
+        let cut = self.tap.end(&mut facts);
+        for fact in facts {
+            self.report(fact, Audience::Journal);
         }
         cut
     }
 
-    fn report(&mut self, fact: Seen, audience: Audience) {
+    fn report(&mut self, fact: RequestFact, audience: Audience) {
         let (connection, at_us) = (self.id, now_us());
         let entry = match fact {
-            Seen::Began => {
+            RequestFact::Began => {
                 self.request = self.shared.recorder.next_request();
                 Entry::Began {
                     connection,
@@ -272,7 +274,7 @@ impl Carried {
                     at_us,
                 }
             }
-            Seen::Head { head, bodiless } => {
+            RequestFact::Head { head, bodiless } => {
                 if audience == Audience::Server && matches!(head, Head::Request { .. }) {
                     self.awaited.push_back(Awaited {
                         request: self.request,
@@ -286,13 +288,13 @@ impl Carried {
                     head,
                 }
             }
-            Seen::Body(body) => Entry::Body {
+            RequestFact::Body(body) => Entry::Body {
                 connection,
                 request: self.request,
                 at_us,
                 body,
             },
-            Seen::Sighting(place) => Entry::Sighting {
+            RequestFact::Sighting(place) => Entry::Sighting {
                 connection,
                 request: self.request,
                 at_us,
@@ -304,18 +306,18 @@ impl Carried {
         };
         self.shared.recorder.record(&entry);
         if audience == Audience::Server && matches!(entry, Entry::Began { .. }) {
-            self.hold = self.shared.gate.hold(self.request);
+            self.hold = self.shared.barrier.hold(self.request);
         }
     }
 
     fn drop_hold(&mut self) {
         if let Some(hold) = self.hold.take() {
-            self.shared.gate.leave(&hold);
+            self.shared.barrier.remove(&hold);
         }
     }
 }
 
-/// Bytes in order.
+/// First-in, first-out buffer of bytes.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     pub(super) bytes: Vec<u8>,

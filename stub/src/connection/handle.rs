@@ -1,4 +1,4 @@
-//! What an answer may ask of its connection, and say to it.
+//! Handle by which an answer waits on its connection and ends it.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Weak};
@@ -9,45 +9,45 @@ use axum::serve::IncomingStream;
 use scenario::Hangup;
 
 use super::Connection;
-use crate::listener::Door;
+use crate::listener::HostListener;
 
-/// A connection as its answers see it. It does not keep the connection open.
+/// Weak reference to a connection for its answers. The handle does not keep the connection open.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionHandle(Weak<Connection>);
 
 impl ConnectionHandle {
-    /// Ready when the head of `answer`, which its request's identifier names, and that many bytes of its
-    /// body were written.
-    pub(crate) fn poll_taken(&self, answer: &str, bytes: u64, cx: &Context<'_>) -> Poll<()> {
+    /// Returns ready when the head of the answer with request id `answer` and `bytes` bytes of its body were
+    /// written.
+    pub(crate) fn poll_written(&self, answer: &str, bytes: u64, cx: &Context<'_>) -> Poll<()> {
         let connection = self.0.upgrade();
         connection.map_or(Poll::Ready(()), |connection| {
-            connection.lock().poll_taken(answer, bytes, cx)
+            connection.lock().poll_written(answer, bytes, cx)
         })
     }
 
-    /// Ready when the client sends nothing more.
-    pub(crate) fn poll_gone(&self, cx: &Context<'_>) -> Poll<()> {
+    /// Returns ready when the client has closed its sending side.
+    pub(crate) fn poll_closed(&self, cx: &Context<'_>) -> Poll<()> {
         let connection = self.0.upgrade();
         connection.map_or(Poll::Ready(()), |connection| {
-            connection.lock().poll_gone(cx)
+            connection.lock().poll_closed(cx)
         })
     }
 
-    /// Waits until the client sends nothing more.
-    pub(crate) async fn gone(&self) {
-        poll_fn(|cx| self.poll_gone(cx)).await;
+    /// Waits until the client has closed its sending side.
+    pub(crate) async fn closed(&self) {
+        poll_fn(|cx| self.poll_closed(cx)).await;
     }
 
-    /// Writes nothing more: the next write fails, the server lets go, and the connection ends.
-    pub(crate) fn hang_up(&self, by: Hangup) {
+    /// Stops writing: the next write fails, the server drops the connection, and the connection ends.
+    pub(crate) fn close_by(&self, by: Hangup) {
         if let Some(connection) = self.0.upgrade() {
             connection.lock().hangup = Some(by);
         }
     }
 }
 
-impl Connected<IncomingStream<'_, Door>> for ConnectionHandle {
-    fn connect_info(stream: IncomingStream<'_, Door>) -> Self {
+impl Connected<IncomingStream<'_, HostListener>> for ConnectionHandle {
+    fn connect_info(stream: IncomingStream<'_, HostListener>) -> Self {
         Self(Arc::downgrade(&stream.io().0))
     }
 }

@@ -1,7 +1,7 @@
-//! What the stub writes: the status of each answer, and the provider events in it.
+//! Parser of the stub's own output: the status of each answer and the provider's events in it.
 //!
-//! Read from the bytes that the connection accepted, so that the journal tells what went out and not what
-//! a handler meant to send.
+//! Reads the bytes that the socket accepted, so that the journal reports what was sent, not what a handler
+//! intended to send.
 
 use std::collections::VecDeque;
 
@@ -11,39 +11,39 @@ use serde_json::Value;
 use super::framing::{Decoder, Framing};
 use super::head::readable;
 
-/// Most header lines of an answer; ours have fewer.
+/// Largest number of header lines in an answer; the stub's answers have fewer.
 const MAX_HEADERS: usize = 32;
 
-/// A request that has not been answered to its end.
+/// Request without its complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Awaited {
     pub(crate) request: u64,
     pub(crate) bodiless: bool,
 }
 
-/// One fact about what was written.
+/// One fact about the bytes written.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Wrote {
-    /// The head of the final answer.
+pub(crate) enum AnswerFact {
+    /// Status of a final answer, after its head.
     Status(u16),
-    /// One event of a stream, whole.
+    /// One complete event of a stream.
     Event { name: String, data: Value },
 }
 
-/// Follows the answers of one connection.
+/// Parser of the answers of one connection.
 #[derive(Debug)]
 pub(crate) struct AnswerTap {
     state: State,
-    /// The last final answer whose head was written.
+    /// Progress of the last final answer whose head was written.
     last: Option<Progress>,
 }
 
-/// How much of an answer was written.
+/// Written part of an answer.
 #[derive(Debug)]
 struct Progress {
-    /// The value of its `request-id`; empty without one.
+    /// Value of the `request-id` header; empty without one.
     id: Vec<u8>,
-    /// Bytes of its body.
+    /// Bytes of the body written so far.
     bytes: u64,
 }
 
@@ -54,7 +54,7 @@ enum State {
         decoder: Decoder,
         events: Option<Events>,
     },
-    /// An answer that this reader does not understand: nothing more is said.
+    /// After an answer that this parser cannot read: no further facts.
     Lost,
 }
 
@@ -66,18 +66,19 @@ impl AnswerTap {
         }
     }
 
-    /// Bytes of the body of the answer with that `request-id` that were written; `None` before its head.
-    pub(crate) fn taken(&self, id: &[u8]) -> Option<u64> {
+    /// Returns the number of body bytes written for the answer with this `request-id`; `None` before its head.
+    pub(crate) fn written(&self, id: &[u8]) -> Option<u64> {
         let last = self.last.as_ref().filter(|last| last.id == id)?;
         Some(last.bytes)
     }
 
-    /// Takes what was written. Answers belong to `awaited` in order; each that ends is removed from it.
+    /// Parses written bytes. Answers belong to the requests of `awaited` in order; each complete answer removes
+    /// its own.
     pub(crate) fn push(
         &mut self,
         mut bytes: &[u8],
         awaited: &mut VecDeque<Awaited>,
-        wrote: &mut Vec<(u64, Wrote)>,
+        wrote: &mut Vec<(u64, AnswerFact)>,
     ) {
         while !bytes.is_empty() {
             let current = awaited.front().copied();
@@ -122,7 +123,7 @@ impl AnswerTap {
     }
 }
 
-/// Adds bytes to the head up to its empty line.
+/// Appends bytes to the head up to its empty line. Returns the number of bytes taken.
 fn take_head(head: &mut Vec<u8>, bytes: &[u8]) -> usize {
     for (at, byte) in bytes.iter().enumerate() {
         head.push(*byte);
@@ -133,11 +134,11 @@ fn take_head(head: &mut Vec<u8>, bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// What follows the head, and the identifier in it where it is that of a final answer.
+/// Returns the state after the head, and the `request-id` of a final answer.
 fn after_head(
     head: &[u8],
     current: Option<Awaited>,
-    wrote: &mut Vec<(u64, Wrote)>,
+    wrote: &mut Vec<(u64, AnswerFact)>,
 ) -> (State, Option<Vec<u8>>) {
     let mut headers = [EMPTY_HEADER; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut headers);
@@ -149,7 +150,7 @@ fn after_head(
     if (100..200).contains(&status) && status != 101 {
         return (State::Head(Vec::new()), None);
     }
-    wrote.push((current.request, Wrote::Status(status)));
+    wrote.push((current.request, AnswerFact::Status(status)));
     let value = |name: &str| {
         response
             .headers
@@ -179,21 +180,21 @@ fn after_head(
     (body, Some(id))
 }
 
-/// The server-sent events of one answer, read as their standard says: lines end in LF, CR or CR LF, a byte
-/// order mark may stand before the first, an empty line ends an event, and what no empty line ends is none.
+/// Parser of one answer's server-sent events, by the HTML standard. Lines end in LF, CR or CR LF. A byte order
+/// mark may precede the first line. An empty line ends an event; an event without that line is dropped.
 #[derive(Debug, Default)]
 struct Events {
     line: Vec<u8>,
-    /// The last byte was a carriage return: a line feed now belongs to it.
+    /// The last byte was a carriage return, so a line feed now is part of the same line end.
     after_return: bool,
-    /// A line has ended.
+    /// At least one line has ended.
     past_first: bool,
     name: String,
     data: Option<Vec<u8>>,
 }
 
 impl Events {
-    fn push(&mut self, bytes: &[u8], mut report: impl FnMut(Wrote)) {
+    fn push(&mut self, bytes: &[u8], mut report: impl FnMut(AnswerFact)) {
         for byte in bytes {
             let after_return = std::mem::replace(&mut self.after_return, *byte == b'\r');
             match byte {
@@ -210,7 +211,7 @@ impl Events {
         }
     }
 
-    fn line(&mut self, line: &[u8], report: &mut impl FnMut(Wrote)) {
+    fn line(&mut self, line: &[u8], report: &mut impl FnMut(AnswerFact)) {
         let field = |name: &[u8]| {
             let value = line.strip_prefix(name)?.strip_prefix(b":")?;
             Some(value.strip_prefix(b" ").unwrap_or(value))
@@ -230,7 +231,7 @@ impl Events {
             if let Some(data) = self.data.take() {
                 let data = serde_json::from_slice(&data)
                     .unwrap_or_else(|_| Value::String(readable(&data)));
-                report(Wrote::Event { name, data });
+                report(AnswerFact::Event { name, data });
             }
         }
     }
@@ -242,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    fn follow(bytes: &[u8], awaited: &[Awaited], size: usize) -> (Vec<(u64, Wrote)>, usize) {
+    fn follow(bytes: &[u8], awaited: &[Awaited], size: usize) -> (Vec<(u64, AnswerFact)>, usize) {
         let (mut tap, mut wrote, mut awaited) = (
             AnswerTap::new(),
             Vec::new(),
@@ -271,17 +272,17 @@ mod tests {
             assert_eq!(
                 wrote,
                 [
-                    (7, Wrote::Status(200)),
+                    (7, AnswerFact::Status(200)),
                     (
                         7,
-                        Wrote::Event {
+                        AnswerFact::Event {
                             name: "ping".to_owned(),
                             data: json!("{\"type\":")
                         }
                     ),
                     (
                         7,
-                        Wrote::Event {
+                        AnswerFact::Event {
                             name: String::new(),
                             data: json!(1)
                         }
@@ -307,9 +308,9 @@ mod tests {
         assert_eq!(
             wrote,
             [
-                (1, Wrote::Status(400)),
-                (2, Wrote::Status(200)),
-                (3, Wrote::Status(404))
+                (1, AnswerFact::Status(400)),
+                (2, AnswerFact::Status(200)),
+                (3, AnswerFact::Status(404))
             ]
         );
         assert_eq!(left, 0);
@@ -323,7 +324,7 @@ mod tests {
             wrote[1],
             (
                 1,
-                Wrote::Event {
+                AnswerFact::Event {
                     name: "a".to_owned(),
                     data: json!({})
                 }
@@ -332,15 +333,16 @@ mod tests {
         assert_eq!(left, 1);
     }
 
-    /// The events in a stream of that body, the same however it is cut.
+    /// Returns the events of a stream with this body, and checks that they do not depend on where the bytes are
+    /// split.
     fn events(body: &[u8]) -> Vec<(String, Value)> {
         let mut wire = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n".to_vec();
         wire.extend_from_slice(body);
         let at = |size| {
             let (wrote, _) = follow(&wire, &[awaited(1)], size);
             let event = |(_, wrote)| match wrote {
-                Wrote::Event { name, data } => Some((name, data)),
-                Wrote::Status(_) => None,
+                AnswerFact::Event { name, data } => Some((name, data)),
+                AnswerFact::Status(_) => None,
             };
             wrote.into_iter().filter_map(event).collect::<Vec<_>>()
         };
@@ -389,15 +391,21 @@ mod tests {
             &mut tap,
             b"HTTP/1.1 200 OK\r\nrequest-id: req_1\r\ncontent-length: 5\r\n",
         );
-        assert_eq!(tap.taken(b"req_1"), None);
+        assert_eq!(tap.written(b"req_1"), None);
         push(&mut tap, b"\r\nab");
-        assert_eq!((tap.taken(b"req_1"), tap.taken(b"req_2")), (Some(2), None));
+        assert_eq!(
+            (tap.written(b"req_1"), tap.written(b"req_2")),
+            (Some(2), None)
+        );
         push(&mut tap, b"cdeHTTP/1.1 200 OK\r\n");
-        assert_eq!(tap.taken(b"req_1"), Some(5));
+        assert_eq!(tap.written(b"req_1"), Some(5));
         push(
             &mut tap,
             b"request-id: req_2\r\ntransfer-encoding: chunked\r\n\r\n3\r\nab",
         );
-        assert_eq!((tap.taken(b"req_1"), tap.taken(b"req_2")), (None, Some(2)));
+        assert_eq!(
+            (tap.written(b"req_1"), tap.written(b"req_2")),
+            (None, Some(2))
+        );
     }
 }

@@ -1,5 +1,4 @@
-//! One request body as it is read: counted, hashed, searched, and kept while it is small enough to be
-//! looked into.
+//! One request body: counted, hashed, searched for the credential, and kept for parsing while small enough.
 
 use model::journal::{Body, Content};
 use model::secret::{Scanner, SecretScanner};
@@ -9,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::framing::{Decoder, Framing, FramingError};
 use crate::limits::{Budget, Limits, Share};
 
-/// The body of one request, up to now.
+/// Part of a request's body read so far.
 #[derive(Debug)]
 pub(crate) struct BodyTap {
     decoder: Decoder,
@@ -18,22 +17,22 @@ pub(crate) struct BodyTap {
     kept: Result<Vec<u8>, String>,
     share: Share,
     decoded: Option<Scanner>,
-    /// Everything as it stands on the wire, where that differs from the decoded bytes.
+    /// Searches the bytes as on the wire, if they differ from the decoded bytes.
     wire: Option<Scanner>,
 }
 
-/// A body at its end.
+/// Facts about a body that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) body: Body,
     pub(crate) sighting: Option<&'static str>,
 }
 
-/// What was taken from the input.
+/// Result of one step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
     pub(crate) consumed: usize,
-    /// How many of these bytes are neither body nor needed framing.
+    /// Number of the consumed bytes that are neither body nor necessary framing.
     pub(crate) surplus: u64,
 }
 
@@ -60,7 +59,7 @@ impl BodyTap {
         self.decoder.is_done()
     }
 
-    /// Takes one stretch of data or framing from a non-empty input.
+    /// Consumes one run of data or framing from a non-empty input.
     pub(crate) fn step(&mut self, input: &[u8], limits: &Limits) -> Result<Taken, FramingError> {
         let piece = self.decoder.step(input)?;
         let data = &input[piece.data];
@@ -95,8 +94,8 @@ impl BodyTap {
         self.kept = Err(fault);
     }
 
-    /// The body as the journal tells it; `fault` where it broke off for another reason than the end of
-    /// the connection.
+    /// Returns the body for the journal. `fault` is a framing error that ended the body early, other than the end
+    /// of the connection.
     pub(crate) fn end(
         self,
         fault: Option<FramingError>,

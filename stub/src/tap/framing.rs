@@ -1,34 +1,35 @@
-//! Where a message body ends on the wire: Content-Length and the chunked coding (RFC 9112, sections 6 and 7).
+//! Message framing: finds the end of a body by Content-Length or the chunked coding (RFC 9112, sections 6 and
+//! 7).
 //!
-//! An incremental decoder for both directions. It keeps no bytes. It is stricter than the server's own:
-//! a line ends in CR LF, a chunk size is hexadecimal digits and nothing before them. It knows nothing of
-//! heads, journals or sockets.
+//! An incremental decoder for both directions, which keeps no bytes. The decoder is stricter than the HTTP
+//! server's own: a line ends in CR LF, and a chunk size begins with a hexadecimal digit. Knows no heads, journals
+//! or sockets.
 
 use std::ops::Range;
 
-/// How the length of a body is told.
+/// Framing of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// That many bytes; 0 where there is no body.
+    /// Content-Length in bytes; 0 without a body.
     Length(u64),
-    /// In chunks.
+    /// Chunked coding.
     Chunked,
-    /// Up to the end of the connection; answers only.
+    /// Body up to the end of the connection; answers only.
     ToClose,
 }
 
-/// Decodes one body.
+/// Decoder of one body.
 #[derive(Clone, Debug)]
 pub(crate) struct Decoder {
     state: State,
-    /// The letters of chunk sizes are capitals, by the first of them.
+    /// Case of the first letter in a chunk size: true for upper case.
     has_capitals: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Length(u64),
-    /// Inside a size; `digits` seen, of which the leading zeros count for nothing.
+    /// Inside a chunk size, after `digits` digits, leading zeros included.
     Size {
         value: u64,
         digits: u8,
@@ -51,19 +52,19 @@ enum State {
     Done,
 }
 
-/// What one step took from the input.
+/// Result of one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// Bytes taken; 0 only for empty input or after the end.
+    /// Bytes consumed; 0 only for empty input or after the end.
     pub(crate) consumed: usize,
-    /// Which of them are decoded bytes.
+    /// Range of the decoded bytes among them.
     pub(crate) data: Range<usize>,
-    /// How many of them are neither decoded bytes nor framing that has to be: extensions, trailers,
-    /// leading zeros, letters of sizes in the other case than the first.
+    /// Number of the consumed bytes that are neither decoded bytes nor necessary framing: extensions, trailers,
+    /// leading zeros, and letters of sizes in another case than the first.
     pub(crate) surplus: u64,
 }
 
-/// Framing that follows no grammar.
+/// Malformed framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FramingError {
     #[error("a chunk size is not hexadecimal")]
@@ -74,14 +75,14 @@ pub(crate) enum FramingError {
     LineEnd,
 }
 
-/// Most digits of a chunk size, leading zeros included.
+/// Largest number of digits in a chunk size, leading zeros included.
 const MAX_DIGITS: u8 = 16;
 
 impl Decoder {
     pub(crate) fn new(framing: Framing) -> Self {
         let state = match framing {
             Framing::Length(0) => State::Done,
-            Framing::Length(left) => State::Length(left),
+            Framing::Length(remaining) => State::Length(remaining),
             Framing::Chunked => State::Size {
                 value: 0,
                 digits: 0,
@@ -94,36 +95,37 @@ impl Decoder {
         }
     }
 
-    /// The body has ended.
+    /// Checks whether the body has ended.
     pub(crate) fn is_done(&self) -> bool {
         self.state == State::Done
     }
 
-    /// Takes what it can up to the next border between data and framing.
+    /// Consumes input up to the next border between data and framing.
     pub(crate) fn step(&mut self, input: &[u8]) -> Result<Piece, FramingError> {
-        let take =
-            |left: u64| usize::try_from(left).map_or(input.len(), |left| left.min(input.len()));
+        let take = |remaining: u64| {
+            usize::try_from(remaining).map_or(input.len(), |remaining| remaining.min(input.len()))
+        };
         let data = |taken: usize| Piece {
             consumed: taken,
             data: 0..taken,
             surplus: 0,
         };
         match self.state {
-            State::Length(left) => {
-                let taken = take(left);
-                self.state = if left == taken as u64 {
+            State::Length(remaining) => {
+                let taken = take(remaining);
+                self.state = if remaining == taken as u64 {
                     State::Done
                 } else {
-                    State::Length(left - taken as u64)
+                    State::Length(remaining - taken as u64)
                 };
                 Ok(data(taken))
             }
-            State::Data(left) => {
-                let taken = take(left);
-                self.state = if left == taken as u64 {
+            State::Data(remaining) => {
+                let taken = take(remaining);
+                self.state = if remaining == taken as u64 {
                     State::DataCr
                 } else {
-                    State::Data(left - taken as u64)
+                    State::Data(remaining - taken as u64)
                 };
                 Ok(data(taken))
             }
@@ -141,7 +143,7 @@ impl Decoder {
         }
     }
 
-    /// Takes framing, byte by byte, until data or the end of the body is next.
+    /// Consumes framing, byte by byte, up to data or the end of the body.
     fn frame(&mut self, input: &[u8]) -> Result<Piece, FramingError> {
         let mut piece = Piece {
             consumed: 0,
@@ -155,7 +157,8 @@ impl Decoder {
             let before = self.state;
             let (next, surplus) = match self.state.after(*byte) {
                 Ok(after) => after,
-                // What stands before the fault is framing; the next step meets the fault itself.
+                // The bytes before the fault are valid framing; the next step starts at the fault and reports
+                // it.
                 Err(_) if piece.consumed > 0 => break,
                 Err(error) => return Err(error),
             };
@@ -166,7 +169,7 @@ impl Decoder {
         Ok(piece)
     }
 
-    /// Checks for a letter of a chunk size that is not in the case of the first.
+    /// Checks for a letter of a chunk size in another case than the first letter.
     fn is_other_letter(&mut self, before: State, byte: u8) -> bool {
         let is_letter = matches!(before, State::Size { .. }) && byte.is_ascii_alphabetic();
         let is_capital = byte.is_ascii_uppercase();
@@ -175,7 +178,7 @@ impl Decoder {
 }
 
 impl State {
-    /// The state after one byte of framing, and whether that byte is surplus.
+    /// Returns the state after one byte of framing, and whether that byte is surplus.
     fn after(self, byte: u8) -> Result<(Self, bool), FramingError> {
         let expect = |expected: u8, next: Self| {
             if byte == expected {

@@ -1,7 +1,7 @@
-//! One complete request head: what the journal says of it, and how its body ends.
+//! Parser of one complete request head: its form in the journal, and the framing of its body.
 //!
-//! The rules are those of RFC 9112 without its leniencies, so that what is reported here is what any
-//! reader would understand. Reasons never quote the client. Nothing in here knows of connections.
+//! The rules are those of RFC 9112 without its leniencies, so that every other parser reads the head in the same
+//! way. Error texts never quote the client. Knows no connections.
 
 use std::collections::BTreeMap;
 
@@ -12,22 +12,23 @@ use model::secret::{Belongs, SecretScanner};
 use super::framing::Framing;
 use super::redact::header_value;
 
-/// Most header lines of a request; the server's own limit.
+/// Largest number of header lines in a request; the HTTP server has the same limit.
 const MAX_HEADERS: usize = 100;
-/// A head that follows the grammar.
+
+/// A well-formed head.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) head: Head,
     pub(crate) framing: Framing,
-    /// Bytes that the report does not show: white space beside header values.
+    /// Number of bytes that the report does not show, such as extra white space around header values.
     pub(crate) surplus: u64,
-    /// Where the credential was found and does not belong.
+    /// Places in which the credential was found but is not allowed.
     pub(crate) sightings: Vec<String>,
-    /// The answer has no body whatever its head says.
+    /// The answer has no body, whatever its head says.
     pub(crate) bodiless: bool,
 }
 
-/// Why bytes are no request.
+/// Reason for refusing a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HeadError {
     #[error("a line of the head ends without a carriage return")]
@@ -54,7 +55,7 @@ pub(crate) enum HeadError {
     Many(u64),
 }
 
-/// Reads `raw`, which ends with the empty line.
+/// Parses `raw`, which ends with the empty line.
 pub(crate) fn read(
     raw: &[u8],
     credential: Option<&SecretScanner>,
@@ -121,7 +122,8 @@ struct RequestLine<'a> {
     query: Option<&'a str>,
 }
 
-/// How the body ends; both framings, two lengths or anything but plain `chunked` is refused.
+/// Returns the framing of the body. Refuses both framings together, two lengths, and codings other than
+/// `chunked`.
 fn framing(headers: &[httparse::Header<'_>], minor: u8) -> Result<Framing, HeadError> {
     let named = |name: &'static str| {
         headers
@@ -152,7 +154,7 @@ fn framing(headers: &[httparse::Header<'_>], minor: u8) -> Result<Framing, HeadE
     }
 }
 
-/// The bytes as text; what is not UTF-8 as `\xNN`, and a backslash as `\\`, so that no two spell the same.
+/// Returns the bytes as text, with `\xNN` for invalid UTF-8 and `\\` for a backslash, so that no texts collide.
 pub(crate) fn readable(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(bytes.len());
@@ -166,8 +168,7 @@ pub(crate) fn readable(bytes: &[u8]) -> String {
     text
 }
 
-/// Where the credential stands, but for the place where it belongs: alone in the first header of its kind, at the host
-/// that it is for.
+/// Returns the places of the credential, except alone in the first header of its kind in a request to its own host.
 fn sightings(
     secrets: &SecretScanner,
     line: RequestLine<'_>,
@@ -185,7 +186,7 @@ fn sightings(
     look(line.query.unwrap_or_default().as_bytes(), &|| {
         "query".to_owned()
     });
-    let is_for_it = host == Host::Stub
+    let is_permitted = host == Host::Stub
         && match belongs {
             Belongs::InHeaderOfMessage(_) => line.method == "POST" && line.path == "/v1/messages",
             Belongs::InAnyAuthHeader => true,
@@ -202,11 +203,11 @@ fn sightings(
             _ => Some(header.value),
         };
         let is_alone = *lines == 1 && value.is_some_and(|value| secrets.is(value));
-        if is_key && is_for_it && is_alone {
+        if is_key && is_permitted && is_alone {
             continue;
         }
         look(header.value, &|| {
-            secrets.redact(&match (is_key, is_for_it, *lines) {
+            secrets.redact(&match (is_key, is_permitted, *lines) {
                 (true, false, _) => format!("header {name} of {} {}", line.method, line.path),
                 (true, true, 2..) => format!("second header {name}"),
                 _ => format!("header {name}"),
@@ -216,19 +217,19 @@ fn sightings(
     places
 }
 
-/// What stands behind `Bearer` (RFC 6750, section 2.1; schemes are written in any case).
+/// Returns the token after `Bearer` (RFC 6750, section 2.1). Schemes are case-insensitive.
 pub(super) fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, key) = value.split_at_checked("Bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"Bearer ").then_some(key)
 }
 
-/// The bytes of `raw` that could be left away, or differ, without changing what a reader understands: all white space
-/// around header values but one space before each, that space where the first header of the head has none or the
-/// reverse, and leading zeros of Content-Length.
+/// Counts the bytes of `raw` that could be absent or different without changing the meaning of the head. Counted
+/// are white space around header values beyond one space before each, that space if its presence differs from the
+/// first header's, and leading zeros of Content-Length.
 fn surplus(raw: &[u8], line: RequestLine<'_>, headers: &[httparse::Header<'_>]) -> u64 {
     let target = line.path.len() + line.query.map_or(0, |query| query.len() + 1);
     let request_line = line.method.len() + target + "  HTTP/1.1\r\n".len();
-    // Both slices lie in `raw`: the difference of their addresses is the place of the name.
+    // Both slices lie in `raw`, so the difference of their addresses is the offset of the name.
     let has_space = |header: &httparse::Header<'_>| {
         let colon =
             (header.name.as_ptr().addr() + header.name.len()).saturating_sub(raw.as_ptr().addr());
@@ -249,7 +250,7 @@ fn surplus(raw: &[u8], line: RequestLine<'_>, headers: &[httparse::Header<'_>]) 
         let (_, before) = header.value.split_last().filter(|_| is_length)?;
         Some(before.iter().take_while(|byte| **byte == b'0').count())
     });
-    // An empty value after two spaces is shown shorter than it is, never longer.
+    // For an empty value after two spaces `shown` is too small, never too large.
     let white = raw.len().saturating_sub(shown);
     (white + others.count() + zeros.sum::<usize>()) as u64
 }
@@ -289,7 +290,8 @@ mod tests {
                 headers: vec![pair("Host", "x"), pair("B-c", "d"), pair("a", "e")],
             }
         );
-        // The tab and the space around `e`, and two headers that begin otherwise than the first.
+        // The tab and the space around `e`, and two headers whose space before the value differs from the first
+        // header's.
         assert_eq!(parsed.surplus, 4);
         assert_eq!(parsed.framing, Framing::Length(0));
     }

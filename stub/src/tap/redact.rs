@@ -1,7 +1,7 @@
-//! Header values as the journal keeps them: the values of credential headers are replaced.
+//! Header values in the journal: replaces the values of credential headers.
 //!
-//! The credential of the run and any other value are told apart: a client can put anything into a header whose value
-//! no report shows, and a replacement that is the same for all values would hide it.
+//! The run's own credential and any other value get different replacements. With one replacement for all values, a
+//! client could hide arbitrary text in a credential header.
 
 use model::journal::REDACTED;
 use model::secret::{AUTH_HEADERS, Belongs, SecretScanner};
@@ -9,11 +9,12 @@ use model::shape::sha256;
 
 use super::head::{bearer, readable};
 
-/// Headers whose values are never kept, beside those in which providers take a credential.
+/// Headers whose values are never kept, in addition to the headers in which providers accept a credential.
 const HEADERS: [&str; 2] = ["proxy-authorization", "cookie"];
 
-/// The text of a header value, or its replacement in a credential header: [`REDACTED`] for exactly the credential of
-/// the run, `Bearer <redacted>` for the credential behind that scheme, else length and digest. Empty values are kept.
+/// Returns the text of a header value, or its replacement in a credential header. The replacement is [`REDACTED`]
+/// for exactly the run's credential, `Bearer <redacted>` for the credential after that scheme, otherwise length
+/// and digest. Empty values are kept.
 pub(super) fn header_value(
     header: &httparse::Header<'_>,
     credential: Option<&SecretScanner>,

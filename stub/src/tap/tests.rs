@@ -24,14 +24,14 @@ fn limits() -> Limits {
 
 #[derive(Debug, PartialEq)]
 struct Outcome {
-    seen: Vec<Seen>,
+    seen: Vec<RequestFact>,
     passed: Vec<u8>,
     unaccounted: u64,
     cut: Cut,
     refused: bool,
 }
 
-/// Reads the wire in the pieces that `cuts` give and checks that every byte was taken.
+/// Parses the pieces of the wire in turn, and checks that every byte was consumed.
 fn tap_in(pieces: &[&[u8]]) -> Outcome {
     let mut tap = RequestTap::new(
         limits(),
@@ -55,7 +55,9 @@ fn tap_in(pieces: &[&[u8]]) -> Outcome {
     let cut = tap.end(&mut seen);
     assert_eq!(
         tap.requests(),
-        seen.iter().filter(|fact| **fact == Seen::Began).count() as u64
+        seen.iter()
+            .filter(|fact| **fact == RequestFact::Began)
+            .count() as u64
     );
     Outcome {
         seen,
@@ -70,23 +72,23 @@ fn tap(wire: &str) -> Outcome {
     tap_in(&[wire.as_bytes()])
 }
 
-/// The facts as short words.
+/// Returns the facts as short texts.
 fn story(outcome: &Outcome) -> Vec<String> {
-    let word = |fact: &Seen| match fact {
-        Seen::Began => "began".to_owned(),
-        Seen::Head {
+    let word = |fact: &RequestFact| match fact {
+        RequestFact::Began => "began".to_owned(),
+        RequestFact::Head {
             head: Head::Request { method, path, .. },
             ..
         } => format!("{method} {path}"),
-        Seen::Head {
+        RequestFact::Head {
             head: Head::Malformed { reason },
             ..
         } => format!("malformed: {reason}"),
-        Seen::Head {
+        RequestFact::Head {
             head: Head::Incomplete,
             ..
         } => "head incomplete".to_owned(),
-        Seen::Body(body) => format!(
+        RequestFact::Body(body) => format!(
             "{} bytes, {}",
             body.bytes,
             if body.complete {
@@ -95,14 +97,14 @@ fn story(outcome: &Outcome) -> Vec<String> {
                 "incomplete"
             }
         ),
-        Seen::Sighting(place) => format!("sighting: {place}"),
+        RequestFact::Sighting(place) => format!("sighting: {place}"),
     };
     outcome.seen.iter().map(word).collect()
 }
 
 fn content(outcome: &Outcome) -> &Content {
     let body = outcome.seen.iter().find_map(|fact| {
-        if let Seen::Body(body) = fact {
+        if let RequestFact::Body(body) = fact {
             Some(&body.content)
         } else {
             None
@@ -257,7 +259,7 @@ fn a_body_beyond_the_limit_is_counted_and_hashed_to_its_end() {
             reason: "longer than 64 bytes".to_owned()
         }
     );
-    let Some(Seen::Body(body)) = outcome.seen.last() else {
+    let Some(RequestFact::Body(body)) = outcome.seen.last() else {
         panic!()
     };
     assert_eq!(
@@ -276,7 +278,7 @@ fn bodies_together_take_no_more_memory_than_the_budget() {
     while at < wire.len() {
         at += tap.step(&wire[at..], &mut Vec::new(), &mut seen);
     }
-    let Some(Seen::Body(body)) = seen.last() else {
+    let Some(RequestFact::Body(body)) = seen.last() else {
         panic!()
     };
     assert_eq!(
@@ -320,7 +322,7 @@ fn the_credential_is_sighted_in_the_body_the_framing_and_outside_of_requests() {
     );
 }
 
-/// Parts of a wire, sound and unsound.
+/// Generates parts of a request stream, well-formed and malformed.
 fn part() -> impl Strategy<Value = Vec<u8>> {
     let sound = prop_oneof![
         Just("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n".to_owned()),
@@ -374,7 +376,7 @@ fn the_shapes_of_a_run_have_no_more_values_than_are_kept() {
         ..limits()
     };
     let budget = Budget::new(&few);
-    // A list and a string, which is an object of two: four values each.
+    // A list with a string, which counts as an object with two values: four values each.
     let contents: Vec<_> = (0..3)
         .map(|_| {
             let mut body = super::body::BodyTap::new(Framing::Length(5), &budget, None);

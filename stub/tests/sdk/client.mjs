@@ -1,7 +1,7 @@
 // Asks the stub through the official TypeScript SDK, and prints what the SDK makes of each answer.
 //
-// The argument is the directory that has the SDK. Standard input and output are those of client.py, which
-// explains them.
+// The argument is the directory with the SDK. Standard input and output have the format that client.py
+// describes.
 
 import { createRequire } from 'node:module';
 import { text } from 'node:stream/consumers';
@@ -36,7 +36,7 @@ async function ask(job) {
     timeout: job.timeout_s * 1000,
     logLevel: 'off',
   });
-  // The time-out of this SDK ends with the head of an answer: whoever streams has to abort by himself.
+  // The SDK's time-out ends with the head of an answer, so a stream needs its own abort.
   const controller = new AbortController();
   const stalls = job.scenario === 'stall-mid-stream';
   const options = { signal: controller.signal };
@@ -54,7 +54,7 @@ async function ask(job) {
       found.text = said((await stream.finalMessage()).content);
     } else {
       const answer = await client.messages.create(ASK);
-      // Where the body is no JSON, the SDK hands it over as it is.
+      // If the body is not JSON, the SDK returns it unchanged.
       found.text = answer?.content ? said(answer.content) : ['(no message)'];
     }
   } catch (error) {

@@ -47,7 +47,7 @@ def ask(job, http_client):
                 found["text"] = said(stream.get_final_message().content)
         else:
             answer = client.messages.create(**ASK)
-            # Where the body is no JSON, the SDK hands it over as it is.
+            # If the body is not JSON, the SDK returns it unchanged.
             found["text"] = said(answer.content) if hasattr(answer, "content") else ["(no message)"]
     except Exception as error:
         found["error"] = {
@@ -60,7 +60,7 @@ def ask(job, http_client):
 
 def main():
     jobs = json.load(sys.stdin)
-    # One for all: each would read the certificates of the host anew, which takes longer than all answers.
+    # One client for all jobs: each new one would read the host's certificates again, which takes longer than all answers.
     http_client = anthropic.DefaultHttpxClient(verify=False, trust_env=False, limits=UNLIMITED)
     with ThreadPoolExecutor(max_workers=len(jobs)) as pool:
         for found in pool.map(lambda job: ask(job, http_client), jobs):

@@ -1,11 +1,11 @@
-//! What an SDK made of an answer, as a line of the table.
+//! Result of an SDK for one answer, as a line of the table.
 
 use serde_json::Value;
 
-/// Longest text that a line shows whole, in characters.
+/// Longest text that a line shows in full, in characters.
 const SHOWN: usize = 48;
 
-/// What one SDK made of one scenario in one mode.
+/// Result of one SDK for one scenario in one mode.
 #[derive(Debug)]
 pub(crate) struct Found {
     scenario: String,
@@ -38,7 +38,7 @@ impl Found {
     }
 }
 
-/// One sign for each event, so that a stream is one word.
+/// Returns one sign for each event, so that a stream is one word.
 fn sign(event: &Value) -> &'static str {
     match event.as_str() {
         Some("message_start") => "<",
@@ -53,7 +53,7 @@ fn sign(event: &Value) -> &'static str {
     }
 }
 
-/// Many deltas as their number.
+/// Replaces ten or more deltas by their number.
 fn shortened(events: &str) -> String {
     let deltas = events.matches('.').count();
     if deltas < 10 {
@@ -88,7 +88,7 @@ fn error(error: &Value) -> String {
     parts.join(" ")
 }
 
-/// The lines of the table: one for each scenario and mode, the modes together where they agree.
+/// Returns the lines of the table: one for each scenario and mode. Modes with equal results share a line.
 pub(crate) fn table(python: &[Found], typescript: &[Found]) -> Vec<String> {
     let mut rows: Vec<(&str, Vec<&str>, String)> = Vec::new();
     for (python, typescript) in python.iter().zip(typescript) {

@@ -1,8 +1,8 @@
 //! The official SDKs stream every built-in scenario from the stub as their decoders expect.
 //!
-//! The stub runs as the program it is, the SDKs in two small scripts beside this file; `expected.txt` is the
-//! table. All of it happens where loopback is the only network. The SDKs are those that `install` puts into a
-//! directory, which `STUB_SDK_DIR` names.
+//! The test starts the stub's executable and two small scripts beside this file; `expected.txt` is the table of
+//! results. All of them run in a network namespace with loopback only. `STUB_SDK_DIR` names the directory into
+//! which `install` has put the SDKs.
 #![cfg(test)]
 
 mod found;
@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use found::{Found, table};
 use provider::Provider;
 
-/// What is asked of each scenario.
+/// Modes in which each scenario is requested.
 const MODES: [&str; 3] = ["raw", "helper", "single"];
-/// Set in the process that runs where loopback is the only network.
+/// Environment variable of the test process that runs inside the network namespace.
 const INSIDE: &str = "STUB_SDK_INSIDE";
 
 #[test]
@@ -30,7 +30,7 @@ fn the_official_sdks_read_each_scenario_as_the_table_says() {
     if std::env::var_os(INSIDE).is_none() {
         match sdks.can_seal() {
             Ok(()) => return sdks.again_inside(),
-            // What follows knows loopback addresses only, with or without the seal.
+            // Outside a namespace, the rest of the test still uses loopback addresses only.
             Err(reason) => skip("SANDBOX_MUST_WORK", &reason),
         }
     }
@@ -60,13 +60,13 @@ fn the_official_sdks_read_each_scenario_as_the_table_says() {
     assert_eq!(found, expected, "the lines stand in another order");
 }
 
-/// Says why something is left out; fails where it must not be.
+/// Prints the reason for a skip; panics if the variable `must` forbids skipping.
 fn skip(must: &str, reason: &str) {
     assert!(std::env::var_os(must).is_none(), "{must} is set: {reason}");
     println!("skipped: {reason}");
 }
 
-/// The two SDKs, as `install` lays them out.
+/// The two SDKs, in the layout of `install`.
 struct Sdks {
     python: PathBuf,
     node: PathBuf,
@@ -89,7 +89,7 @@ impl Sdks {
         Ok(sdks)
     }
 
-    /// A program in new user and network namespaces, with loopback up.
+    /// Returns a command in new user and network namespaces, with loopback up.
     fn sealed(&self, program: &Path) -> Command {
         let mut command = Command::new("unshare");
         command
@@ -112,7 +112,7 @@ impl Sdks {
         Err(format!("no network namespace of our own: {said}"))
     }
 
-    /// This test once more, where loopback is the only network.
+    /// Starts this test again in a network namespace with loopback only.
     fn again_inside(&self) {
         let this = std::env::current_exe().unwrap();
         let output = self
@@ -145,8 +145,8 @@ impl Sdks {
         command
     }
 
-    /// What the client makes of each scenario in each mode. Each has a provider of its own, whose journal
-    /// tells how often it was asked.
+    /// Runs the client for each scenario in each mode. Each pair has a provider of its own, whose journal counts
+    /// the requests.
     fn ask(&self, client: &mut Command) -> Vec<Found> {
         let providers: Vec<_> = scenario::Scenario::names()
             .flat_map(|scenario| MODES.map(|mode| Provider::start(scenario.name, mode)))
@@ -172,7 +172,7 @@ fn beside(file: &str) -> PathBuf {
         .join(file)
 }
 
-/// Runs a client with nothing of our environment but the way to its interpreter.
+/// Runs a client with an empty environment, except the path of its interpreter.
 fn converse(client: &mut Command, jobs: &Value) -> String {
     let mut child = client
         .env_clear()

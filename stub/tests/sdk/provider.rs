@@ -1,4 +1,4 @@
-//! The stub as a program, for one scenario and one way to ask.
+//! The stub's executable, for one scenario and one mode.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl Provider {
         }
     }
 
-    /// What a client is told.
+    /// Returns the job for the client.
     pub(crate) fn job(&self) -> Value {
         json!({
             "scenario": self.scenario,
@@ -55,7 +55,7 @@ impl Provider {
         })
     }
 
-    /// Ends the run: how many requests its journal has, at both hosts.
+    /// Ends the run. Returns the number of requests in its journal, at both hosts.
     pub(crate) fn requests(mut self) -> usize {
         let process = Pid::from_raw(self.child.id().try_into().unwrap());
         kill(process, Signal::SIGTERM).unwrap();
@@ -76,11 +76,11 @@ impl Provider {
     }
 }
 
-/// How long a client waits for the next byte: long, but where it waits in vain.
+/// Returns a client's time-out for the next byte, in seconds: short only for scenarios that stall.
 fn timeout_s(scenario: &str) -> u64 {
     match scenario {
         "stall-before-head" => 1,
-        // Its head has to come in time.
+        // The head of the answer has to arrive within the time-out.
         "stall-mid-stream" => 10,
         _ => 300,
     }
@@ -88,7 +88,7 @@ fn timeout_s(scenario: &str) -> u64 {
 
 impl Drop for Provider {
     fn drop(&mut self) {
-        // It has ended already, unless the test failed.
+        // The child has already ended, unless the test failed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

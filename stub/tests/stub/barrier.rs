@@ -1,4 +1,4 @@
-//! The barrier, the end of the run, and what makes a run worthless.
+//! The barrier, the end of the run, and errors that invalidate a run.
 
 use model::journal::{End, Entry};
 use stub::ServeError;

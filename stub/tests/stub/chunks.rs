@@ -1,17 +1,17 @@
-//! Where the body of an answer is cut, as a client sees it.
+//! Chunk borders of an answer's body, as a client sees them.
 
 use std::io::Read as _;
 
 use crate::kit::{KEY, post, post_with, scenario};
 
-/// The chunks of the one stream that the scenario gives.
+/// Returns the chunks of the scenario's only stream.
 fn pieces(toml: &str) -> Vec<Vec<u8>> {
     let run = scenario(toml).start();
     let mut client = run.connect();
     let head = client.send(post()).head_answer();
     assert_eq!(head.header("transfer-encoding"), Some("chunked"));
     let pieces = client.pieces();
-    // Every byte was understood on its way out.
+    // The stub parsed every byte on its way out.
     let text = String::from_utf8(pieces.concat()).unwrap();
     assert_eq!(run.finish().sent().len(), text.matches("event:").count());
     pieces
@@ -46,7 +46,7 @@ fn named_cuts_fall_inside_characters_line_ends_and_events() {
     assert!(pieces.iter().any(|piece| piece.starts_with(b"data: ")));
 }
 
-/// The wait is longer than the run: whatever is read came with the first write.
+/// The delay is longer than the run, so all bytes read belong to the first write.
 #[test]
 fn a_piece_is_written_without_those_after_it() {
     for cut in [1, 50, 400] {
@@ -63,7 +63,7 @@ fn a_piece_is_written_without_those_after_it() {
 
 #[test]
 fn a_piece_waits_until_those_before_it_are_taken() {
-    // More than the kernel keeps for a client that does not read.
+    // More bytes than the kernel buffers for a client that does not read.
     let text = "0123456789".repeat(100_000);
     let run = scenario(&format!("text = '{text}'\nchunk_bytes = 100000")).start();
     let mut client = run.connect();

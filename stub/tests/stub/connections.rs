@@ -1,4 +1,4 @@
-//! What the journal says of connections, sound and unsound.
+//! Journal entries of connections, well-formed and malformed.
 
 use std::os::fd::AsRawFd as _;
 

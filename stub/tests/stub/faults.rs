@@ -1,4 +1,4 @@
-//! Answers that break off, stall, lead elsewhere or follow each other, over a real socket.
+//! Answers that break off, stall, redirect or follow each other, over a real socket.
 
 use std::io::{ErrorKind, Read as _};
 
@@ -6,7 +6,7 @@ use model::journal::{End, Entry, Host};
 
 use crate::kit::{Client, HEAD, KEY, Plan, post, post_with, scenario};
 
-/// Everything that arrives, and how the connection ended: `None` is FIN.
+/// Reads to the end. Returns the text, and the error that ended the connection; `None` is a FIN.
 fn to_end(client: &mut Client) -> (String, Option<ErrorKind>) {
     let mut bytes = Vec::new();
     let mut piece = [0; 1024];

@@ -13,7 +13,7 @@ fn bytes_that_come_while_the_kernel_holds_some_are_read_to_the_end() {
     let (asked, wait) = channel();
     let is_first = AtomicBool::new(true);
     let held = HeldBytes::new(move |_| {
-        // The client goes on only after the run has looked at what is held.
+        // The client continues only after the run has listed the held bytes.
         if is_first.swap(false, Ordering::Relaxed) {
             asked.send(()).unwrap();
             let peer = "127.0.0.1:1".parse().unwrap();

@@ -1,4 +1,4 @@
-//! A stub in a thread of its own, and what it journals.
+//! A stub in a thread of its own, and its journal.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -20,24 +20,24 @@ pub(crate) use client::Client;
 
 pub(crate) const KEY: &str = "sk-stub-0123456789abcdef";
 
-/// What a run is started with.
+/// Options of a run.
 #[derive(Default)]
 pub(crate) struct Plan {
     pub(crate) scenario: Scenario,
     pub(crate) limits: Limits,
     pub(crate) surroundings: Surroundings,
-    /// Gives the run no second host, even where its scenario needs one.
+    /// Starts the run without a second host, even if its scenario needs one.
     pub(crate) without_elsewhere: bool,
-    /// Lists what the kernel holds.
+    /// Lists the bytes held by the kernel.
     pub(crate) held: Option<HeldBytes>,
 }
 
-/// What the thread of the stub may do.
+/// Restrictions on the stub's thread.
 #[derive(Default)]
 pub(crate) enum Surroundings {
     #[default]
     Open,
-    /// No file, no connection, no new socket address: what a Landlock ruleset without rules leaves.
+    /// A Landlock ruleset without rules: no file, no connection, no bind.
     Sealed(RulesetCreated),
 }
 
@@ -51,16 +51,16 @@ impl Surroundings {
     }
 }
 
-/// How the run is told to end.
+/// Way to end the run.
 enum Steering {
     Control(UnixStream),
     Finish(oneshot::Sender<()>),
 }
 
-/// A run.
+/// A started run.
 pub(crate) struct Run {
     pub(crate) address: SocketAddr,
-    /// The second host, where the scenario leads to one.
+    /// Second host, if the scenario redirects to one.
     pub(crate) elsewhere: Option<SocketAddr>,
     journal: BufReader<UnixStream>,
     entries: Vec<Entry>,
@@ -93,7 +93,7 @@ impl Plan {
         })
     }
 
-    /// Starts a run that asks before it answers.
+    /// Starts a run with a barrier.
     pub(crate) fn start_with_barrier(self) -> Run {
         let (control, far) = UnixStream::pair().unwrap();
         far.set_nonblocking(true).unwrap();
@@ -119,7 +119,7 @@ impl Plan {
     {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        // Another address of loopback, so that it is another host for whoever compares hosts alone.
+        // A different loopback address, so that clients that compare only host names see another host.
         let elsewhere = self
             .scenario
             .needs_elsewhere()
@@ -176,7 +176,7 @@ impl Run {
         }
     }
 
-    /// The next entry that `want` takes; those before it are kept for the end.
+    /// Waits for the next entry that `want` accepts; the entries before it are kept for the end.
     pub(crate) fn wait_for(&mut self, want: impl Fn(&Entry) -> bool) -> Entry {
         loop {
             let entry = self.read().expect("the journal ended");
@@ -205,12 +205,12 @@ impl Run {
 
     fn say(&mut self, control: &Control) {
         let Steering::Control(stream) = &mut self.steering else {
-            panic!("no control side")
+            panic!("no control channel")
         };
         writeln!(stream, "{}", serde_json::to_string(control).unwrap()).unwrap();
     }
 
-    /// Ends the run as it should be ended: the whole journal.
+    /// Ends the run normally and returns the whole journal.
     pub(crate) fn finish(mut self) -> Journal {
         if matches!(self.steering, Steering::Control(_)) {
             self.say(&Control::Finish);
@@ -218,7 +218,7 @@ impl Run {
         if let Steering::Finish(sender) =
             std::mem::replace(&mut self.steering, Steering::Finish(oneshot::channel().0))
         {
-            // Dropped or sent: either ends the run.
+            // Sending and dropping both end the run.
             drop(sender);
         }
         let (result, journal) = self.join();
@@ -230,18 +230,18 @@ impl Run {
         journal
     }
 
-    /// The error with which the run ends by itself.
+    /// Waits for the error with which the run ends by itself.
     pub(crate) fn fail(self) -> ServeError {
         self.join().0.unwrap_err()
     }
 
-    /// Closes the control side without a word.
+    /// Closes the control channel without `finish`.
     pub(crate) fn abandon(mut self) -> Result<(), ServeError> {
         self.steering = Steering::Finish(oneshot::channel().0);
         self.join().0
     }
 
-    /// Closes the journal's reading side.
+    /// Closes the reading end of the journal.
     pub(crate) fn lose_journal(self) -> Result<(), ServeError> {
         let Self {
             journal,
@@ -276,14 +276,14 @@ impl Run {
     }
 }
 
-/// Everything that a run told.
+/// Journal of a run.
 #[derive(Debug)]
 pub(crate) struct Journal {
     pub(crate) entries: Vec<Entry>,
 }
 
 impl Journal {
-    /// The entries as short words, without those of the events.
+    /// Returns the entries as short texts, without those of the events.
     pub(crate) fn story(&self) -> Vec<String> {
         let word = |entry: &Entry| match entry {
             Entry::Accepted {
@@ -351,7 +351,7 @@ impl Journal {
             .collect()
     }
 
-    /// How each connection ended: bytes, of which unaccounted, and the end.
+    /// Returns the end of each connection: bytes, unaccounted bytes, and the kind of end.
     pub(crate) fn ends(&self) -> Vec<(u64, u64, End)> {
         let end = |entry: &Entry| {
             let Entry::Closed {
@@ -368,7 +368,7 @@ impl Journal {
         self.entries.iter().filter_map(end).collect()
     }
 
-    /// The events that went out: name and data.
+    /// Returns the events sent: name and data.
     pub(crate) fn sent(&self) -> Vec<(String, Value)> {
         let sent = |entry: &Entry| {
             let Entry::Sent { event, data, .. } = entry else {
@@ -391,7 +391,7 @@ impl Journal {
 
 pub(crate) const HEAD: &str = "HEAD / HTTP/1.1\r\nHost: stub\r\n\r\n";
 
-/// A message that asks for a stream.
+/// Body of a message request with a stream.
 pub(crate) fn post() -> String {
     post_with("/v1/messages", &format!("x-api-key: {KEY}\r\n"), &ask())
 }

@@ -1,4 +1,4 @@
-//! The stub over real loopback sockets, spoken to in raw bytes.
+//! Tests of the stub over real loopback sockets, with raw bytes.
 #![cfg(test)]
 
 mod barrier;

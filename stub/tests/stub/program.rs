@@ -99,7 +99,10 @@ fn an_address_beyond_this_host_is_refused() {
         journal.to_str().unwrap(),
     ]);
     assert_eq!(code, Some(2));
-    assert!(text.contains("0.0.0.0 is not a loopback address"), "{text}");
+    assert!(
+        text.contains("expected a loopback address, found 0.0.0.0"),
+        "{text}"
+    );
     assert!(!journal.exists());
 }
 
@@ -119,7 +122,7 @@ fn a_wrong_scenario_is_refused_with_its_cause() {
     let (code, text) = failure(&arguments);
     assert_eq!(code, Some(2));
     assert!(
-        text.starts_with("error: the scenario")
+        text.starts_with("error: cannot parse the scenario ")
             && text.contains("caused by:")
             && text.contains("txt"),
         "{text}"
@@ -144,7 +147,7 @@ fn fifo_as_scenario_or_journal_is_an_error() {
         ]);
         assert_eq!(code, Some(2));
         assert!(
-            text.contains("caused by: it is not a regular file"),
+            text.contains("caused by: expected a regular file or a device, found"),
             "{text}"
         );
         text
@@ -202,7 +205,7 @@ fn a_name_that_is_none_is_refused_with_the_way_to_the_list() {
     assert_eq!(code, Some(2));
     assert_eq!(
         text,
-        "error: there is no scenario `txt`; `stub --list-scenarios` lists those that there are\n"
+        "error: no built-in scenario is named `txt`; `stub --list-scenarios` lists them\n"
     );
 }
 

@@ -1,4 +1,4 @@
-//! What the provider answers.
+//! Answers of the provider.
 
 use serde_json::{Value, json};
 use stub::Limits;

@@ -1,4 +1,4 @@
-//! The stub where no file can be opened and no connection made, as it runs beside a sandboxed client.
+//! The stub under a Landlock ruleset that forbids opening files and connecting, as beside a sandboxed client.
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _,
@@ -7,7 +7,7 @@ use landlock::{
 
 use crate::kit::{HEAD, Plan, Surroundings, post, scenario};
 
-/// A ruleset that handles everything and allows nothing.
+/// Applies a ruleset that handles every access and allows none.
 fn nothing_allowed() -> Result<RulesetCreated, RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)

@@ -1,5 +1,5 @@
-//! Live targets outside, at which the canaries of a run aim from inside: made by the runner or found on the host, and
-//! of no value to anybody.
+//! Targets outside the sandbox for the probes of a run's canary: created by the runner or found on the host, and
+//! without value to others.
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,37 +20,37 @@ use crate::plan::{Bind, ClientPaths};
 #[derive(Debug, thiserror::Error)]
 pub enum TargetsError {
     /// Every directory of the host that could be opened is shown.
-    #[error("no directory of the host can serve as the canary for host paths")]
+    #[error("cannot find a directory of the host as the canary's target outside")]
     NoOutsideDirectory,
     /// bind(2) of the abstract socket failed.
-    #[error("cannot listen on an abstract socket, the canary for the host's sockets")]
+    #[error("cannot listen on an abstract socket as the canary's target outside")]
     OutsideSocket(#[source] std::io::Error),
     /// bind(2) on loopback failed.
-    #[error("cannot listen on loopback, the canary for its neighbours")]
+    #[error("cannot listen on loopback as the canary's target outside")]
     Neighbour(#[source] std::io::Error),
 }
 
-/// They listen as long as this is held, and nobody is served.
+/// The targets. The sockets listen while this value lives, and accept no connection.
 pub struct Targets {
     _socket: UnixListener,
-    /// Of the socket, an abstract one.
+    /// Name of the abstract socket.
     name: String,
     directory: OsString,
-    /// Where the network is shared, somebody else on loopback.
+    /// Listener of another process on loopback, if the network is shared.
     neighbour: Option<(TcpListener, net::SocketAddr)>,
 }
 
 impl Targets {
-    /// Makes them for a client that sees `binds` in these places.
+    /// Creates the targets for a client that sees `binds` and has these paths.
     ///
     /// # Errors
-    /// What could not be had.
-    pub fn make(tier: Tier, binds: &[Bind], places: &ClientPaths) -> Result<Self, TargetsError> {
+    /// Returns the target that could not be created or found.
+    pub fn make(tier: Tier, binds: &[Bind], paths: &ClientPaths) -> Result<Self, TargetsError> {
         let (socket, name) = listen_outside()?;
         Ok(Self {
             _socket: socket,
             name,
-            directory: match &places.closed_directory {
+            directory: match &paths.closed_directory {
                 Some(directory) => directory.clone().into(),
                 None => outside_directory(binds)?,
             },
@@ -61,15 +61,15 @@ impl Targets {
         })
     }
 
-    /// What the canaries are told.
-    pub fn plan(&self, places: &ClientPaths) -> CanaryTargets {
+    /// Returns the description of the targets for the canary.
+    pub fn plan(&self, paths: &ClientPaths) -> CanaryTargets {
         CanaryTargets {
-            home: places.home.clone().into(),
-            unruled_file: places.unruled_file.clone().into(),
+            home: paths.home.clone().into(),
+            unruled_file: paths.unruled_file.clone().into(),
             inside_socket: format!("runner-canary-{}", random::token()),
             outside_socket: self.name.clone(),
             outside_directory: self.directory.clone(),
-            outside_file: places.outside_file.clone().into(),
+            outside_file: paths.outside_file.clone().into(),
             neighbour: self.neighbour.as_ref().map(|(_, address)| *address),
         }
     }
@@ -92,8 +92,8 @@ fn neighbour() -> Result<(TcpListener, net::SocketAddr), TargetsError> {
     listen().map_err(TargetsError::Neighbour)
 }
 
-/// A directory that we can open and that is not among what the client sees: the caller's home at best, since
-/// that is what a reviewer cares for most.
+/// Returns a directory that the runner can open and the client must not see: preferably the caller's home, which
+/// matters most to a reviewer.
 fn outside_directory(binds: &[Bind]) -> Result<OsString, TargetsError> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let current = std::env::current_dir().ok();

@@ -1,4 +1,4 @@
-//! Journals whole and broken, and what they fold into.
+//! Complete and broken journals, and the evidence that they fold into.
 
 use model::journal::{Content, Host};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::*;
 
 const START_US: u64 = 1_000_000;
 
-/// A journal told step by step.
+/// Builder of a journal, step by step.
 #[derive(Default)]
 struct Journal(Vec<Entry>);
 
@@ -403,7 +403,7 @@ fn entries_about_what_never_began_are_gaps() {
     assert_eq!(
         gaps(&served),
         [
-            "connection 3 ended and was never accepted",
+            "connection 3 ended but was never accepted",
             "the answer of request 7 came before its first byte"
         ]
     );
@@ -412,10 +412,8 @@ fn entries_about_what_never_began_are_gaps() {
 #[test]
 fn a_request_on_an_unknown_connection_is_a_gap() {
     let served = Journal::default().asked(5, 1, "HEAD", "/").done();
-    assert_eq!(
-        gaps(&served),
-        ["request 1 came on a connection that was never accepted"]
-    );
+    let expected = ["request 1 is on a connection that was never accepted"];
+    assert_eq!(gaps(&served), expected);
     assert_eq!(served.requests[0].connection, 0);
 }
 
@@ -444,7 +442,7 @@ fn counts_that_disagree_are_a_gap() {
         .done();
     assert_eq!(
         gaps(&served),
-        ["connection 1 counted 2 requests, and 1 are in the journal"]
+        ["connection 1 ended with 2 requests, but the journal has 1"]
     );
 }
 
@@ -462,7 +460,7 @@ fn parts_that_come_twice_and_entries_after_the_end_are_gaps() {
         gaps(&served),
         [
             "request 1 has a second answer",
-            "the journal goes on after its end"
+            "the journal continues after its end"
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! What becomes of a tree, with a report that lists all of it.
+//! Copies of a tree, with a report that lists all of it.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
@@ -17,7 +17,7 @@ const BOUNDS: Bounds = Bounds {
     paths: 1 << 20,
 };
 
-/// A value of the user's.
+/// Value of a user's variable.
 const VALUE: &str = "of-its/users";
 
 fn secrets() -> SecretScanner {
@@ -26,7 +26,7 @@ fn secrets() -> SecretScanner {
         .hiding([("TOKEN", VALUE)])
 }
 
-/// A home and a place for its copy.
+/// A home and a directory for its copy.
 struct Made {
     home: TempDir,
     bundle: TempDir,
@@ -42,7 +42,7 @@ impl Made {
         }
     }
 
-    /// A file of the client's, which the report lists.
+    /// Creates a file of the client, which the report lists.
     fn file(&mut self, path: impl AsRef<Path>, content: &[u8]) {
         let at = self.home.path().join(&path);
         fs::create_dir_all(at.parent().unwrap()).unwrap();
@@ -70,7 +70,7 @@ impl Made {
         copied
     }
 
-    /// What came of it, a bundle that is broken included.
+    /// Returns the result of the copy, which may be broken.
     fn tried(&self, bounds: Bounds) -> Copied {
         let open = |path: &Path| OwnedFd::from(File::open(path).unwrap());
         let (home, bundle) = (open(self.home.path()), open(self.bundle.path()));
@@ -137,7 +137,7 @@ fn a_copy_that_is_not_what_the_report_has_is_taken_away_and_told() {
     assert_eq!(lost, ["home/changed", "home/gone"]);
     let [changed, gone, new] = reasons(&copied).try_into().unwrap();
     assert!(changed.starts_with("changed: its SHA-256 is "), "{changed}");
-    assert_eq!(gone, "gone: it was not there any more");
+    assert_eq!(gone, "gone: it no longer existed");
     assert_eq!(new, "new: the report does not list it");
     assert_eq!(
         fs::read_dir(made.bundle.path().join("home"))
@@ -256,7 +256,7 @@ fn what_lies_deep_goes_on_in_a_directory_of_its_own() {
     assert_eq!(paths.len(), 2);
     for path in paths {
         assert!(
-            path.starts_with("far/") && path.len() < LONGEST_PATH + 256,
+            path.starts_with("far/") && path.len() < MAX_PATH + 256,
             "{path}"
         );
     }
@@ -286,7 +286,7 @@ fn a_file_with_a_value_of_the_users_is_listed_wherever_the_pieces_end() {
         content[begin..begin + VALUE.len()].copy_from_slice(VALUE.as_bytes());
         made.file(format!("at-{begin}"), &content);
     }
-    // A hole before it, and the half of one on each side of a hole.
+    // One value follows a hole; another one has a hole between its halves.
     let zeros = vec![0; PIECE];
     made.file("behind", &[&zeros, VALUE.as_bytes()].concat());
     let (one, other) = VALUE.as_bytes().split_at(6);
@@ -301,7 +301,7 @@ fn a_file_with_a_value_of_the_users_is_listed_wherever_the_pieces_end() {
         let told = ": the value of TOKEN is in it, which no report shows";
         assert!(line.ends_with(told), "{line}");
     }
-    // Its digest was that of the report, to its end.
+    // The digest covers the whole file and matches the report.
     assert!(copied.lost.is_empty());
     let home = made.bundle.path().join("home");
     assert_eq!(fs::read_dir(home).unwrap().count(), 1);
@@ -344,7 +344,7 @@ fn what_somebody_else_has_put_in_the_bundle_is_named_and_not_used() {
         fs::create_dir(made.bundle.path().join(foreign)).unwrap();
         let error = made.tried(BOUNDS).broken.unwrap();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        let told = format!("{foreign} is there already, and this run has not made it");
+        let told = format!("{foreign} already exists, and this run did not make it");
         assert_eq!(error.to_string(), told);
         let left = fs::read_dir(made.bundle.path().join(foreign)).unwrap();
         assert_eq!(left.count(), 0);

@@ -1,21 +1,21 @@
-//! The paths of a manifest: whether a run writes such, and what lies in which directory.
+//! Paths of a manifest: their validity, and the content of each directory.
 //!
-//! The list may be anybody's. It is read where it lies, since a tree of its names can be hundreds of times larger.
+//! The list is untrusted. It is read in place, since a tree of its names could be hundreds of times larger.
 
 use super::{Listed, ManifestError, NAME, shown};
 
-/// Names in one path; a bundle of ours has a few more than the deepest tree that is walked.
-const MOST_NAMES: usize = 120;
-/// NAME_MAX of linux/limits.h.
-const LONGEST_NAME: usize = 255;
+/// Largest number of names in one path; a run's bundle has a few more than the deepest tree that is walked.
+const MAX_NAMES: usize = 120;
+/// Largest length of a name, in bytes (NAME_MAX of linux/limits.h).
+const MAX_NAME: usize = 255;
 
-/// Whether the paths are such as a run writes, and in their order.
+/// Checks that the paths are valid and in order.
 ///
 /// # Errors
-/// The first that leads out of the bundle, or nowhere, or stands in a wrong place.
+/// Returns the first path that leads out of the bundle, is invalid, or is out of order.
 pub(super) fn check(files: &[Listed]) -> Result<(), ManifestError> {
-    // Files whose whole path the current one begins with. What lies between them in the order begins with it as well,
-    // so none is left behind.
+    // Files whose whole path is a prefix of the current path. Paths between them in the order have the same
+    // prefix, so no such file is missed.
     let mut begun: Vec<&str> = Vec::new();
     for file in files {
         let path = file.path.as_str();
@@ -29,8 +29,8 @@ pub(super) fn check(files: &[Listed]) -> Result<(), ManifestError> {
             begun.pop();
         }
         match before {
-            Some(before) if before == path => return Err(refused("stands there twice")),
-            Some(before) if before > path => return Err(refused("is not in its order")),
+            Some(before) if before == path => return Err(refused("appears twice")),
+            Some(before) if before > path => return Err(refused("is out of order")),
             Some(_) | None => {}
         }
         let is_within = |file: &&str| path.as_bytes().get(file.len()) == Some(&b'/');
@@ -42,7 +42,7 @@ pub(super) fn check(files: &[Listed]) -> Result<(), ManifestError> {
     Ok(())
 }
 
-/// What is wrong with a path, by itself. Nothing is kept of its names: they may be very many.
+/// Returns the fault of a path by itself. Its names are not stored, because they may be very many.
 fn flaw(path: &str) -> Option<&'static str> {
     for name in path.split('/') {
         match name {
@@ -50,27 +50,27 @@ fn flaw(path: &str) -> Option<&'static str> {
             "" => return Some("has an empty name in it"),
             "." | ".." => return Some("has a `.` or `..` in it"),
             _ if name.contains('\0') => return Some("has a NUL in it"),
-            _ if name.len() > LONGEST_NAME => return Some("has a name of over 255 bytes"),
+            _ if name.len() > MAX_NAME => return Some("has a name of over 255 bytes"),
             _ => {}
         }
     }
     match path {
         NAME => Some("is the manifest itself"),
-        _ if path.split('/').count() > MOST_NAMES => Some("is too deep"),
+        _ if path.split('/').count() > MAX_NAMES => Some("is too deep"),
         _ => None,
     }
 }
 
-/// A directory of a bundle, as the manifest has it: the files of the sorted list whose paths begin with its own.
-/// Nothing is built of them, so that deep paths cost no more than their bytes.
+/// A directory of a bundle in the manifest: the files of the sorted list whose paths begin with its own. The
+/// directory is a slice of the list, so that deep paths cost no more than their bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Directory<'m> {
     files: &'m [Listed],
-    /// Bytes of its own path and of the slash behind it.
+    /// Length of its own path and the slash after it, in bytes.
     skipped: usize,
 }
 
-/// What a name in a directory is to be.
+/// Expected object for a name in a directory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Node<'m> {
     File(&'m Listed),
@@ -78,17 +78,17 @@ pub(crate) enum Node<'m> {
 }
 
 impl<'m> Directory<'m> {
-    /// Of files that are sorted.
-    pub(super) fn uppermost(files: &'m [Listed]) -> Self {
+    /// Returns the top directory of sorted files.
+    pub(super) fn top(files: &'m [Listed]) -> Self {
         Self { files, skipped: 0 }
     }
 
-    /// Everything below it.
+    /// Returns all files below the directory.
     pub(crate) fn files(self) -> &'m [Listed] {
         self.files
     }
 
-    /// What this name is to be.
+    /// Returns the expected object for a name.
     pub(crate) fn get(self, name: &str) -> Option<Node<'m>> {
         let at = self.files.partition_point(|file| self.rest(file) < name);
         match self.files.get(at) {
@@ -111,7 +111,7 @@ impl<'m> Directory<'m> {
         })
     }
 
-    /// Each name that is to be in it, in the order of the list.
+    /// Returns each expected name of the directory, in the order of the list.
     pub(crate) fn nodes(self) -> impl Iterator<Item = (&'m str, Node<'m>)> {
         let mut left = self.files;
         std::iter::from_fn(move || {
@@ -130,7 +130,7 @@ impl<'m> Directory<'m> {
         })
     }
 
-    /// The path of one of its files, from it on.
+    /// Returns the path of one of its files, relative to the directory.
     fn rest(self, file: &'m Listed) -> &'m str {
         file.path.get(self.skipped..).unwrap_or_default()
     }

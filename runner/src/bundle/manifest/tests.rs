@@ -32,7 +32,7 @@ fn of(paths: &[&str]) -> Manifest {
     Manifest::new(run(), files, Vec::new())
 }
 
-/// What is said of a document that is refused.
+/// Returns the message of a rejected document.
 #[track_caller]
 fn refused(document: &[u8]) -> String {
     Manifest::parse(document).unwrap_err().to_string()
@@ -95,13 +95,13 @@ fn a_path_that_leads_elsewhere_is_refused() {
 #[test]
 fn a_path_that_stands_twice_is_refused() {
     for (paths, told) in [
-        (["home/x", "home/x"], "stands there twice"),
+        (["home/x", "home/x"], "appears twice"),
         (["home", "home/x"], "leads through a file"),
     ] {
         let said = refused(&of(&paths).document().unwrap());
         assert!(said.contains(told), "{paths:?}: {said}");
     }
-    // Names between the file and what would lie in it.
+    // Names that sort between a file and a path below it.
     let said = refused(&of(&["a", "a!", "a!b", "a-", "a/b"]).document().unwrap());
     assert!(
         said.contains("the path a/b, which leads through a file"),
@@ -117,10 +117,7 @@ fn a_list_out_of_its_order_is_refused() {
     let mut manifest = of(&["a", "b", "c"]);
     manifest.files.swap(1, 2);
     let said = refused(&manifest.document().unwrap());
-    assert!(
-        said.contains("the path b, which is not in its order"),
-        "{said}"
-    );
+    assert!(said.contains("the path b, which is out of order"), "{said}");
 }
 
 #[test]
@@ -133,7 +130,7 @@ fn a_list_is_read_up_to_its_bound_and_no_further() {
     let said = read(2, "[1, 2, 3, {").unwrap_err().to_string();
     let told = "a list of over 2 entries, which no run writes";
     assert!(said.starts_with(told), "{said}");
-    // The bound of a manifest is never met by one of ours, which may not be as long.
+    // A manifest of a run reaches its limit on bytes before the limit on entries.
     let mut shortest = listed("a");
     shortest.bytes = 1;
     let not_copied = NotCopied {
@@ -152,11 +149,11 @@ fn a_list_is_read_up_to_its_bound_and_no_further() {
         length(vec![shortest], Vec::new()),
         length(Vec::new(), vec![not_copied]),
     ] {
-        assert!((one - none) * MOST_ENTRIES as u64 > MOST_BYTES, "{one}");
+        assert!((one - none) * MAX_ENTRIES as u64 > MAX_BYTES, "{one}");
     }
 }
 
-/// The directory of these files, as a tree of names.
+/// Returns the directory of these files as a tree of names.
 fn tree(directory: Directory<'_>) -> String {
     let nodes = directory.nodes().map(|(name, node)| match node {
         Node::File(_) => name.to_owned(),
@@ -197,18 +194,22 @@ fn what_lies_in_a_directory_is_read_off_the_sorted_list() {
 fn another_document_is_refused_by_what_it_is() {
     let document = String::from_utf8(of(&["report.json"]).document().unwrap()).unwrap();
     for (text, other, told) in [
-        ("bundle/1", "bundle/2", "its schema is runner.bundle/2"),
-        ("bundle/1", "\\u001b[2J", r"its schema is runner.\u{1b}[2J"),
-        ("\"files\"", "\"fiels\"", "it is no JSON of this form"),
+        ("bundle/1", "bundle/2", "found runner.bundle/2"),
+        ("bundle/1", "\\u001b[2J", r"found runner.\u{1b}[2J"),
+        (
+            "\"files\"",
+            "\"fiels\"",
+            "cannot parse it as JSON of this form",
+        ),
         (
             "\"bytes\": 0",
             "\"bytes\": -1",
-            "it is no JSON of this form",
+            "cannot parse it as JSON of this form",
         ),
         (
             "\"verdict\": \"passed\"",
             "\"verdict\": \"passed\", \"verdict\": \"failed\"",
-            "it is no JSON of this form",
+            "cannot parse it as JSON of this form",
         ),
     ] {
         assert!(document.contains(text), "{text}");

@@ -1,4 +1,4 @@
-//! What is said of a directory, each with one thing in it that is not as the manifest says.
+//! Verification of bundles that each have one difference from their manifest.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -47,7 +47,7 @@ impl Made {
         Self::reporting(&[entry("a", b"A"), entry("d/b", b"B")].join(","))
     }
 
-    /// With these files in the report.
+    /// Creates a bundle whose report lists these files.
     fn reporting(files: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir_all(directory.path().join("home/d")).unwrap();
@@ -85,7 +85,7 @@ impl Made {
         fs::write(self.at("manifest.json"), document).unwrap();
     }
 
-    /// The lines that say what differs.
+    /// Returns the lines of the differences.
     #[track_caller]
     fn differences(&self) -> Vec<String> {
         self.write_manifest();
@@ -187,12 +187,12 @@ fn each_tampering_is_told_on_a_line_of_its_own() {
 #[test]
 fn of_many_differences_some_are_told_and_all_are_counted() {
     let made = Made::new();
-    for number in 0..MOST_TOLD + 5 {
+    for number in 0..MAX_PRINTED + 5 {
         fs::write(made.at(&number.to_string()), "").unwrap();
     }
     let differences = made.differences();
-    assert_eq!(differences.len(), MOST_TOLD + 1);
-    assert_eq!(differences[MOST_TOLD], "and 5 more");
+    assert_eq!(differences.len(), MAX_PRINTED + 1);
+    assert_eq!(differences[MAX_PRINTED], "and 5 more");
 }
 
 #[test]
@@ -213,7 +213,10 @@ fn files_of_one_path_are_compared_by_how_often_each_content_is_there() {
     }
     made.manifest = Manifest::new(run(), made.manifest.files, Vec::new());
     let told = made.differences();
-    assert_eq!(told[MOST_TOLD], format!("and {} more", 20_001 - MOST_TOLD));
+    assert_eq!(
+        told[MAX_PRINTED],
+        format!("and {} more", 20_001 - MAX_PRINTED)
+    );
 }
 
 #[test]
@@ -348,21 +351,13 @@ fn what_is_no_bundle_is_an_error() {
         );
     }
     symlink("report.json", at("manifest.json")).unwrap();
-    assert!(
-        said(made.directory.path())
-            .0
-            .contains(" is a link, and a file")
-    );
+    assert!(said(made.directory.path()).0.contains("found a link"));
     fs::remove_file(at("manifest.json")).unwrap();
     mkfifo(&at("manifest.json"), Mode::S_IRWXU).unwrap();
-    assert!(
-        said(made.directory.path())
-            .0
-            .contains(" is a FIFO, and a file")
-    );
+    assert!(said(made.directory.path()).0.contains("found a FIFO"));
     fs::remove_file(at("manifest.json")).unwrap();
     let large = File::create(at("manifest.json")).unwrap();
-    large.set_len(manifest::MOST_BYTES + 1).unwrap();
+    large.set_len(manifest::MAX_BYTES + 1).unwrap();
     assert!(said(made.directory.path()).0.contains(" is larger than "));
     fs::write(at("manifest.json"), "{}").unwrap();
     assert!(

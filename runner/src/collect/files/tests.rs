@@ -54,7 +54,7 @@ fn every_kind_is_listed_and_no_link_followed() {
     assert!(found.gaps.is_empty());
 }
 
-/// They take of the room for paths.
+/// Link targets count towards the bound on paths.
 #[test]
 fn targets_of_links_have_no_room_of_their_own() {
     let home = tempfile::tempdir().unwrap();
@@ -137,12 +137,12 @@ fn long_paths_and_many_gaps_are_bounded() {
     assert!(walked(home.path(), bounds(30)).gaps.is_empty());
     let found = walked(home.path(), bounds(21));
     assert_eq!((found.files.len(), found.gaps.len()), (20, 1));
-    for index in 0..MOST_GAPS + 7 {
+    for index in 0..MAX_GAPS + 7 {
         let file = fs::File::create(home.path().join(format!("sparse-{index}")));
         file.unwrap().set_len(1 << 40).unwrap();
     }
     let found = walked(home.path(), WIDE);
-    assert_eq!(found.gaps.len() as u64, MOST_GAPS + 1);
+    assert_eq!(found.gaps.len() as u64, MAX_GAPS + 1);
     assert!(found.gaps[100].detail.starts_with("and 7 more"));
 }
 
@@ -150,11 +150,11 @@ fn long_paths_and_many_gaps_are_bounded() {
 fn a_deep_tree_is_walked_to_the_bound_and_no_deeper() {
     let home = tempfile::tempdir().unwrap();
     let mut deep = home.path().to_path_buf();
-    for _ in 0..DEEPEST + 20 {
+    for _ in 0..MAX_DEPTH + 20 {
         deep.push("d");
     }
     fs::create_dir_all(&deep).unwrap();
     let found = walked(home.path(), WIDE);
-    assert_eq!(found.files.len(), DEEPEST + 1);
+    assert_eq!(found.files.len(), MAX_DEPTH + 1);
     assert_eq!(found.gaps.len(), 1);
 }

@@ -1,7 +1,7 @@
-//! The fanotify(7) group over the file systems of the trees, made by init with [`group`].
+//! The fanotify(7) group over the file systems of the trees, created by init with [`sys::marks::group`].
 //!
-//! An event names the directory by its handle, and the event of a directory's own making tells the handle that it has.
-//! So each path follows from the events alone, also where nothing of it is there any more.
+//! An event names the parent directory by its file handle. The event of a directory's own creation has its handle.
+//! So the events alone determine each path, even after every part of it was removed.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -17,12 +17,12 @@ use tokio::io::unix::AsyncFd;
 
 use super::seen::{BOUNDS, Known, Seen, TreePath};
 
-/// Directories on a path: more than the longest path has.
-const MOST_PARENTS: usize = 4096;
-/// Read at one time, from a queue of at most 16,384 events.
+/// Largest number of directories on a path: more than the longest path has.
+const MAX_PARENTS: usize = 4096;
+/// Buffer size of one read, in bytes; the queue has at most 16,384 events.
 const PIECE: usize = 64 * 1024;
 
-/// The group, and the directories that it has told of.
+/// The group, and the directories known from its events.
 #[derive(Debug)]
 pub(super) struct Marked {
     group: AsyncFd<OwnedFd>,
@@ -37,7 +37,7 @@ enum Directory {
 }
 
 impl Marked {
-    /// Takes over a group for what happens from now on.
+    /// Takes over a group. Earlier events are dropped.
     pub(super) fn start(group: OwnedFd, roots: &[(Root, &OwnedFd)]) -> io::Result<Self> {
         let mut directories = HashMap::new();
         for (tree, (_, directory)) in roots.iter().enumerate() {
@@ -49,13 +49,13 @@ impl Marked {
             directories,
             seen: Seen::new(roots, BOUNDS)?,
         };
-        // The canaries' own files.
+        // These events are about files of the canary.
         while marked.take_events().is_ok() {}
         marked.seen = Seen::new(roots, BOUNDS)?;
         Ok(marked)
     }
 
-    /// Takes what has happened, once there is something; never where nothing more is to be looked at.
+    /// Handles pending events; returns after at least one. After an error the future is never ready.
     pub(super) async fn follow(&mut self) {
         loop {
             let Ok(mut ready) = self.group.readable().await else {
@@ -77,7 +77,7 @@ impl Marked {
         }
     }
 
-    /// Takes the next events that wait.
+    /// Handles the next pending events.
     pub(super) fn take_events(&mut self) -> Result<(), Errno> {
         let mut buffer = vec![0; PIECE];
         let length = read(self.group.get_ref(), &mut buffer)?;
@@ -85,7 +85,7 @@ impl Marked {
         Ok(())
     }
 
-    /// Ends the watch, without a wait for it.
+    /// Ends the watch. The descriptor is closed without waiting, because closing can take long.
     pub(super) fn end(self) -> FileWatch {
         close_later(self.group.get_ref());
         self.seen.cut.map_or(FileWatch::Whole, FileWatch::Cut)
@@ -103,8 +103,8 @@ impl Marked {
                 self.seen.cut(WatchCut::Queue);
                 continue;
             };
-            let place = self.place(&parent).map(|place| place.below(&name));
-            let Some(place) = place else {
+            let path = self.path(&parent).map(|path| path.below(&name));
+            let Some(path) = path else {
                 self.seen.cut(WatchCut::Events);
                 continue;
             };
@@ -113,7 +113,7 @@ impl Marked {
             } else {
                 FileKind::File
             };
-            self.seen.note(&place, Known::little(kind));
+            self.seen.note(&path, Known::kind_only(kind));
             if is_directory && self.seen.cut.is_none() {
                 let below = Directory::Below { parent, name };
                 self.directories.insert(object, below);
@@ -121,11 +121,11 @@ impl Marked {
         }
     }
 
-    /// Present place of a directory.
-    fn place(&self, handle: &Handle) -> Option<TreePath> {
+    /// Returns the present path of a directory.
+    fn path(&self, handle: &Handle) -> Option<TreePath> {
         let mut names = Vec::new();
         let mut handle = handle;
-        for _ in 0..MOST_PARENTS {
+        for _ in 0..MAX_PARENTS {
             match self.directories.get(handle)? {
                 Directory::Below { parent, name } => {
                     names.push(name.as_slice());

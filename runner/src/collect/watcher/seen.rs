@@ -1,4 +1,4 @@
-//! The paths that have been in the trees, and what is known of each.
+//! Paths seen in the trees, with the known facts of each.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -10,35 +10,35 @@ use nix::sys::stat::fstat;
 
 use crate::collect::files;
 
-/// More than a tree can hold at one time.
+/// Bounds larger than a tree can hold at one time.
 pub(super) const BOUNDS: Bounds = Bounds {
     paths: 65_536,
     path_bytes: 8 * 1024 * 1024,
     steps: 1_000_000,
 };
 
-/// Limits on what is remembered and looked at.
+/// Limits on the paths kept and the events handled.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     pub(super) paths: usize,
-    /// Of the paths together.
+    /// Bytes of all paths together.
     pub(super) path_bytes: usize,
-    /// Events and directory entries.
+    /// Number of events and directory entries.
     pub(super) steps: usize,
 }
 
-/// Everything that was seen in the trees.
+/// All paths seen in the trees.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) trees: Vec<Tree>,
-    /// Remainders of the limits.
-    pub(super) left: Bounds,
-    /// The first reason why something was left out.
+    /// Remainder of the limits.
+    pub(super) remaining: Bounds,
+    /// First reason for an omission.
     pub(super) cut: Option<WatchCut>,
 }
 
 impl Seen {
-    pub(super) fn new(roots: &[(Root, &OwnedFd)], left: Bounds) -> std::io::Result<Self> {
+    pub(super) fn new(roots: &[(Root, &OwnedFd)], remaining: Bounds) -> std::io::Result<Self> {
         let trees = roots.iter().map(|(root, directory)| {
             Ok::<_, std::io::Error>(Tree {
                 root: *root,
@@ -48,39 +48,40 @@ impl Seen {
         });
         Ok(Self {
             trees: trees.collect::<Result<_, _>>()?,
-            left,
+            remaining,
             cut: None,
         })
     }
 
-    /// Notes that something is left out.
+    /// Records an omission; the first reason stays.
     pub(super) fn cut(&mut self, reason: WatchCut) {
         self.cut.get_or_insert(reason);
     }
 
-    /// Remembers a path with what can be read of it, else with what was known or is said; its kind.
-    pub(super) fn note(&mut self, place: &TreePath, said: Known) -> FileKind {
-        let Some(steps) = self.left.steps.checked_sub(1) else {
-            // Nothing more is looked at, directories neither.
+    /// Records a path with its status if it can be read, else with earlier facts or those of the event. Returns
+    /// its kind.
+    pub(super) fn note(&mut self, path: &TreePath, reported: Known) -> FileKind {
+        let Some(steps) = self.remaining.steps.checked_sub(1) else {
+            // Beyond the limit, directories are not entered either.
             self.cut(WatchCut::Steps);
             return FileKind::File;
         };
-        self.left.steps = steps;
-        let Some(tree) = self.trees.get_mut(place.tree) else {
-            return said.kind;
+        self.remaining.steps = steps;
+        let Some(tree) = self.trees.get_mut(path.tree) else {
+            return reported.kind;
         };
-        let read = tree.known(&place.path);
-        if let Some(known) = tree.seen.get_mut(&place.path) {
+        let read = tree.known(&path.path);
+        if let Some(known) = tree.seen.get_mut(&path.path) {
             *known = read.unwrap_or(*known);
             return known.kind;
         }
-        let known = read.unwrap_or(said);
-        let bytes = self.left.path_bytes.checked_sub(place.path.len());
-        match (self.left.paths.checked_sub(1), bytes) {
+        let known = read.unwrap_or(reported);
+        let bytes = self.remaining.path_bytes.checked_sub(path.path.len());
+        match (self.remaining.paths.checked_sub(1), bytes) {
             (Some(paths), Some(path_bytes)) => {
-                self.left.paths = paths;
-                self.left.path_bytes = path_bytes;
-                tree.seen.insert(place.path.clone(), known);
+                self.remaining.paths = paths;
+                self.remaining.path_bytes = path_bytes;
+                tree.seen.insert(path.path.clone(), known);
             }
             (None, _) | (_, None) => self.cut(WatchCut::Names),
         }
@@ -88,7 +89,7 @@ impl Seen {
     }
 }
 
-/// A place in one of the trees.
+/// Path in one of the trees.
 #[derive(Clone, Debug)]
 pub(super) struct TreePath {
     pub(super) tree: usize,
@@ -109,7 +110,7 @@ impl TreePath {
     }
 }
 
-/// What is known of a path.
+/// Known facts of a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) kind: FileKind,
@@ -118,8 +119,8 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Of an object that was gone before it could be looked at.
-    pub(super) fn little(kind: FileKind) -> Self {
+    /// Returns the facts of an object that was gone before its status could be read.
+    pub(super) fn kind_only(kind: FileKind) -> Self {
         Self {
             kind,
             mode: 0,
@@ -137,7 +138,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// The object at a path below the tree, links not followed, not even on the way.
+    /// Opens the object at a path below the tree. No link is followed, not even in the middle of the path.
     pub(super) fn open(&self, path: &[u8], flags: OFlag) -> Result<OwnedFd, Errno> {
         let how = OpenHow::new()
             .flags(flags | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)
@@ -158,7 +159,7 @@ impl Tree {
     pub(super) fn gone(&self) -> impl Iterator<Item = (Root, Vec<u8>, Known)> {
         let is_gone = |path: &[u8]| {
             let there = self.open(path, OFlag::O_PATH);
-            // A link on the way is another path than the one that was.
+            // A link in the middle of the path means that the former object is no longer there.
             matches!(there, Err(Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP))
         };
         self.seen

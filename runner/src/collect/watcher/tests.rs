@@ -1,4 +1,4 @@
-//! What is made and removed in two directories, each time in the order in which the kernel tells it.
+//! Objects created and removed in two directories, with the events in the kernel's order.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -10,7 +10,7 @@ use super::*;
 
 const SECRET: &str = "runner-key-0123456789abcdef";
 
-/// Two trees that are watched.
+/// Two watched trees.
 struct Watched {
     home: tempfile::TempDir,
     tmp: tempfile::TempDir,
@@ -36,7 +36,7 @@ impl Watched {
         self.home.path().join(path)
     }
 
-    /// Lets the watcher take what has happened up to now.
+    /// Handles all events up to now.
     fn settle(&mut self) {
         while self.source().take_events().is_ok() {}
     }
@@ -155,7 +155,7 @@ async fn nothing_is_looked_at_beyond_the_bound() {
     let Source::Watching(watching) = watched.source() else {
         panic!("not watched by inotify");
     };
-    watching.seen.left.steps = 2;
+    watching.seen.remaining.steps = 2;
     for name in ["a", "b", "c"] {
         fs::create_dir(watched.home(name)).unwrap();
         fs::remove_dir(watched.home(name)).unwrap();
@@ -169,8 +169,8 @@ async fn nothing_is_looked_at_beyond_the_bound() {
 
 #[tokio::test]
 async fn directories_beyond_the_watches_are_named() {
-    for (most, watch) in [
-        // Two roots.
+    for (limit, watch) in [
+        // The two roots count as well.
         (4, FileWatch::BestEffort),
         (3, FileWatch::Cut(WatchCut::Directories(3))),
     ] {
@@ -178,7 +178,7 @@ async fn directories_beyond_the_watches_are_named() {
         let Source::Watching(watching) = watched.source() else {
             panic!("not watched by inotify");
         };
-        watching.most = most;
+        watching.max_watches = limit;
         for name in ["a", "b"] {
             fs::create_dir(watched.home(name)).unwrap();
         }

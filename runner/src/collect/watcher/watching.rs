@@ -1,5 +1,5 @@
-//! The inotify instance: which directory each watch stands for, and what its events tell. A watch is on the object,
-//! not on its path, so it works across the border of the mount namespace.
+//! The inotify(7) source: maps each watch to its directory and handles the events. A watch is on the inode, not on
+//! the path, so it works across mount namespaces.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -16,19 +16,19 @@ use tokio::io::unix::AsyncFd;
 
 use super::seen::{BOUNDS, Known, Seen, TreePath};
 
-/// Directories that are watched at one time.
-const MOST_WATCHES: usize = 8192;
+/// Largest number of directories watched at one time.
+const MAX_WATCHES: usize = 8192;
 
 /// One inotify instance over the trees.
 #[derive(Debug)]
 pub(super) struct Watching {
     inotify: Inotify,
-    /// The same descriptor, for its readiness.
+    /// A duplicate of the descriptor, for its readiness.
     ready: AsyncFd<OwnedFd>,
     pub(super) seen: Seen,
     watches: HashMap<WatchDescriptor, TreePath>,
-    /// Watches that there may be.
-    pub(super) most: usize,
+    /// Limit on the number of watches.
+    pub(super) max_watches: usize,
 }
 
 impl Watching {
@@ -40,15 +40,16 @@ impl Watching {
             ready,
             seen: Seen::new(roots, BOUNDS)?,
             watches: HashMap::new(),
-            most: MOST_WATCHES,
+            max_watches: MAX_WATCHES,
         };
-        watching.look_again();
+        watching.scan_all();
         Ok(watching)
     }
 
-    /// Takes what has happened, once there is something; never where nothing more is to be looked at.
+    /// Handles pending events; returns after at least one. After an error or at the limit the future is never
+    /// ready.
     pub(super) async fn follow(&mut self) {
-        while self.seen.left.steps > 0 {
+        while self.seen.remaining.steps > 0 {
             let Ok(mut ready) = self.ready.readable().await else {
                 break;
             };
@@ -65,14 +66,14 @@ impl Watching {
                 }
             }
         }
-        self.seen.left.steps = 0;
+        self.seen.remaining.steps = 0;
         self.seen.cut(WatchCut::Steps);
         pending().await
     }
 
-    /// Takes the next events that wait.
+    /// Handles the next pending events.
     pub(super) fn take_events(&mut self) -> Result<(), Errno> {
-        if self.seen.left.steps == 0 {
+        if self.seen.remaining.steps == 0 {
             self.seen.cut(WatchCut::Steps);
             return Err(Errno::ENOBUFS);
         }
@@ -81,7 +82,7 @@ impl Watching {
         Ok(())
     }
 
-    /// Ends the watch, without a wait for it.
+    /// Ends the watch. The descriptor is closed without waiting, because closing can take long.
     pub(super) fn end(self) -> FileWatch {
         close_later(&self.inotify);
         self.seen.cut.map_or(FileWatch::BestEffort, FileWatch::Cut)
@@ -90,59 +91,61 @@ impl Watching {
     fn take(&mut self, events: Vec<InotifyEvent>) {
         for event in events {
             if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) {
-                // A name that was given and taken away meanwhile is in no directory.
+                // A name that was created and removed while the queue was full is in no directory now.
                 self.seen.cut(WatchCut::Queue);
-                self.look_again();
+                self.scan_all();
             } else if event.mask.contains(AddWatchFlags::IN_IGNORED) {
                 self.watches.remove(&event.wd);
             } else if let (Some(parent), Some(name)) = (self.watches.get(&event.wd), event.name) {
-                let place = parent.below(name.as_bytes());
-                if self.seen.note(&place, Known::little(kind_said(event.mask)))
+                let path = parent.below(name.as_bytes());
+                if self
+                    .seen
+                    .note(&path, Known::kind_only(kind_in_event(event.mask)))
                     == FileKind::Directory
                 {
-                    self.look_into(place);
+                    self.scan(path);
                 }
             }
         }
     }
 
-    /// All trees from their roots: at the start, and when the kernel's queue was full.
-    fn look_again(&mut self) {
+    /// Scans all trees from their roots: at the start, and after the kernel's queue overflowed.
+    fn scan_all(&mut self) {
         for tree in 0..self.seen.trees.len() {
-            self.look_into(TreePath {
+            self.scan(TreePath {
                 tree,
                 path: Vec::new(),
             });
         }
     }
 
-    /// Watches a directory and all below it. What is in it by now was made before the watch. Whoever is
-    /// watched already keeps the watch and gets the path that it has now, which is what a rename needs.
-    fn look_into(&mut self, place: TreePath) {
-        let mut places = vec![place];
-        while let Some(place) = places.pop() {
-            for name in self.watch(&place).unwrap_or_default() {
-                let below = place.below(&name);
-                if self.seen.note(&below, Known::little(FileKind::File)) == FileKind::Directory {
-                    places.push(below);
+    /// Watches a directory and all directories below it; its present entries were created before the watch. A
+    /// directory that is already watched keeps its watch and gets its present path, which handles renames.
+    fn scan(&mut self, path: TreePath) {
+        let mut paths = vec![path];
+        while let Some(path) = paths.pop() {
+            for name in self.watch(&path).unwrap_or_default() {
+                let below = path.below(&name);
+                if self.seen.note(&below, Known::kind_only(FileKind::File)) == FileKind::Directory {
+                    paths.push(below);
                 }
             }
         }
     }
 
-    /// Watches one directory; the names in it.
-    fn watch(&mut self, place: &TreePath) -> Result<Vec<Vec<u8>>, Errno> {
-        if self.watches.len() >= self.most {
-            self.seen.cut(WatchCut::Directories(self.most));
+    /// Watches one directory. Returns the names in it.
+    fn watch(&mut self, path: &TreePath) -> Result<Vec<Vec<u8>>, Errno> {
+        if self.watches.len() >= self.max_watches {
+            self.seen.cut(WatchCut::Directories(self.max_watches));
             return Ok(Vec::new());
         }
-        if self.seen.left.steps == 0 {
+        if self.seen.remaining.steps == 0 {
             self.seen.cut(WatchCut::Steps);
             return Ok(Vec::new());
         }
-        let tree = self.seen.trees.get(place.tree).ok_or(Errno::ENOENT)?;
+        let tree = self.seen.trees.get(path.tree).ok_or(Errno::ENOENT)?;
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NONBLOCK;
-        let directory = tree.open(&place.path, flags)?;
+        let directory = tree.open(&path.path, flags)?;
         let by_number = format!("/proc/self/fd/{}", directory.as_raw_fd());
         let watch = self.inotify.add_watch(
             by_number.as_str(),
@@ -155,18 +158,18 @@ impl Watching {
             self.seen.cut(WatchCut::Watches);
         }
         let watch = watch?;
-        self.watches.insert(watch, place.clone());
+        self.watches.insert(watch, path.clone());
         let mut listing = Dir::from_fd(directory)?;
         let names = listing.iter().filter_map(|entry| {
             let name = entry.ok()?.file_name().to_bytes().to_vec();
             (name != b"." && name != b"..").then_some(name)
         });
-        Ok(names.take(self.seen.left.steps).collect())
+        Ok(names.take(self.seen.remaining.steps).collect())
     }
 }
 
-/// What an event says of an object that may be gone by now.
-fn kind_said(mask: AddWatchFlags) -> FileKind {
+/// Returns the kind of object in an event, since the object may be gone.
+fn kind_in_event(mask: AddWatchFlags) -> FileKind {
     if mask.contains(AddWatchFlags::IN_ISDIR) {
         FileKind::Directory
     } else {

@@ -24,7 +24,7 @@ use sys::process::{Side, clone_process};
 use super::directory::Directory;
 use super::namespaces;
 use crate::doctor::trial::{Doctor, Doing as _, Observation, Outcome};
-use crate::prepare::FEWEST_FILES;
+use crate::prepare::MIN_OPEN_FILES;
 
 /// Processes and threads of a run without those of the client.
 const PROCESS_COUNT: usize = 12;
@@ -37,22 +37,22 @@ const FILE_BYTES: usize = 1024 * 1024;
 /// Tests the number of open files by opening them.
 pub(in crate::doctor) fn open_files(_: &Doctor) -> Outcome {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).doing("ask for the limit")?;
-    if soft < FEWEST_FILES {
-        let raised = FEWEST_FILES.min(hard);
+    if soft < MIN_OPEN_FILES {
+        let raised = MIN_OPEN_FILES.min(hard);
         setrlimit(Resource::RLIMIT_NOFILE, raised, hard).doing("raise the soft limit")?;
     }
     let stdin = std::io::stdin();
     let mut held = Vec::new();
     // The kernel returns the lowest free descriptor, so all lower ones are open.
     let mut open = 0;
-    while open < FEWEST_FILES {
+    while open < MIN_OPEN_FILES {
         let copy = stdin.as_fd().try_clone_to_owned();
-        let copy = copy.doing(&format!("open more than {open} files, of {FEWEST_FILES}"))?;
+        let copy = copy.doing(&format!("open more than {open} files, of {MIN_OPEN_FILES}"))?;
         open = u64::from(copy.as_raw_fd().unsigned_abs()) + 1;
         held.push(copy);
     }
     Ok(format!(
-        "{FEWEST_FILES} opened; the hard limit is {}",
+        "{MIN_OPEN_FILES} opened; the hard limit is {}",
         limit(hard)
     ))
 }

@@ -30,12 +30,12 @@ fn without_a_directory_of_its_own_for_the_evidence_nothing_is_run() {
     symlink("empty", place.at("link")).unwrap();
     symlink("absent", place.at("dangling")).unwrap();
     for (name, told) in [
-        ("beside", "is a file"),
+        ("beside", "found a file"),
         ("beside/evidence", "cannot make the directory"),
-        ("full", "holds inside"),
-        ("link", "is a link"),
-        ("link/", "is a link"),
-        ("dangling", "is a link"),
+        ("full", "found inside in it"),
+        ("link", "found a link"),
+        ("link/", "found a link"),
+        ("dangling", "found a link"),
         ("absent/evidence", "No such file or directory"),
     ] {
         let run = Run::case_b().argument("--out").argument(place.at(name));
@@ -75,7 +75,11 @@ fn an_empty_directory_will_do_and_keeps_its_mode() {
     assert_eq!(mode & 0o7777, 0o755);
     // It is not empty any more.
     let again = place.described(Run::case_b());
-    assert_refused(&place, again, &[" holds "]);
+    assert_refused(
+        &place,
+        again,
+        &["expected a new or an empty directory, found "],
+    );
     place.assert_verifies();
 }
 
@@ -160,7 +164,7 @@ fn evidence_that_cannot_be_written_is_an_error_and_has_no_manifest() {
     let records = fs::read_to_string(place.evidence().join("stdout.jsonl")).unwrap();
     assert!(records.lines().count() > 1, "{records}");
     let told = [
-        "is not whole: cannot write report.",
+        "is incomplete: cannot write report.",
         "caused by: File too large",
     ];
     assert!(told.iter().all(|word| said.contains(word)), "{said}");
@@ -187,7 +191,7 @@ fn a_clients_file_that_cannot_be_written_is_an_error_and_leaves_no_manifest() {
         .unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(125), "{said}");
-    let told = "is not whole: cannot write the client's files\n  caused by: ";
+    let told = "is incomplete: cannot write the client's files\n  caused by: ";
     assert!(said.contains(told), "{said}");
     let left = names(place.evidence());
     assert!(!left.contains(&"manifest.json".to_owned()), "{left:?}");

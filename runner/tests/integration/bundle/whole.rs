@@ -154,7 +154,7 @@ fn a_verification_of_what_is_no_bundle_is_wrong_use() {
     let place = Place::new();
     fs::create_dir(place.at("empty")).unwrap();
     for (name, words) in [
-        ("empty", "hint: it is written last"),
+        ("empty", "hint: the manifest is written last"),
         ("absent", "error: cannot open the directory"),
         ("beside", "error: cannot open the directory"),
     ] {

@@ -128,7 +128,7 @@ fn an_odd_query_is_found_for_a_name_that_the_profile_names() {
     let done = expecting(&["name:api.example.com"], "key-behind-the-question");
     done.assert_fails(&["secrets/credential-not-written", "outbound/no-attempts"]);
     let found = done.check("secrets/credential-not-written")["found"].to_string();
-    assert!(found.contains("behind the name api.example.com"), "{found}");
+    assert!(found.contains("after the name api.example.com"), "{found}");
     for deviation in ["answers-the-resolver", "bytes-behind-the-question"] {
         let run = Run::case_b().as_ordinary_user().deviating(deviation);
         run.json().assert_fails(&["outbound/no-attempts"]);

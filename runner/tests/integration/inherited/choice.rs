@@ -26,7 +26,9 @@ fn where_namespaces_are_refused_case_b_passes_and_says_in_which_tier_and_why() {
         assert_tier(&done, "inherited");
         let because = done.report["isolation"]["because"].as_str().unwrap();
         assert!(
-            because.starts_with("there is no tier namespace here: cannot make a user namespace"),
+            because.starts_with(
+                "isolation namespace is not available here: cannot make a user namespace"
+            ),
             "{because}"
         );
         assert!(

@@ -1,16 +1,16 @@
-//! A client that speaks bytes, and the answers that it reads.
+//! A client that sends raw bytes, and the answers that it reads.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 
 use serde_json::Value;
 
-/// A client that speaks bytes.
+/// Client that sends raw bytes.
 pub(crate) struct Client {
     pub(crate) stream: TcpStream,
 }
 
-/// An answer, its body decoded.
+/// Answer with its decoded body.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -34,7 +34,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap()
     }
 
-    /// The events of a stream: name and data.
+    /// Returns the events of a stream: name and data.
     pub(crate) fn events(&self) -> Vec<(String, Value)> {
         let event = |block: &str| {
             let (name, data) = block.split_once('\n').unwrap();
@@ -57,14 +57,14 @@ impl Client {
         self
     }
 
-    /// Everything up to the end of the connection.
+    /// Reads to the end of the connection.
     pub(crate) fn rest(&mut self) -> String {
         let mut bytes = Vec::new();
         self.stream.read_to_end(&mut bytes).unwrap();
         String::from_utf8(bytes).unwrap()
     }
 
-    /// Nothing has arrived.
+    /// Asserts that no bytes have arrived.
     pub(crate) fn assert_nothing(&mut self) {
         self.stream.set_nonblocking(true).unwrap();
         let error = self.stream.read(&mut [0]).unwrap_err();
@@ -72,7 +72,7 @@ impl Client {
         self.stream.set_nonblocking(false).unwrap();
     }
 
-    /// The next answer of a request that is not HEAD.
+    /// Reads the next answer to a request other than HEAD.
     pub(crate) fn answer(&mut self) -> Answer {
         let answer = self.head_answer();
         let length = answer
@@ -89,7 +89,7 @@ impl Client {
         }
     }
 
-    /// The head of the next answer.
+    /// Reads the head of the next answer.
     pub(crate) fn head_answer(&mut self) -> Answer {
         let head = self.until("\r\n\r\n");
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
@@ -104,7 +104,7 @@ impl Client {
         self.pieces().concat()
     }
 
-    /// The chunks of a body, as they are framed.
+    /// Reads the chunks of a body, one element for each.
     pub(crate) fn pieces(&mut self) -> Vec<Vec<u8>> {
         let mut pieces = Vec::new();
         loop {
