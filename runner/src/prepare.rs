@@ -28,6 +28,7 @@ use sandbox::plan::{
 };
 use sys::process::OWN_FILE;
 use sys::random;
+use sys::read::name_of;
 use thiserror::Error;
 
 use crate::collect::copy::MAX_DEPTH;
@@ -35,7 +36,6 @@ use crate::home_dirs::HomeDirs;
 use crate::provider;
 use crate::request::{ClientProgram, RunRequest};
 use crate::workload::Workload;
-use sys::read::name_of;
 
 /// Hidden first argument that makes this executable the reference client.
 pub(crate) const CLIENT_ARGUMENT: &str = "__client";

@@ -21,17 +21,16 @@ use crate::collect::Failure;
 use crate::collect::home_copy::Kept;
 use crate::describe::PassedOver;
 use crate::diff::{self, DiffError};
-use crate::doctor;
 use crate::doctor::trial_process::{self, TRIAL_ARGUMENT};
 use crate::output::{self, OutputError};
 use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
-use crate::provider;
 use crate::request::{
     DiffRequest, DoctorAction, PolicyAction, RunRequest, SelftestRequest, VerifyRequest,
 };
 use crate::run::{self, Done, RunError};
 use crate::selftest::{self, HOSTILE_ARGUMENT, SelftestError, SelftestVerdict};
+use crate::{doctor, provider};
 
 /// Exit code for wrong use, a wrong policy, or an output that cannot be opened.
 const USAGE: u8 = 2;

@@ -18,11 +18,11 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{Mode, fstat, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
+use sys::read::name_of;
 use thiserror::Error;
 
 use super::manifest;
 use crate::collect::copy::directory;
-use sys::read::name_of;
 
 /// Name of the manifest until all other files exist.
 const UNFINISHED: &str = ".unfinished";

@@ -1,9 +1,8 @@
 //! Errors of files with one deviation each: position, message and hint, as listed in `deviations.txt`.
 
+use super::super::error::Position;
 use super::super::text;
 use super::parse;
-
-use super::super::error::Position;
 
 /// Mark before the position at which the fault must be reported.
 const MARK: char = '§';

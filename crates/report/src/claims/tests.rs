@@ -5,7 +5,6 @@ use model::evidence::{Attempt, CanaryMode, CanaryStatus, Exit, GapKind, Outcome,
 use model::profile::{Destination, ExpectedAttempt, SideRequest};
 
 use super::*;
-
 use crate::tests::report;
 
 const SERVED: &str = "No other request was served";

@@ -1,10 +1,10 @@
 //! Objects that are counted when they are made, and never released from the count. Open ones cannot be listed from
 //! outside: descriptors move between processes, and System V objects belong to the client's IPC namespace.
 
-use crate::supervise::system_v::SystemV;
 use nix::errno::Errno;
 
 use crate::supervise::call::Call;
+use crate::supervise::system_v::SystemV;
 
 const MIB: u64 = 1 << 20;
 
