@@ -38,8 +38,8 @@ const FILE_BYTES: usize = 1024 * 1024;
 pub(in crate::doctor) fn open_files(_: &Doctor) -> Outcome {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).doing("ask for the limit")?;
     if soft < FEWEST_FILES {
-        let raised = FEWEST_FILES.min(hard);
-        setrlimit(Resource::RLIMIT_NOFILE, raised, hard).doing("raise the soft limit")?;
+        let most = FEWEST_FILES.min(hard);
+        setrlimit(Resource::RLIMIT_NOFILE, most, hard).doing("raise the soft limit")?;
     }
     let stdin = std::io::stdin();
     let mut held = Vec::new();
