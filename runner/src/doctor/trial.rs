@@ -87,8 +87,7 @@ impl<T> Doing<T> for Result<T, Errno> {
 
 impl<T> Doing<T> for std::io::Result<T> {
     fn doing(self, what: &str) -> Result<T, Observation> {
-        self.map_err(|error| message::errno_of(&error))
-            .doing(what)
+        self.map_err(|error| message::errno_of(&error)).doing(what)
     }
 }
 
