@@ -73,21 +73,22 @@ impl From<SetupError> for Observation {
 
 /// Adds the attempted operation to an error.
 pub(super) trait Doing<T> {
-    fn doing(self, what: &str) -> Result<T, Observation>;
+    fn doing(self, operation: &str) -> Result<T, Observation>;
 }
 
 impl<T> Doing<T> for Result<T, Errno> {
-    fn doing(self, what: &str) -> Result<T, Observation> {
+    fn doing(self, operation: &str) -> Result<T, Observation> {
         self.map_err(|errno| Observation::Refused {
-            doing: what.to_owned(),
+            doing: operation.to_owned(),
             errno: errno as i32,
         })
     }
 }
 
 impl<T> Doing<T> for std::io::Result<T> {
-    fn doing(self, what: &str) -> Result<T, Observation> {
-        self.map_err(|error| message::errno_of(&error)).doing(what)
+    fn doing(self, operation: &str) -> Result<T, Observation> {
+        self.map_err(|error| message::errno_of(&error))
+            .doing(operation)
     }
 }
 
