@@ -25,14 +25,15 @@ use tokio::runtime::Handle;
 use crate::barrier::Proceed;
 use crate::recorder::now_us;
 use crate::refusal;
-use crate::shared::Shared;
 
 mod accounting;
 mod handle;
+mod shared;
 
 use accounting::{Accounting, Audience, Journal, Peer};
 
 pub(crate) use handle::ConnectionHandle;
+pub(crate) use shared::Shared;
 
 /// Buffer size of one read.
 const READ_BYTES: usize = 8 * 1024;

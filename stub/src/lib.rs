@@ -25,7 +25,6 @@ mod recorder;
 mod refusal;
 mod respond;
 mod serve;
-mod shared;
 mod tap;
 
 pub use barrier::MAX_HOLD;

@@ -5,12 +5,12 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use axum::serve::Listener;
+use axum::extract::connect_info::Connected;
+use axum::serve::{IncomingStream, Listener};
 use model::journal::Host;
 use nix::sys::socket::{setsockopt, sockopt};
 
-use crate::connection::{Connection, ServerConnection};
-use crate::shared::Shared;
+use crate::connection::{Connection, ConnectionHandle, ServerConnection, Shared};
 
 /// Listening socket of one host, for the server.
 #[derive(Debug)]
@@ -127,5 +127,11 @@ impl Listener for HostListener {
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
+    }
+}
+
+impl Connected<IncomingStream<'_, HostListener>> for ConnectionHandle {
+    fn connect_info(stream: IncomingStream<'_, HostListener>) -> Self {
+        Self::of(stream.io())
     }
 }

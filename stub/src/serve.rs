@@ -18,12 +18,11 @@ use tokio::time::{Instant, sleep};
 
 use crate::app::app;
 use crate::barrier::Barrier;
-use crate::connection::{Connection, ConnectionHandle, Progress};
+use crate::connection::{Connection, ConnectionHandle, Progress, Shared};
 use crate::held::{Held, HeldBytes};
 use crate::limits::Limits;
 use crate::listener::{self, FinalListener, HostListener};
 use crate::recorder::{Pump, now_us};
-use crate::shared::Shared;
 
 /// Longest line of the control channel, in bytes.
 const CONTROL_LINE_BYTES: usize = 1024;

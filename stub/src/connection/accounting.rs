@@ -10,9 +10,9 @@ use std::task::{Context, Poll, Waker};
 use model::journal::{End, Entry, Head, Host};
 use scenario::Hangup;
 
+use super::Shared;
 use crate::barrier::Hold;
 use crate::recorder::now_us;
-use crate::shared::Shared;
 use crate::tap::answer::{AnswerFact, AnswerTap, Awaited};
 use crate::tap::head::HeadError;
 use crate::tap::{Cut, RequestFact, RequestTap};

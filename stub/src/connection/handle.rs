@@ -4,18 +4,20 @@ use std::future::poll_fn;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
-use axum::extract::connect_info::Connected;
-use axum::serve::IncomingStream;
 use scenario::Hangup;
 
-use super::Connection;
-use crate::listener::HostListener;
+use super::{Connection, ServerConnection};
 
 /// Weak reference to a connection for its answers. The handle does not keep the connection open.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionHandle(Weak<Connection>);
 
 impl ConnectionHandle {
+    /// Handle for the answers on `connection`.
+    pub(crate) fn of(connection: &ServerConnection) -> Self {
+        Self(Arc::downgrade(&connection.0))
+    }
+
     /// Returns ready when the head of the answer with request id `answer` and `bytes` bytes of its body were
     /// written.
     pub(crate) fn poll_written(&self, answer: &str, bytes: u64, cx: &Context<'_>) -> Poll<()> {
@@ -43,11 +45,5 @@ impl ConnectionHandle {
         if let Some(connection) = self.0.upgrade() {
             connection.lock().hangup = Some(by);
         }
-    }
-}
-
-impl Connected<IncomingStream<'_, HostListener>> for ConnectionHandle {
-    fn connect_info(stream: IncomingStream<'_, HostListener>) -> Self {
-        Self(Arc::downgrade(&stream.io().0))
     }
 }

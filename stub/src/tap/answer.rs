@@ -6,10 +6,10 @@
 use std::collections::VecDeque;
 
 use httparse::{EMPTY_HEADER, Status};
+use model::text::printable;
 use serde_json::Value;
 
 use super::framing::{Decoder, Framing};
-use super::head::readable;
 
 /// Largest number of header lines in an answer; the stub's answers have fewer.
 const MAX_HEADERS: usize = 32;
@@ -217,7 +217,7 @@ impl Events {
             Some(value.strip_prefix(b" ").unwrap_or(value))
         };
         if let Some(name) = field(b"event") {
-            self.name = readable(name);
+            self.name = printable(name);
         } else if let Some(value) = field(b"data") {
             match &mut self.data {
                 Some(data) => {
@@ -230,7 +230,7 @@ impl Events {
             let name = std::mem::take(&mut self.name);
             if let Some(data) = self.data.take() {
                 let data = serde_json::from_slice(&data)
-                    .unwrap_or_else(|_| Value::String(readable(&data)));
+                    .unwrap_or_else(|_| Value::String(printable(&data)));
                 report(AnswerFact::Event { name, data });
             }
         }

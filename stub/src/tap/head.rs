@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use httparse::{EMPTY_HEADER, Status};
 use model::journal::{Head, Host};
 use model::secret::{Belongs, SecretScanner};
+use model::text::printable;
 
 use super::framing::Framing;
-use super::redact::header_value;
+use super::redact::{bearer, header_value};
 
 /// Largest number of header lines in a request; the HTTP server has the same limit.
 const MAX_HEADERS: usize = 100;
@@ -89,8 +90,8 @@ pub(crate) fn read(
         |text: &str| credential.map_or_else(|| text.to_owned(), |secrets| secrets.redact(text));
     let head = Head::Request {
         method: shown(method),
-        path: shown(&readable(path.as_bytes())),
-        query: query.map(|query| shown(&readable(query.as_bytes()))),
+        path: shown(&printable(path.as_bytes())),
+        query: query.map(|query| shown(&printable(query.as_bytes()))),
         version: format!("HTTP/1.{minor}"),
         headers: request
             .headers
@@ -154,20 +155,6 @@ fn framing(headers: &[httparse::Header<'_>], minor: u8) -> Result<Framing, HeadE
     }
 }
 
-/// Returns the bytes as text, with `\xNN` for invalid UTF-8 and `\\` for a backslash, so that no texts collide.
-pub(crate) fn readable(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(&chunk.valid().replace('\\', r"\\"));
-        for byte in chunk.invalid() {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "\\x{byte:02x}");
-        }
-    }
-    text
-}
-
 /// Returns the places of the credential, except alone in the first header of its kind in a request to its own host.
 fn sightings(
     secrets: &SecretScanner,
@@ -215,12 +202,6 @@ fn sightings(
         });
     }
     places
-}
-
-/// Returns the token after `Bearer` (RFC 6750, section 2.1). Schemes are case-insensitive.
-pub(super) fn bearer(value: &[u8]) -> Option<&[u8]> {
-    let (scheme, key) = value.split_at_checked("Bearer ".len())?;
-    scheme.eq_ignore_ascii_case(b"Bearer ").then_some(key)
 }
 
 /// Counts the bytes of `raw` that could be absent or different without changing the meaning of the head. Counted

@@ -6,8 +6,7 @@
 use model::journal::REDACTED;
 use model::secret::{AUTH_HEADERS, Belongs, SecretScanner};
 use model::shape::sha256;
-
-use super::head::{bearer, readable};
+use model::text::printable;
 
 /// Headers whose values are never kept, in addition to the headers in which providers accept a credential.
 const HEADERS: [&str; 2] = ["proxy-authorization", "cookie"];
@@ -26,7 +25,7 @@ pub(super) fn header_value(
         AUTH_HEADERS.contains(&name) || HEADERS.contains(&name) || belongs.is_in(name);
     let is_kept = header.value.is_empty() || !is_credential_header;
     if is_kept {
-        return readable(header.value);
+        return printable(header.value);
     }
     let is_credential = |value: &[u8]| credential.is_some_and(|secrets| secrets.is(value));
     if is_credential(header.value) {
@@ -34,10 +33,16 @@ pub(super) fn header_value(
     }
     if let Some(key) = bearer(header.value).filter(|key| is_credential(key)) {
         let scheme = &header.value[..header.value.len() - key.len()];
-        return format!("{}{REDACTED}", readable(scheme));
+        return format!("{}{REDACTED}", printable(scheme));
     }
     let bytes = header.value.len();
     format!("<{bytes} bytes, sha256 {}>", sha256(header.value))
+}
+
+/// Returns the token after `Bearer` (RFC 6750, section 2.1). Schemes are case-insensitive.
+pub(super) fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, key) = value.split_at_checked("Bearer ".len())?;
+    scheme.eq_ignore_ascii_case(b"Bearer ").then_some(key)
 }
 
 #[cfg(test)]

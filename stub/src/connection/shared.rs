@@ -10,8 +10,8 @@ use model::journal::{Entry, Host};
 use model::secret::{Belongs, SecretScanner};
 use tokio::net::TcpStream;
 
+use super::Connection;
 use crate::barrier::Barrier;
-use crate::connection::Connection;
 use crate::limits::{Budget, Limits};
 use crate::recorder::{Recorder, now_us};
 
