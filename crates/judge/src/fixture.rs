@@ -1,4 +1,10 @@
 //! Reports of fixed runs, for tests of the crates that compare or render reports.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "compiled for tests only"
+)]
 
 use std::path::PathBuf;
 use std::time::Duration;

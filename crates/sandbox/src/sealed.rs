@@ -203,10 +203,10 @@ impl Sandbox {
         // Nothing is asked of an owner that reads its outputs to their end anyway.
         let (questions, _) = tokio::sync::mpsc::channel(1);
         let set_up = SetUp::new((&plan, &secrets), process, (host, cgroup), clock, questions);
-        let mut drive = Drive::new(stage, set_up)?;
-        let ended = drive.to_the_end(self.timeout);
+        let mut run = Drive::new(stage, set_up)?;
+        let ended = run.drive(self.timeout);
         drop((held, targets));
-        drive.finish(ended?)
+        run.finish(ended?)
     }
 
     fn plan(&self, held: &mut Vec<File>) -> Result<(Plan, Targets), SealError> {
@@ -393,7 +393,7 @@ impl<'p> Drive<'p> {
     }
 
     /// Drives the run to the end of the program and of its outputs; false: its time limit had passed.
-    fn to_the_end(&mut self, timeout: Duration) -> Result<bool, SealError> {
+    fn drive(&mut self, timeout: Duration) -> Result<bool, SealError> {
         let mut deadline = Instant::now() + SET_UP;
         let mut in_time = true;
         while !self.is_complete() {

@@ -109,8 +109,8 @@ pub struct SharedAddress {
 }
 
 impl SharedAddress {
-    /// 0.0.0.0, port 0.
-    pub const fn new() -> Self {
+    /// Address 0.0.0.0, port 0.
+    pub const fn any() -> Self {
         Self {
             words: [AtomicU64::new(0), AtomicU64::new(0)],
         }

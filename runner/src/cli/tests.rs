@@ -6,7 +6,6 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 use model::audit::Audit;
 use model::case::{Access, Tier};
-use policy;
 use report::Format;
 
 use super::*;

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use model::case::Source;
 use model::report::Report;
-use report;
 use sys::process::block_end_signals;
 
 use super::{RunError, colour};

@@ -1,4 +1,10 @@
 //! Fixtures: a run of each case without findings. Tests change one value and check the result.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "compiled for tests only"
+)]
 
 use std::time::{Duration, UNIX_EPOCH};
 

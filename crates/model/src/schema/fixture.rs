@@ -1,4 +1,10 @@
 //! Helper to take schemas apart in tests.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "compiled for tests only"
+)]
 
 use serde_json::Value;
 

@@ -158,7 +158,7 @@ const MIN_ROUNDS: usize = 400;
 const MAX_ROUNDS: usize = 20_000;
 
 /// Address that the racing thread changes.
-static ADDRESS: SharedAddress = SharedAddress::new();
+static ADDRESS: SharedAddress = SharedAddress::any();
 /// End of the race.
 static OVER: AtomicBool = AtomicBool::new(false);
 

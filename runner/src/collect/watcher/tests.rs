@@ -186,7 +186,10 @@ async fn directories_beyond_the_watches_are_named() {
         assert_eq!(watched.watcher.finish().watch, watch);
     }
     let words = WatchCut::Directories(8192).words();
-    assert!(words.ends_with("more than 8192 at one time"), "{words}");
+    assert!(
+        words.ends_with("more than 8192 directories at one time"),
+        "{words}"
+    );
 }
 
 #[tokio::test]
