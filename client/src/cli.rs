@@ -13,11 +13,14 @@ use std::{ffi::OsString, io::Read, path::PathBuf};
 use clap::{Parser, builder::NonEmptyStringValueParser, error::ErrorKind};
 use reqwest::Url;
 
-use crate::{
-    key::ApiKey,
-    request::{DEFAULT_MAX_TOKENS, DEFAULT_MODEL},
-};
+use crate::key::ApiKey;
 
+/// Version of the client that this one represents.
+pub(crate) const CLI_VERSION: &str = "2.1.177";
+/// Default of `--max-tokens`.
+pub(crate) const DEFAULT_MAX_TOKENS: u32 = 32_000;
+/// Default of `--model`.
+pub(crate) const DEFAULT_MODEL: &str = "agent-model-1";
 /// Largest prompt read from standard input, in bytes.
 pub(crate) const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 /// Largest value of `--max-retries`.
@@ -110,7 +113,7 @@ pub(crate) enum UsageError {
 /// Environment: AGENT_BASE_URL (http only), AGENT_API_KEY, HOME.
 /// Exit codes: 0 the turn succeeded, 1 it failed (a result record says why), 2 usage error.
 #[derive(Debug, Parser)]
-#[command(name = "agent-cli", version = crate::request::CLI_VERSION, verbatim_doc_comment)]
+#[command(name = "agent-cli", version = CLI_VERSION, verbatim_doc_comment)]
 struct Arguments {
     /// Answer one prompt and exit; the only mode
     #[arg(long)]

@@ -14,7 +14,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    cli::PartialMessages, event::Object, ids::Ids, message::Message, request::CLI_VERSION,
+    cli::{CLI_VERSION, PartialMessages},
+    event::Object,
+    ids::Ids,
+    message::Message,
 };
 
 /// Largest kept capacity of the line buffer, in bytes; a larger buffer is shrunk after its record.

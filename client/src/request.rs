@@ -10,8 +10,6 @@ use uuid::Uuid;
 
 use crate::cli::{Invocation, Mode};
 
-/// Version of the client that this one represents.
-pub(crate) const CLI_VERSION: &str = "2.1.177";
 /// User agent of `POST /v1/messages`: the client's.
 pub(crate) const CLI_USER_AGENT: &str = "agent-cli/2.1.177 (external, sdk-cli)";
 /// User agent of `HEAD /`: the runtime's. The build script reads its version.
@@ -21,10 +19,6 @@ pub(crate) const BETA_HEADER: &str = "agent-beta";
 /// Protocol families: client, interleaved thinking, context management, prompt-caching scope.
 pub(crate) const BETA_FAMILIES: &str = "agent-cli-20250219,interleaved-thinking-2025-05-14,\
     context-management-2025-06-27,prompt-caching-scope-2026-01-05";
-/// Default of `--model`.
-pub(crate) const DEFAULT_MODEL: &str = "agent-model-1";
-/// Default of `--max-tokens`.
-pub(crate) const DEFAULT_MAX_TOKENS: u32 = 32_000;
 
 const ATTRIBUTION: &str = "agent-cli 2.1.177; entry point sdk-cli";
 const IDENTITY: &str = "You are a command-line agent that answers one prompt.";
@@ -169,7 +163,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{cli::PartialMessages, ids::Ids, key::ApiKey};
+    use crate::{
+        cli::{CLI_VERSION, PartialMessages},
+        ids::Ids,
+        key::ApiKey,
+    };
 
     fn invocation(mode: Mode) -> Invocation {
         Invocation {

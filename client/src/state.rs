@@ -27,7 +27,7 @@ use std::{
 use serde::Serialize;
 use tempfile::NamedTempFile;
 
-use crate::request::CLI_VERSION;
+use crate::cli::CLI_VERSION;
 
 const APP_DIR: &str = ".agent";
 const STATE_FILE: &str = ".agent.json";

@@ -52,12 +52,12 @@ fn renamed_copy_keeps_the_settings_of_its_case() {
 
 #[test]
 fn case_that_no_setting_means_is_refused() {
-    let head = "name = \"case-b\"\n# A copy under another name keeps what a profile sets for this case.\nlike = \"case-b\"";
+    let head = "name = \"case-b\"\n# Profile settings for this case also apply to a copy under another name.\nlike = \"case-b\"";
     let alone = || run(Run::changed_case("case-b", head, "name = \"mine\""));
     let refused = alone().output();
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8(refused.stderr).unwrap();
-    let wanted = "the profile `reference` has settings for other cases, and none for `mine`";
+    let wanted = "the profile `reference` has settings for other cases, not for `mine`";
     assert!(said.contains(wanted), "{said}");
     let hint = "add like = \"case-a\" or like = \"case-b\" to the case, or run with --plain";
     assert!(said.contains(hint), "{said}");
