@@ -1,7 +1,7 @@
 //! Each protection switched off in a test build: the run refuses to start the client, and says which layer or
 //! canary misses it.
 //!
-//! `cargo build -p runner --features weaken --examples && cargo test -p runner --features weaken --test weakened`
+//! CONTRIBUTING.md has the commands, under "Weakened builds".
 #![allow(
     clippy::panic,
     clippy::unwrap_used,
