@@ -171,7 +171,8 @@ impl Sandbox {
         self
     }
 
-    /// Shows a file or directory of the host at the same path, read-only; programs in it can be run.
+    /// Shows a file or directory of the host at the same path, read-only; programs in it can be run. The sandbox has its
+    /// own `/tmp`, `/home`, `/proc` and `/dev`: set-up fails for a path in one of them.
     pub fn show(mut self, path: impl Into<PathBuf>) -> Self {
         self.shown.push((path.into(), Access::ReadExecute));
         self

@@ -249,7 +249,6 @@ pub const fn by(layer: Layer, errno: Errno) -> Refusal {
 }
 
 /// SIGSYS from the filter, for calls of a foreign architecture. Only x86-64 can make such calls.
-#[cfg(any(test, target_arch = "x86_64"))]
 pub const KILLED: Refusal = Refusal {
     reply: Reply::Killed(libc::SIGSYS),
     layer: Layer::Filter,
