@@ -6,7 +6,7 @@
 //!
 //! | exit code | meaning | standard output |
 //! |---|---|---|
-//! | 0 | the turn succeeded | records, the last is `result/success` |
+//! | 0 | the turn succeeded, or help or version was asked for | records, the last is `result/success` |
 //! | 1 | the turn failed | records, the last is `result/error_during_execution`, unless standard output is closed |
 //! | 2 | usage error: no output was written and no request sent | empty |
 //!

@@ -338,23 +338,37 @@ fn more_side_requests(case: &Case, profile: &Profile) -> impl Iterator<Item = Wi
 }
 
 fn more_time_and_space(limits: &Limits, built_in: &Limits) -> Vec<WiderRule> {
-    let seconds = |limits: &Limits| [limits.timeout.as_secs(), limits.cpu.as_secs()];
+    // Destructured, so that a new limit does not compile until it is listed.
     let counts = |limits: &Limits| {
-        let [timeout, cpu] = seconds(limits);
+        let Limits {
+            timeout,
+            cpu,
+            home_bytes,
+            home_files,
+            memory_bytes,
+            processes,
+            open_files,
+            file_bytes,
+            output_bytes,
+            output_lines,
+            requests,
+            connections,
+            body_bytes,
+        } = *limits;
         [
-            ("timeout", timeout),
-            ("cpu_time", cpu),
-            ("home_size", limits.home_bytes),
-            ("home_files", limits.home_files),
-            ("memory", limits.memory_bytes),
-            ("processes", limits.processes),
-            ("open_files", limits.open_files),
-            ("file_size", limits.file_bytes),
-            ("output_size", limits.output_bytes),
-            ("output_lines", limits.output_lines),
-            ("requests", limits.requests),
-            ("connections", limits.connections),
-            ("body_size", limits.body_bytes),
+            ("timeout", timeout.as_secs()),
+            ("cpu_time", cpu.as_secs()),
+            ("home_size", home_bytes),
+            ("home_files", home_files),
+            ("memory", memory_bytes),
+            ("processes", processes),
+            ("open_files", open_files),
+            ("file_size", file_bytes),
+            ("output_size", output_bytes),
+            ("output_lines", output_lines),
+            ("requests", requests),
+            ("connections", connections),
+            ("body_size", body_bytes),
         ]
     };
     counts(limits)

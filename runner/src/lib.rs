@@ -1,5 +1,5 @@
 //! A sandboxed runner with network isolation: it starts a command-line agent client and a loopback provider
-//! stub inside a sealed sandbox and proves what the client sends, writes and tries.
+//! stub inside a sealed sandbox and reports what the client sends, writes and tries, and what of it is proved.
 //!
 //! SECURITY.md states whom the runner trusts and which layer supports which claim. ARCHITECTURE.md shows the crates
 //! and the processes. This crate is the program: it joins the crates below it, and [`run`](mod@run) is the way of one

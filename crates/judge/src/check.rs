@@ -1,6 +1,7 @@
 //! Compares the evidence of one run with the expectations of its case: a finding for each check, and the verdict.
 //!
-//! Owns the stable ids, their order, the section of the specification behind each, and the evidence that each needs.
+//! Owns the section of the specification behind each check, and the evidence that each needs. Ids and order are those
+//! of [`model::finding::ids`].
 //! Pure: does not know how evidence is collected or how a report looks.
 //!
 //! A finding has one of four statuses:
@@ -18,12 +19,12 @@ use model::profile::{ExpectedAttempt, Profile};
 
 use outcome::{Deviation, JudgedRun, NotPassed, Outcome};
 
+pub use outbound::kernel_refuses;
+
 mod attempts;
 mod body;
 mod files;
 mod headers;
-pub use outbound::kernel_refuses;
-
 mod outbound;
 mod outcome;
 mod process;
@@ -37,7 +38,7 @@ mod tests;
 /// One check.
 struct Check {
     id: &'static str,
-    /// Section of the specification.
+    /// Section of the specification that asks for the check.
     spec: &'static str,
     /// Kinds of gaps that make the check errored.
     needs: &'static [GapKind],

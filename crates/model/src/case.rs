@@ -282,9 +282,9 @@ pub struct Limits {
     pub home_bytes: u64,
     /// Number of inodes of the home, of the temporary and of the working directory, each.
     pub home_files: u64,
-    /// RLIMIT_DATA, or the cgroup's memory.max.
+    /// RLIMIT_DATA of each process; with a cgroup also part of its memory.max.
     pub memory_bytes: u64,
-    /// RLIMIT_NPROC, or the cgroup's pids.max.
+    /// RLIMIT_NPROC; with a cgroup also part of its pids.max.
     pub processes: u64,
     /// RLIMIT_CPU, in whole seconds.
     pub cpu: Duration,

@@ -2,8 +2,8 @@
 //! [`model::audit`].
 //!
 //! Owns the file format, the built-in files and their digests. A file is accepted whole or rejected. An error has the
-//! file, the line, the key, the expected and the found value, and a hint. This crate does not know the host: the runner
-//! checks later if a case can be run there.
+//! file, the line, the key, the expected and the found value, and a hint. The runner checks later if the host can run
+//! a case. Only [`elf_deps`] reads the host: a program and its libraries.
 //!
 #![doc = include_str!("reference.md")]
 

@@ -36,7 +36,7 @@ pub enum Format {
     Markdown,
     /// One HTML page.
     Html,
-    /// SARIF for code scanning, a result for each finding.
+    /// SARIF for code scanning, a result for each failed or errored finding.
     Sarif,
 }
 

@@ -1,5 +1,5 @@
 //! Seals a program and starts it: own namespaces, a new root, Landlock, a seccomp filter, no capability, and a
-//! ledger of every attempt to reach anything.
+//! ledger of attempts to reach anything.
 //!
 //! ```standalone_crate
 //! use std::process::ExitCode;
@@ -63,21 +63,23 @@
 //! | 9 sources taken and sealed | init | while init may read them; a path must be the checked object |
 //! | 10 the namespace's user | init, stage | before any tmpfs: an unmapped owner makes it refuse every mkdir |
 //! | 11 root, home, tmp, /etc, /dev, /proc, binds | init | of the host only the plan's paths |
-//! | 12 pivot_root, old root detached, / read-only | init | |
+//! | 12 pivot_root, old root detached, / read-only | init | the sources of the binds are in the old root |
 //! | 13 no_new_privs, capabilities | init | inherited by the client's process |
 //! | 14 the client's process | init → client | then init is not dumpable: /proc/1 is closed to its own user |
-//! | 15 session, signals, limits | client | |
+//! | 15 session, signals, limits | client | for the client alone: init needs its own |
 //! | 16 Landlock | client | init is never in the domain |
 //! | 17 filter | client | last: the steps before need calls that the filter refuses or notifies |
 //! | 18 listener to the runner | init | the client shares init's descriptor table until then, and keeps no copy |
 //! | 19 self-check and canary | client's child | in the client's own domain, filter and credentials |
 //! | 20 judgement | runner | a layer or probe that does not hold prevents the exec |
-//! | 21 exec | client | |
+//! | 21 no new TCP (`inherited`) | client | a probe of the canary connects to the stub itself |
+//! | 22 exec | client | after the judgement |
 //!
 //! From step 18 on the **supervisor** ([`supervise`]), a thread of the runner, answers the filter's notifications and
 //! keeps the ledger.
 //!
-//! A host may refuse namespaces. Tier `inherited` leaves out steps 1 to 3, the namespaces of step 7, and steps 8 to 12:
+//! A host may refuse namespaces. Isolation `inherited` leaves out steps 1 to 3, the loopback of step 5, the
+//! namespaces of step 7, and steps 8 to 12:
 //!
 //! - The network is the container's and must have loopback only.
 //! - A [`guard`] makes home, temporary and working directory on the container's disk.

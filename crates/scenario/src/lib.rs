@@ -33,10 +33,10 @@
 //! chunk_cuts = [10, "mid-utf8", "mid-crlf", "event-data"]   # cut at these places; or
 //! chunk_seed = 1             # pieces of 1 to 64 bytes, equal in each run with this seed
 //!
-//! # Framing of the events.
-//! framing = { line_end = "lf|crlf|cr", bom = false, comments = false, data_space = true, last_blank_line = true }
+//! # Framing of the events. `line_end` is "lf", "crlf" or "cr".
+//! framing = { line_end = "crlf", bom = false, comments = false, data_space = true, last_blank_line = true }
 //!
-//! # Faults of single events, applied in this order. `nth` counts the events of that name, from 1. Faults:
+//! # Faults of single events, applied in the order of this list. `nth` counts the events of that name, from 1. Faults:
 //! # duplicate, missing, early (before its predecessor), malformed-json, invalid-utf8, no-type, no-event-line,
 //! # no-usage, wrong-index.
 //! faults = [{ fault = "wrong-index", event = "content_block_delta", nth = 2, index = 7 }]
@@ -91,7 +91,7 @@ pub use reply::ErrorType;
 
 /// Answers of the provider to the first, second and later message requests; the last answer repeats.
 ///
-/// Parsed from the `[stub]` table of a case, whose keys the [module](self) lists.
+/// Parsed from the `[stub]` table of a case, whose keys the [crate] lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "file::AnswerFile", into = "file::AnswerFile")]
 #[schemars(

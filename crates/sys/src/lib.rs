@@ -2,7 +2,8 @@
 //! clocks and random numbers that several crates need.
 //!
 //! This is the only crate with `unsafe`. It knows the interface of the kernel, and no policy, set-up order or message
-//! of the sandbox. Errors are the errno of the kernel.
+//! of the sandbox. Errors are the errno of the kernel. [`attempt`], [`probe_calls`] and [`test_network`] hold raw calls
+//! of probes and of the selftest.
 
 #![allow(unsafe_code)]
 

@@ -42,7 +42,7 @@ struct Doctor {
     /// The verdict, with its reason.
     verdict: VerdictForm,
     /// Properties of the machine, for people. They do not affect the verdict.
-    context: Vec<Line>,
+    context: Vec<ContextForm>,
     /// Each probe, in the order of execution.
     probes: Vec<ProbeForm>,
     /// A real run of case-b.
@@ -75,7 +75,8 @@ struct VerdictForm {
 
 /// A property of the machine.
 #[derive(Serialize, JsonSchema)]
-struct Line {
+#[schemars(rename = "Line")]
+struct ContextForm {
     /// Label, such as `kernel`, `container` or `yama`.
     name: &'static str,
     /// Value, for people.

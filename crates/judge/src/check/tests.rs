@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use model::evidence::fixture::{Fixture, case_a, case_b, gap};
 use model::evidence::{Before, CanaryStatus, LayerStatus};
-use model::finding::ids;
+use model::finding::{holds_for_any_program, ids};
 
 use super::*;
 
@@ -88,6 +88,15 @@ fn a_perfect_case_a_passes_all_but_what_it_does_not_ask() {
         CHECKS.len() - 2
     );
     assert_eq!(verdict_of(&fixture), Verdict::Passed);
+}
+
+#[test]
+fn checks_are_those_of_the_model_in_its_order() {
+    assert!(CHECKS.iter().map(|check| check.id).eq(ids()));
+    for check in &CHECKS {
+        let for_any = matches!(check.rule, Rule::Any(_));
+        assert_eq!(for_any, holds_for_any_program(check.id), "{}", check.id);
+    }
 }
 
 #[test]
