@@ -1,8 +1,8 @@
 //! Refuses to build an executable that is not static.
 //!
-//! The executable starts itself and the reference client in a root that holds no library. The flag for that
-//! stands in `.cargo/config.toml`, and a `RUSTFLAGS` in the environment replaces the flags of that file
-//! without a word: what came out would build, and then fail in every run.
+//! The executable starts itself and the reference client in a root without libraries. `.cargo/config.toml` has the flag
+//! for that. A `RUSTFLAGS` in the environment silently replaces the flags of that file: the executable would build, and
+//! then fail in every run.
 
 use std::env;
 
@@ -22,7 +22,7 @@ fn main() {
     }
 }
 
-/// What to do: the usual cause first.
+/// Remedy, for the most likely cause.
 fn remedy() -> &'static str {
     if env::var_os("CARGO_ENCODED_RUSTFLAGS").is_some_and(|flags| !flags.is_empty()) {
         "RUSTFLAGS, or a setting like it, replaces them: run `unset RUSTFLAGS`, or add \

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use judge::check;
 use judge::facts::form::Report as Form;
-use judge::facts::{Behaviour, compare};
+use judge::facts::{RunFacts, compare};
 use model::difference::Difference;
 use model::evidence::Exit;
 use model::finding::{AskedBy, BASELINE, Finding, Status};
@@ -225,14 +225,14 @@ impl Task {
     }
 }
 
-/// Behaviour of the run, by the same JSON report that `runner diff` reads. Fails with the reason if the run cannot be
+/// RunFacts of the run, by the same JSON report that `runner diff` reads. Fails with the reason if the run cannot be
 /// compared.
-fn complete_behaviour(report: &Report) -> Result<Behaviour, String> {
+fn complete_behaviour(report: &Report) -> Result<RunFacts, String> {
     let cannot =
         |error: &dyn std::error::Error| format!("cannot compare the report of this run: {error}");
     let rendered = json::render(report).map_err(|error| cannot(&error))?;
     let form = Form::parse(&rendered).map_err(|error| cannot(&error))?;
-    let behaviour = Behaviour::of(&form);
+    let behaviour = RunFacts::of(&form);
     let incomplete = form.incomplete().into_iter();
     let incomplete: Vec<String> = incomplete.chain(behaviour.incomplete()).collect();
     match incomplete.as_slice() {
@@ -241,7 +241,7 @@ fn complete_behaviour(report: &Report) -> Result<Behaviour, String> {
     }
 }
 
-fn compared(lock: &Lock, bytes: &[u8], behaviour: &Behaviour, report: &Report) -> TaskOutcome {
+fn compared(lock: &Lock, bytes: &[u8], behaviour: &RunFacts, report: &Report) -> TaskOutcome {
     // The isolation of a run with `--isolation auto` is known only after the run.
     let tier = report.tier.word();
     if lock.tier() != tier {
@@ -275,7 +275,7 @@ fn compared(lock: &Lock, bytes: &[u8], behaviour: &Behaviour, report: &Report) -
 fn written(
     old: Option<&Lock>,
     file: LockFile,
-    behaviour: &Behaviour,
+    behaviour: &RunFacts,
     report: &Report,
 ) -> TaskOutcome {
     if let Some(reason) = partial_run_reason(report.evidence.exit) {

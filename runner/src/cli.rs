@@ -116,7 +116,8 @@ pub(crate) struct RunOptions {
     /// Refuse to run if the case file has another SHA-256
     #[arg(long, value_name = "SHA256", value_parser = values::sha256, help_heading = help::SANDBOX)]
     pub require_case: Option<String>,
-    /// Write a report: human, json, junit, markdown, html or sarif; without a file, to standard output. May be given again
+    /// Write a report: human, json, junit, markdown, html or sarif; without a file, to standard output. May be given
+    /// again
     #[arg(long, value_name = "FORMAT[=FILE]", value_parser = values::report(), help_heading = help::OUTPUT)]
     pub report: Vec<ReportArgument>,
     /// Write the evidence to a new or empty directory: all reports, the output, the files as found, and their digests

@@ -117,7 +117,7 @@ pub(crate) async fn collect(
         channel: Some(watched(stage.channel.try_clone()?)?),
         stdout: stage.stdout.take().map(watched).transpose()?,
         stderr: stage.stderr.take().map(watched).transpose()?,
-        pass: settings
+        passthrough: settings
             .passes_output
             .then(|| std::io::Result::Ok((Passthrough::to_stdout()?, Passthrough::to_stderr()?)))
             .transpose()?,
@@ -138,7 +138,7 @@ pub(crate) async fn collect(
         settings,
     };
     let stream = Errors::new(session.settings.secrets, session.settings.extent);
-    session.capture.passed = session.pass.is_some().then(|| stream.clone());
+    session.capture.passed = session.passthrough.is_some().then(|| stream.clone());
     session.capture.errors = stream;
     session.run().await;
     session.finish_passing().await;
@@ -229,7 +229,7 @@ struct Session<'a> {
     stderr: Option<AsyncFd<OwnedFd>>,
     questions: Option<AsyncFd<OwnedFd>>,
     /// Targets of an audited program's standard output and standard error.
-    pass: Option<(Passthrough, Passthrough)>,
+    passthrough: Option<(Passthrough, Passthrough)>,
     watcher: Watcher,
     /// Fanotify group of the trees, until the watcher takes it.
     group: Option<OwnedFd>,
@@ -274,7 +274,7 @@ impl Session<'_> {
                 // In this order, so that a record is read before an event that would make it late.
                 biased;
                 () = self.signals.recv() => self.interrupted(),
-                read = readable(self.stdout.as_ref(), self.pass.as_ref().map(|(out, _)| out)) => self.read_stdout(read),
+                read = readable(self.stdout.as_ref(), self.passthrough.as_ref().map(|(out, _)| out)) => self.read_stdout(read),
                 read = self.control.read_until(b'\n', &mut line), if self.control_open => match read {
                     Ok(length) if length > 0 && line.ends_with(b"\n") => {
                         let next = self.control_line(&line).await;
@@ -290,7 +290,7 @@ impl Session<'_> {
                     Next::Continue
                 }
                 // After the journal, so that a flood of standard error delays no barrier.
-                read = readable(self.stderr.as_ref(), self.pass.as_ref().map(|(_, err)| err)) => self.read_stderr(read),
+                read = readable(self.stderr.as_ref(), self.passthrough.as_ref().map(|(_, err)| err)) => self.read_stderr(read),
                 () = sleep_until(self.deadline) => self.deadline_passed(),
                 () = stalled::next_look(self.phase, self.next_look) => self.look_at_processes(),
                 // After the deadline, so that a flood of questions or file events delays no other branch.
@@ -347,7 +347,7 @@ impl Session<'_> {
             self.gap(GapKind::Processes, "interrupted twice".to_owned());
             return Next::Stop;
         }
-        if self.phase == Phase::Finishing && self.pass.is_some() {
+        if self.phase == Phase::Finishing && self.passthrough.is_some() {
             self.impatient = true;
             self.gap(
                 GapKind::Records,
@@ -372,7 +372,7 @@ impl Session<'_> {
                 Next::Stop
             }
             // The client has ended, so the rest of its output waits only for its reader, as in any pipe.
-            Phase::Finishing if self.done && self.pass.is_some() => {
+            Phase::Finishing if self.done && self.passthrough.is_some() => {
                 self.enter(Phase::Finishing, FINISHING);
                 Next::Continue
             }
@@ -415,7 +415,7 @@ impl Session<'_> {
                     passed.push(&left);
                 }
             }
-            Read::Piece(piece) => match (&mut self.pass, &mut self.capture.passed) {
+            Read::Piece(piece) => match (&mut self.passthrough, &mut self.capture.passed) {
                 (Some((out, _)), Some(passed)) => {
                     passed.push(&piece);
                     out.push(&piece);
@@ -449,7 +449,7 @@ impl Session<'_> {
             }
             Read::Piece(piece) => {
                 self.capture.errors.push(&piece);
-                if let Some((_, err)) = &mut self.pass {
+                if let Some((_, err)) = &mut self.passthrough {
                     err.push(&piece);
                 }
                 if self.capture.errors.bytes() > self.settings.output_bytes

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use judge::facts::form::{FormError, Report};
-use judge::facts::{self, Applied, Behaviour};
+use judge::facts::{self, Applied, RunFacts};
 use model::difference::{Change, Difference};
 use model::digest;
 use model::quote::shown_path;
@@ -176,7 +176,7 @@ fn of_bundle(directory: &Path, report: &Path) -> Result<Vec<u8>, DiffError> {
 
 impl Answer {
     fn of((old_path, old): (&Path, Report), (new_path, new): (&Path, Report)) -> Self {
-        let behaviours = (Behaviour::of(&old), Behaviour::of(&new));
+        let behaviours = (RunFacts::of(&old), RunFacts::of(&new));
         let runs = [
             ("the old run", &old, &behaviours.0),
             ("the new run", &new, &behaviours.1),

@@ -13,21 +13,21 @@
 //! | [`prepare`] | paths resolved, the credential made, the sandbox's plan |
 //! | [`provider`] | the stub inside the sandbox |
 //! | [`run`](mod@run), [`collect`] | the pipeline, and its event loop |
-//! | [`assemble`], [`lookups`] | evidence from the capture; missed paths and the option that shows each |
-//! | [`describe`], [`output`] | the report, and its destinations |
+//! | [`build_evidence`], [`lookups`] | evidence from the capture; missed paths and the option that shows each |
+//! | [`build_report`], [`output`] | the report, and its destinations |
 //! | [`bundle`], [`baseline`], [`diff`] | evidence in a directory, lock files, two runs compared |
 //! | [`doctor`], [`selftest`], [`policy_command`] | the other commands |
 //!
 //! The stub is an instrument, so this crate uses its types. The reference client is the subject of the tests: only its
 //! entry point is used, because a shared type could hide the same fault in both.
 
-mod assemble;
 mod audit;
 mod baseline;
+mod build_evidence;
+mod build_report;
 mod bundle;
 mod cli;
 mod collect;
-mod describe;
 pub mod diff;
 pub mod doctor;
 mod home_dirs;

@@ -34,7 +34,7 @@ pub(crate) struct Output {
 enum Sink {
     Stdout,
     Stderr,
-    /// A pipe, a terminal or a device, which is written in location.
+    /// A pipe, a terminal or a device, which is written in place.
     Stream {
         name: String,
         file: File,

@@ -14,12 +14,12 @@ use model::text::count;
 use nix::errno::Errno;
 use sys::process::ignore_file_size_signal;
 
+use crate::build_report::PassedOver;
 use crate::bundle::Bundled;
 use crate::bundle::verify::{self, Verified, VerifyError};
 use crate::cli::{Cli, Command, UsageError};
 use crate::collect::Failure;
 use crate::collect::home_copy::Kept;
-use crate::describe::PassedOver;
 use crate::diff::{self, DiffError};
 use crate::doctor::trial_process::{self, TRIAL_ARGUMENT};
 use crate::output::{self, OutputError};

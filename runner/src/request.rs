@@ -23,7 +23,7 @@ pub(crate) struct RunRequest {
     /// The reports to write; always includes a human report.
     pub reports: Vec<ReportTarget>,
     /// The requested isolation of the network.
-    pub isolation: Isolation,
+    pub isolation: IsolationChoice,
     /// Wall time that replaces the case's.
     pub timeout: Option<Duration>,
     /// Directory for the evidence.
@@ -38,8 +38,8 @@ impl RunRequest {
     /// Kinds of isolation to try, strongest first.
     pub(crate) fn tiers(&self) -> Vec<Tier> {
         match self.isolation {
-            Isolation::Auto => self.workload.sandbox().tiers.clone(),
-            Isolation::Demanded(tier) => vec![tier],
+            IsolationChoice::Auto => self.workload.sandbox().tiers.clone(),
+            IsolationChoice::Demanded(tier) => vec![tier],
         }
     }
 }
@@ -86,7 +86,7 @@ pub(crate) enum Baseline {
 
 /// Kinds of isolation that the run accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Isolation {
+pub(crate) enum IsolationChoice {
     /// The strongest kind that the host supports and the case accepts.
     Auto,
     /// Exactly this kind.
@@ -178,7 +178,7 @@ pub(crate) enum DoctorAction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SelftestRequest {
     /// Requested isolation.
-    pub isolation: Isolation,
+    pub isolation: IsolationChoice,
     /// Form of the answer.
     pub form: Form,
     /// True if an inconclusive class changes the exit code.

@@ -19,14 +19,14 @@ use sys::clock::Clock;
 use sys::process::absorb_one_signal;
 use thiserror::Error;
 
-use crate::assemble;
 use crate::baseline::BaselineError;
+use crate::build_evidence;
+use crate::build_report::{self, PassedOver};
 use crate::bundle::output_dir::OutputDirectoryError;
 use crate::bundle::{Bundle, Bundled};
 use crate::collect::home_copy::{Kept, keep};
 use crate::collect::output::Extent;
 use crate::collect::{self, Capture, CollectSettings, Failure};
-use crate::describe::{self, PassedOver};
 use crate::output::{OutputError, WriteError};
 use crate::prepare::{PrepareError, Prepared, prepare};
 use crate::request::RunRequest;
@@ -53,7 +53,7 @@ pub(crate) enum RunError {
     Namespaces(#[source] SetupError),
     #[error("cannot set up the event loop and its threads")]
     EventLoop(#[source] io::Error),
-    #[error("the case accepts no tier")]
+    #[error("the case accepts no isolation")]
     NoTier,
     #[error("cannot hash the program and this executable, each in a thread")]
     Digest(#[source] io::Error),
@@ -118,7 +118,7 @@ pub(crate) fn run(request: &RunRequest) -> Result<Done, RunError> {
         Workload::Program(audit) => check::audit(&audit.attempts, &evidence),
     };
     let verdict = check::verdict(&checks, &evidence);
-    let mut report = describe::report(
+    let mut report = build_report::build(
         request,
         &prepared,
         digests.wait().map_err(RunError::Digest)?,
@@ -189,7 +189,7 @@ fn evidence_of(
     if let Some(bundle) = &mut bundle {
         bundle.take_output(&capture, &prepared.secrets);
     }
-    let evidence = assemble::evidence(
+    let evidence = build_evidence::build(
         capture,
         (limits, request.timeout.unwrap_or(limits.timeout)),
         prepared,

@@ -2,8 +2,8 @@
 //! outside the sandbox, by the same code.
 //!
 //! A class is *blocked* if each of its attempts was refused inside as expected, has its entry in the ledger, and
-//! succeeded outside. As expected means: by the listed layer, with the listed errno. An attempt that is refused outside too is *inconclusive*, never a
-//! pass: the machine may have refused it inside.
+//! succeeded outside. As expected means: by the listed layer, with the listed errno. An attempt that is refused outside
+//! too is *inconclusive*, never a pass: the machine may have refused it inside.
 //!
 //! Must not know: how a run is made. The hostile client is a workload of the built-in case B.
 
@@ -26,10 +26,10 @@ use sandbox::error::SetupError;
 use sandbox::guard::Guarded;
 use thiserror::Error;
 
+use crate::build_report::{self, PassedOver};
 use crate::collect::Failure;
-use crate::describe::{self, PassedOver};
 use crate::output;
-use crate::request::{ClientProgram, Isolation, RunRequest, SelftestRequest};
+use crate::request::{ClientProgram, IsolationChoice, RunRequest, SelftestRequest};
 use crate::run::{self, RunError};
 use crate::workload::Workload;
 use judge::{Input, Outcome, Status, full_name};
@@ -101,7 +101,7 @@ pub(crate) fn run(request: SelftestRequest) -> Result<SelftestVerdict, SelftestE
     }
     let answer = Answer {
         tier: done.tier,
-        because: done.passed_over.first().map(describe::because),
+        because: done.passed_over.first().map(build_report::because),
         classes: judge(&targets, done.tier, &outside, &done.evidence),
     };
     let bytes = match request.form {
@@ -126,7 +126,7 @@ fn twins(targets: &Targets) -> Vec<Said> {
 }
 
 /// A run of case B with the hostile client. Its attempts follow the arguments of an ordinary client.
-fn run_request(isolation: Isolation, targets: &Targets) -> Result<RunRequest, SelftestError> {
+fn run_request(isolation: IsolationChoice, targets: &Targets) -> Result<RunRequest, SelftestError> {
     let built_in = |name: &str| Reference::BuiltIn(name.into());
     let mut further: Vec<OsString> = Vec::new();
     for class in table::classes() {

@@ -194,8 +194,8 @@ pub fn verdict(findings: &[Finding], evidence: &Evidence) -> Verdict {
     }
 }
 
-/// Faults of the run itself, one phrase each: layers, probes, lost evidence, interruption. Only a run without faults can
-/// pass.
+/// Faults of the run itself, one phrase each: layers, probes, lost evidence, interruption. Only a run without faults
+/// can pass.
 pub fn unsound(evidence: &Evidence) -> Vec<String> {
     [broken(evidence), lost(evidence)].concat()
 }
@@ -220,7 +220,7 @@ fn broken(evidence: &Evidence) -> Vec<String> {
         .canaries
         .iter()
         .filter(|canary| canary.status == CanaryStatus::NotHeld);
-    reasons.extend(leaks.map(|canary| format!("canary did not hold: {}", canary.name)));
+    reasons.extend(leaks.map(|canary| format!("probe did not hold: {}", canary.name)));
     if evidence.exit == Exit::NotStarted {
         reasons.push("the client was never started".to_owned());
     }

@@ -1,10 +1,10 @@
 //! Facts of a run, by which two runs are compared: a sorted map from an area and a key to a value.
 //!
-//! The only input is the JSON form of a report (`runner.report/1`). `runner diff` reads that form from files. A run with
-//! `--baseline` writes its own report and reads it back. So both always agree.
+//! The only input is the JSON form of a report (`runner.report/1`). `runner diff` reads that form from files. A run
+//! with `--baseline` writes its own report and reads it back. So both always agree.
 //!
-//! Keys are identities, not positions (`POST /v1/messages`, not `request 2`): an inserted request is one difference, and
-//! does not shift all later ones. Only blocks of a body are known by position, since they have no other name.
+//! Keys are identities, not positions (`POST /v1/messages`, not `request 2`): an inserted request is one difference,
+//! and does not shift all later ones. Only blocks of a body are known by position, since they have no other name.
 //!
 //! Each [`Rule`] leaves out values that vary from run to run, or replaces them by a placeholder. Uses of rules are
 //! counted. Texts in a body are compared by digest up to [`SHORT_TEXT`] bytes, so that another model name is a
@@ -49,14 +49,14 @@ const SHOWN_CHARS: usize = 200;
 
 /// Facts of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Behaviour {
+pub struct RunFacts {
     facts: BTreeMap<Fact, String>,
     applied: Applied,
     /// Facts beyond [`MAX_FACTS`] are missing.
     is_cut: bool,
 }
 
-impl Behaviour {
+impl RunFacts {
     /// Facts of a report.
     pub fn of(report: &Report) -> Self {
         let mut facts = Facts {
@@ -208,12 +208,12 @@ impl Facts {
         }
     }
 
-    fn finish(mut self) -> Behaviour {
+    fn finish(mut self) -> RunFacts {
         for (fact, values) in std::mem::take(&mut self.sets) {
             let values: Vec<String> = values.into_iter().collect();
             self.put(fact.area, &fact.key, &values.join(" and "));
         }
-        Behaviour {
+        RunFacts {
             facts: self.facts,
             applied: self.applied,
             is_cut: self.is_full,

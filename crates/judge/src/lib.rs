@@ -1,7 +1,8 @@
 //! Judges a run: its evidence against a case, and its facts against a lock file or another run.
 //!
-//! All code is pure: no file, no process, no clock. [`check`] makes one finding for each id of
-//! [`model::finding::ids`]; [`facts`] reduces the JSON form of a report to comparable facts; [`lock`] reads and writes the text of the lock file.
+//! All code is pure: no file, no process, no clock. [`check`] makes one finding for each id of [`model::finding::ids`];
+//! [`facts`] reduces the JSON form of a report to comparable facts; [`lock`] reads and writes the text of the lock
+//! file.
 
 pub mod check;
 pub mod facts;

@@ -1,5 +1,6 @@
-//! Lock file: TOML of the form `runner.baseline/1`, sorted, a line for each fact, in plain ASCII. Two runs of one client
-//! give equal bytes. The file can be reviewed and edited by hand: the value `*` accepts any value, and a missing fact.
+//! Lock file: TOML of the form `runner.baseline/1`, sorted, a line for each fact, in plain ASCII. Two runs of one
+//! client give equal bytes. The file can be reviewed and edited by hand: the value `*` accepts any value, and a missing
+//! fact.
 //!
 //! A user with write access to the file decides which behaviour is accepted. Keys and values are hostile text, so they
 //! are escaped: they can end neither a line nor a string.
@@ -14,7 +15,7 @@ use model::report::Report;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::facts::Behaviour;
+use crate::facts::RunFacts;
 
 pub mod drift;
 
@@ -75,7 +76,7 @@ type Map = BTreeMap<Fact, String>;
 
 impl Lock {
     /// Lock of a run. Facts with the value [`ANY`] in the old lock keep it.
-    pub fn of(behaviour: &Behaviour, made: Made, old: Option<&Self>, report: &Report) -> Self {
+    pub fn of(behaviour: &RunFacts, made: Made, old: Option<&Self>, report: &Report) -> Self {
         let mut facts = behaviour.facts().clone();
         let kept = old.into_iter().flat_map(|old| &old.facts);
         let any = kept.filter(|(_, value)| *value == ANY);

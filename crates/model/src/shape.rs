@@ -10,8 +10,8 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value, json};
-use sha2::{Digest, Sha256};
 
+use crate::digest;
 use crate::journal::Content;
 use crate::secret::SecretScanner;
 
@@ -83,23 +83,6 @@ pub fn values(value: &Value) -> usize {
     }
 }
 
-/// Returns the SHA-256 of `bytes` in lower-case hexadecimal.
-pub fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-/// Encodes `bytes` in lower-case hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    use fmt::Write as _;
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
-}
-
 struct Reader<'a> {
     bounds: Bounds,
     credential: Option<&'a SecretScanner>,
@@ -122,7 +105,7 @@ impl Reader<'_> {
         if self.is_name(key) {
             key.to_owned()
         } else {
-            format!("\u{2026}{}-{}", key.len(), sha256(key.as_bytes()))
+            format!("\u{2026}{}-{}", key.len(), digest::of_bytes(key.as_bytes()))
         }
     }
 
@@ -215,7 +198,7 @@ impl<'de> Visitor<'de> for Shape<'_> {
         if self.named && self.reader.is_name(text) {
             return Ok(Value::String(text.to_owned()));
         }
-        Ok(json!({ "bytes": text.len(), "sha256": sha256(text.as_bytes()) }))
+        Ok(json!({ "bytes": text.len(), "sha256": digest::of_bytes(text.as_bytes()) }))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
@@ -304,7 +287,7 @@ mod tests {
         let value = shape(r#"{"a key with text":1}"#);
         assert_eq!(
             value,
-            json!({ format!("\u{2026}15-{}", sha256(b"a key with text")): 1 })
+            json!({ format!("\u{2026}15-{}", digest::of_bytes(b"a key with text")): 1 })
         );
     }
 

@@ -4,8 +4,8 @@ use std::path::{Component, Path, PathBuf};
 
 /// Returns `path` relative to `directory`, or the file name of a path outside of it.
 ///
-/// The root directory counts as outside, because no project is there. A path with `..` is resolved first, because it may
-/// pass through symbolic links.
+/// The root directory counts as outside, because no project is there. A path with `..` is resolved first, because it
+/// may pass through symbolic links.
 pub fn below(directory: Option<&Path>, path: &Path) -> PathBuf {
     let file_name = || path.file_name().map(PathBuf::from).unwrap_or_default();
     let Some(directory) = directory.filter(|directory| directory.parent().is_some()) else {

@@ -23,8 +23,8 @@ use super::schema::{
 };
 use super::values::{PathRuleFile, name, path_rules, sentence};
 
-/// Profile of one client: its command line, names and known behaviour. In most texts, `{app}`, `{vendor}`, `{cli_name}`,
-/// `{runtime}` and `{program}` are placeholders for the names in the table `names`.
+/// Profile of one client: its command line, names and known behaviour. In most texts, `{app}`, `{vendor}`,
+/// `{cli_name}`, `{runtime}` and `{program}` are placeholders for the names in the table `names`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Client profile of runner")]

@@ -1,7 +1,8 @@
 //! The canary: probes that must fail, and two that must succeed, made inside by our own code.
 //!
 //! The probes run in a child of the client's process, before its exec, with the client's Landlock domain, filter and
-//! credentials. With isolation `inherited`, one restriction follows: Landlock without TCP, since a probe connects. Each probe names the errno that only its layer gives.
+//! credentials. With isolation `inherited`, one restriction follows: Landlock without TCP, since a probe connects. Each
+//! probe names the errno that only its layer gives.
 //!
 //! Each network probe is made twice. *Answered*: the supervisor refuses and records the call. *Continued*: the
 //! supervisor lets the call through, and the kernel itself must refuse it. A probe asks to be continued by the protocol

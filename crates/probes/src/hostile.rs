@@ -41,7 +41,8 @@ pub const ATTEMPT: &str = "--attempt";
 const MAKE: &str = "--make";
 /// Option that waits until standard input ends.
 pub(super) const WAIT: &str = "--wait";
-/// Option that starts a waiting process, prints its pid and exits, so that the waiting process is no child of the caller.
+/// Option that starts a waiting process, prints its pid and exits, so that the waiting process is no child of the
+/// caller.
 pub const WAIT_APART: &str = "--wait-apart";
 /// Option that aborts.
 pub(super) const CRASH: &str = "--crash";

@@ -43,6 +43,10 @@
 //!
 //! # Processes
 //!
+//! The text below calls the owner *runner*, the server inside *stub*, and the sealed program *client*. The *canary* is
+//! a set of probes, made inside before the client starts. *Tier* is the kind of isolation: `namespace`, or `inherited`
+//! from a container. [`Sandbox`] has the first one.
+//!
 //! - The **runner**, on the host: starts the stage as a fresh exec of its own executable with an empty environment
 //!   ([`spawn`]). The runner holds the control socket and the client's output pipes, and writes the id maps as root.
 //! - The **stage** ([`stage`]), which becomes the stub and the [`resolver`]: makes user and network namespace, loopback
@@ -113,7 +117,6 @@ pub mod dns;
 pub mod error;
 pub mod filter;
 pub mod guard;
-pub mod held;
 pub mod identity;
 mod init;
 pub mod landlock;
@@ -132,10 +135,15 @@ pub mod root;
 mod sealed;
 pub mod self_check;
 pub mod set_up;
+pub mod sock_diag;
 pub mod spawn;
 pub mod stage;
 pub mod supervise;
 pub mod verify;
 pub mod weaken;
 
+pub use dns::Asked;
+pub use message::ExitStatus;
 pub use sealed::{Ran, Sandbox, SealError, no_server, reenter};
+pub use supervise::ledger::Ledger;
+pub use verify::Isolation;

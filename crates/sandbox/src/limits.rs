@@ -18,8 +18,8 @@ pub const QUEUE_BYTES: u64 = 819_200;
 
 /// Makes the client the first victim of the OOM killer (proc_pid_oom_score_adj(5)).
 ///
-/// The descriptors of the client keep memory files and kernel objects alive, which RLIMIT_DATA does not count. Landlock prevents
-/// the client from lowering the score. If /proc is not writable, the kernel chooses.
+/// The descriptors of the client keep memory files and kernel objects alive, which RLIMIT_DATA does not count. Landlock
+/// prevents the client from lowering the score. If /proc is not writable, the kernel chooses.
 pub(super) fn prefer_as_victim(proc: &Proc) {
     let _ = proc.write("self/oom_score_adj", "1000");
 }

@@ -1,9 +1,9 @@
 //! Resolver inside the network namespace: answers each question with "no such name" and reports it to the runner.
 //!
 //! The resolver runs in the stage, on the stub's thread. It reports over a socket of its own, since the control socket
-//! is the stub's, and never waits for the runner. Questions that cannot be sent yet are counted per name and sent later.
-//! At most [`MAX_QUESTIONS`] names wait. The last message has the number of lost questions: those beyond that limit,
-//! and datagrams that the kernel dropped.
+//! is the stub's, and never waits for the runner. Questions that cannot be sent yet are counted per name and sent
+//! later. At most [`MAX_QUESTIONS`] names wait. The last message has the number of lost questions: those beyond that
+//! limit, and datagrams that the kernel dropped.
 //!
 //! Without an answer a client would wait for seconds. A refusal would make libc ask again.
 
@@ -267,8 +267,8 @@ impl Unreported {
         answer
     }
 
-    /// Deviations of a datagram, searched for the credential. In an ordinary query the client chooses only the name, and
-    /// the runner searches all names.
+    /// Deviations of a datagram, searched for the credential. In an ordinary query the client chooses only the name,
+    /// and the runner searches all names.
     fn odd(&self, datagram: &[u8], parsed: &Result<Query, NoQuery>) -> Option<Odd> {
         let what = strict::odd(datagram, parsed)?;
         let secrets = self.credential.as_ref();

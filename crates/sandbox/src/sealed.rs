@@ -1,6 +1,6 @@
 //! One sealed run in one call, for a program of any kind: no server, no case, no report.
 //!
-//! [`Sandbox`] collects what the program gets, and [`Sandbox::run`] drives the set-up, the program and its end.
+//! [`Sandbox`] describes the program and its surroundings; [`Sandbox::run`] drives the set-up, the program and its end.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -10,6 +10,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use model::case::{Access, Device, Tier};
@@ -45,15 +46,21 @@ use crate::dns::Asked;
 const SET_UP: Duration = Duration::from_secs(20);
 /// From the order to end the program to the report of its end.
 const ENDING: Duration = Duration::from_secs(10);
+/// Largest time limit; a longer one is cut.
+const MAX_TIMEOUT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Bytes of each output; a program that writes more is ended.
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
+/// Directories that the sandbox has itself.
+const OWN_TREES: [&str; 5] = ["/tmp", "/home", "/proc", "/dev", PROGRAM_DIRECTORY];
+/// Held during a run: children of one run would count as the other's.
+static ONE_RUN: Mutex<()> = Mutex::new(());
 /// Bytes of one read.
 const PIECE: usize = 16 * 1024;
 
-/// Runs this process as one of the sandbox's own, if it was started as one: the executable starts itself again for
-/// them. `serve` is what the stage does once it is sealed; [`no_server`] answers nothing.
+/// Runs one of the sandbox's own processes, if this process was started as one, and returns its exit code.
 ///
-/// Call this first in `main`, and end with the code that it gives.
+/// The sandbox starts the executable of the caller again for its processes. So `main` must call this function first,
+/// and end with the code that it returns. `serve` runs inside the sealed network; [`no_server`] accepts no connection.
 pub fn reenter(serve: impl AsyncFnOnce(Inside) -> io::Result<()>) -> Option<ExitCode> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let further = arguments.get(2..).unwrap_or_default();
@@ -65,7 +72,7 @@ pub fn reenter(serve: impl AsyncFnOnce(Inside) -> io::Result<()>) -> Option<Exit
     }
 }
 
-/// Serves no connection, until the owner of the sandbox is gone.
+/// Accepts no connection, and returns when the owner of the sandbox has ended.
 ///
 /// # Errors
 /// The error of reading the control socket.
@@ -74,8 +81,12 @@ pub async fn no_server(mut inside: Inside) -> io::Result<()> {
     Ok(())
 }
 
-/// A program and what it gets. It sees its own file, an empty home, working and temporary directory, `/dev/null` and
-/// its kin, and what [`show`](Self::show) adds; it has no network but an empty loopback.
+/// A program and its surroundings.
+///
+/// The program sees its own file, an empty home, working and temporary directory (256 MiB and 20,000 files each), /proc
+/// with its own processes, the devices null, zero, full, random and urandom, a few files of /etc made for it, and the
+/// paths of [`show`](Self::show). Its network is a loopback with a resolver that knows no name. Standard input is
+/// /dev/null. Limits: 60 s of processor time, 4 GiB of data, 64 MiB for one file, 1,024 open files, 512 processes.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     program: PathBuf,
@@ -85,41 +96,49 @@ pub struct Sandbox {
     timeout: Duration,
 }
 
-/// The end of a sealed program, and what was seen of it.
+/// Result of a sealed run.
 #[derive(Debug)]
 pub struct Ran {
-    /// wait(2) status; `None`: it was ended at its time limit.
+    /// wait(2) status; `None` if the program was ended at its time limit.
     pub status: Option<ExitStatus>,
     /// Standard output.
     pub stdout: Vec<u8>,
     /// Standard error.
     pub stderr: Vec<u8>,
-    /// Layers as the kernel showed them, and canaries, just before the program started.
+    /// Layers as the kernel showed them, and probes of the canary, just before the program started.
     pub isolation: Isolation,
-    /// Attempts to reach anything, and the programs that were started.
+    /// Attempts of the program, and the programs that were started.
     pub ledger: Ledger,
-    /// Questions to the resolver inside, each with how often it was asked.
+    /// Questions to the resolver inside, each with its number.
     pub questions: Vec<(Asked, u64)>,
 }
 
-/// Cause for which there was no sealed run, or its ledger was lost.
+/// Error of a sealed run.
 #[derive(Debug, Error)]
 pub enum SealError {
     /// The program, or a path to show, cannot be opened.
     #[error("cannot open {path}")]
     Open {
-        /// As it was given.
+        /// Path as given.
         path: String,
         /// Error of open(2).
         source: io::Error,
     },
-    /// A canary has no target.
+    /// A path cannot be shown.
+    #[error(
+        "cannot show {path}: expected an absolute path outside of /tmp, /home, /proc, /dev and /client"
+    )]
+    Path {
+        /// Path as given.
+        path: String,
+    },
+    /// A probe of the canary has no target.
     #[error(transparent)]
     Targets(#[from] TargetsError),
     /// A step of set-up failed.
     #[error("cannot set up the sandbox")]
     SetUp(#[from] SetupError),
-    /// A layer or a canary did not hold; the program was not started.
+    /// A layer or a probe did not hold; the program was not started.
     #[error("the sandbox does not hold: {0}; the program was not started")]
     NotSealed(String),
     /// execve(2) failed.
@@ -136,7 +155,7 @@ pub enum SealError {
     /// The program wrote more than 64 MiB to one output.
     #[error("the program wrote more than {MAX_OUTPUT_BYTES} bytes to one output")]
     Output,
-    /// The supervisor was lost, and the ledger with it.
+    /// The supervisor ended early, so there is no ledger.
     #[error("the supervisor was lost")]
     NoLedger,
     /// poll(2) or a read failed.
@@ -171,25 +190,29 @@ impl Sandbox {
         self
     }
 
-    /// Shows a file or directory of the host at the same path, read-only; programs in it can be run. The sandbox has its
-    /// own `/tmp`, `/home`, `/proc` and `/dev`: set-up fails for a path in one of them.
+    /// Shows a file or directory of the host at the same path, read-only; programs in it can be run. The path must be
+    /// absolute, and outside of the directories that the sandbox has itself: /tmp, /home, /proc, /dev and /client.
     pub fn show(mut self, path: impl Into<PathBuf>) -> Self {
         self.shown.push((path.into(), Access::ReadExecute));
         self
     }
 
-    /// Sets the time limit from the exec on.
+    /// Sets the time limit, counted from the exec.
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// Seals the program, runs it to its end and gives what was seen. Afterwards no process of it is left.
+    /// Seals the program, runs it to its end and ends all of its processes.
     ///
-    /// The calling process must have called [`reenter`] first, and waits for its other children as well.
+    /// The calling process must have called [`reenter`] first. It must start no other child until this function
+    /// returns: each new child counts as the sandbox's, and is ended and reaped with it. Calls from several threads
+    /// wait for each other. The process becomes a child subreaper (prctl(2)), resets SIGCHLD, and marks its descriptors
+    /// above 2 close-on-exec.
     ///
     /// # Errors
-    /// The program is never started unless every layer and canary holds.
+    /// The program is never started unless every required layer and every probe holds.
     pub fn run(&self) -> Result<Ran, SealError> {
+        let _alone = ONE_RUN.lock().unwrap_or_else(PoisonError::into_inner);
         let clock = Clock::start();
         let mut held = Vec::new();
         let (plan, targets) = self.plan(&mut held)?;
@@ -201,7 +224,7 @@ impl Sandbox {
         let cgroup = stage.cgroup.as_ref();
         let cgroup = cgroup.map(Cgroup::describe).map_err(String::clone);
         let process = Pid::from_raw(i32::try_from(stage.process.id()).unwrap_or(0));
-        // Nothing is asked of an owner that reads its outputs to their end anyway.
+        // The receiver is dropped: this owner does not need the lines of standard output at a connection.
         let (questions, _) = tokio::sync::mpsc::channel(1);
         let set_up = SetUp::new((&plan, &secrets), process, (host, cgroup), clock, questions);
         let mut run = Drive::new(stage, set_up)?;
@@ -211,6 +234,14 @@ impl Sandbox {
     }
 
     fn plan(&self, held: &mut Vec<File>) -> Result<(Plan, Targets), SealError> {
+        for (path, _) in &self.shown {
+            let is_own = OWN_TREES.iter().any(|own| path.starts_with(own));
+            if !path.is_absolute() || is_own || path.parent().is_none() {
+                return Err(SealError::Path {
+                    path: model::quote::shown_path(path),
+                });
+            }
+        }
         let tier = Tier::Namespace;
         let identity = identity::for_caller(tier);
         let paths = ClientPaths::in_own_root();
@@ -323,7 +354,7 @@ fn bind(
     })
 }
 
-/// A run, being driven.
+/// A run in progress.
 struct Drive<'p> {
     stage: Stage,
     set_up: SetUp<'p>,
@@ -408,7 +439,9 @@ impl<'p> Drive<'p> {
                 self.tell_init(ToInit::End)?;
             }
             match (before, self.phase) {
-                (Phase::SettingUp, Phase::Running) => deadline = Instant::now() + timeout,
+                (Phase::SettingUp, Phase::Running) => {
+                    deadline = Instant::now() + timeout.min(MAX_TIMEOUT)
+                }
                 (Phase::Running, Phase::Ended) => deadline = Instant::now() + ENDING,
                 (_, _) => {}
             }
@@ -431,7 +464,7 @@ impl<'p> Drive<'p> {
             return Ok(false);
         }
         let mut watched = Vec::new();
-        // Both processes end with the program; what is left are the outputs and the resolver's last words.
+        // Stage and init end with the program. The outputs and the last reports of the resolver are still to be read.
         if self.phase != Phase::Ended {
             watched.push((Source::Stage, self.stage.control.as_fd()));
             watched.push((Source::Init, self.stage.channel.as_fd()));
@@ -484,7 +517,7 @@ impl<'p> Drive<'p> {
         self.line.extend(piece.get(..length).unwrap_or_default());
         while let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.line.drain(..=end).collect();
-            // Lines of a server's own are for another owner.
+            // A server may write lines of its own, which this owner does not read.
             if let Ok(report) = serde_json::from_slice::<FromStage>(&line) {
                 self.stage_report(report)?;
             }

@@ -23,7 +23,7 @@ use super::reaper::Condition;
 use super::root::Trees;
 use super::self_check::{SelfCheck, namespaces};
 use super::supervise::{LinesWanted, StubAddresses, Supervisor};
-use super::verify::{self, Isolation, Outside, own_filters};
+use super::verify::{self, HostView, Isolation, own_filters};
 use super::weaken::Protection;
 
 /// The host as far as the judgement of a sandbox depends on it.
@@ -59,12 +59,12 @@ pub struct SetUp<'p> {
     secrets: &'p SecretScanner,
     stage: Pid,
     host: HostFacts,
-    /// Limits of the sandbox's cgroup, or why it has none.
+    /// Limits of the sandbox's cgroup, or the reason for having none.
     cgroup: Result<String, String>,
     questions: tokio::sync::mpsc::Sender<LinesWanted>,
     last_report: Option<&'static str>,
     network: Option<(StubAddresses, Network)>,
-    /// Of the client's filter, until the supervisor has it.
+    /// Listener of the client's filter, until the supervisor takes it.
     listener: Option<OwnedFd>,
     supervisor: Option<Supervisor>,
     supervised_us: Option<u64>,
@@ -72,12 +72,12 @@ pub struct SetUp<'p> {
     is_judged: bool,
 }
 
-/// What the owner does about a report of the stage.
+/// Action of the owner after a report of the stage.
 #[derive(Debug)]
 pub enum StageStep {
-    /// Goes on.
+    /// Read the next report.
     Continue,
-    /// The stage waits for this answer.
+    /// Send this answer, for which the stage waits.
     Tell(ToStage),
     /// The server listens at this address on loopback.
     Serving(SocketAddr),
@@ -87,10 +87,10 @@ pub enum StageStep {
     Ended,
 }
 
-/// What the owner does about a report of init.
+/// Action of the owner after a report of init.
 #[derive(Debug)]
 pub enum InitStep {
-    /// Goes on.
+    /// Read the next report.
     Continue,
     /// The root is built; each part is absent where the kernel or the isolation has none.
     Root {
@@ -113,12 +113,12 @@ pub enum InitStep {
     Ended(ClientEnd),
 }
 
-/// Layers and canaries as judged just before the client starts.
+/// Layers and probes as judged just before the client starts.
 #[derive(Debug)]
 pub struct Judgement {
-    /// Every layer and canary.
+    /// Every layer, and every probe of the canary.
     pub isolation: Isolation,
-    /// What does not hold, for people; `None`: the client may start.
+    /// Layers and probes that do not hold, for people; `None` if the client may start.
     pub broken: Option<String>,
     /// The client's end of the canary's connection to the server.
     pub canary_peer: Option<SocketAddr>,
@@ -201,7 +201,7 @@ impl<'p> SetUp<'p> {
                 }
             }
             FromInit::Probed { report } => {
-                self.last_report = Some("the canaries were tried");
+                self.last_report = Some("the canary was made");
                 InitStep::Judged(Box::new(self.judge(&report)))
             }
             FromInit::Started => InitStep::Started,
@@ -254,8 +254,8 @@ impl<'p> SetUp<'p> {
         Ok(())
     }
 
-    /// Decides on the release: every layer read back, every canary held. From a good judgement on, calls are the
-    /// client's.
+    /// Decides on the release: every required layer read back, every probe held. After a good judgement, calls count as
+    /// the client's.
     fn judge(&mut self, report: &SelfCheck) -> Judgement {
         self.is_judged = true;
         let (Some((addresses, network)), Some(supervisor)) = (&self.network, &self.supervisor)
@@ -263,13 +263,13 @@ impl<'p> SetUp<'p> {
             // The canaries' own calls are answered by the supervisor, so it cannot have ended before.
             return Judgement {
                 isolation: Isolation::default(),
-                broken: Some("the canaries were not supervised".to_owned()),
+                broken: Some("the canary was not supervised".to_owned()),
                 canary_peer: report.stub_peer,
                 landlock_abi: report.landlock.abi,
             };
         };
         let recorded = supervisor.canaries();
-        let outside = Outside {
+        let outside = HostView {
             plan: self.plan,
             network,
             stub_port: addresses.stub.port(),
@@ -315,7 +315,7 @@ impl<'p> SetUp<'p> {
         } else if self.supervisor.is_none() && self.listener.is_none() {
             "the client's process has its filter"
         } else if !self.is_judged {
-            "the canaries were tried"
+            "the canary was made"
         } else {
             "the client was executed"
         };

@@ -28,12 +28,12 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::runtime::Runtime;
 
 use super::error::{At as _, SetupError, Step, errno_of};
-use super::held::SocketDiag;
 use super::init::{self, Inheritance};
 use super::message::{self, FromStage, ToStage};
 use super::netns_check::{self, Network};
 use super::plan::{Identity, Plan, Ports};
 use super::resolver::{self, Resolver};
+use super::sock_diag::SocketDiag;
 use super::weaken::Protection;
 use super::{core_dumps, filter, identity, landlock, privilege};
 

@@ -92,7 +92,7 @@ impl Supervisor {
     /// The errno of the failed thread creation, or `EINVAL` if the kernel's struct seccomp_notif differs from ours.
     pub fn start(
         listener: OwnedFd,
-        served: StubAddresses,
+        addresses: StubAddresses,
         clock: Clock,
         questions: tokio::sync::mpsc::Sender<LinesWanted>,
         (plan, stage): (&Plan, Pid),
@@ -103,12 +103,12 @@ impl Supervisor {
         }
         let refuses = plan.keeps(Protection::Refusals);
         let on_behalf = plan.is_inherited() && refuses;
-        let sockets = on_behalf.then(|| Sockets::start(served)).transpose()?;
+        let sockets = on_behalf.then(|| Sockets::start(addresses)).transpose()?;
         let shared = Arc::new(Shared::default());
         let (hand_over, ledger) = sync_channel(1);
         let supervision = Supervision {
             listener,
-            served,
+            addresses,
             stub_is_known: plan.server.is_known,
             clock,
             questions,
@@ -164,7 +164,7 @@ impl Supervisor {
 /// State of the thread.
 struct Supervision {
     listener: OwnedFd,
-    served: StubAddresses,
+    addresses: StubAddresses,
     /// The client was given the stub's address.
     stub_is_known: bool,
     clock: Clock,
@@ -299,7 +299,7 @@ impl Supervision {
             return;
         }
         let context = Context {
-            served: self.served,
+            addresses: self.addresses,
             stub_is_known: !launched || self.stub_is_known,
             canaries: !launched,
             unix_sockets: self.unix_sockets,

@@ -57,7 +57,7 @@ impl Isolation {
 }
 
 /// Facts that the runner knows from outside.
-pub struct Outside<'a> {
+pub struct HostView<'a> {
     /// Plan of the sandbox.
     pub plan: &'a Plan,
     /// Links and routes of the client's network namespace.
@@ -77,7 +77,7 @@ pub struct Outside<'a> {
 }
 
 /// Judges the result of the self-check.
-pub fn judge(report: &SelfCheck, outside: &Outside<'_>) -> Isolation {
+pub fn judge(report: &SelfCheck, outside: &HostView<'_>) -> Isolation {
     let layers = match outside.plan.tier {
         Tier::Namespace => own_layers(report, outside),
         Tier::Inherited => inherited::layers(report, outside),
@@ -97,7 +97,7 @@ pub fn judge(report: &SelfCheck, outside: &Outside<'_>) -> Isolation {
 }
 
 /// Judges the layers of a sandbox with its own namespaces.
-fn own_layers(report: &SelfCheck, outside: &Outside<'_>) -> Vec<Layer> {
+fn own_layers(report: &SelfCheck, outside: &HostView<'_>) -> Vec<Layer> {
     let namespaces = NAMESPACES.iter();
     let mut layers: Vec<Layer> = namespaces
         .map(|name| namespace(name, report, outside))
@@ -198,7 +198,7 @@ fn layer(name: impl Into<String>, enforced: bool, detail: impl Into<String>) -> 
     }
 }
 
-fn namespace(name: &str, report: &SelfCheck, outside: &Outside<'_>) -> Layer {
+fn namespace(name: &str, report: &SelfCheck, outside: &HostView<'_>) -> Layer {
     let (inside, host) = (report.namespaces.get(name), outside.namespaces.get(name));
     let own = inside.is_some() && host.is_some() && inside != host;
     let long = match name {
@@ -324,7 +324,7 @@ fn landlock_scopes(report: &SelfCheck) -> Layer {
 }
 
 /// Judges the filter: the client must have one seccomp filter more than the runner, which may have a container's.
-fn seccomp(report: &SelfCheck, outside: &Outside<'_>) -> Layer {
+fn seccomp(report: &SelfCheck, outside: &HostView<'_>) -> Layer {
     let filters: u32 = field(report, "Seccomp_filters").parse().unwrap_or(0);
     let ours = field(report, "Seccomp") == "2" && filters == outside.filters + 1;
     layer(
@@ -346,7 +346,7 @@ fn descriptors(report: &SelfCheck) -> Layer {
 }
 
 /// Returns the layer of the cgroup, if there is one.
-fn cgroup(outside: &Outside<'_>) -> Option<Layer> {
+fn cgroup(outside: &HostView<'_>) -> Option<Layer> {
     let limits = outside.cgroup.as_ref().ok()?;
     Some(Layer {
         need: LayerNeed::IfOffered,
@@ -354,7 +354,7 @@ fn cgroup(outside: &Outside<'_>) -> Option<Layer> {
     })
 }
 
-fn limits(report: &SelfCheck, outside: &Outside<'_>) -> Layer {
+fn limits(report: &SelfCheck, outside: &HostView<'_>) -> Layer {
     let wanted = &outside.plan.limits;
     let together = match outside.cgroup {
         Ok(_) => String::new(),

@@ -40,6 +40,14 @@ const TESTS: &[(&str, fn())] = &[
         program_without_its_loader_is_an_error,
     ),
     ("missing_program_is_an_error", missing_program_is_an_error),
+    (
+        "path_of_the_sandbox_itself_cannot_be_shown",
+        path_of_the_sandbox_itself_cannot_be_shown,
+    ),
+    (
+        "runs_of_two_threads_do_not_meet",
+        runs_of_two_threads_do_not_meet,
+    ),
 ];
 
 fn main() -> ExitCode {
@@ -164,6 +172,20 @@ fn program_without_its_loader_is_an_error() {
         matches!(error, SealError::NotExecuted(Errno::ENOENT)),
         "{error:?}"
     );
+}
+
+fn path_of_the_sandbox_itself_cannot_be_shown() {
+    for path in ["/tmp/x", "/proc", "/home/me", "relative", "/"] {
+        let error = Sandbox::new("/bin/sh").show(path).run().unwrap_err();
+        assert!(matches!(error, SealError::Path { .. }), "{path}: {error:?}");
+    }
+}
+
+fn runs_of_two_threads_do_not_meet() {
+    let run = |word: &'static str| move || run(&format!("echo {word}")).stdout;
+    let other = std::thread::spawn(run("one"));
+    assert_eq!(run("two")(), b"two\n");
+    assert_eq!(other.join().unwrap(), b"one\n");
 }
 
 fn missing_program_is_an_error() {

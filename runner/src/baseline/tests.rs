@@ -353,7 +353,7 @@ fn writing_twice_makes_the_same_bytes_and_keeps_what_accepts_anything() {
 fn what_a_hostile_client_says_is_read_back_from_its_lock_file() {
     let report = hostile();
     let rendered = json::render(&report).unwrap();
-    let behaviour = Behaviour::of(&Form::parse(&rendered).unwrap());
+    let behaviour = RunFacts::of(&Form::parse(&rendered).unwrap());
     let lock = Lock::of(&behaviour, made(&report), None, &report);
     let text = lock.print();
     assert_eq!(Lock::parse(text.as_bytes()).unwrap(), lock);

@@ -38,7 +38,6 @@ const MAX_ENTRIES: usize = 10_000_000;
 const MAX_SHOWN: usize = 1_000;
 
 /// Content of a bundle of evidence. Readers ignore unknown keys. A bundle with this file is complete.
-/// is whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "Manifest of runner")]
 pub(crate) struct Manifest {

@@ -5,23 +5,23 @@ use model::quote::{quoted, with_nearest};
 use scenario::Scenario;
 
 use super::{IsolationArgument, UsageError};
-use crate::request::Isolation;
+use crate::request::IsolationChoice;
 
 /// Checks the requested isolation against the kinds that the policy accepts.
 pub(super) fn isolation(
     argument: IsolationArgument,
     accepted: &[Tier],
-) -> Result<Isolation, UsageError> {
+) -> Result<IsolationChoice, UsageError> {
     match argument {
-        IsolationArgument::Auto => Ok(Isolation::Auto),
+        IsolationArgument::Auto => Ok(IsolationChoice::Auto),
         IsolationArgument::Namespace => demanded(Tier::Namespace, accepted),
         IsolationArgument::Inherited => demanded(Tier::Inherited, accepted),
     }
 }
 
-fn demanded(tier: Tier, accepted: &[Tier]) -> Result<Isolation, UsageError> {
+fn demanded(tier: Tier, accepted: &[Tier]) -> Result<IsolationChoice, UsageError> {
     if accepted.contains(&tier) {
-        Ok(Isolation::Demanded(tier))
+        Ok(IsolationChoice::Demanded(tier))
     } else {
         Err(UsageError::TierNotAccepted { tier })
     }

@@ -9,7 +9,7 @@ use model::case::{Access, Tier};
 use report::Format;
 
 use super::*;
-use crate::request::{ClientProgram, Destination, Isolation, ReportTarget, RunRequest};
+use crate::request::{ClientProgram, Destination, IsolationChoice, ReportTarget, RunRequest};
 use crate::workload::Workload;
 
 fn resolve(words: &[&str]) -> Result<Command, UsageError> {
@@ -70,7 +70,7 @@ fn a_bare_case_runs_the_reference_client_with_its_profile() {
     let request = run(&["case-b"]);
     assert_eq!(names(&request), ("case-b", "reference"));
     assert_eq!(request.client, ClientProgram::Reference);
-    assert_eq!(request.isolation, Isolation::Auto);
+    assert_eq!(request.isolation, IsolationChoice::Auto);
     assert_eq!((request.timeout, request.keep_home), (None, false));
     assert_eq!(
         request.reports,
@@ -99,7 +99,10 @@ fn every_option_arrives() {
     ]);
     assert_eq!(request.client, ClientProgram::File("/bin/sh".into()));
     assert_eq!(request.reports.len(), 2);
-    assert_eq!(request.isolation, Isolation::Demanded(Tier::Namespace));
+    assert_eq!(
+        request.isolation,
+        IsolationChoice::Demanded(Tier::Namespace)
+    );
     assert_eq!(request.timeout, Some(Duration::from_secs(300)));
     assert!(request.keep_home);
     let Workload::Client { further, .. } = &request.workload else {

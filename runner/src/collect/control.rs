@@ -92,7 +92,7 @@ impl Session<'_> {
     /// Reads the bytes that are in standard output now, and no more, so that a flood cannot delay the caller.
     /// Returns the number of lines so far. Output that is passed on has no lines.
     pub(super) fn lines_now(&mut self) -> usize {
-        if let (Some(stdout), None) = (&self.stdout, &self.pass) {
+        if let (Some(stdout), None) = (&self.stdout, &self.passthrough) {
             let mut left = readable_bytes(stdout.get_ref()).unwrap_or(0);
             let mut piece = vec![0; left.min(PIECE)];
             while left > 0 {
@@ -126,7 +126,10 @@ impl Session<'_> {
     pub(super) async fn init_message(&mut self, received: Received) -> Next {
         match received {
             Err(errno) => {
-                self.gap(GapKind::Processes, format!("init cannot be heard: {errno}"));
+                self.gap(
+                    GapKind::Processes,
+                    format!("cannot receive from init: {errno}"),
+                );
                 Next::Stop
             }
             Ok(None) => self.init_closed(),

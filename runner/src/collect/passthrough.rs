@@ -149,7 +149,7 @@ impl Session<'_> {
     /// Waits until the program's output is written. A signal ends the wait. Output that was not written by then is
     /// lost, and the report says so, lest a part is taken for the whole.
     pub(super) async fn finish_passing(&mut self) {
-        let Some((mut out, mut err)) = self.pass.take() else {
+        let Some((mut out, mut err)) = self.passthrough.take() else {
             return;
         };
         // Both queues are closed first, so that neither stream waits for the other's reader.
@@ -157,7 +157,7 @@ impl Session<'_> {
         err.close();
         let mut patience = self.impatient.then(|| Instant::now() + AFTER_SIGNAL);
         let mut states = Vec::new();
-        for (stream, what, pass) in [
+        for (stream, what, passthrough) in [
             ("standard output", GapKind::Records, out),
             ("standard error", GapKind::Stderr, err),
         ] {
@@ -169,7 +169,7 @@ impl Session<'_> {
             };
             let (written, state) = tokio::select! {
                 biased;
-                finished = pass.finish() => finished,
+                finished = passthrough.finish() => finished,
                 () = interrupted => (Err(ErrorKind::Interrupted.into()), TerminalState::UNKNOWN),
             };
             states.push(state);
@@ -227,13 +227,13 @@ mod tests {
             .build()
             .unwrap();
         let shared = Shared::default();
-        let mut pass = Passthrough::to(is_terminal, shared.clone()).unwrap();
+        let mut passthrough = Passthrough::to(is_terminal, shared.clone()).unwrap();
         runtime.block_on(async {
             for piece in pieces {
-                assert!(pass.has_space().await);
-                pass.push(piece);
+                assert!(passthrough.has_space().await);
+                passthrough.push(piece);
             }
-            pass.finish().await.0.unwrap();
+            passthrough.finish().await.0.unwrap();
         });
         shared.0.lock().unwrap().clone()
     }
@@ -275,12 +275,12 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();
-        let mut pass = Passthrough::to(false, Broken(kind)).unwrap();
+        let mut passthrough = Passthrough::to(false, Broken(kind)).unwrap();
         runtime.block_on(async {
-            while pass.has_space().await {
-                pass.push(b"x");
+            while passthrough.has_space().await {
+                passthrough.push(b"x");
             }
-            pass.finish().await.0
+            passthrough.finish().await.0
         })
     }
 

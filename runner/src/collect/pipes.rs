@@ -22,12 +22,15 @@ pub(super) enum Read {
 /// Reads one piece from a pipe. The future is never ready for a pipe whose end was read. With a passthrough, the
 /// read waits for space in its queue. After its reader has left, the pipe is closed, as for any reader that
 /// leaves. The bytes that the program wrote before are returned to be searched.
-pub(super) async fn readable(pipe: Option<&AsyncFd<OwnedFd>>, pass: Option<&Passthrough>) -> Read {
+pub(super) async fn readable(
+    pipe: Option<&AsyncFd<OwnedFd>>,
+    passthrough: Option<&Passthrough>,
+) -> Read {
     let Some(pipe) = pipe else {
         return std::future::pending().await;
     };
-    if let Some(pass) = pass
-        && !pass.has_space().await
+    if let Some(passthrough) = passthrough
+        && !passthrough.has_space().await
     {
         return Read::Left(read_pending(pipe.get_ref()));
     }
@@ -100,15 +103,15 @@ mod tests {
         runtime.block_on(async {
             let (reading, mut writing) = std::io::pipe().unwrap();
             let pipe = watched(OwnedFd::from(reading)).unwrap();
-            let mut pass = Passthrough::to_stdout().unwrap();
-            pass.close();
+            let mut passthrough = Passthrough::to_stdout().unwrap();
+            passthrough.close();
             let text = vec![b'x'; 3 * PIECE + 5];
             writing.write_all(&text).unwrap();
-            let Read::Left(left) = readable(Some(&pipe), Some(&pass)).await else {
+            let Read::Left(left) = readable(Some(&pipe), Some(&passthrough)).await else {
                 panic!("nothing is passed on any more")
             };
             assert_eq!(left, text);
-            let Read::Left(left) = readable(Some(&pipe), Some(&pass)).await else {
+            let Read::Left(left) = readable(Some(&pipe), Some(&passthrough)).await else {
                 panic!("nothing is passed on any more")
             };
             assert_eq!(left, b"");

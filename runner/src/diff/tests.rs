@@ -177,7 +177,7 @@ fn an_unsound_run_is_incomplete_although_its_lock_file_made_it_errored_as_well()
         ),
         (
             |run| run.evidence.canaries[0].status = CanaryStatus::NotHeld,
-            "a canary did not hold: tcp4",
+            "a probe did not hold: tcp4",
         ),
         (|run| run.evidence.canaries.clear(), "no canary was tried"),
         (

@@ -138,7 +138,7 @@ impl Doctor {
                 fresh_proc: examination.possible.fresh_proc,
             },
             context: (examination.context.lines().into_iter())
-                .map(|(name, text)| Line { name, text })
+                .map(|(name, text)| ContextForm { name, text })
                 .collect(),
             probes: (examination.tried.iter())
                 .map(|one| ProbeForm::of(examination, one))

@@ -124,7 +124,7 @@ impl BodyTap {
         }
         let body = Body {
             bytes: self.bytes,
-            sha256: shape::hex(&self.hash.finalize()),
+            sha256: model::digest::hex(&self.hash.finalize()),
             complete,
             content,
         };

@@ -3,9 +3,9 @@
 //! The run's own credential and any other value get different replacements. With one replacement for all values, a
 //! client could hide arbitrary text in a credential header.
 
+use model::digest;
 use model::journal::REDACTED;
 use model::secret::{AUTH_HEADERS, Belongs, SecretScanner};
-use model::shape::sha256;
 use model::text::printable;
 
 /// Headers whose values are never kept, in addition to the headers in which providers accept a credential.
@@ -36,7 +36,7 @@ pub(super) fn header_value(
         return format!("{}{REDACTED}", printable(scheme));
     }
     let bytes = header.value.len();
-    format!("<{bytes} bytes, sha256 {}>", sha256(header.value))
+    format!("<{bytes} bytes, sha256 {}>", digest::of_bytes(header.value))
 }
 
 /// Returns the token after `Bearer` (RFC 6750, section 2.1). Schemes are case-insensitive.
@@ -58,7 +58,11 @@ mod tests {
     }
 
     fn by_digest(value: &[u8]) -> String {
-        format!("<{} bytes, sha256 {}>", value.len(), sha256(value))
+        format!(
+            "<{} bytes, sha256 {}>",
+            value.len(),
+            digest::of_bytes(value)
+        )
     }
 
     #[test]

@@ -264,7 +264,7 @@ fn a_body_beyond_the_limit_is_counted_and_hashed_to_its_end() {
     };
     assert_eq!(
         body.sha256,
-        model::shape::sha256("1".repeat(100).as_bytes())
+        model::digest::of_bytes("1".repeat(100).as_bytes())
     );
 }
 

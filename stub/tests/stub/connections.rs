@@ -324,7 +324,7 @@ fn a_body_beyond_the_limit_is_counted_to_its_end() {
     assert!(journal.bodies()[0].complete);
     assert_eq!(
         journal.bodies()[0].sha256,
-        model::shape::sha256(body.as_bytes())
+        model::digest::of_bytes(body.as_bytes())
     );
     assert_eq!(journal.ends()[0].0, request.len() as u64);
 }

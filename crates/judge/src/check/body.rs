@@ -1,9 +1,10 @@
 //! Checks of the bodies of the turn's requests, by their shapes, which hold no text.
 
 use model::case::{CacheControl, JsonKind};
+use model::digest;
 use model::evidence::Request;
 use model::journal::Content;
-use model::shape::{is_text, sha256};
+use model::shape::is_text;
 use model::text::count;
 use serde_json::{Map, Value};
 
@@ -265,7 +266,7 @@ fn is_known_mark(mark: &Value) -> bool {
         let digest = value.get("sha256").and_then(Value::as_str);
         texts
             .iter()
-            .any(|text| digest == Some(&sha256(text.as_bytes())))
+            .any(|text| digest == Some(&digest::of_bytes(text.as_bytes())))
     };
     let is_known = |(key, value): (&String, &Value)| match key.as_str() {
         "type" => value.as_str() == Some("ephemeral"),

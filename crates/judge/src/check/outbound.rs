@@ -44,7 +44,8 @@ pub(super) fn denied(evidence: &Evidence) -> Outcome {
     ))
 }
 
-/// Checks that the canary proves that the kernel itself refuses all other attempts. A gap in the ledger does not matter.
+/// Checks that the canary proves that the kernel itself refuses all other attempts. A gap in the ledger does not
+/// matter.
 pub fn kernel_refuses(evidence: &Evidence) -> bool {
     canaries_hold(evidence).is_ok()
         && evidence.gap(&[GapKind::Isolation]).is_none()
@@ -63,8 +64,8 @@ fn canaries_hold(evidence: &Evidence) -> Result<(), NotPassed> {
         .iter()
         .find(|canary| canary.status == CanaryStatus::NotHeld)
     {
-        return Deviation::new("A canary did not hold: the sandbox is broken.")
-            .at(format!("canary {}", spell(&leak.name, leak.mode)))
+        return Deviation::new("A probe did not hold: the sandbox is broken.")
+            .at(format!("probe {}", spell(&leak.name, leak.mode)))
             .expected(&leak.expected)
             .found(&leak.observed)
             .undecided("a client in a broken sandbox cannot be judged");
@@ -94,8 +95,8 @@ fn held(canaries: &[Canary], name: &str, mode: CanaryMode) -> Result<(), NotPass
             canary.observed
         ),
     };
-    Deviation::new("A canary that this check needs is inconclusive.")
-        .at(format!("canary {}", spell(name, mode)))
+    Deviation::new("A probe that this check needs is inconclusive.")
+        .at(format!("probe {}", spell(name, mode)))
         .expected("held")
         .found(found)
         .undecided("this run does not prove that other attempts were impossible")

@@ -30,8 +30,8 @@ pub(super) fn read(request: &str, body: &Body, facts: &mut Facts) {
     }
 }
 
-/// Adds the facts of a value. The stub limits the depth of a body, and the collector the number of facts. `at` is cut to
-/// a limit, since each leaf repeats it.
+/// Adds the facts of a value. The stub limits the depth of a body, and the collector the number of facts. `at` is cut
+/// to a limit, since each leaf repeats it.
 fn value(at: &str, shape: &Value, facts: &mut Facts) {
     if !facts.has_room() {
         return;

@@ -61,7 +61,7 @@ fn lost(report: &Report) -> Vec<String> {
     }
     let canaries = isolation.canaries.iter();
     let leaks = canaries.filter(|one| !matches!(one.status.as_str(), "held" | "not-applicable"));
-    reasons.extend(leaks.map(|canary| format!("a canary did not hold: {}", canary.name)));
+    reasons.extend(leaks.map(|canary| format!("a probe did not hold: {}", canary.name)));
     if ends_with(report, "not_started") {
         reasons.push("its client was never started".to_owned());
     }
@@ -75,8 +75,8 @@ fn ends_with(report: &Report, how: &str) -> bool {
     report.client.exit.contains_key(how)
 }
 
-/// Checks that the verdict is errored only because of the lock file. With a failed check the verdict would be failed, so
-/// an errored verdict beside one means a fault of the run itself.
+/// Checks that the verdict is errored only because of the lock file. With a failed check the verdict would be failed,
+/// so an errored verdict beside one means a fault of the run itself.
 fn only_the_baseline(report: &Report) -> bool {
     let with = |status: &'static str| {
         let found = report.checks.iter();

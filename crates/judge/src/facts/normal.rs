@@ -108,8 +108,8 @@ fn is_hex_id(word: &str) -> bool {
         && word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Number of hexadecimal digits of an id, rounded to whole bytes. Numbers without leading zeros, hexadecimal or decimal,
-/// differ in length from run to run.
+/// Number of hexadecimal digits of an id, rounded to whole bytes. Numbers without leading zeros, hexadecimal or
+/// decimal, differ in length from run to run.
 fn digits_of(word: &str) -> usize {
     let is_decimal = word.bytes().all(|byte| byte.is_ascii_digit());
     match word.len() {

@@ -21,9 +21,9 @@ mod requests;
 mod texts;
 
 /// Facts of a run, by its JSON report.
-fn behaviour(run: Fixture) -> Behaviour {
+fn behaviour(run: Fixture) -> RunFacts {
     let rendered = json::render(&report(run)).unwrap();
-    Behaviour::of(&Report::parse(&rendered).unwrap())
+    RunFacts::of(&Report::parse(&rendered).unwrap())
 }
 
 /// Differences of case B after a change, a line each.

@@ -107,8 +107,8 @@ fn paste_in(aims: &[String]) -> Result<String, Errno> {
     attempt::paste_selection(terminal()?, high(aims)?).map(|()| String::new())
 }
 
-/// Slave of a new pseudo-terminal, the controlling terminal of a new session, where TIOCSTI needs no capability. Without
-/// one, standard input: the filter refuses before the kernel checks the file.
+/// Slave of a new pseudo-terminal, the controlling terminal of a new session, where TIOCSTI needs no capability.
+/// Without one, standard input: the filter refuses before the kernel checks the file.
 fn terminal() -> Result<OwnedFd, Errno> {
     let own = own_terminal();
     own.or_else(|_| {

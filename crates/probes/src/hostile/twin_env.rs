@@ -82,8 +82,8 @@ fn cores_are_files() -> bool {
     pattern.is_ok_and(|pattern| !pattern.contains(['|', '@', '/']))
 }
 
-/// Enters new user, network and mount namespaces. In a new user namespace, mounts shared with the host become slaves, so
-/// new mounts do not propagate to the host (mount_namespaces(7)). They are shared with each other, as on many hosts.
+/// Enters new user, network and mount namespaces. In a new user namespace, mounts shared with the host become slaves,
+/// so new mounts do not propagate to the host (mount_namespaces(7)). They are shared with each other, as on many hosts.
 fn own_namespaces() -> io::Result<()> {
     let (uid, gid) = (Uid::current(), Gid::current());
     unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS)?;

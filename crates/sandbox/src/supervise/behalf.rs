@@ -47,11 +47,11 @@ impl Sockets {
     ///
     /// # Errors
     /// The errno with which the thread could not be made or confined.
-    pub(super) fn start(served: StubAddresses) -> Result<Self, Errno> {
+    pub(super) fn start(addresses: StubAddresses) -> Result<Self, Errno> {
         Ok(Self {
             unconnected: VecDeque::new(),
             connected: VecDeque::new(),
-            connector: Connector::start(served)?,
+            connector: Connector::start(addresses)?,
         })
     }
 

@@ -42,12 +42,12 @@ impl Connector {
     ///
     /// # Errors
     /// The errno of the failed thread creation or of the refused domain.
-    pub(super) fn start(served: StubAddresses) -> Result<Self, Errno> {
+    pub(super) fn start(addresses: StubAddresses) -> Result<Self, Errno> {
         let (jobs, wanted) = sync_channel::<Job>(1);
         let (made, results) = sync_channel(1);
         let body = move || {
             let _ = SigSet::all().thread_block();
-            let ports = [Some(served.stub), served.elsewhere];
+            let ports = [Some(addresses.stub), addresses.elsewhere];
             let ports = ports.iter().flatten().map(SocketAddr::port);
             let confined = match restrict_connector(ports) {
                 Ok(report) if report.full => Ok(()),
@@ -133,7 +133,7 @@ mod tests {
         socket(AddressFamily::Inet, SockType::Stream, flags, None).unwrap()
     }
 
-    fn served(listener: &TcpListener) -> StubAddresses {
+    fn addresses(listener: &TcpListener) -> StubAddresses {
         StubAddresses {
             stub: listener.local_addr().unwrap(),
             elsewhere: None,
@@ -144,7 +144,7 @@ mod tests {
     fn only_the_stubs_port_is_reached() {
         let stub = TcpListener::bind("127.0.0.1:0").unwrap();
         let other = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut connector = Connector::start(served(&stub)).unwrap();
+        let mut connector = Connector::start(addresses(&stub)).unwrap();
         let mut to = |flags, address| connector.connect(tcp(flags), address);
         let flags = SockFlag::SOCK_CLOEXEC;
         assert_eq!(to(flags, stub.local_addr().unwrap()), Ok(()));
@@ -166,7 +166,7 @@ mod tests {
         nix::sys::socket::listen(&stub, nix::sys::socket::Backlog::new(0).unwrap()).unwrap();
         let stub = TcpListener::from(stub);
         let address = stub.local_addr().unwrap();
-        let mut connector = Connector::start(served(&stub)).unwrap();
+        let mut connector = Connector::start(addresses(&stub)).unwrap();
         let mut to = || connector.connect(tcp(SockFlag::SOCK_CLOEXEC), address);
         assert_eq!(to(), Ok(()));
         assert_eq!(to(), Err(Errno::ETIMEDOUT));

@@ -56,7 +56,7 @@ impl Decision {
 /// Facts that a decision depends on, the call excepted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context {
-    pub(super) served: StubAddresses,
+    pub(super) addresses: StubAddresses,
     /// A connection to the stub is setup, not an attempt.
     pub(super) stub_is_known: bool,
     /// The caller is the canary. Its marked calls continue, so that the kernel itself refuses them.
@@ -73,7 +73,7 @@ impl Context {
     /// sockets name their protocol.
     fn is_marked(&self, address: SocketAddr) -> bool {
         let neighbour = self.shared_network && address.ip().is_loopback();
-        self.canaries && (neighbour || address.port() == self.served.stub.port())
+        self.canaries && (neighbour || address.port() == self.addresses.stub.port())
     }
 }
 
@@ -231,7 +231,9 @@ fn decide_destinations(destinations: &[Destination], context: Context) -> Decisi
         .collect();
     let stub_descriptors = destinations
         .iter()
-        .filter(|destination| destination.connects && reaches(&destination.address, context.served))
+        .filter(|destination| {
+            destination.connects && reaches(&destination.address, context.addresses)
+        })
         .map(|destination| destination.descriptor)
         .collect();
     Decision {
@@ -269,7 +271,7 @@ fn is_setup(destination: &Destination, context: Context) -> bool {
         Address::Inet(address) => {
             context.stub_is_known
                 && destination.connects
-                && canonical(*address) == context.served.stub
+                && canonical(*address) == context.addresses.stub
         }
         Address::Path(path) => path == NAME_SERVICE_CACHE,
         Address::Netlink { process } => *process == 0,
@@ -287,7 +289,7 @@ fn refusal(address: &Address, context: Context) -> Option<Errno> {
             if !inside.is_loopback() && !inside.is_unspecified() {
                 Some(Errno::ENETUNREACH)
             } else {
-                let foreign = context.shared_network && !reaches(address, context.served);
+                let foreign = context.shared_network && !reaches(address, context.addresses);
                 foreign.then_some(Errno::EACCES)
             }
         }
@@ -309,12 +311,12 @@ fn refusal_without_address(destination: &Destination, context: Context) -> Optio
 }
 
 /// Checks for an address at which the stub listens. The unspecified IPv4 address stands for this host (ip(7)).
-fn reaches(address: &Address, served: StubAddresses) -> bool {
+fn reaches(address: &Address, addresses: StubAddresses) -> bool {
     let Address::Inet(address) = address else {
         return false;
     };
     let address = canonical(*address);
-    let StubAddresses { stub, elsewhere } = served;
+    let StubAddresses { stub, elsewhere } = addresses;
     address == stub
         || Some(address) == elsewhere
         || (address.ip() == IpAddr::V4(Ipv4Addr::UNSPECIFIED) && address.port() == stub.port())

@@ -203,7 +203,7 @@ mod tests {
     /// Errno and limit's name of an allowed call that the limit refuses.
     fn refusal(memory: &mut KernelMemory, call: &Call) -> Option<(Errno, String)> {
         let context = Context {
-            served: StubAddresses {
+            addresses: StubAddresses {
                 stub: "127.0.0.1:1".parse().unwrap(),
                 elsewhere: None,
             },

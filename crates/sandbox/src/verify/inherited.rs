@@ -4,12 +4,12 @@ use model::evidence::{Layer, LayerNeed, LayerStatus};
 
 use super::super::identity::host_ids;
 use super::{
-    Outside, SelfCheck, cgroup, descriptors, dumped_core, field, layer, limits, network,
+    HostView, SelfCheck, cgroup, descriptors, dumped_core, field, layer, limits, network,
     no_new_privileges, seccomp,
 };
 
 /// Judges every layer of this tier.
-pub(super) fn layers(report: &SelfCheck, outside: &Outside<'_>) -> Vec<Layer> {
+pub(super) fn layers(report: &SelfCheck, outside: &HostView<'_>) -> Vec<Layer> {
     let mut layers = vec![
         namespaces(),
         network(outside.network),
@@ -36,7 +36,7 @@ fn namespaces() -> Layer {
     }
 }
 
-fn identity(report: &SelfCheck, outside: &Outside<'_>) -> Layer {
+fn identity(report: &SelfCheck, outside: &HostView<'_>) -> Layer {
     let (uid, gid) = host_ids(outside.plan.identity);
     let four = |id: u32| [id; 4].map(|id| id.to_string()).join("\t");
     let (uids, gids) = (field(report, "Uid"), field(report, "Gid"));

@@ -142,8 +142,8 @@ fn of_two_runs_into_one_directory_one_is_refused() {
     }
 }
 
-/// RLIMIT_FSIZE: what a full disk does, for each file. In the shell's blocks of 512 or 1024 bytes it is more than set-up
-/// and the client write, and less than the largest reports.
+/// RLIMIT_FSIZE: what a full disk does, for each file. In the shell's blocks of 512 or 1024 bytes it is more than
+/// set-up and the client write, and less than the largest reports.
 #[test]
 fn evidence_that_cannot_be_written_is_an_error_and_has_no_manifest() {
     needs_sandbox!();

@@ -1,8 +1,8 @@
 //! Deviations in the body of the message request.
 
+use model::digest;
 use model::evidence::fixture::{Fixture, record, shape, text};
 use model::journal::Content;
-use model::shape::sha256;
 use serde_json::{Value, json};
 
 use super::deviations;
@@ -101,7 +101,7 @@ deviations! {
     }) => ["body/cache-control"];
 
     cache_control_with_ttl_and_scope_passes: case_b, |run| post(run, |body| {
-        let shape = |text: &str| json!({"bytes": text.len(), "sha256": sha256(text.as_bytes())});
+        let shape = |text: &str| json!({"bytes": text.len(), "sha256": digest::of_bytes(text.as_bytes())});
         body["system"][0]["cache_control"] = json!(null);
         body["system"][1]["cache_control"]["ttl"] = shape("1h");
         body["system"][2]["cache_control"]["scope"] = shape("global");

@@ -7,7 +7,7 @@ const ELSEWHERE: &str = "127.0.0.2:9000";
 
 fn context() -> Context {
     Context {
-        served: StubAddresses {
+        addresses: StubAddresses {
             stub: STUB.parse().unwrap(),
             elsewhere: Some(ELSEWHERE.parse().unwrap()),
         },

@@ -41,7 +41,7 @@ const BARRIER_US: u64 = 50_000;
 
 /// Builds the evidence of one run. Consumes the capture, so that the client's directories can be removed
 /// afterwards.
-pub(crate) fn evidence(
+pub(crate) fn build(
     capture: Capture,
     (limits, timeout): (&Limits, Duration),
     prepared: &Prepared,

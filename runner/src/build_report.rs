@@ -25,7 +25,7 @@ pub(crate) struct PassedOver {
 }
 
 /// Builds the report, which every output format shows.
-pub(crate) fn report(
+pub(crate) fn build(
     request: &RunRequest,
     prepared: &Prepared,
     (program, own): (String, String),
