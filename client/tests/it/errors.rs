@@ -1,4 +1,4 @@
-//! Everything that goes wrong after the start ends with one error result and exit code 1.
+//! Failures after the start: each ends with one error result and exit code 1.
 
 use std::net::TcpListener;
 

@@ -1,4 +1,4 @@
-//! A hostile provider: whatever it sends, memory stays bounded and the run ends with an error.
+//! A hostile provider: for every response, memory stays bounded and the run ends with an error.
 
 use std::{
     io::Write,

@@ -1,4 +1,4 @@
-//! Usage errors: exit code 2, one sentence, nothing written and nothing sent.
+//! Usage errors: exit code 2, one sentence on standard error, no file written and no request sent.
 
 use crate::kit::{Client, KEY, Run, Server};
 

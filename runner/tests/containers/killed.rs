@@ -1,5 +1,4 @@
-//! A container that is killed or stopped, and a runner that is killed in a container that goes on: no process and no
-//! file stays.
+//! Killed or stopped containers, and a killed runner in a running container: no process and no file stays.
 
 use std::fs;
 
@@ -11,7 +10,7 @@ use crate::place::{Place, descendants, fixtures, processes, until};
 
 const CLIENT: &str = "/fixtures/hostile-client";
 const NONE: &str = "--network=none";
-/// Either tier, on either engine.
+/// Both isolations on both engines.
 const STARTS: [(Engine, &[&str]); 4] = [
     (Engine::Docker, &[]),
     (Engine::Docker, &["--security-opt=seccomp=unconfined"]),

@@ -1,5 +1,5 @@
-//! A directory of the test that containers see, and processes of theirs as the test sees them: it shares the engines'
-//! pid namespace.
+//! A directory of the test that containers mount, and the containers' processes as the test sees them. The test shares
+//! the engines' pid namespace.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -39,12 +39,12 @@ impl Place {
         self.0.path()
     }
 
-    /// The flag that shows it to a container, there.
+    /// Returns the flag that mounts the directory at `there` in a container.
     pub(crate) fn volume(&self, there: &str) -> String {
         format!("--volume={}:{there}", self.path().display())
     }
 
-    /// A word that nothing else has on its command line, the flags that show this directory included.
+    /// A marker that appears on no other command line, including the flags that mount this directory.
     pub(crate) fn marker(&self) -> String {
         let name = self.path().file_name().unwrap();
         format!("marker-{}", name.to_string_lossy())
@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-/// Where .ci/containers keeps everything.
+/// The work directory of .ci/containers.
 fn work() -> PathBuf {
     std::env::var_os("work")
         .expect("run .ci/containers, which has a directory for the engines")
