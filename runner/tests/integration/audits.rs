@@ -1,4 +1,4 @@
-//! `runner audit`: any program in the same sandbox, its output, its exit code, and what it tried.
+//! `runner audit`: any program in the same sandbox, its output, its exit code, and its attempts.
 
 mod files;
 mod outputs;
@@ -24,7 +24,7 @@ struct Audit {
     as_ordinary_user: bool,
 }
 
-/// What an audit left.
+/// Result of an audit.
 struct Audited {
     code: Option<i32>,
     stdout: String,
@@ -84,7 +84,7 @@ impl Audit {
         command
     }
 
-    /// Runs it with a JSON report in a file.
+    /// Runs the audit with a JSON report in a file.
     fn run(self) -> Audited {
         let directory = open_directory("/tmp");
         let report = directory.path().join("report.json");
@@ -143,7 +143,7 @@ impl Audited {
         requests.iter().map(line).collect()
     }
 
-    /// The program's own code, with every word of both outputs in the message where it is another.
+    /// Asserts the program's own exit code; the message of a failure has both outputs.
     #[track_caller]
     fn assert_code(&self, code: i32) {
         assert_eq!(self.code, Some(code), "{}\n{}", self.stdout, self.stderr);

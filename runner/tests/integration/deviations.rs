@@ -1,7 +1,7 @@
-//! A client that deviates in one way, and the whole set of checks that its run fails.
+//! Clients that deviate in one way, and the complete set of checks that each run fails.
 //!
-//! The fixture `deviant-client` behaves like the reference client in both cases; `--deviate NAME` changes one
-//! thing. Each line here is a run of the executable.
+//! The fixture `deviant-client` acts like the reference client in both cases; `--deviate NAME` changes one action. Each
+//! line here is a run of the executable.
 
 use std::collections::BTreeSet;
 
@@ -53,9 +53,8 @@ fn assert_found(done: &Done, ids: &[&str]) {
     }
 }
 
-/// Rows with other findings in tier `inherited`. Sockets are refused there before they have a destination, /dev/shm is
-/// the container's, and the fixture panics without a datagram socket or
-/// a set-id bit.
+/// Rows with other findings in isolation `inherited`. Sockets are refused there before they have a destination,
+/// /dev/shm is the container's, and the fixture panics without a datagram socket or a set-id bit.
 const OTHERWISE_INHERITED: &[(&str, &[&str])] = &[
     ("socket", &["process/exit-zero"]),
     ("file-in-shared-memory", &["process/exit-zero"]),
@@ -80,7 +79,7 @@ const NO_DATAGRAM: &[&str] = &[
 /// Case, deviation, and the ids that fail.
 type Row<'a> = (fn() -> Run, &'a str, &'a [&'a str]);
 
-/// The runs of a table again in tier `inherited`.
+/// Runs a table again in isolation `inherited`.
 #[track_caller]
 fn assert_judged_alike_inherited(rows: &[Row<'_>]) {
     let mut otherwise = Vec::new();
@@ -92,7 +91,8 @@ fn assert_judged_alike_inherited(rows: &[Row<'_>]) {
             run.deviating(deviation).json()
         };
         let mut done = run();
-        // What is gone again is seen at best in this tier: a directory that was just made is watched a moment later.
+        // Watches are best-effort in this isolation: a new directory is watched a moment after its creation, so a
+        // removed file may be missed.
         if *ids == ["files/no-transcript"] && done.report["verdict"] == "passed" {
             done = run();
         }

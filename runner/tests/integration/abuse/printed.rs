@@ -28,14 +28,14 @@ abuses! {
         => *EXIT, &[];
 }
 
-/// What is errored where standard output is not whole and one of the checks of its lines is failed already.
+/// Returns the checks that are errored with incomplete standard output, if one check of its lines already failed.
 fn lacking(undecided: &'static str) -> Vec<&'static str> {
     let mut lacking = WITHOUT_RECORDS.to_vec();
     lacking.insert(1, undecided);
     lacking
 }
 
-/// The reports are looked at for every abuse; here it is what they would be looked at for.
+/// Every abuse's reports are checked for forged lines; this abuse writes some.
 #[test]
 fn a_forged_verdict_is_a_line_like_any_other() {
     needs_sandbox!();

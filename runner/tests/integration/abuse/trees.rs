@@ -57,7 +57,7 @@ fn an_ordinary_users_walk_is_stopped_by_no_mode() {
         .assert_found(&failed, &[]);
 }
 
-/// Nothing runs any more when the home is walked: it holds the file under one of its names, and it is read.
+/// No process runs when the home is walked: the file has one of its two names, and is read.
 #[test]
 fn files_that_change_without_end_are_listed_in_one_state() {
     needs_sandbox!();

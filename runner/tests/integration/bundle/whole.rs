@@ -1,4 +1,4 @@
-//! What is in a bundle, and that it is whole however the run ended.
+//! Contents of a bundle, which is complete after every kind of end.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -253,7 +253,7 @@ fn what_an_archive_of_it_gives_verifies() {
     place.assert_an_archive_verifies();
 }
 
-/// What a manifest with these paths is answered, with so much memory (`ulimit -d`, in KiB).
+/// Returns the result of `verify` for a manifest with these paths, with this memory limit (`ulimit -d`, in KiB).
 fn answered(paths: impl Iterator<Item = String>, memory: &str) -> (Option<i32>, String) {
     let place = Place::new();
     fs::create_dir(place.evidence()).unwrap();
@@ -341,13 +341,13 @@ fn a_file_with_a_value_of_an_env_option_is_listed_and_not_copied() {
     let mut originals: Vec<_> = originals.collect();
     originals.sort_unstable();
     assert_eq!(originals, ["<value of TOKEN>/beside", "own", "rest"]);
-    // The report has the digest of what was found, and of nothing else.
+    // The report has the digest of the original file, not of the redacted copy.
     let report = place.report();
     let reported = report["evidence"]["files"].as_array().unwrap();
     let found = reported.iter().find(|file| file["path"] == "f").unwrap();
     let content = "tok=of-its-users/only\n";
     assert_eq!(found["bytes"], content.len());
-    // Nothing in it has the value, by its name or its content.
+    // No file of the bundle contains the value, in its name or its content.
     let hex: String = "of-its-users/only"
         .bytes()
         .map(|byte| format!("{byte:02x}"))
@@ -365,7 +365,7 @@ fn a_file_with_a_value_of_an_env_option_is_listed_and_not_copied() {
             assert!(!is_there, "{shown}");
         }
     }
-    // The key of the run is nobody's: what was written of it is the evidence.
+    // The key of the run belongs to no user, so its copies stay in the evidence.
     let own = fs::read_to_string(place.evidence().join("home/own")).unwrap();
     assert!(own.starts_with("key=runner-key-"), "{own}");
 }

@@ -1,5 +1,5 @@
-//! One thing is missing, really: the probe for it says so with the exact errno, the tier is the one that is left, and
-//! a real run agrees. The twin is the first test: here every one of them works.
+//! Hosts that lack one feature: its probe reports the exact errno, the doctor reports the remaining isolation, and a
+//! real run agrees. In the first test, the twin, every probe works.
 
 use super::{Examined, as_both, doctor};
 use crate::kit::is_root;
@@ -32,10 +32,10 @@ fn where_case_b_passes_everything_that_it_needs_works() {
     }
 }
 
-/// What is not there, the probe that finds it, and its errno.
+/// A missing feature, its probe, and the errno.
 type Missing = (&'static str, &'static str, Option<&'static str>);
 
-/// On a host whose network is loopback only: what is missing there, and the tier that is left.
+/// Asserts the missing features and the remaining isolation on a host with a loopback-only network.
 #[track_caller]
 fn assert_left(missing: &[Missing], tier: Option<&str>) {
     for (words, id, errno) in missing {
@@ -70,7 +70,7 @@ fn without_namespaces_there_is_the_network_of_the_container() {
     );
 }
 
-/// As AppArmor does it on Ubuntu 24.04: the namespace is made, and its root may do nothing in it.
+/// AppArmor on Ubuntu 24.04 permits the namespace but refuses its root every operation.
 #[test]
 fn a_namespace_without_its_capabilities_is_told_from_one_that_is_refused() {
     needs_sandbox!();
@@ -181,7 +181,7 @@ fn what_is_convenient_takes_no_tier_away() {
     );
 }
 
-/// As root has them in a container that is allowed its namespaces.
+/// Root of a container that may create namespaces has these capabilities.
 #[test]
 fn the_capabilities_of_a_container_are_enough() {
     needs_sandbox!();
@@ -255,7 +255,7 @@ fn a_call_that_never_returns_is_a_result() {
     let examined = Examined::of(doctor().on_a_host_without("network,pidfd-hanging"));
     examined.assert_refused("pidfd", None);
     assert_eq!(examined.probe("pidfd")["observed"], "did not return");
-    // What is tried after it is tried.
+    // Later probes still run.
     assert_eq!(examined.probe("temporary-directory")["status"], "works");
 }
 

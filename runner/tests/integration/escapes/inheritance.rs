@@ -1,4 +1,4 @@
-//! What a run inherits from whoever starts it: descriptors, environment, directory, groups, names.
+//! Inheritance of a run from its caller: descriptors, environment, directory, groups, names.
 
 use std::fs;
 use std::process::Command;
@@ -55,7 +55,7 @@ fn no_descriptor_of_the_caller_reaches_the_client() {
     );
 }
 
-/// The stub serves the client, and init is next to it: neither may hold what the caller had open.
+/// The stub serves the client, and init runs beside it: neither may hold the caller's open descriptors.
 #[test]
 fn no_descriptor_of_the_caller_reaches_the_stub_or_init() {
     needs_sandbox!();
@@ -137,8 +137,7 @@ fn a_plain_run_leaves_nothing_in_the_directory_for_temporary_files() {
     place.assert_nothing_left();
 }
 
-/// A bind mount names its source: the client learns where its program lies, and on which device. Of other
-/// places of the host it learns nothing.
+/// A bind mount names its source: the client learns its program's path and device, and no other path of the host.
 #[test]
 fn the_mount_table_names_one_place_of_the_host() {
     needs_sandbox!();
