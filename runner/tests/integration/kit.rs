@@ -43,8 +43,7 @@ pub(crate) fn is_root() -> bool {
     nix::unistd::Uid::current().is_root()
 }
 
-/// Returns from a test where this machine has no sandbox, and counts it; with SANDBOX_MUST_WORK=1 the test
-/// fails instead.
+/// Returns from a test if this machine has no sandbox, and counts it; with SANDBOX_MUST_WORK=1 the test fails instead.
 #[macro_export]
 macro_rules! needs_sandbox {
     () => {
@@ -55,7 +54,7 @@ macro_rules! needs_sandbox {
     };
 }
 
-/// Returns from a test where a program is not installed, and counts it as one without a sandbox.
+/// Returns from a test if a program is not installed, and counts it like one without a sandbox.
 #[macro_export]
 macro_rules! needs_program {
     ($path:literal) => {
@@ -83,7 +82,7 @@ pub(crate) fn skip(reason: &str) {
     skip_without("sandbox", "SANDBOX_MUST_WORK", reason);
 }
 
-/// Counts a skipped test, or fails it where the variable `must` says that what it needs is here.
+/// Counts a skipped test, or fails it if the variable `must` requires the resource.
 pub(crate) fn skip_without(what: &str, must: &str, reason: &str) {
     static SKIPPED: AtomicUsize = AtomicUsize::new(0);
     let count = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
@@ -112,13 +111,13 @@ pub(crate) struct Run {
     client_arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     user: Option<u32>,
-    /// What the host lacks, in words of the fixture `hindered-host`.
+    /// Features that the host lacks, in words of the fixture `hindered-host`.
     lacking: Option<&'static str>,
     /// Hold the case and the profile, where they are not built in.
     directories: Vec<TempDir>,
 }
 
-/// What a run left.
+/// Result of a run.
 pub(crate) struct Done {
     pub(crate) code: Option<i32>,
     /// The JSON report, and its text.
@@ -147,7 +146,7 @@ impl Run {
         Self::case("case-b")
     }
 
-    /// Case B with an answer that ends, as if whole, after its block.
+    /// Runs case B with an answer that ends after its block, as if complete.
     pub(crate) fn case_b_cut_short() -> Self {
         Self::case_b().argument("--stub=end-early")
     }
@@ -167,7 +166,7 @@ impl Run {
         self.argument("--profile").argument(path)
     }
 
-    /// With the reference profile and these tables in it as well.
+    /// Adds these tables to the reference profile.
     pub(crate) fn knowing(self, tables: &str) -> Self {
         self.changed_profile("reference", "[records]", &format!("{tables}\n[records]"))
     }
@@ -193,7 +192,7 @@ impl Run {
         self
     }
 
-    /// With the fixture client, which deviates in this one way.
+    /// Uses the fixture client with this deviation.
     pub(crate) fn deviating(self, deviation: &str) -> Self {
         self.client(fixture("deviant-client"))
             .client_argument("--deviate")
@@ -210,7 +209,7 @@ impl Run {
         self
     }
 
-    /// Runs it as an ordinary user where the tests run as root.
+    /// Runs as an ordinary user if the tests run as root.
     #[allow(
         clippy::wrong_self_convention,
         reason = "reads as a part of the sentence"
@@ -231,7 +230,7 @@ impl Run {
         self.command_of(runner())
     }
 
-    /// The same with an executable that lies elsewhere.
+    /// Returns the command, with the executable at `program`.
     pub(crate) fn command_of(&self, program: &Path) -> Command {
         let mut command = match self.lacking {
             None => Command::new(program),
@@ -261,13 +260,14 @@ impl Run {
         self.command().output().unwrap()
     }
 
-    /// Runs it with a JSON report on standard output.
+    /// Runs with a JSON report on standard output.
     pub(crate) fn json(self) -> Done {
         Done::of(&self.argument("--report").argument("json").output())
     }
 }
 
-/// A JSON report, found to fit its schema by a validator that is not ours; `said` explains its absence.
+/// Parses a JSON report and validates it against its schema with a third-party validator; `said` is the message if it
+/// is absent.
 #[track_caller]
 pub(crate) fn parsed(report: &[u8], said: &str) -> Value {
     static SCHEMA: OnceLock<jsonschema::Validator> = OnceLock::new();
@@ -286,7 +286,7 @@ pub(crate) fn parsed(report: &[u8], said: &str) -> Value {
 }
 
 impl Done {
-    /// What a run left that has its JSON report on standard output.
+    /// Returns the result of a run that has its JSON report on standard output.
     #[track_caller]
     pub(crate) fn of(output: &Output) -> Self {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -302,14 +302,14 @@ impl Done {
         self.report["verdict"].as_str().unwrap()
     }
 
-    /// Ids of the checks with this status, in the report's order.
+    /// Returns the ids of the checks with this status, in the report's order.
     pub(crate) fn checks(&self, status: &str) -> Vec<&str> {
         let checks = self.report["checks"].as_array().unwrap();
         let wanted = checks.iter().filter(|check| check["status"] == status);
         wanted.map(|check| check["id"].as_str().unwrap()).collect()
     }
 
-    /// The check with this id.
+    /// Returns the check with this id.
     pub(crate) fn check(&self, id: &str) -> &Value {
         let checks = self.report["checks"].as_array().unwrap();
         checks.iter().find(|check| check["id"] == id).unwrap()
@@ -325,13 +325,13 @@ impl Done {
         );
     }
 
-    /// Passed with nothing errored; the human report is in the message otherwise.
+    /// Asserts that the run passed without errored checks; otherwise prints the human report.
     #[track_caller]
     pub(crate) fn assert_passed(&self) {
         self.assert_verdict(0, "passed");
     }
 
-    /// Failed by exactly these checks, in the report's order, with nothing errored.
+    /// Asserts that exactly these checks failed, in the report's order, and none is errored.
     #[track_caller]
     pub(crate) fn assert_fails(&self, ids: &[&str]) {
         self.assert_fails_and_errs(ids, &[]);

@@ -1,4 +1,4 @@
-//! Paths that an audited program looks for: what is hidden from it or denied to it, and the option that would help.
+//! Paths that an audited program looks up: hidden and denied paths, and the option that would make each available.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::kit::{self, Run, fixture, runner};
 use crate::needs_sandbox;
 
-/// A directory of the host that nothing shows: not below /tmp, which the sandbox has its own of.
+/// A directory of the host that is never mounted: it is outside /tmp, which the sandbox replaces.
 struct Hidden(TempDir);
 
 impl Hidden {
@@ -32,7 +32,7 @@ fn audit(pairs: &[(&str, &Path)]) -> Value {
     audit_from(Path::new("/"), pairs)
 }
 
-/// The same, started in a directory of the host.
+/// Runs the audit from a directory of the host.
 #[track_caller]
 fn audit_from(current: &Path, pairs: &[(&str, &Path)]) -> Value {
     let directory = tempfile::tempdir().unwrap();
@@ -76,7 +76,7 @@ fn a_file_that_is_not_shown_is_told_with_the_option_that_shows_it() {
     let report = audit(&[("read", &file), ("read", &file), ("read", &file.join("no"))]);
     let expected = json!(["read", file, 1, 2, option("read", &file)]);
     assert_eq!(lookups(&report, hidden.0.path()), [expected]);
-    // The positive twin: what is shown is nothing to tell, and what nobody has neither.
+    // The positive twin: the report lists neither mounted paths nor paths that are absent on the host too.
     let report = audit(&[("list", Path::new("/usr")), ("read", Path::new("/usr/no"))]);
     assert_eq!(lookups(&report, Path::new("/usr")), [] as [Value; 0]);
 }
@@ -156,7 +156,7 @@ fn fifo_that_cannot_be_made_is_told() {
     let run = fifo.parent().unwrap();
     let expected = json!(["write", fifo, 1, 1, option("write", run)]);
     assert_eq!(lookups(&report, hidden.0.path()), [expected]);
-    // The program's own trees are written, and nothing is told of that.
+    // Writes to the program's own trees are not reported.
     assert_eq!(lookups(&report, Path::new("/tmp")), [] as [Value; 0]);
 }
 

@@ -1,4 +1,4 @@
-//! What a profile may say of a client, each with a client that does just that and one that does something near it.
+//! Rules of a profile, each with a client that does exactly what the rule permits, and one that does something similar.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -61,7 +61,7 @@ fn what_a_profile_expects_beside_the_turn_is_told_as_a_wider_rule() {
     let rule = "the request aside (GET /version) is no finding";
     assert!(told(Run::case_a(), true).contains(rule));
     assert!(!told(Run::case_a(), false).contains(rule));
-    // Where it is a finding all the same, it is not told as allowed.
+    // If the action is also a finding, the report does not list it as allowed.
     assert!(!told(Run::case_b(), true).contains(rule));
 }
 
@@ -159,13 +159,13 @@ fn what_is_there_for_a_time_is_marked_as_known_or_not_and_not_judged() {
         marks,
         [json!(["scratch", "known"]), json!(["state.tmp", null])]
     );
-    // What is known to be there for a time is a finding where it stays.
+    // A file that the rule permits temporarily is a finding if it stays.
     let stays = Run::case_b().knowing(&file("transient", "tmp", "notes"));
     let done = stays.deviating("file-in-tmp").json();
     done.assert_fails(&["files/nothing-else"]);
 }
 
-/// The file with this path in the report.
+/// Returns the report's file with this path.
 fn reported<'d>(done: &'d Done, path: &str) -> &'d Value {
     let files = done.report["evidence"]["files"].as_array().unwrap();
     files.iter().find(|file| file["path"] == path).unwrap()

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each crate with every crate of the workspace that it uses. ARCHITECTURE.md draws them.
+/// Each crate, with all workspace crates that it uses. ARCHITECTURE.md draws them.
 const EDGES: &[(&str, &[&str])] = &[
     ("client", &[]),
     ("crates/judge", &["model"]),
@@ -114,7 +114,7 @@ impl Modules {
         }
     }
 
-    /// Circles among modules that lie side by side; a module and its own children are one.
+    /// Returns cycles among sibling modules; a module and its own children count as one.
     fn circles(&self) -> Vec<Vec<String>> {
         let mut levels: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
         for (from, targets) in &self.uses {
@@ -122,7 +122,7 @@ impl Modules {
                 let (from, to): (Vec<&str>, Vec<&str>) =
                     (from.split('/').collect(), to.split('/').collect());
                 let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
-                // One lies in the other.
+                // One module contains the other.
                 let (Some(a), Some(b)) = (from.get(shared), to.get(shared)) else {
                     continue;
                 };
@@ -168,7 +168,7 @@ fn code(text: &str) -> String {
         .map(|line| line.split("//").next().unwrap());
     let mut code = String::new();
     for line in lines {
-        // Every second part stands between quotes.
+        // Every second part is a string literal.
         let outside = line.split('"').step_by(2);
         code.extend(outside.flat_map(|part| [part, " "]));
         code.push('\n');
@@ -191,7 +191,7 @@ fn paths(code: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Reads one use tree and returns what is left behind it.
+/// Reads one use tree and returns the rest of the text behind it.
 fn spell_out<'c>(tree: &'c str, mut prefix: Vec<String>, found: &mut Vec<Vec<String>>) -> &'c str {
     let mut rest = tree.trim_start();
     loop {
@@ -222,7 +222,7 @@ fn spell_out<'c>(tree: &'c str, mut prefix: Vec<String>, found: &mut Vec<Vec<Str
     }
 }
 
-/// The module that a path leads to, from the module in which it stands.
+/// Returns the module that a path refers to, seen from the module that contains the path.
 fn resolve(from: &str, path: &[String], names: &BTreeSet<String>) -> Option<String> {
     let mut at: Vec<&str> = from.split('/').collect();
     let mut words = path.iter().map(String::as_str).peekable();

@@ -157,7 +157,7 @@ fn a_neighbour_of_what_the_profile_names_is_found() {
     }
 }
 
-/// If bind(2) is refused, there is no listener; the report says that the intended address is unknown.
+/// If bind(2) is refused, no socket listens; the report counts the sockets whose purpose is unknown.
 #[test]
 fn listener_without_bind_is_told_as_not_known() {
     needs_sandbox!();

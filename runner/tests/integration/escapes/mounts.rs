@@ -69,7 +69,7 @@ fn no_mount_of_the_sandbox_shows_outside() {
         own()
     });
     assert!(inside.contains(" /home/sandbox "), "{inside}");
-    // The number of a mount is its own in the whole system.
+    // The number of a mount is unique on the machine.
     let numbers = |text: &str| -> Vec<String> {
         let first = |line: &str| line.split(' ').next().unwrap().to_owned();
         text.lines().map(first).collect()

@@ -13,7 +13,7 @@ use crate::needs_sandbox;
 
 const EARLIER: &str = "of an earlier step\n";
 
-/// A directory with a file of somebody's in it.
+/// Creates a directory with a user's file in it.
 fn log() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("job.log");
@@ -137,7 +137,7 @@ fn a_place_that_can_only_be_written_in_is_refused_before_the_run() {
     assert_eq!(report["verdict"], "passed");
 }
 
-/// As a container has it that was given a single file. Nothing can be renamed over it.
+/// A container has such a mount if it was given a single file. rename(2) cannot replace a mount point.
 #[test]
 fn a_file_that_is_a_mount_is_written_where_it_lies() {
     needs_sandbox!();
@@ -148,7 +148,7 @@ fn a_file_that_is_a_mount_is_written_where_it_lies() {
     let (directory, path) = log();
     let [given, lock, given_lock] =
         ["given", "agent.lock", "given.lock"].map(|name| directory.path().join(name));
-    // Longer than the lock file: nothing of it may stay.
+    // Longer than the lock file, so that a missing truncation would show.
     fs::write(&given, "x".repeat(200_000)).unwrap();
     let made = Run::case_b()
         .argument("--baseline")
@@ -183,6 +183,6 @@ fn a_file_that_is_a_mount_is_written_where_it_lies() {
         "passed"
     );
     assert_eq!(fs::read(&given_lock).unwrap(), text);
-    // What lies under the mounts is as it was.
+    // The file under the mounts is unchanged.
     assert_eq!(fs::read_to_string(&path).unwrap(), EARLIER);
 }

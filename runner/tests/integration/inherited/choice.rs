@@ -1,4 +1,4 @@
-//! Which tier a run gets, why, and what is said where there is none.
+//! Choice of the isolation: its reason, and the errors if none is possible.
 
 use serde_json::Value;
 
@@ -123,7 +123,7 @@ fn a_case_that_accepts_one_tier_gets_no_other() {
     assert_tier(&done, "namespace");
 }
 
-/// Where nothing will do, both causes are named, each with its fix.
+/// Asserts that a run without any possible isolation names both causes, each with its fix.
 #[track_caller]
 fn assert_none(words: &'static str, causes: [&str; 2], fix: &str) {
     for run in as_both(Run::case_b) {
@@ -142,7 +142,7 @@ fn assert_none(words: &'static str, causes: [&str; 2], fix: &str) {
     }
 }
 
-/// Of the network of this machine only the list of its links is read.
+/// The runner reads only the list of links from this machine's network.
 #[test]
 fn a_network_with_more_than_loopback_is_no_seal() {
     needs_sandbox!();
@@ -209,7 +209,7 @@ fn a_listener_that_is_taken_is_named_with_its_cause() {
         done.assert_verdict(3, "errored");
         assert!(done.stderr.contains("EBUSY"), "{}", done.stderr);
         assert!(done.stderr.contains("WSL"), "{}", done.stderr);
-        // Another tier would have it no better.
+        // The other isolation would fail for the same reason.
         assert_eq!(done.stderr.matches("error:").count(), 1, "{}", done.stderr);
     }
 }
@@ -274,7 +274,7 @@ fn where_no_fresh_proc_can_be_mounted_the_tier_is_the_same_and_the_report_names_
     assert!(layers.iter().all(|layer| layer["name"] != "fresh /proc"));
 }
 
-/// A limit that is too low for one tier is too low for the other.
+/// A limit that is too low for one isolation is too low for the other.
 #[test]
 fn a_limit_that_is_too_low_is_named_with_the_command_that_raises_it() {
     needs_sandbox!();

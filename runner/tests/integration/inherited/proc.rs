@@ -1,4 +1,4 @@
-//! What is there of /proc where no fresh one can be mounted: a few files about the machine, and nobody on it.
+//! The /proc of a sandbox that cannot mount a fresh one: a few files about the machine, and no processes.
 
 use super::as_both;
 use crate::abuse::Abuse;
@@ -31,7 +31,7 @@ fn the_files_that_tell_of_the_machine_can_be_read_and_nothing_else_is_there() {
     );
 }
 
-/// Init reads the container's /proc by a descriptor, which nobody else has.
+/// Init reads the container's /proc by a descriptor that no other process has.
 #[test]
 fn what_the_client_leaves_running_is_named_all_the_same() {
     needs_sandbox!();

@@ -5,7 +5,7 @@ use super::CONTAINER_WITH_NEIGHBOUR;
 use crate::kit::{Done, Run, fixture};
 use crate::needs_sandbox;
 
-/// Seconds of all races together, unless [`SECONDS`] of the environment says more.
+/// Total seconds of all races, unless the environment variable [`SECONDS`] sets more.
 const SECONDS: &str = "RUNNER_RACE_SECONDS";
 
 fn racing() -> Run {

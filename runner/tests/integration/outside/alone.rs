@@ -38,7 +38,7 @@ fn an_address_that_cannot_be_read_is_refused_and_recorded_as_that() {
     }
 }
 
-/// The kernel would say that it is too short; where it leads is told all the same.
+/// The kernel would reject the length; the ledger lists the destination all the same.
 #[test]
 fn an_address_that_is_cut_short_is_refused_by_what_there_is_of_it() {
     needs_outside!();
@@ -74,8 +74,8 @@ fn a_socket_file_of_the_host_is_not_there() {
     assert!(listener.accept().is_err(), "nothing came of it");
 }
 
-/// A read-only directory of the host may hold the socket of a daemon, which neither the mount nor Landlock keeps
-/// anybody from. The twin: the client reaches it without the sandbox.
+/// A read-only directory of the host may hold the socket of a daemon; neither the mount nor Landlock prevents a
+/// connection to it. The twin: the client connects without the sandbox.
 #[test]
 fn a_socket_in_a_directory_that_is_shown_is_not_reached() {
     needs_sandbox!();

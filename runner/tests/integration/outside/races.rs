@@ -1,5 +1,5 @@
-//! Calls that try to be something else than what the supervisor sees: while it looks, under signals, in the hour
-//! of death, or a great many at once.
+//! Calls that try to differ from the supervisor's view: while it reads, under signals, during process exit, or in great
+//! numbers.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +25,8 @@ fn spacious() -> Run {
         .argument("600s")
 }
 
-/// With what was let through and what was accepted at odds, nothing that the stub served is judged. The client
-/// cannot be passed either way.
+/// Asserts that the allowed and the accepted connections match. Otherwise no served request is judged, and the client
+/// cannot pass.
 #[track_caller]
 fn assert_reconciled(done: &Done, through: u64) {
     let accepted = listed(done, "connections").len() as u64;
@@ -56,7 +56,7 @@ fn an_address_that_changes_while_it_is_read_leads_nowhere_and_hides_nothing() {
     let said = said_inside(&done, "flip-outside");
     let (connected, refused) = (count(&said, "ok"), count(&said, "ENETUNREACH"));
     assert_eq!(connected + refused, FLIPPED);
-    // Seen as the one or as the other, and seen each time.
+    // The supervisor lists each call under one of the two addresses.
     let (through, denied) = (
         made(&done, "connect", "127.0.0.1"),
         made(&done, "connect", FAR),
@@ -68,7 +68,8 @@ fn an_address_that_changes_while_it_is_read_leads_nowhere_and_hides_nothing() {
     let unlisted = made(&done, "unknown", label);
     assert!(unlisted > 0, "the race was too short");
     assert_eq!(unlisted, refused - denied);
-    // Whatever looked like the way out was stopped; what was let through arrived, or the kernel stopped it.
+    // Every call that only looked like one to the stub was refused; the allowed ones arrived, or the kernel refused
+    // them.
     assert!(denied <= refused, "{denied} of {refused}");
     assert_eq!(listed(&done, "connections").len() as u64, connected);
     assert_reconciled(&done, through);
@@ -169,8 +170,8 @@ fn a_process_that_is_killed_in_its_call_leads_nowhere_and_loses_nothing() {
     assert_judged(&done, true);
 }
 
-/// A connection that was let through may die with its process before it arrives, and is a gap then. None arrives
-/// that was not let through, and a process that is gone is no fault of the supervisor.
+/// An allowed connection may die with its process before it arrives, which is a gap. No connection arrives that was not
+/// allowed, and an exited process is no fault of the supervisor.
 #[test]
 fn a_process_that_is_killed_at_the_stub_makes_no_connection_that_is_missed() {
     needs_outside!();
@@ -179,7 +180,7 @@ fn a_process_that_is_killed_at_the_stub_makes_no_connection_that_is_missed() {
     assert!(arrived.is_empty(), "{arrived:?}");
     assert_eq!(said_inside(&done, class), several("ok", KILLED));
     assert_eq!(entries(&done, "attempt"), [Value::Null; 0]);
-    // The ledger lists calls also where the caller was gone before it was answered.
+    // The ledger also lists calls whose caller exited before the answer.
     let listed_calls = made(&done, "connect", "127.0.0.1");
     let accepted = listed(&done, "connections").len() as u64;
     assert!(accepted <= listed_calls, "{accepted} of {listed_calls}");

@@ -23,7 +23,7 @@ fn run(run: Run) -> Run {
     run.knowing(MODEL).deviating("tell-surroundings")
 }
 
-/// The value of the variable, as the client told it.
+/// Returns the value of the variable, as the client printed it.
 fn model(done: &Done) -> Option<&str> {
     done.assert_passed();
     let told = done.report["evidence"]["stderr"]["tail"].as_str().unwrap();
