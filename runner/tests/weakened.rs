@@ -135,7 +135,7 @@ fn without_a_network_namespace_there_is_no_loopback_to_set_up() {
     );
 }
 
-/// In a namespace from which the outside can be reached, with a client that tries to.
+/// The namespace can reach the outside, and the client tries to.
 #[test]
 fn without_what_seals_the_network_nothing_is_started_that_could_reach_the_world() {
     let directory = tempfile::tempdir().unwrap();
@@ -273,7 +273,7 @@ fn that_are<'a>(status: &str, answer: &'a serde_json::Value) -> Vec<&'a str> {
     wanted.map(|class| class["id"].as_str().unwrap()).collect()
 }
 
-/// Without `weakened` these classes get through, these are not decided any more, and no other changes.
+/// Asserts the classes that get through without `weakened` and those that become inconclusive; no other class changes.
 #[track_caller]
 fn opens(weakened: &str, ordinary_user: bool, through: &[&str], undecided: &[&str]) {
     let (_, whole) = selftest("", ordinary_user);
@@ -299,7 +299,7 @@ fn with_every_protection_nothing_of_the_selftest_gets_through() {
     }
 }
 
-/// The two that stay undecided are refused by another layer, with another errno.
+/// Another layer refuses the two inconclusive classes, with another errno.
 #[test]
 fn without_the_filters_own_refusals_the_selftest_finds_what_rests_on_them() {
     opens(

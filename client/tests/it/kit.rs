@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 /// The key of every run; no output may hold it.
 pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
-/// No wait on a socket is longer: a test that hangs fails.
+/// Time limit of every wait on a socket, so that a hanging test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Action of the server on one connection, after it has read the request.
@@ -46,7 +46,7 @@ impl Request {
     }
 }
 
-/// A server that gives its replies to one connection after the other.
+/// A server that answers connections in sequence.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     over: Arc<AtomicBool>,
@@ -101,7 +101,7 @@ fn serve(mut connection: TcpStream, reply: Reply) -> Request {
     let mut request = read_request(&connection);
     reply(&mut connection);
     let _ = connection.shutdown(std::net::Shutdown::Write);
-    // A reset is an end, too: the client may leave with bytes unread.
+    // A reset also ends the connection: the client may exit with unread bytes.
     let _ = connection.read_to_end(&mut request.rest);
     request
 }
@@ -134,7 +134,7 @@ fn read_request(connection: &TcpStream) -> Request {
     }
 }
 
-/// Sends these bytes as they are; the connection is closed after them.
+/// Sends these bytes unchanged, and closes the connection.
 pub(crate) fn raw(bytes: impl Into<Vec<u8>>) -> Reply {
     let bytes = bytes.into();
     Box::new(move |connection| {
@@ -264,7 +264,7 @@ impl Client {
         .env("AGENT_API_KEY", KEY)
     }
 
-    /// Case B: case A in safe mode with a system prompt of its own.
+    /// Case B: case A in safe mode with its own system prompt.
     pub(crate) fn case_b(address: SocketAddr) -> Self {
         Self::case_a(address).args(&["--safe-mode", "--system-prompt", "be brief"])
     }
@@ -307,7 +307,7 @@ impl Client {
         self.stdout(Stdio::piped()).run()
     }
 
-    /// Starts, to be followed record by record.
+    /// Starts the client, for a test that reads record by record.
     pub(crate) fn spawn(mut self) -> Running {
         self.command
             .stdin(Stdio::null())

@@ -18,7 +18,7 @@ const STARTS: [(Engine, &[&str]); 4] = [
     (Engine::Podman, &["--cap-drop=ALL", "--user=0"]),
 ];
 
-/// A client that stays and has started a daemon; the marker is on the command line of both, and of the runner's.
+/// A client that keeps running and starts a daemon; the marker is on the command line of both, and of the runner's.
 fn run(marker: &str) -> [&str; 7] {
     [
         "case-b",
@@ -31,7 +31,7 @@ fn run(marker: &str) -> [&str; 7] {
     ]
 }
 
-/// Waits until client and daemon are there: the only ones with the marker that do not name the case.
+/// Waits until client and daemon run: the only processes with the marker that do not name the case.
 #[track_caller]
 fn wait_for_client(marker: &str) {
     until("the client and its daemon", || {

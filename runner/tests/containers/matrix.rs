@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::engine::{Engine, IMAGE, SLIM};
 
 const TABLE: &str = include_str!("matrix.tsv");
-/// Either image must come to the same.
+/// Both images must give the same result.
 const IMAGES: [&str; 2] = [IMAGE, SLIM];
 
 /// One line of the table.

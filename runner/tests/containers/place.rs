@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// Longest wait for anything; far more than a loaded machine needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Asks again until there is an answer.
+/// Polls until there is an answer.
 #[track_caller]
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
@@ -65,7 +65,7 @@ fn work() -> PathBuf {
         .into()
 }
 
-/// The flag that shows the fixture clients to a container, below /fixtures.
+/// Returns the flag that mounts the fixture clients in a container, below /fixtures.
 pub(crate) fn fixtures() -> &'static str {
     static FLAG: OnceLock<String> = OnceLock::new();
     FLAG.get_or_init(|| {
@@ -87,7 +87,7 @@ pub(crate) fn processes(word: &str) -> Vec<(i32, String)> {
         .collect()
 }
 
-/// Everything that a process has started, by proc_pid_stat(5): a parent is the second field after the name in
+/// Returns all descendants of a process, by proc_pid_stat(5): the parent is the second field after the name in
 /// parentheses.
 pub(crate) fn descendants(process: i32) -> Vec<i32> {
     let parents: Vec<(i32, i32)> = processes("")

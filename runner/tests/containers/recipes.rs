@@ -55,7 +55,7 @@ fn keys(mapping: &Yaml) -> Vec<&str> {
     mapping.keys().map(|key| key.as_str().unwrap()).collect()
 }
 
-/// A client that passes: the reference client as a program of its own.
+/// A client that passes: the reference client as a separate program.
 fn good_client() -> std::path::PathBuf {
     Path::new(env!("CARGO_BIN_EXE_runner")).with_file_name("agent-cli")
 }

@@ -27,7 +27,7 @@ const WITHOUT_RECORDS: &[&str] = &[
     "secrets/credential-not-written",
 ];
 
-/// Checks that are errored where not every file was read.
+/// Checks that are errored if a file was not read.
 pub(crate) const WITHOUT_FILES: &[&str] = &[
     "files/state-file",
     "files/backup",

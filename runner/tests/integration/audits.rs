@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::kit::{self, Run};
 
-/// An audit, being described.
+/// Builder of an audit.
 struct Audit {
     options: Vec<OsString>,
     program: Vec<OsString>,
@@ -106,7 +106,7 @@ impl Audit {
 }
 
 impl Audited {
-    /// `address:port outcome` of every attempt, in the ledger's order; the way to the resolver is left out.
+    /// Returns `address:port outcome` of every attempt, in the ledger's order, without the connection to the resolver.
     fn attempts(&self) -> Vec<String> {
         let attempts = self.report["evidence"]["attempts"].as_array().unwrap();
         let judged = attempts.iter().filter(|one| {
@@ -121,7 +121,7 @@ impl Audited {
         judged.map(line).collect()
     }
 
-    /// Every name that was asked for, once.
+    /// Returns every name that was looked up, once.
     fn names(&self) -> Vec<&str> {
         let names = self.report["evidence"]["names"].as_array().unwrap();
         let mut names: Vec<_> = names

@@ -101,7 +101,7 @@ fn markup_of_a_hostile_client_is_text_in_a_browser() {
         .map(|code| code.as_str().unwrap())
         .collect();
     for text in MARKUP.into_iter().chain([TURNED_SHOWN]) {
-        // As a file, a record, a path of a socket, on standard error.
+        // In a file, a record, a path of a socket, and standard error.
         for shown in [
             format!("{text}/file"),
             format!("{text}/{text}"),
@@ -112,7 +112,7 @@ fn markup_of_a_hostile_client_is_text_in_a_browser() {
         }
     }
     for text in MARKUP {
-        // As a header and a request line, as a program.
+        // In a header, a request line, and a program's name.
         let bare = text.replace(' ', "");
         for shown in [
             bare.clone(),
@@ -201,7 +201,7 @@ fn a_page_fits_a_desk_and_a_telephone() {
     }
 }
 
-/// Text and ground, by the contrast of WCAG 2.1 (4.5 to 1 at least).
+/// Text and background have the contrast of WCAG 2.1 (4.5 to 1 at least).
 #[test]
 fn a_page_can_be_read_in_light_and_in_dark() {
     let mut browser = needs_browser!();

@@ -19,8 +19,8 @@ mod records;
 mod requests;
 mod secrets;
 
-/// One test for each line, `name: case, "deviation" => [ids that fail];`. Without an id the run passes: such a
-/// line is the twin of one that fails.
+/// One test for each line, `name: case, "deviation" => [ids that fail];`. A line without ids is the twin of a failing
+/// one: the run passes.
 macro_rules! deviations {
     ($($name:ident: $case:ident, $deviation:literal => [$($id:literal),*];)*) => {
         pub(super) const NAMED: &[&str] = &[$($($id,)*)*];
@@ -150,7 +150,7 @@ fn a_deviation_is_found_for_an_ordinary_user_as_well() {
     }
 }
 
-/// `outbound/denied` judges the sandbox, which no client can make fail.
+/// `outbound/denied` judges the sandbox, so no client can fail it.
 #[test]
 fn every_check_of_the_client_is_failed_by_a_deviation() {
     let named = [

@@ -43,7 +43,7 @@ impl Place {
         assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
     }
 
-    /// `runner diff` of two that were kept.
+    /// Runs `runner diff` on two kept reports.
     pub(crate) fn diff(&self, old: &str, new: &str) -> Output {
         self.command(old, new).output()
     }
@@ -64,7 +64,7 @@ impl Place {
     }
 }
 
-/// A run whose client is the fixture that can deviate, and does not.
+/// Runs case B with the deviating fixture, without a deviation.
 fn straight() -> Run {
     Run::case_b().client(fixture("deviant-client"))
 }

@@ -18,7 +18,7 @@ const KILLS: u64 = 200;
 const LAST_US: u64 = 60_000;
 const STOPS: u64 = 12;
 
-/// xorshift64*: numbers that look random and come again with their seed.
+/// xorshift64*: pseudo-random numbers that are reproducible from their seed.
 struct Random(u64);
 
 impl Random {
@@ -53,7 +53,7 @@ fn mounts() -> usize {
         .count()
 }
 
-/// A client that stays, with a daemon.
+/// A client that keeps running, with a daemon.
 fn holding_on() -> Abuse {
     Abuse::of("stop-everyone")
 }

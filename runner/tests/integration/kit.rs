@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The ordinary user as whom root's tests run the executable as well.
+/// The ordinary user for runs by root's tests.
 const ORDINARY: u32 = 1000;
 
 /// The executable under test.
@@ -66,7 +66,7 @@ macro_rules! needs_program {
     };
 }
 
-/// Why there is no sandbox here; asked once.
+/// Returns the reason for a missing sandbox, determined once.
 pub(crate) fn sandbox_is_missing() -> Option<&'static str> {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     let missing = MISSING.get_or_init(|| {
@@ -105,7 +105,7 @@ fn changed_policy(name: &str, text: &str, other: &str) -> (TempDir, PathBuf) {
     (directory, path)
 }
 
-/// A run of the executable, being described.
+/// Builder of a run of the executable.
 pub(crate) struct Run {
     arguments: Vec<OsString>,
     client_arguments: Vec<OsString>,
@@ -151,7 +151,7 @@ impl Run {
         Self::case_b().argument("--stub=end-early")
     }
 
-    /// A built-in case of which `text` is replaced by `other`, from a file.
+    /// Runs a built-in case, from a file in which `text` is replaced by `other`.
     pub(crate) fn changed_case(name: &str, text: &str, other: &str) -> Self {
         let (directory, path) = changed_policy(name, text, other);
         let mut run = Self::case("run").argument(path);
@@ -159,7 +159,7 @@ impl Run {
         run
     }
 
-    /// With a built-in profile of which `text` is replaced by `other`, from a file.
+    /// Uses a built-in profile, from a file in which `text` is replaced by `other`.
     pub(crate) fn changed_profile(mut self, name: &str, text: &str, other: &str) -> Self {
         let (directory, path) = changed_policy(&format!("profiles/{name}"), text, other);
         self.directories.push(directory);
@@ -171,7 +171,7 @@ impl Run {
         self.changed_profile("reference", "[records]", &format!("{tables}\n[records]"))
     }
 
-    /// With the reference profile, which shows these devices: `"null", "zero"`.
+    /// Uses the reference profile with these devices: `"null", "zero"`.
     pub(crate) fn with_devices(self, devices: &str) -> Self {
         let listed = format!("devices = [{devices}]");
         self.changed_profile("reference", "devices = []", &listed)
@@ -186,7 +186,7 @@ impl Run {
         self.argument("--client").argument(program.as_ref())
     }
 
-    /// An argument for the client, behind the profile's own.
+    /// Adds an argument for the client, after the profile's own.
     pub(crate) fn client_argument(mut self, argument: impl Into<OsString>) -> Self {
         self.client_arguments.push(argument.into());
         self
@@ -199,7 +199,7 @@ impl Run {
             .client_argument(deviation)
     }
 
-    /// A variable of the runner's own environment.
+    /// Sets a variable of the runner's own environment.
     pub(crate) fn variable(
         mut self,
         name: impl Into<OsString>,
@@ -219,7 +219,7 @@ impl Run {
         self
     }
 
-    /// On a host that lacks something, in words of the fixture `hindered-host`.
+    /// Runs on a host that lacks a feature, in words of the fixture `hindered-host`.
     pub(crate) fn on_a_host_without(mut self, words: &'static str) -> Self {
         self.lacking = Some(words);
         self
@@ -337,7 +337,7 @@ impl Done {
         self.assert_fails_and_errs(ids, &[]);
     }
 
-    /// Failed by exactly the first checks, and exactly the second ones errored.
+    /// Asserts that exactly the first checks failed, and exactly the second ones are errored.
     #[track_caller]
     pub(crate) fn assert_fails_and_errs(&self, failed: &[&str], errored: &[&str]) {
         assert_eq!(self.checks("failed"), failed, "{}", self.stderr);

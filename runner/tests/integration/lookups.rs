@@ -26,7 +26,7 @@ impl Hidden {
     }
 }
 
-/// The report of an audit of the seeking client, which does these things.
+/// Returns the report of an audit of the seeking client with these operations.
 #[track_caller]
 fn audit(pairs: &[(&str, &Path)]) -> Value {
     audit_from(Path::new("/"), pairs)
@@ -51,7 +51,7 @@ fn audit_from(current: &Path, pairs: &[(&str, &Path)]) -> Value {
     kit::parsed(&fs::read(report).unwrap(), &said)
 }
 
-/// Kind, path, paths, count and advice of what was looked for at or below `path`.
+/// Returns kind, path, paths, count and advice of each lookup at or below `path`.
 fn lookups(report: &Value, path: &Path) -> Vec<Value> {
     let all = report["evidence"]["lookups"].as_array().unwrap();
     let below = all
@@ -134,12 +134,12 @@ fn what_was_to_be_written_is_told_with_the_directory_that_it_would_lie_in() {
     let log = file.parent().unwrap();
     let expected = json!(["write", log, 2, 2, option("write", log)]);
     assert_eq!(lookups(&report, hidden.0.path()), [expected]);
-    // Shown, and read-only.
+    // Mounted, and read-only.
     let report = audit(&[("write", Path::new("/usr/lib/no-such-file"))]);
     let told = lookups(&report, Path::new("/usr/lib"));
     assert_eq!(told[0][4], option("write", Path::new("/usr/lib")));
     assert!(!Path::new("/usr/lib/no-such-file").exists());
-    // The program's own trees are written, and nothing is told of that.
+    // Writes to the program's own trees are not reported.
     let report = audit(&[
         ("write", Path::new("/tmp/x")),
         ("remove", Path::new("/tmp/x")),

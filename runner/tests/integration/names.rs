@@ -16,7 +16,7 @@ fn names(done: &Done) -> Vec<Value> {
     names.iter().map(row).collect()
 }
 
-/// `[root, path]` of what was there for a time, in the report's order.
+/// Returns `[root, path]` of the temporary files, in the report's order.
 fn transient(done: &Done) -> Vec<Value> {
     let files = done.report["evidence"]["files"].as_array().unwrap();
     let transient = files.iter().filter(|file| file["transient"] == true);

@@ -19,7 +19,7 @@ fn side_request(method: &str, path: &str, keys: &str, expected: bool) -> String 
     )
 }
 
-/// A rule for the fixture's question for a title.
+/// A rule for the fixture's title request.
 fn title(expected: bool) -> String {
     let keys = "with = [\"output_config.format\"]\nwithout = [\"context_management\"]";
     side_request("POST", "/v1/messages", keys, expected)
@@ -43,7 +43,7 @@ fn a_request_that_the_profile_expects_is_no_finding_where_others_may_come() {
     done.assert_passed();
     let aside = json!(["side", "aside"]);
     assert_eq!(classes(&done).last(), Some(&aside));
-    // The twins: one that is known and not expected, and a case in which the message is to be the only request.
+    // The twins: a known request that is not expected, and a case in which the message must be the only request.
     let unexpected = run(Run::case_a(), false);
     unexpected.assert_fails(&["requests/sequence"]);
     assert_eq!(classes(&unexpected).last(), Some(&aside));

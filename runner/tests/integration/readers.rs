@@ -1,5 +1,5 @@
-//! Reports of real runs, read by programs that are not ours: a validator of SARIF with the standard's schema, and a
-//! reader of JUnit XML. What they read is compared with the JSON report of the same run.
+//! Reports of real runs, read by third-party programs: a validator of SARIF with the standard's schema, and a reader of
+//! JUnit XML. The tests compare the results with the JSON report of the same run.
 //!
 //! `runner/tests/readers/install` puts them into a directory, which `REPORT_READERS_DIR` names.
 
@@ -60,7 +60,7 @@ impl Readers {
         })
     }
 
-    /// Errors and warnings of the validator, by the rules of the standard and by those of GitHub.
+    /// Returns errors and warnings of the validator, by the rules of the standard and by those of GitHub.
     fn faults(&self, log: &Path) -> Vec<String> {
         // The validator may fetch the schema from the log's URL, so it runs without a network.
         let mut command = Command::new("unshare");
@@ -119,7 +119,7 @@ impl Readers {
 /// ran to its end: for a log with type errors, the validator prints no results.
 const NO_PAGE: &str = "): warning SARIF2005: ";
 
-/// The reports of one run, in files beside each other.
+/// The reports of one run, in one directory.
 struct Reports {
     directory: TempDir,
 }
@@ -176,7 +176,7 @@ fn assert_read(readers: &Readers, reports: &Reports) {
     assert_has_the_checks(&report, &readers.junit(&reports.file("junit")));
 }
 
-/// Id and status of each check that was made: an audit makes those alone that hold for any program.
+/// Returns id and status of each check of the run: an audit has only those that hold for any program.
 fn made(report: &Value) -> Vec<(&str, &str)> {
     let is_audit = report["case"]["name"] == "audit";
     let word = |value: &'_ Value| value.as_str().unwrap().to_owned();

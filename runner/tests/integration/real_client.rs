@@ -17,9 +17,9 @@ use crate::kit::Run;
 use crate::needs_sandbox;
 
 const PACKAGE: &str = "@anthropic-ai/claude-code@2.1.177";
-/// A newer one, which behaves otherwise.
+/// A newer version, which acts differently.
 const NEWER: &str = "@anthropic-ai/claude-code@2.1.332";
-/// Of the program in the package for x86_64 and glibc.
+/// Digest of the program in the package for x86_64 and glibc.
 const SHA256: &str = "ff41753634b20c869ef6a32a20863521b33d4186ac0d6a49379ab48a48395ee7";
 
 /// Returns a run with the real client, or returns from the test if the client is unavailable.
@@ -54,7 +54,7 @@ fn real_client() -> Result<&'static Path, &'static str> {
     client.as_deref().map_err(String::as_str)
 }
 
-/// The newer one.
+/// Returns the newer client.
 fn newer_client() -> Result<PathBuf, String> {
     real_client()?;
     installed(NEWER)

@@ -196,7 +196,7 @@ fn assert_own_program(answer: &Value, mode: &str) {
 #[test]
 fn nothing_gets_out_where_the_network_is_the_containers() {
     needs_sandbox!();
-    // Twins that need namespaces cannot be made where namespaces are refused, so only the network is a container's.
+    // If namespaces are refused, twins that need them cannot be made, so only the network is a container's.
     let run = || {
         selftest()
             .on_a_host_without("network")

@@ -1,4 +1,4 @@
-//! The structure of the workspace: which crate may use which, and no import circle inside any of them.
+//! The structure of the workspace: permitted dependencies of each crate, and no import cycle inside any of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -160,7 +160,7 @@ fn collect(root: &Path, directory: &Path, files: &mut BTreeMap<String, String>) 
     }
 }
 
-/// The code of a file: no comments, no strings, no module of tests.
+/// Returns the code of a file, without comments, strings and test modules.
 fn code(text: &str) -> String {
     let without_tests = text.split("\n#[cfg(test)]\nmod ").next().unwrap();
     let lines = without_tests
@@ -176,7 +176,7 @@ fn code(text: &str) -> String {
     code
 }
 
-/// Every path that begins with `crate`, `super` or `self`, groups spelt out.
+/// Returns every path that begins with `crate`, `super` or `self`, with groups expanded.
 fn paths(code: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for root in ["crate::", "super::", "self::"] {
@@ -243,8 +243,8 @@ fn resolve(from: &str, path: &[String], names: &BTreeSet<String>) -> Option<Stri
     (!at.is_empty()).then(|| at.join("/"))
 }
 
-/// Modules of a circle, if there is one: what is left when modules without an import, and modules that no other one
-/// imports, are removed again and again.
+/// Returns the modules of a cycle, if there is one. Modules without an import, and modules that no other one imports,
+/// are removed repeatedly; the rest is the cycle.
 fn circle(level: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     let mut left = level.clone();
     loop {

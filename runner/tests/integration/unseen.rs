@@ -1,5 +1,5 @@
-//! Calls that a filter outside of the sandbox refuses first, as container engines do: the ledger has no line of them,
-//! and the report names them.
+//! Calls that a filter outside the sandbox refuses first, as container engines do: the ledger does not list them, and
+//! the report names them.
 
 use serde_json::{Value, json};
 

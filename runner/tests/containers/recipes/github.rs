@@ -12,7 +12,7 @@ use crate::place::Place;
 /// Shell of a `run` step without its own settings: docs.github.com, "Workflow syntax", `defaults.run.shell`.
 const SHELL: [&str; 4] = ["bash", "-e", "-o", "pipefail"];
 
-/// A step with a condition is made after a failure too.
+/// A step with a condition runs after a failure too.
 pub(super) const ALSO_AFTER_FAILURE: &str = "${{ !cancelled() }}";
 
 fn job() -> Yaml {

@@ -26,7 +26,7 @@ fn container() -> Yaml {
     containers[0].clone()
 }
 
-/// The engine's flags for the security contexts. A key that is not known here is not left out, but a failure.
+/// Returns the engine's flags for the security contexts. Unknown keys are a failure, so that none is ignored.
 fn flags(engine: Engine, seccomp: &str) -> Vec<String> {
     let network = match engine {
         Engine::Docker => "bridge",

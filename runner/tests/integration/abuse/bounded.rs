@@ -1,4 +1,4 @@
-//! A run of the abusive client within bounds that no run may cross: time, memory, and what is left behind.
+//! A run of the abusive client within bounds of every run: time, memory and remains.
 
 use std::fs::{self, File};
 use std::ops::Deref;

@@ -1,4 +1,4 @@
-//! Limits that end a client are named, with the value and the key of the case that raises them.
+//! Limits that end a client: the message names each, with its value and the case's key that raises it.
 
 use std::process::{Command, Stdio};
 

@@ -3,7 +3,7 @@
 use super::{Abuse, abuses};
 use crate::needs_sandbox;
 
-/// A request that is never whole.
+/// Checks that fail for a request that never ends.
 const ENDLESS: &[&str] = &[
     "requests/first-and-only",
     "requests/connections",

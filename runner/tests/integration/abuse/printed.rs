@@ -4,9 +4,9 @@ use super::{Abuse, WITHOUT_RECORDS, abuses};
 use crate::needs_sandbox;
 
 const EXIT: &[&str] = &["process/exit-zero"];
-/// Lines that are no records, without end.
+/// Checks that fail for endless lines that are no records.
 const NO_LINES: &[&str] = &["records/json-lines", "process/exit-zero"];
-/// A last line that is no record.
+/// Checks that fail for a last line that is no record.
 const NO_RECORD: &[&str] = &["records/json-lines", "records/result-success"];
 
 abuses! {

@@ -141,7 +141,7 @@ fn what_is_made_writable_is_written_on_the_host_and_nothing_in_it_can_be_run() {
     );
 }
 
-/// Every way to give a file a mode, tried in the directory of the first argument with the mode bits of the second.
+/// Every call that sets a mode, in the directory of the first argument with the mode bits of the second.
 const MODES: &str = r#"
 import ctypes, errno, os, sys
 where, bits = sys.argv[1], int(sys.argv[2], 8)
@@ -254,7 +254,7 @@ fn a_writable_directory_within_one_that_can_be_read_is_the_only_part_that_is_wri
 fn a_path_that_the_programs_user_may_not_read_is_refused_beforehand() {
     needs_sandbox!();
     if !crate::kit::is_root() {
-        // An ordinary user's program has that user's rights.
+        // For an ordinary user, the program has that user's rights.
         return;
     }
     let directory = open_directory("/var/tmp");

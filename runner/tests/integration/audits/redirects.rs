@@ -19,7 +19,7 @@ fn curl(options: &str, scenario: &str) -> Audit {
         .option(format!("--stub={scenario}"))
 }
 
-/// Host, method, status and whether the key was there, of each request.
+/// Returns host, method, status and the presence of the key, for each request.
 fn requests(report: &Value) -> Vec<Value> {
     let requests = report["evidence"]["requests"].as_array().unwrap();
     let row = |one: &Value| {
@@ -87,7 +87,7 @@ fn a_program_that_leaves_its_credential_behind_is_seen_without_it() {
         .run();
     let second = &audited.report["evidence"]["requests"][1];
     assert_eq!(second["host"], "elsewhere");
-    // Long lines of the report are broken at blanks.
+    // The report wraps long lines at blanks.
     let told: Vec<_> = audited
         .stderr
         .split([' ', '\n', '|'])

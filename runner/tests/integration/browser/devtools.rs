@@ -43,7 +43,7 @@ pub(super) struct Browser {
     process: Child,
     to: ChildStdin,
     from: Receiver<Value>,
-    /// Sent so far.
+    /// Requests sent so far.
     sent: u64,
     session: Option<String>,
     /// Events of the browser.
@@ -149,7 +149,7 @@ impl Browser {
         }
     }
 
-    /// The value of a script that the page's own policy does not reach.
+    /// Evaluates a script, to which the page's own policy does not apply.
     #[track_caller]
     pub(super) fn evaluate(&mut self, script: &str) -> Value {
         let asked = json!({"expression": script, "returnByValue": true, "awaitPromise": true});

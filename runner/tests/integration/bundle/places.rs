@@ -116,7 +116,7 @@ fn the_evidence_is_not_shown_to_the_program() {
         assert_eq!(output.status.code(), Some(125), "{said}");
         let told = "where this run writes a report or its evidence";
         assert!(said.contains(told), "{said}");
-        // What was made is taken away again.
+        // The runner removes its partial output.
         assert_eq!(place.evidence().exists(), was_there);
         assert!(!was_there || names(place.evidence()).is_empty());
     }
@@ -175,7 +175,7 @@ fn evidence_that_cannot_be_written_is_an_error_and_has_no_manifest() {
     assert_eq!(verified(&place.evidence(), &[]).0, 2);
 }
 
-/// The soft limit is the runner's own, and the client's is what the hard one allows.
+/// The soft limit applies to the runner only, and the hard one to the client.
 #[test]
 fn a_clients_file_that_cannot_be_written_is_an_error_and_leaves_no_manifest() {
     needs_sandbox!();
@@ -196,7 +196,7 @@ fn a_clients_file_that_cannot_be_written_is_an_error_and_leaves_no_manifest() {
     let left = names(place.evidence());
     assert!(!left.contains(&"manifest.json".to_owned()), "{left:?}");
     assert!(!place.evidence().join("home/large").exists());
-    // The reports are written all the same.
+    // The reports are written in spite of that.
     assert!(left.contains(&"report.txt".to_owned()), "{left:?}");
 }
 
@@ -231,7 +231,7 @@ fn as_many_directories_as_are_walked_are_copied_whatever_the_soft_limit_on_open_
     place.assert_verifies();
     let bottom = format!("home/{}f", "d/".repeat(99));
     assert_eq!(fs::read(evidence.join(bottom)).unwrap(), b"text\n");
-    // What is the runner's is not the client's.
+    // The runner's own limit does not apply to the client.
     let without = deep("-S -n 256", &[]);
     assert_eq!(without.status.code(), Some(0));
     assert_eq!(made.stdout, without.stdout);

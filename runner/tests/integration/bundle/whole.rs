@@ -287,7 +287,7 @@ fn answered(paths: impl Iterator<Item = String>, memory: &str) -> (Option<i32>, 
 
 #[test]
 fn a_manifest_takes_no_more_memory_than_a_few_times_its_bytes() {
-    // 3.5 MB: each name of each path once would be hundreds.
+    // 3.5 MB: storing each name of each path separately would take hundreds.
     let deep = |number: usize| format!("{number:05}{}", "/d".repeat(118));
     let (code, text) = answered((0..10_000).map(deep), "60000");
     assert_eq!(code, Some(1), "{text}");
@@ -309,7 +309,7 @@ fn a_manifest_takes_no_more_memory_than_a_few_times_its_bytes() {
 fn a_file_with_a_value_of_an_env_option_is_listed_and_not_copied() {
     needs_sandbox!();
     let place = Place::new();
-    // Across the border of two pieces that are read, encoded, and in the path by a slash.
+    // Across the boundary of two read buffers, encoded, and split by a slash in the path.
     let line = "cd; echo tok=$TOKEN > f; head -c 65530 /dev/zero | tr '\\0' x > long; echo $TOKEN >> long
         printf %s \"$TOKEN\" | od -An -v -tx1 | tr -d ' \\n' > hex
         mkdir -p \"$TOKEN\"; echo harmless > \"$TOKEN/beside\"; echo key=$KEY > own; echo rest > rest";

@@ -44,7 +44,7 @@ fn assert_without_free_id(run: Run, examined: &Examined) {
         cause.starts_with("each id of this user namespace"),
         "{cause}"
     );
-    // Without namespaces the client needs no other id.
+    // Without namespaces the client needs no second id.
     assert_eq!(examined.document["verdict"]["possible"], "inherited");
 }
 
@@ -64,7 +64,7 @@ fn root_of_two_ids_gives_the_client_the_other() {
     }
 }
 
-/// Of a system user, whose files are there.
+/// The named id is a system user's, whose files exist.
 #[test]
 fn root_and_a_named_id_leave_none_for_the_client() {
     needs_sandbox!();

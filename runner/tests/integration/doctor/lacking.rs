@@ -86,7 +86,7 @@ fn a_namespace_without_its_capabilities_is_told_from_one_that_is_refused() {
     }
 }
 
-/// Podman's filter allows the namespace and refuses the call.
+/// Podman's filter permits the namespace and refuses the call.
 #[test]
 fn a_host_name_that_cannot_be_set_costs_no_tier() {
     needs_sandbox!();
@@ -208,7 +208,7 @@ fn a_read_only_root_changes_nothing() {
     }
 }
 
-/// Without a writable directory the rights on files are tried on a tmpfs of the doctor's own, as a run's home is one.
+/// Without a writable directory, the doctor tests the file rights on its own tmpfs, as a run's home is one.
 #[test]
 fn landlocks_rights_are_tried_where_nothing_can_be_written_too() {
     needs_sandbox!();
@@ -274,12 +274,12 @@ fn assert_left_for_root(words: &'static str, id: &str) {
     let examined = Examined::of(doctor().on_a_host_without(words));
     examined.assert_refused(id, Some("EPERM"));
     assert_eq!(examined.document["verdict"]["possible"], "inherited");
-    // An ordinary user has no other to become.
+    // An ordinary user cannot change its id.
     let examined = Examined::of(doctor().as_ordinary_user());
     assert_eq!(examined.probe("other-user")["status"], "not-needed");
 }
 
-/// The number of root's processes is not limited.
+/// The limit of processes does not apply to root.
 #[test]
 fn a_limit_of_processes_is_told_from_a_file_that_is_not_there() {
     needs_sandbox!();
@@ -306,7 +306,7 @@ fn a_limit_of_a_files_length_is_named() {
     examined.assert_tier(None);
 }
 
-/// The limits that a run can do with, to the last file.
+/// The doctor accepts the smallest limits that a run needs, down to the last file.
 #[test]
 fn limits_that_leave_enough_are_found_to() {
     needs_sandbox!();
@@ -326,7 +326,7 @@ fn limits_that_leave_enough_are_found_to() {
     examined.assert_tier(None);
 }
 
-/// The others are not tried with memory that there is not.
+/// The other probes are skipped if memory is insufficient.
 #[test]
 fn a_limit_of_memory_is_told_from_one_of_a_files_length() {
     needs_sandbox!();

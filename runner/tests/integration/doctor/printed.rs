@@ -157,7 +157,7 @@ fn the_profile_for_apparmor_is_one_to_its_parser() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("runner");
         fs::write(&file, profile).unwrap();
-        // Neither into the kernel nor into the cache.
+        // The parser loads the profile neither into the kernel nor into the cache.
         let mut parser = Command::new("apparmor_parser");
         parser.args(["-Q", "-K"]).arg(file).output()
     };
@@ -177,7 +177,7 @@ fn the_profile_for_apparmor_is_one_to_its_parser() {
         .status
         .success();
     if !knows_rule {
-        // Before version 4.0, which came with the restriction that the rule is for.
+        // Before version 4.0, which introduced the restriction that the rule is for.
         eprintln!("this apparmor_parser knows no userns rule: the rest is checked");
         for line in ["abi <abi/4.0>,\n", "  userns,\n"] {
             assert!(profile.contains(line), "{profile}");

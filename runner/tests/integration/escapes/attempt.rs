@@ -127,7 +127,7 @@ pub(crate) fn refused(cases: &[(&str, &str, &str)]) {
             .collect::<Vec<_>>(),
     );
     for (attempt, _, surroundings) in cases {
-        // `--self`: of the fixture's own process, since outside pid 1 is the host's.
+        // `--self`: in the fixture's own process, since pid 1 outside is the host's.
         let twin = match *surroundings {
             "--self" => outside("", &attempt.replace("/proc/1/", "/proc/self/")),
             surroundings => outside(surroundings, attempt),

@@ -11,7 +11,7 @@ use crate::needs_sandbox;
 fn nothing_of_the_host_is_there() {
     needs_sandbox!();
     let home = std::env::var("HOME").unwrap_or_default();
-    // A caller without a home, or with one that is a directory of the sandbox as well.
+    // A caller without a home, or with one that is also a directory of the sandbox.
     let home = match home.as_str() {
         "" | "/" | "/tmp" => "/root".to_owned(),
         _ => home,
@@ -98,7 +98,7 @@ fn only_home_and_tmp_can_be_written() {
         ("chmod /etc/passwd", "EROFS"),
         ("chmod /client/agent-cli", "EROFS"),
         ("hard-link /client/agent-cli /tmp/link", "EXDEV"),
-        // The positive twins, inside as well.
+        // The positive twins, also inside.
         ("create /home/sandbox/new", "ok"),
         ("create /tmp/new", "ok"),
         ("mkdir /tmp/directory", "ok"),
@@ -165,7 +165,7 @@ fn no_device_node_is_made() {
     refused_inside(&[
         ("device-node /tmp/null 1 3", "EACCES"),
         ("device-node /home/sandbox/null 1 3", "EACCES"),
-        // A whiteout, which the kernel asks no capability for.
+        // A whiteout, which needs no capability.
         ("device-node /tmp/whiteout 0 0", "EACCES"),
         ("device-node /dev/null-2 1 3", "EROFS"),
     ]);

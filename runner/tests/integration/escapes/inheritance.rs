@@ -8,7 +8,7 @@ use crate::kit::{Run, is_root};
 use crate::needs_sandbox;
 use crate::teardown::watch::{Place, Started};
 
-/// Puts a connected socket on 7 and a directory on 10, then becomes the command that follows.
+/// Puts a connected socket on 7 and a directory on 10, then executes the following command.
 const WITH_DESCRIPTORS: &str = r#"exec 7<>/dev/tcp/127.0.0.1/$0 10</usr; exec "$@""#;
 
 fn with_descriptors(port: u16, command: &Command) -> Command {
@@ -40,7 +40,7 @@ fn no_descriptor_of_the_caller_reaches_the_client() {
         ),
         "{detail}"
     );
-    // The twin: a program that is started the same way has them.
+    // The twin: a program that starts the same way inherits them.
     let mut twin = Command::new(crate::kit::fixture("hostile-client"));
     twin.args(["--attempt", "descriptors"]);
     let output = with_descriptors(port, &twin).output().unwrap();

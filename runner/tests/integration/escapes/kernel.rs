@@ -1,4 +1,4 @@
-//! Calls that no client needs, and numbers that a filter might miss.
+//! Calls that no client needs, and syscall numbers that a filter might miss.
 
 use super::attempt::{hostile, inside, inside_of, outside, refused_inside};
 use crate::kit::Run;
@@ -31,7 +31,7 @@ fn input_is_not_pushed_into_a_terminal() {
         let twin = outside("", attempt).outcome;
         assert!(["ok", "EIO"].contains(&twin.as_str()), "{twin}");
     }
-    // No terminal is one that pastes, but the request arrives.
+    // No terminal supports the paste, but the kernel receives the request.
     assert_eq!(outside("", "terminal-paste").outcome, "ENOTTY");
     refused_inside(&[
         ("open-write /dev/ptmx", "ENOENT"),
@@ -145,7 +145,7 @@ fn files_are_not_opened_by_handle() {
     filtered(&[("handle-of", "EPERM"), ("open-by-handle", "EPERM")]);
 }
 
-/// A receiver that the limit does not hold back, a socket since Linux 6.16, gets no memory.
+/// A receiver that the limit does not cover, a socket since Linux 6.16, gets no memory.
 #[test]
 fn a_dump_holds_no_memory() {
     needs_sandbox!();
@@ -166,7 +166,7 @@ fn a_crash_leaves_no_core() {
         assert_eq!(done.report["evidence"]["files"], serde_json::json!([]));
     }
     // A limit of 0 would not stop the kernel from starting the host's core dump program, but 1 does (core(5)). A client
-    // that sets 0 therefore gets a success without effect.
+    // that sets 0 therefore gets a success, and the limit stays 1.
     let made = inside(&["core-limit-zero"]);
     assert_eq!(
         (made[0].outcome.as_str(), made[0].detail.as_str()),

@@ -48,7 +48,7 @@ fn no_namespace_is_made_or_joined() {
         ("clone3 0", "ENOSYS", ""),
         ("join /proc/self/ns/net", "EPERM", OWN),
     ]);
-    // Init's are not even opened. Threads and processes are made as ever.
+    // Init's are not even opened. Threads and processes can still be created.
     refused_inside(&[
         ("join /proc/1/ns/net", "EACCES"),
         ("join /proc/1/ns/mnt", "EACCES"),

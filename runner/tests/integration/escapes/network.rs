@@ -113,7 +113,7 @@ fn the_client_cannot_be_a_resolver() {
     let answered = "--own-namespaces --listen udp:127.0.0.1:53 --listen tcp:127.0.0.1:53";
     refused(&[
         ("tcp 127.0.0.1:53", "ECONNREFUSED", answered),
-        // The children of the client may not bind it either.
+        // The client cannot serve names to its own children either.
         ("bind 127.0.0.1:53", "EACCES", "--own-namespaces"),
     ]);
 }
@@ -160,7 +160,7 @@ fn the_port_of_the_stub_is_not_reached_from_the_host() {
         TcpStream::connect(("127.0.0.1", port)).err()
     });
     assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
-    // The twin: that very port answers inside.
+    // The twin: the same port answers inside.
     let here = said(&hostile(&["stub 127.0.0.1"]).json(), &["stub 127.0.0.1"]);
     assert_eq!(here[0].outcome, "ok");
     started.interrupt();

@@ -97,7 +97,7 @@ fn an_abstract_socket_of_the_host_is_not_reached() {
     refused(&[(&format!("abstract-connect {name}"), "ECONNREFUSED", "")]);
 }
 
-/// The canary inside: a live abstract socket of init, in the same namespaces but in no Landlock domain.
+/// The canary inside: an open abstract socket of init, in the same namespaces but in no Landlock domain.
 #[test]
 fn an_abstract_socket_of_another_domain_is_not_reached() {
     needs_sandbox!();
@@ -160,7 +160,7 @@ fn no_daemon_of_the_host_resolves_or_works_for_the_client() {
 #[test]
 fn a_daemon_in_a_directory_that_is_shown_is_not_reached_by_a_pair() {
     needs_sandbox!();
-    // A path below /tmp may not be shown.
+    // Paths below /tmp may not be mounted.
     let directory = tempfile::tempdir_in("/var/tmp").unwrap();
     let name = directory.path().join("socket");
     let daemon = UnixDatagram::bind(&name).unwrap();

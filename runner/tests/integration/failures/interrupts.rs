@@ -17,7 +17,7 @@ use crate::needs_sandbox;
 
 /// Longer than a client ever needs to start.
 const START: Duration = Duration::from_secs(30);
-/// Waits until the client of `run` is there: a descendant that has the client's name.
+/// Waits until the client of `run` is running: a descendant with the client's name.
 pub(crate) fn client_of(run: &Child) -> i32 {
     let deadline = Instant::now() + START;
     loop {
@@ -38,7 +38,7 @@ fn descendants(of: u32) -> Vec<i32> {
         .filter_map(|entry| {
             let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
             let status = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            // After the name in brackets come the state and the parent.
+            // The state and the parent follow the name in brackets.
             let parent = status
                 .rsplit_once(") ")?
                 .1
@@ -87,7 +87,7 @@ fn assert_interrupted_by(signal: Signal) {
         everything.len() >= 4,
         "runner, stage, init and client: {everything:?}"
     );
-    // The whole group, as a terminal's Ctrl-C.
+    // The whole group gets the signal, as with a terminal's Ctrl-C.
     kill(Pid::from_raw(-i32::try_from(run.id()).unwrap()), signal).unwrap();
     assert_eq!(run.wait().unwrap().code(), Some(3));
     let report = parsed(&fs::read(path).unwrap(), "");
@@ -132,7 +132,7 @@ fn a_termination_leaves_a_report_and_no_process() {
     assert_interrupted_by(Signal::SIGTERM);
 }
 
-/// Of a terminal that went away.
+/// SIGHUP of a terminal that was closed.
 #[test]
 fn a_hangup_leaves_a_report_and_no_process() {
     needs_sandbox!();

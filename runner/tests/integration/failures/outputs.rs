@@ -92,7 +92,7 @@ fn a_run_whose_standard_input_is_closed_passes() {
     assert_eq!(after("exec <&-", &Run::case_b()).status.code(), Some(0));
 }
 
-/// Rust opens /dev/null in the place of a closed stream: the report would be gone without a word.
+/// Rust opens /dev/null in place of a closed stream: the report would be lost without an error.
 #[test]
 fn a_report_to_a_standard_output_that_is_closed_is_an_error() {
     needs_sandbox!();

@@ -1,4 +1,4 @@
-//! Reports by a name of a standard stream, and at places where a file cannot be renamed to.
+//! Reports to standard streams by name, and to paths that a rename cannot replace.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -43,7 +43,7 @@ fn a_name_of_standard_output_is_standard_output() {
         let text = fs::read_to_string(&path).unwrap();
         let json = text.strip_prefix(EARLIER).unwrap();
         assert_eq!(parsed(json.as_bytes(), "")["verdict"], "passed", "{report}");
-        // People have the other stream, as without a name.
+        // The human report uses the other stream, as without a name.
         assert!(output.stderr.starts_with(b"PASSED"), "{report}");
     }
     let piped = reporting(&["json=/dev/stdout"]).output().unwrap();
@@ -100,7 +100,7 @@ fn what_stands_for_no_file_takes_a_report_beside_a_stream() {
     assert_eq!(status.code(), Some(0));
 }
 
-/// A run by an ordinary user, where root runs the tests, in a directory that root made.
+/// Runs as an ordinary user, if root runs the tests, in a directory that root made.
 fn by_another_user(directory: &Path, report: &str) -> Output {
     let run = Run::case_b().as_ordinary_user();
     let run = run.argument("--report").argument(report);
@@ -128,7 +128,7 @@ fn a_place_that_can_only_be_written_in_is_refused_before_the_run() {
     assert_refused(&output, 2, &[told, because, "hint: "]);
     assert_eq!(fs::read_to_string(&path).unwrap(), EARLIER);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-    // The twin: one's own.
+    // The twin: the user's own file.
     needs_sandbox!();
     chown(&path, Some(1000), None).unwrap();
     let output = by_another_user(directory.path(), "json=job.log");

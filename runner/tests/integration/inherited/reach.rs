@@ -89,7 +89,7 @@ fn modes_are_changed_of_what_is_the_clients_own_and_of_nothing_else() {
 fn attributes_of_files_are_not_changed_and_nobody_is_kept_waiting() {
     needs_sandbox!();
     let (_directory, _, file) = open_directory();
-    // Attributes are their owner's to change, so the outcomes of an ordinary user's twin are not looked at.
+    // Owners may change attributes, so the outcomes of an ordinary user's twin are ignored.
     refused_inside_of(
         case_b,
         &[

@@ -128,7 +128,7 @@ fn children_that_the_runner_did_not_start_live_on() {
         children(runner).into_iter().find(of_sleep)
     };
     let sleep = until("the background job", sleeping);
-    // Its standard error is the run's: it is read to the end once the job has ended.
+    // The job shares standard error with the run, so the test can read it to the end only once the job has ended.
     until("the end of the run", || {
         (name(runner) != "runner").then_some(())
     });
@@ -200,7 +200,7 @@ fn a_link_that_comes_up_during_the_run_makes_it_errored() {
     let abuse = Abuse::of("stop-everyone").limit("timeout", "\"2s\"");
     let mut run = place.start(abuse.described(&place).on_a_host_without(CONTAINER));
     until("the directories", || place.holds_something().then_some(()));
-    // Init's child: the network was looked at before.
+    // Init's child: the runner checked the network before this.
     run.client_with("--deviate");
     let network = format!("--net=/proc/{}/ns/net", run.runner());
     let ip = |words: &str| {
@@ -217,7 +217,7 @@ fn a_link_that_comes_up_during_the_run_makes_it_errored() {
     ip("link set late up");
     let done = run.wait();
     place.assert_nothing_left();
-    // The time-out is certain; that the network held is not.
+    // The time-out is certain; the state of the network at that time is not.
     done.assert_fails_and_errs(&["process/exit-zero"], &["outbound/denied"]);
     let gaps = done.report["evidence"]["gaps"].to_string();
     assert!(gaps.contains("more than loopback after the run"), "{gaps}");

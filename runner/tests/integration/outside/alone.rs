@@ -1,4 +1,4 @@
-//! Addresses that cannot be read, a socket file of the host, and a run that does not start.
+//! Unreadable addresses, a socket file of the host, and a run that does not start.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -79,7 +79,7 @@ fn a_socket_file_of_the_host_is_not_there() {
 #[test]
 fn a_socket_in_a_directory_that_is_shown_is_not_reached() {
     needs_sandbox!();
-    // A path below /tmp may not be shown.
+    // Paths below /tmp may not be mounted.
     let directory = tempfile::tempdir_in("/var/tmp").unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let path = directory.path().join("s");
@@ -113,7 +113,7 @@ fn a_socket_in_a_directory_that_is_shown_is_not_reached() {
     let done = run.client_argument("--to").client_argument(&path).json();
     assert_eq!(said_inside(&done, "unix-path"), one("EACCES"));
     assert!(listener.accept().is_err(), "nothing came of it");
-    // The supervisor's refusal is listed; what the client wanted of the socket is not known.
+    // The ledger lists the supervisor's refusal; the purpose of the socket is unknown.
     let setup = done.report["evidence"]["attempts"].to_string();
     assert!(setup.contains("EACCES"), "{setup}");
 }

@@ -73,7 +73,7 @@ fn beyond_a_thousand_entries_a_gap_says_how_many_are_missing() {
         said_inside(&done, "many-ports"),
         several("ENETUNREACH", 1500)
     );
-    // One entry is the socket's.
+    // One entry belongs to the socket.
     assert_eq!(listed(&done, "attempts").len(), 1000);
     let detail = "501 calls by programs or to destinations beyond those that are listed";
     let gap = json!({"what": "cut", "detail": detail});
@@ -147,7 +147,7 @@ fn a_process_that_asks_not_to_be_read_is_told_that_it_is_so() {
         let done = going(user, "undumpable").json();
         assert_eq!(said_inside(&done, "undumpable"), one("ENETUNREACH"));
         assert_eq!(entries(&done, "setup")[0], plain("prctl", None));
-        // The supervisor read the address of the later call.
+        // The flag stays set, so the supervisor can still read the address of this connect.
         assert_eq!(
             calls(&done, "attempt"),
             [json!(["connect", "192.0.2.2", "denied"])]
@@ -183,7 +183,7 @@ fn names_are_read_from_questions_wherever_they_go() {
     );
 }
 
-/// `[parent is the client, arguments behind the profile's own]` of each program that was started.
+/// Returns `[parent is the client, arguments after the profile's own]` of each started program.
 fn started(done: &Done) -> Vec<(bool, Vec<&str>)> {
     let processes = listed(done, "processes");
     let client = &processes[0]["pid"];
@@ -294,7 +294,7 @@ fn records_after_an_early_connection_are_only_seen_to_be_earlier() {
     assert!(message_of_order(&done).starts_with("Seen: "));
 }
 
-/// Of init and status.
+/// Returns the `before` field of the first two records, init and status.
 fn before_the_message(done: &Done) -> [&str; 2] {
     let records = listed(done, "records");
     [0, 1].map(|index: usize| records[index]["before"].as_str().unwrap())

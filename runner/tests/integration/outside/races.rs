@@ -12,13 +12,13 @@ use super::{
 use crate::kit::{Done, Run};
 
 const FAR: &str = "192.0.2.2";
-/// The fixture's own numbers.
+/// Number of calls, as in the fixture.
 const IN_A_LOOP: u64 = 5000;
 const UNDER_SIGNALS: u64 = 2000;
 const FLIPPED: u64 = 10_000;
 const KILLED: u64 = 300;
 
-/// Case B with room and time for as many connections as these clients make, on a machine that has much to do.
+/// Case B with large limits, for these clients' many connections on a busy machine.
 fn spacious() -> Run {
     Run::changed_case("case-b", "connections = 1000 ", "connections = 1000000 ")
         .argument("--timeout")
@@ -62,13 +62,13 @@ fn an_address_that_changes_while_it_is_read_leads_nowhere_and_hides_nothing() {
         made(&done, "connect", FAR),
     );
     assert_eq!(through + denied, FLIPPED);
-    // The kernel counted the calls that looked like the way to the stub and were not.
+    // The kernel counted the calls that the supervisor saw go to the stub but that went elsewhere.
     let label =
         "call beyond loopback that no recorded call explains (kernel counter Ip OutNoRoutes)";
     let unlisted = made(&done, "unknown", label);
     assert!(unlisted > 0, "the race was too short");
     assert_eq!(unlisted, refused - denied);
-    // Every call that only looked like one to the stub was refused; the allowed ones arrived, or the kernel refused
+    // Every call that the supervisor saw leave loopback was denied; the allowed ones arrived, or the kernel refused
     // them.
     assert!(denied <= refused, "{denied} of {refused}");
     assert_eq!(listed(&done, "connections").len() as u64, connected);
@@ -98,7 +98,7 @@ fn an_address_that_changes_between_two_ports_inside_hides_no_connection() {
     assert_attempted(&done);
 }
 
-/// AF_UNSPEC is not counted among the connections: one that was made by such a call is a gap.
+/// A connect with AF_UNSPEC does not count as a connection: one made by such a call is a gap.
 #[test]
 fn a_family_that_changes_while_it_is_read_hides_no_connection() {
     needs_outside!();

@@ -14,7 +14,7 @@ const NO_WORLD: i32 = 69;
 /// Arrivals at the far end, by the fixture's keys.
 pub(super) type Arrived = BTreeMap<String, u64>;
 
-/// Why there is no outside world here; asked once.
+/// Returns the reason for a missing outside world, determined once.
 pub(crate) fn is_missing() -> Option<&'static str> {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     let missing = MISSING.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Variables that a profile sets in some cases only, and a run that leaves them out.
+//! Variables that a profile sets only in some cases, and a run that omits them.
 
 use serde_json::{Value, json};
 

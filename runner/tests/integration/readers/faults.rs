@@ -1,4 +1,4 @@
-//! The readers are no rubber stamps: each finds a fault that is put into a good report.
+//! Faults in good reports: each reader finds the one that it is given.
 
 use std::fs;
 use std::path::PathBuf;

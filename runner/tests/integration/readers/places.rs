@@ -26,7 +26,7 @@ fn project() -> tempfile::TempDir {
     directory
 }
 
-/// Returns the SARIF of a failing client; the case and the client are paths for `directory`.
+/// Returns the SARIF of a client that deviates, run from `directory`.
 fn sarif(directory: &Path, case: &str, client: &str) -> Value {
     let run = Run::case("run")
         .argument(case)

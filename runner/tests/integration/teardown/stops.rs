@@ -81,13 +81,13 @@ fn stopped_process_ends_with_its_killed_runner() {
     }
 }
 
-/// Stopped as soon as there is one, so the last report is chance.
+/// The process is stopped as soon as it exists, so its last report varies.
 #[test]
 fn process_stopped_in_set_up_is_named() {
     needs_sandbox!();
     let of_tier = |tier| PROCESSES.map(|process| (tier, process));
     let mut cases: Vec<_> = TIERS.into_iter().flat_map(of_tier).collect();
-    // On a busy machine a process may be stopped too late, in a run that has started.
+    // On a busy machine the stop may come too late, when the run has started.
     for _ in 0..5 {
         let runs: Vec<_> = cases.iter().map(stopped_in_set_up).collect();
         let named: Vec<bool> = runs.into_iter().map(is_named).collect();
@@ -120,7 +120,7 @@ fn is_named((place, mut run, message): (Place, Started, String)) -> bool {
     [&message, hint].iter().all(|one| done.stderr.contains(one))
 }
 
-/// Killed at some moments of set-up, in which the other process may still be about to be made.
+/// The process is killed at several moments of set-up, before or after the other process exists.
 #[test]
 fn process_killed_in_set_up_is_named() {
     needs_sandbox!();

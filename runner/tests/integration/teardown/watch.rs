@@ -15,7 +15,7 @@ use crate::kit::{Done, Run, is_root, runner};
 /// Longest wait for anything; far more than a loaded machine needs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Asks again until there is an answer.
+/// Polls until there is an answer.
 #[track_caller]
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
@@ -89,13 +89,13 @@ impl Started {
         children(self.find("__stage")?).first().copied()
     }
 
-    /// Ctrl-C, and the end of the run.
+    /// Sends SIGINT, and returns the result of the run.
     pub(crate) fn interrupt(&mut self) -> Done {
         kill(self.runner(), Signal::SIGINT).unwrap();
         self.wait()
     }
 
-    /// The end of the run.
+    /// Waits for the end of the run, and returns its result.
     pub(crate) fn wait(&mut self) -> Done {
         Done::of(&self.process.take().unwrap().wait_with_output().unwrap())
     }
