@@ -11,7 +11,7 @@ use crate::kit::Run;
 
 /// Missing features of a usual engine's container, and its network.
 pub(crate) const CONTAINER: &str = "network,namespaces";
-/// The same container, with another process that listens at the stub's port.
+/// A container with another process that listens at the stub's port.
 const CONTAINER_WITH_NEIGHBOUR: &str = "network,solitude,namespaces";
 
 /// Case B in such a container.

@@ -25,8 +25,8 @@ fn spacious() -> Run {
         .argument("600s")
 }
 
-/// Asserts that the allowed and the accepted connections match. Otherwise no served request is judged, and the client
-/// cannot pass.
+/// Asserts that the allowed and the accepted connections match, or else that no served request was judged. The client
+/// fails in both cases.
 #[track_caller]
 fn assert_reconciled(done: &Done, through: u64) {
     let accepted = listed(done, "connections").len() as u64;
