@@ -240,7 +240,7 @@ fn what_is_folded_away_is_printed() {
     assert!(pdf["data"].as_str().unwrap().len() > 10_000);
 }
 
-/// The directory has no other file, and the page has no missing part.
+/// The page is complete by itself: no other file, no external reference.
 #[test]
 fn a_page_is_one_file() {
     needs_sandbox!();

@@ -326,7 +326,7 @@ fn limits_that_leave_enough_are_found_to() {
     examined.assert_tier(None);
 }
 
-/// The other probes are skipped if memory is insufficient.
+/// The other probes do not need the missing memory, so they still work.
 #[test]
 fn a_limit_of_memory_is_told_from_one_of_a_files_length() {
     needs_sandbox!();
