@@ -240,7 +240,7 @@ fn what_is_folded_away_is_printed() {
     assert!(pdf["data"].as_str().unwrap().len() > 10_000);
 }
 
-/// The page is complete by itself: no other file, no external reference.
+/// The page is complete, and it is the only file in its directory.
 #[test]
 fn a_page_is_one_file() {
     needs_sandbox!();
