@@ -1,5 +1,5 @@
-//! Each protection switched off in a test build: the run refuses to start the client, and says which layer or
-//! canary misses it.
+//! Protections, each switched off in a test build: the run refuses to start the client, and names the layer or canary
+//! that found the gap.
 //!
 //! CONTRIBUTING.md has the commands, under "Weakened builds".
 #![allow(
@@ -18,14 +18,14 @@ fn fixture(name: &str) -> PathBuf {
     runner.with_file_name("examples").join(name)
 }
 
-/// Exit code, and the line of the error with what does not hold, in tier `namespace`.
+/// Returns the exit code, and the error line that names the missing protection, in isolation `namespace`.
 fn case_b(weakened: &str, ordinary_user: bool) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_runner"));
     command.args(["case-b", "--isolation", "namespace"]);
     said(command, weakened, ordinary_user)
 }
 
-/// The same in tier `inherited`, in a network that has loopback only.
+/// Returns the exit code and the error line in isolation `inherited`, in a network that has loopback only.
 fn shared(weakened: &str, ordinary_user: bool) -> (Option<i32>, String) {
     let mut command = Command::new(fixture("hindered-host"));
     command.args(["network", "--", env!("CARGO_BIN_EXE_runner")]);
@@ -135,7 +135,7 @@ fn without_a_network_namespace_there_is_no_loopback_to_set_up() {
     );
 }
 
-/// In a namespace from which the outside can be reached, with a client that tries to.
+/// The namespace can reach the outside, and the client tries to.
 #[test]
 fn without_what_seals_the_network_nothing_is_started_that_could_reach_the_world() {
     let directory = tempfile::tempdir().unwrap();
@@ -195,7 +195,7 @@ fn without_landlock_its_two_canaries_tell() {
     );
 }
 
-/// Landlock alone hides it as well, and so does root's change of user.
+/// Landlock alone also hides init's memory, and so does root's change of user.
 #[test]
 fn with_a_dumpable_init_and_no_landlock_its_memory_can_be_read_by_its_own_user() {
     let (code, said) = case_b("landlock,hidden-init", true);
@@ -244,17 +244,17 @@ fn without_the_supervisors_records_every_network_canary_tells() {
     misses("records", &told);
 }
 
-/// Exit code of the selftest without a protection, and its answer.
+/// Returns the exit code of the selftest without a protection, and its answer.
 #[track_caller]
 fn selftest(weakened: &str, ordinary_user: bool) -> (Option<i32>, serde_json::Value) {
     let mut command = Command::new("sh");
-    // A core would be as long as it likes, where the runner sets no limit.
+    // If the runner sets no limit, the length of a core is unlimited.
     command.args([
         "-c",
         r#"ulimit -c unlimited; exec "$0" selftest --json --strict"#,
     ]);
     command.arg(env!("CARGO_BIN_EXE_runner"));
-    // Else nothing would be started.
+    // Without this, the runner would refuse to start the client.
     command.env("RUNNER_WEAKEN", format!("judgement,{weakened}"));
     if ordinary_user && nix::unistd::Uid::current().is_root() {
         command.uid(1000).gid(1000);
@@ -266,21 +266,21 @@ fn selftest(weakened: &str, ordinary_user: bool) -> (Option<i32>, serde_json::Va
     (output.status.code(), answer)
 }
 
-/// The classes of which an answer says so.
+/// Returns the classes with this status.
 fn that_are<'a>(status: &str, answer: &'a serde_json::Value) -> Vec<&'a str> {
     let classes = answer["classes"].as_array().unwrap();
     let wanted = classes.iter().filter(|class| class["status"] == status);
     wanted.map(|class| class["id"].as_str().unwrap()).collect()
 }
 
-/// Without `weakened` these classes get through, these are not decided any more, and no other changes.
+/// Asserts the classes that get through without `weakened` and those that become inconclusive; no other class changes.
 #[track_caller]
 fn opens(weakened: &str, ordinary_user: bool, through: &[&str], undecided: &[&str]) {
     let (_, whole) = selftest("", ordinary_user);
     let unknown = that_are("inconclusive", &whole);
     let (code, answer) = selftest(weakened, ordinary_user);
     let found = that_are("through", &answer);
-    // What this host itself refuses gets through nowhere.
+    // A class that this host itself refuses cannot get through.
     let possible = through.iter().filter(|id| !unknown.contains(id));
     let possible: Vec<&str> = possible.copied().collect();
     assert_eq!(found, possible, "without {weakened}: {answer:#}");
@@ -299,7 +299,7 @@ fn with_every_protection_nothing_of_the_selftest_gets_through() {
     }
 }
 
-/// The two that stay undecided are refused by another layer, with another errno.
+/// Another layer refuses the two inconclusive classes, with another errno.
 #[test]
 fn without_the_filters_own_refusals_the_selftest_finds_what_rests_on_them() {
     opens(
@@ -379,7 +379,7 @@ fn with_capabilities_the_selftest_finds_them() {
     opens("capabilities", false, &["processes/capabilities"], &[]);
 }
 
-/// One of the two layers refuses as well as both, though not with the same errno.
+/// Either layer refuses alone too, though with another errno.
 #[test]
 fn what_two_layers_refuse_gets_through_without_both() {
     opens("read-only-root", true, &[], &["files/write"]);
@@ -414,7 +414,8 @@ fn without_limits_the_selftest_finds_a_core() {
     opens("limits", true, &["processes/cores"], &[]);
 }
 
-/// The kernel's list of sockets finds what a client has left to it, also where the option to do so is not refused.
+/// The kernel's list of sockets shows a client's unsent bytes, even if the socket option that delays them is not
+/// refused.
 #[test]
 fn without_the_supervisors_refusals_bytes_that_the_kernel_holds_are_found() {
     for namespaces in [true, false] {

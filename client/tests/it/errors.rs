@@ -1,4 +1,4 @@
-//! Everything that goes wrong after the start ends with one error result and exit code 1.
+//! Failures after the start: each ends with one error result and exit code 1.
 
 use std::net::TcpListener;
 
@@ -13,7 +13,7 @@ fn failure_of(reply: Reply) -> String {
     run.failure()
 }
 
-/// The first events of a good answer, and then something else.
+/// Returns the first events of a good answer, followed by `then`.
 fn answer_until(events: usize, then: &str) -> Reply {
     let start: String = ANSWER[..events]
         .iter()

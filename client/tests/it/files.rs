@@ -1,4 +1,4 @@
-//! What is left in the home, and what is never there.
+//! Files left in the home, and paths that must never exist there.
 
 use std::{
     fs,

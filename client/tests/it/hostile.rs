@@ -1,4 +1,4 @@
-//! A hostile provider: whatever it sends, memory stays bounded and the run ends with an error.
+//! A hostile provider: for every response, memory stays bounded and the run ends with an error.
 
 use std::{
     io::Write,
@@ -15,7 +15,7 @@ fn failure_of(reply: Reply) -> String {
     run.failure()
 }
 
-/// Sends the bytes again and again until the client has gone.
+/// Sends the bytes repeatedly until the client closes the connection.
 fn endless(start: &str, again: Vec<u8>) -> Reply {
     let head = [STREAM_HEAD.as_bytes(), &chunk(start.as_bytes())].concat();
     let piece = chunk(&again);
@@ -145,7 +145,7 @@ fn memory_stays_bounded_whatever_the_provider_sends() {
     let delta = ANSWER[2].1.replace("Hällo €😀", &"x".repeat(900_000));
     let server = Server::answering(endless(&start, event(ANSWER[2].0, &delta).into_bytes()));
     let home = tempfile::tempdir().unwrap();
-    // The client under a limit of its data segment: an allocation beyond it would abort.
+    // The client under a limit of its data segment: an allocation beyond the limit would abort.
     let output = Command::new("/bin/sh")
         .arg0("sh")
         .args([

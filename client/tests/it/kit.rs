@@ -17,19 +17,19 @@ use tempfile::TempDir;
 
 /// The key of every run; no output may hold it.
 pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
-/// No wait on a socket is longer: a test that hangs fails.
+/// Time limit of every wait on a socket, so that a hanging test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the server does with one connection after it has read the request.
+/// Action of the server on one connection, after it has read the request.
 pub(crate) type Reply = Box<dyn FnOnce(&mut TcpStream) + Send>;
 
-/// One request as it came.
+/// A received request.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) line: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    /// What followed on the same connection, up to its end.
+    /// Bytes after the request on the same connection, up to its end.
     pub(crate) rest: Vec<u8>,
 }
 
@@ -46,7 +46,7 @@ impl Request {
     }
 }
 
-/// A server that gives its replies to one connection after the other.
+/// A server that answers connections in sequence.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     over: Arc<AtomicBool>,
@@ -87,7 +87,7 @@ impl Server {
         Self::start(vec![reply])
     }
 
-    /// The requests, once the client has ended; the script must have been played to its end.
+    /// Returns the requests once the client has ended; the script must have been played to its end.
     pub(crate) fn requests(self) -> Vec<Request> {
         self.over.store(true, Ordering::SeqCst);
         drop(TcpStream::connect(self.address).unwrap());
@@ -101,7 +101,7 @@ fn serve(mut connection: TcpStream, reply: Reply) -> Request {
     let mut request = read_request(&connection);
     reply(&mut connection);
     let _ = connection.shutdown(std::net::Shutdown::Write);
-    // A reset is an end, too: the client may leave with bytes unread.
+    // A reset also ends the connection: the client may exit with unread bytes.
     let _ = connection.read_to_end(&mut request.rest);
     request
 }
@@ -134,11 +134,11 @@ fn read_request(connection: &TcpStream) -> Request {
     }
 }
 
-/// Sends these bytes as they are; the connection is closed after them.
+/// Sends these bytes unchanged, and closes the connection.
 pub(crate) fn raw(bytes: impl Into<Vec<u8>>) -> Reply {
     let bytes = bytes.into();
     Box::new(move |connection| {
-        // The client may be gone already; what it made of the answer is for the test to say.
+        // The client may have exited already; the test checks its result.
         let _ = connection.write_all(&bytes);
     })
 }
@@ -148,7 +148,7 @@ pub(crate) fn empty(status: &str) -> Reply {
     raw(format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n"))
 }
 
-/// An answer with a JSON body, and perhaps more header lines (each with its line end).
+/// Response with a JSON body and optional extra header lines, each with its line end.
 pub(crate) fn json(status: &str, headers: &str, body: &str) -> Reply {
     raw(format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\n{headers}content-length: {}\r\n\r\n{body}",
@@ -227,7 +227,7 @@ pub(crate) struct Run {
     pub(crate) home: TempDir,
 }
 
-/// A run that goes on.
+/// A running client.
 pub(crate) struct Running {
     child: Child,
     pub(crate) stdout: BufReader<ChildStdout>,
@@ -235,7 +235,7 @@ pub(crate) struct Running {
 }
 
 impl Client {
-    /// The client with a home of its own and nothing else in its environment.
+    /// The client with its own home and an otherwise empty environment.
     pub(crate) fn bare(arguments: &[&str]) -> Self {
         let home = tempfile::tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_agent-cli"));
@@ -264,7 +264,7 @@ impl Client {
         .env("AGENT_API_KEY", KEY)
     }
 
-    /// Case B: case A in safe mode with a system prompt of its own.
+    /// Case B: case A in safe mode with its own system prompt.
     pub(crate) fn case_b(address: SocketAddr) -> Self {
         Self::case_a(address).args(&["--safe-mode", "--system-prompt", "be brief"])
     }
@@ -307,7 +307,7 @@ impl Client {
         self.stdout(Stdio::piped()).run()
     }
 
-    /// Starts, to be followed record by record.
+    /// Starts the client, for a test that reads record by record.
     pub(crate) fn spawn(mut self) -> Running {
         self.command
             .stdin(Stdio::null())
@@ -338,21 +338,21 @@ fn finish(output: std::process::Output, home: TempDir) -> Run {
 }
 
 impl Running {
-    /// The next record; the test waits for it.
+    /// Waits for the next record.
     pub(crate) fn record(&mut self) -> Value {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    /// Closes the client's standard output at this end, does `then`, and awaits the end.
+    /// Closes our end of the client's standard output, runs `then`, and waits for the client to exit.
     pub(crate) fn close_stdout(self, then: impl FnOnce()) -> Run {
         drop(self.stdout);
         then();
         finish(self.child.wait_with_output().unwrap(), self.home)
     }
 
-    /// The rest of the run, with what is left of its output.
+    /// Waits for the end of the run and reads the rest of its output.
     pub(crate) fn finish(mut self) -> Run {
         let mut rest = String::new();
         self.stdout.read_to_string(&mut rest).unwrap();

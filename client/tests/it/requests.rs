@@ -1,4 +1,4 @@
-//! What is sent in the two cases, and on which connections.
+//! Requests sent in the two cases, and the connections they use.
 
 use serde_json::{Value, json};
 
@@ -218,8 +218,8 @@ fn each_connection_carries_one_request_and_nothing_after_it() {
 
 #[test]
 fn the_preflights_connection_is_closed_before_the_post_is_sent() {
-    // The server serves one connection after the other, and reads the first to its end: if the
-    // client kept it open, the POST would not be accepted.
+    // The server handles connections in sequence and reads the first to its end. If the client kept that connection
+    // open, the POST would not be accepted.
     let keep_alive = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: keep-alive\r\n\r\n";
     let held_open = Box::new(move |connection: &mut std::net::TcpStream| {
         use std::io::{Read, Write};

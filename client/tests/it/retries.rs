@@ -1,4 +1,4 @@
-//! Retries: none unless asked for, never more than asked for, never once a stream began.
+//! Retries: only on request, never more than requested, never after a stream began.
 
 use std::net::TcpListener;
 

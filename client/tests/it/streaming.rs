@@ -133,7 +133,7 @@ fn init_and_status_are_written_before_the_posts_connection_is_opened() {
 
 #[test]
 fn each_record_is_written_when_its_event_arrives() {
-    // The server sends an event only after the record of the one before was seen.
+    // The server sends each event only after the client has printed the record of the previous one.
     let (next, wait) = mpsc::channel::<()>();
     let server = Server::answering(Box::new(move |connection| {
         connection.write_all(STREAM_HEAD.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! Usage errors: exit code 2, one sentence, nothing written and nothing sent.
+//! Usage errors: exit code 2, one sentence on standard error, no file written and no request sent.
 
 use crate::kit::{Client, KEY, Run, Server};
 
@@ -10,7 +10,7 @@ fn client(arguments: &[&str]) -> Client {
         .env("AGENT_API_KEY", KEY)
 }
 
-/// Runs, checks what all usage errors have in common, returns the sentence.
+/// Runs the client, checks the common parts of all usage errors, and returns the message.
 fn refused(client: Client) -> String {
     let run: Run = client.output();
     assert_eq!(run.code, Some(2), "{run:?}");

@@ -28,7 +28,7 @@ impl Engine {
             .find(|engine| engine.program() == program)
     }
 
-    /// `docker WORDS…`, found to succeed: what it said on standard output.
+    /// Runs `docker WORDS…`, asserts success and returns its standard output.
     #[track_caller]
     pub(crate) fn says(self, words: &[&str]) -> String {
         let output = self.output(words);
@@ -53,13 +53,13 @@ impl Engine {
             .unwrap_or_else(|error| panic!("{}: {error}", self.program()))
     }
 
-    /// A container that is gone when it has ended, with these flags of `run`; behind the image its arguments.
+    /// Runs a container that is removed when it ends: `flags` of `run` before the image, `arguments` after it.
     pub(crate) fn run(self, flags: &[&str], image: &str, arguments: &[&str]) -> Output {
         let words = [&["run", "--rm"], flags, &[image], arguments].concat();
         self.output(&words)
     }
 
-    /// A container that goes on beside the test, and is gone at the end of it.
+    /// Starts a container that runs beside the test and is removed at its end.
     pub(crate) fn start(self, flags: &[&str], image: &str, arguments: &[&str]) -> Container {
         let words = [&["run", "--detach"], flags, &[image], arguments].concat();
         Container {
@@ -76,7 +76,7 @@ pub(crate) struct Container {
 }
 
 impl Container {
-    /// What it wrote on both outputs up to now.
+    /// Returns the container's output so far, from both streams.
     pub(crate) fn logs(&self) -> String {
         let output = self.engine.output(&["logs", &self.id]);
         [&output.stdout, &output.stderr]

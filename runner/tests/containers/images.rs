@@ -1,4 +1,4 @@
-//! What the images hold, and how they start.
+//! Contents of the images, and how they start.
 
 use serde_json::Value;
 

@@ -1,5 +1,4 @@
-//! A container that is killed or stopped, and a runner that is killed in a container that goes on: no process and no
-//! file stays.
+//! Killed or stopped containers, and a killed runner in a running container: no process and no file stays.
 
 use std::fs;
 
@@ -11,7 +10,7 @@ use crate::place::{Place, descendants, fixtures, processes, until};
 
 const CLIENT: &str = "/fixtures/hostile-client";
 const NONE: &str = "--network=none";
-/// Either tier, on either engine.
+/// Both isolations on both engines.
 const STARTS: [(Engine, &[&str]); 4] = [
     (Engine::Docker, &[]),
     (Engine::Docker, &["--security-opt=seccomp=unconfined"]),
@@ -19,7 +18,7 @@ const STARTS: [(Engine, &[&str]); 4] = [
     (Engine::Podman, &["--cap-drop=ALL", "--user=0"]),
 ];
 
-/// A client that stays and has started a daemon; the marker is on the command line of both, and of the runner's.
+/// A client that keeps running and starts a daemon; the marker is on the command line of both, and of the runner's.
 fn run(marker: &str) -> [&str; 7] {
     [
         "case-b",
@@ -32,7 +31,7 @@ fn run(marker: &str) -> [&str; 7] {
     ]
 }
 
-/// Waits until client and daemon are there: the only ones with the marker that do not name the case.
+/// Waits until client and daemon run: the only processes with the marker that do not name the case.
 #[track_caller]
 fn wait_for_client(marker: &str) {
     until("the client and its daemon", || {

@@ -1,5 +1,5 @@
-//! The images in real engines: what they hold, what each way to start them comes to, whom they do not reach, and what
-//! is left of them. `.ci/containers` starts the engines, builds the images and runs these tests.
+//! The images in real engines: contents, result of each way to start them, unreachable endpoints and remains.
+//! `.ci/containers` starts the engines, builds the images and runs these tests.
 #![allow(
     clippy::expect_used,
     clippy::panic,

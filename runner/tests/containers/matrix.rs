@@ -1,4 +1,4 @@
-//! Every way to start the image that the table beside this file lists, and what comes of it.
+//! Every way to start the image that the table beside this file lists, with the result of each.
 
 use std::fmt::Write as _;
 use std::process::Output;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::engine::{Engine, IMAGE, SLIM};
 
 const TABLE: &str = include_str!("matrix.tsv");
-/// Either image must come to the same.
+/// Both images must give the same result.
 const IMAGES: [&str; 2] = [IMAGE, SLIM];
 
 /// One line of the table.
@@ -20,7 +20,7 @@ struct Row {
     says: Option<&'static str>,
 }
 
-/// What comes of a run: the report's words, or `-` where there is no report.
+/// Result of a run: the report's words, or `-` without a report.
 #[derive(PartialEq, Eq)]
 struct Outcome<Word> {
     tier: Word,

@@ -1,5 +1,5 @@
-//! Whom a client in a container does not reach: a socket of the engine that is in the container, as many set-ups
-//! have it, and a neighbour on the loopback that several containers share, as in a pod.
+//! Endpoints that a client in a container must not reach: a mounted engine socket, as in many set-ups, and a neighbour
+//! on a loopback that several containers share, as in a pod.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,13 +11,13 @@ use serde_json::Value;
 use crate::engine::{Engine, IMAGE};
 use crate::place::{Place, fixtures, until};
 
-/// Only containers of this test are in its network.
+/// An address in a network that only this test's containers use.
 const NEIGHBOUR: &str = "127.0.0.1:4317";
 const CLIENT: &str = "/fixtures/hostile-client";
 const NONE: &str = "--network=none";
 const UNCONFINED: &str = "--security-opt=seccomp=unconfined";
 
-/// Each engine and tier: flags, and the tier.
+/// Engine, flags and isolation.
 const STARTS: [(Engine, &[&str], &str); 4] = [
     (Engine::Docker, &[], "inherited"),
     (Engine::Docker, &[UNCONFINED], "namespace"),
@@ -87,7 +87,7 @@ fn a_socket_of_the_engine_in_the_container_is_not_reached() {
         if tier == "namespace" {
             assert!(failed(&report, "outbound/no-attempts"), "{report}");
         } else {
-            // It is refused before it has a destination: written down, and not judged.
+            // The call was refused before it had a destination, so it is recorded but not judged.
             let entry = &report["evidence"]["attempts"][0];
             let found = ["syscall", "family", "outcome", "errno"].map(|key| entry[key].as_str());
             assert_eq!(found, ["socket", "unix", "denied", "EACCES"].map(Some));

@@ -1,5 +1,5 @@
-//! A directory of the test that containers see, and processes of theirs as the test sees them: it shares the engines'
-//! pid namespace.
+//! A directory of the test that containers mount, and the containers' processes as the test sees them. The test shares
+//! the engines' pid namespace.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// Longest wait for anything; far more than a loaded machine needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Asks again until there is an answer.
+/// Polls until there is an answer.
 #[track_caller]
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
@@ -39,12 +39,12 @@ impl Place {
         self.0.path()
     }
 
-    /// The flag that shows it to a container, there.
+    /// Returns the flag that mounts the directory at `there` in a container.
     pub(crate) fn volume(&self, there: &str) -> String {
         format!("--volume={}:{there}", self.path().display())
     }
 
-    /// A word that nothing else has on its command line, the flags that show this directory included.
+    /// A marker that appears on no other command line, including the flags that mount this directory.
     pub(crate) fn marker(&self) -> String {
         let name = self.path().file_name().unwrap();
         format!("marker-{}", name.to_string_lossy())
@@ -58,14 +58,14 @@ impl Place {
     }
 }
 
-/// Where .ci/containers keeps everything.
+/// The work directory of .ci/containers.
 fn work() -> PathBuf {
     std::env::var_os("work")
         .expect("run .ci/containers, which has a directory for the engines")
         .into()
 }
 
-/// The flag that shows the fixture clients to a container, below /fixtures.
+/// Returns the flag that mounts the fixture clients in a container, below /fixtures.
 pub(crate) fn fixtures() -> &'static str {
     static FLAG: OnceLock<String> = OnceLock::new();
     FLAG.get_or_init(|| {
@@ -87,7 +87,7 @@ pub(crate) fn processes(word: &str) -> Vec<(i32, String)> {
         .collect()
 }
 
-/// Everything that a process has started, by proc_pid_stat(5): a parent is the second field after the name in
+/// Returns all descendants of a process, by proc_pid_stat(5): the parent is the second field after the name in
 /// parentheses.
 pub(crate) fn descendants(process: i32) -> Vec<i32> {
     let parents: Vec<(i32, i32)> = processes("")

@@ -1,4 +1,4 @@
-//! The README's recipes, read out of it: each is whole, and its commands do what it says.
+//! The recipes of the README, extracted from it: each is complete, and its commands work as documented.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -18,7 +18,7 @@ mod lock;
 mod shell;
 
 const SECTION: &str = "Containers and CI";
-/// Who runs the jobs of a CI system: nobody special, but of the engine's group.
+/// Unprivileged user id of CI jobs; the job's group is the engine's.
 const JOB_USER: u32 = 60017;
 
 /// The only recipe with this key at its top.
@@ -55,12 +55,12 @@ fn keys(mapping: &Yaml) -> Vec<&str> {
     mapping.keys().map(|key| key.as_str().unwrap()).collect()
 }
 
-/// A client that passes: the reference client as a program of its own.
+/// A client that passes: the reference client as a separate program.
 fn good_client() -> std::path::PathBuf {
     Path::new(env!("CARGO_BIN_EXE_runner")).with_file_name("agent-cli")
 }
 
-/// A client that fails: it says nothing of the protocol.
+/// A client that fails: it does not speak the protocol.
 fn bad_client() -> std::path::PathBuf {
     good_client().with_file_name("examples/outgoing-client")
 }
@@ -72,7 +72,7 @@ fn clone_with(client: &Path) -> Place {
     place
 }
 
-/// Runs a script of a recipe in a clone, in this shell, with the image that was built here.
+/// Runs a recipe's script in a clone, with this shell and the locally built image.
 fn script(shell: &[&str], script: &str, clone: &Place) -> Output {
     Command::new(shell[0])
         .args(&shell[1..])

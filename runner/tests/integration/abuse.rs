@@ -1,6 +1,6 @@
-//! A client that abuses what it was given: the whole verdict, in bounded memory, and nothing left.
+//! Clients that abuse their sandbox: a complete verdict, bounded memory, and no remains.
 //!
-//! The fixture `abusive-client` does first all that case B asks for, so what a run fails is the abuse's alone.
+//! The fixture `abusive-client` first performs all of case B, so a run fails only by the abuse.
 
 mod bounded;
 mod ends;
@@ -14,7 +14,7 @@ mod trees;
 
 pub(crate) use bounded::Abuse;
 
-/// What is errored where standard output is not whole, beside the two checks of its lines.
+/// Checks that are errored with incomplete standard output, besides the two checks of its lines.
 const WITHOUT_RECORDS: &[&str] = &[
     "headers/user-agent",
     "records/init-fields",
@@ -27,7 +27,7 @@ const WITHOUT_RECORDS: &[&str] = &[
     "secrets/credential-not-written",
 ];
 
-/// Checks that are errored where not every file was read.
+/// Checks that are errored if a file was not read.
 pub(crate) const WITHOUT_FILES: &[&str] = &[
     "files/state-file",
     "files/backup",

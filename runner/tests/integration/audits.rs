@@ -1,4 +1,4 @@
-//! `runner audit`: any program in the same sandbox, its output, its exit code, and what it tried.
+//! `runner audit`: any program in the same sandbox, its output, its exit code, and its attempts.
 
 mod files;
 mod outputs;
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::kit::{self, Run};
 
-/// An audit, being described.
+/// Builder of an audit.
 struct Audit {
     options: Vec<OsString>,
     program: Vec<OsString>,
@@ -24,7 +24,7 @@ struct Audit {
     as_ordinary_user: bool,
 }
 
-/// What an audit left.
+/// Result of an audit.
 struct Audited {
     code: Option<i32>,
     stdout: String,
@@ -84,7 +84,7 @@ impl Audit {
         command
     }
 
-    /// Runs it with a JSON report in a file.
+    /// Runs the audit with a JSON report in a file.
     fn run(self) -> Audited {
         let directory = open_directory("/tmp");
         let report = directory.path().join("report.json");
@@ -106,7 +106,7 @@ impl Audit {
 }
 
 impl Audited {
-    /// `address:port outcome` of every attempt, in the ledger's order; the way to the resolver is left out.
+    /// Returns `address:port outcome` of every attempt, in the ledger's order, without the connection to the resolver.
     fn attempts(&self) -> Vec<String> {
         let attempts = self.report["evidence"]["attempts"].as_array().unwrap();
         let judged = attempts.iter().filter(|one| {
@@ -121,7 +121,7 @@ impl Audited {
         judged.map(line).collect()
     }
 
-    /// Every name that was asked for, once.
+    /// Returns every name that was looked up, once.
     fn names(&self) -> Vec<&str> {
         let names = self.report["evidence"]["names"].as_array().unwrap();
         let mut names: Vec<_> = names
@@ -143,7 +143,7 @@ impl Audited {
         requests.iter().map(line).collect()
     }
 
-    /// The program's own code, with every word of both outputs in the message where it is another.
+    /// Asserts the program's own exit code; the message of a failure has both outputs.
     #[track_caller]
     fn assert_code(&self, code: i32) {
         assert_eq!(self.code, Some(code), "{}\n{}", self.stdout, self.stderr);

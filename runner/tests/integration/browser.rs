@@ -1,4 +1,4 @@
-//! The page in a real browser: what a hostile client wrote is text in it, at every width and in both colour schemes.
+//! The page in a real browser: a hostile client's text stays text, at every width and in both colour schemes.
 //!
 //! Without Chromium the tests are skipped; with BROWSER_MUST_WORK=1 they fail instead.
 
@@ -18,7 +18,7 @@ use crate::needs_sandbox;
 use devtools::Browser;
 use markup::{MARKUP, TURNED_SHOWN};
 
-/// A started browser, or a return from the test where there is none.
+/// Starts a browser, or returns from the test if none is installed.
 macro_rules! needs_browser {
     () => {{
         needs_sandbox!();
@@ -31,7 +31,7 @@ macro_rules! needs_browser {
     }};
 }
 
-/// A page, in a directory that goes with it.
+/// A page in a temporary directory.
 struct Page {
     path: PathBuf,
     _directory: TempDir,
@@ -62,7 +62,7 @@ impl Page {
     }
 }
 
-/// Every page that there is a form for, with its verdict.
+/// Returns a page of every form, with its verdict.
 fn pages() -> Vec<(&'static str, Page)> {
     let failed = Run::case_b().deviating("hostile-text");
     let audit = || Run::case("audit").client_argument(fixture("asking-client"));
@@ -101,7 +101,7 @@ fn markup_of_a_hostile_client_is_text_in_a_browser() {
         .map(|code| code.as_str().unwrap())
         .collect();
     for text in MARKUP.into_iter().chain([TURNED_SHOWN]) {
-        // As a file, a record, a path of a socket, on standard error.
+        // In a file, a record, a path of a socket, and standard error.
         for shown in [
             format!("{text}/file"),
             format!("{text}/{text}"),
@@ -112,7 +112,7 @@ fn markup_of_a_hostile_client_is_text_in_a_browser() {
         }
     }
     for text in MARKUP {
-        // As a header and a request line, as a program.
+        // In a header, a request line, and a program's name.
         let bare = text.replace(' ', "");
         for shown in [
             bare.clone(),
@@ -148,7 +148,7 @@ fn a_page_asks_for_nothing_and_breaks_no_policy() {
     }
 }
 
-/// Where markup got into a page all the same, the browser would hold it to its policy.
+/// If markup got into a page, the page's policy would still make the browser block it.
 #[test]
 fn the_policy_of_a_page_stops_what_would_get_into_it() {
     let mut browser = needs_browser!();
@@ -186,13 +186,13 @@ fn a_page_fits_a_desk_and_a_telephone() {
         for width in [1280, 390, 360] {
             browser.look(width, "light");
             browser.open(&page.path);
-            // Whatever is folded away as well.
+            // This includes folded sections.
             browser
                 .evaluate("document.querySelectorAll('details').forEach(one => one.open = true)");
             let fits = "document.documentElement.scrollWidth <= innerWidth && innerWidth === WIDTH";
             let fits = fits.replace("WIDTH", &width.to_string());
             assert_eq!(browser.evaluate(&fits), true, "{verdict} at {width}");
-            // Nothing is cut off either.
+            // No element is cut off either.
             let beyond = "[...document.querySelectorAll('main *, header *')].filter(one =>
                 !one.closest('svg, .lanes, thead') && one.getBoundingClientRect().right > innerWidth + 1)
                 .map(one => one.outerHTML.slice(0, 80))";
@@ -201,7 +201,7 @@ fn a_page_fits_a_desk_and_a_telephone() {
     }
 }
 
-/// Text and ground, by the contrast of WCAG 2.1 (4.5 to 1 at least).
+/// Text and background have the contrast of WCAG 2.1 (4.5 to 1 at least).
 #[test]
 fn a_page_can_be_read_in_light_and_in_dark() {
     let mut browser = needs_browser!();
@@ -219,7 +219,7 @@ fn a_page_can_be_read_in_light_and_in_dark() {
     }
 }
 
-/// On paper nothing is folded away.
+/// Print expands every folded section.
 #[test]
 fn what_is_folded_away_is_printed() {
     let mut browser = needs_browser!();
@@ -240,7 +240,7 @@ fn what_is_folded_away_is_printed() {
     assert!(pdf["data"].as_str().unwrap().len() > 10_000);
 }
 
-/// Nothing lies beside it, and nothing of it is missing.
+/// The page is complete, and it is the only file in its directory.
 #[test]
 fn a_page_is_one_file() {
     needs_sandbox!();

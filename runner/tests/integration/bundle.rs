@@ -1,4 +1,4 @@
-//! `--out` and `runner verify`: the evidence of a run, whole, and nothing outside of its directory.
+//! `--out` and `runner verify`: the evidence of a run, complete, and no file outside its directory.
 
 mod hostile;
 mod places;
@@ -15,12 +15,12 @@ use tempfile::TempDir;
 
 use crate::kit::{Run, runner};
 
-/// A directory that every user may write to, in which a run makes `evidence`, with a file beside it.
+/// A directory that every user may write to, in which a run creates `evidence`, with a file beside it.
 struct Place {
     directory: TempDir,
 }
 
-/// What a run and its bundle came to.
+/// Result of a run, with its bundle.
 struct Made {
     code: Option<i32>,
     stderr: String,
@@ -46,7 +46,7 @@ impl Place {
         self.at("evidence")
     }
 
-    /// The run, with its evidence here.
+    /// Makes the run write its evidence here.
     fn described(&self, run: Run) -> Run {
         run.argument("--out").argument(self.evidence())
     }
@@ -59,7 +59,7 @@ impl Place {
         }
     }
 
-    /// Nothing but the evidence, if that, is here beside what was here before.
+    /// Asserts that the directory has no new file except the evidence.
     #[track_caller]
     fn assert_nothing_outside(&self) {
         let mut names: Vec<_> = fs::read_dir(self.directory.path())
@@ -81,7 +81,7 @@ impl Place {
         crate::kit::parsed(&fs::read(self.evidence().join("report.json")).unwrap(), "")
     }
 
-    /// `runner verify` finds what the run has left as the run has left it.
+    /// Asserts that `runner verify` accepts the evidence as the run's unchanged bundle.
     #[track_caller]
     fn assert_verifies(&self) {
         let (code, text) = verified(&self.evidence(), &[]);
@@ -95,7 +95,7 @@ impl Place {
         );
     }
 
-    /// What tar(1) makes of it, and takes apart elsewhere, is the same bundle.
+    /// Asserts that the bundle is unchanged after tar(1) packs it and unpacks it elsewhere.
     #[track_caller]
     fn assert_an_archive_verifies(&self) {
         let (archive, into) = (self.at("archive.tar"), self.at("into"));
@@ -111,7 +111,7 @@ impl Place {
     }
 }
 
-/// The exit code and the words of `runner verify`, by a user who owns nothing of it where that is possible.
+/// Returns the exit code and the output of `runner verify`, run by a user who does not own the bundle if possible.
 fn verified(directory: &Path, options: &[&str]) -> (i32, String) {
     let output = verify(directory, options);
     let text = [output.stdout, output.stderr].concat();
@@ -130,7 +130,7 @@ fn verify(directory: &Path, options: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What lies in a directory, by name.
+/// Returns the names in a directory.
 fn names(directory: impl AsRef<Path>) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let mut names: Vec<_> = entries

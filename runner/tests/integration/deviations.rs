@@ -1,7 +1,7 @@
-//! A client that deviates in one way, and the whole set of checks that its run fails.
+//! Clients that deviate in one way, and the complete set of checks that each run fails.
 //!
-//! The fixture `deviant-client` behaves like the reference client in both cases; `--deviate NAME` changes one
-//! thing. Each line here is a run of the executable.
+//! The fixture `deviant-client` acts like the reference client in both cases; `--deviate NAME` changes one action. Each
+//! line here is a run of the executable.
 
 use std::collections::BTreeSet;
 
@@ -19,8 +19,8 @@ mod records;
 mod requests;
 mod secrets;
 
-/// One test for each line, `name: case, "deviation" => [ids that fail];`. Without an id the run passes: such a
-/// line is the twin of one that fails.
+/// One test for each line, `name: case, "deviation" => [ids that fail];`. A line without ids is the twin of a failing
+/// one: the run passes.
 macro_rules! deviations {
     ($($name:ident: $case:ident, $deviation:literal => [$($id:literal),*];)*) => {
         pub(super) const NAMED: &[&str] = &[$($($id,)*)*];
@@ -53,9 +53,8 @@ fn assert_found(done: &Done, ids: &[&str]) {
     }
 }
 
-/// Rows with other findings in tier `inherited`. Sockets are refused there before they have a destination, /dev/shm is
-/// the container's, and the fixture panics without a datagram socket or
-/// a set-id bit.
+/// Rows with other findings in isolation `inherited`. Sockets are refused there before they have a destination,
+/// /dev/shm is the container's, and the fixture panics without a datagram socket or a set-id bit.
 const OTHERWISE_INHERITED: &[(&str, &[&str])] = &[
     ("socket", &["process/exit-zero"]),
     ("file-in-shared-memory", &["process/exit-zero"]),
@@ -80,7 +79,7 @@ const NO_DATAGRAM: &[&str] = &[
 /// Case, deviation, and the ids that fail.
 type Row<'a> = (fn() -> Run, &'a str, &'a [&'a str]);
 
-/// The runs of a table again in tier `inherited`.
+/// Runs a table again in isolation `inherited`.
 #[track_caller]
 fn assert_judged_alike_inherited(rows: &[Row<'_>]) {
     let mut otherwise = Vec::new();
@@ -92,7 +91,8 @@ fn assert_judged_alike_inherited(rows: &[Row<'_>]) {
             run.deviating(deviation).json()
         };
         let mut done = run();
-        // What is gone again is seen at best in this tier: a directory that was just made is watched a moment later.
+        // Watches are best-effort in this isolation: a new directory is watched a moment after its creation, so a
+        // removed file may be missed.
         if *ids == ["files/no-transcript"] && done.report["verdict"] == "passed" {
             done = run();
         }
@@ -150,7 +150,7 @@ fn a_deviation_is_found_for_an_ordinary_user_as_well() {
     }
 }
 
-/// `outbound/denied` judges the sandbox, which no client can make fail.
+/// `outbound/denied` judges the sandbox, so no client can fail it.
 #[test]
 fn every_check_of_the_client_is_failed_by_a_deviation() {
     let named = [

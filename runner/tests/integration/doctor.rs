@@ -1,4 +1,4 @@
-//! `runner doctor` on this machine, and on hosts that really lack something: the fixture `hindered-host` makes them.
+//! `runner doctor` on this machine, and on hosts that lack a feature, which the fixture `hindered-host` makes.
 
 mod ids;
 mod lacking;
@@ -19,7 +19,7 @@ fn doctor() -> Run {
     Run::case("doctor")
 }
 
-/// An examination as JSON, found to fit its schema.
+/// An examination as JSON, valid against its schema.
 struct Examined {
     code: Option<i32>,
     document: Value,
@@ -56,14 +56,14 @@ impl Examined {
         probe.unwrap_or_else(|| panic!("no probe {id}"))
     }
 
-    /// Ids of the probes with this status, in the order in which they were tried.
+    /// Returns the ids of the probes with this status, in the order in which they ran.
     fn with_status(&self, status: &str) -> Vec<&str> {
         let probes = self.document["probes"].as_array().unwrap();
         let wanted = probes.iter().filter(|probe| probe["status"] == status);
         wanted.map(|probe| probe["id"].as_str().unwrap()).collect()
     }
 
-    /// The tier that the probes leave and that a real run got, with the exit code for it.
+    /// Asserts the isolation that the probes permit and that a real run used, and the exit code for it.
     #[track_caller]
     fn assert_tier(&self, tier: Option<&str>) {
         let verdict = &self.document["verdict"];
@@ -85,7 +85,7 @@ impl Examined {
         }
     }
 
-    /// One probe does not work, with this errno, and says why and what mends it.
+    /// Asserts that a probe was refused with this errno, and reports a cause and fixes.
     #[track_caller]
     fn assert_refused(&self, id: &str, errno: Option<&str>) {
         let probe = self.probe(id);

@@ -1,4 +1,4 @@
-//! What changed between two runs, and between a run and its lock file.
+//! Changes between two runs, and between a run and its lock file.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,7 +21,7 @@ impl Place {
         Self::of(tempfile::tempdir().unwrap())
     }
 
-    /// Where a profile may show what lies there.
+    /// Creates the place in a directory that a profile may mount.
     fn showable() -> Self {
         Self::of(tempfile::tempdir_in("/var/tmp").unwrap())
     }
@@ -35,7 +35,7 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// Makes the run and keeps its JSON report under this name.
+    /// Executes the run and keeps its JSON report under this name.
     pub(crate) fn keep(&self, run: Run, name: &str) {
         let file = format!("json={}", self.at(name).display());
         let output = run.argument("--report").argument(file).output();
@@ -43,12 +43,12 @@ impl Place {
         assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
     }
 
-    /// `runner diff` of two that were kept.
+    /// Runs `runner diff` on two kept reports.
     pub(crate) fn diff(&self, old: &str, new: &str) -> Output {
         self.command(old, new).output()
     }
 
-    /// The same in JSON, found to fit its schema by a validator that is not ours.
+    /// Returns the comparison in JSON, valid against its schema by a third-party validator.
     pub(crate) fn diff_json(&self, old: &str, new: &str) -> Value {
         let output = self.command(old, new).argument("--json").output();
         let answer = serde_json::from_slice(&output.stdout).unwrap();
@@ -64,12 +64,12 @@ impl Place {
     }
 }
 
-/// A run whose client is the fixture that can deviate, and does not.
+/// Runs case B with the deviating fixture, without a deviation.
 fn straight() -> Run {
     Run::case_b().client(fixture("deviant-client"))
 }
 
-/// Each change as a line of a lock file has it, with its sign; without the one that the fixture's own argument makes.
+/// Returns each change as a signed line of a lock file, without the one for the fixture's own argument.
 fn lines(changes: &Value) -> Vec<String> {
     let text = |change: &Value, key: &str| change[key].as_str().unwrap().to_owned();
     let changes = changes.as_array().unwrap().iter();

@@ -1,5 +1,5 @@
-//! Ways out of a sandbox, one class a test: the attempt inside with the errno of the layer that stands there,
-//! and its positive twin outside, where the same attempt succeeds.
+//! Ways out of a sandbox, one class per test: the attempt inside, with the errno of the layer that refuses it, and its
+//! positive twin outside, where the same attempt succeeds.
 
 pub(crate) mod attempt;
 mod files;

@@ -1,4 +1,4 @@
-//! What the runner does where a run cannot be made, is cut short, or has nowhere to write.
+//! Runs that cannot start, end early, or cannot write their reports.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,7 +18,7 @@ mod surroundings;
 
 pub(crate) use interrupts::client_of;
 
-/// A file with this content and mode in a directory of its own.
+/// Creates a file with this content and mode in a temporary directory.
 fn file(content: &str, mode: u32) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("client");
@@ -27,7 +27,7 @@ fn file(content: &str, mode: u32) -> (tempfile::TempDir, PathBuf) {
     (directory, path)
 }
 
-/// Ended with this code, nothing on standard output, and these words on standard error.
+/// Asserts this exit code, an empty standard output, and these words on standard error.
 #[track_caller]
 fn assert_refused(output: &Output, code: i32, words: &[&str]) {
     let said = String::from_utf8_lossy(&output.stderr);
@@ -54,7 +54,7 @@ fn a_client_that_is_not_there_is_wrong_use() {
     assert_refused(&output, 2, &["error:", "/no/such/client"]);
 }
 
-/// The client was never started, everything of its own is skipped, and the hint says what may be missing.
+/// Asserts that the client never started, that its own checks are skipped, and that the hint names the likely cause.
 #[track_caller]
 fn assert_not_executed(client: &Path, hint: &str) {
     let done = Run::case_b().client(client).json();
@@ -151,7 +151,7 @@ fn four_runs_at_once_do_not_disturb_each_other() {
     }
 }
 
-/// What a shell does first, then the run.
+/// Runs the commands `words` in a shell, then the run.
 fn after(words: &str, run: &Run) -> Output {
     let run = run.command();
     let mut shell = Command::new("/bin/sh");
@@ -192,7 +192,7 @@ fn a_hard_limit_of_ours_below_the_one_of_the_case_is_the_clients_too() {
     assert_eq!(output.status.code(), Some(0), "{said}");
 }
 
-/// Everything that the pipe gives until its end.
+/// Reads from the pipe until its end.
 fn read_all(mut pipe: impl std::io::Read) -> String {
     let mut text = String::new();
     pipe.read_to_string(&mut text).unwrap();

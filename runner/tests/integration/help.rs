@@ -1,4 +1,4 @@
-//! The help and the usage errors are what `tests/cmd` shows, each with its exit code.
+//! Help and usage errors match `tests/cmd`, each with its exit code.
 
 use crate::kit;
 

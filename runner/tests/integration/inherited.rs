@@ -1,5 +1,5 @@
-//! Tier `inherited`: a host that refuses namespaces and has loopback only, as a container without network has. The
-//! fixture `hindered-host` makes one of this machine; the tests with real engines are beside these.
+//! Isolation `inherited`: a host that refuses namespaces and has loopback only, as a container without network. The
+//! fixture `hindered-host` makes such a host of this machine; the tests with real engines are in `containers`.
 
 mod choice;
 mod proc;
@@ -9,9 +9,9 @@ mod remains;
 
 use crate::kit::Run;
 
-/// What a container of a usual engine lacks, and its network.
+/// Missing features of a usual engine's container, and its network.
 pub(crate) const CONTAINER: &str = "network,namespaces";
-/// The same, where another process listens at the stub's port.
+/// A container with another process that listens at the stub's port.
 const CONTAINER_WITH_NEIGHBOUR: &str = "network,solitude,namespaces";
 
 /// Case B in such a container.

@@ -1,5 +1,5 @@
-//! The runner killed, stopped or robbed of its processes at any moment, under a client that holds on: what it
-//! started is in sessions of its own, ignores every signal, and has stopped whatever it could.
+//! A runner that is killed, stopped or loses its processes at any moment, under a client that resists its end. The
+//! client's processes are in their own sessions, ignore every signal, and have stopped every process that they could.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -14,11 +14,11 @@ use crate::teardown::watch::{Place, Started};
 
 /// Moments at which the runner is killed, half of them an ordinary user's.
 const KILLS: u64 = 200;
-/// A whole run takes about as long.
+/// Approximate duration of a whole run.
 const LAST_US: u64 = 60_000;
 const STOPS: u64 = 12;
 
-/// xorshift64*: numbers that look random and come again with their seed.
+/// xorshift64*: pseudo-random numbers that are reproducible from their seed.
 struct Random(u64);
 
 impl Random {
@@ -53,7 +53,7 @@ fn mounts() -> usize {
         .count()
 }
 
-/// A client that stays, with a daemon.
+/// A client that keeps running, with a daemon.
 fn holding_on() -> Abuse {
     Abuse::of("stop-everyone")
 }
@@ -89,7 +89,7 @@ fn an_ordinary_users_runner_killed_at_any_moment_leaves_nothing() {
     kill_at_random_moments(|| holding_on().by_an_ordinary_user());
 }
 
-/// Longer than a request is held, so what the client did meanwhile is without its order.
+/// The stop lasts longer than a request is held, so the order of the client's actions meanwhile is unknown.
 #[test]
 fn a_runner_that_is_stopped_for_a_while_passes_or_says_that_it_cannot_tell() {
     needs_sandbox!();
@@ -139,7 +139,7 @@ fn lose(process: impl Fn(&Started) -> Pid, gap: &str) {
 #[test]
 fn a_run_whose_stage_is_killed_under_such_a_client_is_errored() {
     needs_sandbox!();
-    // Init ends with it, and which of the two is noticed first is chance.
+    // Init ends with the stage, and either loss may be noticed first.
     lose(
         Started::stage,
         "the stub did not say that it had read everything",
@@ -152,7 +152,7 @@ fn a_run_whose_init_is_killed_under_such_a_client_is_errored() {
     lose(Started::init, "init was lost");
 }
 
-/// SIGSTOP is not among the signals that the client could send there; here somebody outside does.
+/// The client may not send SIGSTOP to the stage, so the test does.
 #[test]
 fn a_stage_that_is_stopped_holds_the_run_to_its_time_and_no_longer() {
     needs_sandbox!();

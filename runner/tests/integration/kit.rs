@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The ordinary user as whom root's tests run the executable as well.
+/// The ordinary user for runs by root's tests.
 const ORDINARY: u32 = 1000;
 
 /// The executable under test.
@@ -43,8 +43,7 @@ pub(crate) fn is_root() -> bool {
     nix::unistd::Uid::current().is_root()
 }
 
-/// Returns from a test where this machine has no sandbox, and counts it; with SANDBOX_MUST_WORK=1 the test
-/// fails instead.
+/// Returns from a test if this machine has no sandbox, and counts it; with SANDBOX_MUST_WORK=1 the test fails instead.
 #[macro_export]
 macro_rules! needs_sandbox {
     () => {
@@ -55,7 +54,7 @@ macro_rules! needs_sandbox {
     };
 }
 
-/// Returns from a test where a program is not installed, and counts it as one without a sandbox.
+/// Returns from a test if a program is not installed, and counts it like one without a sandbox.
 #[macro_export]
 macro_rules! needs_program {
     ($path:literal) => {
@@ -67,7 +66,7 @@ macro_rules! needs_program {
     };
 }
 
-/// Why there is no sandbox here; asked once.
+/// Returns the reason for a missing sandbox, determined once.
 pub(crate) fn sandbox_is_missing() -> Option<&'static str> {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     let missing = MISSING.get_or_init(|| {
@@ -83,7 +82,7 @@ pub(crate) fn skip(reason: &str) {
     skip_without("sandbox", "SANDBOX_MUST_WORK", reason);
 }
 
-/// Counts a skipped test, or fails it where the variable `must` says that what it needs is here.
+/// Counts a skipped test, or fails it if the variable `must` requires the resource.
 pub(crate) fn skip_without(what: &str, must: &str, reason: &str) {
     static SKIPPED: AtomicUsize = AtomicUsize::new(0);
     let count = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
@@ -106,19 +105,19 @@ fn changed_policy(name: &str, text: &str, other: &str) -> (TempDir, PathBuf) {
     (directory, path)
 }
 
-/// A run of the executable, being described.
+/// Builder of a run of the executable.
 pub(crate) struct Run {
     arguments: Vec<OsString>,
     client_arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     user: Option<u32>,
-    /// What the host lacks, in words of the fixture `hindered-host`.
+    /// Features that the host lacks, in words of the fixture `hindered-host`.
     lacking: Option<&'static str>,
     /// Hold the case and the profile, where they are not built in.
     directories: Vec<TempDir>,
 }
 
-/// What a run left.
+/// Result of a run.
 pub(crate) struct Done {
     pub(crate) code: Option<i32>,
     /// The JSON report, and its text.
@@ -147,12 +146,12 @@ impl Run {
         Self::case("case-b")
     }
 
-    /// Case B with an answer that ends, as if whole, after its block.
+    /// Runs case B with an answer that ends after its block, as if complete.
     pub(crate) fn case_b_cut_short() -> Self {
         Self::case_b().argument("--stub=end-early")
     }
 
-    /// A built-in case of which `text` is replaced by `other`, from a file.
+    /// Runs a built-in case, from a file in which `text` is replaced by `other`.
     pub(crate) fn changed_case(name: &str, text: &str, other: &str) -> Self {
         let (directory, path) = changed_policy(name, text, other);
         let mut run = Self::case("run").argument(path);
@@ -160,19 +159,19 @@ impl Run {
         run
     }
 
-    /// With a built-in profile of which `text` is replaced by `other`, from a file.
+    /// Uses a built-in profile, from a file in which `text` is replaced by `other`.
     pub(crate) fn changed_profile(mut self, name: &str, text: &str, other: &str) -> Self {
         let (directory, path) = changed_policy(&format!("profiles/{name}"), text, other);
         self.directories.push(directory);
         self.argument("--profile").argument(path)
     }
 
-    /// With the reference profile and these tables in it as well.
+    /// Adds these tables to the reference profile.
     pub(crate) fn knowing(self, tables: &str) -> Self {
         self.changed_profile("reference", "[records]", &format!("{tables}\n[records]"))
     }
 
-    /// With the reference profile, which shows these devices: `"null", "zero"`.
+    /// Uses the reference profile with these devices: `"null", "zero"`.
     pub(crate) fn with_devices(self, devices: &str) -> Self {
         let listed = format!("devices = [{devices}]");
         self.changed_profile("reference", "devices = []", &listed)
@@ -187,20 +186,20 @@ impl Run {
         self.argument("--client").argument(program.as_ref())
     }
 
-    /// An argument for the client, behind the profile's own.
+    /// Adds an argument for the client, after the profile's own.
     pub(crate) fn client_argument(mut self, argument: impl Into<OsString>) -> Self {
         self.client_arguments.push(argument.into());
         self
     }
 
-    /// With the fixture client, which deviates in this one way.
+    /// Uses the fixture client with this deviation.
     pub(crate) fn deviating(self, deviation: &str) -> Self {
         self.client(fixture("deviant-client"))
             .client_argument("--deviate")
             .client_argument(deviation)
     }
 
-    /// A variable of the runner's own environment.
+    /// Sets a variable of the runner's own environment.
     pub(crate) fn variable(
         mut self,
         name: impl Into<OsString>,
@@ -210,7 +209,7 @@ impl Run {
         self
     }
 
-    /// Runs it as an ordinary user where the tests run as root.
+    /// Runs as an ordinary user if the tests run as root.
     #[allow(
         clippy::wrong_self_convention,
         reason = "reads as a part of the sentence"
@@ -220,7 +219,7 @@ impl Run {
         self
     }
 
-    /// On a host that lacks something, in words of the fixture `hindered-host`.
+    /// Runs on a host that lacks a feature, in words of the fixture `hindered-host`.
     pub(crate) fn on_a_host_without(mut self, words: &'static str) -> Self {
         self.lacking = Some(words);
         self
@@ -231,7 +230,7 @@ impl Run {
         self.command_of(runner())
     }
 
-    /// The same with an executable that lies elsewhere.
+    /// Returns the command, with the executable at `program`.
     pub(crate) fn command_of(&self, program: &Path) -> Command {
         let mut command = match self.lacking {
             None => Command::new(program),
@@ -261,13 +260,14 @@ impl Run {
         self.command().output().unwrap()
     }
 
-    /// Runs it with a JSON report on standard output.
+    /// Runs with a JSON report on standard output.
     pub(crate) fn json(self) -> Done {
         Done::of(&self.argument("--report").argument("json").output())
     }
 }
 
-/// A JSON report, found to fit its schema by a validator that is not ours; `said` explains its absence.
+/// Parses a JSON report and validates it against its schema with a third-party validator; `said` is the message if it
+/// is absent.
 #[track_caller]
 pub(crate) fn parsed(report: &[u8], said: &str) -> Value {
     static SCHEMA: OnceLock<jsonschema::Validator> = OnceLock::new();
@@ -286,7 +286,7 @@ pub(crate) fn parsed(report: &[u8], said: &str) -> Value {
 }
 
 impl Done {
-    /// What a run left that has its JSON report on standard output.
+    /// Returns the result of a run that has its JSON report on standard output.
     #[track_caller]
     pub(crate) fn of(output: &Output) -> Self {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -302,14 +302,14 @@ impl Done {
         self.report["verdict"].as_str().unwrap()
     }
 
-    /// Ids of the checks with this status, in the report's order.
+    /// Returns the ids of the checks with this status, in the report's order.
     pub(crate) fn checks(&self, status: &str) -> Vec<&str> {
         let checks = self.report["checks"].as_array().unwrap();
         let wanted = checks.iter().filter(|check| check["status"] == status);
         wanted.map(|check| check["id"].as_str().unwrap()).collect()
     }
 
-    /// The check with this id.
+    /// Returns the check with this id.
     pub(crate) fn check(&self, id: &str) -> &Value {
         let checks = self.report["checks"].as_array().unwrap();
         checks.iter().find(|check| check["id"] == id).unwrap()
@@ -325,19 +325,19 @@ impl Done {
         );
     }
 
-    /// Passed with nothing errored; the human report is in the message otherwise.
+    /// Asserts that the run passed without errored checks; otherwise prints the human report.
     #[track_caller]
     pub(crate) fn assert_passed(&self) {
         self.assert_verdict(0, "passed");
     }
 
-    /// Failed by exactly these checks, in the report's order, with nothing errored.
+    /// Asserts that exactly these checks failed, in the report's order, and none is errored.
     #[track_caller]
     pub(crate) fn assert_fails(&self, ids: &[&str]) {
         self.assert_fails_and_errs(ids, &[]);
     }
 
-    /// Failed by exactly the first checks, and exactly the second ones errored.
+    /// Asserts that exactly the first checks failed, and exactly the second ones are errored.
     #[track_caller]
     pub(crate) fn assert_fails_and_errs(&self, failed: &[&str], errored: &[&str]) {
         assert_eq!(self.checks("failed"), failed, "{}", self.stderr);

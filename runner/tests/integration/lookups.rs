@@ -1,4 +1,4 @@
-//! Paths that an audited program looks for: what is hidden from it or denied to it, and the option that would help.
+//! Paths that an audited program looks up: hidden and denied paths, and the option that would make each available.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::kit::{self, Run, fixture, runner};
 use crate::needs_sandbox;
 
-/// A directory of the host that nothing shows: not below /tmp, which the sandbox has its own of.
+/// A directory of the host that is never mounted: it is outside /tmp, which the sandbox replaces.
 struct Hidden(TempDir);
 
 impl Hidden {
@@ -26,13 +26,13 @@ impl Hidden {
     }
 }
 
-/// The report of an audit of the seeking client, which does these things.
+/// Returns the report of an audit of the seeking client with these operations.
 #[track_caller]
 fn audit(pairs: &[(&str, &Path)]) -> Value {
     audit_from(Path::new("/"), pairs)
 }
 
-/// The same, started in a directory of the host.
+/// Runs the audit from a directory of the host.
 #[track_caller]
 fn audit_from(current: &Path, pairs: &[(&str, &Path)]) -> Value {
     let directory = tempfile::tempdir().unwrap();
@@ -51,7 +51,7 @@ fn audit_from(current: &Path, pairs: &[(&str, &Path)]) -> Value {
     kit::parsed(&fs::read(report).unwrap(), &said)
 }
 
-/// Kind, path, paths, count and advice of what was looked for at or below `path`.
+/// Returns kind, path, paths, count and advice of each lookup at or below `path`.
 fn lookups(report: &Value, path: &Path) -> Vec<Value> {
     let all = report["evidence"]["lookups"].as_array().unwrap();
     let below = all
@@ -76,7 +76,7 @@ fn a_file_that_is_not_shown_is_told_with_the_option_that_shows_it() {
     let report = audit(&[("read", &file), ("read", &file), ("read", &file.join("no"))]);
     let expected = json!(["read", file, 1, 2, option("read", &file)]);
     assert_eq!(lookups(&report, hidden.0.path()), [expected]);
-    // The positive twin: what is shown is nothing to tell, and what nobody has neither.
+    // The positive twin: the report lists neither mounted paths nor paths that are absent on the host too.
     let report = audit(&[("list", Path::new("/usr")), ("read", Path::new("/usr/no"))]);
     assert_eq!(lookups(&report, Path::new("/usr")), [] as [Value; 0]);
 }
@@ -134,12 +134,12 @@ fn what_was_to_be_written_is_told_with_the_directory_that_it_would_lie_in() {
     let log = file.parent().unwrap();
     let expected = json!(["write", log, 2, 2, option("write", log)]);
     assert_eq!(lookups(&report, hidden.0.path()), [expected]);
-    // Shown, and read-only.
+    // Mounted, and read-only.
     let report = audit(&[("write", Path::new("/usr/lib/no-such-file"))]);
     let told = lookups(&report, Path::new("/usr/lib"));
     assert_eq!(told[0][4], option("write", Path::new("/usr/lib")));
     assert!(!Path::new("/usr/lib/no-such-file").exists());
-    // The program's own trees are written, and nothing is told of that.
+    // Writes to the program's own trees are not reported.
     let report = audit(&[
         ("write", Path::new("/tmp/x")),
         ("remove", Path::new("/tmp/x")),
@@ -156,7 +156,7 @@ fn fifo_that_cannot_be_made_is_told() {
     let run = fifo.parent().unwrap();
     let expected = json!(["write", fifo, 1, 1, option("write", run)]);
     assert_eq!(lookups(&report, hidden.0.path()), [expected]);
-    // The program's own trees are written, and nothing is told of that.
+    // Writes to the program's own trees are not reported.
     assert_eq!(lookups(&report, Path::new("/tmp")), [] as [Value; 0]);
 }
 

@@ -1,4 +1,4 @@
-//! Names that a client asks for, and files that it makes and removes.
+//! Names that a client looks up, and files that it creates and removes.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn names(done: &Done) -> Vec<Value> {
     names.iter().map(row).collect()
 }
 
-/// `[root, path]` of what was there for a time, in the report's order.
+/// Returns `[root, path]` of the temporary files, in the report's order.
 fn transient(done: &Done) -> Vec<Value> {
     let files = done.report["evidence"]["files"].as_array().unwrap();
     let transient = files.iter().filter(|file| file["transient"] == true);
@@ -78,7 +78,7 @@ fn a_file_that_was_removed_or_renamed_is_listed_as_transient() {
 fn files_that_were_made_and_removed_are_counted_whether_or_not_they_were_noticed() {
     needs_sandbox!();
     for run in [Run::case_b(), Run::case_b().as_ordinary_user()] {
-        // One temporary file is renamed to the state file, so nothing is gone.
+        // The client renames its only temporary file to the state file, so the count is zero.
         let none = ["home", "tmp", "work"].map(|root| json!({"root": root, "count": 0}));
         assert_eq!(
             run.json().report["evidence"]["made_and_removed"],

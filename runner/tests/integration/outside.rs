@@ -1,9 +1,9 @@
-//! An outside world that could be reached: two network namespaces joined by a cable, with the runner in the near
-//! one and a count of all that arrives in the far one.
+//! A reachable outside world: two network namespaces joined by a cable, with the runner in the near one and a count of
+//! all arrivals in the far one.
 //!
-//! Each class of attempt is made twice by the fixture `outgoing-client`. Without the sandbox it arrives, and is
-//! counted: so the world is one, and the client does what its classes say. Inside the sandbox nothing arrives,
-//! the client gets exactly the errno that it should, and the ledger has exactly the entries that it should.
+//! The fixture `outgoing-client` makes each class of attempt twice. Without the sandbox the attempt arrives and is
+//! counted, which proves that the world is reachable and that the client's classes work. Inside the sandbox no packet
+//! arrives, the client gets exactly the expected errno, and the ledger has exactly the expected entries.
 
 mod alone;
 mod classes;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::kit::Done;
 
-/// What a client that says nothing of the protocol fails of itself.
+/// Checks that fail for every client that does not speak the protocol.
 const SILENT: [&str; 5] = [
     "requests/first-and-only",
     "requests/post-count",
@@ -27,7 +27,7 @@ const SILENT: [&str; 5] = [
 ];
 const NO_ATTEMPTS: &str = "outbound/no-attempts";
 
-/// Returns from a test where this machine has no sandbox or no outside world, and counts it.
+/// Returns from a test if this machine has no sandbox or no outside world, and counts it.
 macro_rules! needs_outside {
     () => {
         $crate::needs_sandbox!();
@@ -39,7 +39,7 @@ macro_rules! needs_outside {
 }
 use needs_outside;
 
-/// One entry of the ledger, without who and when: call, family, type, protocol, address, port, outcome, layer,
+/// An entry of the ledger, without process and time: call, family, type, protocol, address, port, outcome, layer,
 /// errno, count.
 type Entry = Value;
 
@@ -79,7 +79,7 @@ fn allowed(syscall: &str, family: &str, address: &str, port: Option<u16>) -> Ent
     ])
 }
 
-/// A call that names nothing but itself.
+/// Returns the entry of a call without address or socket.
 fn plain(syscall: &str, errno: Option<&str>) -> Entry {
     let (outcome, layer) = match errno {
         Some(_) => ("denied", Some("supervisor")),
@@ -90,13 +90,13 @@ fn plain(syscall: &str, errno: Option<&str>) -> Entry {
     ])
 }
 
-/// The same entry, made more than once.
+/// Sets the count of an entry.
 fn times(count: u64, mut entry: Entry) -> Entry {
     entry[9] = count.into();
     entry
 }
 
-/// Entries of this kind, in the ledger's order.
+/// Returns the entries of this kind, in the ledger's order.
 fn entries(done: &Done, kind: &str) -> Vec<Entry> {
     const KEYS: [&str; 10] = [
         "syscall", "family", "type", "protocol", "address", "port", "outcome", "layer", "errno",
@@ -109,7 +109,7 @@ fn entries(done: &Done, kind: &str) -> Vec<Entry> {
         .collect()
 }
 
-/// How often the call to this address and port was made, whatever its kind and outcome.
+/// Returns how often the call to this address and port was made, over all kinds and outcomes.
 fn made(done: &Done, syscall: &str, address: &str) -> u64 {
     listed(done, "attempts")
         .iter()
@@ -122,7 +122,7 @@ fn listed<'a>(done: &'a Done, what: &str) -> &'a [Value] {
     done.report["evidence"][what].as_array().unwrap()
 }
 
-/// What the client said of its class: each result with its count.
+/// Returns the client's results for its class, each with its count.
 #[track_caller]
 fn said(stderr: &str, class: &str) -> BTreeMap<String, u64> {
     let line = stderr
@@ -137,7 +137,7 @@ fn said(stderr: &str, class: &str) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// The same, of a client in the sandbox.
+/// Returns the results of a client in the sandbox.
 #[track_caller]
 fn said_inside(done: &Done, class: &str) -> BTreeMap<String, u64> {
     let tail = done.report["evidence"]["stderr"]["tail"].as_str().unwrap();
@@ -152,7 +152,8 @@ fn several(word: &str, count: u64) -> BTreeMap<String, u64> {
     BTreeMap::from([(word.to_owned(), count)])
 }
 
-/// Ended by itself, judged, and with nothing missing. `attempts`: whether there was one.
+/// Asserts that the client ended by itself and was judged on complete evidence. `attempts`: true if the client made
+/// any.
 #[track_caller]
 fn assert_judged(done: &Done, attempts: bool) {
     assert_eq!(done.report["client"]["exit"], json!({"code": 0}));

@@ -1,4 +1,4 @@
-//! Files that `runner policy init` prints, as whoever starts with them uses them.
+//! Files that `runner policy init` prints, as a new user would use them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::kit::{Run, runner};
 use crate::needs_sandbox;
 
-/// What `runner policy init` prints for these words, in a file.
+/// Writes the output of `runner policy init` with these words to a file.
 fn printed(words: &[&str]) -> (TempDir, PathBuf) {
     let mut command = Command::new(runner());
     let output = command
@@ -40,7 +40,7 @@ fn the_reference_client_passes_the_case_and_the_profile_that_are_printed() {
     assert_eq!(names, (&"mine".into(), &"mine".into()));
 }
 
-/// Without its loader it would not be started at all.
+/// Without its loader the program would not start.
 #[test]
 fn a_dynamic_program_starts_with_the_profile_that_is_printed_for_it() {
     needs_sandbox!();
@@ -50,7 +50,7 @@ fn a_dynamic_program_starts_with_the_profile_that_is_printed_for_it() {
         let done = run.argument("--profile").argument(profile).json();
         done.assert_verdict(1, "failed");
         let code = &done.report["client"]["exit"]["code"];
-        // 127 is the loader's own, where it finds no library.
+        // The loader exits with 127 if a library is missing.
         assert!(code.is_i64() && code != 127, "{program}: {code}");
     }
 }

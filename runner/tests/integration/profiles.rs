@@ -1,4 +1,4 @@
-//! What a profile may say of a client, each with a client that does just that and one that does something near it.
+//! Rules of a profile, each with a client that does exactly what the rule permits, and one that does something similar.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,7 +19,7 @@ fn side_request(method: &str, path: &str, keys: &str, expected: bool) -> String 
     )
 }
 
-/// A rule for the fixture's question for a title.
+/// A rule for the fixture's title request.
 fn title(expected: bool) -> String {
     let keys = "with = [\"output_config.format\"]\nwithout = [\"context_management\"]";
     side_request("POST", "/v1/messages", keys, expected)
@@ -43,7 +43,7 @@ fn a_request_that_the_profile_expects_is_no_finding_where_others_may_come() {
     done.assert_passed();
     let aside = json!(["side", "aside"]);
     assert_eq!(classes(&done).last(), Some(&aside));
-    // The twins: one that is known and not expected, and a case in which the message is to be the only request.
+    // The twins: a known request that is not expected, and a case in which the message must be the only request.
     let unexpected = run(Run::case_a(), false);
     unexpected.assert_fails(&["requests/sequence"]);
     assert_eq!(classes(&unexpected).last(), Some(&aside));
@@ -61,7 +61,7 @@ fn what_a_profile_expects_beside_the_turn_is_told_as_a_wider_rule() {
     let rule = "the request aside (GET /version) is no finding";
     assert!(told(Run::case_a(), true).contains(rule));
     assert!(!told(Run::case_a(), false).contains(rule));
-    // Where it is a finding all the same, it is not told as allowed.
+    // If the action is also a finding, the report does not list it as allowed.
     assert!(!told(Run::case_b(), true).contains(rule));
 }
 
@@ -159,13 +159,13 @@ fn what_is_there_for_a_time_is_marked_as_known_or_not_and_not_judged() {
         marks,
         [json!(["scratch", "known"]), json!(["state.tmp", null])]
     );
-    // What is known to be there for a time is a finding where it stays.
+    // A file that the rule permits temporarily is a finding if it stays.
     let stays = Run::case_b().knowing(&file("transient", "tmp", "notes"));
     let done = stays.deviating("file-in-tmp").json();
     done.assert_fails(&["files/nothing-else"]);
 }
 
-/// The file with this path in the report.
+/// Returns the report's file with this path.
 fn reported<'d>(done: &'d Done, path: &str) -> &'d Value {
     let files = done.report["evidence"]["files"].as_array().unwrap();
     files.iter().find(|file| file["path"] == path).unwrap()

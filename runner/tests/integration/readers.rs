@@ -1,5 +1,5 @@
-//! Reports of real runs, read by programs that are not ours: a validator of SARIF with the standard's schema, and a
-//! reader of JUnit XML. What they read is compared with the JSON report of the same run.
+//! Reports of real runs, read by third-party programs: a validator of SARIF with the standard's schema, and a reader of
+//! JUnit XML. The tests compare the results with the JSON report of the same run.
 //!
 //! `runner/tests/readers/install` puts them into a directory, which `REPORT_READERS_DIR` names.
 
@@ -26,7 +26,7 @@ struct Readers {
     schema: jsonschema::Validator,
 }
 
-/// The readers, or nothing where they are not installed; with REGISTRY_MUST_WORK that is a failure.
+/// Returns the readers, or `None` if they are not installed; with REGISTRY_MUST_WORK that is a failure.
 fn readers() -> Option<Readers> {
     match Readers::find() {
         Ok(readers) => Some(readers),
@@ -60,9 +60,9 @@ impl Readers {
         })
     }
 
-    /// Errors and warnings of the validator, by the rules of the standard and by those of GitHub.
+    /// Returns errors and warnings of the validator, by the rules of the standard and by those of GitHub.
     fn faults(&self, log: &Path) -> Vec<String> {
-        // It may look for the schema where the log says that it lies: not from here.
+        // The validator may fetch the schema from the log's URL, so it runs without a network.
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "--net", "--"]);
         command.arg(&self.validator).arg("validate").arg(log);
@@ -73,7 +73,7 @@ impl Readers {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", directory)
             .env("TMPDIR", directory);
-        // It would look for a library of the system's otherwise, and leave sockets behind.
+        // Otherwise the runtime would look for a system library, and leave sockets behind.
         command.envs([
             ("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1"),
             ("DOTNET_EnableDiagnostics", "0"),
@@ -92,7 +92,7 @@ impl Readers {
             .collect()
     }
 
-    /// What does not fit the schema of the standard.
+    /// Returns the violations of the standard's schema.
     fn misfits(&self, log: &Value) -> Vec<String> {
         let faults = self.schema.iter_errors(log);
         faults
@@ -100,7 +100,7 @@ impl Readers {
             .collect()
     }
 
-    /// What the reader of JUnit XML tells.
+    /// Returns the result of the JUnit XML reader.
     fn junit(&self, file: &Path) -> Value {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/readers/junit.py");
         let output = Command::new(&self.python)
@@ -115,11 +115,11 @@ impl Readers {
     }
 }
 
-/// The one warning that stays: the tool has no page that `informationUri` could name. It shows that the validator came
-/// to its end as well: of a log that does not fit its types it says nothing at all.
+/// The one remaining warning: the tool has no page that `informationUri` could name. It also proves that the validator
+/// ran to its end: for a log with type errors, the validator prints no results.
 const NO_PAGE: &str = "): warning SARIF2005: ";
 
-/// The reports of one run, in files beside each other.
+/// The reports of one run, in one directory.
 struct Reports {
     directory: TempDir,
 }
@@ -138,7 +138,7 @@ impl Reports {
         (with_each, reports)
     }
 
-    /// Of a run that ends with this code.
+    /// Returns the reports of a run that ends with this code.
     #[track_caller]
     fn of(run: Run, code: i32) -> Self {
         let (run, reports) = Self::options(run);
@@ -148,7 +148,7 @@ impl Reports {
         reports
     }
 
-    /// The validator takes no file for a log whose name does not end with `.sarif`, and does not say so.
+    /// Returns the file of a format. The validator silently skips files whose names do not end with `.sarif`.
     fn file(&self, format: &str) -> PathBuf {
         self.directory.path().join(format!("report.{format}"))
     }
@@ -162,7 +162,7 @@ impl Reports {
     }
 }
 
-/// Each reader takes the report without a complaint, and reads what stands in the JSON report.
+/// Asserts that each reader accepts the report without a complaint and reads the values of the JSON report.
 #[track_caller]
 fn assert_read(readers: &Readers, reports: &Reports) {
     let report = reports.json();
@@ -176,7 +176,7 @@ fn assert_read(readers: &Readers, reports: &Reports) {
     assert_has_the_checks(&report, &readers.junit(&reports.file("junit")));
 }
 
-/// Id and status of each check that was made: an audit makes those alone that hold for any program.
+/// Returns id and status of each check of the run: an audit has only those that hold for any program.
 fn made(report: &Value) -> Vec<(&str, &str)> {
     let is_audit = report["case"]["name"] == "audit";
     let word = |value: &'_ Value| value.as_str().unwrap().to_owned();
@@ -195,8 +195,8 @@ fn made(report: &Value) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// Each check that failed is an error of its rule, and each that errored a warning; an errored run has a warning for
-/// each check that says nothing, and is no success.
+/// Asserts that each failed check is an error of its rule, and each errored one a warning. An errored run has a warning
+/// for each undecided check, and is no success.
 #[track_caller]
 fn assert_is_told(report: &Value, run: &Value) {
     let made = made(report);

@@ -1,7 +1,7 @@
 //! The README's commands work as they are written, and its sample and its exit codes are true.
 //!
 //! Each `sh` block is one script, each `$ ` line of a `console` block one command with its output. The blocks of a
-//! section run in a directory of their own; `cargo run --release --` and `runner` are the executable under test.
+//! section run in one temporary directory; `cargo run --release --` and `runner` are the executable under test.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -64,7 +64,7 @@ fn the_samples_are_what_the_commands_print() {
     }
 }
 
-/// The steps that come before the sample, in the directory in which it is made.
+/// Runs the steps that precede the sample, in the sample's directory.
 #[track_caller]
 fn make_lock_file(place: &Place) {
     let steps = blocks_of(section("Keep a client under lock in CI"), "sh");
@@ -78,7 +78,7 @@ fn each_exit_code_is_shown_by_its_example() {
     let mut shown = Vec::new();
     for row in section("Exit codes").lines() {
         let cells: Vec<_> = row.split('|').map(str::trim).collect();
-        // Those of a verdict name it; those of an audit have none.
+        // Rows of a run name the verdict; rows of an audit have no verdict.
         let ([_, code, _, _, example, _] | [_, code, _, example, _]) = cells[..] else {
             continue;
         };
@@ -126,12 +126,12 @@ fn the_messages_of_the_requirements_are_those_of_the_program() {
     assert!(section("Containers and CI").contains(docker) && sources.contains(docker));
 }
 
-/// The contents of the fenced blocks in this language.
+/// Returns the contents of the fenced blocks in this language.
 fn blocks(language: &str) -> Vec<String> {
     blocks_of(README, language)
 }
 
-/// The script without its builds and tests, which whoever runs this has behind them; `None` if nothing is left.
+/// Returns the script without its builds and tests, which have run already; `None` if no line remains.
 fn runnable(script: &str) -> Option<String> {
     let kept: Vec<_> = script
         .lines()
@@ -156,7 +156,7 @@ fn jq_is_here() -> bool {
     here
 }
 
-/// A directory like a clone after its build: the programs lie where the README says.
+/// A directory like a clone after its build: the programs are at the README's paths.
 struct Place {
     directory: TempDir,
 }
@@ -194,8 +194,8 @@ fn said(output: &Output) -> String {
         .concat()
 }
 
-/// The sample's lines stand in the output in this order, without a gap except at `...`, and the output ends with
-/// the sample. What differs from run to run and from machine to machine is blanked in both.
+/// Asserts that the output contains the sample's lines in this order, without a gap except at `...`, and ends with the
+/// sample. Values that vary by run or machine are blanked in both.
 #[track_caller]
 fn assert_sample(sample: &str, printed: &str) {
     let printed: Vec<_> = printed.lines().map(blanked).collect();

@@ -1,7 +1,8 @@
-//! The built-in profile `claude-code`, with the client that it was written for, as npm gives it out.
+//! The built-in profile `claude-code`, with the client that it was written for, as published on npm.
 //!
-//! It is installed below the target directory, once, and started by the runner only. Nothing of it is kept in this
-//! project. Without npm or its registry the tests are skipped; with REGISTRY_MUST_WORK=1 they fail instead.
+//! The test installs the client once below the target directory, and only the runner starts it. This project contains
+//! no part of the client. Without npm or its registry the tests are skipped; with REGISTRY_MUST_WORK=1 they fail
+//! instead.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -16,12 +17,12 @@ use crate::kit::Run;
 use crate::needs_sandbox;
 
 const PACKAGE: &str = "@anthropic-ai/claude-code@2.1.177";
-/// A newer one, which behaves otherwise.
+/// A newer version, which acts differently.
 const NEWER: &str = "@anthropic-ai/claude-code@2.1.332";
-/// Of the program in the package for x86_64 and glibc.
+/// Digest of the program in the package for x86_64 and glibc.
 const SHA256: &str = "ff41753634b20c869ef6a32a20863521b33d4186ac0d6a49379ab48a48395ee7";
 
-/// A run with the real client, or a return from the test where it cannot be had.
+/// Returns a run with the real client, or returns from the test if the client is unavailable.
 macro_rules! needs_real_client {
     () => {
         needs_real_client!(real_client())
@@ -53,7 +54,7 @@ fn real_client() -> Result<&'static Path, &'static str> {
     client.as_deref().map_err(String::as_str)
 }
 
-/// The newer one.
+/// Returns the newer client.
 fn newer_client() -> Result<PathBuf, String> {
     real_client()?;
     installed(NEWER)
@@ -67,7 +68,7 @@ fn installed(package: &str) -> Result<PathBuf, String> {
             .map_err(|error| format!("no place for it: {error}"))?;
         install(package, made.path())?;
         fs::set_permissions(made.path(), Permissions::from_mode(0o755)).unwrap();
-        // Where another process was faster, its copy is as good.
+        // If another process was faster, its copy is equally good.
         let _ = fs::rename(made.path(), &kept);
     }
     let program = kept.join(program);
@@ -77,7 +78,7 @@ fn installed(package: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Without the package's own scripts: nothing of it is started here.
+/// Installs a package without running its scripts, so that no program of the package starts here.
 fn install(package: &str, directory: &Path) -> Result<(), String> {
     let output = Command::new("npm")
         .args(["install", "--ignore-scripts", "--no-audit", "--no-fund"])
@@ -112,7 +113,7 @@ fn the_real_client_passes_both_cases_under_its_profile() {
     }
 }
 
-/// Where nothing is its own, it does the same.
+/// The client acts the same without its own namespaces.
 #[test]
 fn the_real_client_passes_both_cases_in_a_container_that_refuses_namespaces() {
     let client = needs_real_client!();
@@ -126,7 +127,7 @@ fn the_real_client_passes_both_cases_in_a_container_that_refuses_namespaces() {
     }
 }
 
-/// What it does by itself is more than the cases show, and each of it is found.
+/// The client makes more requests by default than the cases permit, and each one is found.
 #[test]
 fn the_real_client_by_itself_fails_case_b_by_what_it_does_beside_the_turn() {
     let client = needs_real_client!();
@@ -144,7 +145,7 @@ fn the_real_client_by_itself_fails_case_b_by_what_it_does_beside_the_turn() {
     }
 }
 
-/// The body of its default model has a field that case A does not show.
+/// The body of the default model has a field that case A does not permit.
 #[test]
 fn the_real_client_by_itself_fails_case_a_by_that_and_by_the_body_of_its_own_model() {
     let client = needs_real_client!();
@@ -163,7 +164,7 @@ fn the_real_client_by_itself_fails_case_a_by_that_and_by_the_body_of_its_own_mod
     }
 }
 
-/// As the README says: its key goes to wherever a redirect leads.
+/// The README documents this: the client sends its key to every redirect's destination.
 #[test]
 fn the_real_client_follows_a_redirect_with_its_key() {
     let client = needs_real_client!();
@@ -219,7 +220,7 @@ fn the_real_client_passes_its_own_lock_file() {
     with(run("case-b", client)).json().assert_passed();
 }
 
-/// What a newer version does otherwise, in each part in which it does.
+/// Differences of a newer version, in each part that changed.
 #[test]
 fn a_newer_version_of_the_real_client_is_told_by_what_it_does_otherwise() {
     let newer = needs_real_client!(newer_client());

@@ -1,4 +1,4 @@
-//! `runner selftest`: which ways out are blocked here, by whom, and what is said where nothing can be known.
+//! `runner selftest`: the blocked ways out, the layer that blocks each, and the output if a result is inconclusive.
 
 use std::fs;
 use std::process::Stdio;
@@ -11,7 +11,8 @@ use crate::kit::{Run, runner};
 use crate::needs_sandbox;
 use crate::teardown::watch::until;
 
-/// The classes whose twins succeed on every machine that has a sandbox, with what refuses them in tier `namespace`.
+/// Classes whose twins succeed on every machine with a sandbox, with the layer that refuses each in isolation
+/// `namespace`.
 const EVERYWHERE: [(&str, &str); 25] = [
     ("network/tcp", "ENETUNREACH supervisor"),
     ("network/udp", "ENETUNREACH supervisor"),
@@ -46,7 +47,7 @@ const EVERYWHERE: [(&str, &str); 25] = [
     ("mounts/propagation", "nothing private mounts"),
 ];
 
-/// The same in tier `inherited`, as far as it is not the same.
+/// The differing layers in isolation `inherited`.
 const IN_A_CONTAINER: [(&str, &str); 8] = [
     ("network/neighbours", "EACCES supervisor"),
     ("sockets/abstract", "EACCES supervisor"),
@@ -58,7 +59,7 @@ const IN_A_CONTAINER: [(&str, &str); 8] = [
     ("files/execute", "EACCES Landlock"),
 ];
 
-/// The same where no fresh /proc can be had, so that the sandbox's root has none.
+/// The differing layers without a fresh /proc, so that the sandbox's root has none.
 const WITHOUT_PROC: [(&str, &str); 3] = [
     (
         "processes/memory",
@@ -68,10 +69,10 @@ const WITHOUT_PROC: [(&str, &str); 3] = [
     ("files/magic-links", "ENOENT own root"),
 ];
 
-/// What nothing is known of there, with the reason: the list of mounts is a file of /proc.
+/// The class that is inconclusive there, with the reason: the list of mounts is a file of /proc.
 const UNKNOWN_WITHOUT_PROC: (&str, &str) = ("mounts/propagation", "ENOENT inside, not nothing");
 
-/// The exit code, and the answer, found to fit its schema by a validator that is not ours.
+/// Returns the exit code, and the answer, valid against its schema by a third-party validator.
 #[track_caller]
 fn answer(run: &Run) -> (Option<i32>, Value) {
     let output = run.output();
@@ -102,13 +103,13 @@ fn class<'a>(answer: &'a Value, id: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no {id}"))
 }
 
-/// Nothing got through; whatever is not known is not known because the twin was refused, or could not be made.
+/// Asserts that no attempt got through; a class is inconclusive only if its twin was refused or could not be made.
 #[track_caller]
 fn holds(code: Option<i32>, answer: &Value) {
     holds_but(code, answer, None);
 }
 
-/// The same, but for what is not known of one class, with its reason.
+/// Asserts [`holds`], except for one inconclusive class with its reason.
 #[track_caller]
 fn holds_but(code: Option<i32>, answer: &Value, unknown: Option<(&str, &str)>) {
     assert_eq!(answer["schema"], "runner.selftest/1");
@@ -180,7 +181,8 @@ fn nothing_gets_out_where_the_sandbox_has_no_proc() {
     }
 }
 
-/// Whoever owns the program may write to it by its mode, and is refused since it runs.
+/// Asserts the layers that protect the program: the owner has write permission by the mode, but is refused while the
+/// program runs.
 #[track_caller]
 fn assert_own_program(answer: &Value, mode: &str) {
     let class = class(answer, "files/own-program");
@@ -194,7 +196,7 @@ fn assert_own_program(answer: &Value, mode: &str) {
 #[test]
 fn nothing_gets_out_where_the_network_is_the_containers() {
     needs_sandbox!();
-    // Twins that need namespaces cannot be made where namespaces are refused, so only the network is a container's.
+    // If namespaces are refused, twins that need them cannot be made, so only the network is a container's.
     let run = || {
         selftest()
             .on_a_host_without("network")
@@ -316,7 +318,7 @@ fn people_get_a_line_for_each_class_and_the_counts_at_the_end() {
     needs_sandbox!();
     let output = Run::case("selftest").output();
     let text = String::from_utf8(output.stdout).unwrap();
-    // What does not fit into a line goes on below its beginning.
+    // A wrapped line continues with an indent.
     let lines = text.lines();
     let lines: Vec<&str> = lines
         .filter(|line| !line.is_empty() && !line.starts_with(' '))

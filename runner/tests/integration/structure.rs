@@ -1,10 +1,10 @@
-//! The structure of the workspace: which crate may use which, and no import circle inside any of them.
+//! The structure of the workspace: permitted dependencies of each crate, and no import cycle inside any of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each crate with every crate of the workspace that it uses. ARCHITECTURE.md draws them.
+/// Each crate, with all workspace crates that it uses. ARCHITECTURE.md draws them.
 const EDGES: &[(&str, &[&str])] = &[
     ("client", &[]),
     ("crates/judge", &["model"]),
@@ -144,7 +144,7 @@ impl Modules {
         }
     }
 
-    /// Circles among modules that lie side by side; a module and its own children are one.
+    /// Returns cycles among sibling modules; a module and its own children count as one.
     fn circles(&self) -> Vec<Vec<String>> {
         let mut levels: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
         for (from, targets) in &self.uses {
@@ -152,7 +152,7 @@ impl Modules {
                 let (from, to): (Vec<&str>, Vec<&str>) =
                     (from.split('/').collect(), to.split('/').collect());
                 let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
-                // One lies in the other.
+                // One module contains the other.
                 let (Some(a), Some(b)) = (from.get(shared), to.get(shared)) else {
                     continue;
                 };
@@ -190,7 +190,7 @@ fn collect(root: &Path, directory: &Path, files: &mut BTreeMap<String, String>) 
     }
 }
 
-/// The code of a file: no comments, no strings, no module of tests.
+/// Returns the code of a file, without comments, strings and test modules.
 fn code(text: &str) -> String {
     let without_tests = text.split("\n#[cfg(test)]\nmod ").next().unwrap();
     let lines = without_tests
@@ -198,7 +198,7 @@ fn code(text: &str) -> String {
         .map(|line| line.split("//").next().unwrap());
     let mut code = String::new();
     for line in lines {
-        // Every second part stands between quotes.
+        // Every second part is a string literal.
         let outside = line.split('"').step_by(2);
         code.extend(outside.flat_map(|part| [part, " "]));
         code.push('\n');
@@ -206,7 +206,7 @@ fn code(text: &str) -> String {
     code
 }
 
-/// Every path that begins with `crate`, `super` or `self`, groups spelt out.
+/// Returns every path that begins with `crate`, `super` or `self`, with groups expanded.
 fn paths(code: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for root in ["crate::", "super::", "self::"] {
@@ -221,7 +221,7 @@ fn paths(code: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Reads one use tree and returns what is left behind it.
+/// Reads one use tree and returns the rest of the text behind it.
 fn spell_out<'c>(tree: &'c str, mut prefix: Vec<String>, found: &mut Vec<Vec<String>>) -> &'c str {
     let mut rest = tree.trim_start();
     loop {
@@ -252,7 +252,7 @@ fn spell_out<'c>(tree: &'c str, mut prefix: Vec<String>, found: &mut Vec<Vec<Str
     }
 }
 
-/// The module that a path leads to, from the module in which it stands.
+/// Returns the module that a path refers to, seen from the module that contains the path.
 fn resolve(from: &str, path: &[String], names: &BTreeSet<String>) -> Option<String> {
     let mut at: Vec<&str> = from.split('/').collect();
     let mut words = path.iter().map(String::as_str).peekable();
@@ -273,8 +273,8 @@ fn resolve(from: &str, path: &[String], names: &BTreeSet<String>) -> Option<Stri
     (!at.is_empty()).then(|| at.join("/"))
 }
 
-/// Modules of a circle, if there is one: what is left when modules without an import, and modules that no other one
-/// imports, are removed again and again.
+/// Returns the modules of a cycle, if there is one. Modules without an import, and modules that no other one imports,
+/// are removed repeatedly; the rest is the cycle.
 fn circle(level: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     let mut left = level.clone();
     loop {

@@ -1,4 +1,4 @@
-//! Whatever ends a run, nothing of it is left: no process, no mount, no directory.
+//! Every kind of end of a run leaves no process, no mount and no directory.
 
 pub(crate) mod watch;
 

@@ -1,5 +1,5 @@
-//! Calls that a filter outside of the sandbox refuses first, as container engines do: the ledger has no line of them,
-//! and the report names them.
+//! Calls that a filter outside the sandbox refuses first, as container engines do: the ledger does not list them, and
+//! the report names them.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn not_proved(done: &Done) -> Vec<&str> {
         .collect()
 }
 
-/// The run passes, and names these classes wherever it speaks of the ledger.
+/// Asserts that the run passes and lists these classes in every text about the ledger.
 #[track_caller]
 fn assert_unseen(run: fn() -> Run, classes: &[&str]) {
     let done = run().json();
@@ -56,7 +56,7 @@ fn refused_ring_is_named_as_unseen() {
     assert_unseen(|| case_b("io-uring"), &["io-uring"]);
 }
 
-/// As systemd's SystemCallArchitectures=native.
+/// The equivalent of systemd's SystemCallArchitectures=native.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn refused_interfaces_are_named_as_unseen() {
@@ -101,7 +101,7 @@ fn demanded_complete_ledger_is_errored_with_unseen_classes() {
     assert_eq!(done.checks("errored"), ["outbound/no-attempts"]);
 }
 
-/// The positive twin: without an outer filter nothing is unseen.
+/// The positive twin: without an outer filter no class is unseen.
 #[test]
 fn complete_ledger_passes_without_an_outer_filter() {
     needs_sandbox!();

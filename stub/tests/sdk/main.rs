@@ -1,8 +1,8 @@
-//! The official SDKs stream every built-in scenario from the stub as their decoders expect.
+//! Every built-in scenario: the official SDKs decode the stub's stream as expected.
 //!
 //! The test starts the stub's executable and two small scripts beside this file; `expected.txt` is the table of
-//! results. All of them run in a network namespace with loopback only. `STUB_SDK_DIR` names the directory into
-//! which `install` has put the SDKs.
+//! results. All of them run in a network namespace with loopback only. `STUB_SDK_DIR` names the directory into which
+//! `install` has put the SDKs.
 #![cfg(test)]
 
 mod found;
@@ -145,8 +145,8 @@ impl Sdks {
         command
     }
 
-    /// Runs the client for each scenario in each mode. Each pair has a provider of its own, whose journal counts
-    /// the requests.
+    /// Runs the client for each scenario in each mode. Each pair has its own provider, whose journal counts the
+    /// requests.
     fn ask(&self, client: &mut Command) -> Vec<Found> {
         let providers: Vec<_> = scenario::Scenario::names()
             .flat_map(|scenario| MODES.map(|mode| Provider::start(scenario.name, mode)))

@@ -1,4 +1,4 @@
-//! Chunk borders of an answer's body, as a client sees them.
+//! Chunk boundaries of an answer's body, as received by a client.
 
 use std::io::Read as _;
 
@@ -11,7 +11,7 @@ fn pieces(toml: &str) -> Vec<Vec<u8>> {
     let head = client.send(post()).head_answer();
     assert_eq!(head.header("transfer-encoding"), Some("chunked"));
     let pieces = client.pieces();
-    // The stub parsed every byte on its way out.
+    // The stub parses its own output, so the journal counts every event.
     let text = String::from_utf8(pieces.concat()).unwrap();
     assert_eq!(run.finish().sent().len(), text.matches("event:").count());
     pieces

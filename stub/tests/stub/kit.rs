@@ -1,4 +1,4 @@
-//! A stub in a thread of its own, and its journal.
+//! A stub in its own thread, and its journal.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -9,10 +9,10 @@ use yaml_rust2::Yaml;
 use super::{bad_client, clone_with, good_client, keys, recipe, script};
 use crate::place::Place;
 
-/// What the run of a step that says nothing else is given: docs.github.com, "Workflow syntax", `defaults.run.shell`.
+/// Shell of a `run` step without its own settings: docs.github.com, "Workflow syntax", `defaults.run.shell`.
 const SHELL: [&str; 4] = ["bash", "-e", "-o", "pipefail"];
 
-/// A step with a condition is made after a failure too.
+/// A step with a condition runs after a failure too.
 pub(super) const ALSO_AFTER_FAILURE: &str = "${{ !cancelled() }}";
 
 fn job() -> Yaml {
@@ -26,7 +26,7 @@ fn run(client: &Path) -> (Place, Vec<Output>) {
     (clone, outputs)
 }
 
-/// Runs a job's scripts as the service would: the steps after a failed one only if they say so.
+/// Runs a job's scripts as the service would: after a failed step, only steps that ask for it.
 pub(super) fn run_steps(job: &Yaml, clone: &Place) -> Vec<Output> {
     let mut outputs: Vec<Output> = Vec::new();
     for step in job["steps"].as_vec().unwrap() {

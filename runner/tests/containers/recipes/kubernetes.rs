@@ -1,5 +1,5 @@
-//! A Kubernetes Job. There is no cluster here: its container is started in the engines with what its security
-//! contexts say, on a network, as a pod has one.
+//! A Kubernetes Job. Without a cluster, the engines start its container with the settings of its security contexts, on
+//! a network, as a pod has one.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -12,7 +12,7 @@ use super::{clone_with, good_client, keys, recipe, words};
 use crate::engine::{Engine, IMAGE};
 use crate::place::Place;
 
-/// Where the container has the claim.
+/// Mount point of the claim in the container.
 const REPORTS: &str = "/reports";
 
 fn pod() -> Yaml {
@@ -26,11 +26,11 @@ fn container() -> Yaml {
     containers[0].clone()
 }
 
-/// The engine's flags for the security contexts. A key that is not known here is not left out, but a failure.
+/// Returns the engine's flags for the security contexts. Unknown keys are a failure, so that none is ignored.
 fn flags(engine: Engine, seccomp: &str) -> Vec<String> {
     let network = match engine {
         Engine::Docker => "bridge",
-        // Podman's own networks need programs that it does not bring along.
+        // Podman's own networks need programs that Podman does not ship.
         Engine::Podman => "host",
     };
     let mut flags = vec![format!("--network={network}")];
@@ -46,7 +46,7 @@ fn flags(engine: Engine, seccomp: &str) -> Vec<String> {
                 "readOnlyRootFilesystem" => {
                     assert_eq!(value.as_bool(), Some(true));
                     flags.push("--read-only".to_owned());
-                    // A pod has no temporary directory that it does not name.
+                    // A pod has no temporary directory unless its manifest names one.
                     if engine == Engine::Podman {
                         flags.push("--read-only-tmpfs=false".to_owned());
                     }
@@ -68,7 +68,7 @@ fn flags(engine: Engine, seccomp: &str) -> Vec<String> {
                     assert_eq!(value["type"].as_str(), Some("Unconfined"));
                     flags.push("--security-opt=apparmor=unconfined".to_owned());
                 }
-                // Said of the image and the claim, which are as it says.
+                // These keys describe the image and the claim, which already match them.
                 "runAsNonRoot" | "runAsGroup" | "fsGroup" => {}
                 other => panic!("{other} has no flag here"),
             }

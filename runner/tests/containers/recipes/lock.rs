@@ -22,7 +22,7 @@ fn job() -> Yaml {
     workflow()["jobs"]["lock"].clone()
 }
 
-/// A clone of whoever committed a lock file of the client that passes.
+/// A clone with a committed lock file of the passing client.
 fn locked() -> Place {
     let clone = clone_with(&good_client());
     let commands = blocks_of(section(SECTION), "shell");

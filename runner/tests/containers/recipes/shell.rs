@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::SECTION;
 use crate::text::{blocks_of, section};
 
-/// Images are built without a registry: on these bases, and for Podman with what is compiled already.
+/// Images are built without a registry: on these bases, and for Podman with the compiled programs.
 const BASES: &str = "--build-arg BUILDER=builder-base --build-arg SLIM=slim-base";
 const COMPILED: &str = "--volume $work/target:/source/target";
 

@@ -1,4 +1,4 @@
-//! A run of the abusive client within bounds that no run may cross: time, memory, and what is left behind.
+//! A run of the abusive client within bounds of every run: time, memory and remains.
 
 use std::fs::{self, File};
 use std::ops::Deref;
@@ -14,14 +14,14 @@ use crate::teardown::watch::Place;
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Most memory of the runner.
 const MOST_KIB: u64 = 300 * 1024;
-/// Unless a test says otherwise: short, small, and wide enough for what comes before the abuse.
+/// Default limits of a test: short, small, and wide enough for the requests before the abuse.
 const LIMITS: [(&str, &str); 3] = [
     ("timeout", "\"30s\""),
     ("home_size", "\"16 MiB\""),
     ("cpu_time", "\"20s\""),
 ];
 
-/// One abuse, being described.
+/// Builder of an abuse.
 pub(crate) struct Abuse {
     name: &'static str,
     limits: Vec<(&'static str, &'static str)>,
@@ -37,19 +37,19 @@ impl Abuse {
         }
     }
 
-    /// A limit of the case, its value as it stands in the file.
+    /// Sets a limit of the case; `value` is the text in the case file.
     pub(crate) fn limit(mut self, key: &'static str, value: &'static str) -> Self {
         self.limits.push((key, value));
         self
     }
 
-    /// As an ordinary user where the tests run as root.
+    /// Runs as an ordinary user if the tests run as root.
     pub(crate) fn by_an_ordinary_user(mut self) -> Self {
         self.ordinary = true;
         self
     }
 
-    /// The run, its case file in `place`.
+    /// Returns the run, with its case file in `place`.
     pub(crate) fn described(&self, place: &Place) -> Run {
         let case = place.directory().join("case.toml");
         fs::write(&case, self.case()).unwrap();
@@ -58,7 +58,7 @@ impl Abuse {
             .client(fixture("abusive-client"))
             .client_argument("--deviate")
             .client_argument(self.name)
-            // By this word its processes are known.
+            // The marker identifies its processes.
             .client_argument(format!("--of={}", place.marker()));
         if self.ordinary {
             run.as_ordinary_user()
@@ -103,13 +103,13 @@ impl Abuse {
     }
 }
 
-/// What a run left.
+/// Result of a run.
 pub(crate) struct Ended {
     done: Done,
 }
 
 impl Ended {
-    /// Exactly these checks failed and exactly those are errored, and the verdict follows from it.
+    /// Asserts the failed and the errored checks, exactly, and the verdict that follows from them.
     #[track_caller]
     pub(crate) fn assert_found(&self, failed: &[&str], errored: &[&str]) {
         assert_eq!(self.checks("failed"), failed, "{}", self.stderr);
@@ -127,7 +127,7 @@ impl Ended {
         self.report["evidence"]["gaps"].to_string()
     }
 
-    /// What the client wrote to standard error last.
+    /// Returns the client's last output on standard error.
     pub(crate) fn said(&self) -> &str {
         self.report["evidence"]["stderr"]["tail"].as_str().unwrap()
     }
@@ -146,7 +146,7 @@ fn mounts() -> usize {
     own.lines().count()
 }
 
-/// Nothing in either report steers a terminal or speaks for the runner.
+/// Asserts that neither report contains text that controls a terminal or forges the runner's own lines.
 #[track_caller]
 fn assert_harmless(done: &Done) {
     let steers = |text: &str| {
@@ -167,7 +167,7 @@ fn assert_harmless(done: &Done) {
     }
 }
 
-/// Runs it to its end, with both outputs in files; the output, and the most memory that the runner had, in KiB.
+/// Runs the command to its end, with both streams in files. Returns the output and the runner's peak memory in KiB.
 #[track_caller]
 fn finish(mut command: Command, place: &Place) -> (Output, u64) {
     let path = |name| place.directory().join(name);
@@ -195,8 +195,8 @@ fn finish(mut command: Command, place: &Place) -> (Output, u64) {
     (output, peak_kib)
 }
 
-/// proc_pid_status(5): the most memory so far, in KiB. getrusage(2) counts what the process that made it had, and
-/// here that is a test with large reports in its hands; so does this file until the program is another one.
+/// Returns the peak memory in KiB (proc_pid_status(5)). getrusage(2) would include the parent's memory before exec, and
+/// the test holds large reports. VmHWM includes it too until exec, so other program names are skipped.
 fn peak(child: &Child) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));

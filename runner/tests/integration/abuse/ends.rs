@@ -1,4 +1,4 @@
-//! Limits that end a client are named, with the value and the key of the case that raises them.
+//! Limits that end a client: the message names each, with its value and the case's key that raises it.
 
 use std::process::{Command, Stdio};
 
@@ -78,7 +78,7 @@ fn the_limit_of_lines_is_named_in_its_gap() {
     );
 }
 
-/// A run with `ulimit` before it.
+/// Runs the abuse after `ulimit`.
 fn after(ulimit: &str, abuse: &Abuse) -> Done {
     let place = Place::new();
     let run = place.command(abuse.described(&place));
@@ -101,7 +101,7 @@ fn a_low_soft_limit_on_files_holds_no_connection_back() {
     assert_eq!(done.checks("errored"), [""; 0]);
 }
 
-/// The stub holds as many connections as the hard limit leaves, and says so.
+/// The hard limit reduces the stub's connections, and a gap reports the number.
 #[test]
 fn a_low_hard_limit_on_files_is_named_with_the_connections() {
     needs_sandbox!();
@@ -111,6 +111,6 @@ fn a_low_hard_limit_on_files_is_named_with_the_connections() {
         gaps.contains("RLIMIT_NOFILE on this machine leaves 224 of connections = 1000"),
         "{gaps}"
     );
-    // The client ends with an error of its own, which is certain.
+    // The client always ends with its own error.
     done.assert_verdict(1, "failed");
 }

@@ -3,7 +3,7 @@
 use super::{Abuse, abuses};
 use crate::needs_sandbox;
 
-/// A request that is never whole.
+/// Checks that fail for a request that never ends.
 const ENDLESS: &[&str] = &[
     "requests/first-and-only",
     "requests/connections",
@@ -20,7 +20,7 @@ abuses! {
     a_request_byte_by_byte_is_one_request: "one-byte-at-a-time" => ["requests/first-and-only"], &[];
 }
 
-/// Each as large as it may be.
+/// Each request is as large as permitted.
 #[test]
 fn large_requests_are_kept_to_a_limit_together() {
     needs_sandbox!();
@@ -35,7 +35,7 @@ fn large_requests_are_kept_to_a_limit_together() {
     }
 }
 
-/// Whether the last request is whole is chance.
+/// The last request may be whole or cut off.
 #[test]
 fn a_flood_of_requests_is_ended_on_one_connection_as_on_many() {
     needs_sandbox!();
@@ -50,7 +50,7 @@ fn a_flood_of_requests_is_ended_on_one_connection_as_on_many() {
     }
 }
 
-/// What they carried was never read.
+/// The stub never reads the requests of connections beyond the limit.
 #[test]
 fn connections_beyond_the_limit_leave_those_within_it_to_judge() {
     needs_sandbox!();
@@ -64,7 +64,7 @@ fn connections_beyond_the_limit_leave_those_within_it_to_judge() {
     );
 }
 
-/// As many as the stub accepts in time are found one by one; more than that leave a gap.
+/// The stub reports each connection that it accepts in time; further ones leave a gap.
 #[test]
 fn connections_that_are_dropped_at_once_never_pass() {
     needs_sandbox!();
@@ -73,7 +73,7 @@ fn connections_that_are_dropped_at_once_never_pass() {
     assert!(found.contains(&"requests/connections"), "{found:?}");
 }
 
-/// Its table of descriptors is looked into by the thread that calls (Linux 6.9); where that cannot be, it is told.
+/// The calling thread's descriptor table is read instead (Linux 6.9); on older kernels a gap is reported.
 #[test]
 fn connections_of_a_process_without_its_first_thread_never_pass_and_are_told_once() {
     needs_sandbox!();

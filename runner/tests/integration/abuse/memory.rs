@@ -8,7 +8,7 @@ abuses! {
     mappings_without_end_are_refused: "endless-mappings" with memory = "32 MiB" => [], &[];
 }
 
-/// RLIMIT_DATA counts private memory. Shared memory has a limit of its own, unless there is a cgroup.
+/// RLIMIT_DATA counts private memory. Shared memory has its own limit, unless there is a cgroup.
 #[test]
 fn shared_memory_is_not_counted_without_a_cgroup() {
     needs_sandbox!();

@@ -4,9 +4,9 @@ use super::{Abuse, WITHOUT_RECORDS, abuses};
 use crate::needs_sandbox;
 
 const EXIT: &[&str] = &["process/exit-zero"];
-/// Lines that are no records, without end.
+/// Checks that fail for endless lines that are no records.
 const NO_LINES: &[&str] = &["records/json-lines", "process/exit-zero"];
-/// A last line that is no record.
+/// Checks that fail for a last line that is no record.
 const NO_RECORD: &[&str] = &["records/json-lines", "records/result-success"];
 
 abuses! {
@@ -28,14 +28,14 @@ abuses! {
         => *EXIT, &[];
 }
 
-/// What is errored where standard output is not whole and one of the checks of its lines is failed already.
+/// Returns the checks that are errored with incomplete standard output, if one check of its lines already failed.
 fn lacking(undecided: &'static str) -> Vec<&'static str> {
     let mut lacking = WITHOUT_RECORDS.to_vec();
     lacking.insert(1, undecided);
     lacking
 }
 
-/// The reports are looked at for every abuse; here it is what they would be looked at for.
+/// Every abuse's reports are checked for forged lines; this abuse writes some.
 #[test]
 fn a_forged_verdict_is_a_line_like_any_other() {
     needs_sandbox!();

@@ -21,7 +21,7 @@ abuses! {
     everything_below_proc_can_be_opened_without_harm: "reader-of-proc" => [], &[];
 }
 
-/// Which of its requests is the last is chance, so connections may be whole or not.
+/// Any of its requests may be the last, so connections may be whole or not.
 #[test]
 fn a_child_that_asks_on_after_the_end_is_found_as_survivor_and_by_its_requests() {
     needs_sandbox!();

@@ -3,7 +3,7 @@
 use super::Abuse;
 use crate::needs_sandbox;
 
-/// Each line of standard error: the spelling's name, and whether the credential was seen in it.
+/// Returns each line of standard error: the spelling's name, and whether the credential was found in it.
 fn seen(ended: &super::bounded::Ended) -> Vec<(&str, bool)> {
     let lines = ended.said().lines().filter_map(|line| line.split_once(' '));
     lines
@@ -21,7 +21,7 @@ fn every_promised_spelling_of_the_credential_is_found_and_replaced() {
     assert_eq!(seen(&ended).len(), 27);
 }
 
-/// A client can always find one more. What is not promised is named here, so that nobody believes it is.
+/// A client can always find another spelling. The test names the spellings that are not promised.
 #[test]
 fn no_other_spelling_is_found() {
     needs_sandbox!();

@@ -23,14 +23,14 @@ abuses! {
     a_home_without_rights_is_walked: "home-without-rights" => [], &[];
 }
 
-/// Landlock looks at every directory above: whether the time suffices for all levels is the machine's.
+/// Landlock checks every parent directory, so the speed of the machine decides if the time suffices for all levels.
 #[test]
 fn a_tree_of_10_000_levels_is_not_walked_and_never_passes() {
     needs_sandbox!();
     let ended = Abuse::of("deep-directories")
         .limit("timeout", "\"2s\"")
         .run();
-    // Where the time did not suffice, what is left is a consequence of the end.
+    // If the time did not suffice, the remaining files are a consequence of the runner's end.
     let mut expected = WITHOUT_FILES.to_vec();
     if !ended.checks("failed").contains(&"files/nothing-else") {
         expected.insert(3, "files/nothing-else");
@@ -57,7 +57,7 @@ fn an_ordinary_users_walk_is_stopped_by_no_mode() {
         .assert_found(&failed, &[]);
 }
 
-/// Nothing runs any more when the home is walked: it holds the file under one of its names, and it is read.
+/// No process runs when the home is walked: the file has one of its two names, and is read.
 #[test]
 fn files_that_change_without_end_are_listed_in_one_state() {
     needs_sandbox!();

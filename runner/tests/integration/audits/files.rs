@@ -1,4 +1,4 @@
-//! What of the host an audited program sees, and where it may write.
+//! Paths of the host that an audited program sees, and paths that it may write.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -33,7 +33,7 @@ fn what_is_not_shown_is_not_there_and_what_was_asked_for_can_be_read_and_not_wri
     let directory = open_directory("/var/tmp");
     let file = directory.path().join("file");
     fs::write(&file, "content").unwrap();
-    // So that nothing but the mount is in the way of writing.
+    // The mode permits writing, so that only the mount can prevent it.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
     let read = || format!("--read={}", directory.path().display());
     assert_says(&open(&file, "r").run(), "ENOENT");
@@ -73,7 +73,7 @@ fn a_script_beside_the_caller_is_shown_alone() {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let audit = || Audit::of(["./script"]).in_directory(directory.path());
     audit().run().assert_printed(0, "script\n");
-    // Elsewhere its directory is its own, and shown with it.
+    // With another working directory, the program's own directory is mounted together with it.
     fs::write(&script, "#!/bin/sh\nls \"$(dirname \"$0\")\"\n").unwrap();
     let elsewhere = Audit::of([script.as_os_str()]).in_directory("/");
     elsewhere.run().assert_printed(0, "script\n");
@@ -141,7 +141,7 @@ fn what_is_made_writable_is_written_on_the_host_and_nothing_in_it_can_be_run() {
     );
 }
 
-/// Every way to give a file a mode, tried in the directory of the first argument with the mode bits of the second.
+/// Every call that sets a mode, in the directory of the first argument with the mode bits of the second.
 const MODES: &str = r#"
 import ctypes, errno, os, sys
 where, bits = sys.argv[1], int(sys.argv[2], 8)
@@ -254,7 +254,7 @@ fn a_writable_directory_within_one_that_can_be_read_is_the_only_part_that_is_wri
 fn a_path_that_the_programs_user_may_not_read_is_refused_beforehand() {
     needs_sandbox!();
     if !crate::kit::is_root() {
-        // An ordinary user's program has that user's rights.
+        // For an ordinary user, the program has that user's rights.
         return;
     }
     let directory = open_directory("/var/tmp");
@@ -394,7 +394,7 @@ print(tried(open, 'releases/1/conf', 'a'), tried(os.unlink, 'releases/1/conf'),
         assert_eq!(fs::read(at("releases/1/conf")).unwrap(), b"kept\n");
         fs::rename(at("releases/4"), at("releases/2")).unwrap();
     }
-    // Without the rule all of this can be done.
+    // Without the rule, each of these calls succeeds.
     let free = audit("--read=/usr");
     assert_says(&free.run(), "ok ok ok ok ok");
     assert!(at("moved/3").is_dir());
@@ -473,7 +473,7 @@ fn a_report_goes_to_no_shown_tree_by_a_link_either() {
     assert_eq!(fs::read(shown.join("report")).unwrap(), b"mine");
 }
 
-/// By the compiler that links this project as well. A library is asked for by the path that is given here.
+/// Compiles with the compiler that links this project too. A program requests a library by the path given here.
 fn compile(options: &[&str], files: &[&Path]) {
     let output = std::process::Command::new("cc")
         .args(options)

@@ -1,4 +1,4 @@
-//! Where the program's output goes, and the report behind it.
+//! Destinations of the program's output, and the report after it.
 
 use std::io::Read as _;
 use std::os::fd::AsFd as _;
@@ -98,14 +98,14 @@ fn a_reader_that_begins_long_after_the_program_has_ended_gets_all_of_it() {
         .spawn()
         .unwrap();
     let mut stderr = child.stderr.take().unwrap();
-    // The program writes this when our pipe, the queue and its own pipe hold the rest.
+    // The program prints this line once our pipe, the queue and its own pipe hold the rest.
     let mut stdout = child.stdout.take().unwrap();
     let mut some = vec![0; 150_000];
     stdout.read_exact(&mut some).unwrap();
     let mut ended = [0; 6];
     stderr.read_exact(&mut ended).unwrap();
     assert_eq!(&ended, b"ended\n");
-    // No summary, and no end, within more than the runner gives a client whose output it keeps.
+    // The runner neither prints a summary nor ends, for longer than its limit for a client whose output it keeps.
     let mut polled = [PollFd::new(stderr.as_fd(), PollFlags::POLLIN)];
     assert_eq!(poll(&mut polled, 2_500_u16), Ok(0));
     let mut rest = Vec::new();
@@ -134,7 +134,7 @@ fn a_signal_while_output_waits_for_its_reader_is_125_and_a_gap() {
         let mut ended = [0; 6];
         stderr.read_exact(&mut ended).unwrap();
         assert_eq!(&ended, b"ended\n");
-        // By now nothing is left to do but to wait for whoever reads standard output.
+        // The runner now only waits for the reader of standard output.
         let mut polled = [PollFd::new(stderr.as_fd(), PollFlags::POLLIN)];
         assert_eq!(poll(&mut polled, 1_500_u16), Ok(0));
         kill(Pid::from_raw(child.id() as i32), signal).unwrap();

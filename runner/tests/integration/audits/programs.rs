@@ -1,9 +1,9 @@
-//! Programs that everybody knows, as they come with a distribution: what each of them tries is told exactly.
+//! Common programs, as a distribution packages them: the report lists exactly the attempts of each.
 
 use super::{Audit, Audited, open_directory};
 use crate::needs_program;
 
-/// As root, if the tests run as root, and as an ordinary user.
+/// Runs the check as root, if the tests run as root, and as an ordinary user.
 fn as_both(audit: impl Fn() -> Audit, check: impl Fn(&Audited)) {
     check(&audit().run());
     check(&audit().as_ordinary_user().run());

@@ -1,5 +1,5 @@
-//! A provider that sends a program elsewhere: where it goes next, and whether its credential goes along. The second
-//! host listens inside the sandbox, and what arrives there is evidence like any other request.
+//! A provider that redirects a program: the next destination, and whether the credential is sent there. The second host
+//! listens inside the sandbox, and its requests are evidence like any others.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn curl(options: &str, scenario: &str) -> Audit {
         .option(format!("--stub={scenario}"))
 }
 
-/// Host, method, status and whether the key was there, of each request.
+/// Returns host, method, status and the presence of the key, for each request.
 fn requests(report: &Value) -> Vec<Value> {
     let requests = report["evidence"]["requests"].as_array().unwrap();
     let row = |one: &Value| {
@@ -79,7 +79,7 @@ fn a_program_that_follows_with_its_credential_is_seen_at_the_second_host() {
 #[test]
 fn a_program_that_leaves_its_credential_behind_is_seen_without_it() {
     needs_sandbox!();
-    // curl keeps what is set by -u for the host that it was given for.
+    // curl sends the credential of -u only to the host for which it was given.
     let line = "curl -sS -L -u user:word -d '{\"model\":\"m\",\"max_tokens\":1,\"messages\":[]}' $URL/v1/messages";
     let audited = Audit::shell(line)
         .option("--env=URL={base_url}")
@@ -87,7 +87,7 @@ fn a_program_that_leaves_its_credential_behind_is_seen_without_it() {
         .run();
     let second = &audited.report["evidence"]["requests"][1];
     assert_eq!(second["host"], "elsewhere");
-    // Long lines of the report are broken at blanks.
+    // The report wraps long lines at blanks.
     let told: Vec<_> = audited
         .stderr
         .split([' ', '\n', '|'])

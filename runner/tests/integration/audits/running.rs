@@ -1,4 +1,4 @@
-//! How an audited program is started, and what its exit code becomes.
+//! Start of an audited program, and the runner's exit code for the program's.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -315,7 +315,7 @@ fn without_a_stub_there_is_no_address_and_a_connection_to_it_is_an_attempt() {
     let told = Audit::of(["echo", "{base_url}"]).run();
     let address = told.stdout.strip_prefix("http://127.0.0.1:").unwrap();
     assert!(address.trim_end().parse::<u16>().is_ok());
-    // It finds the port where the kernel lists it.
+    // The program reads the port from the kernel's list.
     let find = "import socket\nfor line in open('/proc/net/tcp').read().splitlines()[1:]:\n address, state = line.split()[1], line.split()[3]\n port = int(address.split(':')[1], 16)\n if state == '0A' and port != 53: print(socket.socket().connect_ex(('127.0.0.1', port)))";
     let found = Audit::of(["/usr/bin/python3", "-c", find])
         .option("--stub=none")
@@ -325,7 +325,7 @@ fn without_a_stub_there_is_no_address_and_a_connection_to_it_is_an_attempt() {
     assert_eq!(found.report["verdict"], "failed");
 }
 
-/// An audit whose program runs until it is ended.
+/// Starts an audit whose program runs until it is killed.
 fn started() -> Child {
     let mut child = Audit::shell("echo started; sleep 1000")
         .command()

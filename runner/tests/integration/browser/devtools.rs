@@ -1,5 +1,5 @@
-//! A headless Chromium of its own, spoken to over a pair of pipes in the DevTools protocol: no port, no network, no
-//! directory that stays.
+//! A headless Chromium, controlled over a pair of pipes in the DevTools protocol: no port, no network, no remaining
+//! directory.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -18,7 +18,8 @@ use tempfile::TempDir;
 /// Longest wait for one message; far more than a loaded machine needs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Messages come on descriptor 4 and go on descriptor 3. Where a namespace of its own can be had, it has no network.
+/// Start script. Descriptor 4 has the responses, descriptor 3 the requests. The browser has no network if it can get a
+/// namespace.
 const START: &str = r#"
     if unshare --user --map-root-user --net true 2>/dev/null; then
         set -- unshare --user --map-root-user --net "$@"
@@ -26,7 +27,7 @@ const START: &str = r#"
     exec "$@" 3<&0 4>&1 </dev/null >/dev/null 2>"$HOME/said"
 "#;
 
-/// The program, or why there is none.
+/// Returns the program, or the reason for its absence.
 pub(super) fn program() -> Result<&'static str, &'static str> {
     static PROGRAM: OnceLock<Option<&'static str>> = OnceLock::new();
     let runs = |program: &&str| {
@@ -42,10 +43,10 @@ pub(super) struct Browser {
     process: Child,
     to: ChildStdin,
     from: Receiver<Value>,
-    /// Sent so far.
+    /// Requests sent so far.
     sent: u64,
     session: Option<String>,
-    /// What it told unasked.
+    /// Events of the browser.
     pub(super) events: Vec<Value>,
     home: TempDir,
 }
@@ -56,7 +57,8 @@ impl Browser {
         let mut process = Command::new("sh")
             .args(["-c", START, "sh", program])
             .args(["--headless=new", "--remote-debugging-pipe", "--no-first-run"])
-            // Its own sandbox cannot be had in every container. The page is the runner's, and may do nothing.
+            // Chromium's own sandbox is unavailable in some containers. The page is the runner's, and its policy
+            // forbids everything.
             .args(["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
             .args(["--disable-background-networking", "--disable-component-update"])
             .args(["--host-resolver-rules=MAP * ~NOTFOUND", "about:blank"])
@@ -111,7 +113,7 @@ impl Browser {
         }
     }
 
-    /// Asks and waits for the answer; what comes before it is an event.
+    /// Sends a request and waits for its response; earlier messages are kept as events.
     #[track_caller]
     pub(super) fn ask(&mut self, method: &str, parameters: Value) -> Value {
         self.sent += 1;
@@ -132,7 +134,7 @@ impl Browser {
         }
     }
 
-    /// Opens a file and waits until everything on it is there.
+    /// Opens a file and waits until it is loaded.
     pub(super) fn open(&mut self, page: &Path) {
         self.events.clear();
         let address = format!("file://{}", page.display());
@@ -147,7 +149,7 @@ impl Browser {
         }
     }
 
-    /// The value of a script that the page's own policy does not reach.
+    /// Evaluates a script, to which the page's own policy does not apply.
     #[track_caller]
     pub(super) fn evaluate(&mut self, script: &str) -> Value {
         let asked = json!({"expression": script, "returnByValue": true, "awaitPromise": true});
@@ -156,7 +158,7 @@ impl Browser {
         answer["result"]["value"].take()
     }
 
-    /// How wide the window is, and which colours its user prefers.
+    /// Sets the width of the window and the preferred colour scheme.
     pub(super) fn look(&mut self, width: u32, scheme: &str) {
         let window =
             json!({"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600});
@@ -165,7 +167,7 @@ impl Browser {
         self.ask("Emulation.setEmulatedMedia", json!({"features": [feature]}));
     }
 
-    /// The events with this name.
+    /// Returns the events with this name.
     pub(super) fn told(&self, method: &str) -> Vec<&Value> {
         let events = self.events.iter();
         events.filter(|event| event["method"] == method).collect()
@@ -181,7 +183,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // All that it started is of its group.
+        // All processes that Chromium started are in its group.
         let group = Pid::from_raw(i32::try_from(self.process.id()).unwrap());
         let _ = killpg(group, Signal::SIGKILL);
         let _ = self.process.wait();

@@ -11,10 +11,10 @@ use crate::kit::Run;
 use crate::needs_sandbox;
 use crate::teardown::watch;
 
-/// As of a usual container without a network.
+/// A usual container without a network.
 const CONTAINER: &str = "network,namespaces";
 
-/// The run of the client, and what it left.
+/// Runs the client, and returns the place and the output.
 fn abused(name: &'static str, ordinary: bool, adapt: fn(Run) -> Run) -> (Place, String) {
     let case = watch::Place::new();
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Which directory will do, and what happens where it does not, or no longer.
+//! Usable directories, and the errors for a directory that is unusable or becomes so.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,7 +9,7 @@ use super::{Place, names, verified};
 use crate::kit::{Run, runner};
 use crate::needs_sandbox;
 
-/// Refused before the run: a run would have written its JSON report.
+/// Asserts that the runner refuses before the run: a run would have written its JSON report.
 #[track_caller]
 fn assert_refused(place: &Place, run: Run, words: &[&str]) {
     let output = run.argument("--report").argument("json").output();
@@ -73,7 +73,7 @@ fn an_empty_directory_will_do_and_keeps_its_mode() {
     place.assert_verifies();
     let mode = fs::metadata(place.evidence()).unwrap().permissions().mode();
     assert_eq!(mode & 0o7777, 0o755);
-    // It is not empty any more.
+    // The directory is no longer empty.
     let again = place.described(Run::case_b());
     assert_refused(
         &place,
@@ -99,7 +99,7 @@ fn a_report_is_not_written_into_the_evidence() {
 
 #[test]
 fn the_evidence_is_not_shown_to_the_program() {
-    // Nothing of /tmp is ever shown.
+    // Directories below /tmp are never mounted.
     let place = Place::within("/var/tmp");
     let all = [("--read", ""), ("--write", ""), ("--read", "evidence")];
     for (option, shown) in all {
@@ -116,7 +116,7 @@ fn the_evidence_is_not_shown_to_the_program() {
         assert_eq!(output.status.code(), Some(125), "{said}");
         let told = "where this run writes a report or its evidence";
         assert!(said.contains(told), "{said}");
-        // What was made is taken away again.
+        // The runner removes its partial output.
         assert_eq!(place.evidence().exists(), was_there);
         assert!(!was_there || names(place.evidence()).is_empty());
     }
@@ -142,7 +142,7 @@ fn of_two_runs_into_one_directory_one_is_refused() {
     }
 }
 
-/// RLIMIT_FSIZE: what a full disk does, for each file. In the shell's blocks of 512 or 1024 bytes it is more than
+/// RLIMIT_FSIZE acts as a full disk, for each file. In the shell's blocks of 512 or 1024 bytes the limit is more than
 /// set-up and the client write, and less than the largest reports.
 #[test]
 fn evidence_that_cannot_be_written_is_an_error_and_has_no_manifest() {
@@ -158,7 +158,7 @@ fn evidence_that_cannot_be_written_is_an_error_and_has_no_manifest() {
         .unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(3), "{said}");
-    // The run itself was made, and its verdict is told.
+    // The run itself was complete, and its verdict is reported.
     let report = String::from_utf8(output.stdout).unwrap();
     assert!(report.starts_with("PASSED  case-b: "), "{report}{said}");
     let records = fs::read_to_string(place.evidence().join("stdout.jsonl")).unwrap();
@@ -175,7 +175,7 @@ fn evidence_that_cannot_be_written_is_an_error_and_has_no_manifest() {
     assert_eq!(verified(&place.evidence(), &[]).0, 2);
 }
 
-/// The soft limit is the runner's own, and the client's is what the hard one allows.
+/// The soft limit applies to the runner only, and the hard one to the client.
 #[test]
 fn a_clients_file_that_cannot_be_written_is_an_error_and_leaves_no_manifest() {
     needs_sandbox!();
@@ -196,7 +196,7 @@ fn a_clients_file_that_cannot_be_written_is_an_error_and_leaves_no_manifest() {
     let left = names(place.evidence());
     assert!(!left.contains(&"manifest.json".to_owned()), "{left:?}");
     assert!(!place.evidence().join("home/large").exists());
-    // The reports are written all the same.
+    // The reports are written in spite of that.
     assert!(left.contains(&"report.txt".to_owned()), "{left:?}");
 }
 
@@ -231,7 +231,7 @@ fn as_many_directories_as_are_walked_are_copied_whatever_the_soft_limit_on_open_
     place.assert_verifies();
     let bottom = format!("home/{}f", "d/".repeat(99));
     assert_eq!(fs::read(evidence.join(bottom)).unwrap(), b"text\n");
-    // What is the runner's is not the client's.
+    // The runner's own limit does not apply to the client.
     let without = deep("-S -n 256", &[]);
     assert_eq!(without.status.code(), Some(0));
     assert_eq!(made.stdout, without.stdout);

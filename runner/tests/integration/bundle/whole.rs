@@ -1,4 +1,4 @@
-//! What is in a bundle, and that it is whole however the run ended.
+//! Contents of a bundle, which is complete after every kind of end.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -253,7 +253,7 @@ fn what_an_archive_of_it_gives_verifies() {
     place.assert_an_archive_verifies();
 }
 
-/// What a manifest with these paths is answered, with so much memory (`ulimit -d`, in KiB).
+/// Returns the result of `verify` for a manifest with these paths, with this memory limit (`ulimit -d`, in KiB).
 fn answered(paths: impl Iterator<Item = String>, memory: &str) -> (Option<i32>, String) {
     let place = Place::new();
     fs::create_dir(place.evidence()).unwrap();
@@ -287,7 +287,7 @@ fn answered(paths: impl Iterator<Item = String>, memory: &str) -> (Option<i32>, 
 
 #[test]
 fn a_manifest_takes_no_more_memory_than_a_few_times_its_bytes() {
-    // 3.5 MB: each name of each path once would be hundreds.
+    // 3.5 MB: storing each name of each path separately would take hundreds.
     let deep = |number: usize| format!("{number:05}{}", "/d".repeat(118));
     let (code, text) = answered((0..10_000).map(deep), "60000");
     assert_eq!(code, Some(1), "{text}");
@@ -309,7 +309,7 @@ fn a_manifest_takes_no_more_memory_than_a_few_times_its_bytes() {
 fn a_file_with_a_value_of_an_env_option_is_listed_and_not_copied() {
     needs_sandbox!();
     let place = Place::new();
-    // Across the border of two pieces that are read, encoded, and in the path by a slash.
+    // Across the boundary of two read buffers, encoded, and split by a slash in the path.
     let line = "cd; echo tok=$TOKEN > f; head -c 65530 /dev/zero | tr '\\0' x > long; echo $TOKEN >> long
         printf %s \"$TOKEN\" | od -An -v -tx1 | tr -d ' \\n' > hex
         mkdir -p \"$TOKEN\"; echo harmless > \"$TOKEN/beside\"; echo key=$KEY > own; echo rest > rest";
@@ -341,13 +341,13 @@ fn a_file_with_a_value_of_an_env_option_is_listed_and_not_copied() {
     let mut originals: Vec<_> = originals.collect();
     originals.sort_unstable();
     assert_eq!(originals, ["<value of TOKEN>/beside", "own", "rest"]);
-    // The report has the digest of what was found, and of nothing else.
+    // The report has the digest of the original file, not of the redacted copy.
     let report = place.report();
     let reported = report["evidence"]["files"].as_array().unwrap();
     let found = reported.iter().find(|file| file["path"] == "f").unwrap();
     let content = "tok=of-its-users/only\n";
     assert_eq!(found["bytes"], content.len());
-    // Nothing in it has the value, by its name or its content.
+    // No file of the bundle contains the value, in its name or its content.
     let hex: String = "of-its-users/only"
         .bytes()
         .map(|byte| format!("{byte:02x}"))
@@ -365,7 +365,7 @@ fn a_file_with_a_value_of_an_env_option_is_listed_and_not_copied() {
             assert!(!is_there, "{shown}");
         }
     }
-    // The key of the run is nobody's: what was written of it is the evidence.
+    // The key of the run belongs to no user, so its copies stay in the evidence.
     let own = fs::read_to_string(place.evidence().join("home/own")).unwrap();
     assert!(own.starts_with("key=runner-key-"), "{own}");
 }

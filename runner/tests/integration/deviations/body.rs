@@ -1,4 +1,4 @@
-//! What the body of the message holds.
+//! Fields of the message's body.
 
 use super::deviations;
 use crate::kit::Run;

@@ -1,4 +1,4 @@
-//! What is left in the home and in the temporary directory.
+//! Files left in the home and in the temporary directory.
 
 use super::deviations;
 

@@ -1,4 +1,4 @@
-//! What the heads of the requests say.
+//! Heads of the requests.
 
 use super::deviations;
 use crate::kit::Run;

@@ -1,4 +1,4 @@
-//! A client that goes beyond a limit of its case is ended, and what it did until then is judged.
+//! A client that exceeds a limit of its case is ended, and its actions until then are judged.
 
 use crate::abuse::WITHOUT_FILES;
 use crate::kit::Run;
@@ -71,7 +71,7 @@ fn as_many_requests_as_the_limit_allows_do_not_end_the_client() {
         .assert_passed();
 }
 
-/// What connections beyond the limit carried was never read; what those within it carried fails all the same.
+/// The stub never reads connections beyond the limit; the requests of the others still fail their checks.
 #[test]
 fn connections_beyond_the_limit_hide_no_deviation() {
     needs_sandbox!();

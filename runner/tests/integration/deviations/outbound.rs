@@ -1,4 +1,4 @@
-//! What the client tries beside its way to the stub.
+//! Attempts of the client beside its connection to the stub.
 
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ deviations! {
     option_that_is_unknown_is_refused_and_no_attempt: case_b, "sets-unknown-option" => [];
 }
 
-/// A run of case B with the reference profile and these destinations in it.
+/// Runs case B with the reference profile plus these destinations.
 fn expecting(destinations: &[&str], deviation: &str) -> Done {
     let rule = |destination: &&str| {
         format!("[[attempts]]\ndestination = \"{destination}\"\nreason = \"known\"\n")
@@ -55,7 +55,7 @@ fn expecting(destinations: &[&str], deviation: &str) -> Done {
     Run::case_b().knowing(&rules).deviating(deviation).json()
 }
 
-/// What the profile names explains its own traffic alone.
+/// An expected destination of the profile explains only its own traffic.
 #[test]
 fn datagram_beside_expected_calls_is_found() {
     needs_sandbox!();
@@ -152,12 +152,12 @@ fn a_neighbour_of_what_the_profile_names_is_found() {
         "asks-for-a-name",
     ] {
         let done = expecting(&destinations[..], deviation);
-        // The way to the resolver is allowed by its address here; the name is not.
+        // The resolver is allowed by its address here; the name is not.
         done.assert_fails(&["outbound/no-attempts"]);
     }
 }
 
-/// Where bind(2) is refused nothing listens; the report says that it cannot tell who was to.
+/// If bind(2) is refused, no socket listens; the report counts the sockets whose purpose is unknown.
 #[test]
 fn listener_without_bind_is_told_as_not_known() {
     needs_sandbox!();
@@ -173,7 +173,7 @@ fn listener_without_bind_is_told_as_not_known() {
     let (message, not_proved) = told_by(Run::case_b().deviating("listens"));
     assert!(message.ends_with(told), "{message}");
     assert!(not_proved.contains(told), "{not_proved}");
-    // The positive twin: who binds nothing leaves nothing open.
+    // The positive twin: a client without bind(2) leaves no such question open.
     let (message, not_proved) = told_by(Run::case_b().client(fixture("deviant-client")));
     assert!(!message.contains("bind(2)"), "{message}");
     assert!(!not_proved.contains("bind(2)"), "{not_proved}");

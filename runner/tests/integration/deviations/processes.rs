@@ -1,4 +1,4 @@
-//! How the client ends, and what it leaves running.
+//! End of the client, and processes that it leaves running.
 
 use super::deviations;
 use crate::kit::Run;
@@ -42,7 +42,7 @@ fn a_client_that_stays_is_ended_at_its_time_and_fails() {
     assert_eq!(done.report["evidence"]["stderr"]["tail"], "staying\n");
 }
 
-/// What the client might have removed is a consequence of the end by the runner, and what it did is none.
+/// The client might have removed these files, so their check is skipped; actions before the end are still judged.
 #[test]
 fn remains_of_a_client_ended_at_its_time_are_skipped() {
     needs_sandbox!();

@@ -1,4 +1,4 @@
-//! What stands on standard output.
+//! Contents of standard output.
 
 use super::deviations;
 use crate::kit::{Run, fixture};

@@ -1,4 +1,4 @@
-//! Which requests came, and what their connections carried besides.
+//! Received requests, and other bytes on their connections.
 
 use super::deviations;
 

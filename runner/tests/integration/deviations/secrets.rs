@@ -1,4 +1,4 @@
-//! Where the credential stands and does not belong.
+//! Places where the credential must not appear.
 
 use super::deviations;
 use crate::kit::Run;

@@ -4,14 +4,14 @@ use super::{Examined, doctor};
 use crate::kit::{Done, Run, is_root};
 use crate::needs_sandbox;
 
-/// Case B in tier `namespace`, which is not exchanged for another.
+/// Runs case B in isolation `namespace`, without a fallback.
 fn case_b(words: &'static str) -> Run {
     Run::case_b()
         .argument("--isolation=namespace")
         .on_a_host_without(words)
 }
 
-/// A client of another user id, in tier `namespace`.
+/// Asserts that a client with another user id runs in isolation `namespace`.
 #[track_caller]
 fn assert_made(words: &'static str, observed: &str) {
     let done: Done = case_b(words).json();
@@ -23,7 +23,7 @@ fn assert_made(words: &'static str, observed: &str) {
     assert!(found.starts_with(observed), "{found}");
 }
 
-/// The true cause, with what mends it.
+/// Asserts the true cause, with its fix.
 #[track_caller]
 fn assert_without_free_id(run: Run, examined: &Examined) {
     let output = run.output();
@@ -44,7 +44,7 @@ fn assert_without_free_id(run: Run, examined: &Examined) {
         cause.starts_with("each id of this user namespace"),
         "{cause}"
     );
-    // Without namespaces the client needs no other id.
+    // Without namespaces the client needs no second id.
     assert_eq!(examined.document["verdict"]["possible"], "inherited");
 }
 
@@ -64,7 +64,7 @@ fn root_of_two_ids_gives_the_client_the_other() {
     }
 }
 
-/// Of a system user, whose files are there.
+/// The named id is a system user's, whose files exist.
 #[test]
 fn root_and_a_named_id_leave_none_for_the_client() {
     needs_sandbox!();
@@ -77,7 +77,7 @@ fn root_and_a_named_id_leave_none_for_the_client() {
     }
 }
 
-/// As `unshare --map-root-user` makes it, also for an ordinary user.
+/// `unshare --map-root-user` makes such a namespace, also for an ordinary user.
 #[test]
 fn root_alone_leaves_no_id_for_the_client() {
     needs_sandbox!();

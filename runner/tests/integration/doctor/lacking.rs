@@ -1,5 +1,5 @@
-//! One thing is missing, really: the probe for it says so with the exact errno, the tier is the one that is left, and
-//! a real run agrees. The twin is the first test: here every one of them works.
+//! Hosts that lack one feature: its probe reports the exact errno, the doctor reports the remaining isolation, and a
+//! real run agrees. In the first test, the twin, every probe works.
 
 use super::{Examined, as_both, doctor};
 use crate::kit::is_root;
@@ -32,10 +32,10 @@ fn where_case_b_passes_everything_that_it_needs_works() {
     }
 }
 
-/// What is not there, the probe that finds it, and its errno.
+/// A missing feature, its probe, and the errno.
 type Missing = (&'static str, &'static str, Option<&'static str>);
 
-/// On a host whose network is loopback only: what is missing there, and the tier that is left.
+/// Asserts the missing features and the remaining isolation on a host with a loopback-only network.
 #[track_caller]
 fn assert_left(missing: &[Missing], tier: Option<&str>) {
     for (words, id, errno) in missing {
@@ -70,7 +70,7 @@ fn without_namespaces_there_is_the_network_of_the_container() {
     );
 }
 
-/// As AppArmor does it on Ubuntu 24.04: the namespace is made, and its root may do nothing in it.
+/// AppArmor on Ubuntu 24.04 permits the namespace but refuses its root every operation.
 #[test]
 fn a_namespace_without_its_capabilities_is_told_from_one_that_is_refused() {
     needs_sandbox!();
@@ -86,7 +86,7 @@ fn a_namespace_without_its_capabilities_is_told_from_one_that_is_refused() {
     }
 }
 
-/// Podman's filter allows the namespace and refuses the call.
+/// Podman's filter permits the namespace and refuses the call.
 #[test]
 fn a_host_name_that_cannot_be_set_costs_no_tier() {
     needs_sandbox!();
@@ -181,7 +181,7 @@ fn what_is_convenient_takes_no_tier_away() {
     );
 }
 
-/// As root has them in a container that is allowed its namespaces.
+/// Root of a container that may create namespaces has these capabilities.
 #[test]
 fn the_capabilities_of_a_container_are_enough() {
     needs_sandbox!();
@@ -208,7 +208,7 @@ fn a_read_only_root_changes_nothing() {
     }
 }
 
-/// Without a writable directory the rights on files are tried on a tmpfs of the doctor's own, as a run's home is one.
+/// Without a writable directory, the doctor tests the file rights on its own tmpfs, as a run's home is one.
 #[test]
 fn landlocks_rights_are_tried_where_nothing_can_be_written_too() {
     needs_sandbox!();
@@ -255,7 +255,7 @@ fn a_call_that_never_returns_is_a_result() {
     let examined = Examined::of(doctor().on_a_host_without("network,pidfd-hanging"));
     examined.assert_refused("pidfd", None);
     assert_eq!(examined.probe("pidfd")["observed"], "did not return");
-    // What is tried after it is tried.
+    // Later probes still run.
     assert_eq!(examined.probe("temporary-directory")["status"], "works");
 }
 
@@ -274,12 +274,12 @@ fn assert_left_for_root(words: &'static str, id: &str) {
     let examined = Examined::of(doctor().on_a_host_without(words));
     examined.assert_refused(id, Some("EPERM"));
     assert_eq!(examined.document["verdict"]["possible"], "inherited");
-    // An ordinary user has no other to become.
+    // An ordinary user cannot change its id.
     let examined = Examined::of(doctor().as_ordinary_user());
     assert_eq!(examined.probe("other-user")["status"], "not-needed");
 }
 
-/// The number of root's processes is not limited.
+/// The limit of processes does not apply to root.
 #[test]
 fn a_limit_of_processes_is_told_from_a_file_that_is_not_there() {
     needs_sandbox!();
@@ -306,7 +306,7 @@ fn a_limit_of_a_files_length_is_named() {
     examined.assert_tier(None);
 }
 
-/// The limits that a run can do with, to the last file.
+/// The doctor accepts the smallest limits that a run needs, down to the last file.
 #[test]
 fn limits_that_leave_enough_are_found_to() {
     needs_sandbox!();
@@ -326,7 +326,7 @@ fn limits_that_leave_enough_are_found_to() {
     examined.assert_tier(None);
 }
 
-/// The others are not tried with memory that there is not.
+/// The other probes do not need the missing memory, so they still work.
 #[test]
 fn a_limit_of_memory_is_told_from_one_of_a_files_length() {
     needs_sandbox!();

@@ -1,4 +1,4 @@
-//! What the doctor prints, where, and what it leaves behind: nothing.
+//! Output of the doctor and its destination; the doctor leaves no remains.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -84,7 +84,7 @@ fn nothing_is_left_in_the_temporary_directory() {
     }
 }
 
-/// The trial holds a directory when its time is up, and is then ended: nobody of it is left to remove that.
+/// The probe's process still has a directory when it is killed, so another process must remove the directory.
 #[test]
 fn nothing_is_left_of_a_trial_that_does_not_end() {
     needs_sandbox!();
@@ -123,7 +123,7 @@ fn an_examination_that_nobody_gets_is_none() {
     );
 }
 
-/// What the hidden argument does is of no use to anybody but the doctor.
+/// The hidden argument works only for the doctor.
 #[test]
 fn a_trial_that_nobody_asked_for_fails() {
     for id in ["own-file", "no-such-probe"] {
@@ -157,7 +157,7 @@ fn the_profile_for_apparmor_is_one_to_its_parser() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("runner");
         fs::write(&file, profile).unwrap();
-        // Neither into the kernel nor into the cache.
+        // The parser loads the profile neither into the kernel nor into the cache.
         let mut parser = Command::new("apparmor_parser");
         parser.args(["-Q", "-K"]).arg(file).output()
     };
@@ -177,7 +177,7 @@ fn the_profile_for_apparmor_is_one_to_its_parser() {
         .status
         .success();
     if !knows_rule {
-        // Before version 4.0, which came with the restriction that the rule is for.
+        // Before version 4.0, which introduced the restriction that the rule is for.
         eprintln!("this apparmor_parser knows no userns rule: the rest is checked");
         for line in ["abi <abi/4.0>,\n", "  userns,\n"] {
             assert!(profile.contains(line), "{profile}");

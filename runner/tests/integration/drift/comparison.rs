@@ -48,7 +48,7 @@ fn a_run_of_root_and_one_of_an_ordinary_user_are_alike() {
     assert_eq!(place.diff("root.json", "user.json").status.code(), Some(0));
 }
 
-/// Two audits of one command are alike, and each did what it was to do: two that failed alike say nothing.
+/// Asserts that two audits of one command are alike and that each did its work: two equal failures would prove nothing.
 #[track_caller]
 fn assert_audits_alike(
     command: &[&str],
@@ -135,7 +135,7 @@ fn two_audits_of_a_program_that_makes_ids_are_alike() {
     assert_audits_alike(&command, 1, requests, &["GET /…"]);
 }
 
-/// Whether the inner shell has ended when the program is started is a matter of chance.
+/// The inner shell may or may not have ended when the program starts.
 #[test]
 fn two_audits_of_a_program_whose_parent_may_have_ended_are_alike() {
     needs_sandbox!();

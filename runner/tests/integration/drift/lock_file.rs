@@ -30,7 +30,7 @@ fn locked(place: &Place) -> std::path::PathBuf {
     lock
 }
 
-/// Does by hand what the report says of each difference.
+/// Applies the report's advice for each difference by hand.
 fn accept(lock: &Path, differences: &Value) {
     let mut text = fs::read_to_string(lock).unwrap();
     for difference in differences.as_array().unwrap() {
@@ -109,7 +109,7 @@ fn a_lock_file_of_one_checkout_is_good_in_another() {
     assert!(!fs::read_to_string(&lock).unwrap().contains("target"));
 }
 
-/// The lines that a deviation drifts by, and that taking the advice of each makes it pass.
+/// Asserts the drift lines of a deviation, and that applying the advice of each makes the run pass.
 #[track_caller]
 fn assert_drifts(deviation: &str, expected: &[&str]) {
     let place = Place::new();
@@ -157,7 +157,7 @@ fn each_deviation_drifts_by_its_own_lines_and_the_advice_accepts_it() {
     );
 }
 
-/// Its texts stand in the file as texts: no line, no table and no star is of its making.
+/// The client's texts are escaped in the file: they cannot add a line, a table or a star.
 #[test]
 fn a_client_writes_no_line_of_its_lock_file() {
     needs_sandbox!();
@@ -293,7 +293,7 @@ fn a_run_that_says_nothing_is_not_written() {
     assert_eq!(fs::read(&lock).unwrap(), before);
 }
 
-/// Nothing is run: a run would leave its home.
+/// Asserts that no run starts: a run would leave its home.
 #[track_caller]
 fn assert_refused(run: Run, words: &[&str]) {
     let homes = Place::new();

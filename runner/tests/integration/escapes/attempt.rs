@@ -1,4 +1,4 @@
-//! Attempts of the hostile client: made inside by the executable under test, and outside without it.
+//! Attempts of the hostile client: inside, run by the executable under test, and outside without it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use crate::kit::{Done, Run, fixture};
 
-/// The fixture's answer is read from the report's tail of standard error, which has room for this many.
+/// Maximum attempts of a run: the report's tail of standard error, which has the fixture's answers, holds this many.
 const BATCH: usize = 16;
 
-/// What /dev may hold.
+/// Every device that /dev may hold.
 pub(crate) const EVERY_DEVICE: &str = r#""null", "zero", "full", "random", "urandom""#;
 
-/// What an attempt came to.
+/// Result of an attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Made {
     /// `ok` or the name of an errno.
@@ -36,7 +36,7 @@ pub(crate) fn with_attempts(run: Run, attempts: &[&str]) -> Run {
     with_client(run, &fixture("hostile-client"), attempts)
 }
 
-/// `run` with the hostile client, which lies at `program`.
+/// Adds the hostile client at `program` to `run`.
 pub(crate) fn with_client(run: Run, program: &Path, attempts: &[&str]) -> Run {
     let mut run = run.client(program);
     for attempt in attempts {
@@ -48,14 +48,14 @@ pub(crate) fn with_client(run: Run, program: &Path, attempts: &[&str]) -> Run {
     run
 }
 
-/// Makes the attempts inside, as whoever runs the tests and as an ordinary user; both see the same. Every device is
-/// shown there: none is a way out.
+/// Makes the attempts inside, as the user of the tests and as an ordinary user, and asserts equal results. Every device
+/// is mounted there, since none is a way out.
 #[track_caller]
 pub(crate) fn inside(attempts: &[&str]) -> Vec<Made> {
     inside_of(Run::case_b, attempts)
 }
 
-/// The same in the runs that `run` begins.
+/// Makes the attempts inside, in runs that `run` creates.
 #[track_caller]
 pub(crate) fn inside_of(run: fn() -> Run, attempts: &[&str]) -> Vec<Made> {
     let mut made = Vec::new();
@@ -71,7 +71,7 @@ pub(crate) fn inside_of(run: fn() -> Run, attempts: &[&str]) -> Vec<Made> {
     made
 }
 
-/// One attempt inside.
+/// Makes one attempt inside.
 #[track_caller]
 pub(crate) fn inside_one(attempt: &str) -> Made {
     inside(&[attempt]).remove(0)
@@ -117,7 +117,7 @@ pub(crate) fn outside(surroundings: &str, attempt: &str) -> Made {
     made.remove(0)
 }
 
-/// Each attempt is refused inside with its errno and succeeds outside, in the surroundings given.
+/// Asserts that each attempt is refused inside with its errno and succeeds outside, in these surroundings.
 #[track_caller]
 pub(crate) fn refused(cases: &[(&str, &str, &str)]) {
     refused_inside(
@@ -127,7 +127,7 @@ pub(crate) fn refused(cases: &[(&str, &str, &str)]) {
             .collect::<Vec<_>>(),
     );
     for (attempt, _, surroundings) in cases {
-        // `--self`: of the fixture's own process, since outside pid 1 is the host's.
+        // `--self`: in the fixture's own process, since pid 1 outside is the host's.
         let twin = match *surroundings {
             "--self" => outside("", &attempt.replace("/proc/1/", "/proc/self/")),
             surroundings => outside(surroundings, attempt),
@@ -136,13 +136,13 @@ pub(crate) fn refused(cases: &[(&str, &str, &str)]) {
     }
 }
 
-/// Each attempt comes to this outcome inside.
+/// Asserts the outcome of each attempt inside.
 #[track_caller]
 pub(crate) fn refused_inside(cases: &[(&str, &str)]) {
     refused_inside_of(Run::case_b, cases);
 }
 
-/// The same in the runs that `run` begins.
+/// Asserts the outcome of each attempt inside, in runs that `run` creates.
 #[track_caller]
 pub(crate) fn refused_inside_of(run: fn() -> Run, cases: &[(&str, &str)]) {
     let attempts: Vec<&str> = cases.iter().map(|case| case.0).collect();

@@ -1,4 +1,4 @@
-//! Files: what of the host can be seen, what can be written, made and executed.
+//! Files: visibility of the host's files, writes, creation and execution.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,7 +11,7 @@ use crate::needs_sandbox;
 fn nothing_of_the_host_is_there() {
     needs_sandbox!();
     let home = std::env::var("HOME").unwrap_or_default();
-    // A caller without a home, or with one that is a directory of the sandbox as well.
+    // A caller without a home, or with one that is also a directory of the sandbox.
     let home = match home.as_str() {
         "" | "/" | "/tmp" => "/root".to_owned(),
         _ => home,
@@ -45,7 +45,7 @@ fn nothing_of_the_host_is_there() {
     ] {
         assert_eq!(inside_one(attempt).detail, names, "{attempt}");
     }
-    // The twin: the host has more than this.
+    // The twin: the host has more entries.
     assert_ne!(
         outside("", "list /etc").detail,
         inside_one("list /etc").detail
@@ -98,7 +98,7 @@ fn only_home_and_tmp_can_be_written() {
         ("chmod /etc/passwd", "EROFS"),
         ("chmod /client/agent-cli", "EROFS"),
         ("hard-link /client/agent-cli /tmp/link", "EXDEV"),
-        // The positive twins, inside as well.
+        // The positive twins, also inside.
         ("create /home/sandbox/new", "ok"),
         ("create /tmp/new", "ok"),
         ("mkdir /tmp/directory", "ok"),
@@ -110,7 +110,7 @@ fn only_home_and_tmp_can_be_written() {
 #[test]
 fn nothing_below_proc_can_be_written() {
     needs_sandbox!();
-    // Landlock: each of these files would let its owner write it.
+    // Landlock refuses: the mode of each file would let its owner write.
     refused(&[
         ("open-write /proc/self/comm", "EACCES", ""),
         ("open-write /proc/self/mem", "EACCES", ""),
@@ -127,8 +127,8 @@ fn nothing_below_proc_can_be_written() {
     ]);
 }
 
-/// The program lies on the host, and everybody may write it there. While it runs the kernel says ETXTBSY; a
-/// mount that is written to would be next.
+/// The program is a file of the host with write permission for every user. While it runs, the kernel returns ETXTBSY,
+/// which precedes the check for a read-only mount.
 #[test]
 fn the_program_cannot_overwrite_itself() {
     needs_sandbox!();
@@ -154,7 +154,7 @@ fn the_program_cannot_overwrite_itself() {
         assert_eq!(outcomes, ["ETXTBSY", "ETXTBSY", "EROFS", "EROFS"]);
     }
     assert_eq!(fs::read(&program).unwrap(), before);
-    // The twin: nobody runs it now, and it can be written where it lies.
+    // The twin: the program no longer runs, so the file can be written.
     let twin = format!("open-write {}", program.display());
     assert_eq!(outside("", &twin).outcome, "ok");
 }
@@ -165,7 +165,7 @@ fn no_device_node_is_made() {
     refused_inside(&[
         ("device-node /tmp/null 1 3", "EACCES"),
         ("device-node /home/sandbox/null 1 3", "EACCES"),
-        // A whiteout, which the kernel asks no capability for.
+        // A whiteout, which needs no capability.
         ("device-node /tmp/whiteout 0 0", "EACCES"),
         ("device-node /dev/null-2 1 3", "EROFS"),
     ]);
@@ -189,9 +189,8 @@ fn nothing_that_the_client_writes_to_a_file_is_executed() {
     assert_eq!(outside("", &twin).outcome, "ok");
 }
 
-/// Memory lies on no mount, so neither `noexec` nor Landlock covers it. The program that starts there is in
-/// the same sandbox as the one that wrote it, so this is no way out; it is what "nothing is executed" does not
-/// say.
+/// Memory is on no mount, so neither `noexec` nor Landlock covers it. A program started from memory stays in the same
+/// sandbox as its writer, so this is no way out. The sandbox's "nothing is executed" does not cover it.
 #[test]
 fn a_program_in_memory_is_executed_in_the_same_sandbox() {
     needs_sandbox!();
@@ -210,7 +209,7 @@ fn no_file_would_give_the_rights_of_its_owner() {
     assert_eq!(twin.detail, program.display().to_string());
 }
 
-/// What lies beside a file's content would not be searched.
+/// The secret scan would not cover extended attributes.
 #[test]
 fn files_have_no_attributes_of_their_own() {
     needs_sandbox!();

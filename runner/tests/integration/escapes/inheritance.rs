@@ -1,4 +1,4 @@
-//! What a run inherits from whoever starts it: descriptors, environment, directory, groups, names.
+//! Inheritance of a run from its caller: descriptors, environment, directory, groups, names.
 
 use std::fs;
 use std::process::Command;
@@ -8,7 +8,7 @@ use crate::kit::{Run, is_root};
 use crate::needs_sandbox;
 use crate::teardown::watch::{Place, Started};
 
-/// Puts a connected socket on 7 and a directory on 10, then becomes the command that follows.
+/// Puts a connected socket on 7 and a directory on 10, then executes the following command.
 const WITH_DESCRIPTORS: &str = r#"exec 7<>/dev/tcp/127.0.0.1/$0 10</usr; exec "$@""#;
 
 fn with_descriptors(port: u16, command: &Command) -> Command {
@@ -40,7 +40,7 @@ fn no_descriptor_of_the_caller_reaches_the_client() {
         ),
         "{detail}"
     );
-    // The twin: a program that is started the same way has them.
+    // The twin: a program that starts the same way inherits them.
     let mut twin = Command::new(crate::kit::fixture("hostile-client"));
     twin.args(["--attempt", "descriptors"]);
     let output = with_descriptors(port, &twin).output().unwrap();
@@ -55,7 +55,7 @@ fn no_descriptor_of_the_caller_reaches_the_client() {
     );
 }
 
-/// The stub serves the client, and init is next to it: neither may hold what the caller had open.
+/// The stub serves the client, and init runs beside it: neither may hold the caller's open descriptors.
 #[test]
 fn no_descriptor_of_the_caller_reaches_the_stub_or_init() {
     needs_sandbox!();
@@ -137,8 +137,7 @@ fn a_plain_run_leaves_nothing_in_the_directory_for_temporary_files() {
     place.assert_nothing_left();
 }
 
-/// A bind mount names its source: the client learns where its program lies, and on which device. Of other
-/// places of the host it learns nothing.
+/// A bind mount names its source: the client learns its program's path and device, and no other path of the host.
 #[test]
 fn the_mount_table_names_one_place_of_the_host() {
     needs_sandbox!();

@@ -1,11 +1,11 @@
-//! Calls that no client needs, and numbers that a filter might miss.
+//! Calls that no client needs, and syscall numbers that a filter might miss.
 
 use super::attempt::{hostile, inside, inside_of, outside, refused_inside};
 use crate::kit::Run;
 use crate::needs_sandbox;
 
-/// Refused inside with this errno. Outside, the kernel's answer differs, unless it was built or set up without
-/// the call; that is printed.
+/// Asserts that the call is refused inside with this errno. Outside, the kernel's answer differs, unless the kernel
+/// lacks the call by build or configuration; that is printed.
 fn filtered(cases: &[(&str, &str)]) {
     refused_inside(cases);
     for (attempt, errno) in cases {
@@ -31,7 +31,7 @@ fn input_is_not_pushed_into_a_terminal() {
         let twin = outside("", attempt).outcome;
         assert!(["ok", "EIO"].contains(&twin.as_str()), "{twin}");
     }
-    // No terminal is one that pastes, but the request arrives.
+    // No terminal supports the paste, but the kernel receives the request.
     assert_eq!(outside("", "terminal-paste").outcome, "ENOTTY");
     refused_inside(&[
         ("open-write /dev/ptmx", "ENOENT"),
@@ -97,7 +97,7 @@ fn outward_calls_of_other_interfaces_are_attempts() {
     assert_eq!(twin, "ok", "a kernel without 32-bit calls?");
 }
 
-/// Kernels without x32 give the same errno; the simulator's test of the filter goes through every number.
+/// Kernels without x32 return the same errno, so only the simulator's test of the filter tests every number.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_call_of_the_x32_abi_does_not_exist() {
@@ -145,7 +145,7 @@ fn files_are_not_opened_by_handle() {
     filtered(&[("handle-of", "EPERM"), ("open-by-handle", "EPERM")]);
 }
 
-/// A receiver that the limit does not hold back, a socket since Linux 6.16, gets no memory.
+/// A receiver that the limit does not cover, a socket since Linux 6.16, gets no memory.
 #[test]
 fn a_dump_holds_no_memory() {
     needs_sandbox!();
@@ -165,8 +165,8 @@ fn a_crash_leaves_no_core() {
         assert_eq!(done.report["client"]["exit"]["signal"], libc::SIGABRT);
         assert_eq!(done.report["evidence"]["files"], serde_json::json!([]));
     }
-    // A limit of 0 would not keep the host's program for cores from being started, and 1 does (core(5)); so a
-    // client that sets it to 0 is told that it has, and it stays.
+    // A limit of 0 would not stop the kernel from starting the host's core dump program, but 1 does (core(5)). A client
+    // that sets 0 therefore gets a success, and the limit stays 1.
     let made = inside(&["core-limit-zero"]);
     assert_eq!(
         (made[0].outcome.as_str(), made[0].detail.as_str()),

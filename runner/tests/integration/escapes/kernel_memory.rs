@@ -1,4 +1,4 @@
-//! Kernel memory that belongs to no process: each kind is met at its limit, and what lies below it is allowed.
+//! Kernel memory that belongs to no process: each kind reaches its limit, and use below the limit is allowed.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::attempt::{
 use crate::kit::{Done, Run};
 use crate::needs_sandbox;
 
-/// net.core.wmem_default of this machine, and room for what is read meanwhile.
+/// Returns net.core.wmem_default of this machine.
 fn default_buffer() -> usize {
     let text = std::fs::read_to_string("/proc/sys/net/core/wmem_default").unwrap();
     text.trim().parse().unwrap()
@@ -37,7 +37,7 @@ fn sockets_are_limited_by_number() {
     ]);
 }
 
-/// The twin: outside, where the limit for open files is as large.
+/// The twin: outside, with an equal limit for open files.
 #[test]
 fn so_many_sockets_can_be_made_outside() {
     for attempt in ["unix-pairs 700", "inet-sockets 2500"] {
@@ -145,7 +145,7 @@ fn so_many_pipes_can_be_made_outside() {
     }
 }
 
-/// Where memory runs out the client goes first, and cannot change that.
+/// When memory runs out, the kernel kills the client first, and the client cannot change its score.
 #[test]
 fn the_kernel_ends_the_client_before_others() {
     needs_sandbox!();
@@ -156,7 +156,7 @@ fn the_kernel_ends_the_client_before_others() {
     }
 }
 
-/// Refused at these limits, of which the ledger has the second: the attempts in turn, and what came of each.
+/// Asserts refusals at these limits, of which the ledger has the second: the attempts in turn, and the result of each.
 fn limited(run: Run, cases: &[(&str, &str)], limit: &str) {
     let attempts = Vec::from_iter(cases.iter().map(|(attempt, _)| *attempt));
     let done = with_attempts(run.argument("--timeout=600s"), &attempts).json();
@@ -170,7 +170,7 @@ fn limited(run: Run, cases: &[(&str, &str)], limit: &str) {
     );
 }
 
-/// The entry of the ledger that names this limit.
+/// Returns the ledger's entry for this limit.
 #[track_caller]
 fn line_of<'a>(done: &'a Done, limit: &str) -> &'a Value {
     let ledger = done.report["evidence"]["attempts"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! Limits: each is met inside, at its value and with its errno, and what lies below it is allowed.
+//! Limits: each is reached inside, at its value and with its errno, and use below the limit is allowed.
 
 use std::process::Command;
 

@@ -48,7 +48,7 @@ fn no_namespace_is_made_or_joined() {
         ("clone3 0", "ENOSYS", ""),
         ("join /proc/self/ns/net", "EPERM", OWN),
     ]);
-    // Init's are not even opened. Threads and processes are made as ever.
+    // Init's are not even opened. Threads and processes can still be created.
     refused_inside(&[
         ("join /proc/1/ns/net", "EACCES"),
         ("join /proc/1/ns/mnt", "EACCES"),
@@ -69,7 +69,7 @@ fn no_mount_of_the_sandbox_shows_outside() {
         own()
     });
     assert!(inside.contains(" /home/sandbox "), "{inside}");
-    // The number of a mount is its own in the whole system.
+    // The number of a mount is unique on the machine.
     let numbers = |text: &str| -> Vec<String> {
         let first = |line: &str| line.split(' ').next().unwrap().to_owned();
         text.lines().map(first).collect()

@@ -1,4 +1,4 @@
-//! The network: nothing but loopback, and of loopback nothing but the sandbox's own.
+//! The network: only loopback, and on loopback only the sandbox's own addresses.
 
 use std::net::{TcpListener, TcpStream, UdpSocket};
 
@@ -6,7 +6,7 @@ use super::attempt::{hostile, inside, outside, refused, refused_inside, said};
 use crate::needs_sandbox;
 use crate::teardown::watch::{Started, until};
 
-/// The documentation addresses on loopback, and somebody who listens there.
+/// The documentation addresses on loopback, and a listener there.
 const WORLD: &str = "--world --listen tcp:192.0.2.1:443 --listen tcp:[2001:db8::1]:443";
 
 #[test]
@@ -17,7 +17,7 @@ fn no_connection_leaves_the_network_namespace() {
         ("tcp [2001:db8::1]:443", "ENETUNREACH", WORLD),
         ("tcp [::ffff:192.0.2.1]:443", "ENETUNREACH", WORLD),
     ]);
-    // Without a link the kernel says EINVAL; the supervisor answers before that.
+    // Without a link the kernel returns EINVAL; the supervisor answers first.
     refused_inside(&[
         ("tcp [fe80::1]:443", "ENETUNREACH"),
         ("tcp [fe80::1%1]:443", "ENETUNREACH"),
@@ -49,8 +49,8 @@ fn no_urgent_byte_is_sent() {
     ]);
 }
 
-/// A datagram that names the link `lo` may have any destination: the kernel takes every address for one on that
-/// link, and drops the datagram where it was sent. The supervisor answers before that.
+/// A datagram that names the link `lo` may have any destination: the kernel treats every address as local to that link,
+/// and drops the datagram. The supervisor answers first.
 #[test]
 fn a_datagram_forced_onto_loopback_is_not_sent() {
     needs_sandbox!();
@@ -72,7 +72,7 @@ fn a_datagram_forced_onto_loopback_is_not_sent() {
 #[test]
 fn listeners_on_the_loopback_of_the_host_are_not_reached() {
     needs_sandbox!();
-    // Below the ports that are given to whoever asks for any: the stub inside could have the same number.
+    // Below the ephemeral ports: the stub inside could have the same number.
     let mut ports = 20_000..32_768;
     let tcp = ports.find_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
     let tcp = tcp.unwrap();
@@ -113,7 +113,7 @@ fn the_client_cannot_be_a_resolver() {
     let answered = "--own-namespaces --listen udp:127.0.0.1:53 --listen tcp:127.0.0.1:53";
     refused(&[
         ("tcp 127.0.0.1:53", "ECONNREFUSED", answered),
-        // Nor for what it starts.
+        // The client cannot serve names to its own children either.
         ("bind 127.0.0.1:53", "EACCES", "--own-namespaces"),
     ]);
 }
@@ -160,7 +160,7 @@ fn the_port_of_the_stub_is_not_reached_from_the_host() {
         TcpStream::connect(("127.0.0.1", port)).err()
     });
     assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
-    // The twin: that very port answers inside.
+    // The twin: the same port answers inside.
     let here = said(&hostile(&["stub 127.0.0.1"]).json(), &["stub 127.0.0.1"]);
     assert_eq!(here[0].outcome, "ok");
     started.interrupt();

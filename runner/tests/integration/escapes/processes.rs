@@ -1,4 +1,4 @@
-//! Other processes: init, which is next to the client, and everything else, which cannot be seen.
+//! Other processes: init, which runs beside the client, and all others, which are invisible.
 
 use super::attempt::{hostile, inside_one, outside, refused, refused_inside};
 use crate::needs_sandbox;
@@ -22,7 +22,7 @@ fn init_is_out_of_reach_of_calls() {
     ]);
 }
 
-/// The twins: the same calls on a child. Some are refused inside whoever they are made on.
+/// The twins: the same calls on a child. Some are refused inside for every target.
 #[test]
 fn the_calls_that_do_not_reach_init_reach_a_child_outside() {
     needs_sandbox!();
@@ -75,14 +75,14 @@ fn init_is_out_of_reach_of_proc() {
         ("open-write /proc/1/exe", "EACCES"),
         ("execute /proc/1/exe", "EACCES"),
     ]);
-    // What everybody may read of a process tells nothing.
+    // Attributes of a process that every user may read contain no secret.
     assert_eq!(
         inside_one("read /proc/1/cmdline").detail.trim(),
         "runner-stage __stage"
     );
 }
 
-/// The same file of the fixture itself.
+/// Reads the same file of the fixture's own process.
 const SELF: &str = "--self";
 
 #[test]
@@ -94,7 +94,7 @@ fn only_the_sandbox_can_be_seen() {
     assert_ne!(outside("", "processes").detail, "[1, 2]");
 }
 
-/// kill(2) of -1: every process that can be seen but init and the caller. The run goes on to its verdict.
+/// kill(2) of -1 reaches every visible process except init and the caller. The run still reaches its verdict.
 #[test]
 fn killing_everything_kills_the_clients_own_processes() {
     needs_sandbox!();
@@ -106,7 +106,7 @@ fn killing_everything_kills_the_clients_own_processes() {
     refused_inside(&[("signal -1 0", "ESRCH")]);
 }
 
-/// A limit of init's would blind it: without descriptors it lists no process, and none would be named.
+/// A descriptor limit on init would prevent it from listing processes, and no survivor would be named.
 #[test]
 fn a_client_cannot_keep_init_from_naming_what_it_leaves() {
     needs_sandbox!();

@@ -1,5 +1,4 @@
-//! Sockets: families, types and protocols that get round a network namespace or its rules, and sockets of the
-//! host by name.
+//! Sockets: families, types and protocols that bypass a network namespace or its rules, and named sockets of the host.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -23,8 +22,8 @@ fn raw_and_packet_sockets_are_refused() {
     ]);
 }
 
-/// The families are in the order of linux/socket.h. Kernels are built without most of them, and then there is
-/// no twin to make; the simulator's test of the filter goes through every number.
+/// The families are in the order of linux/socket.h. Kernels are built without most of them, so these have no twin; the
+/// simulator's test of the filter covers every number.
 #[test]
 fn families_beside_unix_inet_and_route_are_refused() {
     needs_sandbox!();
@@ -98,7 +97,7 @@ fn an_abstract_socket_of_the_host_is_not_reached() {
     refused(&[(&format!("abstract-connect {name}"), "ECONNREFUSED", "")]);
 }
 
-/// The canary inside: a live abstract socket of init, in the same namespaces but in no Landlock domain.
+/// The canary inside: an open abstract socket of init, in the same namespaces but in no Landlock domain.
 #[test]
 fn an_abstract_socket_of_another_domain_is_not_reached() {
     needs_sandbox!();
@@ -156,11 +155,12 @@ fn no_daemon_of_the_host_resolves_or_works_for_the_client() {
     refused_inside(&attempts);
 }
 
-/// Two connected datagram sockets send to any other by its path, and none of them is made by socket(2).
+/// Each of two connected datagram sockets can send to any other socket by path, and socketpair(2) creates them without
+/// socket(2).
 #[test]
 fn a_daemon_in_a_directory_that_is_shown_is_not_reached_by_a_pair() {
     needs_sandbox!();
-    // A path below /tmp may not be shown.
+    // Paths below /tmp may not be mounted.
     let directory = tempfile::tempdir_in("/var/tmp").unwrap();
     let name = directory.path().join("socket");
     let daemon = UnixDatagram::bind(&name).unwrap();

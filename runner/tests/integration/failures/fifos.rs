@@ -1,4 +1,4 @@
-//! Reports to FIFOs: a reader that is there gets all of it, and one that is not there is waited for to a limit.
+//! Reports to FIFOs: a present reader gets all of the report, and the runner waits for an absent one up to a limit.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -23,7 +23,7 @@ fn fifo() -> (TempDir, PathBuf) {
     (directory, path)
 }
 
-/// A run of case B with its JSON report to `path`.
+/// Starts a run of case B with its JSON report to `path`.
 fn reporting(path: &Path) -> Child {
     let report = format!("json={}", path.display());
     let mut command = Run::case_b()
@@ -46,7 +46,7 @@ fn reader_of_a_fifo_gets_the_report() {
     assert_eq!(run.wait_with_output().unwrap().status.code(), Some(0));
 }
 
-/// Both at once, since each takes the limit.
+/// Both cases run at once, since each takes the whole limit.
 #[test]
 fn fifo_that_nobody_reads_is_an_error() {
     needs_sandbox!();

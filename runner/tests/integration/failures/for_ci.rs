@@ -1,11 +1,11 @@
-//! The reports for CI systems, as they lie in their files: whatever the run came to, and with the same exit codes.
+//! The reports for CI systems in their files: complete for every verdict, with the same exit codes.
 
 use std::fs;
 
 use crate::kit::Run;
 use crate::needs_sandbox;
 
-/// Runs it with both reports in files, and gives the XML and the Markdown.
+/// Runs with both reports in files, and returns the XML and the Markdown.
 #[track_caller]
 fn reports(run: Run, code: i32) -> (String, String) {
     let directory = tempfile::tempdir().unwrap();

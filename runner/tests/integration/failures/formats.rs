@@ -1,4 +1,4 @@
-//! Every format in a file of its own: there before the run, replaced whole at its end, whatever the run came to.
+//! Every format in its own file: present before the run, and replaced atomically at its end, for every verdict.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::client_of;
 use crate::kit::{Run, parsed};
 use crate::needs_sandbox;
 
-/// What stands in each file before the run.
+/// Content of each file before the run.
 const BEFORE: &[u8] = b"the report of yesterday";
 
 /// A directory with a file for each format.
@@ -47,7 +47,7 @@ impl Files {
         }
     }
 
-    /// Each tells this verdict, from its first line to its last, and nothing else lies beside them.
+    /// Asserts that each report has this verdict and is complete, and that the directory has no other file.
     #[track_caller]
     fn assert_whole(&self, verdict: &str) {
         for format in Format::ALL {
@@ -137,7 +137,7 @@ fn runs_that_fail_and_pass_leave_every_report_whole() {
     files.assert_whole("passed");
 }
 
-/// Nothing is run, and yesterday's reports are still those of yesterday.
+/// No run starts, and the earlier reports are unchanged.
 #[test]
 fn one_report_without_a_place_leaves_the_others_untouched() {
     let (run, files) = Files::of(Run::case_b());

@@ -1,4 +1,4 @@
-//! A run that is cut short by a signal: a report all the same, and nothing left running.
+//! A run that a signal interrupts: it still writes a report and leaves no process.
 
 use std::fs;
 use std::os::fd::AsFd as _;
@@ -15,9 +15,9 @@ use nix::unistd::Pid;
 use crate::kit::{Run, parsed};
 use crate::needs_sandbox;
 
-/// Longer than a client ever takes to start.
+/// Longer than a client ever needs to start.
 const START: Duration = Duration::from_secs(30);
-/// Waits until the client of `run` is there: a descendant that has the client's name.
+/// Waits until the client of `run` is running: a descendant with the client's name.
 pub(crate) fn client_of(run: &Child) -> i32 {
     let deadline = Instant::now() + START;
     loop {
@@ -38,7 +38,7 @@ fn descendants(of: u32) -> Vec<i32> {
         .filter_map(|entry| {
             let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
             let status = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            // After the name in brackets come the state and the parent.
+            // The state and the parent follow the name in brackets.
             let parent = status
                 .rsplit_once(") ")?
                 .1
@@ -70,7 +70,7 @@ fn assert_interrupted_by(signal: Signal) {
             .argument(format!("{format}={}", file.display()));
     }
     let command = run.command();
-    // Whoever runs the tests may ignore SIGHUP, as nohup(1) does, which a program inherits.
+    // The caller of the tests may ignore SIGHUP, as nohup(1) does, and programs inherit that.
     let mut run = Command::new("env")
         .arg("--default-signal=HUP")
         .arg(command.get_program())
@@ -87,7 +87,7 @@ fn assert_interrupted_by(signal: Signal) {
         everything.len() >= 4,
         "runner, stage, init and client: {everything:?}"
     );
-    // The whole group, as a terminal's Ctrl-C.
+    // The whole group gets the signal, as with a terminal's Ctrl-C.
     kill(Pid::from_raw(-i32::try_from(run.id()).unwrap()), signal).unwrap();
     assert_eq!(run.wait().unwrap().code(), Some(3));
     let report = parsed(&fs::read(path).unwrap(), "");
@@ -113,7 +113,7 @@ fn assert_interrupted_by(signal: Signal) {
         "{page}"
     );
     assert!(everything.contains(&client));
-    // Not even an exit status is left for somebody else to fetch.
+    // Every process is reaped too: no zombie stays.
     let left = everything
         .iter()
         .find(|pid| Path::new(&format!("/proc/{pid}")).exists());
@@ -132,7 +132,7 @@ fn a_termination_leaves_a_report_and_no_process() {
     assert_interrupted_by(Signal::SIGTERM);
 }
 
-/// Of a terminal that went away.
+/// SIGHUP of a terminal that was closed.
 #[test]
 fn a_hangup_leaves_a_report_and_no_process() {
     needs_sandbox!();
@@ -162,7 +162,7 @@ fn under_nohup_a_hangup_is_not_heard() {
     assert_eq!(started.wait().unwrap().code(), Some(3));
 }
 
-/// Either nothing was begun, or it is brought to its end.
+/// The evidence is either absent or complete.
 #[test]
 fn a_signal_at_any_moment_of_the_start_leaves_no_half_of_the_evidence() {
     needs_sandbox!();
@@ -184,7 +184,7 @@ fn a_signal_at_any_moment_of_the_start_leaves_no_half_of_the_evidence() {
     }
 }
 
-/// A reader that does not read keeps the runner at its report, longer than anybody waits.
+/// A blocked reader keeps the runner at its report, longer than a user would wait.
 #[test]
 fn while_the_report_is_written_one_signal_is_let_pass_and_the_next_one_ends_the_run() {
     needs_sandbox!();
@@ -202,7 +202,7 @@ fn while_the_report_is_written_one_signal_is_let_pass_and_the_next_one_ends_the_
         assert_eq!(poll(&mut ready, patience), Ok(1), "no report");
         let pid = Pid::from_raw(run.id().try_into().unwrap());
         kill(pid, signal).unwrap();
-        // It was taken note of, and no more.
+        // The runner only records the first signal.
         until(|| !catches(pid, signal));
         assert_eq!(run.try_wait().unwrap(), None);
         kill(pid, signal).unwrap();
@@ -211,7 +211,7 @@ fn while_the_report_is_written_one_signal_is_let_pass_and_the_next_one_ends_the_
     }
 }
 
-/// Asks again until it is so.
+/// Polls until the condition is true.
 #[track_caller]
 fn until(mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + START;
@@ -221,7 +221,7 @@ fn until(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Whether a process has a handler for a signal: SigCgt in proc_pid_status(5).
+/// Returns true if the process has a handler for the signal: SigCgt in proc_pid_status(5).
 fn catches(pid: Pid, signal: Signal) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));

@@ -1,4 +1,4 @@
-//! Where reports go, and what happens where they cannot.
+//! Destinations of reports, and the errors if a report cannot be written.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -32,7 +32,7 @@ fn without_a_place_for_its_report_nothing_is_run() {
             "caused by: No such file",
         ],
     );
-    // A run would have left its home here.
+    // A run would leave its home in this directory.
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
@@ -92,7 +92,7 @@ fn a_run_whose_standard_input_is_closed_passes() {
     assert_eq!(after("exec <&-", &Run::case_b()).status.code(), Some(0));
 }
 
-/// Rust opens /dev/null in the place of a closed stream: the report would be gone without a word.
+/// Rust opens /dev/null in place of a closed stream: the report would be lost without an error.
 #[test]
 fn a_report_to_a_standard_output_that_is_closed_is_an_error() {
     needs_sandbox!();
@@ -123,10 +123,10 @@ fn a_closed_standard_output_is_no_matter_where_no_report_goes_there() {
     let human = format!("human={}", directory.path().join("report.txt").display());
     let run = Run::case_b().argument("--report").argument(json);
     let both = run.argument("--report").argument(human);
-    // The human report has standard output all the same, and its loss takes no other report away.
+    // The human report still has standard output as its destination; its loss does not affect any other report.
     assert_eq!(after("exec >&-", &both).status.code(), Some(3));
     assert_eq!(parsed(&fs::read(&path).unwrap(), "")["verdict"], "passed");
-    // Whoever asks for nothing on it, as here, has lost nothing.
+    // /dev/null is the caller's choice, so no report is lost.
     let quiet = after("exec >/dev/null", &both);
     assert_eq!(quiet.status.code(), Some(0));
 }
@@ -162,7 +162,7 @@ fn a_report_that_would_replace_what_the_run_reads_is_wrong_use() {
     }
 }
 
-/// Nobody has read the verdict.
+/// The verdict has no reader.
 #[test]
 fn a_report_into_a_pipe_that_nobody_reads_is_an_error() {
     needs_sandbox!();
@@ -196,7 +196,7 @@ fn a_report_on_a_full_disk_is_an_error() {
     );
 }
 
-/// The human report on a terminal, by script(1) of util-linux; `None` where there is none.
+/// Returns the human report on a terminal, by script(1) of util-linux; `None` if script is not installed.
 fn on_a_terminal(variables: &[(&str, &str)]) -> Option<String> {
     let directory = tempfile::tempdir().unwrap();
     let command = format!("{} case-b", crate::kit::runner().display());
@@ -290,7 +290,7 @@ fn without_a_place_for_the_copy_of_the_home_nothing_is_run() {
     assert!(!bundle.exists());
 }
 
-/// It goes away while the client runs.
+/// The directory is removed while the client runs.
 #[test]
 fn a_copy_of_the_home_that_cannot_be_made_costs_nothing_else() {
     needs_sandbox!();

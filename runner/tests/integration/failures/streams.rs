@@ -1,4 +1,4 @@
-//! Reports by a name of a standard stream, and at places where a file cannot be renamed to.
+//! Reports to standard streams by name, and to paths that a rename cannot replace.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -13,7 +13,7 @@ use crate::needs_sandbox;
 
 const EARLIER: &str = "of an earlier step\n";
 
-/// A directory with a file of somebody's in it.
+/// Creates a directory with a user's file in it.
 fn log() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("job.log");
@@ -43,7 +43,7 @@ fn a_name_of_standard_output_is_standard_output() {
         let text = fs::read_to_string(&path).unwrap();
         let json = text.strip_prefix(EARLIER).unwrap();
         assert_eq!(parsed(json.as_bytes(), "")["verdict"], "passed", "{report}");
-        // People have the other stream, as without a name.
+        // The human report uses the other stream, as without a name.
         assert!(output.stderr.starts_with(b"PASSED"), "{report}");
     }
     let piped = reporting(&["json=/dev/stdout"]).output().unwrap();
@@ -100,7 +100,7 @@ fn what_stands_for_no_file_takes_a_report_beside_a_stream() {
     assert_eq!(status.code(), Some(0));
 }
 
-/// A run by an ordinary user, where root runs the tests, in a directory that root made.
+/// Runs as an ordinary user, if root runs the tests, in a directory that root made.
 fn by_another_user(directory: &Path, report: &str) -> Output {
     let run = Run::case_b().as_ordinary_user();
     let run = run.argument("--report").argument(report);
@@ -128,7 +128,7 @@ fn a_place_that_can_only_be_written_in_is_refused_before_the_run() {
     assert_refused(&output, 2, &[told, because, "hint: "]);
     assert_eq!(fs::read_to_string(&path).unwrap(), EARLIER);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-    // The twin: one's own.
+    // The twin: the user's own file.
     needs_sandbox!();
     chown(&path, Some(1000), None).unwrap();
     let output = by_another_user(directory.path(), "json=job.log");
@@ -137,7 +137,7 @@ fn a_place_that_can_only_be_written_in_is_refused_before_the_run() {
     assert_eq!(report["verdict"], "passed");
 }
 
-/// As a container has it that was given a single file. Nothing can be renamed over it.
+/// A container has such a mount if it was given a single file. rename(2) cannot replace a mount point.
 #[test]
 fn a_file_that_is_a_mount_is_written_where_it_lies() {
     needs_sandbox!();
@@ -148,7 +148,7 @@ fn a_file_that_is_a_mount_is_written_where_it_lies() {
     let (directory, path) = log();
     let [given, lock, given_lock] =
         ["given", "agent.lock", "given.lock"].map(|name| directory.path().join(name));
-    // Longer than the lock file: nothing of it may stay.
+    // Longer than the lock file, so that a missing truncation would show.
     fs::write(&given, "x".repeat(200_000)).unwrap();
     let made = Run::case_b()
         .argument("--baseline")
@@ -183,6 +183,6 @@ fn a_file_that_is_a_mount_is_written_where_it_lies() {
         "passed"
     );
     assert_eq!(fs::read(&given_lock).unwrap(), text);
-    // What lies under the mounts is as it was.
+    // The file under the mounts is unchanged.
     assert_eq!(fs::read_to_string(&path).unwrap(), EARLIER);
 }

@@ -1,4 +1,4 @@
-//! What of the runner's surroundings reaches the client: nothing but what the profile names.
+//! The client's surroundings: only those that the profile names.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::after;
 use crate::kit::{Done, Run};
 use crate::needs_sandbox;
 
-/// What the client told of itself: word, and the rest of each line that begins with it.
+/// Returns the client's report about itself: the first word of each line, and the rest of the lines with that word.
 fn told(done: &Done) -> BTreeMap<String, Vec<String>> {
     done.assert_passed();
     let mut told = BTreeMap::<_, Vec<_>>::new();
@@ -67,7 +67,7 @@ fn no_descriptor_of_the_runner_reaches_the_client() {
         .iter()
         .map(|one| one.split(' ').next().unwrap())
         .collect();
-    // The fourth is the directory that the client reads for this list.
+    // The fourth is the directory that the client opened for this list.
     assert_eq!(numbers, ["\"0\"", "\"1\"", "\"2\"", "\"3\""]);
     assert_eq!(told["descriptor"][0], "\"0\" /dev/null");
     assert!(told["descriptor"][3].ends_with("/fd"), "{told:?}");

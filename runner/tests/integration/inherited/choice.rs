@@ -1,4 +1,4 @@
-//! Which tier a run gets, why, and what is said where there is none.
+//! Choice of the isolation: its reason, and the errors if none is possible.
 
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ fn every_layer_and_every_canary_of_the_tier_holds() {
     needs_sandbox!();
     for run in as_both(case_b) {
         let done = run.json();
-        // The namespaces, which are listed as not there.
+        // The namespaces, which the report lists as absent.
         let absent = statuses(&done, "layers");
         let absent = absent.iter().filter(|status| **status != "enforced");
         assert_eq!(Vec::from_iter(absent), [&"absent"]);
@@ -123,7 +123,7 @@ fn a_case_that_accepts_one_tier_gets_no_other() {
     assert_tier(&done, "namespace");
 }
 
-/// Where nothing will do, both causes are named, each with its fix.
+/// Asserts that a run without any possible isolation names both causes, each with its fix.
 #[track_caller]
 fn assert_none(words: &'static str, causes: [&str; 2], fix: &str) {
     for run in as_both(Run::case_b) {
@@ -142,7 +142,7 @@ fn assert_none(words: &'static str, causes: [&str; 2], fix: &str) {
     }
 }
 
-/// Of the network of this machine only the list of its links is read.
+/// The runner reads only the list of links from this machine's network.
 #[test]
 fn a_network_with_more_than_loopback_is_no_seal() {
     needs_sandbox!();
@@ -209,7 +209,7 @@ fn a_listener_that_is_taken_is_named_with_its_cause() {
         done.assert_verdict(3, "errored");
         assert!(done.stderr.contains("EBUSY"), "{}", done.stderr);
         assert!(done.stderr.contains("WSL"), "{}", done.stderr);
-        // Another tier would have it no better.
+        // The other isolation would fail for the same reason.
         assert_eq!(done.stderr.matches("error:").count(), 1, "{}", done.stderr);
     }
 }
@@ -234,7 +234,7 @@ fn without_a_filter_there_is_no_run() {
     }
 }
 
-/// A container may refuse what is only convenient: reading memory by a call, copying descriptors.
+/// A container may refuse optional calls: reading memory by a call, copying descriptors.
 #[test]
 fn what_a_container_refuses_besides_changes_nothing() {
     needs_sandbox!();
@@ -249,7 +249,7 @@ fn what_a_container_refuses_besides_changes_nothing() {
     }
 }
 
-/// Engines cover files of /proc, and then no fresh one can be mounted.
+/// Engines cover files of /proc, which prevents a fresh mount of it.
 #[test]
 fn where_no_fresh_proc_can_be_mounted_the_tier_is_the_same_and_the_report_names_what_is_missing() {
     needs_sandbox!();
@@ -274,7 +274,7 @@ fn where_no_fresh_proc_can_be_mounted_the_tier_is_the_same_and_the_report_names_
     assert!(layers.iter().all(|layer| layer["name"] != "fresh /proc"));
 }
 
-/// A limit that is too low for one tier is too low for the other.
+/// A limit that is too low for one isolation is too low for the other.
 #[test]
 fn a_limit_that_is_too_low_is_named_with_the_command_that_raises_it() {
     needs_sandbox!();
@@ -287,7 +287,7 @@ fn a_limit_that_is_too_low_is_named_with_the_command_that_raises_it() {
     assert!(few.contains("ulimit -Hn"), "{few}");
     let short = said(Run::case_b(), "network,file-size=1000");
     assert!(short.contains("ulimit -f"), "{short}");
-    // The number of root's processes is not limited.
+    // The limit of processes does not apply to root.
     for words in ["network,processes=1", "network,processes=3"] {
         let few = said(Run::case_b().as_ordinary_user(), words);
         assert!(few.contains("ulimit -u"), "{words}: {few}");

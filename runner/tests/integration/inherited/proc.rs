@@ -1,4 +1,4 @@
-//! What is there of /proc where no fresh one can be mounted: a few files about the machine, and nobody on it.
+//! The /proc of a sandbox that cannot mount a fresh one: a few files about the machine, and no processes.
 
 use super::as_both;
 use crate::abuse::Abuse;
@@ -15,7 +15,7 @@ fn without_proc() -> Run {
 fn the_files_that_tell_of_the_machine_can_be_read_and_nothing_else_is_there() {
     needs_sandbox!();
     let listed = inside_of(without_proc, &["list /proc"]).remove(0).detail;
-    // /proc/version is what the fixture covers.
+    // The fixture covers /proc/version.
     assert_eq!(listed, "cpuinfo filesystems loadavg meminfo stat uptime");
     refused_inside_of(
         without_proc,
@@ -31,7 +31,7 @@ fn the_files_that_tell_of_the_machine_can_be_read_and_nothing_else_is_there() {
     );
 }
 
-/// Init reads the container's /proc by a descriptor, which nobody else has.
+/// Init reads the container's /proc by a descriptor that no other process has.
 #[test]
 fn what_the_client_leaves_running_is_named_all_the_same() {
     needs_sandbox!();
@@ -48,7 +48,7 @@ fn what_the_client_leaves_running_is_named_all_the_same() {
         let survivors = done.report["evidence"]["survivors"].as_array().unwrap();
         assert!(!survivors.is_empty());
         for survivor in survivors {
-            // By the number that the client itself knows.
+            // The pid is the one in the client's own pid namespace.
             assert!(survivor["pid"].as_i64().unwrap() < 1000, "{survivor}");
             assert_ne!(survivor["program"], "", "{survivor}");
         }

@@ -1,11 +1,11 @@
-//! Clients that change the address or the descriptor of a call while the supervisor looks, beside a neighbour that
-//! listens at the stub's own port.
+//! Clients that change a call's address or descriptor while the supervisor reads it. A neighbour listens at the stub's
+//! own port.
 
 use super::CONTAINER_WITH_NEIGHBOUR;
 use crate::kit::{Done, Run, fixture};
 use crate::needs_sandbox;
 
-/// Seconds of all races together, unless [`SECONDS`] of the environment says more.
+/// Total seconds of all races, unless the environment variable [`SECONDS`] sets more.
 const SECONDS: &str = "RUNNER_RACE_SECONDS";
 
 fn racing() -> Run {
@@ -36,11 +36,11 @@ fn assert_not_reached(done: &Done) {
     assert!(said.contains("neighbour: listening"), "{said}");
     let reached = said.matches("neighbour: reached").count();
     assert_eq!(reached, 0, "{}", tail(done));
-    // The fixture's word for a peer that is the neighbour.
+    // The fixture's errno for a peer that is the neighbour.
     assert!(!tail(done).contains("EUCLEAN"), "{}", tail(done));
 }
 
-/// Each connection to the stub was made by the supervisor, so the numbers agree.
+/// The supervisor makes each connection to the stub, so the numbers agree.
 #[test]
 fn no_race_of_memory_or_descriptors_reaches_a_neighbour() {
     needs_sandbox!();

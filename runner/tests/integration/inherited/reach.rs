@@ -1,4 +1,4 @@
-//! What a client reaches where nothing is its own: the errno inside, and the same attempt outside, where it succeeds.
+//! The client's reach without its own namespaces: the errno inside, and the same attempt outside, where it succeeds.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +10,7 @@ use super::case_b;
 use crate::escapes::attempt::{inside_of, outside, refused_inside_of};
 use crate::needs_sandbox;
 
-/// Each attempt is refused inside with its errno and succeeds outside.
+/// Asserts that each attempt is refused inside with its errno and succeeds outside.
 #[track_caller]
 fn refused(cases: &[(&str, &str)]) {
     refused_inside_of(case_b, cases);
@@ -19,7 +19,7 @@ fn refused(cases: &[(&str, &str)]) {
     }
 }
 
-/// A directory in which everybody may do everything, and a file in it.
+/// Creates a directory in which every user may do everything, with a file in it.
 fn open_directory() -> (TempDir, String, String) {
     let directory = tempfile::tempdir_in("/var/tmp").unwrap();
     let file = directory.path().join("file");
@@ -84,12 +84,12 @@ fn modes_are_changed_of_what_is_the_clients_own_and_of_nothing_else() {
     }
 }
 
-/// What a file is beside what it holds, and who else may open it.
+/// The attributes of a file, and leases that block other processes from opening it.
 #[test]
 fn attributes_of_files_are_not_changed_and_nobody_is_kept_waiting() {
     needs_sandbox!();
     let (_directory, _, file) = open_directory();
-    // Attributes are their owner's to change, so the outcomes of an ordinary user's twin are not looked at.
+    // Owners may change attributes, so the outcomes of an ordinary user's twin are ignored.
     refused_inside_of(
         case_b,
         &[
@@ -188,7 +188,7 @@ fn no_socket_but_one_to_the_stub_is_of_use() {
     );
 }
 
-/// Two connected datagram sockets send to any other by its path.
+/// Each of two connected datagram sockets can send to any other socket by path.
 #[test]
 fn a_socket_of_the_container_is_not_reached_by_a_pair() {
     needs_sandbox!();
@@ -203,7 +203,7 @@ fn a_socket_of_the_container_is_not_reached_by_a_pair() {
         (&format!("unix-sendto-of-pair {name} raw"), "EACCES"),
     ]);
     assert!(heard() && heard() && !heard(), "the twins and nobody else");
-    // The others send to each other whatever the message names.
+    // Stream and seqpacket sockets ignore the message's address and send to their peer.
     for kind in ["stream", "seqpacket"] {
         outside("", &format!("unix-sendto-of-pair {name} {kind}"));
         assert!(!heard(), "{kind}");

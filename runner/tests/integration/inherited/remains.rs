@@ -1,4 +1,4 @@
-//! What is left of a run where no namespace ends with it: no process, no directory.
+//! Remains of a run without namespaces that end with it: no process, no directory.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::teardown::watch::{Place, Started, children, until};
 
 /// Moments at which the runner is killed, half of them an ordinary user's.
 const KILLS: u64 = 60;
-/// Between two of them; a whole run takes about as long as all of them.
+/// Delay between two kills; a whole run takes about as long as all delays.
 const STEP_US: u64 = 2_500;
 
 fn ended(abuse: &'static str, limits: &[(&'static str, &'static str)]) {
@@ -58,7 +58,7 @@ fn a_fork_bomb_meets_its_limit_and_ends_with_the_client() {
     ended("fork-bomb", &[("processes", "64")]);
 }
 
-/// It forks and ends, again and again: whoever looks for it finds only where it was.
+/// The process forks and exits repeatedly, so a scan of /proc finds only pids that have already exited.
 #[test]
 fn a_process_that_is_never_the_same_for_long_is_ended() {
     needs_sandbox!();
@@ -111,7 +111,7 @@ fn a_run_that_is_interrupted_leaves_nothing() {
     assert_eq!(done.code, Some(3), "{}", done.stderr);
 }
 
-/// A shell that becomes the runner leaves it its background jobs as children.
+/// A shell that executes the runner leaves its background jobs to the runner as children.
 #[test]
 fn children_that_the_runner_did_not_start_live_on() {
     needs_sandbox!();
@@ -128,7 +128,7 @@ fn children_that_the_runner_did_not_start_live_on() {
         children(runner).into_iter().find(of_sleep)
     };
     let sleep = until("the background job", sleeping);
-    // Its standard error is the run's: it is read to the end once the job has ended.
+    // The job shares standard error with the run, so the test can read it to the end only once the job has ended.
     until("the end of the run", || {
         (name(runner) != "runner").then_some(())
     });
@@ -170,7 +170,7 @@ fn a_guard_that_somebody_stops_is_stood_in_for_by_the_runner() {
     loses_its_guard(Signal::SIGSTOP);
 }
 
-/// What lies beside the home would be shown with it.
+/// A mount of the shown directory would also show the home's neighbours.
 #[test]
 fn a_home_below_a_shown_directory_is_refused() {
     needs_sandbox!();
@@ -189,7 +189,7 @@ fn a_home_below_a_shown_directory_is_refused() {
     assert_eq!(fs::read_dir(shown.path()).unwrap().count(), 0);
 }
 
-/// The network is the container's, and its processes may do with it what they like: it is looked at again at the end.
+/// The network is the container's, and its processes may change it, so the runner checks it again at the end.
 #[test]
 fn a_link_that_comes_up_during_the_run_makes_it_errored() {
     needs_sandbox!();
@@ -200,7 +200,7 @@ fn a_link_that_comes_up_during_the_run_makes_it_errored() {
     let abuse = Abuse::of("stop-everyone").limit("timeout", "\"2s\"");
     let mut run = place.start(abuse.described(&place).on_a_host_without(CONTAINER));
     until("the directories", || place.holds_something().then_some(()));
-    // Init's child: the network was looked at before.
+    // Init's child: the runner checked the network before this.
     run.client_with("--deviate");
     let network = format!("--net=/proc/{}/ns/net", run.runner());
     let ip = |words: &str| {
@@ -217,14 +217,14 @@ fn a_link_that_comes_up_during_the_run_makes_it_errored() {
     ip("link set late up");
     let done = run.wait();
     place.assert_nothing_left();
-    // The time-out is certain; that the network held is not.
+    // The time-out is certain; the state of the network at that time is not.
     done.assert_fails_and_errs(&["process/exit-zero"], &["outbound/denied"]);
     let gaps = done.report["evidence"]["gaps"].to_string();
     assert!(gaps.contains("more than loopback after the run"), "{gaps}");
 }
 
-/// A background job of the shell that became the runner ends during the run, and what it had started becomes the
-/// runner's child.
+/// A background job of the shell that executed the runner ends during the run, and the job's child becomes the runner's
+/// child.
 #[test]
 fn an_orphan_of_somebody_else_that_the_runner_inherits_lives_on() {
     needs_sandbox!();

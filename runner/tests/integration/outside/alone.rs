@@ -1,4 +1,4 @@
-//! Addresses that cannot be read, a socket file of the host, and a run that does not start.
+//! Unreadable addresses, a socket file of the host, and a run that does not start.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -38,7 +38,7 @@ fn an_address_that_cannot_be_read_is_refused_and_recorded_as_that() {
     }
 }
 
-/// The kernel would say that it is too short; where it leads is told all the same.
+/// The kernel would reject the length; the ledger lists the destination all the same.
 #[test]
 fn an_address_that_is_cut_short_is_refused_by_what_there_is_of_it() {
     needs_outside!();
@@ -74,12 +74,12 @@ fn a_socket_file_of_the_host_is_not_there() {
     assert!(listener.accept().is_err(), "nothing came of it");
 }
 
-/// A read-only directory of the host may hold the socket of a daemon, which neither the mount nor Landlock keeps
-/// anybody from. The twin: the client reaches it without the sandbox.
+/// A read-only directory of the host may hold the socket of a daemon; neither the mount nor Landlock prevents a
+/// connection to it. The twin: the client connects without the sandbox.
 #[test]
 fn a_socket_in_a_directory_that_is_shown_is_not_reached() {
     needs_sandbox!();
-    // A path below /tmp may not be shown.
+    // Paths below /tmp may not be mounted.
     let directory = tempfile::tempdir_in("/var/tmp").unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let path = directory.path().join("s");
@@ -113,7 +113,7 @@ fn a_socket_in_a_directory_that_is_shown_is_not_reached() {
     let done = run.client_argument("--to").client_argument(&path).json();
     assert_eq!(said_inside(&done, "unix-path"), one("EACCES"));
     assert!(listener.accept().is_err(), "nothing came of it");
-    // The supervisor's refusal is listed; what the client wanted of the socket is not known.
+    // The ledger lists the supervisor's refusal; the purpose of the socket is unknown.
     let setup = done.report["evidence"]["attempts"].to_string();
     assert!(setup.contains("EACCES"), "{setup}");
 }

@@ -1,4 +1,4 @@
-//! One attempt of each class: the errno, the entries of the ledger, and what arrives with the sandbox and without.
+//! One attempt of each class: the errno, the entries of the ledger, and the arrivals with and without the sandbox.
 
 use super::world::{sandboxed, without_sandbox};
 use super::{
@@ -10,13 +10,13 @@ use crate::kit::Run;
 const FAR: &str = "192.0.2.2";
 const FAR_6: &str = "2001:db8::2";
 
-/// One class, and all that is expected of it.
+/// A class, with its expected results.
 struct Class {
     name: &'static str,
-    /// What the client is told inside.
+    /// Expected result inside.
     inside: &'static str,
     entries: fn() -> Vec<Entry>,
-    /// What it is told without the sandbox, and what arrives then.
+    /// Expected result without the sandbox, and the expected arrivals.
     outside: Option<(&'static str, &'static str)>,
 }
 
@@ -42,7 +42,7 @@ impl Class {
 }
 
 /// One test for each line, `name: "class" => "errno inside", [entries];`, with `without the sandbox "result" and
-/// "what arrives"` where something can.
+/// "arrivals"` if anything can arrive.
 macro_rules! classes {
     ($($test:ident: $name:literal => $inside:literal, [$($entry:expr),*]
         $(, without the sandbox $said:literal and $key:literal)?;)*) => {

@@ -1,4 +1,5 @@
-//! What the ledger lists beside attempts that lead out: the way to the stub, who called, what was started.
+//! Entries of the ledger besides outbound attempts: the connection to the stub, the calling processes, the started
+//! programs.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ fn run(class: &str) -> Done {
     going(Run::case_b(), class).json()
 }
 
-/// Calls of the entries of this kind, with their addresses.
+/// Returns the calls of this kind's entries, with their addresses.
 fn calls(done: &Done, kind: &str) -> Vec<Value> {
     let attempts = listed(done, "attempts").iter();
     let of_kind = attempts.filter(|attempt| attempt["kind"] == kind);
@@ -72,12 +73,12 @@ fn beyond_a_thousand_entries_a_gap_says_how_many_are_missing() {
         said_inside(&done, "many-ports"),
         several("ENETUNREACH", 1500)
     );
-    // One entry is the socket's.
+    // One entry belongs to the socket.
     assert_eq!(listed(&done, "attempts").len(), 1000);
     let detail = "501 calls by programs or to destinations beyond those that are listed";
     let gap = json!({"what": "cut", "detail": detail});
     assert_eq!(listed(&done, "gaps"), [gap]);
-    // What is listed is a finding, whatever else there was.
+    // Every listed attempt is a finding, even with other findings.
     assert_eq!(done.check(super::NO_ATTEMPTS)["status"], "failed");
     done.assert_verdict(1, "failed");
 }
@@ -146,7 +147,7 @@ fn a_process_that_asks_not_to_be_read_is_told_that_it_is_so() {
         let done = going(user, "undumpable").json();
         assert_eq!(said_inside(&done, "undumpable"), one("ENETUNREACH"));
         assert_eq!(entries(&done, "setup")[0], plain("prctl", None));
-        // Its address was read after that.
+        // The flag stays set, so the supervisor can still read the address of this connect.
         assert_eq!(
             calls(&done, "attempt"),
             [json!(["connect", "192.0.2.2", "denied"])]
@@ -182,7 +183,7 @@ fn names_are_read_from_questions_wherever_they_go() {
     );
 }
 
-/// `[parent is the client, arguments behind the profile's own]` of each program that was started.
+/// Returns `[parent is the client, arguments after the profile's own]` of each started program.
 fn started(done: &Done) -> Vec<(bool, Vec<&str>)> {
     let processes = listed(done, "processes");
     let client = &processes[0]["pid"];
@@ -207,7 +208,7 @@ fn a_program_that_becomes_another_is_listed_once_for_each() {
     );
     let processes = listed(&done, "processes");
     assert_eq!(processes[0]["pid"], processes[1]["pid"]);
-    // The supervisor follows it: what it tries then is seen as well.
+    // The supervisor follows the process through exec, so the later attempt is listed.
     assert_eq!(said_inside(&done, "tcp-connect"), one("ENETUNREACH"));
     assert_judged(&done, true);
 }
@@ -223,7 +224,8 @@ fn programs_that_were_looked_for_and_are_not_there_are_not_listed() {
     assert_judged(&done, false);
 }
 
-/// A program that is absent at the look is refused, so that the kernel finds none that was made right then.
+/// A program that is absent when the supervisor checks is refused, so the kernel cannot start one that was created in
+/// between.
 #[test]
 fn a_program_made_during_the_look_is_listed() {
     needs_sandbox!();
@@ -242,7 +244,7 @@ fn a_program_made_during_the_look_is_listed() {
             .iter()
             .filter_map(|process| process["args"].as_array()?.last()?.as_str()?.parse().ok())
             .collect();
-        // Programs start one after another, and a full list ends with the last one that it has room for.
+        // Programs start one after another, and a full list ends with the last one that fits.
         let is_full = processes.len() == 1000;
         let last = listed.last().copied().filter(|_| is_full);
         let ran: BTreeSet<u64> = ran
@@ -292,7 +294,7 @@ fn records_after_an_early_connection_are_only_seen_to_be_earlier() {
     assert!(message_of_order(&done).starts_with("Seen: "));
 }
 
-/// Of init and status.
+/// Returns the `before` field of the first two records, init and status.
 fn before_the_message(done: &Done) -> [&str; 2] {
     let records = listed(done, "records");
     [0, 1].map(|index: usize| records[index]["before"].as_str().unwrap())

@@ -1,5 +1,5 @@
-//! Calls that try to be something else than what the supervisor sees: while it looks, under signals, in the hour
-//! of death, or a great many at once.
+//! Calls that try to differ from the supervisor's view: while it reads, under signals, during process exit, or in great
+//! numbers.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use super::{
 use crate::kit::{Done, Run};
 
 const FAR: &str = "192.0.2.2";
-/// The fixture's own numbers.
+/// Number of calls, as in the fixture.
 const IN_A_LOOP: u64 = 5000;
 const UNDER_SIGNALS: u64 = 2000;
 const FLIPPED: u64 = 10_000;
 const KILLED: u64 = 300;
 
-/// Case B with room and time for as many connections as these clients make, on a machine that has much to do.
+/// Case B with large limits, for these clients' many connections on a busy machine.
 fn spacious() -> Run {
     Run::changed_case("case-b", "connections = 1000 ", "connections = 1000000 ")
         .argument("--timeout")
         .argument("600s")
 }
 
-/// With what was let through and what was accepted at odds, nothing that the stub served is judged. The client
-/// cannot be passed either way.
+/// Asserts that the allowed and the accepted connections match, or else that no served request was judged. The client
+/// fails in both cases.
 #[track_caller]
 fn assert_reconciled(done: &Done, through: u64) {
     let accepted = listed(done, "connections").len() as u64;
@@ -56,19 +56,20 @@ fn an_address_that_changes_while_it_is_read_leads_nowhere_and_hides_nothing() {
     let said = said_inside(&done, "flip-outside");
     let (connected, refused) = (count(&said, "ok"), count(&said, "ENETUNREACH"));
     assert_eq!(connected + refused, FLIPPED);
-    // Seen as the one or as the other, and seen each time.
+    // The supervisor lists each call under one of the two addresses.
     let (through, denied) = (
         made(&done, "connect", "127.0.0.1"),
         made(&done, "connect", FAR),
     );
     assert_eq!(through + denied, FLIPPED);
-    // The kernel counted the calls that looked like the way to the stub and were not.
+    // The kernel counted the calls that the supervisor saw go to the stub but that went elsewhere.
     let label =
         "call beyond loopback that no recorded call explains (kernel counter Ip OutNoRoutes)";
     let unlisted = made(&done, "unknown", label);
     assert!(unlisted > 0, "the race was too short");
     assert_eq!(unlisted, refused - denied);
-    // Whatever looked like the way out was stopped; what was let through arrived, or the kernel stopped it.
+    // Every call that the supervisor saw leave loopback was denied; the allowed ones arrived, or the kernel refused
+    // them.
     assert!(denied <= refused, "{denied} of {refused}");
     assert_eq!(listed(&done, "connections").len() as u64, connected);
     assert_reconciled(&done, through);
@@ -97,7 +98,7 @@ fn an_address_that_changes_between_two_ports_inside_hides_no_connection() {
     assert_attempted(&done);
 }
 
-/// AF_UNSPEC is not counted among the connections: one that was made by such a call is a gap.
+/// A connect with AF_UNSPEC does not count as a connection: one made by such a call is a gap.
 #[test]
 fn a_family_that_changes_while_it_is_read_hides_no_connection() {
     needs_outside!();
@@ -169,8 +170,8 @@ fn a_process_that_is_killed_in_its_call_leads_nowhere_and_loses_nothing() {
     assert_judged(&done, true);
 }
 
-/// A connection that was let through may die with its process before it arrives, and is a gap then. None arrives
-/// that was not let through, and a process that is gone is no fault of the supervisor.
+/// An allowed connection may die with its process before it arrives, which is a gap. No connection arrives that was not
+/// allowed, and an exited process is no fault of the supervisor.
 #[test]
 fn a_process_that_is_killed_at_the_stub_makes_no_connection_that_is_missed() {
     needs_outside!();
@@ -179,7 +180,7 @@ fn a_process_that_is_killed_at_the_stub_makes_no_connection_that_is_missed() {
     assert!(arrived.is_empty(), "{arrived:?}");
     assert_eq!(said_inside(&done, class), several("ok", KILLED));
     assert_eq!(entries(&done, "attempt"), [Value::Null; 0]);
-    // The ledger lists calls also where the caller was gone before it was answered.
+    // The ledger also lists calls whose caller exited before the answer.
     let listed_calls = made(&done, "connect", "127.0.0.1");
     let accepted = listed(&done, "connections").len() as u64;
     assert!(accepted <= listed_calls, "{accepted} of {listed_calls}");

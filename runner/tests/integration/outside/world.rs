@@ -1,4 +1,4 @@
-//! The fixture `outside-world` around a command, and what it counted.
+//! Command wrapper of the fixture `outside-world`, and its counts.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -8,13 +8,13 @@ use std::sync::OnceLock;
 
 use crate::kit::{Done, Run, fixture};
 
-/// Its exit code where this machine lets nobody make such a world.
+/// Exit code of the fixture if this machine permits no such world.
 const NO_WORLD: i32 = 69;
 
-/// What arrived at the far end, as the fixture names it.
+/// Arrivals at the far end, by the fixture's keys.
 pub(super) type Arrived = BTreeMap<String, u64>;
 
-/// Why there is no outside world here; asked once.
+/// Returns the reason for a missing outside world, determined once.
 pub(crate) fn is_missing() -> Option<&'static str> {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     let missing = MISSING.get_or_init(|| {
@@ -26,8 +26,8 @@ pub(crate) fn is_missing() -> Option<&'static str> {
     missing.as_deref()
 }
 
-/// Makes the attempt without any sandbox, with as much right as the user can have: what the client said of it, and
-/// what arrived.
+/// Makes the attempt without a sandbox, with all rights that the user can have. Returns the client's results and the
+/// arrivals.
 #[track_caller]
 pub(super) fn without_sandbox(class: &str, user: &Run) -> (BTreeMap<String, u64>, Arrived) {
     let mut client = Command::new(fixture("outgoing-client"));
@@ -45,19 +45,19 @@ pub(super) fn sandboxed(run: Run, class: &str) -> (Done, Arrived) {
     (Done::of(&output), arrived)
 }
 
-/// This run, with the fixture client.
+/// Replaces the client of the run by the fixture client.
 pub(super) fn going(run: Run, class: &str) -> Run {
     run.client(fixture("outgoing-client"))
         .client_argument("--go")
         .client_argument(class)
 }
 
-/// The world around a command, as the user of the run, in a directory of its own.
+/// Runs the command in the world, as the user of the run, in a temporary directory.
 fn around(command: &Command, user: &Run, options: &[&str]) -> (Output, Arrived) {
     let directory = tempfile::tempdir().unwrap();
     let counts = directory.path().join("counts");
     fs::write(&counts, "").unwrap();
-    // For whichever user this is.
+    // Readable for any user of the run.
     fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(&counts, Permissions::from_mode(0o666)).unwrap();
     let mut world = Command::new(fixture("outside-world"));

@@ -1,4 +1,4 @@
-//! Variables that a profile sets in some cases only, and a run that leaves them out.
+//! Variables that a profile sets only in some cases, and a run that omits them.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn run(run: Run) -> Run {
     run.knowing(MODEL).deviating("tell-surroundings")
 }
 
-/// The value of the variable, as the client told it.
+/// Returns the value of the variable, as the client printed it.
 fn model(done: &Done) -> Option<&str> {
     done.assert_passed();
     let told = done.report["evidence"]["stderr"]["tail"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! The readers are no rubber stamps: each finds a fault that is put into a good report.
+//! Faults in good reports: each reader finds the one that it is given.
 
 use std::fs;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ fn the_validator_and_the_schema_find_each_fault_that_is_put_into_a_log() {
     }
 }
 
-/// The log with another value somewhere, in a file of its own.
+/// Writes the log, with one value replaced, to a file.
 fn changed(reports: &Reports, pointer: &str, value: Value) -> PathBuf {
     let mut log = reports.sarif();
     *log.pointer_mut(pointer).unwrap() = value;

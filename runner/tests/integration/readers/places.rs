@@ -1,4 +1,4 @@
-//! Where results lie, and by what they are known again: the same wherever and whenever a client is run.
+//! Locations and fingerprints of results, which are equal for every directory and time of a run.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::kit::{Run, runner};
 use crate::needs_sandbox;
 
-/// A directory with a case and a client in it, as somebody's working directory.
+/// Creates a directory with a case and a client in it, as a user's working directory.
 fn project() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let cases = directory.path().join("my cases");
@@ -26,7 +26,7 @@ fn project() -> tempfile::TempDir {
     directory
 }
 
-/// The SARIF of a client that fails, with what is told by `arguments`.
+/// Returns the SARIF of a client that deviates, run from `directory`.
 fn sarif(directory: &Path, case: &str, client: &str) -> Value {
     let run = Run::case("run")
         .argument(case)

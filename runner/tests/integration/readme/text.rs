@@ -9,7 +9,7 @@ pub(crate) fn section(heading: &str) -> &'static str {
     rest.split("\n## ").next().unwrap_or(rest)
 }
 
-/// The contents of the fenced blocks in this language.
+/// Returns the contents of the fenced blocks in this language.
 pub(crate) fn blocks_of(text: &str, language: &str) -> Vec<String> {
     let mut parts = text.split("\n```");
     parts.next();

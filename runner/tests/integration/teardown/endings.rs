@@ -1,4 +1,4 @@
-//! Clients that do not end by themselves, or leave something behind.
+//! Clients that do not end by themselves, or leave processes or files behind.
 
 use serde_json::json;
 
@@ -53,7 +53,7 @@ fn daemons_that_hold_the_outputs_are_ended_and_named() {
     assert_eq!((done.code, done.verdict()), (Some(1), "failed"));
 }
 
-/// kill(2) of -1 reaches everything in the namespace but init.
+/// kill(2) of -1 reaches every process in the namespace except init.
 #[test]
 fn a_client_that_kills_everything_it_can_ends_only_itself() {
     needs_sandbox!();

@@ -1,4 +1,4 @@
-//! A process of the sandbox that is lost in the middle of a run: errored, and nothing left.
+//! A process of the sandbox that is lost in the middle of a run: the run is errored and leaves no remains.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -23,7 +23,7 @@ fn loses(lost: impl Fn(&Started) -> Pid, what: &str) {
 #[test]
 fn a_run_that_loses_its_stub_is_errored() {
     needs_sandbox!();
-    // Init ends with it, and which of the two is noticed first is chance.
+    // Init ends with the stage, and either loss may be noticed first.
     loses(
         Started::stage,
         "the stub did not say that it had read everything",

@@ -1,4 +1,4 @@
-//! Processes of the sandbox that are stopped (SIGSTOP): every wait for them ends, and nothing is left.
+//! Processes of the sandbox that are stopped (SIGSTOP): every wait for them ends, and no remains are left.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::abuse::Abuse;
 use crate::inherited::CONTAINER;
 use crate::needs_sandbox;
 
-/// Tiers, by whether the host refuses namespaces.
+/// Isolations, by whether the host refuses namespaces.
 const TIERS: [bool; 2] = [false, true];
 
 /// The processes of the sandbox, by their names in messages.
@@ -19,7 +19,7 @@ const PROCESSES: [Process; 2] = [("the stage", Started::stage), ("init", Started
 
 type Process = (&'static str, fn(&Started) -> Pid);
 
-/// Starts a run with a client that ends only when it is ended.
+/// Starts a run with a client that runs until it is killed.
 fn started(is_inherited: bool, timeout: &'static str) -> (Place, Started) {
     let place = Place::new();
     let abuse = Abuse::of("stop-everyone").limit("timeout", timeout);
@@ -59,7 +59,7 @@ fn stopped_init_ends_with_its_run() {
     }
 }
 
-/// A process of its own, which removes the directories of the client.
+/// The guard is a separate process, which removes the directories of the client.
 #[test]
 fn stopped_guard_ends_with_its_killed_runner() {
     needs_sandbox!();
@@ -81,13 +81,13 @@ fn stopped_process_ends_with_its_killed_runner() {
     }
 }
 
-/// Stopped as soon as there is one, so the last report is chance.
+/// The process is stopped as soon as it exists, so its last report varies.
 #[test]
 fn process_stopped_in_set_up_is_named() {
     needs_sandbox!();
     let of_tier = |tier| PROCESSES.map(|process| (tier, process));
     let mut cases: Vec<_> = TIERS.into_iter().flat_map(of_tier).collect();
-    // On a busy machine a process may be stopped too late, in a run that has started.
+    // On a busy machine the stop may come too late, when the run has started.
     for _ in 0..5 {
         let runs: Vec<_> = cases.iter().map(stopped_in_set_up).collect();
         let named: Vec<bool> = runs.into_iter().map(is_named).collect();
@@ -102,7 +102,7 @@ fn process_stopped_in_set_up_is_named() {
 
 type Case = (bool, Process);
 
-/// A run, and the message about its stopped process.
+/// Returns a run, and the message about its stopped process.
 fn stopped_in_set_up((is_inherited, (name, process)): &Case) -> (Place, Started, String) {
     let (place, run) = started(*is_inherited, "\"1s\"");
     let process = process(&run);
@@ -120,7 +120,7 @@ fn is_named((place, mut run, message): (Place, Started, String)) -> bool {
     [&message, hint].iter().all(|one| done.stderr.contains(one))
 }
 
-/// Killed at some moments of set-up, in which the other process may still be about to be made.
+/// The process is killed at several moments of set-up, before or after the other process exists.
 #[test]
 fn process_killed_in_set_up_is_named() {
     needs_sandbox!();

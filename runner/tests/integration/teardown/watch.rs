@@ -1,4 +1,4 @@
-//! A run that is still going on, seen from outside, and what is left of it when it has ended.
+//! An observer of a running run, and checks for its remains after the end.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -15,7 +15,7 @@ use crate::kit::{Done, Run, is_root, runner};
 /// Longest wait for anything; far more than a loaded machine needs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Asks again until there is an answer.
+/// Polls until there is an answer.
 #[track_caller]
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
@@ -34,7 +34,7 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// Starts it with a JSON report on standard output.
+    /// Starts the run with a JSON report on standard output.
     pub(crate) fn new(run: Run) -> Self {
         Self::of(run.argument("--report").argument("json").command())
     }
@@ -56,7 +56,7 @@ impl Started {
         until("the stage", || self.find("__stage"))
     }
 
-    /// The child of the runner that guards its temporary directories.
+    /// Returns the child of the runner that guards its temporary directories.
     pub(crate) fn guard(&self) -> Pid {
         until("the guard", || self.find("__guard"))
     }
@@ -66,12 +66,12 @@ impl Started {
         until("init", || self.find_init())
     }
 
-    /// Init's child, once the client's program runs in it.
+    /// Returns init's child, once it runs the client's program.
     pub(crate) fn client(&self) -> Pid {
         self.client_with("--attempt")
     }
 
-    /// Init's child, once its command line has this word.
+    /// Returns init's child, once its command line has this word.
     pub(crate) fn client_with(&self, word: &str) -> Pid {
         until("the client", || {
             let client = children(self.find_init()?).first().copied()?;
@@ -79,7 +79,7 @@ impl Started {
         })
     }
 
-    /// A child of the runner, now: each tier that is tried has a stage of its own.
+    /// Returns a current child of the runner: each tried isolation has its own stage.
     fn find(&self, word: &str) -> Option<Pid> {
         let has_word = |child: &Pid| arguments(*child).contains(word);
         children(self.runner()).into_iter().find(has_word)
@@ -89,18 +89,18 @@ impl Started {
         children(self.find("__stage")?).first().copied()
     }
 
-    /// Ctrl-C, and the end of the run.
+    /// Sends SIGINT, and returns the result of the run.
     pub(crate) fn interrupt(&mut self) -> Done {
         kill(self.runner(), Signal::SIGINT).unwrap();
         self.wait()
     }
 
-    /// The end of the run.
+    /// Waits for the end of the run, and returns its result.
     pub(crate) fn wait(&mut self) -> Done {
         Done::of(&self.process.take().unwrap().wait_with_output().unwrap())
     }
 
-    /// SIGKILL for the runner, and for nothing else.
+    /// Sends SIGKILL to the runner only.
     pub(crate) fn kill(&mut self) {
         let mut process = self.process.take().unwrap();
         process.kill().unwrap();
@@ -136,15 +136,14 @@ fn arguments(process: Pid) -> String {
     String::from_utf8_lossy(&bytes).replace('\0', " ")
 }
 
-/// A place of its own for one run: the executable under a path that nobody else runs, and a directory for
-/// temporary files.
+/// Files of one run: the executable under a path that no other process runs, and a directory for temporary files.
 pub(crate) struct Place {
     directory: TempDir,
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
-        // On the file system of the executable, so that it can be linked.
+        // The file system of the executable, so that a hard link is possible.
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o755));
         open(directory.path()).unwrap();
@@ -158,7 +157,7 @@ impl Place {
         place
     }
 
-    /// A word for the client's command line by which its processes are known.
+    /// Returns a word for the client's command line that identifies its processes.
     pub(crate) fn marker(&self) -> String {
         self.directory.path().display().to_string()
     }
@@ -167,7 +166,7 @@ impl Place {
         self.directory.path().join("tmp")
     }
 
-    /// Whether there are temporary files now.
+    /// Returns true if there are temporary files now.
     pub(crate) fn holds_something(&self) -> bool {
         fs::read_dir(self.temporary()).unwrap().next().is_some()
     }
@@ -190,13 +189,13 @@ impl Place {
         command
     }
 
-    /// Waits until no process of this place is left, and looks for files.
+    /// Waits until no process of this place runs, and asserts that there are no files.
     #[track_caller]
     pub(crate) fn assert_nothing_left(&self) {
         self.assert_nothing_left_within(PATIENCE);
     }
 
-    /// Asserts that nothing is left right after the end of a runner that was not killed.
+    /// Asserts that no process and no file remain right after the end of a runner that was not killed.
     #[track_caller]
     pub(crate) fn assert_nothing_left_now(&self) {
         self.assert_nothing_left_within(Duration::from_millis(100));
@@ -221,8 +220,8 @@ impl Place {
         assert!(files.is_empty(), "left: {files:?}");
     }
 
-    /// Processes whose executable lies here or whose command line names this place, zombies aside (they have
-    /// neither). Init and the stage are known by the first, the client and what it starts by the second.
+    /// Returns processes with their executable or their command line in this place, without zombies (which have
+    /// neither). The executable identifies init and the stage; the command line identifies the client and its children.
     fn processes(&self) -> Vec<(Pid, String)> {
         let marker = self.marker();
         fs::read_dir("/proc")
