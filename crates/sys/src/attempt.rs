@@ -188,25 +188,6 @@ pub fn controlling_terminal(master: impl AsFd) -> Result<OwnedFd, Errno> {
     Ok(slave)
 }
 
-/// pidfd_open(2) of a process.
-///
-/// # Errors
-/// The errno of the call.
-pub fn open_process(process: Pid) -> Result<OwnedFd, Errno> {
-    // SAFETY: two integers.
-    descriptor(unsafe { libc::syscall(libc::SYS_pidfd_open, process.as_raw(), 0) })
-}
-
-/// pidfd_getfd(2) of descriptor `number` of another process.
-///
-/// # Errors
-/// The errno of the call.
-pub fn copy_descriptor(process: impl AsFd, number: i32) -> Result<OwnedFd, Errno> {
-    let process = process.as_fd().as_raw_fd();
-    // SAFETY: three integers.
-    descriptor(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process, number, 0) })
-}
-
 /// clone3(2) of a child in a new user namespace; the child exits at once.
 ///
 /// # Errors

@@ -2,12 +2,14 @@
 
 use std::fs::File;
 use std::io::IoSliceMut;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 
 use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
+
+use crate::process::{get_descriptor, open_pidfd};
 
 /// ioctl numbers of linux/seccomp.h for the structures below.
 const RECV: libc::c_ulong = 0xC050_2100;
@@ -175,22 +177,7 @@ pub fn copy_descriptor(thread: i32, process: Pid, number: i32) -> Result<OwnedFd
         Err(Errno::EINVAL) => open_pidfd(process.as_raw(), 0),
         opened => opened,
     }?;
-    // SAFETY: no memory is passed.
-    let copy = unsafe { libc::syscall(libc::SYS_pidfd_getfd, pidfd.as_raw_fd(), number, 0) };
-    let copy = Errno::result(copy)?;
-    // SAFETY: pidfd_getfd has just created this descriptor for us.
-    Ok(unsafe { OwnedFd::from_raw_fd(copy as i32) })
-}
-
-/// pidfd_open(2) of a process or, with the flag `PIDFD_THREAD`, of a thread.
-///
-/// # Errors
-/// The errno of the call: `ESRCH` if the task does not exist; `ENOSYS` before Linux 5.3.
-pub fn open_pidfd(task: i32, flags: libc::c_uint) -> Result<OwnedFd, Errno> {
-    // SAFETY: no memory is passed.
-    let pidfd = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, task, flags) })?;
-    // SAFETY: pidfd_open has just created this descriptor for us.
-    Ok(unsafe { OwnedFd::from_raw_fd(pidfd as i32) })
+    get_descriptor(pidfd, number)
 }
 
 /// tcp(7) TCP_INFO: returns true if a stream socket is neither connected nor connecting.

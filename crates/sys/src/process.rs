@@ -1,8 +1,8 @@
-//! Processes: clone(2), bounded waits for children, and signal dispositions.
+//! Processes: clone(2), pidfds, bounded waits for children, and signal dispositions.
 
 use std::ffi::{CStr, OsStr};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
@@ -33,6 +33,29 @@ pub fn executed_path() -> Option<PathBuf> {
     let text = unsafe { CStr::from_ptr(text) };
     let path = Path::new(OsStr::from_bytes(text.to_bytes()));
     path.is_absolute().then(|| path.to_owned())
+}
+
+/// pidfd_open(2) of a process or, with the flag `PIDFD_THREAD`, of a thread.
+///
+/// # Errors
+/// The errno of the call: `ESRCH` if the task does not exist; `ENOSYS` before Linux 5.3.
+pub fn open_pidfd(task: i32, flags: libc::c_uint) -> Result<OwnedFd, Errno> {
+    // SAFETY: no memory is passed.
+    let pidfd = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, task, flags) })?;
+    // SAFETY: pidfd_open has just created this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(pidfd as i32) })
+}
+
+/// pidfd_getfd(2): copies descriptor `number` of the process or thread of `pidfd`.
+///
+/// # Errors
+/// The errno of the call: `EPERM` if the process may not be traced; `EBADF` if the number is not open.
+pub fn get_descriptor(pidfd: impl AsFd, number: i32) -> Result<OwnedFd, Errno> {
+    let pidfd = pidfd.as_fd().as_raw_fd();
+    // SAFETY: no memory is passed.
+    let copy = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_getfd, pidfd, number, 0) })?;
+    // SAFETY: pidfd_getfd has just created this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy as i32) })
 }
 
 /// The two sides on which a clone returns.

@@ -17,7 +17,7 @@ use nix::sys::{prctl, ptrace};
 use nix::unistd::Pid;
 use sys::attempt;
 use sys::fds::survives_exec;
-use sys::process::{Side, clone_process};
+use sys::process::{Side, clone_process, get_descriptor, open_pidfd};
 use sys::seccomp::{Instruction, install_with_listener};
 
 use super::class::{Aim, Attempt, Class, Layer, LedgerEntry, NOTHING, Refusal, TwinEnv, by};
@@ -201,8 +201,8 @@ fn write_memory(aims: &[String]) -> Result<String, Errno> {
 }
 
 fn take_descriptor(aims: &[String]) -> Result<String, Errno> {
-    let process = attempt::open_process(process(aims)?)?;
-    attempt::copy_descriptor(process, 0).map(|_| String::new())
+    let pidfd = open_pidfd(process(aims)?.as_raw(), 0)?;
+    get_descriptor(pidfd, 0).map(|_| String::new())
 }
 
 /// Opens a file for reading. Its path is the joined targets.

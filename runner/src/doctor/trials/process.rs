@@ -18,7 +18,7 @@ use nix::unistd::pause;
 use sandbox::cgroup::{self, Cgroup};
 use sandbox::core_dumps::Receiver;
 use sandbox::privilege;
-use sys::notify::open_pidfd;
+use sys::process::open_pidfd;
 use sys::process::{Side, clone_process};
 
 use super::directory::Directory;
