@@ -12,8 +12,11 @@ use model::quote::shown_path;
 use model::report::Purpose;
 use model::text::count;
 use nix::errno::Errno;
+use sandbox::canary::targets::TargetsError;
 use sys::process::ignore_file_size_signal;
 
+use crate::advice::Advice;
+use crate::advice::proofs::{self, PROOFS_ARGUMENT};
 use crate::build_report::PassedOver;
 use crate::bundle::Bundled;
 use crate::bundle::verify::{self, Verified, VerifyError};
@@ -21,7 +24,7 @@ use crate::cli::{Cli, Command, UsageError};
 use crate::collect::Failure;
 use crate::collect::home_copy::Kept;
 use crate::diff::{self, DiffError};
-use crate::doctor::trial_process::{self, TRIAL_ARGUMENT};
+use crate::doctor::trial::{self, TRIAL_ARGUMENT};
 use crate::output::{self, OutputError};
 use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
@@ -44,7 +47,7 @@ const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
 /// Entry point of each process of this executable. A hidden first argument selects a role: stage of a sandbox, canary
-/// outside, guard of temporary directories, trial of the doctor, hostile client of the selftest, or reference client.
+/// outside, guard of temporary directories, proofs of a cause, trial of the doctor, hostile client of the selftest, or reference client.
 /// Any other argument belongs to the command line of `runner`.
 pub fn main() -> ExitCode {
     if let Some(code) = sandbox::reenter(provider::serve) {
@@ -52,7 +55,8 @@ pub fn main() -> ExitCode {
     }
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     match arguments.get(1).and_then(|argument| argument.to_str()) {
-        Some(TRIAL_ARGUMENT) => trial_process::main(arguments.get(2..).unwrap_or_default()),
+        Some(TRIAL_ARGUMENT) => trial::main(arguments.get(2..).unwrap_or_default()),
+        Some(PROOFS_ARGUMENT) => proofs::main(),
         Some(HOSTILE_ARGUMENT) => {
             arguments.remove(1);
             selftest::main(arguments)
@@ -113,7 +117,7 @@ fn run(request: &RunRequest) -> u8 {
             }
             if let Some(failure) = &done.failure {
                 print_passed_over(&done.passed_over);
-                print_error("error", failure, failure.hint(purpose));
+                print_error("error", failure, failure.hint(purpose).as_deref());
             }
             if let Some(copy) = &done.kept {
                 print_kept(copy);
@@ -227,7 +231,7 @@ fn self_test(request: SelftestRequest) -> u8 {
             if let SelftestError::NotStarted { passed_over, .. } = &error {
                 print_passed_over(passed_over);
             }
-            print_error("error", &error, error.hint());
+            print_error("error", &error, error.hint().as_deref());
             ERRORED
         }
     }
@@ -270,7 +274,7 @@ fn print_passed_over(passed_over: &[PassedOver]) {
             "cannot make a sandbox with isolation {}: {error}",
             tier.word()
         );
-        print_text("error", &what, error.hint());
+        print_text("error", &what, Some(&Advice::of(error).hint()));
     }
 }
 
@@ -301,7 +305,7 @@ impl RunError {
         }
     }
 
-    fn hint(&self) -> Option<&'static str> {
+    pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::EventLoop(error) | Self::Digest(error) if is_shortage(error) => {
                 Some(RAISE_LIMITS)
@@ -311,6 +315,9 @@ impl RunError {
             }
             Self::Namespaces(_) | Self::Prepare(PrepareError::OwnFile { .. }) => {
                 Some("/proc must be mounted where the runner is started")
+            }
+            Self::Prepare(PrepareError::Targets(TargetsError::NoOutsideDirectory)) => {
+                Some("set HOME to a directory that you may read, outside of /tmp and /home")
             }
             Self::Prepare(PrepareError::FewFiles { .. }) => {
                 Some("raise the hard limit of open files, as root: `ulimit -Hn 1024`")
@@ -345,12 +352,12 @@ impl RunError {
 }
 
 impl SelftestError {
-    fn hint(&self) -> Option<&'static str> {
+    fn hint(&self) -> Option<String> {
         match self {
             Self::NotStarted { failure, .. } => failure.hint(Purpose::Judge),
-            Self::Directory(error) => error.hint(),
-            Self::Targets(error) if is_shortage(error) => Some(RAISE_LIMITS),
-            Self::Run(error) => error.hint(),
+            Self::Directory(error) => Some(Advice::of(error).hint()),
+            Self::Targets(error) if is_shortage(error) => Some(RAISE_LIMITS.to_owned()),
+            Self::Run(error) => error.hint().map(str::to_owned),
             Self::Policy(_) | Self::Targets(_) | Self::Render(_) | Self::Write(_) => None,
         }
     }
@@ -364,25 +371,24 @@ fn is_shortage(error: &io::Error) -> bool {
 }
 
 impl Failure {
-    fn hint(&self, purpose: Purpose) -> Option<&'static str> {
-        match self {
-            Self::NotExecuted(Errno::ENOENT) if purpose == Purpose::Audit => Some(
-                "the loader or the interpreter that it names is not shown: `--read DIRECTORY` shows one",
-            ),
-            Self::SetUp(error) => error.hint().or(Some(
-                "`runner doctor` tests each feature that a run needs, and prints a fix for each missing one",
-            )),
-            Self::NotSealed(_) => Some(
-                "this is a fault of the kernel, of its configuration or of this program: please report it",
-            ),
-            Self::NotExecuted(Errno::ENOENT) => Some(
-                "a dynamic program needs its loader and libraries, a script its interpreter: name their paths in the profile",
-            ),
-            Self::NotExecuted(Errno::EACCES) => Some(
-                "the client runs as another user than root: its file must be readable and executable for all",
-            ),
-            Self::NotExecuted(_) => None,
-        }
+    fn hint(&self, purpose: Purpose) -> Option<String> {
+        let text = match self {
+            Self::SetUp(error) => return Some(Advice::of(error).hint()),
+            Self::NotExecuted(Errno::ENOENT) if purpose == Purpose::Audit => {
+                "the loader or the interpreter that it names is not shown: `--read DIRECTORY` shows one"
+            }
+            Self::NotSealed(_) => {
+                "this is a fault of the kernel, of its configuration or of this program: please report it"
+            }
+            Self::NotExecuted(Errno::ENOENT) => {
+                "a dynamic program needs its loader and libraries, a script its interpreter: name their paths in the profile"
+            }
+            Self::NotExecuted(Errno::EACCES) => {
+                "the client runs as another user than root: its file must be readable and executable for all"
+            }
+            Self::NotExecuted(_) => return None,
+        };
+        Some(text.to_owned())
     }
 }
 

@@ -143,6 +143,7 @@ pub struct SandboxRules {
 
 /// Isolation of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Tier {
     /// A new network namespace that has loopback only.
     Namespace,

@@ -1,15 +1,21 @@
-//! Kernel, user, container and security modules. They are shown, and they select the wording of a fix. The verdict
-//! depends on probes only.
+//! Facts of this machine that prove a cause: kernel, user, container, filters, security modules, limits.
+//!
+//! The verdict of the doctor depends on its probes only, never on these facts.
 
 use std::path::Path;
 use std::{env, fs};
 
-use nix::unistd::{Uid, geteuid};
+use caps::{CapSet, Capability};
+use model::text::count;
+use nix::unistd::geteuid;
 use sandbox::verify::own_filters;
+
+use super::mounts::Mounts;
+use super::proofs;
 
 /// Engine that started this container, by its traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Engine {
+pub(crate) enum Engine {
     Docker,
     Podman,
     Kubernetes,
@@ -17,7 +23,7 @@ pub(super) enum Engine {
 }
 
 impl Engine {
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Self::Docker => "Docker",
             Self::Podman => "Podman",
@@ -27,12 +33,17 @@ impl Engine {
     }
 }
 
-/// Properties of the machine that select a cause or a fix.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Context {
+/// Limits of namespaces in /proc/sys/user that a run needs above 0.
+const LIMITS: [&str; 7] = ["user", "net", "pid", "mnt", "ipc", "uts", "cgroup"];
+
+/// Facts of this machine. Default is a machine without any hindrance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Evidence {
     pub(super) kernel: String,
     pub(super) arch: String,
-    pub(super) uid: Uid,
+    pub(super) uid: u32,
+    /// Effective capabilities.
+    pub(super) capabilities: Vec<Capability>,
     /// The engine, and the trace by which it was detected.
     pub(super) engine: Option<(Engine, String)>,
     pub(super) is_wsl: bool,
@@ -46,14 +57,39 @@ pub(super) struct Context {
     pub(super) ptrace_scope: Option<u32>,
     /// True if kernel.unprivileged_userns_clone is 0, a sysctl of Debian.
     pub(super) debian_forbids: bool,
-    /// True if some ids of the parent user namespace are missing in ours.
-    pub(super) in_user_namespace: bool,
+    /// Text of /proc/self/uid_map.
+    pub(super) uid_map: Option<String>,
+    /// True if the user namespace forbids setgroups(2).
+    pub(super) denies_groups: bool,
+    /// Namespaces whose limit in /proc/sys/user is 0.
+    pub(super) zero_limits: Vec<&'static str>,
+    /// Kinds of namespaces that this kernel lacks, by /proc/self/ns.
+    pub(super) missing_kinds: Vec<&'static str>,
     /// Number of seccomp filters that were installed before.
     pub(super) filters: u32,
+    pub(super) no_new_privileges: bool,
+    /// Calls that an earlier filter refuses: the kernel would answer the arguments with another errno.
+    pub(super) filtered_calls: Vec<String>,
+    /// True if the kernel has no listeners for seccomp filters.
+    pub(super) lacks_notification: bool,
+    /// Proof that the root directory is not the root of the mount namespace.
+    pub(super) chroot: Option<String>,
+    /// File system type of the root.
+    pub(super) root_kind: String,
+    /// True if /proc has no entry of this process.
+    pub(super) lacks_proc: bool,
+    pub(super) lacks_null: bool,
+    /// Paths below /proc that other mounts cover.
+    pub(super) covered_proc: Vec<String>,
+    /// Mount option of /proc that hides processes, such as `hidepid=2`.
+    pub(super) hidepid: Option<String>,
+    /// True if a Landlock domain around this process forbids mounts.
+    pub(super) in_landlock_domain: bool,
 }
 
-impl Context {
-    pub(super) fn read() -> Self {
+impl Evidence {
+    /// Reads the facts.
+    pub(crate) fn read() -> Self {
         let name = nix::sys::utsname::uname().ok();
         let text = |value: Option<&std::ffi::OsStr>| {
             value.map_or("unknown".to_owned(), |one| {
@@ -62,9 +98,23 @@ impl Context {
         };
         let kernel = text(name.as_ref().map(|name| name.release()));
         let lower = kernel.to_lowercase();
+        let mounts = Mounts::of("self");
+        let proofs = proofs::find();
+        let is_proved = |line: &str| proofs.iter().any(|one| one == line);
+        let calls = proofs::CALLS.into_iter().filter(|call| is_proved(call));
+        let limits = LIMITS.into_iter();
+        let zero =
+            |kind: &&str| number(&format!("/proc/sys/user/max_{kind}_namespaces")) == Some(0);
+        let lacks_proc = !Path::new("/proc/self/ns").exists();
+        let is_missing =
+            |kind: &&str| !lacks_proc && !Path::new("/proc/self/ns").join(kind).exists();
         Self {
             arch: text(name.as_ref().map(|name| name.machine())),
-            uid: geteuid(),
+            uid: geteuid().as_raw(),
+            capabilities: caps::read(None, CapSet::Effective)
+                .unwrap_or_default()
+                .into_iter()
+                .collect(),
             engine: engine(),
             is_wsl: lower.contains("microsoft") || lower.contains("wsl"),
             modules: read("/sys/kernel/security/lsm"),
@@ -74,10 +124,51 @@ impl Context {
             ptrace_scope: number("/proc/sys/kernel/yama/ptrace_scope")
                 .and_then(|scope| u32::try_from(scope).ok()),
             debian_forbids: number("/proc/sys/kernel/unprivileged_userns_clone") == Some(0),
-            in_user_namespace: read("/proc/self/uid_map").is_some_and(|map| !is_whole(&map)),
+            uid_map: read("/proc/self/uid_map"),
+            denies_groups: read("/proc/self/setgroups").is_some_and(|word| word == "deny"),
+            zero_limits: limits.clone().filter(zero).collect(),
+            missing_kinds: limits.filter(is_missing).collect(),
             filters: own_filters(),
+            no_new_privileges: nix::sys::prctl::get_no_new_privs() == Ok(true),
+            in_landlock_domain: is_proved(proofs::LANDLOCK_DOMAIN),
+            filtered_calls: calls.map(str::to_owned).collect(),
+            lacks_notification: read("/proc/sys/kernel/seccomp/actions_avail")
+                .is_some_and(|actions| !actions.contains("user_notif")),
+            chroot: mounts.chroot().or_else(|| {
+                let proof = "setns(2) leads to another root";
+                is_proved(proofs::CHROOT).then(|| proof.to_owned())
+            }),
+            root_kind: mounts.root_kind(),
+            covered_proc: mounts.below("/proc"),
+            hidepid: mounts.hidepid(),
+            lacks_proc,
+            lacks_null: !Path::new("/dev/null").exists(),
             kernel,
         }
+    }
+
+    /// Major and minor number of the kernel's version.
+    pub(super) fn version(&self) -> (u32, u32) {
+        let mut numbers = self
+            .kernel
+            .split(['.', '-'])
+            .map_while(|part| part.parse().ok());
+        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+    }
+
+    /// True if the map gives the user of this process an id.
+    pub(super) fn is_mapped(&self) -> bool {
+        let Some(map) = &self.uid_map else {
+            // The kernel shows an empty map for a namespace whose map is not written yet.
+            return self.lacks_proc;
+        };
+        map.lines().any(|line| {
+            let mut numbers = line.split_whitespace().map(str::parse::<u64>);
+            let (Some(Ok(first)), Some(Ok(count))) = (numbers.next(), numbers.nth(1)) else {
+                return false;
+            };
+            (first..first.saturating_add(count)).contains(&u64::from(self.uid))
+        })
     }
 
     /// AppArmor profile of this process, if it is an engine's default profile in enforce mode.
@@ -99,7 +190,7 @@ impl Context {
     }
 
     /// Lines for people: a label and a text.
-    pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn lines(&self) -> Vec<(&'static str, String)> {
         let mut lines = vec![
             ("kernel", format!("Linux {} {}", self.kernel, self.arch)),
             ("user", self.user()),
@@ -122,26 +213,46 @@ impl Context {
                         (kernel.apparmor_restrict_unprivileged_userns = 1)";
             lines.push(("apparmor", text.to_owned()));
         }
+        if let Some(proof) = &self.chroot {
+            lines.push(("root", format!("in a chroot: {proof}")));
+        }
+        if !self.covered_proc.is_empty() {
+            let paths = self.covered_proc.join(" ");
+            lines.push(("proc", format!("covered by other mounts: {paths}")));
+        }
+        if let Some(option) = &self.hidepid {
+            lines.push(("proc", format!("mounted with {option}")));
+        }
         if let Some(scope) = self.ptrace_scope {
             lines.push(("yama", format!("kernel.yama.ptrace_scope = {scope}")));
         }
-        if self.filters > 0 {
-            let text = format!(
-                "system call filters that are installed already: {}",
-                self.filters
-            );
-            lines.push(("seccomp", text));
+        if self.filters > 0 || self.no_new_privileges {
+            lines.push(("seccomp", self.restrictions()));
         }
         lines
     }
 
+    /// Filters and no_new_privs that this process has inherited, for people.
+    pub(super) fn restrictions(&self) -> String {
+        let filters = count(self.filters as usize, "system call filter");
+        let mut text = format!("{filters} installed before");
+        if !self.filtered_calls.is_empty() {
+            text.push_str(&format!(", refusing {}", self.filtered_calls.join(", ")));
+        }
+        if self.no_new_privileges {
+            text.push_str("; no_new_privs is set");
+        }
+        text
+    }
+
     fn user(&self) -> String {
-        let user = if self.uid.is_root() {
+        let user = if self.uid == 0 {
             "root"
         } else {
             "an ordinary user"
         };
-        let namespace = if self.in_user_namespace {
+        let has_fewer = |map: &String| !is_whole(map);
+        let namespace = if self.uid_map.as_ref().is_some_and(has_fewer) {
             ", in a user namespace with fewer ids than its parent"
         } else {
             ""
