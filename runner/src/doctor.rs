@@ -11,6 +11,7 @@
 //! | [`probe`] | result of a probe, with cause and fixes |
 
 mod apparmor;
+pub(crate) mod client;
 mod dry_run;
 mod features;
 mod human;
@@ -94,7 +95,8 @@ impl Examination {
             // No trial can be started here.
             return Self::new(&of_case, probes);
         }
-        if !of_case.iter().any(|one| one.id == Tier::Inherited.word()) {
+        let is_inherited = |one: &Probe| one.id == Tier::Inherited.word();
+        if of_case.iter().any(is_run) && !of_case.iter().any(is_inherited) {
             probes.extend(trial::INHERITED.make());
         }
         if of_case.iter().any(|one| is_run(one) && one.works()) {

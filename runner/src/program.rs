@@ -24,7 +24,8 @@ use crate::cli::{Cli, Command, UsageError};
 use crate::collect::Failure;
 use crate::collect::home_copy::Kept;
 use crate::diff::{self, DiffError};
-use crate::doctor::trial::{self, TRIAL_ARGUMENT};
+use crate::doctor::client::TRIAL_ARGUMENT;
+use crate::doctor::trial;
 use crate::output::{self, OutputError};
 use crate::policy_command::{self, Outcome, PolicyCommandError};
 use crate::prepare::{CLIENT_ARGUMENT, PrepareError};
@@ -134,7 +135,7 @@ fn run(request: &RunRequest) -> u8 {
             }
         }
         Err(error) => {
-            print_error("error", &error, error.hint());
+            print_error("error", &error, error.hint().as_deref());
             match purpose {
                 Purpose::Judge => error.exit_code(),
                 Purpose::Audit => AUDIT_FAILED,
@@ -305,49 +306,49 @@ impl RunError {
         }
     }
 
-    pub(crate) fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::EventLoop(error) | Self::Digest(error) if is_shortage(error) => {
-                Some(RAISE_LIMITS)
-            }
+    pub(crate) fn hint(&self) -> Option<String> {
+        let text = match self {
+            Self::Prepare(PrepareError::Targets(
+                TargetsError::OutsideSocket(error) | TargetsError::Neighbour(error),
+            )) => return Some(Advice::of_target(error).hint()),
+            Self::EventLoop(error) | Self::Digest(error) if is_shortage(error) => RAISE_LIMITS,
             Self::Digest(error) if error.kind() == io::ErrorKind::TimedOut => {
-                Some("copy the program to a disk of this machine")
+                "copy the program to a disk of this machine"
             }
             Self::Namespaces(_) | Self::Prepare(PrepareError::OwnFile { .. }) => {
-                Some("/proc must be mounted where the runner is started")
+                "/proc must be mounted where the runner is started"
             }
             Self::Prepare(PrepareError::Targets(TargetsError::NoOutsideDirectory)) => {
-                Some("set HOME to a directory that you may read, outside of /tmp and /home")
+                "set HOME to a directory that you may read, outside of /tmp and /home"
             }
             Self::Prepare(PrepareError::FewFiles { .. }) => {
-                Some("raise the hard limit of open files, as root: `ulimit -Hn 1024`")
+                "raise the hard limit of open files, as root: `ulimit -Hn 1024`"
             }
-            Self::Bundle(error) => Some(error.hint()),
-            Self::Keep(_) => Some("set TMPDIR to a directory that you may write"),
-            Self::Baseline(error) => error.hint(),
+            Self::Bundle(error) => error.hint(),
+            Self::Keep(_) => "set TMPDIR to a directory that you may write",
+            Self::Baseline(error) => return error.hint().map(str::to_owned),
             Self::Output(OutputError::Replaces { .. } | OutputError::IsStream { .. }) => {
-                Some("give the report a file of its own")
+                "give the report a file of its own"
             }
-            Self::Output(OutputError::Beside { .. }) => Some(
-                "a report is written to a new file in its directory and then renamed: name a directory that you may write",
-            ),
-            Self::Prepare(PrepareError::NoRight { .. }) => Some(
-                "start the runner as the owner of the path; if root starts it, the program has an unused user id and needs a right that all users have",
-            ),
+            Self::Output(OutputError::Beside { .. }) => {
+                "a report is written to a new file in its directory and then renamed: name a directory that you may write"
+            }
+            Self::Prepare(PrepareError::NoRight { .. }) => {
+                "start the runner as the owner of the path; if root starts it, the program has an unused user id and needs a right that all users have"
+            }
             Self::Prepare(PrepareError::Contradiction { .. } | PrepareError::BehindLink { .. }) => {
-                Some(
-                    "name both by their paths without links, as `realpath` prints them, or make less writable",
-                )
+                "name both by their paths without links, as `realpath` prints them, or make less writable"
             }
             Self::Prepare(PrepareError::ForbiddenRule { .. }) => {
-                Some("show a narrower path, or write the report or the evidence elsewhere")
+                "show a narrower path, or write the report or the evidence elsewhere"
             }
             Self::Output(_)
             | Self::Prepare(_)
             | Self::EventLoop(_)
             | Self::NoTier
-            | Self::Digest(_) => None,
-        }
+            | Self::Digest(_) => return None,
+        };
+        Some(text.to_owned())
     }
 }
 
@@ -357,7 +358,7 @@ impl SelftestError {
             Self::NotStarted { failure, .. } => failure.hint(Purpose::Judge),
             Self::Directory(error) => Some(Advice::of(error).hint()),
             Self::Targets(error) if is_shortage(error) => Some(RAISE_LIMITS.to_owned()),
-            Self::Run(error) => error.hint().map(str::to_owned),
+            Self::Run(error) => error.hint(),
             Self::Policy(_) | Self::Targets(_) | Self::Render(_) | Self::Write(_) => None,
         }
     }

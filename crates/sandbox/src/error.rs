@@ -124,6 +124,8 @@ pub enum Step {
     Signals,
     /// Reads the status of a path.
     Describe,
+    /// Makes a socket on the host that a probe of the canary tries to reach.
+    CanaryTarget,
     /// Runs the canary outside the sandbox.
     TryOutside,
     /// Waits for the set-up to complete, in the runner.
@@ -183,6 +185,7 @@ impl std::fmt::Display for Step {
             Self::Channel => "exchange messages with the runner",
             Self::Signals => "watch for ended processes",
             Self::Describe => "read a path's status",
+            Self::CanaryTarget => "make a target of the canary",
             Self::TryOutside => "run the canary outside the sandbox",
             Self::CompleteSetUp => "complete the set-up",
         })

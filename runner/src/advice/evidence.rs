@@ -8,7 +8,6 @@ use std::{env, fs};
 use caps::{CapSet, Capability};
 use model::text::count;
 use nix::unistd::geteuid;
-use sandbox::verify::own_filters;
 
 use super::mounts::Mounts;
 use super::proofs;
@@ -67,6 +66,8 @@ pub(crate) struct Evidence {
     pub(super) missing_kinds: Vec<&'static str>,
     /// Number of seccomp filters that were installed before.
     pub(super) filters: u32,
+    /// Number of seccomp filters of process 1, which a container's profile covers; `None` if unknown.
+    pub(super) filters_of_init: Option<u32>,
     pub(super) no_new_privileges: bool,
     /// Calls that an earlier filter refuses: the kernel would answer the arguments with another errno.
     pub(super) filtered_calls: Vec<String>,
@@ -128,7 +129,8 @@ impl Evidence {
             denies_groups: read("/proc/self/setgroups").is_some_and(|word| word == "deny"),
             zero_limits: limits.clone().filter(zero).collect(),
             missing_kinds: limits.filter(is_missing).collect(),
-            filters: own_filters(),
+            filters: filters_of("self").unwrap_or(0),
+            filters_of_init: filters_of("1"),
             no_new_privileges: nix::sys::prctl::get_no_new_privs() == Ok(true),
             in_landlock_domain: is_proved(proofs::LANDLOCK_DOMAIN),
             filtered_calls: calls.map(str::to_owned).collect(),
@@ -154,6 +156,12 @@ impl Evidence {
             .split(['.', '-'])
             .map_while(|part| part.parse().ok());
         (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+    }
+
+    /// True if a filter was installed after those of process 1, so it is not the container's.
+    pub(super) fn has_more_filters_than_init(&self) -> bool {
+        self.filters_of_init
+            .is_some_and(|filters| self.filters > filters)
     }
 
     /// True if the map gives the user of this process an id.
@@ -236,6 +244,9 @@ impl Evidence {
     pub(super) fn restrictions(&self) -> String {
         let filters = count(self.filters as usize, "system call filter");
         let mut text = format!("{filters} installed before");
+        if self.has_more_filters_than_init() {
+            text.push_str(", not all by the start of process 1");
+        }
         if !self.filtered_calls.is_empty() {
             text.push_str(&format!(", refusing {}", self.filtered_calls.join(", ")));
         }
@@ -304,6 +315,14 @@ fn read(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim_matches(['\0', '\n', ' ']);
     (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Number of seccomp filters of a process.
+fn filters_of(process: &str) -> Option<u32> {
+    let status = read(&format!("/proc/{process}/status"))?;
+    let mut lines = status.lines();
+    let count = lines.find_map(|line| line.strip_prefix("Seccomp_filters:"))?;
+    count.trim().parse().ok()
 }
 
 fn number(path: &str) -> Option<u64> {

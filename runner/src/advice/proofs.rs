@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
@@ -13,8 +14,11 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use nix::sys::stat::Mode;
+use nix::unistd::pivot_root;
 use sys::mount::open_tree;
+use sys::net::set_loopback_up;
 use sys::process::{OWN_FILE, Side, clone_process, read_to_end_within};
 
 use super::mounts::Mounts;
@@ -23,7 +27,14 @@ use super::mounts::Mounts;
 pub(crate) const PROOFS_ARGUMENT: &str = "__proofs";
 
 /// Lines that prove that an earlier filter refuses a call.
-pub(super) const CALLS: [&str; 3] = ["unshare", "clone", "mount"];
+pub(super) const CALLS: [&str; 6] = [
+    "unshare",
+    "clone",
+    "ioctl",
+    "mount",
+    "open_tree",
+    "pivot_root",
+];
 
 /// Line that proves a Landlock domain which forbids mounts.
 pub(super) const LANDLOCK_DOMAIN: &str = "landlock-domain";
@@ -31,14 +42,19 @@ pub(super) const LANDLOCK_DOMAIN: &str = "landlock-domain";
 /// Line that proves that the root directory is not the root of the mount namespace.
 pub(super) const CHROOT: &str = "chroot";
 
+/// Path at which no object exists.
+const NOWHERE: &str = "/no such directory";
+
 /// Time limit of the process, which takes some milliseconds.
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// Makes the attempts and returns the lines; an empty list if the process cannot be started or does not end.
 pub(super) fn find() -> Vec<String> {
     let mut proofs = Command::new(OWN_FILE);
-    proofs.arg(PROOFS_ARGUMENT).env_clear().stdin(Stdio::null());
-    let started = proofs.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    proofs.arg(PROOFS_ARGUMENT).env_clear();
+    // No stream is /dev/null, which may be missing.
+    proofs.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let started = proofs.stderr(Stdio::piped()).spawn();
     let Ok(mut process) = started else {
         return Vec::new();
     };
@@ -52,13 +68,9 @@ pub(super) fn find() -> Vec<String> {
     lines.lines().map(str::to_owned).collect()
 }
 
-/// Makes the attempts. Each has invalid arguments: a call that reaches the kernel has no effect, and fails with an errno
+/// Makes the attempts. Most have invalid arguments: a call that reaches the kernel has no effect, and fails with an errno
 /// that filters do not use.
 pub(crate) fn main() -> ExitCode {
-    let prove = |name: &str, is_proved: bool| {
-        // A failed write means that the caller has ended.
-        let _ = is_proved.then(|| writeln!(std::io::stdout(), "{name}"));
-    };
     // CLONE_PTRACE is no flag of unshare(2), which checks the flags first.
     let spaces = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET;
     let unshared = unshare(spaces | CloneFlags::CLONE_PTRACE);
@@ -70,12 +82,33 @@ pub(crate) fn main() -> ExitCode {
         Err(errno) => errno,
     };
     prove("clone", cloned != Errno::EINVAL);
-    let passes = mount_private("/no such directory") == Err(Errno::ENOENT);
-    prove("mount", !passes);
-    // These two change the namespaces of this process, so they come last.
+    let mounted = mount_private(NOWHERE);
+    prove("mount", mounted != Err(Errno::ENOENT));
     prove(CHROOT, is_in_chroot() == Ok(true));
-    prove(LANDLOCK_DOMAIN, passes && is_in_landlock_domain());
+    // Without namespaces of its own, this process must not touch mounts or links.
+    if unshare(spaces | CloneFlags::CLONE_NEWNS).is_ok() {
+        let nowhere = Path::new(NOWHERE);
+        let opened = open_tree(c"/no such directory").map(drop);
+        prove("open_tree", opened != Err(Errno::ENOENT));
+        let entered = pivot_root(nowhere, nowhere);
+        prove("pivot_root", entered != Err(Errno::ENOENT));
+        // The next two need the same capabilities, which AppArmor may have dropped.
+        if open_tree(c"/").is_ok() {
+            prove("ioctl", loopback_up() == Err(Errno::EPERM));
+            // A domain with rules for files refuses mount(2), and no other mount call (landlock(7)).
+            let passes = mounted == Err(Errno::ENOENT);
+            prove(
+                LANDLOCK_DOMAIN,
+                passes && mount_private("/") == Err(Errno::EPERM),
+            );
+        }
+    }
     ExitCode::SUCCESS
+}
+
+fn prove(name: &str, is_proved: bool) {
+    // A failed write means that the caller has ended.
+    let _ = is_proved.then(|| writeln!(std::io::stdout(), "{name}"));
 }
 
 /// Compares the root with that of the mount namespace, which setns(2) enters. Only root may enter it.
@@ -93,13 +126,9 @@ fn is_in_chroot() -> Result<bool, Errno> {
     Ok(root()? != own)
 }
 
-/// Tests for a domain with rules for files, which refuses mount(2) with EPERM and permits open_tree(2) (landlock(7)).
-fn is_in_landlock_domain() -> bool {
-    // Without a mount namespace of its own, this process must not touch the mounts.
-    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS).is_ok()
-        // open_tree(2) needs the same capability as mount(2).
-        && open_tree(c"/").is_ok()
-        && mount_private("/") == Err(Errno::EPERM)
+fn loopback_up() -> Result<(), Errno> {
+    let (family, kind) = (AddressFamily::Inet, SockType::Datagram);
+    set_loopback_up(socket(family, kind, SockFlag::SOCK_CLOEXEC, None)?)
 }
 
 fn mount_private(path: &str) -> Result<(), Errno> {

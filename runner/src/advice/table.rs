@@ -118,7 +118,7 @@ const ROWS: &[Row] = &[
 
     row(MAKING, &[ENOSPC, EUSERS], zero_limit,
         "the limit of namespaces is 0",
-        &[Do("`sudo sysctl NAME=10000` with each of these names")]),
+        &[Do("sudo sysctl {limits}")]),
     row(MAKING, &[ENOSPC, EUSERS], certain,
         "a limit of namespaces is used up, here or in a parent user namespace",
         &[Do("`sudo sysctl user.max_user_namespaces=10000 user.max_net_namespaces=10000 user.max_pid_namespaces=10000 user.max_mnt_namespaces=10000 user.max_ipc_namespaces=10000 user.max_uts_namespaces=10000 user.max_cgroup_namespaces=10000`")]),
@@ -127,16 +127,16 @@ const ROWS: &[Row] = &[
         &[Do("use a kernel with CONFIG_USER_NS, CONFIG_NET_NS, CONFIG_PID_NS, CONFIG_IPC_NS, CONFIG_UTS_NS and CONFIG_CGROUPS")]),
 
     row(NAMESPACES, FILTERED, filter_of_engine,
-        "the seccomp profile of this container refuses namespaces",
-        &[PERMIT, Do("or use isolation `inherited`: `--network none`")]),
+        "the seccomp profile of this container refuses a call that makes namespaces or mounts",
+        &[PERMIT, Do("for isolation `inherited`: `docker run --network none …`")]),
     row(NAMESPACES, DENIED, profile_of_engine,
-        "the AppArmor profile of this container refuses namespaces",
+        "the AppArmor profile of this container refuses namespaces or mounts",
         &[PERMIT_WITHOUT_APPARMOR]),
     row(NAMESPACES, FILTERED, filter_of_sandbox,
-        "already inside a sandbox, whose system call filter refuses namespaces",
+        "already inside a sandbox, whose system call filter refuses a call that makes namespaces or mounts",
         &[OUTSIDE]),
     row(NAMESPACES, FILTERED, filter,
-        "a system call filter around the runner refuses namespaces",
+        "a system call filter around the runner refuses a call that makes namespaces or mounts",
         &[Do("start the runner outside of the program that installed the filter, such as a container without a profile for it")]),
     row(&[Step::PrivateMounts], &[EPERM], landlock_domain,
         "already inside a sandbox, whose Landlock rules forbid every mount",
@@ -144,7 +144,7 @@ const ROWS: &[Row] = &[
     row(USER, &[EPERM], |evidence, _| evidence.chroot.clone(),
         "this is a chroot, in which the kernel refuses user namespaces (user_namespaces(7))",
         &[Do("start the runner outside of it, or enter the directory by pivot_root(2), as `bwrap --dev-bind DIRECTORY /` and container engines do")]),
-    row(USER, &[EPERM], unmapped,
+    row(&[Step::UserAndNetworkNamespace, Step::HandOverPipes], &[EPERM, EINVAL], unmapped,
         "the user of this process has no id in its user namespace",
         &[Do("write the maps of that namespace: `unshare --map-root-user …`")]),
     row(USER, DENIED, forbidden_by_debian,
@@ -175,21 +175,32 @@ const ROWS: &[Row] = &[
     row(&[Step::Filter], &[EINVAL, ENOSYS], old_seccomp,
         "this kernel has no seccomp filters with user notification",
         &[Do("use Linux 6.2 or later; gVisor has none: `docker run --runtime runc …`")]),
-    row(&[Step::NoNewPrivileges, Step::Filter], &[], filters_before,
+    row(&[Step::NoNewPrivileges], &[], filters_before,
+        "a filter around the runner refuses no_new_privs",
+        &[Do("permit prctl(2) in that filter, or start the runner outside of it")]),
+    row(&[Step::Filter], &[], filters_before,
         "a filter around the runner refuses seccomp filters with user notification",
-        &[Do("permit seccomp(2) and prctl(2) in that filter, or start the runner outside of it")]),
+        &[Do("permit seccomp(2) in that filter, or start the runner outside of it")]),
     row(&[Step::Landlock], &[EOPNOTSUPP], unlisted_landlock,
         "Landlock is not in the kernel's list of security modules",
         &[Do("boot with `lsm=landlock,…` in front of the modules that are listed")]),
     row(&[Step::Landlock, Step::LandlockAlone], &[EPERM, ENOSYS, EACCES], listed_landlock,
         "the kernel has Landlock, and a filter around the runner refuses its calls",
         &[Do("permit landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in that filter: Docker 20.10.10, Podman 4 or later do")]),
+    row(&[Step::Landlock], &[], filters_before,
+        "Landlock is missing in this kernel, or a filter around the runner refuses it",
+        &[Do("use Linux 6.2 or later, with landlock in its list of security modules: boot with `lsm=landlock,…`"),
+          Do("permit landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in that filter")]),
     row(&[Step::Landlock], &[], certain,
         "Landlock is missing or older than ABI 3",
         &[Do("use Linux 6.2 or later, with landlock in its list of security modules: boot with `lsm=landlock,…`")]),
     row(&[Step::LandlockAlone], &[], certain,
         "without namespaces Landlock ABI 6 is needed",
         &[Do("use Linux 6.12 or later, with landlock in its list of security modules")]),
+
+    row(&[Step::CanaryTarget], DENIED, later_filter,
+        "already inside a sandbox, which refuses the sockets of the canary",
+        &[OUTSIDE]),
 
     row(&[Step::InheritedNetwork], &[], certain,
         "this network namespace has more than loopback, so it cannot isolate a run",
@@ -217,9 +228,6 @@ const ROWS: &[Row] = &[
     row(&[Step::TakeSource], &[EACCES], certain,
         "the user who starts the runner may not read a path that the policy names",
         &[Do("permit it, or start the runner as another user")]),
-    row(&[Step::TakeSource], &[ENOSYS], filters_on_new_kernel,
-        "a filter around the runner does not know open_tree(2) and mount_setattr(2)",
-        &[Do("use an engine whose seccomp profile knows them"), PERMIT]),
     row(&[Step::TakeSource], &[ENOSYS], old_kernel,
         "open_tree(2) and mount_setattr(2) need Linux 5.12",
         &[Do("use Linux 6.2 or later")]),
@@ -265,26 +273,29 @@ fn missing_kind(evidence: &Evidence, _: &SetupError) -> Option<String> {
 
 /// Text about an earlier filter that refuses the call of this step.
 fn filter(evidence: &Evidence, error: &SetupError) -> Option<String> {
-    let call = match error.step {
-        Step::UserAndNetworkNamespace => "unshare",
-        Step::CloneInit => "clone",
-        _ => "mount",
-    };
-    let calls = &evidence.filtered_calls;
-    calls
-        .iter()
+    const CALLS: [(Step, &str); 5] = [
+        (Step::UserAndNetworkNamespace, "unshare"),
+        (Step::CloneInit, "clone"),
+        (Step::LoopbackUp, "ioctl"),
+        (Step::TakeSource, "open_tree"),
+        (Step::PivotRoot, "pivot_root"),
+    ];
+    let call = CALLS.into_iter().find(|(step, _)| *step == error.step);
+    let call = call.map_or("mount", |(_, call)| call);
+    let mut refused = evidence.filtered_calls.iter();
+    refused
         .any(|one| one == call)
         .then(|| evidence.restrictions())
 }
 
 fn filter_of_engine(evidence: &Evidence, error: &SetupError) -> Option<String> {
     let (engine, trace) = evidence.engine.as_ref()?;
-    let found = filter(evidence, error)?;
+    let found = filter(evidence, error).filter(|_| !evidence.has_more_filters_than_init())?;
     Some(format!("{}, by {trace}; {found}", engine.word()))
 }
 
 fn filter_of_sandbox(evidence: &Evidence, error: &SetupError) -> Option<String> {
-    filter(evidence, error).filter(|_| evidence.no_new_privileges)
+    filter(evidence, error).and_then(|_| later_filter(evidence, error))
 }
 
 /// AppArmor refuses with EACCES if a profile does not name the operation; seccomp filters use EPERM.
@@ -331,7 +342,8 @@ fn lacking_capabilities(evidence: &Evidence, _: &SetupError) -> Option<String> {
         .iter()
         .filter(|one| !evidence.capabilities.contains(one));
     let missing: Vec<String> = missing.map(ToString::to_string).collect();
-    (!missing.is_empty()).then(|| format!("it lacks {}", missing.join(", ")))
+    let is_lacking = evidence.uid == 0 && !missing.is_empty();
+    is_lacking.then(|| format!("it lacks {}", missing.join(", ")))
 }
 
 fn old_seccomp(evidence: &Evidence, _: &SetupError) -> Option<String> {
@@ -343,12 +355,12 @@ fn filters_before(evidence: &Evidence, _: &SetupError) -> Option<String> {
     (evidence.filters > 0).then(|| evidence.restrictions())
 }
 
-fn filters_on_new_kernel(evidence: &Evidence, error: &SetupError) -> Option<String> {
-    filters_before(evidence, error).filter(|_| evidence.version() >= (5, 12))
-}
-
 fn old_kernel(evidence: &Evidence, _: &SetupError) -> Option<String> {
     (evidence.version() < (5, 12)).then(|| format!("this is {}", evidence.kernel))
+}
+
+fn later_filter(evidence: &Evidence, error: &SetupError) -> Option<String> {
+    filters_before(evidence, error).filter(|_| evidence.has_more_filters_than_init())
 }
 
 fn has_landlock(evidence: &Evidence) -> Option<bool> {
@@ -397,14 +409,26 @@ pub(super) fn advise(error: &SetupError, evidence: &Evidence) -> Advice {
 fn text(fix: &Fix, evidence: &Evidence) -> Option<String> {
     let engine = evidence.engine.as_ref().map(|(engine, _)| *engine);
     Some(match (fix, engine) {
-        (Do(text), Some(Engine::Docker)) => text.replace("podman run", "docker run"),
-        (Do(text), Some(Engine::Podman)) => text.replace("docker run", "podman run"),
-        (Do(text), _) => (*text).to_owned(),
+        (Do(text), Some(Engine::Docker)) if text.contains(" run ") => {
+            text.replace("podman run", "docker run")
+        }
+        (Do(text), Some(Engine::Podman)) if text.contains(" run ") => {
+            text.replace("docker run", "podman run")
+        }
+        (Do(text), _) => text.replace("{limits}", &limits(evidence)),
         (Fix::Engine { docker, .. }, Some(Engine::Docker)) => format!("docker run {docker} …"),
         (Fix::Engine { podman, .. }, Some(Engine::Podman)) => format!("podman run {podman} …"),
         (Fix::Engine { kubernetes, .. }, Some(Engine::Kubernetes)) => (*kubernetes).to_owned(),
         (Fix::Engine { .. }, Some(Engine::Other) | None) => return None,
     })
+}
+
+fn limits(evidence: &Evidence) -> String {
+    let settings = evidence.zero_limits.iter();
+    let settings: Vec<String> = settings
+        .map(|kind| format!("user.max_{kind}_namespaces=10000"))
+        .collect();
+    settings.join(" ")
 }
 
 fn unknown(error: &SetupError, evidence: &Evidence) -> Advice {

@@ -82,7 +82,7 @@ fn user_namespace_cause_follows_its_proof() {
             Evidence {
                 filtered_calls: calls,
                 filters: 2,
-                no_new_privileges: true,
+                filters_of_init: Some(1),
                 ..fact()
             },
             "already inside a sandbox",
@@ -133,7 +133,7 @@ fn user_namespace_cause_follows_its_proof() {
     }
 }
 
-/// A trace of an engine alone, or a filter that permits the call, proves nothing.
+/// A trace of an engine alone, a filter that permits the call, or a later filter proves nothing about the engine.
 #[test]
 fn engine_without_refused_call_is_no_cause() {
     let refused = error(Step::UserAndNetworkNamespace, Errno::EPERM);
@@ -142,6 +142,11 @@ fn engine_without_refused_call_is_no_cause() {
         ..in_engine(Engine::Docker)
     };
     assert_unknown(&refused, &evidence);
+    let evidence = Evidence {
+        filters_of_init: Some(0),
+        ..in_engine(Engine::Docker)
+    };
+    assert_cause(&refused, &evidence, "already inside a sandbox", "outside");
     let evidence = Evidence {
         debian_forbids: true,
         capabilities: vec![Capability::CAP_SYS_ADMIN],
@@ -207,7 +212,7 @@ fn used_up_limits_of_namespaces_are_told_from_zero() {
             &full,
             &zero,
             "user.max_pid_namespaces = 0",
-            "sysctl NAME=10000",
+            "sysctl user.max_pid_namespaces=10000",
         );
     }
     let absent = error(Step::UserAndNetworkNamespace, Errno::EINVAL);
@@ -222,16 +227,23 @@ fn used_up_limits_of_namespaces_are_told_from_zero() {
 #[test]
 fn root_that_cannot_change_users_has_a_cause() {
     let few = error(Step::HandOverPipes, Errno::EINVAL);
+    let root = || Evidence { uid: 0, ..plain() };
     let map = Evidence {
         uid_map: Some("0 1000 1".to_owned()),
-        ..plain()
+        ..root()
     };
     assert_cause(&few, &map, "too few ids", "--add-subuids");
+    let unmapped = Evidence {
+        uid: 65_534,
+        ..map.clone()
+    };
+    assert_cause(&few, &unmapped, "has no id", "--map-root-user");
     let refused = error(Step::DropGroups, Errno::EPERM);
-    assert_cause(&refused, &plain(), "lacks CAP_CHOWN", "--cap-add CHOWN");
+    assert_cause(&refused, &root(), "lacks CAP_CHOWN", "--cap-add CHOWN");
+    assert_unknown(&refused, &plain());
     let denied = Evidence {
         denies_groups: true,
-        ..plain()
+        ..root()
     };
     assert_cause(&refused, &denied, "forbids setgroups", "ordinary user");
     let able = Evidence {
@@ -241,7 +253,7 @@ fn root_that_cannot_change_users_has_a_cause() {
             Capability::CAP_SETUID,
             Capability::CAP_SETFCAP,
         ],
-        ..plain()
+        ..root()
     };
     assert_unknown(&refused, &able);
 }
@@ -294,12 +306,28 @@ fn filter_and_landlock_causes_follow_their_proof() {
     );
     let trees = error(Step::TakeSource, Errno::ENOSYS);
     assert_unknown(&trees, &plain());
-    assert_cause(&trees, &filtered, "does not know open_tree", "profile");
+    let unknown_call = Evidence {
+        filtered_calls: vec!["open_tree".to_owned()],
+        ..filtered.clone()
+    };
+    assert_cause(&trees, &unknown_call, "a system call filter", "outside");
     let kernel = Evidence {
         kernel: "5.10.0-9-amd64".to_owned(),
         ..plain()
     };
     assert_cause(&trees, &kernel, "5.10.0-9", "Linux 6.2");
+}
+
+#[test]
+fn refused_target_of_the_canary_names_a_sandbox() {
+    let refused = error(Step::CanaryTarget, Errno::EACCES);
+    assert_unknown(&refused, &plain());
+    let inside = Evidence {
+        filters: 1,
+        filters_of_init: Some(0),
+        ..plain()
+    };
+    assert_cause(&refused, &inside, "already inside a sandbox", "outside");
 }
 
 #[test]

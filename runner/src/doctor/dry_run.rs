@@ -2,7 +2,6 @@
 //! sandbox has a probe, so that what works here works in a run.
 
 use std::fs;
-use std::path::PathBuf;
 
 use clap::Parser as _;
 use model::case::Tier;
@@ -13,14 +12,11 @@ use nix::errno::Errno;
 use sandbox::error::Step;
 use sys::process::OWN_FILE;
 
+use super::client::{LOOK, TRIAL_ARGUMENT};
 use super::probe::{Need, Outcome, Probe, Refusal, advice, at_step};
-use super::trial::TRIAL_ARGUMENT;
 use crate::cli::{Cli, Command};
 use crate::collect::Failure;
 use crate::run::{self, Collected};
-
-/// Second argument that makes this executable the client of a dry audit.
-pub(super) const LOOK: &str = "look";
 
 /// Case B with the default isolation.
 pub(super) fn case() -> Vec<Probe> {
@@ -43,7 +39,10 @@ fn of_case(words: &[&str]) -> Vec<Probe> {
         .collect();
     let (tier, evidence) = (collected.tier, &collected.evidence);
     probes.push(whole_run(tier, outcome(&collected)));
-    probes.extend(evidence.layers.iter().map(|layer| of_layer(tier, layer)));
+    // Isolation `inherited` has no namespaces by definition, and its report says so in a layer.
+    let is_tested = |layer: &&Layer| tier != Tier::Inherited || layer.name != "namespaces";
+    let layers = evidence.layers.iter().filter(is_tested);
+    probes.extend(layers.map(|layer| of_layer(tier, layer)));
     let lost = |canary: &&Canary| canary.status == CanaryStatus::NotHeld;
     probes.extend(evidence.canaries.iter().filter(lost).map(|canary| {
         let Canary {
@@ -85,12 +84,6 @@ pub(super) fn audit() -> Vec<Probe> {
     probes
 }
 
-/// Looks a path up that does not exist, as the client of a dry audit.
-pub(super) fn look() {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let _ = fs::metadata(home.unwrap_or_default().join("runner-doctor"));
-}
-
 fn lookups(tier: Tier, evidence: &Evidence) -> Outcome {
     match (evidence.lookups.len(), tier) {
         (_, Tier::Inherited) => Err(Refusal::Untried(
@@ -123,17 +116,14 @@ fn collect(words: &[&str]) -> Result<Collected, Refusal> {
     run::for_evidence(&request).map_err(|error| before_set_up(&error, error.hint()))
 }
 
-fn before_set_up(error: &dyn std::error::Error, fix: Option<&str>) -> Refusal {
+fn before_set_up(error: &dyn std::error::Error, fix: Option<String>) -> Refusal {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
         text.push_str(&format!(": {error}"));
         cause = error.source();
     }
-    Refusal::Run {
-        text,
-        fix: fix.map(str::to_owned),
-    }
+    Refusal::Run { text, fix }
 }
 
 fn of_every_run(refusal: Refusal) -> Probe {

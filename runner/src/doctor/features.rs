@@ -47,8 +47,8 @@ pub(super) fn descriptor() -> Outcome {
             refused(
                 "copy a descriptor by pidfd_getfd",
                 errno,
-                "the call is refused, as by Docker's profile, or not in this kernel",
-                "no fix is needed; `docker run --cap-add SYS_PTRACE …` allows it",
+                "the call is refused by a filter or a security module, or not in this kernel",
+                "no fix is needed; in a container, `--cap-add SYS_PTRACE` allows it",
             )
         })?;
         Ok("copied".to_owned())
@@ -64,8 +64,8 @@ pub(super) fn memory() -> Outcome {
             refused(
                 "read memory by process_vm_readv",
                 errno,
-                "the call is refused, as by older profiles of Docker; /proc/PID/mem is read instead",
-                "no fix is needed; `docker run --cap-add SYS_PTRACE …` allows it",
+                "the call is refused by a filter or a security module; /proc/PID/mem is read instead",
+                "no fix is needed; in a container, `--cap-add SYS_PTRACE` allows it",
             )
         })?;
         if bytes == TEXT {
@@ -83,19 +83,19 @@ pub(super) fn inotify() -> Outcome {
         let instance = Inotify::init(InitFlags::IN_CLOEXEC)?;
         instance.add_watch("/", AddWatchFlags::IN_CREATE).map(drop)
     };
-    watch().map_err(|errno| match errno {
-        Errno::EMFILE => refused(
-            "make an inotify instance",
-            errno,
-            "this user's inotify instances are used up; without fanotify, short-lived files are then not noticed",
-            "sudo sysctl fs.inotify.max_user_instances=1024",
-        ),
-        _ => refused(
-            "watch a directory",
-            errno,
-            "inotify is refused; without fanotify, short-lived files are then not noticed",
-            "allow inotify_init1 and inotify_add_watch in the seccomp profile",
-        ),
+    watch().map_err(|errno| {
+        let (cause, fix) = if errno == Errno::EMFILE {
+            (
+                "this user's inotify instances are used up; without fanotify, short-lived files are then not noticed",
+                "sudo sysctl fs.inotify.max_user_instances=1024",
+            )
+        } else {
+            (
+                "inotify is refused; without fanotify, short-lived files are then not noticed",
+                "allow inotify_init1 and inotify_add_watch in the seccomp profile",
+            )
+        };
+        refused("watch a directory", errno, cause, fix)
     })?;
     Ok("an instance made, a directory watched".to_owned())
 }

@@ -55,7 +55,7 @@ fn missing_features(page: &mut Page<String>, examination: &Examination) -> fmt::
         for one in refused {
             let text = format!("{}, {}: {}", one.id, one.what, one.observed);
             page.say("refused", group.tone(), &text)?;
-            if let Some(cause) = &one.cause {
+            if let Some(cause) = one.cause.as_ref().filter(|cause| **cause != one.observed) {
                 page.say("  cause", Tone::Quiet, cause)?;
             }
             for fix in &one.fixes {
@@ -89,18 +89,18 @@ fn list(page: &mut Page<String>, examination: &Examination, group: Group) -> fmt
 /// Group of probes with the same use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Group {
-    Every,
     Namespace,
     Inherited,
+    Every,
     Audit,
     IfThere,
 }
 
 impl Group {
     const ALL: [Self; 5] = [
-        Self::Every,
         Self::Namespace,
         Self::Inherited,
+        Self::Every,
         Self::Audit,
         Self::IfThere,
     ];

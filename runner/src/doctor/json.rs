@@ -32,7 +32,7 @@ struct Doctor<'a> {
     /// The program that wrote this document.
     runner: Runner,
     /// The verdict, with its reason.
-    verdict: Verdict<'a>,
+    verdict: Verdict,
     /// Properties of the machine, for people. They do not affect the verdict.
     context: Vec<Line>,
     /// Each probe, in the order of execution.
@@ -48,12 +48,12 @@ struct Runner {
 
 /// The verdict.
 #[derive(Serialize, JsonSchema)]
-struct Verdict<'a> {
+struct Verdict {
     /// Isolation that a run gets; null if a run is not possible.
     #[schemars(with = "Option<model::case::Tier>")]
     tier: Option<Tier>,
     /// Reason for the verdict, for people.
-    reason: &'a str,
+    reason: &'static str,
     /// Exit code: 0 for namespace, 1 for inherited only, 3 for none.
     exit_code: u8,
 }
@@ -77,7 +77,7 @@ impl<'a> Doctor<'a> {
             },
             verdict: Verdict {
                 tier: examination.tier,
-                reason: &examination.reason(),
+                reason: examination.reason(),
                 exit_code: examination.exit_code(),
             },
             context: lines.map(|(name, text)| Line { name, text }).collect(),

@@ -21,22 +21,25 @@ use nix::unistd::{getegid, geteuid, getpid, getppid, isatty, truncate};
 use sandbox::error::{SetupError, Step, errno_of};
 use sandbox::guard::Guarded;
 use sandbox::landlock::errno_within;
-use sandbox::{identity, root};
+use sandbox::{identity, privilege, root};
 use sys::process::OWN_FILE;
 use sys::random;
 
-use super::dry_run::LOOK;
+use super::client::{LOOK, TRIAL_ARGUMENT};
 use super::probe::{Outcome, Refusal, advice};
-use super::trial::TRIAL_ARGUMENT;
+
+const NULL: &str = "/dev/null";
+
+/// An operation that Landlock denies without a rule.
+type Denial = (&'static str, fn() -> Result<(), Errno>);
 
 /// ABI 1: rights on files and directories.
 pub(super) fn files() -> Outcome {
-    let null = Path::new("/dev/null");
-    let attempts: [(&str, &dyn Fn() -> Result<(), Errno>); 4] = [
-        ("executing", &execute),
-        ("reading a file", &|| io(File::open(OWN_FILE))),
-        ("writing a file", &|| open_to_write(null).map(drop)),
-        ("listing a directory", &|| io(fs::read_dir("/"))),
+    let attempts: [Denial; 4] = [
+        ("executing", execute),
+        ("reading a file", || io(File::open(OWN_FILE))),
+        ("writing a file", || open_to_write(NULL).map(drop)),
+        ("listing a directory", || io(fs::read_dir("/"))),
     ];
     for (what, attempt) in attempts {
         must_work(what, attempt())?;
@@ -100,8 +103,7 @@ pub(super) fn tcp() -> Outcome {
 
 /// ABI 5: ioctl on devices.
 pub(super) fn device_ioctl() -> Outcome {
-    let null = Path::new("/dev/null");
-    let ask = || open_to_write(null).and_then(|device| isatty(&device).map(drop));
+    let ask = || open_to_write(NULL).and_then(|device| isatty(&device).map(drop));
     must_work("an ioctl on /dev/null", ask())?;
     let others = AccessFs::ReadFile | AccessFs::WriteFile;
     restrict(allowing(
@@ -111,7 +113,7 @@ pub(super) fn device_ioctl() -> Outcome {
         others,
     )?)?;
     must_refuse("an ioctl on /dev/null", Errno::EACCES, ask())?;
-    must_work("opening /dev/null", open_to_write(null))?;
+    must_work("opening /dev/null", open_to_write(NULL))?;
     Ok("ioctl denied, opening allowed".to_owned())
 }
 
@@ -206,7 +208,7 @@ fn io<T>(done: std::io::Result<T>) -> Result<(), Errno> {
 }
 
 /// Opens a file for writing without writing to it.
-fn open_to_write(path: &Path) -> Result<File, Errno> {
+fn open_to_write(path: impl AsRef<Path>) -> Result<File, Errno> {
     let opened = OpenOptions::new().write(true).open(path);
     opened.map_err(|error| errno_of(&error))
 }
@@ -245,6 +247,7 @@ fn allowing(
 }
 
 fn restrict(ruleset: RulesetCreated) -> Result<(), Refusal> {
+    privilege::set_no_new_privileges()?;
     let status = ruleset
         .restrict_self()
         .map_err(|error| refused(1, &error))?;

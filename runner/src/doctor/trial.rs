@@ -15,11 +15,9 @@ use nix::sys::signal::Signal;
 use sandbox::error::Step;
 use sys::process::{OWN_FILE, ignore_file_size_signal, read_to_end_within, wait_within};
 
+use super::client::TRIAL_ARGUMENT;
 use super::probe::{Need, Outcome, Probe, Refusal, at_step};
-use super::{dry_run, features, landlock};
-
-/// Hidden first argument that makes this executable run one trial.
-pub(crate) const TRIAL_ARGUMENT: &str = "__trial";
+use super::{client, dry_run, features, landlock};
 
 /// Time limit of a trial. The set-up of a sandbox has a shorter limit of its own.
 const TIME_LIMIT: Duration = Duration::from_secs(40);
@@ -130,9 +128,10 @@ impl Trial {
         command
             .arg0("runner-trial")
             .args([TRIAL_ARGUMENT, self.id])
-            .stdin(Stdio::null())
+            // No stream is /dev/null, which may be missing: the trial itself must find that.
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .process_group(0);
         at_step(command.spawn(), Step::StartStage, OWN_FILE)
     }
@@ -163,8 +162,8 @@ impl Trial {
 /// Entry point of a trial's process. The argument is the trial's id.
 pub(crate) fn main(arguments: &[OsString]) -> ExitCode {
     let id = arguments.first().and_then(|id| id.to_str());
-    if id == Some(dry_run::LOOK) {
-        dry_run::look();
+    if id == Some(client::LOOK) {
+        client::look();
         return ExitCode::SUCCESS;
     }
     let mut trials = [CASE, INHERITED, AUDIT].into_iter();
