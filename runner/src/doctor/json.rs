@@ -50,7 +50,6 @@ struct Runner {
 #[derive(Serialize, JsonSchema)]
 struct Verdict {
     /// Isolation that a run gets; null if a run is not possible.
-    #[schemars(with = "Option<model::case::Tier>")]
     tier: Option<Tier>,
     /// Reason for the verdict, for people.
     reason: &'static str,

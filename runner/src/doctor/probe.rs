@@ -9,39 +9,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::advice::Advice;
 
-/// Use of the tested feature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Need {
-    /// A run is not possible without the feature.
-    Required,
-    /// `runner audit` needs the feature beyond what a case needs.
-    Audit,
-    /// A run uses the feature if it is available.
-    Used,
-}
+model::closed_set! {
+    /// Use of the tested feature.
+    pub(super) enum Need {
+        /// A run is not possible without the feature.
+        Required = "required",
+        /// `runner audit` needs the feature beyond what a case needs.
+        Audit = "audit",
+        /// A run uses the feature if it is available.
+        Used = "used",
+    }
 
-/// Result of a probe.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Status {
-    /// The feature does not work: it was refused, had no effect, ended the process, or did not return.
-    Refused,
-    /// The feature could not be tested.
-    Untried,
-    /// The feature works as a run needs it.
-    Works,
-}
-
-impl Status {
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Refused => "refused",
-            Self::Untried => "untried",
-            Self::Works => "works",
-        }
+    /// Result of a probe.
+    pub(super) enum Status {
+        /// The feature does not work: it was refused, had no effect, ended the process, or did not return.
+        Refused = "refused",
+        /// The feature could not be tested.
+        Untried = "untried",
+        /// The feature works as a run needs it.
+        Works = "works",
     }
 }
 
@@ -54,7 +40,6 @@ pub(super) struct Probe {
     /// Tested feature, for people.
     pub(super) what: String,
     /// Isolation that needs the feature; null for both.
-    #[schemars(with = "Option<model::case::Tier>")]
     pub(super) isolation: Option<Tier>,
     /// Use of the feature by that isolation.
     pub(super) need: Need,
