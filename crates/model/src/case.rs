@@ -4,6 +4,7 @@
 //! of one client (see [`crate::profile`]) nor the kernel.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use scenario::Scenario;
@@ -44,13 +45,15 @@ impl Case {
     }
 }
 
-/// Origin of a policy file: its source, its digest, and the lines of its keys.
+/// Origin of a policy file: its source, its text, and the lines of its keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The executable, or a file.
     pub source: Source,
     /// SHA-256 of the file's bytes, lower-case hex.
     pub sha256: String,
+    /// The whole file.
+    pub text: Arc<str>,
     /// Path and lines of the keys, for reports.
     pub outline: Outline,
 }
