@@ -14,7 +14,6 @@ use std::os::unix::fs::FileExt as _;
 use model::case::{Limits, Root};
 use model::digest;
 use model::evidence::{FileEntry, FileKind};
-use model::labels::file_kind;
 use model::secret::{HiddenScanner, SecretScanner};
 use model::text::printable;
 use nix::errno::Errno;
@@ -190,9 +189,8 @@ impl<'a> Writer<'a> {
     ) -> io::Result<()> {
         let path = self.path(entry.path);
         let found = Object {
-            kind: file_kind(entry.kind),
             content,
-            ..Object::default()
+            ..Object::of(entry.kind)
         };
         let listed = self.reported.take(&path, &found);
         let listed = listed.ok_or_else(|| io::Error::other("the report does not list it"))?;
@@ -228,12 +226,12 @@ impl<'a> Writer<'a> {
             return Err(io::Error::other("it changed while it was copied"));
         }
         let found = Object {
-            kind: file_kind(FileKind::File),
             bytes: size,
             content: written.sha256,
-            mode: 0,
+            ..Object::of(FileKind::File)
         };
-        let listed = self.reported.take(&path, &found).unwrap_or_default();
+        let listed = self.reported.take(&path, &found);
+        let listed = listed.ok_or_else(|| io::Error::other("the report does not list it"))?;
         if !found.has_content_of(&listed) {
             let (found, reported) = (found.content, listed.content);
             self.copied.lost.push(path);
@@ -343,9 +341,8 @@ impl Target for Writer<'_> {
                 Ok(())
             }
             FileKind::File | FileKind::Directory | FileKind::Socket | FileKind::Device => {
-                let kind = file_kind(entry.kind);
                 let path = self.path(entry.path);
-                self.except(path, format!("it is a {kind}"));
+                self.except(path, format!("it is a {}", entry.kind.word()));
                 Ok(())
             }
         }

@@ -3,21 +3,10 @@
 use std::collections::BTreeMap;
 
 use model::evidence::{FileEntry, FileKind};
-use model::labels::file_kind;
 use serde::{Deserialize, Serialize};
 
 /// Name of the list of exceptions.
 pub(super) const EXCEPTIONS: &str = "exceptions.json";
-
-/// Types of an object, each with a label in the report.
-pub(super) const KINDS: [FileKind; 6] = [
-    FileKind::File,
-    FileKind::Directory,
-    FileKind::Symlink,
-    FileKind::Fifo,
-    FileKind::Socket,
-    FileKind::Device,
-];
 
 /// Evidence that the bundle lacks, has in part, or has under another name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -32,10 +21,9 @@ pub(super) struct Exception {
 }
 
 /// Properties of an object that the report and the archive have in common.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Object {
-    /// Label of its type.
-    pub(super) kind: &'static str,
+    pub(super) kind: FileKind,
     /// Size of a regular file, else 0.
     pub(super) bytes: u64,
     /// Digest of a regular file, or target of a link; empty if it was not read.
@@ -44,8 +32,18 @@ pub(super) struct Object {
 }
 
 impl Object {
+    /// Returns the lowest object of this type.
+    pub(super) fn of(kind: FileKind) -> Self {
+        Self {
+            kind,
+            bytes: 0,
+            content: String::new(),
+            mode: 0,
+        }
+    }
+
     pub(super) fn is_file(&self) -> bool {
-        self.kind == file_kind(FileKind::File)
+        self.kind == FileKind::File
     }
 
     /// Tests for the same content, if `listed` knows it.
@@ -66,29 +64,26 @@ impl Inventory {
         for entry in entries.iter().filter(|entry| !entry.transient) {
             let content = entry.sha256.as_ref().or(entry.target.as_ref());
             let object = Object {
-                kind: file_kind(entry.kind),
-                bytes: entry.bytes,
+                kind: entry.kind,
+                bytes: if entry.kind == FileKind::File {
+                    entry.bytes
+                } else {
+                    0
+                },
                 content: content.cloned().unwrap_or_default(),
                 mode: entry.mode,
             };
-            inventory.add(format!("{}/{}", entry.root.word(), entry.path), object);
+            let path = format!("{}/{}", entry.root.word(), entry.path);
+            *inventory.0.entry((path, object)).or_default() += 1;
         }
         inventory
-    }
-
-    pub(super) fn add(&mut self, path: String, mut object: Object) {
-        if !object.is_file() {
-            object.bytes = 0;
-        }
-        *self.0.entry((path, object)).or_default() += 1;
     }
 
     /// Tests for a regular file of this path, and of this size if one is given.
     pub(super) fn has_file(&self, path: &str, bytes: Option<u64>) -> bool {
         let lowest = Object {
-            kind: file_kind(FileKind::File),
             bytes: bytes.unwrap_or(0),
-            ..Object::default()
+            ..Object::of(FileKind::File)
         };
         let found = self.next(path, lowest.clone());
         found.is_some_and(|found| {
@@ -114,10 +109,7 @@ impl Inventory {
                     && next.content == object.content
             })
         };
-        let lowest = Object {
-            kind: found.kind,
-            ..Object::default()
-        };
+        let lowest = Object::of(found.kind);
         let taken = like(found)
             .or_else(|| like(&any_mode))
             .or_else(|| like(&unread))

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 
+use model::evidence::FileEntry;
 use report::Format;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -11,10 +12,9 @@ use serde::de::DeserializeOwned;
 use super::Differences;
 use super::entries::Entries;
 use crate::bundle::archive;
-use crate::bundle::inventory::{EXCEPTIONS, Exception, Inventory, KINDS, Object};
+use crate::bundle::inventory::{EXCEPTIONS, Exception, Inventory};
 use crate::bundle::sums::{Sums, shown};
 use crate::bundle::{CASE, PROFILE, REPORT, STDERR, STDOUT_RECORDS, STDOUT_TEXT, file_of};
-use model::labels::file_kind;
 
 /// Largest report, and largest list of exceptions, in bytes.
 const MAX_DOCUMENT_BYTES: u64 = 2 * 1024 * 1024 * 1024;
@@ -41,45 +41,13 @@ struct Client {
 struct Evidence {
     records: Vec<Output>,
     stderr: Output,
-    files: Vec<Reported>,
+    files: Vec<FileEntry>,
 }
 
 /// A line of standard output, or standard error.
 #[derive(Deserialize)]
 struct Output {
     bytes: u64,
-}
-
-#[derive(Deserialize)]
-struct Reported {
-    root: String,
-    path: String,
-    kind: String,
-    mode: String,
-    bytes: u64,
-    sha256: Option<String>,
-    target: Option<String>,
-    transient: bool,
-}
-
-impl Reported {
-    /// Returns the path and the object. Fails for an unknown type and for a mode that is not octal.
-    fn parse(self) -> Result<(String, Object), String> {
-        let path = format!("{}/{}", self.root, self.path);
-        let mut kinds = KINDS.into_iter().map(file_kind);
-        let kind = kinds.find(|kind| *kind == self.kind);
-        let mode = u32::from_str_radix(&self.mode, 8);
-        let (Some(kind), Ok(mode)) = (kind, mode) else {
-            return Err(path);
-        };
-        let object = Object {
-            kind,
-            bytes: self.bytes,
-            content: self.sha256.or(self.target).unwrap_or_default(),
-            mode,
-        };
-        Ok((path, object))
-    }
 }
 
 /// Compares the files of a bundle that match their digests.
@@ -103,21 +71,7 @@ pub(super) fn compare(
     let Some(file) = files.remove(archive::NAME) else {
         return;
     };
-    let mut inventory = Inventory::default();
-    for reported in report
-        .evidence
-        .files
-        .into_iter()
-        .filter(|one| !one.transient)
-    {
-        match reported.parse() {
-            Ok((path, object)) => inventory.add(path, object),
-            Err(path) => {
-                let path = shown(&path);
-                return differences.add(format!("unreadable: {REPORT}: kind or mode of {path}"));
-            }
-        }
-    }
+    let mut inventory = Inventory::of(&report.evidence.files);
     let read = Entries::new(exceptions, &mut inventory, differences).compare(file);
     if let Err(error) = read {
         let (name, error) = (archive::NAME, shown(&error.to_string()));

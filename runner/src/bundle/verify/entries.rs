@@ -8,7 +8,6 @@ use std::io::{self, BufReader, Read, Seek as _};
 use model::case::Root;
 use model::digest;
 use model::evidence::FileKind;
-use model::labels::file_kind;
 use model::text::printable;
 use tar::{Archive, Entry, EntryType};
 
@@ -129,7 +128,7 @@ impl<'a> Entries<'a> {
             None => path,
         };
         let mut found = Object {
-            kind: file_kind(kind),
+            kind,
             bytes: entry.size(),
             content: String::new(),
             mode,
@@ -150,7 +149,7 @@ impl<'a> Entries<'a> {
         match self.inventory.take(&path, &found) {
             Some(listed) => self.object(&place, &found, &listed),
             None => {
-                let kind = found.kind;
+                let kind = found.kind.word();
                 let line = format!("differs: {place}: {REPORT} lists no such {kind}");
                 self.differences.add(line);
             }

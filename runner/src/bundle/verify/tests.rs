@@ -262,7 +262,7 @@ disagreements! {
     other_target_of_a_link_is_told: |made| set(made, "/evidence/files/3/target", json!("/"))
         => "differs: files.tar: home/l: its target is /etc, and report.json says /",
     unknown_kind_in_the_report_is_told: |made| set(made, "/evidence/files/4/kind", json!("door"))
-        => "unreadable: report.json: kind or mode of home/p",
+        => "unreadable: report.json: unknown variant `door`",
     report_of_another_form_is_told: |made| set(made, "/evidence", json!({}))
         => "unreadable: report.json: missing field `records`",
     file_missing_from_the_archive_is_told: |made| drop(made.entries.remove(0))
