@@ -9,6 +9,7 @@
 use model::report::Report;
 
 mod claims;
+mod document;
 mod headline;
 pub mod html;
 pub mod human;
