@@ -8,7 +8,7 @@ use model::finding::Status;
 use model::report::{Purpose, Report};
 use model::text::count;
 
-use super::document::Tone;
+use super::tone::Tone;
 
 /// Limits of every run, a sentence each.
 const NEVER_PROVED: [&str; 4] = [

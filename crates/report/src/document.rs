@@ -14,6 +14,7 @@ use model::report::{Purpose, Report};
 use super::claims::Claim;
 use super::headline::{Headline, headline};
 use super::phrases::{cut, grouped};
+use super::tone::Tone;
 
 mod checks;
 mod files;
@@ -190,8 +191,8 @@ pub(super) enum Block {
     /// Findings; our own number.
     Entries(Vec<Entry>),
     Drift(Drift),
-    /// Lines of output, or of the shape of a body; of output, the last ones matter.
-    Lines(Budget, Vec<Line>),
+    /// Lines of output, of which the last ones matter, or of the shape of a body.
+    Lines(Table),
     /// Blocks that a reader opens.
     Folds(Budget, Vec<Fold>),
     Timeline(Timeline),
@@ -300,16 +301,6 @@ pub(super) struct Column {
     media: &'static [Medium],
 }
 
-impl Column {
-    /// Leaves the column to pages, because the other media are narrow.
-    const fn wide(self) -> Self {
-        Self {
-            media: PAGE,
-            ..self
-        }
-    }
-}
-
 /// Content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -321,81 +312,78 @@ pub(super) enum Kind {
     Text,
 }
 
-const fn word(heading: &'static str) -> Column {
-    let (kind, lead) = (Kind::Word, "");
+/// Cell with its column.
+struct Cell(Column, Text);
+
+impl Cell {
+    /// Leaves the column to pages, because the other media are narrow.
+    fn wide(self) -> Self {
+        let media = PAGE;
+        Self(Column { media, ..self.0 }, self.1)
+    }
+}
+
+fn cell(kind: Kind, heading: &'static str, lead: &'static str, text: Text) -> Cell {
     let media = EVERY;
-    Column {
+    let column = Column {
         kind,
         heading,
         lead,
         media,
-    }
+    };
+    Cell(column, text)
 }
 
-const fn number(heading: &'static str) -> Column {
-    let kind = Kind::Number;
-    Column {
-        kind,
-        ..word(heading)
-    }
+fn word(heading: &'static str, word: impl Into<Text>) -> Cell {
+    cell(Kind::Word, heading, "", word.into())
 }
 
-const fn text(heading: &'static str) -> Column {
-    led(heading, ", ")
+fn number(heading: &'static str, number: u64) -> Cell {
+    cell(Kind::Number, heading, "", own(grouped(number)))
 }
 
-const fn led(heading: &'static str, lead: &'static str) -> Column {
-    let kind = Kind::Text;
-    Column {
-        kind,
-        lead,
-        ..word(heading)
-    }
+fn text(heading: &'static str, text: impl Into<Text>) -> Cell {
+    led(", ", heading, text)
+}
+
+fn led(lead: &'static str, heading: &'static str, text: impl Into<Text>) -> Cell {
+    cell(Kind::Text, heading, lead, text.into())
 }
 
 impl Table {
     /// Builds a table, without the columns that are empty in each row.
     fn of<T, const N: usize>(
         budget: Budget,
-        columns: [Column; N],
         entries: impl IntoIterator<Item = T>,
-        row: impl Fn(T) -> [Text; N],
+        row: impl Fn(T) -> [Cell; N],
     ) -> Self {
         let mut entries = entries.into_iter();
         let most = match budget {
             Budget::Ours | Budget::Policy => usize::MAX,
             Budget::Client | Budget::Bodies | Budget::Part => MAX_ENTRIES,
         };
-        let rows: Vec<[Text; N]> = entries.by_ref().take(most).map(row).collect();
+        let rows: Vec<[Cell; N]> = entries.by_ref().take(most).map(row).collect();
         let all = rows.len() + entries.count();
-        let is_used: Vec<bool> = (0..N)
-            .map(|index| {
-                rows.iter()
-                    .any(|row| row.get(index).is_some_and(Text::is_some))
-            })
-            .collect();
-        let used = |cell: usize| is_used.get(cell).copied().unwrap_or_default();
-        let kept = |cells: [Text; N]| {
-            let cells = cells.into_iter().enumerate();
-            cells
-                .filter(|(index, _)| used(*index))
-                .map(|(_, cell)| cell)
-                .collect()
+        let mut is_used = [false; N];
+        for row in &rows {
+            let cells = is_used.iter_mut().zip(row);
+            cells.for_each(|(is_used, cell)| *is_used |= cell.1.is_some());
+        }
+        let used = |row: [Cell; N]| {
+            let cells = row.into_iter().zip(is_used);
+            cells.filter_map(|(cell, is_used)| is_used.then_some(cell))
         };
-        let columns = columns.into_iter().enumerate();
+        let mut columns = Vec::new();
+        let rows = rows.into_iter().map(|row| {
+            let (row_columns, cells) = used(row).map(|Cell(column, text)| (column, text)).unzip();
+            columns = row_columns;
+            Row { id: None, cells }
+        });
+        let rows = rows.collect();
         Self {
             budget,
-            columns: columns
-                .filter(|(index, _)| used(*index))
-                .map(|(_, one)| one)
-                .collect(),
-            rows: rows
-                .into_iter()
-                .map(|row| Row {
-                    id: None,
-                    cells: kept(row),
-                })
-                .collect(),
+            columns,
+            rows,
             all,
         }
     }
@@ -447,33 +435,19 @@ pub(super) struct Drift(pub(super) Vec<(Difference, Option<Accept>)>);
 impl Drift {
     /// Returns the differences as a table, for media without lines to copy.
     pub(super) fn table(&self) -> Table {
-        let columns = [
-            word("area"),
-            text("fact"),
-            text("before"),
-            text("now"),
-            text("to accept"),
-        ];
-        Table::of(Budget::Client, columns, &self.0, |(found, accept)| {
+        Table::of(Budget::Client, &self.0, |(found, accept)| {
             let accept = accept.as_ref().map(|Accept { verb, table, line }| {
                 own(format!("{verb} in ")) + client(table) + ": " + client(line)
             });
             [
-                own(found.fact.area.word()),
-                client(&found.fact.key),
-                found.change.before().map(client).into(),
-                found.change.now().map(client).into(),
-                accept.into(),
+                word("area", found.fact.area.word()),
+                text("fact", client(&found.fact.key)),
+                text("before", found.change.before().map(client)),
+                text("now", found.change.now().map(client)),
+                text("to accept", accept),
             ]
         })
     }
-}
-
-/// Line with its nesting.
-#[derive(Debug)]
-pub(super) struct Line {
-    pub(super) depth: usize,
-    pub(super) text: Text,
 }
 
 /// Folded blocks below a summary.
@@ -482,21 +456,6 @@ pub(super) struct Fold {
     pub(super) summary: Text,
     pub(super) is_open: bool,
     pub(super) blocks: Vec<Block>,
-}
-
-/// Meaning of a word, such as a status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
-    /// Success.
-    Good,
-    /// Observation without a judgement.
-    Seen,
-    /// Failure.
-    Bad,
-    /// Uncertain result.
-    Doubtful,
-    /// Label.
-    Quiet,
 }
 
 /// Part of a text.
@@ -611,11 +570,6 @@ fn digest(sha256: &str) -> Text {
 
 fn mark(tone: Tone, word: impl Into<String>) -> Text {
     Span::Mark(tone, word.into()).into()
-}
-
-/// Number, grouped by thousands.
-fn num(number: u64) -> Text {
-    own(grouped(number))
 }
 
 #[cfg(test)]

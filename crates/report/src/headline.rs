@@ -8,8 +8,8 @@ use model::finding::{Finding, Status, Verdict};
 use model::report::{Purpose, Report};
 use model::text::count;
 
-use super::document::Tone;
 use super::phrases;
+use super::tone::Tone;
 
 /// Verdict word with a summary of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use model::report::Report;
 use super::RenderError;
 use super::claims::Claim;
 use super::document::{
-    Block, Budget, Column, Document, Entry, Fact, Fold, Kind, Limit, Line, Medium, Row, Span,
-    Table, Text, Tone,
+    Block, Budget, Column, Document, Entry, Fact, Fold, Kind, Limit, Medium, Row, Span, Table, Text,
 };
+use super::tone::Tone;
 
 mod drawing;
 mod frame;
@@ -21,8 +21,6 @@ pub(super) use frame::lay_out;
 
 /// Maximum length of one text, in characters.
 const MAX_TEXT_CHARS: usize = 1_000;
-/// Maximum depth of a line that the style sheet indents.
-const MAX_DEPTH: usize = 9;
 
 /// Renders the report as one HTML document in UTF-8.
 pub fn render(report: &Report) -> Result<Vec<u8>, RenderError> {
@@ -59,7 +57,7 @@ fn block(block: &Block) -> Markup {
         Block::Table(table) => self::table(table),
         Block::Entries(all) => html! { @for one in all { (entry(one)) } },
         Block::Drift(drift) => self::table(&drift.table()),
-        Block::Lines(budget, all) => lines(*budget, all),
+        Block::Lines(table) => lines(table),
         Block::Folds(budget, all) => {
             let [shown, cut] = fit(*budget, all.len(), all, fold);
             html! { (shown) (cut) }
@@ -148,9 +146,9 @@ fn entry(entry: &Entry) -> Markup {
     }
 }
 
-fn lines(budget: Budget, lines: &[Line]) -> Markup {
-    let [shown, cut] = fit(budget, lines.len(), lines, |line| {
-        html! { li class={ "d" (line.depth.min(MAX_DEPTH)) } { (text(&line.text)) } }
+fn lines(table: &Table) -> Markup {
+    let [shown, cut] = fit(table.budget, table.all, &table.rows, |row| {
+        html! { li { @for cell in &row.cells { (text(cell)) } } }
     });
     html! { ol.lines { (shown) } (cut) }
 }

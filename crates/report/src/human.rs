@@ -7,7 +7,7 @@ use std::fmt;
 use model::report::Report;
 
 use super::RenderError;
-use super::document::{Block, Document, Drift, Entry, Fact, Line, Medium};
+use super::document::{Block, Document, Drift, Entry, Fact, Medium, Table};
 use super::headline::Headline;
 
 pub mod drift;
@@ -59,7 +59,7 @@ fn block(page: &mut Page<String>, block: &Block) -> fmt::Result {
         Block::Table(table) => page.table(table),
         Block::Entries(entries) => self::entries(page, entries),
         Block::Drift(drift) => differences(page, drift),
-        Block::Lines(_, lines) => self::lines(page, lines),
+        Block::Lines(lines) => self::lines(page, lines),
         // Only a page has them.
         Block::Folds(..) | Block::Timeline(_) => Ok(()),
     }
@@ -100,9 +100,8 @@ fn differences(page: &mut Page<String>, Drift(all): &Drift) -> fmt::Result {
     page.cut(MAX_DIFFERENCES, all.len())
 }
 
-fn lines(page: &mut Page<String>, lines: &[Line]) -> fmt::Result {
-    let last = lines.len().saturating_sub(MAX_LINES);
-    let last = lines.iter().skip(last);
-    last.map(|line| plain(&line.text))
-        .try_for_each(|line| page.row("", &line))
+fn lines(page: &mut Page<String>, lines: &Table) -> fmt::Result {
+    let left_out = lines.rows.len().saturating_sub(MAX_LINES);
+    let last = lines.rows.iter().skip(left_out).flat_map(|row| &row.cells);
+    last.map(plain).try_for_each(|line| page.row("", &line))
 }

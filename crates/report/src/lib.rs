@@ -18,6 +18,7 @@ pub mod junit;
 pub mod markdown;
 mod phrases;
 pub mod sarif;
+mod tone;
 
 use human::Colour;
 

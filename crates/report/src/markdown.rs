@@ -63,7 +63,7 @@ fn block(out: &mut String, block: &Block) -> fmt::Result {
         Block::Entries(all) => entries(out, Budget::Ours, all.len(), all.iter().map(entry)),
         Block::Drift(drift) => self::table(out, &drift.table()),
         // Only longer forms of the report have them.
-        Block::Lines(..) | Block::Folds(..) | Block::Timeline(_) => Ok(()),
+        Block::Lines(_) | Block::Folds(..) | Block::Timeline(_) => Ok(()),
     }
 }
 

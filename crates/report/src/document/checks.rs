@@ -4,11 +4,12 @@ use model::finding::{AskedBy, Finding, Status};
 use model::report::{Purpose, Report};
 
 use super::{
-    Block, Budget, Entry, Fact, Fold, PAGE, SHORT, Section, Table, Text, Tone, client, fact, mark,
-    name, own, text, word,
+    Block, Budget, Entry, Fact, Fold, PAGE, SHORT, Section, Table, client, fact, mark, name, own,
+    text, word,
 };
 use crate::headline::is_shown_as_attempts;
 use crate::phrases;
+use crate::tone::Tone;
 
 /// Lists failed, then errored checks. An audit shows the finding on attempts as its list of attempts.
 pub(super) fn findings(report: &Report) -> Option<Section> {
@@ -81,26 +82,21 @@ pub(super) fn all(report: &Report) -> [Option<Section>; 3] {
 }
 
 fn table(findings: &[&Finding]) -> Table {
-    let columns = [
-        word("status"),
-        text("check"),
-        text("expected"),
-        text("found"),
-        text("because"),
-    ];
-    let part = |part: Option<&str>| Text::from(part.map(client));
-    let table = Table::of(Budget::Ours, columns, findings, |finding| {
+    let part = |heading, part: Option<&str>| text(heading, part.map(client));
+    let table = Table::of(Budget::Ours, findings, |finding| {
         let section = match finding.asked_by {
             AskedBy::Specification(section) => format!(" (§ {section})"),
             AskedBy::LockFile => String::new(),
         };
-        let check = name(finding.id) + section + ": " + &*finding.message + " ";
+        let check = name(finding.id) + section + ": " + &*finding.message;
+        let status = mark(tone(finding.status), finding.status.word());
         [
-            mark(tone(finding.status), finding.status.word()),
-            check + part(finding.object.as_deref()),
-            part(finding.expected.as_deref()),
-            part(phrases::found_in_short(finding)),
-            part(finding.because.as_deref()),
+            word("status", status),
+            text("check", check),
+            part("object", finding.object.as_deref()),
+            part("expected", finding.expected.as_deref()),
+            part("found", phrases::found_in_short(finding)),
+            part("because", finding.because.as_deref()),
         ]
     });
     table.with_ids(

@@ -1,13 +1,11 @@
 //! Files of home, temporary and working directory: left behind, and transient.
 
-use model::evidence::{Exit, FileEntry, FileKind};
+use model::evidence::{Exit, FileKind};
 use model::labels;
 use model::report::Report;
 
-use super::ledger::expectation;
-use super::{
-    Block, Budget, Section, Table, Text, client, digest, fact, led, num, number, own, text, word,
-};
+use super::ledger::reason;
+use super::{Block, Budget, Section, Table, client, digest, fact, led, number, text, word};
 use crate::phrases::grouped;
 
 pub(super) fn left(report: &Report) -> Section {
@@ -17,24 +15,15 @@ pub(super) fn left(report: &Report) -> Section {
         left.partition(|entry| entry.kind == FileKind::Directory);
     // Directories displace no file.
     let left = left.into_iter().chain(directories);
-    let columns = [
-        word("in"),
-        word("kind"),
-        word("mode"),
-        number("bytes"),
-        word("sha256"),
-        text("path"),
-        led("target", " -> "),
-    ];
-    let table = Table::of(Budget::Client, columns, left, |entry| {
+    let table = Table::of(Budget::Client, left, |entry| {
         [
-            own(entry.root.word()),
-            own(labels::file_kind(entry.kind)),
-            own(format!("{:04o}", entry.mode)),
-            num(entry.bytes),
-            entry.sha256.as_deref().map(digest).into(),
-            client(&entry.path),
-            entry.target.as_ref().map(client).into(),
+            word("in", entry.root.word()),
+            word("kind", labels::file_kind(entry.kind)),
+            word("mode", format!("{:04o}", entry.mode)),
+            number("bytes", entry.bytes),
+            word("sha256", entry.sha256.as_deref().map(digest)),
+            text("path", client(&entry.path)),
+            led(" -> ", "target", entry.target.as_ref().map(client)),
         ]
     });
     let title = "Files left behind";
@@ -45,22 +34,19 @@ pub(super) fn left(report: &Report) -> Section {
 /// Lists files that were removed before the end. The list may be incomplete, because the watch is best effort.
 pub(super) fn transient(report: &Report) -> Option<Section> {
     let gone = report.evidence.files.iter().filter(|entry| entry.transient);
-    let columns = [
-        word("in"),
-        word("kind"),
-        word("expected"),
-        text("path"),
-        led("reason", ": "),
-    ];
-    let table = Table::of(Budget::Client, columns, gone, |entry| {
-        let [is_expected, reason] = expected(report, entry);
-        let kind = own(labels::file_kind(entry.kind));
+    let table = Table::of(Budget::Client, gone, |entry| {
+        let because = report.known.reason_for_file(entry);
+        let is_expected = match (&report.known.files, because) {
+            (None, _) => "",
+            (Some(_), None) => "no",
+            (Some(_), Some(_)) => "yes",
+        };
         [
-            own(entry.root.word()),
-            kind,
-            is_expected,
-            client(&entry.path),
-            reason,
+            word("in", entry.root.word()),
+            word("kind", labels::file_kind(entry.kind)),
+            word("expected", is_expected),
+            text("path", client(&entry.path)),
+            reason(because),
         ]
     });
     let counts = report.evidence.made_and_removed.iter();
@@ -92,12 +78,4 @@ pub(super) fn transient(report: &Report) -> Option<Section> {
         number,
         blocks,
     ))
-}
-
-/// Word and reason of an expected file; both empty without a profile.
-fn expected(report: &Report, entry: &FileEntry) -> [Text; 2] {
-    match (&report.known.files, report.known.reason_for_file(entry)) {
-        (Some(_), None) => [own("no"), Text::default()],
-        (_, reason) => expectation(reason),
-    }
 }

@@ -5,10 +5,10 @@ use model::labels;
 use model::report::Report;
 
 use super::{
-    Block, Budget, Fact, PAGE, SHORT, Section, Table, Tone, client, fact, mark, name, own, text,
-    toned, word,
+    Block, Budget, Fact, PAGE, SHORT, Section, Table, client, fact, mark, name, text, toned, word,
 };
 use crate::phrases::{grouped, number_of};
+use crate::tone::Tone;
 
 /// Returns the isolation, in short or as two tables, and the gaps in the evidence.
 pub(super) fn sections(report: &Report) -> [Option<Section>; 4] {
@@ -27,24 +27,17 @@ pub(super) fn sections(report: &Report) -> [Option<Section>; 4] {
 
 fn layers(report: &Report) -> Section {
     let layers = &report.evidence.layers;
-    let columns = [
-        word("status"),
-        word("need"),
-        text("layer"),
-        text("state in the kernel"),
-    ];
-    let table = Table::of(Budget::Ours, columns, layers, |layer| {
+    let table = Table::of(Budget::Ours, layers, |layer| {
         let tone = match layer.status {
             LayerStatus::Enforced => Tone::Good,
             LayerStatus::Partial => Tone::Doubtful,
             LayerStatus::Absent => Tone::Bad,
         };
-        let status = mark(tone, labels::layer_status(layer.status));
         [
-            status,
-            own(need(layer.need)),
-            own(&layer.name),
-            own(&layer.detail),
+            word("status", mark(tone, labels::layer_status(layer.status))),
+            word("need", need(layer.need)),
+            text("layer", &*layer.name),
+            text("state in the kernel", &*layer.detail),
         ]
     });
     let is_enforced = |status| status == LayerStatus::Enforced;
@@ -89,14 +82,7 @@ fn layers_in_short(report: &Report) -> Vec<Fact> {
 /// Lists the probes of the canary.
 fn canary(report: &Report) -> Option<Section> {
     let probes = &report.evidence.canaries;
-    let columns = [
-        word("status"),
-        text("probe"),
-        text("refused by"),
-        text("expected"),
-        text("observed"),
-    ];
-    let table = Table::of(Budget::Ours, columns, probes, |probe| {
+    let table = Table::of(Budget::Ours, probes, |probe| {
         let tone = match probe.status {
             CanaryStatus::Held => Tone::Good,
             CanaryStatus::NotHeld => Tone::Bad,
@@ -108,11 +94,11 @@ fn canary(report: &Report) -> Option<Section> {
             (CanaryMode::Continued, _) => "the kernel",
         };
         [
-            mark(tone, status(probe.status)),
-            name(&probe.name),
-            own(refused_by),
-            name(&probe.expected),
-            name(&probe.observed),
+            word("status", mark(tone, status(probe.status))),
+            text("probe", name(&probe.name)),
+            text("refused by", refused_by),
+            text("expected", name(&probe.expected)),
+            text("observed", name(&probe.observed)),
         ]
     });
     let about = "Forbidden calls by a child of the client's process before its start, behind the same filter and rules.";

@@ -2,20 +2,20 @@
 
 use model::case::Tier;
 use model::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome};
-use model::expected::{self, AttemptGroup};
+use model::expected::{AttemptGroup, attempt_groups, reached_limits, reason_for_question};
 use model::labels;
 use model::report::{Purpose, Report};
 
 use super::summary::arguments;
 use super::{
-    Block, Budget, Section, Table, Text, Tone, client, fact, led, mark, num, number, own, text,
-    word,
+    Block, Budget, Cell, Section, Table, client, fact, led, mark, number, own, text, word,
 };
 use crate::phrases::{self, at, grouped, number_of, quoted};
+use crate::tone::Tone;
 
 /// Lists the attempts by program, destination and outcome.
 pub(super) fn attempts(report: &Report) -> Section {
-    let groups = expected::attempt_groups(&report.known.attempts, &report.evidence);
+    let groups = attempt_groups(&report.known.attempts, &report.evidence);
     let unlisted = report.evidence.unlisted.attempts();
     let is_whole = report.evidence.gap(&[GapKind::Attempts]).is_none() && unlisted == 0;
     let all = groups.iter().map(|group| group.count);
@@ -52,89 +52,71 @@ pub(super) fn attempts(report: &Report) -> Section {
 
 /// Lists calls refused at a limit of the sandbox, because the client may have failed for that reason.
 pub(super) fn limits(report: &Report) -> Option<Section> {
-    let met = expected::reached_limits(&report.evidence);
+    let met = reached_limits(&report.evidence);
     let title = "Limits of the sandbox that were met, not judged";
     group_table("limit", &met).section("limits", title)
 }
 
 /// Lists groups. The words on the expectation come before client text, which could imitate them.
 fn group_table(what: &'static str, groups: &[AttemptGroup]) -> Table {
-    let columns = [
-        number("times"),
-        word("outcome"),
-        word("expected"),
-        text(what),
-        led("program", " by "),
-        led("reason", ": "),
-    ];
-    Table::of(Budget::Client, columns, groups, |group| {
+    Table::of(Budget::Client, groups, |group| {
         let tone = match group.outcome {
             Outcome::Denied(_) => Tone::Bad,
             Outcome::Allowed => Tone::Seen,
         };
-        let [is_expected, reason] = expectation(group.reason.as_deref());
         [
-            num(group.count),
-            mark(tone, group.outcome_words()),
-            is_expected,
-            client(&group.target),
-            client(&group.program),
-            reason,
+            number("times", group.count),
+            word("outcome", mark(tone, group.outcome_words())),
+            expected(group.reason.as_deref()),
+            text(what, client(&group.target)),
+            led(" by ", "program", client(&group.program)),
+            reason(group.reason.as_deref()),
         ]
     })
 }
 
-/// Word and reason of expected evidence.
-pub(super) fn expectation(reason: Option<&str>) -> [Text; 2] {
-    [reason.map(|_| own("yes")).into(), reason.map(client).into()]
+/// Word for expected evidence.
+fn expected(reason: Option<&str>) -> Cell {
+    word("expected", reason.map(|_| own("yes")))
+}
+
+/// Reason of expected evidence.
+pub(super) fn reason(reason: Option<&str>) -> Cell {
+    led(": ", "reason", reason.map(client))
 }
 
 pub(super) fn names(report: &Report) -> Option<Section> {
-    let columns = [
-        number("times"),
-        word("expected"),
-        text("name"),
-        led("type", ", "),
-        led("reason", ": "),
-    ];
-    let table = Table::of(Budget::Client, columns, &report.evidence.names, |name| {
-        let reason = expected::reason_for_question(&report.known.attempts, name);
-        let [is_expected, reason] = expectation(reason);
-        let kind = client(name.kind_and_odd());
+    let table = Table::of(Budget::Client, &report.evidence.names, |name| {
+        let because = reason_for_question(&report.known.attempts, name);
         [
-            num(name.count),
-            is_expected,
-            client(&name.name),
-            kind,
-            reason,
+            number("times", name.count),
+            expected(because),
+            text("name", client(&name.name)),
+            text("type", client(name.kind_and_odd())),
+            reason(because),
         ]
     });
     table.section("names", "Names asked for")
 }
 
 pub(super) fn programs(report: &Report) -> Option<Section> {
-    let columns = [
-        number("pid"),
-        number("parent"),
-        text("program"),
-        led("arguments", " "),
-    ];
-    let table = Table::of(Budget::Client, columns, &report.processes, |process| {
-        let args = arguments(process.args.get(1..).unwrap_or_default());
-        let [pid, parent] = [process.pid, process.ppid].map(|pid| own(pid.to_string()));
-        [pid, parent, client(process.with_name()), args]
+    let table = Table::of(Budget::Client, &report.processes, |process| {
+        let args = process.args.get(1..).unwrap_or_default();
+        [
+            word("pid", process.pid.to_string()),
+            word("parent", process.ppid.to_string()),
+            text("program", client(process.with_name())),
+            led(" ", "arguments", arguments(args)),
+        ]
     });
     table.section("programs", "Programs started")
 }
 
 pub(super) fn survivors(report: &Report) -> Option<Section> {
-    let columns = [number("pid"), text("program")];
-    let table = Table::of(
-        Budget::Client,
-        columns,
-        &report.evidence.survivors,
-        |process| [own(process.pid.to_string()), client(&process.program)],
-    );
+    let table = Table::of(Budget::Client, &report.evidence.survivors, |process| {
+        let pid = word("pid", process.pid.to_string());
+        [pid, text("program", client(&process.program))]
+    });
     table.section("survivors", "Processes that outlived the client")
 }
 
@@ -149,33 +131,20 @@ pub(super) fn lookups(report: &Report) -> Option<Section> {
             [],
         ));
     }
-    let columns = [
-        word("wanted"),
-        number("times"),
-        number("paths"),
-        word("first").wide(),
-        text("path"),
-        led("what would show it", "   "),
-    ];
-    let table = Table::of(
-        Budget::Client,
-        columns,
-        &report.evidence.lookups,
-        |lookup| {
-            let advice = match &lookup.advice {
-                Advice::Read(path) => client(format!("--read {}", quoted(path))),
-                Advice::Write(path) => client(format!("--write {}", quoted(path))),
-                Advice::Never(reason) => own(format!("({})", phrases::reason_in_full(*reason))),
-            };
-            [
-                own(labels::lookup_kind(lookup.kind)),
-                num(lookup.count),
-                num(lookup.paths),
-                own(at(lookup.at_us)),
-                client(quoted(&lookup.path)),
-                advice,
-            ]
-        },
-    );
+    let table = Table::of(Budget::Client, &report.evidence.lookups, |lookup| {
+        let advice = match &lookup.advice {
+            Advice::Read(path) => client(format!("--read {}", quoted(path))),
+            Advice::Write(path) => client(format!("--write {}", quoted(path))),
+            Advice::Never(reason) => own(format!("({})", phrases::reason_in_full(*reason))),
+        };
+        [
+            word("wanted", labels::lookup_kind(lookup.kind)),
+            number("times", lookup.count),
+            number("paths", lookup.paths),
+            word("first", at(lookup.at_us)).wide(),
+            text("path", client(quoted(&lookup.path))),
+            led("   ", "what would show it", advice),
+        ]
+    });
     table.section(id, title)
 }

@@ -4,7 +4,7 @@ use model::evidence::{Before, Line as Kind, Record};
 use model::report::Report;
 
 use super::{
-    Block, Budget, LONG, Line, Section, Table, Text, client, led, num, number, own, text, word,
+    Block, Budget, LONG, MAX_ENTRIES, Section, Table, client, led, number, own, text, word,
 };
 use crate::phrases::{at, grouped, number_of};
 
@@ -13,33 +13,25 @@ pub(super) fn records(report: &Report) -> Section {
     let records = &report.evidence.records;
     let runs =
         records.chunk_by(|one, other| (one.label(), one.before) == (other.label(), other.before));
-    let columns = [
-        number("number"),
-        word("read at"),
-        number("bytes"),
-        word("written before").wide(),
-        text("record"),
-        led("no JSON", ": "),
-    ];
-    let table = Table::of(Budget::Client, columns, runs, |run| {
-        let bytes = run
-            .iter()
-            .map(|record| record.bytes)
-            .fold(0, u64::saturating_add);
-        match run {
-            [] => Default::default(),
-            [first, ..] => [
-                own(numbers(run)),
-                own(at(first.at_us)),
-                num(bytes),
-                own(before(first.before)),
-                client(first.label()),
-                match &first.line {
-                    Kind::NotJson { reason } => client(reason),
-                    Kind::Record(_) => Text::default(),
-                },
-            ],
-        }
+    let table = Table::of(Budget::Client, runs, |run| {
+        let first = run.first();
+        let bytes = run.iter().map(|record| record.bytes);
+        let is_no_json = first.and_then(|first| match &first.line {
+            Kind::NotJson { reason } => Some(client(reason)),
+            Kind::Record(_) => None,
+        });
+        [
+            word("number", numbers(run)),
+            word("read at", first.map(|first| own(at(first.at_us)))),
+            number("bytes", bytes.fold(0, u64::saturating_add)),
+            word(
+                "written before",
+                first.map(|first| own(before(first.before))),
+            )
+            .wide(),
+            text("record", first.map(|first| client(first.label()))),
+            led(": ", "no JSON", is_no_json),
+        ]
     });
     let title = "Records on standard output";
     let section = table.section("records", title).map(|section| Section {
@@ -68,11 +60,10 @@ fn before(before: Before) -> &'static str {
 
 pub(super) fn stderr(report: &Report) -> Option<Section> {
     let stderr = &report.evidence.stderr;
-    let lines = stderr.tail.lines().map(|line| Line {
-        depth: 0,
-        text: client(line),
-    });
-    let block = Block::Lines(Budget::Client, lines.collect());
+    let left_out = stderr.tail.lines().count().saturating_sub(MAX_ENTRIES);
+    let lines = stderr.tail.lines().skip(left_out);
+    let lines = Table::of(Budget::Client, lines, |line| [text("line", client(line))]);
+    let block = Block::Lines(lines);
     let note = format!("last part of {}", number_of(stderr.bytes, "byte"));
     let section = || Section::new("stderr", "Standard error", note, [block]).only(LONG);
     (stderr.bytes > 0).then(section)

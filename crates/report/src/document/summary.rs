@@ -205,12 +205,11 @@ pub(super) fn settings_with_reasons(report: &Report) -> Option<Section> {
         });
     let left_out = report.client.left_out.iter();
     let rows = set.chain(left_out.map(|setting| ("left out by --plain", setting)));
-    let columns = [word("scope"), text("variable"), text("reason")];
-    let table = Table::of(Budget::Ours, columns, rows, |(scope, setting)| {
+    let table = Table::of(Budget::Ours, rows, |(scope, setting)| {
         [
-            own(scope),
-            client(assignment(setting)),
-            client(&setting.reason),
+            word("scope", scope),
+            text("variable", client(assignment(setting))),
+            text("reason", client(&setting.reason)),
         ]
     });
     let section = table.section("settings", "Settings in the client's environment")?;
@@ -222,9 +221,9 @@ pub(super) fn wider_rules(report: &Report) -> Option<Section> {
         Purpose::Judge => "Rules that are wider than the built-in case",
         Purpose::Audit => "Rules added by the command line",
     };
-    let columns = [text("allowed"), led("reason", ": ")];
-    let table = Table::of(Budget::Policy, columns, &report.wider_rules, |wider| {
-        [client(&wider.rule), client(&wider.reason)]
+    let table = Table::of(Budget::Policy, &report.wider_rules, |wider| {
+        let rule = text("allowed", client(&wider.rule));
+        [rule, led(": ", "reason", client(&wider.reason))]
     });
     table.section("wider-rules", title)
 }

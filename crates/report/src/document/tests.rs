@@ -63,12 +63,7 @@ fn blocks(out: &mut String, all: &[Block]) {
                 }
             }
             Block::Drift(drift) => self::table(out, &drift.table()),
-            Block::Lines(budget, all) => {
-                writeln!(out, "{budget:?}").unwrap();
-                for Line { depth, text } in all {
-                    writeln!(out, "{}{}", "  ".repeat(*depth), spans(text)).unwrap();
-                }
-            }
+            Block::Lines(table) => self::table(out, table),
             Block::Folds(budget, all) => {
                 for Fold {
                     summary,
@@ -149,29 +144,17 @@ fn document_of_an_audit() {
 /// Document with each kind of block and span.
 pub(crate) fn example() -> Document {
     let digest_of_it = model::digest::of_bytes(b"x");
-    let columns = [
-        number("times"),
-        word("outcome"),
-        text("path"),
-        led("reason", ": "),
-    ];
-    let table = |budget, rows: usize| {
-        Table::of(budget, columns, 0..rows, |row| {
-            let status = mark(Tone::Bad, "denied");
-            [
-                num(row as u64 * 1_000),
-                status,
-                client("a|b `c`"),
-                client("x"),
-            ]
-        })
-    };
-    let wide = Table::of(
-        Budget::Ours,
-        [word("in").wide(), text("name")],
-        [()],
-        |()| [own("home"), name("agent")],
-    );
+    let rows = Table::of(Budget::Client, 0..2, |row| {
+        [
+            number("times", row * 1_000),
+            word("outcome", mark(Tone::Bad, "denied")),
+            text("path", client("a|b `c`")),
+            led(": ", "reason", client("x")),
+        ]
+    });
+    let wide = Table::of(Budget::Ours, [()], |()| {
+        [word("in", "home").wide(), text("name", name("agent"))]
+    });
     let claim = |strength, text: &str| Claim {
         strength,
         text: text.to_owned(),
@@ -184,16 +167,9 @@ pub(crate) fn example() -> Document {
         asked_by: "specification, section 1".to_owned(),
         facts: vec![fact("found", client("<exit code 7>"))],
     };
-    let lines = vec![
-        Line {
-            depth: 0,
-            text: client("::error::x"),
-        },
-        Line {
-            depth: 1,
-            text: own("1 element"),
-        },
-    ];
+    let lines = Table::of(Budget::Client, ["::error::x", "<x>"], |line| {
+        [text("line", client(line))]
+    });
     let fold = Fold {
         summary: own("Head: ") + client("HTTP/1.1"),
         is_open: true,
@@ -236,20 +212,9 @@ pub(crate) fn example() -> Document {
         sections: vec![
             Section::new("findings", "Findings", "1", [Block::Entries(vec![entry])]),
             Section::new("claims", "Claims", "", [Block::Claims(claims)]),
-            Section::new(
-                "attempts",
-                "Attempts",
-                "2",
-                table(Budget::Client, 2).blocks(),
-            ),
+            Section::new("attempts", "Attempts", "2", rows.blocks()),
             Section::new("files", "Files", "none", []),
-            Section::new(
-                "output",
-                "Output",
-                "",
-                [Block::Lines(Budget::Client, lines)],
-            )
-            .only(LONG),
+            Section::new("output", "Output", "", [Block::Lines(lines)]).only(LONG),
             Section::new(
                 "heads",
                 "Heads",
@@ -282,9 +247,13 @@ fn entries_that_are_left_out_are_counted() {
 
 #[test]
 fn table_without_values_in_a_column_lacks_it() {
-    let columns = [word("in"), word("kind"), text("path")];
-    let cells = |path: &str| [own("home"), Text::default(), client(path)];
-    let table = Table::of(Budget::Client, columns, ["", "x"], cells);
+    let table = Table::of(Budget::Client, ["", "x"], |path| {
+        [
+            word("in", "home"),
+            word("kind", ""),
+            text("path", client(path)),
+        ]
+    });
     let headings: Vec<_> = table.columns.iter().map(|one| one.heading).collect();
     assert_eq!(headings, ["in", "path"]);
     assert_eq!(table.rows[0].cells, [own("home"), Text::default()]);
@@ -292,7 +261,7 @@ fn table_without_values_in_a_column_lacks_it() {
 
 #[test]
 fn table_of_client_data_keeps_its_first_rows() {
-    let kept = |budget| Table::of(budget, [text("x")], 0..2_000, |_| [client("x")]);
+    let kept = |budget| Table::of(budget, 0..2_000, |_| [text("x", "x")]);
     let (of_client, ours) = (kept(Budget::Client), kept(Budget::Ours));
     assert_eq!((of_client.rows.len(), of_client.all), (MAX_ENTRIES, 2_000));
     assert_eq!((ours.rows.len(), ours.all), (2_000, 2_000));

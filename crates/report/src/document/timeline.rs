@@ -233,10 +233,14 @@ impl Lane {
 }
 
 fn as_table(lanes: &[Lane]) -> Table {
-    let columns = [word("part"), word("from"), word("to"), text("what")];
-    Table::of(Budget::Ours, columns, lanes, |lane| {
+    Table::of(Budget::Ours, lanes, |lane| {
         let (from, to) = lane.ends().unzip();
-        let moment = |us: Option<u64>| us.map(|us| own(at(us))).into();
-        [own(lane.name), moment(from), moment(to), own(&lane.note)]
+        let moment = |us: Option<u64>| us.map(|us| own(at(us)));
+        [
+            word("part", lane.name),
+            word("from", moment(from)),
+            word("to", moment(to)),
+            text("what", &*lane.note),
+        ]
     })
 }

@@ -6,45 +6,26 @@ use model::labels;
 use model::report::{Purpose, Report};
 use serde_json::Value;
 
-use super::{
-    Block, Budget, Fold, Line, PAGE, Section, Table, Text, client, digest, fact, led, num, number,
-    own, text, word,
-};
-use crate::phrases::{at, grouped, number_of, request_line};
+use super::{Block, Budget, Fold, PAGE, Section, Table, client, digest, number, own, text, word};
+use crate::phrases::{at, number_of, request_line};
 
-/// Maximum number of lines of the shape of one body.
-const MAX_SHAPE_LINES: usize = 300;
 /// Maximum number of requests with an open head.
 const MAX_OPEN_HEADS: usize = 3;
 
 /// Lists the requests. A run that expects them also says that there are none.
 pub(super) fn requests(report: &Report) -> Option<Section> {
-    let columns = [
-        number("number"),
-        word("at"),
-        word("class"),
-        number("connection").wide(),
-        word("answer"),
-        number("bytes"),
-        text("request"),
-    ];
-    let table = Table::of(
-        Budget::Client,
-        columns,
-        &report.evidence.requests,
-        |request| {
-            let answer = request.status.map(|status| format!("status {status}"));
-            [
-                num(request.seq),
-                own(at(request.at_us)),
-                own(labels::class(request.class)),
-                num(request.connection),
-                own(answer.unwrap_or_else(|| "no answer".to_owned())),
-                num(request.body.as_ref().map_or(0, |body| body.bytes)),
-                client(request_line(request)),
-            ]
-        },
-    );
+    let table = Table::of(Budget::Client, &report.evidence.requests, |request| {
+        let answer = request.status.map(|status| format!("status {status}"));
+        [
+            number("number", request.seq),
+            word("at", at(request.at_us)),
+            word("class", labels::class(request.class)),
+            number("connection", request.connection).wide(),
+            word("answer", answer.unwrap_or_else(|| "no answer".to_owned())),
+            number("bytes", request.body.as_ref().map_or(0, |body| body.bytes)),
+            text("request", client(request_line(request))),
+        ]
+    });
     let requests = report.evidence.requests.iter();
     let table = table.with_ids(requests.map(|request| format!("request-{}", request.seq)));
     let none = || Section::new("requests", "Requests", "none", []);
@@ -77,9 +58,8 @@ fn exchange(request: &Request, is_open: bool) -> Vec<Fold> {
         Head::Request {
             version, headers, ..
         } => {
-            let columns = [text("header"), led("value", ": ")];
-            let table = Table::of(Budget::Part, columns, headers, |(name, value)| {
-                [client(name), client(value)]
+            let table = Table::of(Budget::Part, headers, |(name, value)| {
+                [text("header", client(name)), text("value", client(value))]
             });
             let number = number_of(headers.len() as u64, "header");
             (
@@ -122,96 +102,52 @@ fn content(seq: u64, body: &Body) -> Option<Fold> {
     })
 }
 
-/// Returns the shape of a JSON body as lines: names, numbers and nesting, with length and digest for each text.
+/// Returns the shape of a JSON body as lines, each text as its length and digest.
 fn shape_lines(shape: &Value) -> Vec<Block> {
-    let (mut lines, mut cut) = (Vec::new(), 0);
-    add(&mut lines, &mut cut, 0, Text::default(), shape);
-    let all = grouped((lines.len() + cut) as u64);
-    let note = format!("{} more of {all} values", grouped(cut as u64));
-    let mut blocks = vec![Block::Lines(Budget::Part, lines)];
-    if cut > 0 {
-        blocks.push(Block::Facts(Budget::Ours, vec![fact("cut", note)]));
-    }
-    blocks
+    let shown = format!("{:#}", with_texts(shape));
+    vec![Block::Lines(Table::of(
+        Budget::Part,
+        shown.lines(),
+        |line| [text("line", client(line))],
+    ))]
 }
 
-fn add(lines: &mut Vec<Line>, cut: &mut usize, depth: usize, label: Text, value: &Value) {
-    if lines.len() >= MAX_SHAPE_LINES {
-        *cut += 1;
-        return;
+/// Replaces length and digest of each redacted text by one text.
+fn with_texts(shape: &Value) -> Value {
+    match shape {
+        Value::Object(map) => match (map.get("bytes"), map.get("sha256")) {
+            (Some(bytes), Some(Value::String(sha256))) if map.len() == 2 => {
+                format!("<{bytes} bytes, sha256 {sha256}>").into()
+            }
+            _ => {
+                let entries = map.iter();
+                let entries = entries.map(|(name, value)| (name.clone(), with_texts(value)));
+                Value::Object(entries.collect())
+            }
+        },
+        Value::Array(values) => values.iter().map(with_texts).collect(),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => shape.clone(),
     }
-    let mut line = |value: Text| {
-        lines.push(Line {
-            depth,
-            text: label.clone() + value,
-        })
-    };
-    if let Some((bytes, sha256)) = redacted(value) {
-        return line(own(format!("text of {} ", number_of(bytes, "byte"))) + digest(sha256));
-    }
-    line(match value {
-        Value::Object(map) if !map.is_empty() => Text::default(),
-        Value::Array(values) if !values.is_empty() => {
-            own(number_of(values.len() as u64, "element"))
-        }
-        Value::Object(_)
-        | Value::Array(_)
-        | Value::String(_)
-        | Value::Null
-        | Value::Bool(_)
-        | Value::Number(_) => client(value.to_string()),
-    });
-    match value {
-        Value::Object(map) => map.iter().for_each(|(name, value)| {
-            add(lines, cut, depth + 1, client(name) + ": ", value);
-        }),
-        Value::Array(values) => values.iter().enumerate().for_each(|(index, value)| {
-            add(lines, cut, depth + 1, own(format!("{index}: ")), value);
-        }),
-        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-/// Returns length and digest of a text that was replaced by them.
-fn redacted(value: &Value) -> Option<(u64, &str)> {
-    let map = value.as_object()?;
-    let bytes = map.get("bytes")?.as_u64()?;
-    let sha256 = map.get("sha256")?.as_str()?;
-    (map.len() == 2).then_some((bytes, sha256))
 }
 
 pub(super) fn connections(report: &Report) -> Option<Section> {
-    let columns = [
-        number("number"),
-        word("accepted"),
-        number("requests"),
-        number("bytes"),
-        number("in no request"),
-        number("held"),
-        text("end"),
-    ];
-    let table = Table::of(
-        Budget::Client,
-        columns,
-        &report.evidence.connections,
-        |one| {
-            let end = match one.end {
-                End::Closed => "closed by the client",
-                End::Truncated => "closed by the client inside a request",
-                End::Reset => "reset by the client",
-                End::ByStub => "closed by the stub",
-                End::Open => "open at the end of the run",
-            };
-            [
-                num(one.seq),
-                own(at(one.at_us)),
-                num(one.requests),
-                num(one.bytes),
-                num(one.unaccounted),
-                num(one.held),
-                own(end),
-            ]
-        },
-    );
+    let table = Table::of(Budget::Client, &report.evidence.connections, |one| {
+        let end = match one.end {
+            End::Closed => "closed by the client",
+            End::Truncated => "closed by the client inside a request",
+            End::Reset => "reset by the client",
+            End::ByStub => "closed by the stub",
+            End::Open => "open at the end of the run",
+        };
+        [
+            number("number", one.seq),
+            word("accepted", at(one.at_us)),
+            number("requests", one.requests),
+            number("bytes", one.bytes),
+            number("in no request", one.unaccounted),
+            number("held", one.held),
+            text("end", end),
+        ]
+    });
     Some(table.section("connections", "Connections")?.only(PAGE))
 }

@@ -9,7 +9,7 @@ use model::escape;
 use crate::document::{Budget, Column, Kind, Medium, Row, Table, Text, cut_note};
 use crate::phrases::cut;
 
-pub use crate::document::Tone;
+pub use crate::tone::Tone;
 
 /// Maximum width of a line, in columns.
 pub const WIDTH: usize = 100;
