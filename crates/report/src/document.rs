@@ -422,7 +422,7 @@ pub(super) struct Entry {
     /// Status.
     pub(super) word: &'static str,
     /// Id of the check; [`PAGE`] has its row at the anchor `check-ID`.
-    pub(super) id: &'static str,
+    pub(super) id: String,
     pub(super) message: Text,
     pub(super) asked_by: String,
     pub(super) facts: Vec<Fact>,

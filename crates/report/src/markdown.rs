@@ -78,7 +78,7 @@ fn item(label: &str, value: &Text) -> String {
 }
 
 fn entry(entry: &Entry) -> String {
-    let (id, message) = (code(entry.id, MAX_TEXT_CHARS), shown(&entry.message));
+    let (id, message) = (code(&entry.id, MAX_TEXT_CHARS), shown(&entry.message));
     let facts = entry.facts.iter();
     let facts = facts.map(|fact| format!("  {}", item(&fact.label, &fact.value)));
     format!("- {} {id}, {}: {message}\n", entry.word, entry.asked_by) + &facts.collect::<String>()

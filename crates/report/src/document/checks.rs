@@ -33,9 +33,9 @@ fn entry(finding: &Finding) -> Entry {
     Entry {
         tone: tone(finding.status),
         word: finding.status.word(),
-        id: finding.id,
+        id: finding.id.to_string(),
         message: own(&finding.message),
-        asked_by: phrases::asked_by(finding.asked_by),
+        asked_by: phrases::asked_by(&finding.asked_by),
         facts: parts
             .filter_map(|(label, part)| Some(fact(label, client(part?))))
             .collect(),
@@ -84,11 +84,11 @@ pub(super) fn all(report: &Report) -> [Option<Section>; 3] {
 fn table(findings: &[&Finding]) -> Table {
     let part = |heading, part: Option<&str>| text(heading, part.map(client));
     let table = Table::of(Budget::Ours, findings, |finding| {
-        let section = match finding.asked_by {
+        let section = match &finding.asked_by {
             AskedBy::Specification(section) => format!(" (§ {section})"),
             AskedBy::LockFile => String::new(),
         };
-        let check = name(finding.id) + section + ": " + &*finding.message;
+        let check = name(&*finding.id) + section + ": " + &*finding.message;
         let status = mark(tone(finding.status), finding.status.word());
         [
             word("status", status),
@@ -157,8 +157,8 @@ fn skipped_in_short(report: &Report) -> Vec<Fact> {
     facts
 }
 
-fn area_and_name(finding: &Finding) -> (&'static str, &'static str) {
-    finding.id.split_once('/').unwrap_or((finding.id, ""))
+fn area_and_name(finding: &Finding) -> (&str, &str) {
+    finding.id.split_once('/').unwrap_or((&finding.id, ""))
 }
 
 fn with_status(report: &Report, status: Status) -> impl Iterator<Item = &Finding> {

@@ -1,7 +1,6 @@
 //! Files of home, temporary and working directory: left behind, and transient.
 
 use model::evidence::{Exit, FileKind};
-use model::labels;
 use model::report::Report;
 
 use super::ledger::reason;
@@ -18,7 +17,7 @@ pub(super) fn left(report: &Report) -> Section {
     let table = Table::of(Budget::Client, left, |entry| {
         [
             word("in", entry.root.word()),
-            word("kind", labels::file_kind(entry.kind)),
+            word("kind", entry.kind.word()),
             word("mode", format!("{:04o}", entry.mode)),
             number("bytes", entry.bytes),
             word("sha256", entry.sha256.as_deref().map(digest)),
@@ -43,18 +42,18 @@ pub(super) fn transient(report: &Report) -> Option<Section> {
         };
         [
             word("in", entry.root.word()),
-            word("kind", labels::file_kind(entry.kind)),
+            word("kind", entry.kind.word()),
             word("expected", is_expected),
             text("path", client(&entry.path)),
             reason(because),
         ]
     });
     let counts = report.evidence.made_and_removed.iter();
-    let counts = counts.filter(|(_, count)| *count != Some(0));
+    let counts = counts.filter(|gone| gone.count != Some(0));
     let counts: Vec<String> = counts
-        .map(|(root, count)| match count {
-            Some(count) => format!("{} in {}", grouped(*count), root.word()),
-            None => format!("not counted in {}", root.word()),
+        .map(|gone| match gone.count {
+            Some(count) => format!("{} in {}", grouped(count), gone.root.word()),
+            None => format!("not counted in {}", gone.root.word()),
         })
         .collect();
     let is_started = report.evidence.exit != Exit::NotStarted;

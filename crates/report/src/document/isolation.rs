@@ -1,7 +1,6 @@
 //! Sections on the sandbox: layers as verified from the kernel, the canary, and missing evidence.
 
 use model::evidence::{Canary, CanaryMode, CanaryStatus, LayerNeed, LayerStatus};
-use model::labels;
 use model::report::Report;
 
 use super::{
@@ -34,7 +33,7 @@ fn layers(report: &Report) -> Section {
             LayerStatus::Absent => Tone::Bad,
         };
         [
-            word("status", mark(tone, labels::layer_status(layer.status))),
+            word("status", mark(tone, layer.status.word())),
             word("need", need(layer.need)),
             text("layer", &*layer.name),
             text("state in the kernel", &*layer.detail),
@@ -71,7 +70,7 @@ fn layers_in_short(report: &Report) -> Vec<Fact> {
             LayerStatus::Absent => Tone::Bad,
         };
         let text = format!("{} ({}): {}", layer.name, need(layer.need), layer.detail);
-        Some(toned(labels::layer_status(layer.status), tone, text))
+        Some(toned(layer.status.word(), tone, text))
     });
     [toned("enforced", Tone::Good, enforced)]
         .into_iter()
@@ -148,7 +147,7 @@ fn canary_in_short(report: &Report) -> Vec<Fact> {
         counts => format!("{number}: {}", counts.join(", ")),
     };
     let wrong = probes.iter().filter_map(|probe| {
-        let probe_name = format!("{} ({})", probe.name, labels::canary_mode(probe.mode));
+        let probe_name = format!("{} ({})", probe.name, probe.mode.word());
         let observed = format!("expected {}, observed {}", probe.expected, probe.observed);
         match probe.status {
             CanaryStatus::Held => None,
@@ -170,7 +169,7 @@ fn canary_in_short(report: &Report) -> Vec<Fact> {
 fn gaps(report: &Report) -> Option<Section> {
     let gaps = report.evidence.gaps.iter();
     let facts: Vec<_> = gaps
-        .map(|gap| fact(labels::gap(gap.what), client(&gap.detail)))
+        .map(|gap| fact(gap.what.word(), client(&gap.detail)))
         .collect();
     let number = grouped(facts.len() as u64);
     let is_some = !facts.is_empty();

@@ -3,7 +3,6 @@
 use model::case::Tier;
 use model::evidence::{Advice, AttemptKind, Exit, GapKind, Outcome};
 use model::expected::{AttemptGroup, attempt_groups, reached_limits, reason_for_question};
-use model::labels;
 use model::report::{Purpose, Report};
 
 use super::summary::arguments;
@@ -100,7 +99,7 @@ pub(super) fn names(report: &Report) -> Option<Section> {
 }
 
 pub(super) fn programs(report: &Report) -> Option<Section> {
-    let table = Table::of(Budget::Client, &report.processes, |process| {
+    let table = Table::of(Budget::Client, &report.evidence.processes, |process| {
         let args = process.args.get(1..).unwrap_or_default();
         [
             word("pid", process.pid.to_string()),
@@ -138,7 +137,7 @@ pub(super) fn lookups(report: &Report) -> Option<Section> {
             Advice::Never(reason) => own(format!("({})", phrases::reason_in_full(*reason))),
         };
         [
-            word("wanted", labels::lookup_kind(lookup.kind)),
+            word("wanted", lookup.kind.word()),
             number("times", lookup.count),
             number("paths", lookup.paths),
             word("first", at(lookup.at_us)).wide(),

@@ -1,7 +1,6 @@
 //! Facts on the run, and sections on its claims, its lock file, its settings and its rules.
 
-use model::profile::{Cases, Variable};
-use model::report::{Arg, BaselineOutcome, Client, Purpose, Report};
+use model::report::{Arg, BaselineOutcome, Client, Purpose, Report, Scope, Setting};
 use model::time;
 
 use super::{
@@ -168,7 +167,7 @@ pub(super) fn settings(report: &Report) -> Section {
     } = &report.client;
     let (always, of_case): (Vec<_>, Vec<_>) = settings
         .iter()
-        .partition(|setting| setting.cases == Cases::Every);
+        .partition(|setting| setting.scope == Scope::Always);
     let of_case = of_case.into_iter().flat_map(|setting| {
         let reason = fact("reason", client(&setting.reason));
         [fact("this case", client(assignment(setting))), reason]
@@ -189,7 +188,7 @@ pub(super) fn settings(report: &Report) -> Section {
     Section::new("settings", title, "", [Block::Facts(Budget::Ours, facts)]).only(TERMINAL)
 }
 
-fn assignment(setting: &Variable) -> String {
+fn assignment(setting: &Setting) -> String {
     format!("{}={}", setting.name, setting.value)
 }
 
@@ -199,9 +198,9 @@ pub(super) fn settings_with_reasons(report: &Report) -> Option<Section> {
         .client
         .settings
         .iter()
-        .map(|setting| match setting.cases {
-            Cases::Every => ("set always", setting),
-            Cases::Only(_) => ("set for this case", setting),
+        .map(|setting| match setting.scope {
+            Scope::Always => ("set always", setting),
+            Scope::Case => ("set for this case", setting),
         });
     let left_out = report.client.left_out.iter();
     let rows = set.chain(left_out.map(|setting| ("left out by --plain", setting)));

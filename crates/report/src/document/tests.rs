@@ -162,7 +162,7 @@ pub(crate) fn example() -> Document {
     let entry = Entry {
         tone: Tone::Bad,
         word: "failed",
-        id: "process/exit-zero",
+        id: "process/exit-zero".to_owned(),
         message: own("The client did not exit with 0."),
         asked_by: "specification, section 1".to_owned(),
         facts: vec![fact("found", client("<exit code 7>"))],

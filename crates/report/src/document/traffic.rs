@@ -2,7 +2,6 @@
 
 use model::evidence::Request;
 use model::journal::{Body, Content, End, Head};
-use model::labels;
 use model::report::{Purpose, Report};
 use serde_json::Value;
 
@@ -19,7 +18,7 @@ pub(super) fn requests(report: &Report) -> Option<Section> {
         [
             number("number", request.seq),
             word("at", at(request.at_us)),
-            word("class", labels::class(request.class)),
+            word("class", request.class.word()),
             number("connection", request.connection).wide(),
             word("answer", answer.unwrap_or_else(|| "no answer".to_owned())),
             number("bytes", request.body.as_ref().map_or(0, |body| body.bytes)),
