@@ -11,8 +11,8 @@ use scenario::Scenario;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::closed_set::closed_set;
 use crate::schema::values::Sha256;
+use scenario::closed_set;
 
 pub mod outline;
 

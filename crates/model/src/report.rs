@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Origin, Tier};
-use crate::closed_set::closed_set;
 use crate::difference::{Accept, Difference};
 use crate::evidence::{Attempt, AttemptKind, Evidence, FileEntry, Question};
 use crate::finding::{self, Finding, Verdict};
 use crate::profile::{Cases, ExpectedAttempt, Files, SideRequest, Variable};
 use crate::schema::values::Sha256;
 use crate::{expected, time};
+use scenario::closed_set;
 
 mod baseline_form;
 mod redact_args;

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::form;
-use crate::closed_set::closed_set;
+use scenario::closed_set;
 
 /// One kind of call to one destination, recorded by the supervisor before the call was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

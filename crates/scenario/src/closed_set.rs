@@ -35,5 +35,3 @@ macro_rules! closed_set {
         }
     )+};
 }
-
-pub use closed_set;
