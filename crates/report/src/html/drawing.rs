@@ -3,10 +3,10 @@
 //! Horizontal positions are percentages, so that the drawing fits any page and its text keeps its size.
 
 use maud::{Markup, html};
+use model::escape;
 
-use super::super::text::{Hint, at, duration};
-use super::{Lane, Mark, Sign};
-use crate::html::text::ClientText;
+use crate::document::timeline::{Lane, Moment, Sign, Timeline};
+use crate::phrases::{at, cut, duration};
 
 /// Height of one lane, in pixels; `style.css` has the same value.
 const LANE_HEIGHT: usize = 34;
@@ -17,34 +17,41 @@ const COLUMNS: u64 = 160;
 /// Maximum number of steps of the scale.
 const MAX_STEPS: u64 = 5;
 
+/// Maximum length of a tooltip, in characters.
+const MAX_HINT_CHARS: usize = 250;
+
 /// Marks drawn as one, at the position of the first.
 struct Group<'a> {
-    first: &'a Mark,
-    last: &'a Mark,
+    first: &'a Moment,
+    last: &'a Moment,
     number: usize,
 }
 
 /// Draws the timeline with the names of the lanes and the key.
-pub(super) fn figure(lanes: &[Lane], total: u64, released: Option<u64>) -> Markup {
+pub(super) fn figure(timeline: &Timeline) -> Markup {
     html! {
         figure.timeline {
             ol.lanes aria-hidden="true" {
-                @for lane in lanes {
-                    li { span { (lane.name) } " " span.note { (ClientText(&lane.note)) } }
+                @for lane in &timeline.lanes {
+                    li { span { (lane.name) } " " span.note { (lane.note) } }
                 }
             }
-            (drawing(lanes, total, released))
+            (drawing(timeline))
             figcaption {
-                span.key { (sign(Sign::Dot)) "to or from the stub, a record" }
-                span.key { (sign(Sign::Cross)) "an attempt, denied" }
-                span.key { (sign(Sign::Ring)) "an attempt, let through to loopback" }
+                @for sign in Sign::ALL { span.key { (self::sign(sign)) (sign.meaning()) } }
                 span.key { "A taller mark stands for several." }
             }
         }
     }
 }
 
-fn drawing(lanes: &[Lane], total: u64, released: Option<u64>) -> Markup {
+fn drawing(timeline: &Timeline) -> Markup {
+    let Timeline {
+        lanes,
+        total_us: total,
+        released_us: released,
+    } = timeline;
+    let total = *total;
     let height = SCALE_HEIGHT + LANE_HEIGHT * lanes.len();
     let summaries: Vec<String> = lanes
         .iter()
@@ -53,9 +60,9 @@ fn drawing(lanes: &[Lane], total: u64, released: Option<u64>) -> Markup {
     html! {
         svg role="img" width="100%" height=(height) aria-labelledby="timeline-title timeline-desc" {
             title id="timeline-title" { "The run on one clock, " (duration(total)) }
-            desc id="timeline-desc" { (ClientText(&summaries.join("; "))) "." }
+            desc id="timeline-desc" { (summaries.join("; ")) "." }
             @for tick in ticks(total) { (scale(tick, total, height)) }
-            @if let Some(released) = released {
+            @if let Some(released) = *released {
                 line.released x1=(position(released, total)) x2=(position(released, total)) y1=(SCALE_HEIGHT) y2=(height) {}
             }
             @for (index, lane) in lanes.iter().enumerate() {
@@ -86,7 +93,7 @@ fn lane(lane: &Lane, top: usize, total: u64) -> Markup {
                 title { (lane.name) ": " (lane.note) ", " (at(from)) " to " (at(to)) }
             }
         }
-        @for group in groups(&lane.marks, total) { (mark(&group, middle, total)) }
+        @for group in groups(&lane.moments, total) { (mark(&group, middle, total)) }
     }
 }
 
@@ -100,15 +107,20 @@ fn mark(group: &Group, middle: usize, total: u64) -> Markup {
         svg x=(position(first.at_us, total)) y=(middle) overflow="visible" width="1" height="1" {
             title {
                 @if *number == 1 {
-                    (at(first.at_us)) ": " (Hint(&first.text))
+                    (at(first.at_us)) ": " (hint(&first.text))
                 } @else {
                     (at(first.at_us)) " to " (at(last.at_us)) ": " (number) " of them, the first: "
-                    (Hint(&first.text))
+                    (hint(&first.text))
                 }
             }
             (shape(first.sign, *number))
         }
     }
+}
+
+/// Text of a tooltip. The limit is low, because a drawing has hundreds of them.
+fn hint(text: &str) -> String {
+    cut(&escape::visible(text), MAX_HINT_CHARS)
 }
 
 /// Draws a sign for the key.
@@ -136,11 +148,11 @@ fn shape(sign: Sign, number: usize) -> Markup {
 }
 
 /// Merges marks with the same sign in the same column.
-fn groups(marks: &[Mark], total: u64) -> Vec<Group<'_>> {
+fn groups(marks: &[Moment], total: u64) -> Vec<Group<'_>> {
     let mut groups: Vec<Group> = Vec::new();
-    let column = |mark: &Mark| u128::from(mark.at_us) * u128::from(COLUMNS) / u128::from(total);
+    let column = |mark: &Moment| u128::from(mark.at_us) * u128::from(COLUMNS) / u128::from(total);
     for sign in [Sign::Dot, Sign::Ring, Sign::Cross] {
-        let of_sign: Vec<&Mark> = marks.iter().filter(|mark| mark.sign == sign).collect();
+        let of_sign: Vec<&Moment> = marks.iter().filter(|mark| mark.sign == sign).collect();
         for run in of_sign.chunk_by(|one, other| column(one) == column(other)) {
             if let (Some(first), Some(last)) = (run.first(), run.last()) {
                 let number = run.len();
@@ -187,8 +199,8 @@ fn label(us: u64) -> String {
 mod tests {
     use super::*;
 
-    fn mark(at_us: u64, sign: Sign) -> Mark {
-        Mark {
+    fn mark(at_us: u64, sign: Sign) -> Moment {
+        Moment {
             at_us,
             sign,
             text: String::new(),
