@@ -156,19 +156,19 @@ fn print_kept(copy: &Kept) {
 }
 
 fn print_bundled(bundled: &Bundled) {
-    let (path, manifest) = (shown_path(&bundled.path), &bundled.manifest);
+    let (path, sha256) = (shown_path(&bundled.path), &bundled.sha256);
     print_note(&format!(
-        "the evidence is in {path}; its manifest has the SHA-256 {manifest}"
+        "the evidence is in {path}; its SHA256SUMS has the SHA-256 {sha256}"
     ));
     if bundled.left_out > 0 {
         print_note(&format!(
-            "not in the evidence: {} of what the client left; the manifest says what, and why",
+            "not in the evidence: {} of what the client left; exceptions.json says what, and why",
             bundled.left_out
         ));
     }
     if bundled.withheld > 0 {
         print_note(&format!(
-            "not in the evidence: {}, in which there is a value of `--env`; the manifest says which",
+            "not in the evidence: {}, in which there is a value of `--env`; exceptions.json says which",
             count(bundled.withheld, "file")
         ));
     }

@@ -194,7 +194,7 @@ fn evidence_of(
 ) -> Evidence {
     let limits = &request.workload.sandbox().limits;
     if let Some(bundle) = &mut bundle {
-        bundle.take_output(&capture, &prepared.secrets);
+        bundle.take_output(&request.workload, &capture, &prepared.secrets);
     }
     let evidence = build_evidence::build(
         capture,

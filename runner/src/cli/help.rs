@@ -90,7 +90,7 @@ Examples:
 
 pub(super) const VERIFY_EXIT_CODES: &str = "\
 Exit codes:
-  0  each file matches the manifest, and there is no other file
+  0  each file matches SHA256SUMS and the report, and there is no other file
   1  something differs
   2  usage error, or a directory that cannot be read
 
