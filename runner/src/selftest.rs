@@ -20,7 +20,6 @@ use model::profile::Settings;
 use policy::{self, PolicyError, Reference};
 use probes::hostile::reply::Said;
 use probes::hostile::{self, table};
-use report::human::Colour;
 use report::{Form, RenderError};
 use sandbox::error::SetupError;
 use sandbox::guard::Guarded;
@@ -105,7 +104,9 @@ pub(crate) fn run(request: SelftestRequest) -> Result<SelftestVerdict, SelftestE
         classes: judge(&targets, done.tier, &outside, &done.evidence),
     };
     let bytes = match request.form {
-        Form::Human => answer.human(colour()).into_bytes(),
+        Form::Human => answer
+            .human(run::colour(io::stdout().is_terminal()))
+            .into_bytes(),
         Form::Json => answer.json()?,
     };
     let written = stdout.write_all(&bytes).and_then(|()| stdout.flush());
@@ -177,14 +178,4 @@ fn judge(targets: &Targets, tier: Tier, outside: &[Said], evidence: &Evidence) -
     table::classes()
         .filter_map(|class| input.judge(class, &words))
         .collect()
-}
-
-/// Selects colour on a terminal, unless NO_COLOR has a value (no-color.org).
-fn colour() -> Colour {
-    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if io::stdout().is_terminal() && !unwanted {
-        Colour::Ansi
-    } else {
-        Colour::Plain
-    }
 }

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use model::audit::AuditPolicy;
 use model::case::{Case, Origin, Outline, Source};
 use model::digest;
+use model::escape::visible;
 use model::profile::Profile;
-use model::quote::{Position, known_words, quoted, shown_path, visible};
+use model::quote::{Position, known_words, quoted, shown_path};
 use serde::de::DeserializeOwned;
 use sys::read::{self, ReadError};
 use toml::de::{DeTable, DeValue};
@@ -201,7 +202,7 @@ impl Document {
             PolicyError::Syntax {
                 file: self.file.clone(),
                 at: Position::of(self.origin.text.as_bytes(), span.start),
-                message: visible(error.message().chars()),
+                message: visible(error.message()),
                 found,
             }
         })

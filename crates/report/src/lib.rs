@@ -10,6 +10,7 @@ use model::closed_set;
 use model::report::Report;
 
 mod claims;
+mod document;
 mod headline;
 pub mod html;
 pub mod human;
@@ -18,6 +19,7 @@ pub mod junit;
 pub mod markdown;
 mod phrases;
 pub mod sarif;
+mod tone;
 
 use human::Colour;
 

@@ -109,7 +109,7 @@ fn assert_interrupted_by(signal: Signal) {
     let page = fs::read_to_string(page).unwrap();
     assert!(
         page.starts_with("## ERRORED: ` case-b: ")
-            && page.contains("\n- ` the run was interrupted `\n"),
+            && page.contains("\n- lost: ` the run was interrupted `\n"),
         "{page}"
     );
     assert!(everything.contains(&client));
