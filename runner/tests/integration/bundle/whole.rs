@@ -247,6 +247,18 @@ fn output_of_an_audit_is_whole_and_redacted() {
 }
 
 #[test]
+fn policy_with_a_value_of_env_is_withheld() {
+    needs_sandbox!();
+    let place = Place::new();
+    let run = Run::case("audit").argument("--env=TOKEN=runner.audit/1");
+    place.run(run.client_argument("/bin/true"));
+    assert!(!place.evidence().join("case.toml").exists());
+    let reason = "the value of TOKEN is in it, which no report shows";
+    assert_eq!(place.reason("case.toml"), reason);
+    place.assert_verifies();
+}
+
+#[test]
 fn packed_and_unpacked_bundle_verifies() {
     needs_sandbox!();
     let place = Place::new();
