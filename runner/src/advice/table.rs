@@ -106,9 +106,9 @@ const ROWS: &[Row] = &[
     row(&[Step::CompleteSetUp], &[ESRCH], certain,
         "a process of the sandbox was killed from outside",
         &[Do("`sudo dmesg` lists the processes that the kernel killed when memory ran out, or for a system call")]),
-    row(&[], &[EAGAIN, ENOMEM], certain, "raise the limits on processes and memory", &[RAISE_LIMITS]),
-    row(&[], &[EMFILE, ENFILE], certain, "raise the limit of open files", &[Do("`ulimit -n 1024`")]),
-    row(&[], &[EFBIG], certain, "raise the limit of a file's length", &[Do("`ulimit -f unlimited`")]),
+    row(&[], &[EAGAIN, ENOMEM], certain, "a limit on processes or memory is reached", &[RAISE_LIMITS]),
+    row(&[], &[EMFILE, ENFILE], certain, "the limit of open files is reached", &[Do("`ulimit -n 1024`")]),
+    row(&[], &[EFBIG], certain, "the limit of a file's length is reached", &[Do("`ulimit -f unlimited`")]),
     row(&[], &[ENOENT], without_proc,
         "/proc is not mounted where the runner is started",
         &[Do("`mount -t proc proc /proc`")]),
@@ -248,12 +248,7 @@ fn without_proc(evidence: &Evidence, error: &SetupError) -> Option<String> {
 
 /// Proof for steps that open /dev/null, by their own or for a process.
 fn without_null(evidence: &Evidence, error: &SetupError) -> Option<String> {
-    let opens = [
-        Step::StartGuard,
-        Step::StartStage,
-        Step::TryOutside,
-        Step::StandardInput,
-    ];
+    let opens = [Step::StartGuard, Step::TryOutside, Step::StandardInput];
     let object = error.object.starts_with("/dev/");
     (evidence.lacks_null && (object || opens.contains(&error.step))).then(String::new)
 }
