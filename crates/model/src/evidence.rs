@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::journal::{Body, End, Head, Host};
-use crate::report::Process;
 use crate::schema::values::{FileMode, Sha256};
 use scenario::closed_set;
 
@@ -19,6 +18,7 @@ mod form;
 mod ledger;
 mod lookup;
 mod read;
+mod redact_args;
 mod target;
 
 #[cfg(any(test, feature = "fixture"))]
@@ -31,6 +31,7 @@ pub use ledger::{
 };
 pub use lookup::{Advice, Lookup, LookupKind, MAX_LOOKUP_BYTES, MAX_LOOKUPS, Reason};
 pub use read::{Answers, UNDONE};
+pub use redact_args::{Arg, Process};
 pub use target::RESOLVER;
 
 /// All evidence of one run.

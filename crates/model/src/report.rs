@@ -15,9 +15,8 @@ use crate::{expected, time};
 use scenario::closed_set;
 
 mod baseline_form;
-mod redact_args;
 
-pub use redact_args::{Arg, Process};
+pub use crate::evidence::{Arg, Process};
 
 /// The whole report of one run.
 ///

@@ -102,6 +102,7 @@ fn the_messages_of_the_requirements_are_those_of_the_program() {
     let requirements = section("Requirements");
     let sources = [
         include_str!("../../../crates/sandbox/src/error.rs"),
+        include_str!("../../src/advice/table.rs"),
         include_str!("../../build.rs"),
     ]
     .concat();

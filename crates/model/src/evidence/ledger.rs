@@ -142,7 +142,7 @@ impl Question {
 
 /// One program that the client started, including the client itself, as the supervisor saw it.
 ///
-/// [`Process`](crate::report::Process) is its form in the evidence, without prompts.
+/// [`Process`](super::Process) is its form in the evidence, without prompts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Started {
     /// Process id inside the sandbox.

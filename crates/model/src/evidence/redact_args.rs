@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{MAX_ARGUMENT_BYTES, Started};
 use crate::digest;
-use crate::evidence::{self, MAX_ARGUMENT_BYTES};
 use crate::schema::values::Sha256;
 use crate::text::printable;
 
@@ -47,7 +47,7 @@ pub struct Process {
 
 impl Process {
     /// Redacts the arguments of a process of a client that was started with `prompts`.
-    pub fn new(process: &evidence::Started, prompts: &[&str]) -> Self {
+    pub fn new(process: &Started, prompts: &[&str]) -> Self {
         let prompts: Vec<_> = prompts.iter().map(spelt).collect();
         let args = process.args.iter();
         Self {
@@ -180,16 +180,13 @@ mod tests {
     fn a_long_prompt_is_known_when_it_was_cut() {
         let long = format!("{}ů and more", "x".repeat(MAX_ARGUMENT_BYTES - 1));
         let cut = long.as_bytes().get(..MAX_ARGUMENT_BYTES).expect("bytes");
-        assert_eq!(
-            Arg::new(&crate::text::printable(cut), &[&long]),
-            prompt(&long)
-        );
+        assert_eq!(Arg::new(&printable(cut), &[&long]), prompt(&long));
     }
 
     #[test]
     fn prompt_with_a_backslash_is_hidden_as_it_is() {
         let told = r"Match \d and \xff in this.";
-        let process = evidence::Started {
+        let process = Started {
             pid: 2,
             ppid: 1,
             program: "/client".to_owned(),
