@@ -12,7 +12,8 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::stat::{self, fstat};
 use nix::unistd::Pid;
-use probes::canary::{self, Kind, Mode, Observation, ProbeEnv};
+use probes::canary::{self, Mode, Observation, ProbeEnv};
+use probes::probe::Kind;
 use serde::{Deserialize, Serialize};
 use sys::fds::survives_exec;
 

@@ -84,6 +84,7 @@ pub fn judge(report: &SelfCheck, outside: &HostView<'_>) -> Isolation {
     };
     let context = canary::Context {
         kind: Kind::of(outside.plan.tier, report.shows_proc),
+        targets: &outside.plan.probe,
         stub_port: outside.stub_port,
         observed: &report.observations,
         recorded: outside.recorded,
@@ -126,13 +127,16 @@ fn own_layers(report: &SelfCheck, outside: &HostView<'_>) -> Vec<Layer> {
     layers
 }
 
+/// Name of the layer that only a sandbox without a fresh /proc has.
+pub const FRESH_PROC: &str = "fresh /proc";
+
 /// Returns the layer of a sandbox without a fresh /proc.
 fn without_proc() -> Layer {
     let files = HARMLESS.join(", ");
     Layer {
         need: LayerNeed::IfOffered,
         ..layer(
-            "fresh /proc",
+            FRESH_PROC,
             false,
             format!(
                 "this container covers files of its own /proc, so the client has only {files} of it; Docker mounts one with `--security-opt systempaths=unconfined`, Podman with `--security-opt unmask=ALL`"
